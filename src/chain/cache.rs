@@ -5,13 +5,15 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use alloy_primitives::B256;
+use alloy_consensus::Eip658Value;
+use alloy_primitives::{B256, Bloom};
 
 use super::{
     block::Block,
     executed_block::{ExecutedBlock, Execution},
     failed_outcomes::FailedOutcomes,
-    memory,
+    receipt::Receipt,
+    roots,
 };
 use crate::{
     primitives::{Height, maps::LookupMap},
@@ -50,13 +52,17 @@ struct Inner {
     by_height: BTreeSet<(u64, B256)>,
     /// The journal that produced the newest version, with its read cache, for the next block.
     warm: Option<(CommitId, Journal)>,
+    /// The last receipt that was alone in its block and without logs, and the root of it.
+    plain_receipt: Option<(PlainReceipt, B256)>,
 }
+
+/// What the receipts root covers of a receipt without logs: type, status, cumulative gas used.
+type PlainReceipt = (u8, Eip658Value, u64);
 
 #[derive(Debug)]
 struct CachedResult {
     block: Arc<Block>,
     execution: Execution,
-    bytes: u64,
 }
 
 impl ExecutionCache {
@@ -87,12 +93,11 @@ impl ExecutionCache {
 
     pub(super) fn insert(&self, block: Arc<Block>, execution: Execution) {
         let (key, hash) = ((block.height().get(), block.hash()), block.hash());
-        let bytes = memory::block_bytes(&block, &execution.receipts) as u64 + execution.version.superseded_bytes();
         let mut inner = self.lock();
         inner.by_height.insert(key);
-        inner.bytes += bytes;
-        if let Some(replaced) = inner.results.insert(hash, CachedResult { block, execution, bytes }) {
-            inner.bytes -= replaced.bytes;
+        inner.bytes += execution.bytes();
+        if let Some(replaced) = inner.results.insert(hash, CachedResult { block, execution }) {
+            inner.bytes -= replaced.execution.bytes();
         }
         while inner.results.len() > RESULTS_MAX || (inner.bytes > RESULT_BYTES_MAX && inner.results.len() > 1) {
             inner.remove_lowest();
@@ -104,7 +109,7 @@ impl ExecutionCache {
         let mut inner = self.lock();
         inner.by_height.remove(&(height.get(), hash));
         if let Some(removed) = inner.results.remove(&hash) {
-            inner.bytes -= removed.bytes;
+            inner.bytes -= removed.execution.bytes();
         }
     }
 
@@ -115,6 +120,23 @@ impl ExecutionCache {
         while inner.by_height.first().is_some_and(|(lowest, _)| *lowest < below) {
             inner.remove_lowest();
         }
+    }
+
+    /// Computes the receipts root and the bloom of all logs. The root of a single receipt without logs is remembered: a row of
+    /// blocks of one plain transfer each has the same.
+    pub(super) fn receipts_root(&self, receipts: &[Receipt]) -> (B256, Bloom) {
+        let [receipt] = receipts else { return roots::receipts_root(receipts) };
+        if !receipt.logs().is_empty() {
+            return roots::receipts_root(receipts);
+        }
+        let plain = (receipt.ty, receipt.inner.status, receipt.cumulative_gas_used().get());
+        let known = self.lock().plain_receipt;
+        if let Some((_, root)) = known.filter(|(known, _)| *known == plain) {
+            return (root, Bloom::ZERO);
+        }
+        let (root, bloom) = roots::receipts_root(receipts);
+        self.lock().plain_receipt = Some((plain, root));
+        (root, bloom)
     }
 
     /// Outcomes of the failed transactions of blocks built in this process.
@@ -144,7 +166,7 @@ impl Inner {
         if let Some((_, hash)) = self.by_height.pop_first()
             && let Some(removed) = self.results.remove(&hash)
         {
-            self.bytes -= removed.bytes;
+            self.bytes -= removed.execution.bytes();
         }
     }
 }
@@ -187,5 +209,40 @@ impl DecodedBlocks {
     fn lock(&self) -> MutexGuard<'_, Decoded> {
         // A holder that panics leaves whole blocks; at worst their bytes are counted twice.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloy_primitives::{Address, Log};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::primitives::Gas;
+
+    proptest! {
+        /// Whatever was asked before, the root is that of these receipts.
+        #[test]
+        fn remembered_roots_are_those_of_the_receipts(
+            blocks in prop::collection::vec(prop::collection::vec((0..3_u8, any::<bool>(), 0..3_u64, 0..2_usize), 0..3), 0..20),
+        ) {
+            let cache = ExecutionCache::new();
+            for block in blocks {
+                let receipt = |(ty, is_success, gas, logs)| Receipt {
+                    ty,
+                    inner: alloy_consensus::Receipt {
+                        status: Eip658Value::Eip658(is_success),
+                        cumulative_gas_used: gas,
+                        logs: vec![Log::new_unchecked(Address::ZERO, vec![], Default::default()); logs],
+                    },
+                    gas_used: Gas::new(gas),
+                    effective_gas_price: gas.into(),
+                    contract_address: None,
+                    first_log_index: 0,
+                };
+                let receipts: Vec<_> = block.into_iter().map(receipt).collect();
+                prop_assert_eq!(cache.receipts_root(&receipts), roots::receipts_root(&receipts));
+            }
+        }
     }
 }

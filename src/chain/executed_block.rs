@@ -23,6 +23,32 @@ pub(super) struct Execution {
     pub(super) parent: CommitId,
     /// Its changes of the validator set.
     pub(super) updates: ValidatorUpdates,
+    /// Memory of the block without its seal, of its receipts and indices, in bytes.
+    block_bytes: u64,
+    /// Memory that the parent's state takes beside the block's, in bytes.
+    state_bytes: u64,
+}
+
+impl Execution {
+    /// Returns the result of executing `block` on the version `parent`; measures the memory that both take, once.
+    pub(super) fn new(
+        block: &Block,
+        receipts: impl Into<Arc<[Receipt]>>,
+        version: Arc<Version>,
+        parent: CommitId,
+        updates: ValidatorUpdates,
+    ) -> Self {
+        let receipts = receipts.into();
+        let block_bytes = memory::block_bytes(block, &receipts) as u64;
+        // An empty block shares its parent's version.
+        let state_bytes = if version.commit().id == parent { 0 } else { version.superseded_bytes() };
+        Self { receipts, version, parent, updates, block_bytes, state_bytes }
+    }
+
+    /// Memory of the block, its receipts, indices and state, in bytes.
+    pub(super) const fn bytes(&self) -> u64 {
+        self.block_bytes + self.state_bytes
+    }
 }
 
 /// A block with the result of its execution. Cloning is O(1).
@@ -74,11 +100,9 @@ impl ExecutedBlock {
     }
 
     fn with_state(block: Arc<Block>, execution: Execution, total_difficulty: U256, is_stored: bool) -> Self {
-        let Execution { receipts, version, parent, updates } = execution;
+        let Execution { receipts, version, updates, block_bytes, state_bytes, .. } = execution;
         let (commit, is_stored) = (version.commit(), AtomicBool::new(is_stored));
-        // An empty block shares its parent's version.
-        let state_bytes = if commit.id == parent { 0 } else { version.superseded_bytes() };
-        let block_bytes = memory::block_bytes(&block, &receipts) as u64;
+        let block_bytes = block_bytes + block.seal().len() as u64;
         let inner = Inner { block, receipts, updates, commit, total_difficulty, block_bytes, state_bytes, is_stored };
         let inner = Arc::new(inner);
         Self { inner, version: Some(version) }
@@ -94,7 +118,7 @@ impl ExecutedBlock {
     ) -> Self {
         let commit = Commit { id: CommitId::EMPTY, root: block.header().state_root };
         let is_stored = AtomicBool::new(is_stored);
-        let block_bytes = memory::block_bytes(&block, &receipts) as u64;
+        let block_bytes = (memory::block_bytes(&block, &receipts) + block.seal().len()) as u64;
         let inner =
             Inner { block, receipts, updates, commit, total_difficulty, block_bytes, state_bytes: 0, is_stored };
         Self { inner: Arc::new(inner), version: None }
@@ -156,8 +180,9 @@ impl ExecutedBlock {
 
     /// Returns the block with another seal.
     pub(super) fn resealed(&self, seal: Bytes) -> Self {
+        let block_bytes = self.inner.block_bytes - self.inner.block.seal().len() as u64 + seal.len() as u64;
         let block = Arc::new(self.inner.block.as_ref().clone().with_seal(seal));
-        Self { inner: Arc::new(Inner { block, ..self.inner.copied() }), version: self.version.clone() }
+        Self { inner: Arc::new(Inner { block, block_bytes, ..self.inner.copied() }), version: self.version.clone() }
     }
 
     /// Changes of the validator set made by the block.

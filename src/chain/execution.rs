@@ -66,7 +66,9 @@ pub(super) fn build(
     let height = Height::new(header.number);
     let invalid = |reason| ChainError::InvalidBlock { height, hash: Default::default(), reason };
     check_interventions(context, height, &interventions).map_err(invalid)?;
-    let source = context.rules.mix_hash_source();
+    // Unless it is given, `next_header` computed the right one.
+    let is_mix_hash_given = !attributes.mix_hash.is_zero();
+    let source = if is_mix_hash_given { context.rules.mix_hash_source() } else { MixHashSource::Builder };
     check_fixed_fields(&context.spec, source, &header, parent.block().header(), overrides).map_err(invalid)?;
     let (parent_version, mut journal, unapplied) = match purpose {
         Purpose::Insert => {
@@ -113,17 +115,14 @@ pub(super) fn build(
     };
     header.state_root = version.commit().root;
     header.transactions_root = roots::transactions_root(&transactions);
-    (header.receipts_root, header.logs_bloom) = roots::receipts_root(&receipts);
+    (header.receipts_root, header.logs_bloom) = context.cache.receipts_root(&receipts);
     // `next_header` set `extraData` to the payload's keccak.
     let commits_to_payload = !attributes.payload.is_empty();
     let payload = attributes.payload.clone();
     let block = Block::with_extra_data(header, transactions, payload, interventions, commits_to_payload);
     let updates = context.updates(call_updates, &receipts);
-    Ok(Built {
-        block,
-        execution: Execution { receipts: receipts.into(), version, parent: parent_version.commit().id, updates },
-        left_out,
-    })
+    let execution = Execution::new(&block, receipts, version, parent_version.commit().id, updates);
+    Ok(Built { block, execution, left_out })
 }
 
 /// Verifies every header field by executing the block over the state of `parent`.
@@ -164,7 +163,7 @@ pub(super) fn verify(context: &ChainContext, parent: &ExecutedBlock, block: &Blo
         return Err(invalid(BlockError::StateRoot { got, want }));
     }
     let updates = context.updates(call_updates, &receipts);
-    Ok(Execution { receipts: receipts.into(), version, parent: parent_version.commit().id, updates })
+    Ok(Execution::new(block, receipts, version, parent_version.commit().id, updates))
 }
 
 pub(super) fn system_call_error(

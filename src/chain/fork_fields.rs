@@ -10,7 +10,10 @@ use crate::{primitives::Height, vm::ForkRules};
 /// and the height (8 bytes, big-endian). Everybody can compute it before the block is made: nothing may be drawn by it that
 /// somebody gains from.
 pub fn predictable_mix_hash(parent: B256, height: Height) -> B256 {
-    keccak256([parent.as_slice(), &height.get().to_be_bytes()].concat())
+    let mut input = [0; 40];
+    input[..32].copy_from_slice(parent.as_slice());
+    input[32..].copy_from_slice(&height.get().to_be_bytes());
+    keccak256(input)
 }
 
 /// Sets the fields that exist for the sake of a fork.

@@ -48,8 +48,7 @@ pub(super) fn build(context: &ChainContext) -> Result<ExecutedBlock, ChainError>
         context.commit_alone(&changes)?
     };
     let block = Block::new(spec.header(version.commit().root), Vec::new(), Bytes::new(), Vec::new());
-    let execution =
-        Execution { receipts: Arc::from([]), version, parent: CommitId::EMPTY, updates: ValidatorUpdates::NONE };
+    let execution = Execution::new(&block, [], version, CommitId::EMPTY, ValidatorUpdates::NONE);
     Ok(ExecutedBlock::new(Arc::new(block), execution, spec.difficulty))
 }
 

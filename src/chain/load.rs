@@ -149,7 +149,7 @@ impl Chain {
         Ok(match accounts {
             Some(accounts) => {
                 let version = self.load_state(&block, accounts)?;
-                let execution = Execution { receipts, version, parent: CommitId::EMPTY, updates };
+                let execution = Execution::new(&block, receipts, version, CommitId::EMPTY, updates);
                 ExecutedBlock::new(block, execution, total_difficulty)
             }
             None => ExecutedBlock::without_state(block, receipts, updates, total_difficulty, false),

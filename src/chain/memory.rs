@@ -20,11 +20,11 @@ const SHARED_BYTES: usize = 24;
 /// Encoded length of a transfer, all of which is inside [`Transaction`]; what is longer is data or an access list on the heap.
 const TRANSFER_BYTES: usize = 120;
 
-/// Returns about how many bytes of memory a block, its receipts and its entries in the tree's indices take.
+/// Returns about how many bytes of memory a block without its seal, its receipts and its entries in the tree's indices take.
 pub(super) fn block_bytes(block: &Block, receipts: &[Receipt]) -> usize {
     let header = size_of_val(block.header()) + block.header().extra_data.len();
     // The header's RLP is kept beside it, and is as long but for the bloom that both have.
-    let parts = 2 * header + block.payload().len() + block.seal().len() + size_of_val(block.interventions());
+    let parts = 2 * header + block.payload().len() + size_of_val(block.interventions());
     let transactions = block.transactions().iter().map(|transaction| {
         let heap = transaction.encoded_len().saturating_sub(TRANSFER_BYTES);
         size_of::<Transaction>() + SHARED_BYTES + INDEX_BYTES + heap

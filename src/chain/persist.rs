@@ -331,7 +331,7 @@ impl ChainContext {
         }
         let commit = Commit { id: CommitId::new(commit), root: block.header().state_root };
         let version = Version::stored(self.state.clone(), commit).into();
-        let execution = Execution { receipts: receipts.into(), version, parent: CommitId::EMPTY, updates };
+        let execution = Execution::new(&block, receipts, version, CommitId::EMPTY, updates);
         Ok(ExecutedBlock::stored(block, execution, difficulty))
     }
 

@@ -209,21 +209,20 @@ impl Tree {
 
     /// Removes blocks below `height`, except genesis.
     pub(super) fn drop_blocks_below(&mut self, height: u64) {
-        if height <= 1 {
-            return;
-        }
-        self.drop_lowest(|_, lowest| lowest < height);
+        self.drop_lowest(height, |_| height > 1);
     }
 
     /// Removes the oldest blocks below `height`, except genesis, until the others take at most `bytes_max`.
     pub(super) fn drop_blocks_to(&mut self, bytes_max: u64, height: u64) {
-        self.drop_lowest(|tree, lowest| lowest < height && tree.block_bytes > bytes_max);
+        self.drop_lowest(height, |tree| tree.block_bytes > bytes_max);
     }
 
-    /// Removes the lowest block as long as `is_dropped` holds for its height, then what the indices have of those blocks alone.
-    fn drop_lowest(&mut self, is_dropped: impl Fn(&Self, u64) -> bool) {
+    /// Removes the lowest blocks below `height` as long as there are `too_many`, then what the indices have of those blocks alone.
+    fn drop_lowest(&mut self, height: u64, too_many: impl Fn(&Self) -> bool) {
         let before = self.blocks.len();
-        while let Some(key) = self.lowest().filter(|(lowest, _)| is_dropped(self, *lowest)) {
+        while too_many(self)
+            && let Some(key) = self.lowest().filter(|(lowest, _)| *lowest < height)
+        {
             self.remove(key);
         }
         if self.blocks.len() < before
@@ -266,6 +265,10 @@ impl Tree {
 
     /// The lowest block above genesis.
     fn lowest(&self) -> Option<(u64, B256)> {
+        if !self.has_side_blocks() {
+            let height = self.canonical.lowest()?;
+            return self.canonical.get(height).map(|hash| (height, hash));
+        }
         self.blocks.range((1, B256::ZERO)..).next().map(|(key, _)| *key)
     }
 
