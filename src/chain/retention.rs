@@ -2,8 +2,25 @@
 
 /// Bounds of the states and blocks kept below the head, in number and in bytes; the tighter bound of a pair holds.
 ///
-/// Genesis and blocks that are not final are always kept, with their states. Bytes are those of memory: on a durable store,
-/// where older blocks and states are read from the store, only the numbers decide what stays stored.
+/// Bytes are those of memory: on a durable store, where older blocks and states are read from the store, only the numbers
+/// decide what stays stored.
+///
+/// Genesis is always kept, and so are the blocks from the irreversible height up, with their states: a reorg may need them.
+/// So a chain keeps what the bounds say or these, whichever is more. The irreversible height is that of before the newest block;
+/// it is, in blocks behind the head:
+///
+/// | protocol | irreversible are | blocks behind the head |
+/// |---|---|---|
+/// | PBFT, Raft | all blocks | 0 |
+/// | proof of authority (a development node's default) | blocks more than 128 below the settled one | 129 with one signer, 132 with four in turn |
+/// | delegated proof of stake | the last irreversible block's ancestors | two rounds of the producers: 0 with one, 5 with four, up to 336 with 21 |
+/// | proof of stake | the finalized checkpoint's ancestors | two to three epochs, and more while a third of the stake is away |
+///
+/// Over a database a snapshot holds its block and its state besides, but not its safe and its finalized block: once those are
+/// pruned, restoring it is refused.
+///
+/// A development node thus keeps at least 130 blocks below the head, and exceeds the default bounds in bytes only by those: where
+/// they take more than 512 MiB, or their states more than 256 MiB. A full block of transfers at the default gas limit takes about 1 MiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Retention {

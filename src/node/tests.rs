@@ -11,5 +11,6 @@ mod pending;
 mod pool;
 mod protocols;
 mod reads;
+mod retention;
 mod sending;
 mod snapshots;

@@ -21,8 +21,10 @@ use crate::store::Batch;
 
 /// Versions of the state that are not durable.
 ///
-/// BranchBuilder a version costs what it changes. Dropping one frees what no other version and no view uses.
-/// Code is kept for the lifetime of the store.
+/// Making a version costs what it changes. Dropping one frees what no other version and no view uses.
+///
+/// Code is kept for the lifetime of the store, each once: 6 bytes for a template, whatever is deployed of it, and the codes that
+/// genesis and interventions bring, which nothing bounds but their number and length.
 #[derive(Debug)]
 pub struct MemoryState {
     resident: Arc<MemoryArchive>,

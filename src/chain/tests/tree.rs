@@ -283,6 +283,27 @@ fn retention_in_memory_is_bounded_in_bytes() {
 }
 
 #[test]
+fn reversible_blocks_are_kept_beyond_every_bound() {
+    const LAG: u64 = 7;
+    let retention = Retention::new(Some(1), Some(2)).with_bytes(Some(1), Some(1));
+    let mut chain = builder().with_retention(retention).open().unwrap();
+    for nonce in 0..40_u64 {
+        let head = extend(&mut chain, vec![transfer(0, nonce, BOB, 1)]).new.hash();
+        let irreversible = Height::new(nonce + 1).get().saturating_sub(LAG);
+        chain.set_advisory_finality(head, head, Height::new(irreversible)).unwrap();
+        // Pruning follows the irreversible height of before the newest block, and keeps that block.
+        let oldest = irreversible.saturating_sub(1).max(1);
+        assert_eq!(chain.oldest_block().get(), oldest);
+        let block =
+            |height| chain.tree.get_at(Height::new(height), chain.hash_at(Height::new(height)).unwrap()).unwrap();
+        let kept = || core::iter::once(0).chain(oldest..=nonce + 1).map(block);
+        assert_eq!(chain.tree.block_bytes(), kept().map(|block| block.block_bytes()).sum::<u64>());
+        assert_eq!(chain.tree.state_bytes(), kept().map(|block| block.state_bytes()).sum::<u64>());
+        assert!(kept().all(|block| block.has_state()));
+    }
+}
+
+#[test]
 fn a_snapshot_below_the_pruned_blocks_is_restored() {
     let mut chain = builder().with_retention(Retention::new(Some(3), Some(6))).open().unwrap();
     extend(&mut chain, vec![transfer(0, 0, BOB, 1)]);

@@ -1,0 +1,66 @@
+//! What a node keeps beside what its retention asks for.
+
+use std::sync::Arc;
+
+use super::fixture::{node_of, protocols};
+use crate::{
+    chain::Retention,
+    consensus::ConsensusKind,
+    node::{BlockRef, Database, Node, QueryError},
+    primitives::Height,
+    store::testing::MemoryDisk,
+};
+
+/// The lowest height above genesis that can be read.
+fn oldest(node: &Node) -> u64 {
+    match node.view().block(BlockRef::Number(Height::new(1))) {
+        Ok(_) => 1,
+        Err(QueryError::Pruned { oldest, .. }) => oldest.get(),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Nothing that a reorg may revert is pruned, as the table of [`Retention`] says.
+#[test]
+fn a_block_is_pruned_once_it_is_irreversible() {
+    const KEPT: u64 = 8;
+    for chain in protocols() {
+        let databases = [Database::Memory, Database::Store(Arc::new(MemoryDisk::new()))];
+        // A store makes a difference where blocks stay reversible.
+        let stores = if chain.0 == ConsensusKind::Poa { 2 } else { 1 };
+        for (is_stored, database) in [false, true].into_iter().zip(databases).take(stores) {
+            // In memory, the irreversible height of before the newest block decides.
+            let behind = |blocks: u64| blocks + u64::from(!is_stored);
+            let behind = match chain {
+                (ConsensusKind::Poa, 1) => behind(129)..=behind(129),
+                (ConsensusKind::Poa, _) => behind(132)..=behind(132),
+                // Epochs have eight blocks.
+                (ConsensusKind::Pos, _) => 16..=24,
+                // Final at once, or within the blocks that are asked for.
+                _ => KEPT..=KEPT,
+            };
+            let retention = Retention::new(Some(4), Some(KEPT));
+            let node = node_of(chain).with_database(database).with_retention(retention).build().unwrap();
+            let is_right = |head: u64| {
+                let (lowest, highest) = (head.saturating_sub(*behind.end()), head.saturating_sub(*behind.start()));
+                assert!(
+                    (lowest.max(1)..=highest.max(1)).contains(&oldest(&node)),
+                    "{chain:?}, stored: {is_stored}, {head}"
+                );
+            };
+            node.mine(50).unwrap();
+            is_right(50);
+            let (snapshot, finalized) = (node.snapshot(), node.view().finalized().height().get());
+            node.mine(150).unwrap();
+            is_right(200);
+            // Over a database a snapshot holds its own block, not the final one below.
+            let reverted = node.revert(snapshot);
+            if is_stored && finalized < 50 {
+                assert!(format!("{:?}", reverted.unwrap_err()).contains("Pruned"), "{chain:?}");
+            } else {
+                assert!(reverted.unwrap(), "{chain:?}, stored: {is_stored}");
+                assert_eq!(node.view().head().height().get(), 50);
+            }
+        }
+    }
+}
