@@ -229,14 +229,12 @@ impl Chain {
     ) -> Result<(), RestoreError> {
         let mut batch = Batch::new();
         let mut garbage = GarbageChange::default();
+        let new = change.brings_state().then_some(&change.new);
+        let written: Vec<_> = change.applied.iter().chain(new).filter(|block| !block.is_stored()).collect();
         if self.is_persistent() {
             change.reverted.iter().for_each(|block| persist::remove_canonical(block, &mut batch));
-            for block in &change.applied {
-                if !block.is_stored() {
-                    persist::put_block(block, &mut batch);
-                }
-                persist::put_canonical(block, &mut batch);
-            }
+            written.iter().for_each(|block| persist::put_block(block, &mut batch));
+            change.applied.iter().for_each(|block| persist::put_canonical(block, &mut batch));
             if change.applied.is_empty() {
                 // Retention may have removed it from the indices.
                 persist::put_canonical(&change.new, &mut batch);
@@ -266,7 +264,11 @@ impl Chain {
             return Err(RestoreError::Write(error));
         }
         self.context.garbage.apply(garbage);
-        change.applied.iter().for_each(ExecutedBlock::set_stored);
+        for block in written {
+            block.set_stored();
+            // It may have been read without its state, or with one that is deleted.
+            self.context.decoded_blocks.remove(block.hash());
+        }
         Ok(())
     }
 }

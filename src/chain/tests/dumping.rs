@@ -5,7 +5,7 @@ use std::sync::Arc;
 use alloy_consensus::Header;
 use alloy_primitives::{Address, B256, Log, U256};
 
-use super::fixture::*;
+use super::{fixture::*, reopening::on};
 use crate::{
     chain::{
         Block, Chain, ChainDump, GenesisSpec, Intervention, LoadError, ReadError, Receipt,
@@ -13,6 +13,7 @@ use crate::{
         transactions_root,
     },
     primitives::{Gas, Height, Transaction, TransactionRequest, ether},
+    store::testing::MemoryDisk,
     templates::Erc20Params,
 };
 
@@ -67,6 +68,35 @@ fn a_running_chain_loads_a_dump_of_its_genesis() {
     extend(&mut other, vec![transfer(2, 0, BOB, 1)]);
     other.load(&dump).unwrap();
     assert_eq!(other.dump().unwrap(), dump);
+}
+
+/// An earlier dump brings a block without its state; another ends in it, above, at or below the head.
+#[test]
+fn a_dump_that_ends_in_a_block_without_a_state_brings_the_state() {
+    let mut origin = chain();
+    let dumps: Vec<_> = (0..4)
+        .map(|nonce| {
+            extend(&mut origin, vec![transfer(0, nonce, BOB, 1)]);
+            origin.dump().unwrap()
+        })
+        .collect();
+    for end in 0..dumps.len() {
+        let disk = Arc::new(MemoryDisk::new());
+        let mut loaded = on(disk.clone()).open().unwrap();
+        loaded.load(&dumps[2]).unwrap();
+        loaded.load(&dumps[end]).unwrap();
+        extend(&mut loaded, vec![transfer(1, 0, BOB, 10)]);
+        let head = extend(&mut loaded, vec![transfer(1, 1, BOB, 10)]).new;
+        loaded.load(&dumps[end]).unwrap();
+        loaded.set_head(head.block().parent_hash()).unwrap();
+        for chain in [&loaded, &on(disk.crashed()).open().unwrap()] {
+            let dumped = chain.hash_at(Height::new(end as u64 + 1)).unwrap();
+            assert_eq!(dumped, dumps[end].head);
+            let bob = chain.state_of(dumped).unwrap().account(&BOB).unwrap().unwrap().balance;
+            assert_eq!(bob, U256::from(end + 1));
+            assert_eq!(balance(chain, chain.head(), BOB), U256::from(end + 11));
+        }
+    }
 }
 
 /// Returns the first block's receipts with one of them changed.
