@@ -99,6 +99,49 @@ fn a_dump_that_ends_in_a_block_without_a_state_brings_the_state() {
     }
 }
 
+/// A block that a dump brought without its state is made again: it is executed.
+#[test]
+fn a_block_without_a_state_that_is_inserted_again_gets_one() {
+    let mut origin = chain();
+    let first = extend(&mut origin, vec![transfer(0, 0, BOB, 1)]).new;
+    extend(&mut origin, vec![]);
+    let disk = Arc::new(MemoryDisk::new());
+    let mut loaded = on(disk.clone()).open().unwrap();
+    let empty = loaded.dump().unwrap();
+    loaded.load(&origin.dump().unwrap()).unwrap();
+    loaded.load(&empty).unwrap();
+    loaded.insert(first.block().clone()).unwrap();
+    loaded.set_head(first.hash()).unwrap();
+    extend(&mut loaded, vec![transfer(0, 1, BOB, 1)]);
+    for chain in [&loaded, &on(disk.crashed()).open().unwrap()] {
+        assert_eq!(balance(chain, &chain.block(first.hash()).unwrap(), BOB), U256::from(1));
+        assert_eq!(balance(chain, chain.head(), BOB), U256::from(2));
+    }
+}
+
+/// The head of a dump may have the state of genesis; when it is reverted, genesis keeps it.
+#[test]
+fn a_loaded_block_with_the_state_of_genesis_does_not_take_it_along() {
+    let mut origin = chain();
+    extend(&mut origin, vec![]);
+    extend(&mut origin, vec![]);
+    let disk = Arc::new(MemoryDisk::new());
+    let mut loaded = on(disk.clone()).open().unwrap();
+    let empty = loaded.dump().unwrap();
+    for value in 1..4_u64 {
+        loaded.load(&origin.dump().unwrap()).unwrap();
+        loaded.load(&empty).unwrap();
+        drop(loaded);
+        loaded = on(disk.clone()).open().unwrap();
+        extend(&mut loaded, vec![transfer(0, 0, BOB, value)]);
+        extend(&mut loaded, vec![]);
+        extend(&mut loaded, vec![]);
+        assert_eq!(balance(&loaded, &loaded.genesis().clone(), key(0).address()), ether(100));
+        loaded.load(&empty).unwrap();
+        extend(&mut loaded, vec![]);
+    }
+}
+
 /// Returns the first block's receipts with one of them changed.
 fn with_receipt(dump: &ChainDump, change: impl FnOnce(&mut Receipt)) -> ChainDump {
     let mut dump = dump.clone();
