@@ -178,6 +178,8 @@ pub(super) struct DecodedBlocks(Mutex<Decoded>);
 #[derive(Debug, Default)]
 struct Decoded {
     blocks: VecDeque<ExecutedBlock>,
+    /// Number of evictions of blocks that changed in the store.
+    evictions: u64,
     /// Memory of the blocks, in bytes.
     bytes: u64,
 }
@@ -187,8 +189,17 @@ impl DecodedBlocks {
         self.lock().blocks.iter().find(|block| block.hash() == hash).cloned()
     }
 
-    pub(super) fn put(&self, block: ExecutedBlock) {
+    /// Returns a number to be given to [`DecodedBlocks::put`] for a block that is read after this call.
+    pub(super) fn evictions(&self) -> u64 {
+        self.lock().evictions
+    }
+
+    /// Keeps a block read since the call that returned `evictions`, unless a block has changed in the store since.
+    pub(super) fn put(&self, block: ExecutedBlock, evictions: u64) {
         let mut decoded = self.lock();
+        if decoded.evictions != evictions {
+            return;
+        }
         decoded.bytes += block.block_bytes();
         decoded.blocks.push_back(block);
         while decoded.blocks.len() > DECODED_MAX || (decoded.bytes > DECODED_BYTES_MAX && decoded.blocks.len() > 1) {
@@ -197,9 +208,10 @@ impl DecodedBlocks {
         }
     }
 
-    /// Evicts a block that is removed from the store.
+    /// Evicts a block that is removed from the store, or written to it again.
     pub(super) fn remove(&self, hash: B256) {
-        let Decoded { blocks, bytes } = &mut *self.lock();
+        let Decoded { blocks, evictions, bytes } = &mut *self.lock();
+        *evictions += 1;
         // Two readers may have put the same block.
         while let Some(position) = blocks.iter().position(|block| block.hash() == hash) {
             *bytes -= blocks.remove(position).map_or(0, |removed| removed.block_bytes());

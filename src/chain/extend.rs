@@ -56,15 +56,19 @@ impl Chain {
         Ok(BuiltBlock { block: built.block, left_out: built.left_out })
     }
 
-    /// Verifies a block by executing it and adds it to the tree. Does not move the head.
+    /// Verifies a block by executing it and adds it to the tree. Does not move the head. A block that is there already is executed only
+    /// when it may become canonical and its state is gone, or never came with the dump that brought the block.
     ///
     /// # Errors
     /// [`InsertError`], with the invalid field of an invalid block; the chain is then unchanged.
     pub fn insert(&mut self, block: Arc<Block>) -> Result<InsertOutcome, InsertError> {
         let hash = block.hash();
-        if self.contains_at(block.height(), hash) {
+        let is_known = self.contains_at(block.height(), hash);
+        if is_known {
             self.keep_branch(block.height(), hash)?;
-            return Ok(InsertOutcome::Known);
+            if !self.lacks_state(&block) {
+                return Ok(InsertOutcome::Known);
+            }
         }
         let parent = match self.block_near(block.height().parent().unwrap_or_default(), block.parent_hash()) {
             Err(ReadError::UnknownBlock { .. }) => {
@@ -77,7 +81,17 @@ impl Chain {
         self.keep_branch(parent.height(), parent.hash())?;
         let total = total_difficulty(&parent, block.header());
         self.tree.insert(ExecutedBlock::new(block, execution, total));
-        Ok(InsertOutcome::New)
+        Ok(if is_known { InsertOutcome::Known } else { InsertOutcome::New })
+    }
+
+    /// Returns whether a known block could not be built on as it is, but has a parent on which it can be executed.
+    fn lacks_state(&self, block: &Block) -> bool {
+        if !self.context.is_durable || block.height() <= self.finality.irreversible {
+            return false;
+        }
+        let (known, parent) = (self.state_of(block.hash()), || self.state_of(block.parent_hash()));
+        let is_gone = matches!(known, Err(ReadError::Pruned { .. })) && parent().is_ok();
+        is_gone && !self.is_canonical(block.hash())
     }
 
     /// Keeps a block and its ancestors, as far as they were reverted for good, until they are irreversible: they may be canonical
@@ -229,14 +243,12 @@ impl Chain {
     ) -> Result<(), RestoreError> {
         let mut batch = Batch::new();
         let mut garbage = GarbageChange::default();
+        let new = change.brings_state().then_some(&change.new);
+        let written: Vec<_> = change.applied.iter().chain(new).filter(|block| !block.is_stored()).collect();
         if self.is_persistent() {
             change.reverted.iter().for_each(|block| persist::remove_canonical(block, &mut batch));
-            for block in &change.applied {
-                if !block.is_stored() {
-                    persist::put_block(block, &mut batch);
-                }
-                persist::put_canonical(block, &mut batch);
-            }
+            written.iter().for_each(|block| persist::put_block(block, &mut batch));
+            change.applied.iter().for_each(|block| persist::put_canonical(block, &mut batch));
             if change.applied.is_empty() {
                 // Retention may have removed it from the indices.
                 persist::put_canonical(&change.new, &mut batch);
@@ -266,7 +278,11 @@ impl Chain {
             return Err(RestoreError::Write(error));
         }
         self.context.garbage.apply(garbage);
-        change.applied.iter().for_each(ExecutedBlock::set_stored);
+        for block in written {
+            block.set_stored();
+            // It may have been read without its state, or with one that is deleted.
+            self.context.decoded_blocks.remove(block.hash());
+        }
         Ok(())
     }
 }

@@ -26,6 +26,12 @@ impl HeadChange {
     pub const fn is_reorg(&self) -> bool {
         !self.reverted.is_empty()
     }
+
+    /// Returns whether the new head is a block of the old chain that comes with a state that the store has not: an earlier dump
+    /// brought the block without it, and another one ends in it.
+    pub(super) fn brings_state(&self) -> bool {
+        self.applied.is_empty() && self.new.has_state() && !self.new.is_stored()
+    }
 }
 
 /// The safe and the finalized block of a chain.

@@ -277,9 +277,10 @@ impl ChainContext {
         if let Some(block) = self.decoded_blocks.get(hash) {
             return Ok(Some(block));
         }
+        let evictions = self.decoded_blocks.evictions();
         let Some(value) = self.store.get(Table::Blocks, hash.as_slice())? else { return Ok(None) };
         let block = self.decode(hash, &value)?;
-        self.decoded_blocks.put(block.clone());
+        self.decoded_blocks.put(block.clone(), evictions);
         Ok(Some(block))
     }
 

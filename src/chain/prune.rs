@@ -121,8 +121,9 @@ impl Chain {
                 Some(parent) => Some(parent.commit().id),
                 None => self.commit_of(block.height().parent().unwrap_or_default(), block.block().parent_hash())?,
             };
-            // An empty block shares its parent's state.
-            let made = block.version().filter(|version| parent != Some(version.commit().id));
+            // An empty block shares its parent's state, and one of a dump may have that of genesis, which is never deleted.
+            let shared = [parent, Some(self.genesis.commit().id)];
+            let made = block.version().filter(|version| !shared.contains(&Some(version.commit().id)));
             let item = GarbageItem {
                 block: Some(block.hash()),
                 commit: made.map(|version| version.commit().id),
@@ -149,7 +150,8 @@ impl Chain {
     ) -> Result<(), ReadError> {
         let retention = self.context.retention;
         let head = change.new.height().get();
-        let fork = head.saturating_sub(change.applied.len() as u64);
+        let added = change.applied.len() as u64 + u64::from(change.brings_state());
+        let fork = head.saturating_sub(added);
         let lowest = |kept: u64| head.saturating_sub(kept).min(finality.irreversible.get()).min(fork);
         for (what, kept) in [(Pruned::States, retention.states_kept()), (Pruned::Blocks, retention.blocks)] {
             if kept.is_none() && !change.is_reorg() {

@@ -46,6 +46,14 @@ struct PagedVersions {
     held: BTreeMap<CommitId, Weak<()>>,
     /// Versions that are pruned but not deleted yet: a view uses them, or several versions were made from them.
     condemned: BTreeSet<CommitId>,
+    /// Versions that will never be written and are in memory still: a view reads them, or another such version was made from them.
+    discarded: BTreeSet<CommitId>,
+}
+
+impl PagedVersions {
+    fn is_held(&self, commit: CommitId) -> bool {
+        self.held.get(&commit).is_some_and(|held| held.strong_count() > 0)
+    }
 }
 
 /// Key in [`Table::Meta`] of the smallest id that was never used, where no record shows it.
@@ -74,7 +82,7 @@ impl PagedState {
         let recorded = records::last_commit(&*store)?.map_or(1, |last| last.get() + 1);
         let next = meta_numbers(&*store, NEXT)?.first().copied().unwrap_or(1).max(recorded);
         let condemned = meta_numbers(&*store, CONDEMNED)?.into_iter().map(CommitId::new).collect();
-        let versions = PagedVersions { next, held: BTreeMap::new(), condemned };
+        let versions = PagedVersions { next, held: BTreeMap::new(), condemned, discarded: BTreeSet::new() };
         Ok(Self { pages: Arc::new(Pages::new(store, nodes_max)), versions: Mutex::new(versions) })
     }
 
@@ -91,10 +99,25 @@ impl PagedState {
         if commit.get() >= versions.next {
             return Err(StateError::UnknownCommit { commit });
         }
-        if versions.condemned.contains(&commit) {
+        if versions.condemned.contains(&commit) || versions.discarded.contains(&commit) {
             return Err(StateError::Pruned { commit });
         }
         self.pages.info(commit)?.ok_or(StateError::Pruned { commit })
+    }
+
+    /// Frees the discarded versions that nothing reads any more, the children first.
+    fn release(&self, versions: &mut PagedVersions) {
+        loop {
+            let is_free = |commit: &CommitId| !versions.is_held(*commit) && !self.pages.has_pending_child(*commit);
+            let free: Vec<CommitId> = versions.discarded.iter().rev().copied().filter(is_free).collect();
+            if free.is_empty() {
+                return;
+            }
+            for commit in free {
+                versions.discarded.remove(&commit);
+                self.pages.remove_pending(commit);
+            }
+        }
     }
 }
 
@@ -103,6 +126,7 @@ impl StateStore for PagedState {
         self.pages.settle()?;
         let (id, base) = {
             let mut versions = self.lock();
+            self.release(&mut versions);
             let base = self.info(&versions, parent)?;
             let id = CommitId::new(versions.next);
             versions.next += 1;
@@ -137,7 +161,11 @@ impl StateStore for PagedState {
     }
 
     fn discard(&self, commit: CommitId) {
-        self.pages.remove_pending(commit);
+        let mut versions = self.lock();
+        if self.pages.is_pending(commit) {
+            versions.discarded.insert(commit);
+            self.release(&mut versions);
+        }
     }
 
     fn view(&self, commit: CommitId) -> Result<Arc<dyn StateView>, StateError> {
@@ -159,6 +187,7 @@ impl StateStore for PagedState {
         self.pages.settle()?;
         let (free, next) = {
             let mut versions = self.lock();
+            self.release(&mut versions);
             let next = versions.next;
             let asked = commits.iter().filter(|commit| **commit != CommitId::EMPTY && commit.get() < next);
             versions.condemned.extend(asked);

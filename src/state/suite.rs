@@ -150,6 +150,7 @@ impl<'a> Bench<'a> {
                 let mut model = self.versions[&parent].clone();
                 model.apply(changes);
                 self.check_version(commit, &model);
+                self.held.push((self.store.view(commit.id).expect("it can be read"), model));
                 self.store.discard(commit.id);
                 assert!(self.store.view(commit.id).is_err(), "a discarded version is gone");
             }
@@ -353,9 +354,23 @@ pub fn run(store: &dyn StateStore, keys: &dyn KeyValue) {
     let child = store.commit(later.commit().id, &changes([set(b, 1, &[])]), &mut Batch::new()).expect("it succeeds");
     let grandchild = store.commit(child.id, &changes([set(b, 2, &[(7, 7)])]), &mut Batch::new()).expect("it succeeds");
     assert_eq!(read(grandchild.id, &b).map(|account| account.balance), Some(U256::from(2)));
-    store.discard(grandchild.id);
+    let view = store.view(grandchild.id).expect("it can be read");
     store.discard(child.id);
-    assert!(store.view(child.id).is_err());
+    store.discard(grandchild.id);
+    assert!(store.view(child.id).is_err() && store.view(grandchild.id).is_err());
+    let mut batch = Batch::new();
+    store.prune(&[later.commit().id], &mut batch).expect("pruning succeeds");
+    drop(later);
+    write(batch);
+    write({
+        let mut batch = Batch::new();
+        store.prune(&[], &mut batch).expect("pruning succeeds");
+        batch
+    });
+    // What a view reads stays while it lives, also where it was never written.
+    assert_eq!(view.account(&b).expect("it can be read").map(|account| account.balance), Some(U256::from(2)));
+    assert_eq!(view.account(&a).expect("it can be read").map(|account| account.balance), Some(U256::from(5)));
+    drop(view);
 
     // A view outlives the pruning of its version; a new one is refused.
     let held = store.view(left.id).expect("it is retained");

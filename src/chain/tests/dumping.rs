@@ -5,7 +5,7 @@ use std::sync::Arc;
 use alloy_consensus::Header;
 use alloy_primitives::{Address, B256, Log, U256};
 
-use super::fixture::*;
+use super::{fixture::*, reopening::on};
 use crate::{
     chain::{
         Block, Chain, ChainDump, GenesisSpec, Intervention, LoadError, ReadError, Receipt,
@@ -13,6 +13,7 @@ use crate::{
         transactions_root,
     },
     primitives::{Gas, Height, Transaction, TransactionRequest, ether},
+    store::testing::MemoryDisk,
     templates::Erc20Params,
 };
 
@@ -67,6 +68,78 @@ fn a_running_chain_loads_a_dump_of_its_genesis() {
     extend(&mut other, vec![transfer(2, 0, BOB, 1)]);
     other.load(&dump).unwrap();
     assert_eq!(other.dump().unwrap(), dump);
+}
+
+/// An earlier dump brings a block without its state; another ends in it, above, at or below the head.
+#[test]
+fn a_dump_that_ends_in_a_block_without_a_state_brings_the_state() {
+    let mut origin = chain();
+    let dumps: Vec<_> = (0..4)
+        .map(|nonce| {
+            extend(&mut origin, vec![transfer(0, nonce, BOB, 1)]);
+            origin.dump().unwrap()
+        })
+        .collect();
+    for end in 0..dumps.len() {
+        let disk = Arc::new(MemoryDisk::new());
+        let mut loaded = on(disk.clone()).open().unwrap();
+        loaded.load(&dumps[2]).unwrap();
+        loaded.load(&dumps[end]).unwrap();
+        extend(&mut loaded, vec![transfer(1, 0, BOB, 10)]);
+        let head = extend(&mut loaded, vec![transfer(1, 1, BOB, 10)]).new;
+        loaded.load(&dumps[end]).unwrap();
+        loaded.set_head(head.block().parent_hash()).unwrap();
+        for chain in [&loaded, &on(disk.crashed()).open().unwrap()] {
+            let dumped = chain.hash_at(Height::new(end as u64 + 1)).unwrap();
+            assert_eq!(dumped, dumps[end].head);
+            let bob = chain.state_of(dumped).unwrap().account(&BOB).unwrap().unwrap().balance;
+            assert_eq!(bob, U256::from(end + 1));
+            assert_eq!(balance(chain, chain.head(), BOB), U256::from(end + 11));
+        }
+    }
+}
+
+/// A block that a dump brought without its state is made again: it is executed.
+#[test]
+fn a_block_without_a_state_that_is_inserted_again_gets_one() {
+    let mut origin = chain();
+    let first = extend(&mut origin, vec![transfer(0, 0, BOB, 1)]).new;
+    extend(&mut origin, vec![]);
+    let disk = Arc::new(MemoryDisk::new());
+    let mut loaded = on(disk.clone()).open().unwrap();
+    let empty = loaded.dump().unwrap();
+    loaded.load(&origin.dump().unwrap()).unwrap();
+    loaded.load(&empty).unwrap();
+    loaded.insert(first.block().clone()).unwrap();
+    loaded.set_head(first.hash()).unwrap();
+    extend(&mut loaded, vec![transfer(0, 1, BOB, 1)]);
+    for chain in [&loaded, &on(disk.crashed()).open().unwrap()] {
+        assert_eq!(balance(chain, &chain.block(first.hash()).unwrap(), BOB), U256::from(1));
+        assert_eq!(balance(chain, chain.head(), BOB), U256::from(2));
+    }
+}
+
+/// The head of a dump may have the state of genesis; when it is reverted, genesis keeps it.
+#[test]
+fn a_loaded_block_with_the_state_of_genesis_does_not_take_it_along() {
+    let mut origin = chain();
+    extend(&mut origin, vec![]);
+    extend(&mut origin, vec![]);
+    let disk = Arc::new(MemoryDisk::new());
+    let mut loaded = on(disk.clone()).open().unwrap();
+    let empty = loaded.dump().unwrap();
+    for value in 1..4_u64 {
+        loaded.load(&origin.dump().unwrap()).unwrap();
+        loaded.load(&empty).unwrap();
+        drop(loaded);
+        loaded = on(disk.clone()).open().unwrap();
+        extend(&mut loaded, vec![transfer(0, 0, BOB, value)]);
+        extend(&mut loaded, vec![]);
+        extend(&mut loaded, vec![]);
+        assert_eq!(balance(&loaded, &loaded.genesis().clone(), key(0).address()), ether(100));
+        loaded.load(&empty).unwrap();
+        extend(&mut loaded, vec![]);
+    }
 }
 
 /// Returns the first block's receipts with one of them changed.

@@ -122,6 +122,14 @@ impl Pages {
         self.pending.write().unwrap_or_else(PoisonError::into_inner).remove(&commit);
     }
 
+    pub(super) fn is_pending(&self, commit: CommitId) -> bool {
+        self.pending().contains_key(&commit)
+    }
+
+    pub(super) fn has_pending_child(&self, commit: CommitId) -> bool {
+        self.pending().values().any(|pending| pending.info.parent == commit)
+    }
+
     /// Drops pending commits whose batch was written.
     pub(super) fn settle(&self) -> Result<(), StateError> {
         let mut settled = Vec::new();
