@@ -1,5 +1,6 @@
 //! Blocks with the result of their execution.
 
+use core::fmt;
 use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering},
@@ -52,14 +53,13 @@ impl Execution {
 }
 
 /// A block with the result of its execution. Cloning is O(1).
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct ExecutedBlock {
     inner: Arc<Inner>,
     /// `None` once the state is pruned. Not in `inner`, so that pruning copies nothing.
     version: Option<Arc<Version>>,
 }
 
-#[derive(Debug)]
 struct Inner {
     block: Arc<Block>,
     receipts: Arc<[Receipt]>,
@@ -200,5 +200,16 @@ impl ExecutedBlock {
         if let Some(version) = &self.version {
             version.set_durable();
         }
+    }
+}
+
+/// A line: the block's hashes and counts, and how many of its transactions failed.
+impl fmt::Debug for ExecutedBlock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut fields = f.debug_struct("ExecutedBlock");
+        self.block().add_debug_fields(&mut fields);
+        let failed = self.receipts().iter().filter(|receipt| !receipt.is_success()).count();
+        fields.field("failed", &failed).field("state_root", &self.commit().root).field("has_state", &self.has_state());
+        fields.finish()
     }
 }

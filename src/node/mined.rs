@@ -1,5 +1,7 @@
 //! A transaction in its block, with its receipt.
 
+use core::fmt;
+
 use alloy_sol_types::SolEvent;
 
 use crate::{
@@ -8,7 +10,7 @@ use crate::{
 };
 
 /// A transaction in a canonical block, with its receipt.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct MinedTransaction {
     block: ExecutedBlock,
     index: TransactionIndex,
@@ -52,5 +54,31 @@ impl MinedTransaction {
     /// The transaction's events of kind `E`, in order, of all contracts.
     pub fn events<E: SolEvent>(&self) -> Vec<E> {
         self.logs().iter().filter_map(|log| E::decode_log(log).ok()).map(|log| log.data).collect()
+    }
+}
+
+/// A line: hashes, sender, recipient, status, gas and the number of logs.
+impl fmt::Debug for MinedTransaction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (transaction, receipt) = (self.transaction(), self.receipt());
+        let mut fields = f.debug_struct("MinedTransaction");
+        fields
+            .field("hash", &transaction.hash())
+            .field("height", &self.block.height().get())
+            .field("block_hash", &self.block.hash())
+            .field("index", &self.index)
+            .field("from", &transaction.sender());
+        match (transaction.to(), receipt.contract_address) {
+            (Some(to), _) => fields.field("to", &to),
+            (None, Some(created)) => fields.field("created", &created),
+            (None, None) => &mut fields,
+        };
+        fields
+            .field("value", &transaction.value())
+            .field("input_bytes", &transaction.input().len())
+            .field("status", &if receipt.is_success() { "success" } else { "failed" })
+            .field("gas_used", &receipt.gas_used.get())
+            .field("logs", &receipt.logs().len())
+            .finish()
     }
 }

@@ -2,6 +2,7 @@
 
 mod building;
 mod contracts;
+mod debug_text;
 mod events;
 mod failing_store;
 mod fixture;
