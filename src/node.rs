@@ -20,6 +20,8 @@ mod cheats;
 mod clock;
 mod command;
 mod contract;
+mod contract_error;
+mod deployed;
 mod dump;
 mod error;
 mod full_disk;
@@ -49,7 +51,9 @@ use crate::{
 
 pub use builder::{Database, NodeBuilder};
 pub use clock::{Clock, ClockOffset, ManualClock};
-pub use contract::{Contract, ContractError};
+pub use contract::Contract;
+pub use contract_error::ContractError;
+pub use deployed::Deployed;
 pub use dump::Dump;
 pub use error::{
     BuildError, EngineError, EstimateError, InterventionError, LoadError, MineError, QueryError, SendError, TimeError,

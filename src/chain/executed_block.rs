@@ -7,10 +7,11 @@ use std::sync::{
 };
 
 use alloy_primitives::{B256, Bytes, U256};
+use alloy_sol_types::SolEvent;
 
 use super::{block::Block, memory, receipt::Receipt, version::Version};
 use crate::{
-    primitives::Height,
+    primitives::{Height, Timestamp, Transaction},
     state::{Commit, CommitId},
     system::ValidatorUpdates,
 };
@@ -137,6 +138,36 @@ impl ExecutedBlock {
     /// Height of the block.
     pub fn height(&self) -> Height {
         self.inner.block.height()
+    }
+
+    /// Hash of the parent.
+    pub fn parent_hash(&self) -> B256 {
+        self.inner.block.parent_hash()
+    }
+
+    /// Time of the block.
+    pub fn timestamp(&self) -> Timestamp {
+        self.inner.block.timestamp()
+    }
+
+    /// The transactions, in order of execution.
+    pub fn transactions(&self) -> &[Arc<Transaction>] {
+        self.inner.block.transactions()
+    }
+
+    /// Returns the events of kind `E` of all its transactions, in order, of all contracts.
+    ///
+    /// ```
+    /// use chainbox::{prelude::*, templates::{Erc20Params, erc20::interface::Transfer}};
+    /// let node = Node::new();
+    /// let alice = node.accounts()[0];
+    /// node.deploy(alice, Erc20Params::new("Gold", "GLD", U256::from(9), alice).init_code())?;
+    /// let events = node.view().head().events::<Transfer>();
+    /// assert_eq!((events.len(), events[0].value), (1, U256::from(9)));
+    /// # Ok::<(), chainbox::node::ContractError>(())
+    /// ```
+    pub fn events<E: SolEvent>(&self) -> Vec<E> {
+        self.receipts().iter().flat_map(Receipt::events).collect()
     }
 
     /// Receipts of its transactions, in order.

@@ -1,12 +1,14 @@
 //! A transaction in its block, with its receipt.
 
 use core::fmt;
+use std::sync::Arc;
 
 use alloy_sol_types::SolEvent;
 
 use crate::{
     chain::{ExecutedBlock, Receipt, TransactionIndex},
     primitives::{Log, Transaction},
+    vm::TemplateRegistry,
 };
 
 /// A transaction in a canonical block, with its receipt.
@@ -14,11 +16,13 @@ use crate::{
 pub struct MinedTransaction {
     block: ExecutedBlock,
     index: TransactionIndex,
+    /// The chain's templates, by whose ABIs its logs are told in words.
+    registry: Arc<TemplateRegistry>,
 }
 
 impl MinedTransaction {
-    pub(super) const fn new(block: ExecutedBlock, index: TransactionIndex) -> Self {
-        Self { block, index }
+    pub(super) const fn new(block: ExecutedBlock, index: TransactionIndex, registry: Arc<TemplateRegistry>) -> Self {
+        Self { block, index, registry }
     }
 
     /// The block that includes it.
@@ -53,7 +57,20 @@ impl MinedTransaction {
 
     /// The transaction's events of kind `E`, in order, of all contracts.
     pub fn events<E: SolEvent>(&self) -> Vec<E> {
-        self.logs().iter().filter_map(|log| E::decode_log(log).ok()).map(|log| log.data).collect()
+        self.receipt().events()
+    }
+
+    /// Returns its logs in words, in order: `Transfer(from: 0x..., to: 0x..., value: 5) of 0x...` where a template of the chain has the
+    /// event, else the first topic and the length of the data.
+    pub fn describe_logs(&self) -> Vec<String> {
+        let text = |log: &Log| match (self.registry.describe_event(log), log.data.topics().first()) {
+            (Some(text), _) => format!("{text} of {}", log.address),
+            (None, Some(topic)) => {
+                format!("an unknown event {topic}, {} bytes, of {}", log.data.data.len(), log.address)
+            }
+            (None, None) => format!("a log without topics, {} bytes, of {}", log.data.data.len(), log.address),
+        };
+        self.logs().iter().map(text).collect()
     }
 }
 

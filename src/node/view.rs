@@ -351,7 +351,7 @@ impl NodeView {
     /// [`QueryError::Chain`] when the store fails.
     pub fn receipt(&self, hash: B256) -> Result<Option<MinedTransaction>, QueryError> {
         let found = self.chain.transaction(hash)?;
-        Ok(found.map(|found| MinedTransaction::new(found.block, found.index)))
+        Ok(found.map(|found| MinedTransaction::new(found.block, found.index, Arc::clone(self.chain.registry()))))
     }
 
     /// Canonical logs that match `filter`, in order, at most `max`.
