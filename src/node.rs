@@ -15,6 +15,7 @@
 
 #![cfg_attr(not(test), warn(clippy::arithmetic_side_effects))]
 
+mod ancestors;
 mod builder;
 mod cheats;
 mod clock;
@@ -30,6 +31,7 @@ mod head_switches;
 mod mined;
 mod mining;
 mod mining_mode;
+mod reorg;
 mod send;
 mod simulate;
 mod snapshot;
@@ -49,6 +51,7 @@ use crate::{
     vm::TemplateRegistry,
 };
 
+pub use ancestors::REORG_DEPTH_MAX;
 pub use builder::{Database, NodeBuilder};
 pub use clock::{Clock, ClockOffset, ManualClock};
 pub use contract::Contract;
@@ -56,7 +59,8 @@ pub use contract_error::ContractError;
 pub use deployed::Deployed;
 pub use dump::Dump;
 pub use error::{
-    BuildError, EngineError, EstimateError, InterventionError, LoadError, MineError, QueryError, SendError, TimeError,
+    BuildError, EngineError, EstimateError, InterventionError, LoadError, MineError, QueryError, ReorgError, SendError,
+    TimeError,
 };
 pub use full_disk::FullDisk;
 pub use head_cursor::{HeadChanges, HeadCursor, HeadCursorError, HeadFollower};

@@ -38,7 +38,7 @@ impl From<CallRequest> for Submission {
 }
 
 /// A [`Submission`] with its signature checked.
-enum Prepared {
+pub(super) enum Prepared {
     Signed(Result<Arc<Transaction>, TransactionError>),
     Request(Box<CallRequest>),
 }
@@ -119,7 +119,7 @@ impl Node {
     }
 
     /// Decodes the raw ones on all cores.
-    fn prepare(&self, submissions: Vec<Submission>) -> Vec<Prepared> {
+    pub(super) fn prepare(&self, submissions: Vec<Submission>) -> Vec<Prepared> {
         let raws: Vec<Bytes> = submissions.iter().filter_map(Submission::raw).cloned().collect();
         let mut decoded = self.inner.recovery.decode_batch(&raws).into_iter();
         let prepared = submissions.into_iter().map(|submission| match submission {
@@ -131,7 +131,12 @@ impl Node {
         prepared.collect()
     }
 
-    fn submit(&self, writer: &mut Writer, view: &mut Arc<NodeView>, prepared: &Prepared) -> Result<B256, SendError> {
+    pub(super) fn submit(
+        &self,
+        writer: &mut Writer,
+        view: &mut Arc<NodeView>,
+        prepared: &Prepared,
+    ) -> Result<B256, SendError> {
         let transaction = match prepared {
             Prepared::Signed(decoded) => decoded.clone()?,
             Prepared::Request(request) => Arc::new(self.filled(writer, view, (**request).clone())?),

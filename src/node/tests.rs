@@ -13,6 +13,7 @@ mod pool;
 mod protocols;
 mod pruned_branches;
 mod reads;
+mod reorgs;
 mod retention;
 mod sending;
 mod settings;
