@@ -15,11 +15,14 @@
 
 #![cfg_attr(not(test), warn(clippy::arithmetic_side_effects))]
 
+mod ancestors;
 mod builder;
 mod cheats;
 mod clock;
 mod command;
 mod contract;
+mod contract_error;
+mod deployed;
 mod dump;
 mod error;
 mod full_disk;
@@ -28,6 +31,7 @@ mod head_switches;
 mod mined;
 mod mining;
 mod mining_mode;
+mod reorg;
 mod send;
 mod simulate;
 mod snapshot;
@@ -37,6 +41,7 @@ mod validators;
 mod view;
 mod writer;
 
+use core::fmt;
 use std::sync::{Arc, MutexGuard, PoisonError, atomic::Ordering};
 
 use self::writer::{NodeInner, Writer};
@@ -46,12 +51,16 @@ use crate::{
     vm::TemplateRegistry,
 };
 
+pub use ancestors::REORG_DEPTH_MAX;
 pub use builder::{Database, NodeBuilder};
 pub use clock::{Clock, ClockOffset, ManualClock};
-pub use contract::{Contract, ContractError};
+pub use contract::Contract;
+pub use contract_error::ContractError;
+pub use deployed::Deployed;
 pub use dump::Dump;
 pub use error::{
-    BuildError, EngineError, EstimateError, InterventionError, LoadError, MineError, QueryError, SendError, TimeError,
+    BuildError, EngineError, EstimateError, InterventionError, LoadError, MineError, QueryError, ReorgError, SendError,
+    TimeError,
 };
 pub use full_disk::FullDisk;
 pub use head_cursor::{HeadChanges, HeadCursor, HeadCursorError, HeadFollower};
@@ -65,7 +74,7 @@ pub use subscription::{NodeEvent, SUBSCRIBER_EVENTS_MAX, Subscription, Subscript
 pub use view::{BlockRef, Located, NodeView};
 
 /// A handle to a running node. Clones share the node.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Node {
     inner: Arc<NodeInner>,
 }
@@ -154,6 +163,17 @@ impl Node {
 
     fn write(&self) -> MutexGuard<'_, Writer> {
         self.inner.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A line, of the present view; waits for no lock and shows no key.
+impl fmt::Debug for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Node")
+            .field("consensus", &self.inner.consensus)
+            .field("accounts", &self.inner.accounts.len())
+            .field("view", &self.view())
+            .finish_non_exhaustive()
     }
 }
 

@@ -15,7 +15,7 @@ pub use erc20::{Erc20, Erc20Features, Erc20Params};
 pub fn builtin() -> &'static TemplateRegistry {
     static BUILTIN: LazyLock<TemplateRegistry> = LazyLock::new(|| {
         let mut registry = TemplateRegistry::new();
-        let taken = registry.register(Arc::new(Erc20));
+        let taken = registry.register_own(Arc::new(Erc20));
         debug_assert!(taken.is_ok(), "ready-made templates have identities of their own");
         registry
     });

@@ -7,6 +7,7 @@
 //! A frame that reverts, halts or panics undoes its own changes and those of the frames it called.
 
 pub mod abi;
+mod abi_index;
 mod context;
 mod env;
 mod forks;
@@ -31,7 +32,7 @@ pub use gas::{GasSchedule, IntrinsicGas};
 pub use host::Host;
 pub use inspect::Inspector;
 pub use message::{FrameOutcome, FrameResult, HaltReason, Message, MessageKind, SYSTEM_ADDRESS, Stop};
-pub use registry::{RegistryError, TemplateRegistry};
+pub use registry::{RegistryError, TemplateRegistry, USER_IDS_FROM};
 pub use slots::mapping_slot;
 pub use template::{Marker, Template, TemplateId};
 pub use trace::{CallTrace, CallTraceLog, CallTracer};

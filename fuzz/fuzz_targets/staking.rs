@@ -2,8 +2,6 @@
 //! panics, and the contract holds exactly what it owes.
 #![no_main]
 
-use std::sync::Arc;
-
 use alloy_primitives::{Address, Bytes, U256};
 use alloy_sol_types::SolCall;
 use arbitrary::Arbitrary;
@@ -71,8 +69,7 @@ impl Chain {
             ..StakingParams::default()
         };
         let stake = gwei(100);
-        let mut registry = TemplateRegistry::new();
-        registry.register(Arc::new(StakingTemplate)).expect("the only one");
+        let registry = StakingTemplate::registry();
         let mut journal = Journal::new(rich_state(gwei(FUNDS as u32)));
         journal.set_balance(&STAKING_ADDRESS, stake).expect("memory is readable");
         let init_code = StakingTemplate::init_code(&params, [(Who::Alice.address(), stake)]);

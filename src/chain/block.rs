@@ -1,5 +1,6 @@
 //! Blocks: a standard Ethereum header, its transactions, and the consensus payload, seal and interventions beside them.
 
+use core::fmt;
 use std::sync::Arc;
 
 use alloy_consensus::{EMPTY_OMMER_ROOT_HASH, Header};
@@ -24,14 +25,14 @@ pub type TransactionIndex = u32;
 
 /// A block with its hash. Immutable except for the seal, which signs the hash. Cloning is O(1); clones with other seals share
 /// all else.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Block {
     unsealed: Arc<Unsealed>,
     seal: Bytes,
 }
 
 /// Everything but the seal.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(PartialEq, Eq)]
 struct Unsealed {
     header: Header,
     /// RLP of the header.
@@ -277,6 +278,20 @@ impl Block {
         self.unsealed.header_rlp.len() + transactions + self.payload().len() + self.seal.len() + LIST_HEADERS_BYTES_MAX
     }
 
+    /// Adds what tells the block from others in a few words.
+    pub(super) fn add_debug_fields(&self, fields: &mut fmt::DebugStruct<'_, '_>) {
+        fields
+            .field("height", &self.height().get())
+            .field("hash", &self.hash())
+            .field("parent_hash", &self.parent_hash())
+            .field("timestamp", &self.timestamp().as_secs())
+            .field("transactions", &self.transactions().len())
+            .field("gas_used", &self.gas_used().get())
+            .field("payload_bytes", &self.payload().len())
+            .field("seal_bytes", &self.seal().len())
+            .field("interventions", &self.interventions().len());
+    }
+
     fn encode_parts(&self, with_senders: bool) -> Vec<u8> {
         let mut out = Vec::new();
         self.append_parts(with_senders, &mut out);
@@ -309,6 +324,15 @@ impl Serialize for Block {
 impl<'de> Deserialize<'de> for Block {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Self::decode_stored(&Bytes::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
+
+/// A line: hashes and counts, neither transactions nor bytes.
+impl fmt::Debug for Block {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut fields = f.debug_struct("Block");
+        self.add_debug_fields(&mut fields);
+        fields.finish()
     }
 }
 

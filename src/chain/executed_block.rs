@@ -1,15 +1,17 @@
 //! Blocks with the result of their execution.
 
+use core::fmt;
 use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering},
 };
 
 use alloy_primitives::{B256, Bytes, U256};
+use alloy_sol_types::SolEvent;
 
 use super::{block::Block, memory, receipt::Receipt, version::Version};
 use crate::{
-    primitives::Height,
+    primitives::{Height, Timestamp, Transaction},
     state::{Commit, CommitId},
     system::ValidatorUpdates,
 };
@@ -52,14 +54,13 @@ impl Execution {
 }
 
 /// A block with the result of its execution. Cloning is O(1).
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct ExecutedBlock {
     inner: Arc<Inner>,
     /// `None` once the state is pruned. Not in `inner`, so that pruning copies nothing.
     version: Option<Arc<Version>>,
 }
 
-#[derive(Debug)]
 struct Inner {
     block: Arc<Block>,
     receipts: Arc<[Receipt]>,
@@ -139,6 +140,36 @@ impl ExecutedBlock {
         self.inner.block.height()
     }
 
+    /// Hash of the parent.
+    pub fn parent_hash(&self) -> B256 {
+        self.inner.block.parent_hash()
+    }
+
+    /// Time of the block.
+    pub fn timestamp(&self) -> Timestamp {
+        self.inner.block.timestamp()
+    }
+
+    /// The transactions, in order of execution.
+    pub fn transactions(&self) -> &[Arc<Transaction>] {
+        self.inner.block.transactions()
+    }
+
+    /// Returns the events of kind `E` of all its transactions, in order, of all contracts.
+    ///
+    /// ```
+    /// use chainbox::{prelude::*, templates::{Erc20Params, erc20::interface::Transfer}};
+    /// let node = Node::new();
+    /// let alice = node.accounts()[0];
+    /// node.deploy(alice, Erc20Params::new("Gold", "GLD", U256::from(9), alice).init_code())?;
+    /// let events = node.view().head().events::<Transfer>();
+    /// assert_eq!((events.len(), events[0].value), (1, U256::from(9)));
+    /// # Ok::<(), chainbox::node::ContractError>(())
+    /// ```
+    pub fn events<E: SolEvent>(&self) -> Vec<E> {
+        self.receipts().iter().flat_map(Receipt::events).collect()
+    }
+
     /// Receipts of its transactions, in order.
     pub fn receipts(&self) -> &[Receipt] {
         &self.inner.receipts
@@ -200,5 +231,16 @@ impl ExecutedBlock {
         if let Some(version) = &self.version {
             version.set_durable();
         }
+    }
+}
+
+/// A line: the block's hashes and counts, and how many of its transactions failed.
+impl fmt::Debug for ExecutedBlock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut fields = f.debug_struct("ExecutedBlock");
+        self.block().add_debug_fields(&mut fields);
+        let failed = self.receipts().iter().filter(|receipt| !receipt.is_success()).count();
+        fields.field("failed", &failed).field("state_root", &self.commit().root).field("has_state", &self.has_state());
+        fields.finish()
     }
 }

@@ -122,7 +122,7 @@ pub(super) fn complete_registry(
         _ => {
             let mut registry = registry.as_ref().clone();
             registry
-                .register(Arc::new(StakingTemplate))
+                .register_own(Arc::new(StakingTemplate))
                 .map_err(|error| OpenError::GenesisContract { address: STAKING_ADDRESS, reason: error.to_string() })?;
             Ok(Arc::new(registry))
         }

@@ -3,6 +3,7 @@
 use alloy_consensus::{Eip658Value, RlpEncodableReceipt};
 use alloy_primitives::{Address, Bloom, Log};
 use alloy_rlp::{BufMut, Decodable, Encodable};
+use alloy_sol_types::SolEvent;
 
 use crate::primitives::Gas;
 
@@ -37,6 +38,11 @@ impl Receipt {
     /// Logs of the transaction, in order.
     pub fn logs(&self) -> &[Log] {
         &self.inner.logs
+    }
+
+    /// Returns its events of kind `E`, in order, of all contracts.
+    pub fn events<E: SolEvent>(&self) -> Vec<E> {
+        self.logs().iter().filter_map(|log| E::decode_log(log).ok()).map(|log| log.data).collect()
     }
 
     /// Computes the bloom filter of the logs (Yellow Paper, 4.3.1).

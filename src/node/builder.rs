@@ -7,6 +7,7 @@ use arc_swap::ArcSwap;
 
 use super::{
     BuildError, Clock, Dump, EngineError, ManualClock, Mining, Node,
+    ancestors::Ancestors,
     subscription::Subscribers,
     writer::{NodeInner, Writer},
 };
@@ -137,11 +138,13 @@ impl NodeBuilder {
         let start = genesis.timestamp;
         let clock = self.clock.take().unwrap_or_else(|| Arc::new(ManualClock::new(start)));
         let (seed, validators) = (self.chain.seed, self.chain.validators.clone());
+        let states_kept =
+            self.chain.retention.and_then(|retention| retention.states.into_iter().chain(retention.blocks).min());
         let network = self.network(genesis)?;
 
         let consensus = network.config().kind();
         let registry = network.primary().chain().registry().as_ref().clone();
-        let writer = Writer::new(network, self.mining);
+        let writer = Writer::new(network, self.mining, Ancestors::new(states_kept));
         let view = writer.view(Arc::clone(&clock)).map_err(EngineError::from)?;
         let node = Node {
             inner: Arc::new(NodeInner {

@@ -1,79 +1,12 @@
 //! Contracts as typed handles.
 
-use alloy_sol_types::{SolCall, SolError, SolEvent};
+use alloy_sol_types::{SolCall, SolEvent};
 
-use super::{BlockRef, MinedTransaction, Node, QueryError, SendError};
+use super::{BlockRef, ContractError, MinedTransaction, Node};
 use crate::{
-    chain::{CallOutcome, CallRequest},
-    primitives::{Address, B256, Bytes, U256},
-    vm::abi,
+    chain::CallRequest,
+    primitives::{Address, U256},
 };
-
-/// Why a contract's function has no result, or a transaction did not succeed.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ContractError {
-    /// The contract reverted.
-    #[error("execution reverted: {}", abi::reason(data).unwrap_or_else(|| data.to_string()))]
-    Reverted {
-        /// Revert data: an ABI-encoded error, or empty.
-        data: Bytes,
-    },
-    /// Execution halted for another reason than a revert.
-    #[error("{reason}")]
-    Halted {
-        /// The reason, such as out of gas.
-        reason: String,
-    },
-    /// The return data does not match the function's signature.
-    #[error("{signature} returned {data}, which does not decode: {reason}")]
-    Decode {
-        /// Signature of the function.
-        signature: &'static str,
-        /// Return data.
-        data: Bytes,
-        /// Reason of the decoder.
-        reason: String,
-    },
-    /// The transaction waits in the pool: the mining mode is not [`Mining::EachTransaction`](super::Mining::EachTransaction).
-    #[error("transaction {hash} was sent and is not mined yet; mine a block, then get it by Node::receipt")]
-    NotMined {
-        /// Hash of the transaction.
-        hash: B256,
-    },
-    /// The transaction was not sent.
-    #[error(transparent)]
-    Send(SendError),
-    /// The state could not be read.
-    #[error(transparent)]
-    Query(#[from] QueryError),
-}
-
-impl ContractError {
-    /// Decodes the custom error that the contract reverted with; `None` when it is no `E`.
-    pub fn decode<E: SolError>(&self) -> Option<E> {
-        match self {
-            Self::Reverted { data } => E::abi_decode(data).ok(),
-            _ => None,
-        }
-    }
-
-    fn from_outcome(outcome: CallOutcome) -> Self {
-        match outcome.revert_data() {
-            Some(data) => Self::Reverted { data: data.clone() },
-            None => Self::Halted { reason: outcome.describe() },
-        }
-    }
-}
-
-impl From<SendError> for ContractError {
-    fn from(error: SendError) -> Self {
-        match error {
-            SendError::WouldFail { outcome } => Self::from_outcome(*outcome),
-            other => Self::Send(other),
-        }
-    }
-}
 
 /// A contract and the account that calls it.
 ///
@@ -112,7 +45,7 @@ impl Contract {
     /// Calls a function without a transaction, at the head.
     ///
     /// # Errors
-    /// [`ContractError::Reverted`], [`ContractError::Halted`], [`ContractError::Decode`].
+    /// [`ContractError::NoCode`], [`ContractError::Reverted`], [`ContractError::Halted`], [`ContractError::Decode`].
     pub fn call<C: SolCall>(&self, call: C) -> Result<C::Return, ContractError> {
         self.call_at(call, BlockRef::Latest)
     }
@@ -123,8 +56,12 @@ impl Contract {
     /// As [`Contract::call`]; [`ContractError::Query`] for an unknown block or a pruned state.
     pub fn call_at<C: SolCall>(&self, call: C, block: BlockRef) -> Result<C::Return, ContractError> {
         let request = self.request(&call, U256::ZERO);
+        let code = self.node.view().code(self.address, block)?;
+        if code.is_empty() {
+            return Err(ContractError::NoCode { address: self.address });
+        }
         let outcome = self.node.call(&request, block)?;
-        let data = outcome.success_output().cloned().ok_or_else(|| ContractError::from_outcome(outcome))?;
+        let data = outcome.success_output().cloned().ok_or_else(|| self.node.contract_error(&request, outcome))?;
         C::abi_decode_returns(&data).map_err(|error| ContractError::Decode {
             signature: C::SIGNATURE,
             data,
@@ -135,7 +72,8 @@ impl Contract {
     /// Calls a function by a transaction, which is mined at once.
     ///
     /// # Errors
-    /// [`ContractError::Reverted`] when it would revert (nothing is sent then) or did;
+    /// [`ContractError::NoCode`] when nothing is deployed there, [`ContractError::Reverted`] when it would revert (nothing is sent
+    /// then) or did;
     /// [`ContractError::NotMined`] with manual or interval mining.
     pub fn send<C: SolCall>(&self, call: C) -> Result<MinedTransaction, ContractError> {
         self.send_value(call, U256::ZERO)
@@ -146,6 +84,9 @@ impl Contract {
     /// # Errors
     /// As [`Contract::send`].
     pub fn send_value<C: SolCall>(&self, call: C, value: U256) -> Result<MinedTransaction, ContractError> {
+        if !self.has_code()? {
+            return Err(ContractError::NoCode { address: self.address });
+        }
         self.node.send_and_mine(self.request(&call, value))
     }
 
@@ -163,6 +104,13 @@ impl Contract {
         };
         let found = view.logs(&filter, usize::MAX)?;
         Ok(found.iter().filter_map(|located| E::decode_log(&located.log).ok()).map(|log| log.data).collect())
+    }
+
+    /// Whether it is deployed, or will be by a transaction that waits in the pool.
+    fn has_code(&self) -> Result<bool, ContractError> {
+        let view = self.node.view();
+        let has_code = |block| view.code(self.address, block).map(|code| !code.is_empty());
+        Ok(has_code(BlockRef::Latest)? || (view.pool().has_ready() && has_code(BlockRef::Pending)?))
     }
 
     fn request<C: SolCall>(&self, call: &C, value: U256) -> CallRequest {

@@ -3,6 +3,7 @@
 mod build;
 mod command;
 mod query;
+mod reorg;
 
 use core::error::Error;
 
@@ -16,6 +17,7 @@ pub use self::{
     build::{BuildError, LoadError},
     command::{InterventionError, MineError, SendError, TimeError},
     query::{EstimateError, QueryError},
+    reorg::ReorgError,
 };
 
 /// A failure below the node that the caller's arguments do not cause, such as a failed write to the store.

@@ -1,6 +1,6 @@
 //! A full disk as the cause of an operation that failed.
 
-use super::{EngineError, InterventionError, LoadError, MineError, SendError};
+use super::{EngineError, InterventionError, LoadError, MineError, ReorgError, SendError};
 use crate::store::StoreError;
 
 /// The disk of a node's store has too little room to write. What was acknowledged is kept, reads go on, and writes do by themselves
@@ -51,6 +51,17 @@ impl SendError {
     /// Returns the full disk that caused it.
     pub fn full_disk(&self) -> Option<FullDisk> {
         if let Self::Mine(cause) = self { cause.full_disk() } else { None }
+    }
+}
+
+impl ReorgError {
+    /// Returns the full disk that caused it.
+    pub fn full_disk(&self) -> Option<FullDisk> {
+        match self {
+            Self::Mine(cause) => cause.full_disk(),
+            Self::Transaction { source, .. } => source.full_disk(),
+            _ => None,
+        }
     }
 }
 

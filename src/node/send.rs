@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    BlockRef, Contract, ContractError, MinedTransaction, Node, NodeView, QueryError, SendError, writer::Writer,
+    BlockRef, Contract, ContractError, Deployed, MinedTransaction, Node, NodeView, QueryError, SendError,
+    writer::Writer,
 };
 use crate::{
     chain::{CallRequest, StateOverrides},
@@ -37,7 +38,7 @@ impl From<CallRequest> for Submission {
 }
 
 /// A [`Submission`] with its signature checked.
-enum Prepared {
+pub(super) enum Prepared {
     Signed(Result<Arc<Transaction>, TransactionError>),
     Request(Box<CallRequest>),
 }
@@ -118,7 +119,7 @@ impl Node {
     }
 
     /// Decodes the raw ones on all cores.
-    fn prepare(&self, submissions: Vec<Submission>) -> Vec<Prepared> {
+    pub(super) fn prepare(&self, submissions: Vec<Submission>) -> Vec<Prepared> {
         let raws: Vec<Bytes> = submissions.iter().filter_map(Submission::raw).cloned().collect();
         let mut decoded = self.inner.recovery.decode_batch(&raws).into_iter();
         let prepared = submissions.into_iter().map(|submission| match submission {
@@ -130,7 +131,12 @@ impl Node {
         prepared.collect()
     }
 
-    fn submit(&self, writer: &mut Writer, view: &mut Arc<NodeView>, prepared: &Prepared) -> Result<B256, SendError> {
+    pub(super) fn submit(
+        &self,
+        writer: &mut Writer,
+        view: &mut Arc<NodeView>,
+        prepared: &Prepared,
+    ) -> Result<B256, SendError> {
         let transaction = match prepared {
             Prepared::Signed(decoded) => decoded.clone()?,
             Prepared::Request(request) => Arc::new(self.filled(writer, view, (**request).clone())?),
@@ -265,9 +271,16 @@ impl Node {
     /// # Errors
     /// [`ContractError`]: it would or did revert or halt, or was not mined at once.
     pub fn send_and_mine(&self, request: CallRequest) -> Result<MinedTransaction, ContractError> {
-        let hash = self.send_request(request)?;
+        let hash = match self.send_request(request.clone()) {
+            Err(SendError::WouldFail { outcome }) => return Err(self.contract_error(&request, *outcome)),
+            sent => sent?,
+        };
         let mined = self.receipt(hash)?.ok_or(ContractError::NotMined { hash })?;
-        if mined.is_success() { Ok(mined) } else { Err(self.failure_of(hash)?) }
+        if mined.is_success() {
+            return Ok(mined);
+        }
+        // The reason is found by executing it again.
+        Err(self.contract_error(&request, self.view().replay(hash, &mut CallTracer::new())?))
     }
 
     /// Transfers `value` of the native token, in its smallest unit.
@@ -282,24 +295,26 @@ impl Node {
     ///
     /// # Errors
     /// As [`Node::send_and_mine`], such as for a revert of the constructor.
-    pub fn deploy(&self, from: Address, init_code: Bytes) -> Result<Contract, ContractError> {
-        let request = CallRequest { from: Some(from), input: init_code, ..Default::default() };
+    pub fn deploy(&self, from: Address, init_code: Bytes) -> Result<Deployed, ContractError> {
+        self.deploy_with_value(from, init_code, U256::ZERO)
+    }
+
+    /// As [`Node::deploy`], with `value` of the native token for the contract, in its smallest unit.
+    ///
+    /// # Errors
+    /// As [`Node::deploy`].
+    pub fn deploy_with_value(&self, from: Address, init_code: Bytes, value: U256) -> Result<Deployed, ContractError> {
+        let request = CallRequest { from: Some(from), input: init_code, value, ..Default::default() };
         let mined = self.send_and_mine(request)?;
         let created = mined.receipt().contract_address.ok_or_else(|| ContractError::Halted {
             reason: "the receipt of the creation has no contract address".to_owned(),
         })?;
-        Ok(self.contract(created, from))
+        Ok(Deployed::new(self.contract(created, from), mined))
     }
 
     /// A handle to a contract, called by `sender`.
     pub fn contract(&self, address: Address, sender: Address) -> Contract {
         Contract::new(self.clone(), address, sender)
-    }
-
-    /// The reason for which a mined transaction failed, found by executing it again.
-    fn failure_of(&self, hash: B256) -> Result<ContractError, QueryError> {
-        let outcome = self.view().replay(hash, &mut CallTracer::new())?;
-        Ok(SendError::WouldFail { outcome: Box::new(outcome) }.into())
     }
 }
 

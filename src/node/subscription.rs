@@ -20,7 +20,7 @@ use crate::{
 pub const SUBSCRIBER_EVENTS_MAX: usize = 4_096;
 
 /// A change of the node that subscribers receive.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub enum NodeEvent {
     /// A transaction entered the pool.
@@ -52,6 +52,57 @@ pub enum NodeEvent {
         /// The mode from now on.
         mining: Mining,
     },
+}
+
+/// A line, however many blocks moved: the first and the last of them.
+impl fmt::Debug for NodeEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pending(transaction) => f
+                .debug_struct("Pending")
+                .field("hash", &transaction.hash())
+                .field("from", &transaction.sender())
+                .field("nonce", &transaction.nonce())
+                .finish(),
+            Self::Head { removed, added, view } => f
+                .debug_struct("Head")
+                .field("removed", &BlocksText(removed))
+                .field("added", &BlocksText(added))
+                .field("head", &BlockText(view.head()))
+                .finish(),
+            Self::Finalized { safe, finalized } => f
+                .debug_struct("Finalized")
+                .field("safe", &BlockText(safe))
+                .field("finalized", &BlockText(finalized))
+                .finish(),
+            Self::Loaded { summary } => f.debug_struct("Loaded").field("summary", summary).finish(),
+            Self::MiningChanged { mining } => f.debug_struct("MiningChanged").field("mining", mining).finish(),
+        }
+    }
+}
+
+/// Height and hash of a block.
+struct BlockText<'a>(&'a ExecutedBlock);
+
+impl fmt::Debug for BlockText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.0.height(), self.0.hash())
+    }
+}
+
+/// Number of blocks, the first and the last of them.
+struct BlocksText<'a>(&'a [ExecutedBlock]);
+
+impl fmt::Debug for BlocksText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            [] => f.write_str("none"),
+            [only] => write!(f, "1 block: {:?}", BlockText(only)),
+            [first, .., last] => {
+                write!(f, "{} blocks: {:?} to {:?}", self.0.len(), BlockText(first), BlockText(last))
+            }
+        }
+    }
 }
 
 /// Why a subscription has no event.

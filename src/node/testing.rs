@@ -4,8 +4,8 @@ use core::fmt::Debug;
 
 use alloy_sol_types::{SolError, SolEvent};
 
-use super::{BlockRef, ContractError, MinedTransaction, Node};
-use crate::primitives::{Address, U256};
+use super::{BlockRef, ContractError, MinedTransaction, Node, NodeView};
+use crate::primitives::{Address, Height, U256};
 
 /// Returns the one event of kind `E` that the transaction emitted.
 ///
@@ -16,11 +16,11 @@ pub fn expect_event<E: SolEvent>(mined: &MinedTransaction) -> E {
     let mut events = mined.events::<E>();
     assert!(
         events.len() == 1,
-        "expected one {}, transaction {} emitted {} of them among {} logs",
+        "expected one {}, transaction {} emitted {} of them; its logs: {}",
         E::SIGNATURE,
         mined.transaction().hash(),
         events.len(),
-        mined.logs().len(),
+        list_text(&mined.describe_logs()),
     );
     events.remove(0)
 }
@@ -40,26 +40,71 @@ pub fn expect_revert<E: SolError, T: Debug>(result: Result<T, ContractError>) ->
     }
 }
 
-/// Asserts that `action` changes each balance by the given signed amount, in the smallest unit, and returns its result.
+/// Asserts that `action` changes each balance by the given signed amount, in the smallest unit, and returns its result. Fees that an
+/// account paid for its own transactions are left out; see [`expect_balance_changes_with_fees`].
+///
+/// # Panics
+/// When a balance changed by another amount.
+///
+/// ```
+/// use chainbox::{node::{Node, testing::expect_balance_changes}, primitives::U256};
+/// let node = Node::new();
+/// let (alice, bob) = (node.accounts()[0], node.accounts()[1]);
+/// let mined = expect_balance_changes(&node, &[(alice, -5), (bob, 5)], || node.transfer(alice, bob, U256::from(5)));
+/// assert!(mined?.is_success());
+/// # Ok::<(), chainbox::node::ContractError>(())
+/// ```
+#[track_caller]
+pub fn expect_balance_changes<T>(node: &Node, changes: &[(Address, i128)], action: impl FnOnce() -> T) -> T {
+    check_balances(node, changes, action, true)
+}
+
+/// As [`expect_balance_changes`], where fees count as any other change.
 ///
 /// # Panics
 /// When a balance changed by another amount.
 #[track_caller]
-pub fn expect_balance_changes<T>(node: &Node, changes: &[(Address, i128)], action: impl FnOnce() -> T) -> T {
-    let balances = |node: &Node| -> Vec<U256> {
-        changes
-            .iter()
-            .map(|(address, _)| {
-                node.view().balance(*address, BlockRef::Latest).unwrap_or_else(|error| panic!("{error}"))
-            })
-            .collect()
+pub fn expect_balance_changes_with_fees<T>(node: &Node, changes: &[(Address, i128)], action: impl FnOnce() -> T) -> T {
+    check_balances(node, changes, action, false)
+}
+
+#[track_caller]
+fn check_balances<T>(node: &Node, changes: &[(Address, i128)], action: impl FnOnce() -> T, leaves_fees_out: bool) -> T {
+    let balance = |view: &NodeView, address| {
+        view.balance(address, BlockRef::Latest).unwrap_or_else(|error| panic!("balance of {address}: {error}"))
     };
-    let before = balances(node);
+    let before = node.view();
     let result = action();
-    for ((before, after), (address, change)) in before.iter().zip(balances(node)).zip(changes) {
+    let after = node.view();
+    for (address, change) in changes {
+        let (old, new) = (balance(&before, *address), balance(&after, *address));
+        let fees = if leaves_fees_out { fees_of(*address, &before, &after) } else { U256::ZERO };
+        let got = new.saturating_add(fees);
         let amount = U256::from(change.unsigned_abs());
-        let expected = if *change < 0 { before.saturating_sub(amount) } else { before.saturating_add(amount) };
-        assert!(after == expected, "balance of {address}: expected {before} {change:+} = {expected}, it is {after}");
+        let expected = if *change < 0 { old.saturating_sub(amount) } else { old.saturating_add(amount) };
+        let note = if leaves_fees_out { format!(" (with {fees} of fees added again)") } else { String::new() };
+        assert!(got == expected, "balance of {address}: expected {old} {change:+} = {expected}, it is {got}{note}");
     }
     result
+}
+
+/// Fees that `payer` paid in the blocks from `before` to `after`.
+fn fees_of(payer: Address, before: &NodeView, after: &NodeView) -> U256 {
+    let first = before.head().height().get().saturating_add(1);
+    let mut fees = U256::ZERO;
+    for height in first..=after.head().height().get() {
+        let block = after.block(BlockRef::Number(Height::new(height)));
+        let block = block.unwrap_or_else(|error| panic!("block {height}: {error}"));
+        for (transaction, receipt) in block.transactions().iter().zip(block.receipts()) {
+            if transaction.sender() == payer {
+                let price = U256::from(receipt.effective_gas_price);
+                fees = fees.saturating_add(price.saturating_mul(U256::from(receipt.gas_used.get())));
+            }
+        }
+    }
+    fees
+}
+
+fn list_text(texts: &[String]) -> String {
+    if texts.is_empty() { "none".to_owned() } else { texts.join("; ") }
 }

@@ -2,6 +2,7 @@
 
 mod building;
 mod contracts;
+mod debug_text;
 mod events;
 mod failing_store;
 mod fixture;
@@ -12,6 +13,7 @@ mod pool;
 mod protocols;
 mod pruned_branches;
 mod reads;
+mod reorgs;
 mod retention;
 mod sending;
 mod settings;

@@ -2,6 +2,7 @@
 
 mod pending;
 
+use core::fmt;
 use std::{collections::BTreeSet, sync::Arc};
 
 use self::pending::PendingBlock;
@@ -71,7 +72,7 @@ pub enum Located {
 /// assert_eq!(view.finalized().height(), view.head().height());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct NodeView {
     chain: Chain,
     pool: Pool,
@@ -350,7 +351,7 @@ impl NodeView {
     /// [`QueryError::Chain`] when the store fails.
     pub fn receipt(&self, hash: B256) -> Result<Option<MinedTransaction>, QueryError> {
         let found = self.chain.transaction(hash)?;
-        Ok(found.map(|found| MinedTransaction::new(found.block, found.index)))
+        Ok(found.map(|found| MinedTransaction::new(found.block, found.index, Arc::clone(self.chain.registry()))))
     }
 
     /// Canonical logs that match `filter`, in order, at most `max`.
@@ -374,5 +375,17 @@ impl NodeView {
     /// Base fee of the next block, in the smallest unit per unit of gas; 0 on a chain without base fee.
     pub const fn next_base_fee(&self) -> u64 {
         self.context.base_fee
+    }
+}
+
+/// A line: the chain's head and finality, and the size of the pool.
+impl fmt::Debug for NodeView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NodeView")
+            .field("chain", &self.chain)
+            .field("pool", &self.pool.len())
+            .field("validators", &self.validators.len())
+            .field("mining", &self.settings.mining)
+            .finish_non_exhaustive()
     }
 }

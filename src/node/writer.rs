@@ -12,8 +12,8 @@ use std::{
 use arc_swap::ArcSwap;
 
 use super::{
-    Clock, EngineError, MineError, Mining, NodeEvent, NodeView, SendError, SnapshotId, clock::BlockTime,
-    head_switches::HeadSwitches, snapshot::Snapshot, subscription::Subscribers, view::Settings,
+    Clock, EngineError, MineError, Mining, NodeEvent, NodeView, SendError, SnapshotId, ancestors::Ancestors,
+    clock::BlockTime, head_switches::HeadSwitches, snapshot::Snapshot, subscription::Subscribers, view::Settings,
 };
 use crate::{
     chain::{Chain, ExecutedBlock, Pool, ReadError},
@@ -64,6 +64,8 @@ pub(super) struct Writer {
     pub(super) events: Vec<NodeEvent>,
     /// The network of a failed command, by which the store is taken back before the next one.
     pub(super) stray: Option<Network>,
+    /// The networks that a reorg goes back to.
+    pub(super) ancestors: Ancestors,
     pub(super) snapshots: BTreeMap<SnapshotId, Snapshot>,
     pub(super) snapshots_taken: u64,
     /// The network as built, for [`Node::reset`](super::Node::reset).
@@ -71,7 +73,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn new(network: Network, mining: Mining) -> Self {
+    pub(super) fn new(network: Network, mining: Mining, ancestors: Ancestors) -> Self {
         Self {
             initial: network.clone(),
             network,
@@ -79,6 +81,7 @@ impl Writer {
             switches: HeadSwitches::default(),
             events: Vec::new(),
             stray: None,
+            ancestors,
             snapshots: BTreeMap::new(),
             snapshots_taken: 0,
         }
@@ -166,9 +169,11 @@ impl Writer {
         let parent = self.chain().head().block().timestamp();
         let timestamp = self.settings.time.next_timestamp(&*inner.clock, parent);
         let order = BlockOrder::new().with_timestamp(timestamp);
+        let parent = self.network.clone();
         let produced = self.network.produce_block(&order).map_err(MineError::from_network)?;
         self.settings.time.on_block(&*inner.clock, timestamp);
         self.publish_head(inner, &[], core::slice::from_ref(&produced.block))?;
+        self.ancestors.push(parent);
         Ok(produced.block)
     }
 
@@ -230,12 +235,17 @@ impl Writer {
         let before = self.chain().clone();
         self.network.restore(network).map_err(EngineError::from_network)?;
         self.settings.time = time;
-        let removed = blocks_missing_from(&before, self.chain())?;
-        let mut added = blocks_missing_from(self.chain(), &before)?;
+        self.publish_switch(inner, &before)?;
+        Ok(())
+    }
+
+    /// Publishes the move of the head from that of `before`, which need not be an ancestor.
+    pub(super) fn publish_switch(&mut self, inner: &NodeInner, before: &Chain) -> Result<(), ReadError> {
+        let removed = blocks_missing_from(before, self.chain())?;
+        let mut added = blocks_missing_from(self.chain(), before)?;
         added.reverse();
         self.switches.record_to(self.network.primary().chain(), &removed);
-        self.publish_head(inner, &removed, &added)?;
-        Ok(())
+        self.publish_head(inner, &removed, &added)
     }
 }
 

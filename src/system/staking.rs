@@ -31,13 +31,15 @@ mod tests;
 mod validators;
 mod views;
 
+use std::sync::Arc;
+
 use alloy_json_abi::JsonAbi;
 use alloy_primitives::{Address, Bytes, U256, address};
 use alloy_sol_types::{SolCall, SolConstructor};
 
 use self::{interface::StakingContract, layout::Staking};
 use crate::vm::{
-    Host, Marker, Stop, Template, TemplateId,
+    Host, Marker, Stop, Template, TemplateId, TemplateRegistry,
     abi::{self, CallArgs, revert},
 };
 
@@ -63,6 +65,14 @@ impl StakingTemplate {
     pub const ID: TemplateId = TemplateId::new(0x7001, 1);
     /// Name of the template.
     pub const NAME: &'static str = "staking";
+
+    /// Returns a registry with this template alone.
+    pub fn registry() -> TemplateRegistry {
+        let mut registry = TemplateRegistry::new();
+        let taken = registry.register_own(Arc::new(Self));
+        debug_assert!(taken.is_ok(), "it is the only one");
+        registry
+    }
 
     /// Returns the init code of the contract with these parameters and genesis stakes.
     pub fn init_code(params: &StakingParams, stakes: impl IntoIterator<Item = (Address, U256)>) -> Bytes {

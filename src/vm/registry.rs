@@ -5,10 +5,13 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use alloy_primitives::B256;
+use alloy_primitives::{B256, Log};
 use sha3::{Digest, Keccak256};
 
-use super::{Template, TemplateId};
+use super::{
+    Marker, Template, TemplateId,
+    abi_index::{self, AbiIndex},
+};
 
 /// Templates by id and version.
 ///
@@ -18,6 +21,8 @@ use super::{Template, TemplateId};
 pub struct TemplateRegistry {
     templates: BTreeMap<TemplateId, Arc<dyn Template>>,
     digest: OnceLock<B256>,
+    /// Of all templates, by which calls, errors and events are told in words.
+    abis: OnceLock<Arc<AbiIndex>>,
 }
 
 /// Error of registering a template.
@@ -34,7 +39,20 @@ pub enum RegistryError {
         /// Name of the refused template.
         refused: String,
     },
+    /// The id is one of chainbox's own.
+    #[error(
+        "template {id} ({refused}) has an id below {USER_IDS_FROM:#06x}: those are chainbox's own; give it a higher one"
+    )]
+    Reserved {
+        /// Id and version.
+        id: TemplateId,
+        /// Name of the refused template.
+        refused: String,
+    },
 }
+
+/// The lowest id that a user's template may have; those below are chainbox's own.
+pub const USER_IDS_FROM: u16 = 0x8000;
 
 impl TemplateRegistry {
     /// Creates a registry without templates. The ready-made ones are in `templates::builtin`.
@@ -45,15 +63,24 @@ impl TemplateRegistry {
     /// Adds a template.
     ///
     /// # Errors
-    /// [`RegistryError::Taken`] when its identity is in use.
+    /// [`RegistryError::Reserved`] for an id below [`USER_IDS_FROM`], [`RegistryError::Taken`] when its identity is in use.
     pub fn register(&mut self, template: Arc<dyn Template>) -> Result<(), RegistryError> {
+        let id = template.id();
+        if id.id < USER_IDS_FROM {
+            return Err(RegistryError::Reserved { id, refused: template.name().to_owned() });
+        }
+        self.register_own(template)
+    }
+
+    /// As [`TemplateRegistry::register`], for one of chainbox's own templates.
+    pub(crate) fn register_own(&mut self, template: Arc<dyn Template>) -> Result<(), RegistryError> {
         let id = template.id();
         if let Some(other) = self.templates.get(&id) {
             let (registered, refused) = (other.name().to_owned(), template.name().to_owned());
             return Err(RegistryError::Taken { id, registered, refused });
         }
         self.templates.insert(id, template);
-        self.digest = OnceLock::new();
+        (self.digest, self.abis) = (OnceLock::new(), OnceLock::new());
         Ok(())
     }
 
@@ -70,6 +97,52 @@ impl TemplateRegistry {
     /// Returns all templates, by id and version.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Template>> {
         self.templates.values()
+    }
+
+    /// Returns `transfer(0x..., 5)` for call data of a function in a template's ABI.
+    pub fn describe_call(&self, input: &[u8]) -> Option<String> {
+        self.abis().call_text(input)
+    }
+
+    /// Returns the text of revert data: `Error(string)`, `Panic(uint256)`, or an error in a template's ABI.
+    ///
+    /// ```
+    /// use alloy_sol_types::SolError;
+    /// use chainbox::{primitives::{Address, U256}, templates::{self, erc20::interface::ERC20InvalidReceiver}};
+    /// let error = ERC20InvalidReceiver { receiver: Address::ZERO };
+    /// let text = templates::builtin().describe_error(&error.abi_encode());
+    /// assert_eq!(text.as_deref(), Some("ERC20InvalidReceiver(0x0000000000000000000000000000000000000000)"));
+    /// ```
+    pub fn describe_error(&self, output: &[u8]) -> Option<String> {
+        self.abis().error_text(output)
+    }
+
+    /// Returns `Transfer(from: 0x..., to: 0x..., value: 5)` for a log of an event in a template's ABI.
+    pub fn describe_event(&self, log: &Log) -> Option<String> {
+        self.abis().event_text(log)
+    }
+
+    /// Returns what is wrong with the call data of a contract with this code, such as an unknown selector; `None` when the code is
+    /// no template's, or the call data decodes.
+    pub fn describe_call_problem(&self, code: &[u8], input: &[u8]) -> Option<String> {
+        let (Marker(id), _) = Marker::split(code)?;
+        let template = self.get(id)?;
+        abi_index::call_problem(&template.abi(), template.name(), input)
+    }
+
+    /// Returns what is wrong with init code: parameters of a template's constructor that do not decode.
+    pub fn describe_creation_problem(&self, init_code: &[u8]) -> Option<String> {
+        let (Marker(id), params) = Marker::split(init_code)?;
+        let template = self.get(id)?;
+        abi_index::constructor_problem(&template.abi(), template.name(), params)
+    }
+
+    fn abis(&self) -> &AbiIndex {
+        self.abis.get_or_init(|| {
+            let mut index = AbiIndex::default();
+            self.templates.values().for_each(|template| index.add(&template.abi()));
+            Arc::new(index)
+        })
     }
 
     /// Returns the keccak over id, version, name and JSON ABI of each template, sorted by id and version.
@@ -137,6 +210,37 @@ mod tests {
         assert!(two.by_name("b").is_none());
         let error = two.register(Arc::new(Named(1, "b"))).unwrap_err();
         assert!(error.to_string().contains("32768.1"), "{error}");
+    }
+
+    #[test]
+    fn ids_of_chainbox_itself_are_refused() {
+        #[derive(Debug)]
+        struct Low;
+        impl Template for Low {
+            fn id(&self) -> TemplateId {
+                TemplateId::new(USER_IDS_FROM - 1, 1)
+            }
+            fn name(&self) -> &str {
+                "low"
+            }
+            fn abi(&self) -> JsonAbi {
+                JsonAbi::new()
+            }
+            fn construct(&self, _: &mut Host<'_>, _: &[u8]) -> Result<(), Stop> {
+                Ok(())
+            }
+            fn call(&self, _: &mut Host<'_>, _: &[u8]) -> Result<Bytes, Stop> {
+                Ok(Bytes::new())
+            }
+        }
+        let mut registry = TemplateRegistry::new();
+        let error = registry.register(Arc::new(Low)).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "template 32767.1 (low) has an id below 0x8000: those are chainbox's own; give it a higher one"
+        );
+        assert_eq!(registry.iter().count(), 0);
+        registry.register(Arc::new(Named(1, "lowest"))).unwrap();
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::{Host, Stop};
 /// Identity of a template: its number and the version of its behaviour and storage layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TemplateId {
-    /// Number of the template; those below 0x8000 are reserved for chainbox.
+    /// Number of the template; those below [`USER_IDS_FROM`](super::USER_IDS_FROM) are chainbox's own.
     pub id: u16,
     /// Version; a deployed contract keeps the version it was deployed with.
     pub version: u16,

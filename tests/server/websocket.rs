@@ -172,6 +172,46 @@ async fn a_revert_sends_removed_logs() {
 }
 
 #[tokio::test]
+async fn a_reorg_sends_removed_logs_and_then_those_of_the_new_branch() {
+    let service = Service::start().await;
+    let mut socket = Socket::connect(&service, "/").await;
+    let logs = socket.call("eth_subscribe", json!(["logs", {}])).await["result"].clone();
+    let owner = service.platform.default_blockchain().node().accounts()[0];
+    let input =
+        chainbox::templates::Erc20Params::new("Gold", "GLD", chainbox::primitives::U256::from(1), owner).init_code();
+    let creation = json!({ "from": owner, "data": input });
+    let first = socket.call("eth_sendTransaction", json!([creation])).await["result"].clone();
+    let added = [socket.next(&logs).await, socket.next(&logs).await];
+    socket.call("evm_mine", json!([])).await;
+    // The creation moves from the first of two blocks to the second.
+    assert_eq!(socket.call("anvil_reorg", json!([2, [[creation, 1]]])).await["result"], json!(null));
+    for added in &added {
+        let removed = socket.next(&logs).await;
+        assert_eq!((&added["removed"], &removed["removed"]), (&json!(false), &json!(true)));
+        assert_eq!((&removed["blockHash"], &removed["logIndex"]), (&added["blockHash"], &added["logIndex"]));
+    }
+    for added in &added {
+        let again = socket.next(&logs).await;
+        assert_eq!((&again["removed"], &again["blockNumber"]), (&json!(false), &json!("0x2")));
+        assert_ne!(again["blockHash"], added["blockHash"]);
+    }
+    assert_eq!(socket.call("eth_blockNumber", json!([])).await["result"], "0x2");
+    // The same bytes are signed again: the same transaction, elsewhere.
+    let receipt = socket.call("eth_getTransactionReceipt", json!([first])).await["result"].clone();
+    assert!(receipt.is_null() || receipt["blockNumber"] == "0x2", "{receipt}");
+
+    assert_eq!(socket.call("anvil_rollback", json!([null])).await["result"], json!(null));
+    for _ in &added {
+        assert_eq!(socket.next(&logs).await["removed"], true);
+    }
+    assert_eq!(socket.call("eth_blockNumber", json!([])).await["result"], "0x1");
+    let too_deep = socket.call("anvil_rollback", json!([2])).await;
+    assert_eq!(too_deep["error"]["code"], -32602, "{too_deep}");
+    let outside = socket.call("anvil_reorg", json!([1, [[creation, 1]]])).await;
+    assert_eq!(outside["error"]["code"], -32602, "{outside}");
+}
+
+#[tokio::test]
 async fn plain_calls_batches_and_errors_work_as_over_http() {
     let service = Service::start().await;
     let mut socket = Socket::connect(&service, "/v1/blockchains/bc_default/eth").await;

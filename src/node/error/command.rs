@@ -164,6 +164,14 @@ pub enum MineError {
 }
 
 impl MineError {
+    /// Returns the failure of the engine beneath an error of the pool.
+    pub(in crate::node) fn from_send(error: SendError) -> Self {
+        match error {
+            SendError::Mine(error) => error,
+            other => Self::Engine(EngineError::Internal(other.into())),
+        }
+    }
+
     /// Returns the error of a row of `asked` blocks, of which `made` were made before this error.
     pub(in crate::node) fn after(self, made: u64, asked: u64) -> Self {
         if made == 0 { self } else { Self::Partial { made, asked, cause: Box::new(self) } }

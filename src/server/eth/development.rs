@@ -2,6 +2,7 @@
 
 mod cheats;
 mod mining;
+mod reorg;
 mod time;
 
 use super::Methods;
@@ -9,5 +10,6 @@ use super::Methods;
 pub(super) fn register(methods: &mut Methods) {
     cheats::register(methods);
     mining::register(methods);
+    reorg::register(methods);
     time::register(methods);
 }

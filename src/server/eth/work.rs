@@ -72,6 +72,8 @@ impl Work {
             | "hardhat_loadState"
             | "anvil_reset"
             | "hardhat_reset"
+            | "anvil_reorg"
+            | "anvil_rollback"
             | "evm_revert"
             | "anvil_revert" => Self::Command(Length::Long),
             "anvil_getAutomine"

@@ -115,7 +115,7 @@ fn mine(eth: &Eth, args: &Args<'_>) -> Result<(), RpcError> {
     mine_cancellable(eth, args, blocks, interval, |_| ())
 }
 
-fn mine_error(cause: MineError) -> RpcError {
+pub(super) fn mine_error(cause: MineError) -> RpcError {
     match cause {
         MineError::TooMany { .. } => invalid_params(cause.to_string()),
         other => command_failed(&other, other.full_disk()),

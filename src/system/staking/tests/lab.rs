@@ -46,7 +46,7 @@ impl Lab {
 
     pub(super) fn with_stakes(params: StakingParams, stakes: &[(Address, U256)]) -> Result<Self, FrameResult> {
         let mut registry = TemplateRegistry::new();
-        registry.register(std::sync::Arc::new(StakingTemplate)).unwrap();
+        registry.register_own(std::sync::Arc::new(StakingTemplate)).unwrap();
         let mut journal = Journal::new(MapView::with_balances(&ALL, eth(FUNDS)));
         let staked = stakes.iter().fold(U256::ZERO, |sum, (_, stake)| sum.wrapping_add(*stake));
         journal.set_balance(&STAKING_ADDRESS, staked).unwrap();

@@ -1,0 +1,103 @@
+//! Text of calls, errors and events, decoded by the ABIs of templates.
+
+use std::collections::BTreeMap;
+
+use alloy_dyn_abi::{DynSolValue, ErrorExt as _, EventExt as _, JsonAbiExt as _};
+use alloy_json_abi::{Error as AbiError, Event, Function, JsonAbi};
+use alloy_primitives::{B256, Log, Selector, hex};
+
+use super::abi;
+
+/// Characters of one decoded value in the text.
+const VALUE_SHOWN_MAX: usize = 66;
+
+/// Functions and errors by selector, events by the hash of their signature.
+#[derive(Clone, Debug, Default)]
+pub(super) struct AbiIndex {
+    functions: BTreeMap<Selector, Function>,
+    errors: BTreeMap<Selector, AbiError>,
+    events: BTreeMap<B256, Event>,
+}
+
+impl AbiIndex {
+    pub(super) fn add(&mut self, abi: &JsonAbi) {
+        self.functions.extend(abi.functions().map(|function| (function.selector(), function.clone())));
+        self.errors.extend(abi.errors().map(|error| (error.selector(), error.clone())));
+        self.events.extend(abi.events().map(|event| (event.selector(), event.clone())));
+    }
+
+    /// Returns `transfer(0x..., 5)`.
+    pub(super) fn call_text(&self, input: &[u8]) -> Option<String> {
+        let (selector, arguments) = input.split_first_chunk::<4>()?;
+        let function = self.functions.get(&Selector::from(*selector))?;
+        let values = function.abi_decode_input(arguments).ok()?;
+        Some(format!("{}({})", function.name, values_text(&values)))
+    }
+
+    /// Returns the reason of `Error(string)`, the text of `Panic(uint256)`, or `ERC20InsufficientBalance(0x..., 1, 2)`.
+    pub(super) fn error_text(&self, output: &[u8]) -> Option<String> {
+        if let Some(reason) = abi::reason(output) {
+            return Some(reason);
+        }
+        let selector = output.first_chunk::<4>()?;
+        let error = self.errors.get(&Selector::from(*selector))?;
+        let decoded = error.decode_error(output).ok()?;
+        Some(format!("{}({})", error.name, values_text(&decoded.body)))
+    }
+
+    /// Returns `Transfer(from: 0x..., to: 0x..., value: 5)`.
+    pub(super) fn event_text(&self, log: &Log) -> Option<String> {
+        let event = self.events.get(log.data.topics().first()?)?;
+        let decoded = event.decode_log(&log.data).ok()?;
+        let (mut indexed, mut body) = (decoded.indexed.iter(), decoded.body.iter());
+        let values = event.inputs.iter().map(|input| {
+            let value = if input.indexed { indexed.next() } else { body.next() };
+            Some(format!("{}: {}", input.name, value_text(value?)))
+        });
+        Some(format!("{}({})", event.name, values.collect::<Option<Vec<_>>>()?.join(", ")))
+    }
+}
+
+/// Returns what is wrong with call data of a contract with this ABI; `None` when it calls a function and decodes, or when the ABI
+/// has no functions.
+pub(super) fn call_problem(abi: &JsonAbi, name: &str, input: &[u8]) -> Option<String> {
+    abi.functions().next()?;
+    let Some((selector, arguments)) = input.split_first_chunk::<4>() else {
+        return Some(format!("{name} takes no call without a selector; the call data has {} bytes", input.len()));
+    };
+    let Some(function) = abi.functions().find(|function| function.selector() == *selector) else {
+        return Some(format!("{name} has no function with selector {}", hex::encode_prefixed(selector)));
+    };
+    let error = function.abi_decode_input(arguments).err()?;
+    Some(format!("the arguments of {} of {name} do not decode: {error}", function.signature()))
+}
+
+/// Returns what is wrong with the parameters of a constructor; `None` when they decode, or when the ABI has no constructor.
+pub(super) fn constructor_problem(abi: &JsonAbi, name: &str, params: &[u8]) -> Option<String> {
+    let constructor = abi.constructor.as_ref()?;
+    let error = constructor.abi_decode_input(params).err()?;
+    let types = constructor.inputs.iter().map(|input| input.selector_type().into_owned()).collect::<Vec<_>>().join(",");
+    Some(format!("the parameters of the constructor of {name} do not decode as ({types}): {error}"))
+}
+
+fn values_text(values: &[DynSolValue]) -> String {
+    values.iter().map(value_text).collect::<Vec<_>>().join(", ")
+}
+
+fn value_text(value: &DynSolValue) -> String {
+    let text = match value {
+        DynSolValue::Address(address) => address.to_checksum(None),
+        DynSolValue::Uint(number, _) => number.to_string(),
+        DynSolValue::Int(number, _) => number.to_string(),
+        DynSolValue::Bool(flag) => flag.to_string(),
+        DynSolValue::String(text) => format!("{text:?}"),
+        DynSolValue::Bytes(bytes) => hex::encode_prefixed(bytes),
+        DynSolValue::FixedBytes(word, len) => hex::encode_prefixed(&word[..*len]),
+        DynSolValue::Array(values) | DynSolValue::FixedArray(values) => format!("[{}]", values_text(values)),
+        other => format!("{other:?}"),
+    };
+    match text.char_indices().nth(VALUE_SHOWN_MAX) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text,
+    }
+}
