@@ -21,7 +21,10 @@ mod tests;
 use svg::node::element::Group;
 
 use self::{axis::Axis, scene::Scene};
-use super::{engine::clock::SimTime, trace::Trace};
+use super::{
+    engine::clock::SimTime,
+    trace::{Trace, TraceOutcome},
+};
 
 /// Margin left of the lanes, for their names.
 const LEFT: i64 = 1_500;
@@ -149,6 +152,9 @@ fn subtitle(trace: &Trace, options: &DiagramOptions) -> String {
     let facts = format!("{protocol}, {} replicas, seed {}", trace.header.replicas.len(), trace.header.seed);
     match &options.caption {
         Some(caption) => format!("{caption} ({facts})"),
-        None => facts,
+        None => match &trace.outcome {
+            TraceOutcome::Failed { reason } => format!("failed: {reason} ({facts})"),
+            TraceOutcome::Passed => facts,
+        },
     }
 }

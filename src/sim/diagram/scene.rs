@@ -345,7 +345,9 @@ impl SceneBuilder {
                 kind: "note".to_owned(),
                 text: text.clone(),
             }),
-            Incident::Violation { invariant, detail } => self.violations.push((at, format!("{invariant}: {detail}"))),
+            Incident::Violation { invariant, detail, .. } => {
+                self.violations.push((at, format!("{invariant}: {detail}")));
+            }
         }
     }
 

@@ -8,7 +8,7 @@ use crate::{
     primitives::Height,
     sim::{
         network::{Network, links::Latency},
-        trace::{Incident, TraceHeader},
+        trace::{Incident, TraceHeader, TraceOutcome},
     },
 };
 
@@ -23,7 +23,7 @@ fn recorded(consensus: ConsensusConfig) -> Trace {
     network.note(Incident::Began { fault: 2, kind: "partition".to_owned(), replicas: vec![], text });
     network.note(Incident::Crashed { replica: 1 });
     network.run_to_height(Height::new(5)).unwrap();
-    network.note(Incident::Violation { invariant: "agreement".to_owned(), detail: "none".to_owned() });
+    network.note(Incident::Violation { invariant: "agreement".to_owned(), step: 7, detail: "none".to_owned() });
     network.trace().unwrap()
 }
 
@@ -60,7 +60,7 @@ fn a_window_shows_less_and_an_empty_trace_is_a_picture_too() {
     let window = DiagramOptions::default().with_window(SimTime::from_nanos(0), SimTime::from_nanos(1_500_000_000));
     let part = draw(&trace, &window.with_title("part").with_caption("one block").with_width(700));
     assert!(part.len() < whole.len() && part.contains(">part<") && part.contains("one block"));
-    let nothing = Trace { header: TraceHeader::default(), entries: Vec::new() };
+    let nothing = Trace { header: TraceHeader::default(), entries: Vec::new(), outcome: TraceOutcome::Passed };
     assert!(draw(&nothing, &DiagramOptions::default()).ends_with("</svg>"));
 }
 
