@@ -60,9 +60,78 @@ fn a_scenario_is_run_recorded_drawn_and_replayed() {
     // A trace with one output changed is not the run.
     let trace = fs::read_to_string(path.join("run.ndjson")).unwrap();
     fs::write(path.join("other.ndjson"), trace.replacen("\"timer\":2", "\"timer\":9", 1)).unwrap();
-    assert!(run(path, &["replay", "other.ndjson"], FAILED).contains("answered otherwise"));
+    assert!(run(path, &["replay", "other.ndjson"], FAILED).contains("the trace was changed"));
     fs::write(path.join("short.ndjson"), &trace[..trace.len() / 2]).unwrap();
     assert!(run(path, &["replay", "short.ndjson"], FAILED).contains("line "));
+    // The last line tells how many there were.
+    let lines: Vec<_> = trace.lines().collect();
+    fs::write(path.join("half.ndjson"), lines[..200].join("\n")).unwrap();
+    assert!(run(path, &["replay", "half.ndjson"], FAILED).contains("the end of the trace is missing"));
+    fs::write(path.join("old.ndjson"), trace.replacen("\"version\":2", "\"version\":1", 1)).unwrap();
+    let text = run(path, &["replay", "old.ndjson"], FAILED);
+    assert!(text.contains("the trace has format 1; this build reads format 2"), "{text}");
+}
+
+/// Runs that end with status 3, of every sort: a broken invariant, a height that is not reached, a scenario that does not show.
+#[test]
+fn a_run_that_failed_replays_as_failed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let fault = |what: &str| format!("version = 1\n[[faults]]\nat_ms = 0\nwhat = {{ {what} }}\n");
+    let regression = include_str!("regressions/pbft-two-twins.toml");
+    let twins = regression.split("[plan]\n").nth(1).unwrap().replace("plan.", "");
+    fs::write(path.join("twins.toml"), twins).unwrap();
+    fs::write(path.join("halves.toml"), fault("partition = { groups = [[0, 1], [2, 3]] }")).unwrap();
+    let broken = (0..5).find(|seed| {
+        let seed = seed.to_string();
+        let flags = ["sim", "--protocol", "pbft", "--plan", "twins.toml", "--for", "60s", "--seed", &seed];
+        let output = chainbox(path, &[&flags[..], &["--trace", "twins.ndjson", "--svg", "twins.svg"]].concat());
+        output.status.code() == Some(FOUND)
+    });
+    assert!(broken.is_some(), "two twins of four break something");
+    let picture = fs::read_to_string(path.join("twins.svg")).unwrap();
+    assert!(picture.contains("failed: invariant") && !picture.contains("every invariant holds"));
+    let text = run(path, &["replay", "twins.ndjson"], FOUND);
+    assert!(text.contains("invariant `") && text.contains("is broken at"), "{text}");
+    // Up to a moment before, it is as good as any.
+    assert!(run(path, &["replay", "twins.ndjson", "--until", "1ms"], DONE).contains("replayed"));
+
+    for (name, flags) in [
+        ("height", &["--protocol", "pbft", "--plan", "halves.toml", "--height", "5"][..]),
+        ("scenario", &["pbft-primary-crash", "--plan", "halves.toml"][..]),
+    ] {
+        let (trace, svg) = (format!("{name}.ndjson"), format!("{name}.svg"));
+        run(path, &[&["sim", "--trace", &trace, "--svg", &svg], flags].concat(), FOUND);
+        let text = run(path, &["replay", &trace], FOUND);
+        assert!(text.contains("the run failed:"), "{name}: {text}");
+        assert!(fs::read_to_string(path.join(&svg)).unwrap().contains("failed: "), "{name}");
+    }
+}
+
+#[test]
+fn windows_and_replicas_that_do_not_exist_are_refused_and_stdout_is_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let free = ["sim", "--protocol", "raft", "--for", "8s", "--quiet"];
+    let with = |more: &[&'static str]| [&free[..], more].concat();
+    let text = run(path, &with(&["--svg", "none.svg", "--window", "500s..600s"]), USAGE);
+    assert!(text.contains("is outside of the run, which is from 0.000000000 s to 8.0"), "{text}");
+    assert!(!path.join("none.svg").exists());
+    for flags in [&["--svg", "-", "--trace", "-"][..], &["--svg", "-", "--json"]] {
+        assert!(run(path, &with(flags), USAGE).contains("standard output"), "{flags:?}");
+    }
+    let output = chainbox(path, &with(&["--trace", "-", "--svg", "run.svg"]));
+    assert_eq!(output.status.code(), Some(DONE));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("all invariants held"), "the report is beside it");
+    fs::write(path.join("run.ndjson"), &output.stdout).unwrap();
+    assert!(run(path, &["replay", "run.ndjson"], DONE).contains("replayed"));
+    let text = run(path, &["replay", "run.ndjson", "--step", "--replica", "9"], FAILED);
+    assert!(text.contains("the trace has 4, numbered from 0 to 3"), "{text}");
+    let output = chainbox(path, &["replay", "run.ndjson", "--svg", "-"]);
+    assert!(output.stdout.starts_with(b"<svg") && output.stdout.ends_with(b"</svg>"));
+    let output = chainbox(path, &with(&["--svg", "-"]));
+    assert!(output.stdout.starts_with(b"<svg"));
+    assert!(!path.join("-").exists());
 }
 
 #[test]
@@ -94,6 +163,7 @@ fn a_finding_is_replayed_up_to_what_broke() {
     // Two of four lie: more than PBFT bears.
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/regressions/pbft-two-twins.toml");
     let short = run(path, &["replay", file], DONE);
+    assert!(short.contains("as the file expects: a violation of `pbft-prepared-unique`"), "{short}");
     let broken = short.lines().find(|line| line.contains("invariant `pbft-prepared-unique` is broken at")).unwrap();
     let step = broken.split("step ").nth(1).and_then(|rest| rest.split(':').next()).unwrap();
 

@@ -7,7 +7,8 @@ use libfuzzer_sys::fuzz_target;
 const STEPS_MAX: usize = 1_000;
 
 fuzz_target!(|bytes: &[u8]| {
-    let Ok(trace) = Trace::read(bytes) else { return };
+    let _ = Trace::read(bytes);
+    let Ok(trace) = Trace::read_incomplete(bytes) else { return };
     assert_eq!(Trace::read(&trace.to_binary()).expect("written just now"), trace);
     assert_eq!(Trace::read(trace.to_ndjson().as_bytes()).expect("written just now"), trace);
     let Ok(mut replay) = Replay::new(&trace) else { return };

@@ -9,19 +9,26 @@
 
 mod axis;
 mod blocks;
+mod canvas;
 mod lanes;
 mod legend;
 mod scene;
 mod style;
 mod svg_shapes;
+mod violations;
 
 #[cfg(test)]
 mod tests;
 
-use svg::node::element::Group;
-
-use self::{axis::Axis, scene::Scene};
-use super::{engine::clock::SimTime, trace::Trace};
+use self::{
+    axis::Axis,
+    canvas::{Canvas, wrapped},
+    scene::Scene,
+};
+use super::{
+    engine::clock::SimTime,
+    trace::{Trace, TraceOutcome},
+};
 
 /// Margin left of the lanes, for their names.
 const LEFT: i64 = 1_500;
@@ -132,16 +139,29 @@ pub fn draw(trace: &Trace, options: &DiagramOptions) -> String {
     let axis = Axis::new(&scene.busy(), scene.from, scene.until, width - LEFT - RIGHT);
     let lanes = scene.names.len().max(1) as i64;
     let lane = (LANES_MAX / lanes).clamp(LANE_MIN, LANE);
-    let rows = lanes::label_rows(&scene, &axis, width - RIGHT).iter().map(|(row, _)| row + 1).max().unwrap_or(0);
-    let top = TOP + LABELS * (rows as i64 + i64::from(!scene.violations.is_empty()));
-    let layout = Layout { axis, width, top, lane, lanes };
-
-    let mut picture = Group::new();
-    picture = lanes::draw(picture, &scene, &layout);
-    let (with_blocks, bottom) = blocks::draw(picture, &scene, &layout, layout.bottom() + 500);
-    let (with_legend, bottom) = legend::draw(with_blocks, &scene, &layout, bottom);
+    let rows = lanes::label_rows(&scene, &axis, width).iter().map(|(row, _)| row + 1).max().unwrap_or(0);
     let title = options.title.as_deref().unwrap_or(&trace.header.title);
-    svg_shapes::card(with_legend, title, &subtitle(trace, options), width, bottom)
+    let (picture, below_title) = headings(Canvas::new(width), title, &subtitle(trace, options), width);
+    let layout = Layout { axis, width, top: below_title + LABELS * rows as i64, lane, lanes };
+
+    let picture = lanes::draw(picture, &scene, &layout);
+    let (picture, bottom) = blocks::draw(picture, &scene, &layout, layout.bottom() + 500);
+    let (picture, bottom) = violations::draw_texts(picture, &scene, &layout, bottom);
+    let (picture, bottom) = legend::draw(picture, &scene, &layout, bottom);
+    svg_shapes::card(picture.into_group(), title, width, bottom)
+}
+
+/// Writes the title and the line below it, each in as many lines as it needs; returns where the lanes may begin.
+fn headings(mut picture: Canvas, title: &str, subtitle: &str, width: i64) -> (Canvas, i64) {
+    let mut y = 360;
+    for (class, text, height) in [("t", title, 220), ("f", &style::short_hashes(subtitle), 170)] {
+        let lines = wrapped(text, class, width - 500);
+        for (line, place) in lines.iter().zip(0..) {
+            picture = picture.write(class, line, &[(250, y + place * height)]);
+        }
+        y += 220 + height * (lines.len() as i64 - 1).max(0);
+    }
+    (picture, y + TOP - 800)
 }
 
 fn subtitle(trace: &Trace, options: &DiagramOptions) -> String {
@@ -149,6 +169,9 @@ fn subtitle(trace: &Trace, options: &DiagramOptions) -> String {
     let facts = format!("{protocol}, {} replicas, seed {}", trace.header.replicas.len(), trace.header.seed);
     match &options.caption {
         Some(caption) => format!("{caption} ({facts})"),
-        None => facts,
+        None => match &trace.outcome {
+            TraceOutcome::Failed { reason } => format!("failed: {reason} ({facts})"),
+            TraceOutcome::Passed => facts,
+        },
     }
 }

@@ -26,7 +26,7 @@ use super::{
         error::{NetworkError, UnknownReplica},
         links::Latency,
     },
-    trace::Trace,
+    trace::{Trace, TraceOutcome},
 };
 use crate::{consensus::ConsensusConfig, primitives::TransactionError};
 
@@ -128,9 +128,14 @@ impl ScenarioRun {
         self.trace().map_or_else(String::new, |trace| super::diagram::draw(&trace, &options))
     }
 
-    /// Returns the trace; `None` without a network.
+    /// Returns the trace with the outcome of the script; `None` without a network. A violation that the scenario must show is among its
+    /// incidents.
     pub fn trace(&self) -> Option<Trace> {
-        self.network.as_ref()?.trace()
+        let outcome = match &self.outcome {
+            Ok(_) => TraceOutcome::Passed,
+            Err(error) => TraceOutcome::Failed { reason: error.to_string() },
+        };
+        Some(self.network.as_ref()?.trace()?.with_outcome(outcome))
     }
 }
 

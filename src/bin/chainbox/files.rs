@@ -53,13 +53,31 @@ pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
     String::from_utf8(read(path)?).map_err(|cause| format!("{}: {cause}", path.display()).into())
 }
 
-/// Writes a file, and creates its folder when needed.
+/// Returns whether a path means standard output.
+pub(crate) fn is_stdout(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// Writes a file, and creates its folder when needed; `-` is standard output, whose reader may close it early.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    if is_stdout(path) {
+        return match io::stdout().write_all(bytes).and_then(|()| io::stdout().flush()) {
+            Err(cause) if cause.kind() != io::ErrorKind::BrokenPipe => {
+                Err(format!("cannot write to standard output: {cause}").into())
+            }
+            _ => Ok(()),
+        };
+    }
     let failed = |cause: io::Error| format!("cannot write {}: {cause}", path.display());
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         fs::create_dir_all(folder).map_err(failed)?;
     }
     fs::write(path, bytes).map_err(|cause| failed(cause).into())
+}
+
+/// Prints a report: to standard output, or to standard error when a file is written to the former.
+pub(crate) fn report(is_stdout_taken: bool, text: &str) {
+    if is_stdout_taken { anstream::eprint!("{text}") } else { anstream::print!("{text}") }
 }
 
 /// Returns an error with its chain of causes, in one line.

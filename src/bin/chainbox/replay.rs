@@ -3,9 +3,9 @@
 use std::{error::Error, fmt::Write as _};
 
 use chainbox::sim::{
-    Regression, RunOutcome, SimTime,
+    Expected, Regression, RunOutcome, SimTime,
     diagram::{DiagramOptions, draw},
-    trace::{Incident, Replay, Trace, TraceContent, TraceEntry, TracedEffect, TracedEvent},
+    trace::{Incident, Replay, Trace, TraceContent, TraceEntry, TraceOutcome, TracedEffect, TracedEvent},
 };
 
 use crate::{
@@ -16,7 +16,14 @@ use crate::{
 
 type Failure = Box<dyn Error>;
 
-/// Replays the file; returns `false` when it has a violation.
+/// Prints a line of the report: to standard error when the picture goes to standard output.
+macro_rules! say {
+    ($options:expr, $($text:tt)*) => {
+        files::report($options.svg.as_deref().is_some_and(files::is_stdout), &format!("{}\n", format_args!($($text)*)))
+    };
+}
+
+/// Replays the file; returns `false` when its run has a violation or failed otherwise.
 pub(crate) fn run(options: &ReplayOptions) -> Result<bool, Failure> {
     let bytes = files::read(&options.file)?;
     let in_file = |error: &(dyn Error + 'static)| format!("{}: {}", options.file.display(), files::with_causes(error));
@@ -24,8 +31,9 @@ pub(crate) fn run(options: &ReplayOptions) -> Result<bool, Failure> {
         return run_regression(options, &bytes);
     }
     let trace = Trace::read(&bytes).map_err(|error| in_file(&error))?;
+    check_replica(options, &trace)?;
     let until = options.until.map_or(SimTime::from_nanos(u64::MAX), |until| SimTime::ZERO.plus(until));
-    anstream::println!("{HEADING}{}{HEADING:#} {FAINT}(seed {}){FAINT:#}", trace.header.title, trace.header.seed);
+    say!(options, "{HEADING}{}{HEADING:#} {FAINT}(seed {}){FAINT:#}", trace.header.title, trace.header.seed);
 
     let labels = labels(&trace);
     let mut replay = Replay::new(&trace).map_err(|error| in_file(&error))?;
@@ -35,31 +43,59 @@ pub(crate) fn run(options: &ReplayOptions) -> Result<bool, Failure> {
     for entry in &trace.entries[..end] {
         replay.step().map_err(|error| in_file(&error))?;
         steps += u64::from(matches!(entry.content, TraceContent::Step { .. }));
-        if let TraceContent::Incident(Incident::Violation { invariant, detail }) = &entry.content {
-            violations.push((entry.at_ns, format!("invariant `{invariant}` is broken: {detail}")));
+        if let TraceContent::Incident(Incident::Violation { invariant, detail, step }) = &entry.content {
+            let at = SimTime::from_nanos(entry.at_ns);
+            violations.push(format!("invariant `{invariant}` is broken at {at}, step {step}: {detail}"));
         }
         if is_shown(entry, options) {
-            anstream::println!("{}", describe(&trace, &labels, entry));
+            say!(options, "{}", describe(&trace, &labels, entry));
         }
     }
     if let Some(path) = &options.svg {
         files::write(path, draw(&trace, &DiagramOptions::default()).as_bytes())?;
-        anstream::println!("{FAINT}wrote {}{FAINT:#}", path.display());
+        if !files::is_stdout(path) {
+            say!(options, "{FAINT}wrote {}{FAINT:#}", path.display());
+        }
     }
-    anstream::println!(
+    say!(
+        options,
         "\n{GOOD}replayed{GOOD:#} {steps} steps of {} replicas without the seed: every output is as it was recorded",
         trace.header.replicas.len()
     );
     for (replica, name) in trace.header.replicas.iter().enumerate() {
         match replay.head_of(replica as u32) {
-            Some(head) => anstream::println!("  {}: head {}", name.name, head),
-            None => anstream::println!("  {}: changed by hand, not followed", name.name),
+            Some(head) => say!(options, "  {}: head {}", name.name, head),
+            None => say!(options, "  {}: changed by hand, not followed", name.name),
         }
     }
-    for (at, text) in &violations {
-        anstream::println!("{ERROR}{} at {}{ERROR:#}", text, SimTime::from_nanos(*at));
+    for text in &violations {
+        say!(options, "{ERROR}{text}{ERROR:#}");
     }
-    Ok(violations.is_empty())
+    let is_whole = end == trace.entries.len();
+    if let Some(TraceContent::Full { entries }) = trace.entries.last().map(|entry| &entry.content) {
+        say!(options, "the recording is full: it ends after {entries} entries, before the run did");
+    }
+    match &trace.outcome {
+        TraceOutcome::Failed { reason } if is_whole => {
+            if violations.is_empty() {
+                say!(options, "{ERROR}the run failed:{ERROR:#} {reason}");
+            }
+            Ok(false)
+        }
+        _ => Ok(violations.is_empty()),
+    }
+}
+
+/// Refuses `--replica` with a number that no replica of the trace has.
+fn check_replica(options: &ReplayOptions, trace: &Trace) -> Result<(), String> {
+    let count = trace.header.replicas.len();
+    match options.replica.filter(|replica| *replica as usize >= count) {
+        None => Ok(()),
+        Some(replica) => Err(format!(
+            "--replica {replica}: there is no such replica; the trace has {count}, numbered from 0 to {}",
+            count.saturating_sub(1)
+        )),
+    }
 }
 
 /// Runs a regression file again.
@@ -67,8 +103,8 @@ fn run_regression(options: &ReplayOptions, bytes: &[u8]) -> Result<bool, Failure
     let text = core::str::from_utf8(bytes).map_err(|error| format!("{}: {error}", options.file.display()))?;
     let regression = Regression::from_toml(text)
         .map_err(|error| format!("{}: {}", options.file.display(), files::with_causes(&error)))?;
-    anstream::println!("{HEADING}{}{HEADING:#} {FAINT}(seed {}){FAINT:#}", regression.about, regression.seed);
-    anstream::println!("{}", regression.plan.to_toml());
+    say!(options, "{HEADING}{}{HEADING:#} {FAINT}(seed {}){FAINT:#}", regression.about, regression.seed);
+    say!(options, "{}", regression.plan.to_toml());
     let (report, is_as_expected, trace) = if options.step || options.svg.is_some() {
         regression.record()
     } else {
@@ -76,10 +112,12 @@ fn run_regression(options: &ReplayOptions, bytes: &[u8]) -> Result<bool, Failure
         (report, is_as_expected, None)
     };
     if let Some(trace) = trace {
+        check_replica(options, &trace)?;
         show_run(options, &trace)?;
     }
     let counters = report.counters;
-    anstream::println!(
+    say!(
+        options,
         "{} validators, {} ms of virtual time, {} steps, height {}, {} restarts, digest {}",
         report.validators,
         counters.virtual_time.as_millis(),
@@ -89,12 +127,18 @@ fn run_regression(options: &ReplayOptions, bytes: &[u8]) -> Result<bool, Failure
         report.digest
     );
     match &report.outcome {
-        RunOutcome::Passed => anstream::println!("{GOOD}everything holds{GOOD:#}"),
-        RunOutcome::Violated(violation) => anstream::println!("{ERROR}{violation}{ERROR:#}"),
-        RunOutcome::Failed { error } => anstream::println!("{ERROR}{error}{ERROR:#}"),
+        RunOutcome::Passed => say!(options, "{GOOD}everything holds{GOOD:#}"),
+        RunOutcome::Violated(violation) => say!(options, "{ERROR}{violation}{ERROR:#}"),
+        RunOutcome::Failed { error } => say!(options, "{ERROR}{error}{ERROR:#}"),
     }
-    if !is_as_expected {
-        anstream::println!("{ERROR}expected: {:?}{ERROR:#}", regression.expected);
+    let expected = match &regression.expected {
+        Expected::Passes => "that everything holds".to_owned(),
+        Expected::Breaks(invariant) => format!("a violation of `{invariant}`"),
+    };
+    if is_as_expected {
+        say!(options, "as the file expects: {expected}");
+    } else {
+        say!(options, "{ERROR}the file expects {expected}{ERROR:#}");
     }
     Ok(is_as_expected)
 }
@@ -106,12 +150,14 @@ fn show_run(options: &ReplayOptions, trace: &Trace) -> Result<(), Failure> {
         let until = options.until.map_or(SimTime::from_nanos(u64::MAX), |until| SimTime::ZERO.plus(until));
         let end = trace.entries.partition_point(|entry| entry.at_ns <= until.as_nanos());
         for entry in trace.entries[..end].iter().filter(|entry| is_shown(entry, options)) {
-            anstream::println!("{}", describe(trace, &labels, entry));
+            say!(options, "{}", describe(trace, &labels, entry));
         }
     }
     if let Some(path) = &options.svg {
         files::write(path, draw(trace, &DiagramOptions::default()).as_bytes())?;
-        anstream::println!("{FAINT}wrote {}{FAINT:#}", path.display());
+        if !files::is_stdout(path) {
+            say!(options, "{FAINT}wrote {}{FAINT:#}", path.display());
+        }
     }
     Ok(())
 }
@@ -220,7 +266,9 @@ fn describe_incident<'a>(incident: &Incident, name: &impl Fn(u32) -> &'a str) ->
         }
         Incident::Altered { replica, how } => format!("{} is changed by hand: {how}", name(*replica)),
         Incident::Note { text, .. } => text.clone(),
-        Incident::Violation { invariant, detail } => format!("invariant `{invariant}` is broken: {detail}"),
+        Incident::Violation { invariant, step, detail } => {
+            format!("invariant `{invariant}` is broken: at step {step}: {detail}")
+        }
         other => format!("{other:?}"),
     }
 }

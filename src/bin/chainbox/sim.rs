@@ -1,6 +1,12 @@
 //! `chainbox sim`: runs a scenario, or a network without a script.
 
-use std::{error::Error, io::Write, path::Path, process::ExitCode, time::Duration};
+use std::{
+    error::Error,
+    io::Write,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
+};
 
 use chainbox::{
     primitives::Height,
@@ -9,7 +15,7 @@ use chainbox::{
         diagram::{DiagramOptions, draw},
         invariant,
         scenario::{self, Scenario, ScenarioOptions},
-        trace::Trace,
+        trace::{Trace, TraceOutcome},
     },
 };
 use indicatif::ProgressBar;
@@ -60,6 +66,7 @@ fn try_run(options: &SimOptions) -> Result<bool, Failure> {
         }
         return Ok(true);
     }
+    let is_stdout_taken = stdout_is_taken(options)?;
     let plan = options.plan.as_deref().map(read_plan).transpose()?;
     let bar = progress::spinner(options.quiet || options.json);
     // The run alone, without reading the plan, drawing or writing.
@@ -71,31 +78,62 @@ fn try_run(options: &SimOptions) -> Result<bool, Failure> {
     let wall = started.elapsed();
     bar.finish_and_clear();
 
-    let trace = ran.network.as_ref().and_then(Network::trace);
+    let trace = ran.network.as_ref().and_then(Network::trace).map(|trace| {
+        trace.with_outcome(match &ran.outcome {
+            Ok(_) => TraceOutcome::Passed,
+            Err(reason) => TraceOutcome::Failed { reason: reason.clone() },
+        })
+    });
+    let chosen = options.window.map(|(from, until)| (SimTime::ZERO.plus(from), SimTime::ZERO.plus(until)));
+    if let (Some(window), Some(trace)) = (chosen, &trace) {
+        check_window(window, trace)?;
+    }
     if let (Some(path), Some(trace)) = (&options.trace, &trace) {
         write_trace(path, trace)?;
     }
     if let (Some(path), Some(trace)) = (&options.svg, &trace) {
-        let chosen = options.window.map(|(from, until)| (SimTime::ZERO.plus(from), SimTime::ZERO.plus(until)));
         write_picture(path, trace, chosen.or(ran.window), &ran)?;
     }
     let again = report::command(options, &ran);
     if options.json {
         print_json(&report::as_json(&ran, plan.as_ref(), &again));
     } else {
-        anstream::print!("{}", report::report(&ran, wall));
-        for path in [&options.trace, &options.svg].into_iter().flatten() {
-            anstream::println!("{FAINT}wrote {}{FAINT:#}", path.display());
+        let mut text = report::report(&ran, wall);
+        for path in [&options.trace, &options.svg].into_iter().flatten().filter(|path| !files::is_stdout(path)) {
+            text.push_str(&format!("{FAINT}wrote {}{FAINT:#}\n", path.display()));
         }
         if ran.outcome.is_err() {
-            anstream::println!("\nseed = {}", ran.seed);
+            text.push_str(&format!("\nseed = {}\n", ran.seed));
             if let Some(plan) = &plan {
-                anstream::println!("{}", plan.to_toml());
+                text.push_str(&format!("{}\n", plan.to_toml()));
             }
-            anstream::println!("shows it again: {again}");
+            text.push_str(&format!("shows it again: {again}\n"));
         }
+        files::report(is_stdout_taken, &text);
     }
     Ok(ran.outcome.is_ok())
+}
+
+/// Returns whether the trace or the picture goes to standard output, where only one can go, and no JSON beside it.
+fn stdout_is_taken(options: &SimOptions) -> Result<bool, Refused> {
+    let is_stdout = |path: &Option<PathBuf>| path.as_deref().is_some_and(files::is_stdout);
+    match (is_stdout(&options.trace), is_stdout(&options.svg)) {
+        (true, true) => Err(Refused("--trace - and --svg - both write to standard output: give one a file".to_owned())),
+        (true, false) | (false, true) if options.json => {
+            Err(Refused("--json prints to standard output: give --trace and --svg a file".to_owned()))
+        }
+        (trace, svg) => Ok(trace || svg),
+    }
+}
+
+/// Refuses a window in which nothing of the run is.
+fn check_window((from, until): (SimTime, SimTime), trace: &Trace) -> Result<(), Refused> {
+    let end = trace.ends_at();
+    if from < end {
+        return Ok(());
+    }
+    let reason = format!("--window {from}..{until} is outside of the run, which is from {} to {end}", SimTime::ZERO);
+    Err(Refused(reason))
 }
 
 fn play(name: &str, options: &SimOptions, plan: Option<FaultPlan>, bar: &ProgressBar) -> Result<Ran, Failure> {
@@ -119,6 +157,7 @@ fn play(name: &str, options: &SimOptions, plan: Option<FaultPlan>, bar: &Progres
         name: scenario.name.to_owned(),
         summary: scenario.summary.to_owned(),
         must: scenario.outcome.to_owned(),
+        is_scripted: true,
         outcome: played.outcome.map_err(|error| files::with_causes(&error)),
         network: played.network,
         seed: played.seed,
@@ -186,7 +225,16 @@ fn run_freely(options: &SimOptions, plan: Option<FaultPlan>, bar: &ProgressBar) 
         Ok(()) => Ok(format!("all invariants held; the lowest head is at height {}", network.lowest_height())),
         Err(error) => Err(files::with_causes(&error)),
     };
-    Ok(Ran { name: kind.short_name().to_owned(), summary, must, outcome, network: Some(network), seed, window: None })
+    Ok(Ran {
+        name: kind.short_name().to_owned(),
+        summary,
+        must,
+        is_scripted: false,
+        outcome,
+        network: Some(network),
+        seed,
+        window: None,
+    })
 }
 
 fn read_plan(path: &Path) -> Result<FaultPlan, Failure> {
@@ -206,6 +254,11 @@ fn write_trace(path: &Path, trace: &Trace) -> Result<(), Failure> {
 fn write_picture(path: &Path, trace: &Trace, window: Option<(SimTime, SimTime)>, ran: &Ran) -> Result<(), Failure> {
     let mut diagram = DiagramOptions::default();
     diagram.window = window;
-    diagram.caption = Some(ran.must.clone());
+    // A run without a script, or one that failed, is told by what occurred.
+    diagram.caption = Some(match &ran.outcome {
+        Ok(_) if ran.is_scripted => ran.must.clone(),
+        Ok(seen) => seen.clone(),
+        Err(reason) => format!("failed: {reason}"),
+    });
     files::write(path, draw(trace, &diagram).as_bytes())
 }

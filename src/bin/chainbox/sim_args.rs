@@ -34,10 +34,10 @@ pub(crate) struct SimOptions {
     #[arg(long, conflicts_with = "scenario", help_heading = "Run")]
     pub(crate) height: Option<u64>,
 
-    /// Write a trace: NDJSON, or binary when the name ends in .bin
+    /// Write a trace: NDJSON, or binary when the name ends in .bin; - is standard output
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) trace: Option<PathBuf>,
-    /// Draw a space-time diagram
+    /// Draw a space-time diagram; - is standard output
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) svg: Option<PathBuf>,
     /// Window of virtual time in the diagram, such as 2s..5500ms; by default the scenario's own
@@ -62,7 +62,7 @@ pub(crate) struct ReplayOptions {
     /// Stop at this virtual time, such as 3s or 3250ms
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) until: Option<Duration>,
-    /// Draw a space-time diagram
+    /// Draw a space-time diagram; - is standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
     /// Only the steps of this replica

@@ -22,6 +22,8 @@ pub(crate) struct Ran {
     pub(crate) name: String,
     pub(crate) summary: String,
     pub(crate) must: String,
+    /// Whether a scenario's script ran.
+    pub(crate) is_scripted: bool,
     /// The observed outcome, or the failure.
     pub(crate) outcome: Result<String, String>,
     /// `None` for a scenario without a network.

@@ -18,7 +18,7 @@ use crate::{
         faults::plan::FaultPlan,
         millis::millis_serde,
         network::{Network, error::NetworkError},
-        trace::{Incident, Trace},
+        trace::{Trace, TraceOutcome},
     },
 };
 
@@ -127,11 +127,10 @@ fn run_on(
                 Err(NetworkError::Violated(violation)) => RunOutcome::Violated(*violation),
                 Err(error) => RunOutcome::Failed { error: full(&error) },
             };
-            if let RunOutcome::Violated(Violation { invariant, step, detail, .. }) = &outcome {
-                let detail = format!("at step {step}: {detail}");
-                run.network.note(Incident::Violation { invariant: invariant.to_string(), detail });
-            }
-            let trace = run.network.trace();
+            let trace = run.network.trace().map(|trace| match &outcome {
+                RunOutcome::Failed { error } => trace.with_outcome(TraceOutcome::Failed { reason: error.clone() }),
+                _ => trace,
+            });
             (run.report(outcome, plan), trace)
         }
         Err(error) => {

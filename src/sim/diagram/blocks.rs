@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use svg::node::element::Group;
-
 use super::{
     LEFT, Layout,
+    canvas::{Canvas, text_width},
     scene::{Node, Scene},
-    svg_shapes::{hint, line, rectangle, text},
+    svg_shapes::{hint, line, rectangle},
 };
 use crate::primitives::B256;
 
@@ -17,73 +16,98 @@ const HEIGHT: i64 = 210;
 const ROOM: i64 = 110;
 const ROW: i64 = 310;
 /// Branches with their own row.
-const ROWS_MAX: usize = 6;
+const ROWS_MAX: usize = 8;
+/// Most heights side by side.
+const COLUMNS_MAX: u64 = 10_000;
+/// Colour of a block that is final in conflict with the canonical branch.
+pub(super) const RIVAL: &str = "#bf3989";
 
 /// Draws below `top`; returns the lower end of the strip.
-pub(super) fn draw(mut picture: Group, scene: &Scene, layout: &Layout, top: i64) -> (Group, i64) {
+pub(super) fn draw(mut picture: Canvas, scene: &Scene, layout: &Layout, top: i64) -> (Canvas, i64) {
     if scene.nodes.is_empty() {
         return (picture, top);
     }
-    let places = places(scene, layout);
+    let (places, wide) = places(scene, layout);
     let rows = places.values().map(|(_, row)| row + 1).max().unwrap_or(1) as i64;
     let middle = |row: usize| top + 160 + row as i64 * ROW + HEIGHT / 2;
-    picture = picture.add(text(LEFT - 140, middle(0) + 45, "n e", "blocks"));
+    picture = picture.write("n e", "blocks", &[(LEFT - 140, middle(0) + 45)]);
     for node in &scene.nodes {
         let Some((x, row)) = places.get(&node.hash) else { continue };
         let y = middle(*row);
-        let parent = places.get(&node.parent).map(|(x, row)| (x + WIDTH, middle(*row)));
+        let parent = places.get(&node.parent).map(|(x, row)| (x + wide, middle(*row)));
         let is_main = node.is_main();
-        let colour = if is_main { "#57606a" } else { "#cf222e" };
+        let colour = match (node.is_rival, is_main) {
+            (true, _) => RIVAL,
+            (false, true) => "#57606a",
+            (false, false) => "#cf222e",
+        };
         // A parent outside the window is to the left of it.
         let from = parent.unwrap_or(((x - ROOM).max(LEFT - 80), y));
         picture = picture.add(line(from, (*x, y), colour).set("stroke-width", "1.4"));
     }
     for node in &scene.nodes {
         if let Some((x, row)) = places.get(&node.hash) {
-            picture = draw_block(picture, node, (*x, middle(*row)));
+            picture = draw_block(picture, node, (*x, middle(*row)), wide);
         }
     }
     (picture, top + 160 + rows * ROW)
 }
 
-/// Returns the left edge and row of every block: at its time, but right of its parent.
-fn places(scene: &Scene, layout: &Layout) -> BTreeMap<B256, (i64, usize)> {
-    let mut places: BTreeMap<B256, (i64, usize)> = BTreeMap::new();
-    let mut ends: Vec<i64> = Vec::new();
-    let count = scene.nodes.len() as i64;
-    let wide = layout.right() - LEFT;
-    // Too many to be drawn at their times: evenly spaced.
-    let is_even = count * (WIDTH + ROOM) > wide;
-    let heights: Vec<u64> = scene.nodes.iter().map(|node| node.height).collect();
-    let (lowest, highest) =
-        (heights.iter().min().copied().unwrap_or_default(), heights.iter().max().copied().unwrap_or_default());
-    let columns = (highest - lowest + 1) as i64;
+/// Returns the left edge and row of every block, and the blocks' width: at its time, but right of its parent; where they would not fit
+/// within the frame, evenly by height.
+fn places(scene: &Scene, layout: &Layout) -> (BTreeMap<B256, (i64, usize)>, i64) {
+    let mut by_time: BTreeMap<B256, i64> = BTreeMap::new();
     for node in &scene.nodes {
-        let by_time = (layout.x(node.at) - WIDTH / 2).max(LEFT);
-        let by_height = LEFT + (node.height - lowest) as i64 * ((wide - WIDTH) / columns.max(1)).min(WIDTH + 4 * ROOM);
-        let wanted = if is_even { by_height } else { by_time };
-        let parent = places.get(&node.parent).copied();
-        let x = parent.map_or(wanted, |(left, _)| if is_even { wanted } else { wanted.max(left + WIDTH + ROOM) });
+        let at = (layout.x(node.at) - WIDTH / 2).max(LEFT);
+        let after_parent = by_time.get(&node.parent).map_or(at, |left| left + WIDTH + ROOM);
+        by_time.insert(node.hash, at.max(after_parent));
+    }
+    let (lefts, wide) = if by_time.values().all(|left| left + WIDTH <= layout.width - ROOM) {
+        (by_time, WIDTH)
+    } else {
+        by_height(scene, layout)
+    };
+
+    let mut places: BTreeMap<B256, (i64, usize)> = BTreeMap::new();
+    let mut ends: Vec<Vec<(i64, i64)>> = Vec::new();
+    for node in &scene.nodes {
+        let Some(x) = lefts.get(&node.hash).copied() else { continue };
         let is_main = node.is_main();
         // The main branch has the first row; others continue in their parent's, if it is free.
-        let is_free = |row: usize| ends.get(row).is_none_or(|end| *end < x);
+        let is_free = |row: usize| {
+            let taken = ends.get(row);
+            taken.is_none_or(|taken| taken.iter().all(|(left, right)| x + wide < *left || *right < x))
+        };
         let first = usize::from(!is_main);
-        let own = parent.map(|(_, row)| row).filter(|row| *row >= first && !is_main && is_free(*row));
+        let parent = places.get(&node.parent).map(|(_, row)| *row);
+        let own = parent.filter(|row| *row >= first && !is_main && is_free(*row));
         let row = match own {
             Some(row) => row,
-            None if is_main => 0,
+            None if is_main && is_free(0) => 0,
             None => (first..ROWS_MAX).find(|row| is_free(*row)).unwrap_or(ROWS_MAX),
         };
-        ends.resize(ends.len().max(row + 1), i64::MIN);
-        ends[row] = ends[row].max(x + WIDTH);
+        ends.resize_with(ends.len().max(row + 1), Vec::new);
+        ends[row].push((x, x + wide));
         places.insert(node.hash, (x, row));
     }
-    places
+    (places, wide)
 }
 
-fn draw_block(picture: Group, node: &Node, (x, y): (i64, i64)) -> Group {
+/// Returns the left edges in columns of equal height, and the blocks' width.
+fn by_height(scene: &Scene, layout: &Layout) -> (BTreeMap<B256, i64>, i64) {
+    let heights = || scene.nodes.iter().map(|node| node.height);
+    let (lowest, highest) = (heights().min().unwrap_or_default(), heights().max().unwrap_or_default());
+    let columns = (highest - lowest + 1).min(COLUMNS_MAX) as i64;
+    let pitch = ((layout.right() - LEFT) / columns).clamp(1, WIDTH + 4 * ROOM);
+    let wide = (pitch - pitch / 4).clamp(1, WIDTH);
+    let left = |height: u64| LEFT + ((height - lowest).min(COLUMNS_MAX) as i64 * pitch).min(layout.right() - LEFT);
+    (scene.nodes.iter().map(|node| (node.hash, left(node.height))).collect(), wide)
+}
+
+fn draw_block(picture: Canvas, node: &Node, (x, y): (i64, i64), wide: i64) -> Canvas {
     let is_main = node.is_main();
     let (fill, stroke, class) = match (node.is_final, is_main) {
+        _ if node.is_rival => (RIVAL, RIVAL, "w m"),
         (true, _) => ("#1a7f37", "#1a7f37", "w m"),
         _ if node.is_pending => ("#ffffff", "#8c959f", "s m"),
         (false, true) => ("#ddf4ff", "#1f6feb", "s m"),
@@ -91,14 +115,20 @@ fn draw_block(picture: Group, node: &Node, (x, y): (i64, i64)) -> Group {
     };
     let author = node.author.map_or_else(|| "?".to_owned(), |author| format!("v{author}"));
     let words = format!("block {} by {author}, {}", node.height, node.hash);
-    let shape = rectangle(x, y - HEIGHT / 2, WIDTH, HEIGHT, fill).set("rx", 4).set("stroke", stroke);
-    let shape = if is_main { shape } else { shape.set("stroke-dasharray", "4 2") };
+    let shape = rectangle(x, y - HEIGHT / 2, wide, HEIGHT, fill).set("rx", 4).set("stroke", stroke);
+    let shape = if is_main || node.is_rival { shape } else { shape.set("stroke-dasharray", "4 2") };
     let picture = picture.add(shape.add(hint(&words)));
     let picture = if node.is_justified {
-        let ring = rectangle(x - 25, y - HEIGHT / 2 - 25, WIDTH + 50, HEIGHT + 50, "none");
+        let gap = (wide / 8).min(25);
+        let ring = rectangle(x - gap, y - HEIGHT / 2 - 25, wide + 2 * gap, HEIGHT + 50, "none");
         picture.add(ring.set("rx", 6).set("stroke", "#8250df").set("stroke-width", "1.8"))
     } else {
         picture
     };
-    picture.add(text(x + WIDTH / 2, y + 38, class, &format!("{}·{author}", node.height)))
+    // Without room for the author, the height alone; without room for that, a tooltip.
+    let labels = [format!("{}·{author}", node.height), node.height.to_string()];
+    match labels.iter().find(|label| text_width(label, class) <= wide - 10) {
+        Some(label) => picture.write(class, label, &[(x + wide / 2, y + 38)]),
+        None => picture,
+    }
 }

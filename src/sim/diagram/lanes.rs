@@ -2,23 +2,31 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use svg::node::element::Group;
-
 use super::{
     LABELS, LEFT, Layout,
     axis::Axis,
+    blocks::RIVAL,
+    canvas::{Canvas, cut, text_width},
     scene::{Arrow, FaultSpan, Mark, Scene, Sign},
     style::{self, MessageClass},
-    svg_shapes::{circle, cross, hint, line, path, px, rectangle, text, text_width},
+    svg_shapes::{circle, cross, hint, line, path, px, rectangle},
+    violations,
 };
 use crate::sim::trace::RoundRole;
 
 /// Half the height of a band.
-const BAND: i64 = 95;
+pub(super) const BAND: i64 = 95;
+/// Width of a mark without room for its shape.
+pub(super) const TICK: i64 = 20;
+/// Furthest that a mark is drawn right of its time.
+const SHIFT_MAX: i64 = 400;
+/// Class of the labels of faults, and height of a row of them in a lane.
+const SHADE_CLASS: &str = "s h o";
+const ROW: i64 = 115;
 /// Radius of a head mark.
 const HEAD: i64 = 85;
 
-pub(super) fn draw(picture: Group, scene: &Scene, layout: &Layout) -> Group {
+pub(super) fn draw(picture: Canvas, scene: &Scene, layout: &Layout) -> Canvas {
     let picture = shades(picture, scene, layout);
     let picture = lines(picture, scene, layout);
     let picture = time(picture, layout);
@@ -27,21 +35,21 @@ pub(super) fn draw(picture: Group, scene: &Scene, layout: &Layout) -> Group {
     let picture = arrows(picture, scene, layout);
     let picture = band_texts(picture, scene, layout);
     let picture = marks(picture, scene, layout);
-    violations(picture, scene, layout)
+    violations::draw_marks(picture, scene, layout)
 }
 
 /// Draws the lanes with their names.
-fn lines(mut picture: Group, scene: &Scene, layout: &Layout) -> Group {
+fn lines(mut picture: Canvas, scene: &Scene, layout: &Layout) -> Canvas {
     for (name, replica) in scene.names.iter().zip(0..) {
         let y = layout.y(replica);
         picture = picture.add(line((LEFT, y), (layout.right(), y), "#afb8c1"));
-        picture = picture.add(text(LEFT - 140, y + 45, "n e", name));
+        picture = picture.write("n e", &cut(name, "n e", LEFT - 200), &[(LEFT - 140, y + 45)]);
     }
     picture
 }
 
 /// Draws cuts, ticks and their times.
-fn time(mut picture: Group, layout: &Layout) -> Group {
+fn time(mut picture: Canvas, layout: &Layout) -> Canvas {
     let (top, bottom) = (layout.top - 60, layout.bottom() + 20);
     let mut last = LEFT - 300;
     for stretch in layout.axis.stretches() {
@@ -54,7 +62,7 @@ fn time(mut picture: Group, layout: &Layout) -> Group {
             }
             let middle = (left + right) / 2;
             // In the gap of the axis, above the times.
-            picture = picture.add(text(middle, bottom + 35, "s g m", "⋯"));
+            picture = picture.write("s g m", "⋯", &[(middle, bottom + 35)]);
             continue;
         }
         picture = picture.add(line((left, bottom), (right, bottom), "#57606a"));
@@ -62,13 +70,13 @@ fn time(mut picture: Group, layout: &Layout) -> Group {
             let x = layout.x(at);
             picture = picture.add(line((x, bottom), (x, bottom + 50), "#57606a"));
             let label = style::grouped(at / 1_000_000);
-            if x - last > text_width(&label) + 120 {
-                picture = picture.add(text(x, bottom + 180, "s g m", &label));
+            if x - last > text_width(&label, "s g m") + 120 {
+                picture = picture.write("s g m", &label, &[(x, bottom + 180)]);
                 last = x;
             }
         }
     }
-    picture.add(text(LEFT - 140, bottom + 180, "s g e", "time in ms"))
+    picture.write("s g e", "time in ms", &[(LEFT - 140, bottom + 180)])
 }
 
 /// Returns round times, about one every 90 pixels.
@@ -93,7 +101,7 @@ fn ticks(from: u64, until: u64, width: i64) -> Vec<u64> {
     times
 }
 
-fn bands(mut picture: Group, scene: &Scene, layout: &Layout) -> Group {
+fn bands(mut picture: Canvas, scene: &Scene, layout: &Layout) -> Canvas {
     for band in &scene.bands {
         let (left, right) = (layout.x(band.from), layout.x(band.until));
         let y = layout.y(band.replica);
@@ -115,20 +123,20 @@ fn bands(mut picture: Group, scene: &Scene, layout: &Layout) -> Group {
 }
 
 /// Draws the label of each band at its left end, or as a tooltip where there is no room.
-fn band_texts(mut picture: Group, scene: &Scene, layout: &Layout) -> Group {
+fn band_texts(mut picture: Canvas, scene: &Scene, layout: &Layout) -> Canvas {
     for band in &scene.bands {
         let (left, right) = (layout.x(band.from), layout.x(band.until));
         let words = band.text(scene.round_name);
-        if right - left >= text_width(&words) + 60 {
+        if right - left >= text_width(&words, "s h") + 60 {
             let (_, _, ink) = style::band(band.status.round);
-            let label = text(left + 30, layout.y(band.replica) - BAND - 35, "s h", &words);
-            picture = picture.add(label.set("style", format!("fill:{ink}")));
+            let place = (left + 30, layout.y(band.replica) - BAND - 35);
+            picture = picture.write_in("s h", Some(ink), &words, &[place]);
         }
     }
     picture
 }
 
-fn arrows(mut picture: Group, scene: &Scene, layout: &Layout) -> Group {
+fn arrows(mut picture: Canvas, scene: &Scene, layout: &Layout) -> Canvas {
     for kind in MessageClass::ALL {
         let (mut shafts, mut heads) = (String::new(), String::new());
         for arrow in scene.arrows.iter().filter(|arrow| arrow.kind == kind && arrow.from != arrow.to) {
@@ -187,60 +195,119 @@ fn draw_arrow(arrow: &Arrow, layout: &Layout, shafts: &mut String, heads: &mut S
     let _ = write!(heads, "M{} {}L{} {}L{} {}Z", px(end.0), px(end.1), px(ax), px(ay), px(bx), px(by));
 }
 
-fn marks(mut picture: Group, scene: &Scene, layout: &Layout) -> Group {
-    // Marks that would overlap are put side by side.
-    let mut taken: BTreeMap<u32, i64> = BTreeMap::new();
-    let mut sorted: Vec<_> = scene.marks.iter().collect();
-    sorted.sort_by_key(|mark| (mark.at, mark.replica));
-    for mark in sorted {
-        let wanted = layout.x(mark.at);
-        let x = match (&mark.what, taken.get(&mark.replica)) {
-            (Sign::Crash | Sign::Restart, _) | (_, None) => wanted,
-            (_, Some(last)) => wanted.max(last + 2 * HEAD + 10),
+/// Draws marks at their times.
+fn marks(mut picture: Canvas, scene: &Scene, layout: &Layout) -> Canvas {
+    for (mark, place) in mark_places(scene, layout) {
+        let y = layout.y(mark.replica);
+        picture = match place {
+            Some(x) => draw_mark(picture, mark, scene.is_rival(mark), (x, y)),
+            None => {
+                let (words, colour) = told(&mark.what);
+                let tick = rectangle(layout.x(mark.at) - TICK / 2, y - BAND, TICK, 2 * BAND, colour);
+                picture.add(tick.add(hint(&words)))
+            }
         };
-        taken.insert(mark.replica, x);
-        picture = draw_mark(picture, mark, (x, layout.y(mark.replica)));
     }
     picture
 }
 
-fn draw_mark(picture: Group, mark: &Mark, (x, y): (i64, i64)) -> Group {
+/// Returns whether a mark has no room for its shape.
+pub(super) fn has_ticks(scene: &Scene, layout: &Layout) -> bool {
+    mark_places(scene, layout).iter().any(|(_, place)| place.is_none())
+}
+
+/// Returns the marks in order of time with their places: at most `SHIFT_MAX` right of its time, beside those that would cover it; a mark
+/// without such a place has none.
+fn mark_places<'a>(scene: &'a Scene, layout: &Layout) -> Vec<(&'a Mark, Option<i64>)> {
+    let mut marks: Vec<(&Mark, Option<i64>)> = scene.marks.iter().map(|mark| (mark, None)).collect();
+    marks.sort_by_key(|(mark, _)| (mark.at, mark.replica));
+    let mut taken: BTreeMap<u32, Vec<(i64, i64)>> = BTreeMap::new();
+    // What is rare and matters has its place first.
+    for pass in 0..=2 {
+        for (mark, place) in marks.iter_mut().filter(|(mark, _)| rank(&mark.what) == pass) {
+            let (wanted, half) = (layout.x(mark.at), half_width(&mark.what));
+            let taken = taken.entry(mark.replica).or_default();
+            let mut x = wanted;
+            while let Some((_, right)) = taken.iter().find(|(left, right)| x - half < *right && *left < x + half) {
+                x = right + half;
+            }
+            let is_near = x - wanted <= SHIFT_MAX && x + half <= layout.width - 60;
+            *place = if pass == 0 { Some(wanted) } else { is_near.then_some(x) };
+            taken.extend(place.map(|x| (x - half, x + half)));
+        }
+    }
+    marks
+}
+
+const fn rank(sign: &Sign) -> u8 {
+    match sign {
+        Sign::Crash | Sign::Restart => 0,
+        Sign::Evidence | Sign::Head { reorg: 1.., .. } => 1,
+        _ => 2,
+    }
+}
+
+/// Half the room that a mark takes, with its number.
+const fn half_width(sign: &Sign) -> i64 {
+    match sign {
+        Sign::Made(100..) | Sign::Head { height: 100.., .. } | Sign::Final(100..) | Sign::Justified(100..) => 115,
+        Sign::Justified(_) => 100,
+        _ => HEAD + 5,
+    }
+}
+
+/// Returns a mark in words, and its colour.
+fn told(sign: &Sign) -> (String, &'static str) {
+    match sign {
+        Sign::Made(height) => (format!("makes block {height}"), "#1f6feb"),
+        Sign::Head { height, reorg: 0 } => (format!("head at {height}"), "#1f6feb"),
+        Sign::Head { height, reorg } => (format!("reorg: {reorg} blocks taken back, head at {height}"), "#cf222e"),
+        Sign::Final(height) => (format!("final up to {height}"), "#1a7f37"),
+        Sign::Justified(height) => (format!("justified: {height}"), "#8250df"),
+        Sign::Timeout => ("timeout".to_owned(), "#d9730d"),
+        Sign::Evidence => ("evidence".to_owned(), "#cf222e"),
+        Sign::Crash => ("crashes".to_owned(), "#cf222e"),
+        Sign::Restart => ("restarts".to_owned(), "#1a7f37"),
+    }
+}
+
+fn draw_mark(picture: Canvas, mark: &Mark, is_rival: bool, (x, y): (i64, i64)) -> Canvas {
+    let (words, _) = told(&mark.what);
     let numbered =
-        |picture: Group, height: u64, class: &str| picture.add(text(x, y + 35, class, &(height % 1_000).to_string()));
+        |picture: Canvas, height: u64, class: &str| picture.write(class, &(height % 1_000).to_string(), &[(x, y + 35)]);
     match &mark.what {
         Sign::Made(height) => {
             let square = rectangle(x - 80, y - 80, 160, 160, "#1f6feb").set("rx", 2).set("stroke", "#ffffff");
-            numbered(picture.add(square.add(hint(&format!("makes block {height}")))), *height, "w m")
+            numbered(picture.add(square.add(hint(&words))), *height, "w m")
         }
         Sign::Head { height, reorg: 0 } => {
             let ring = circle(x, y, HEAD, "#ffffff").set("stroke", "#1f6feb").set("stroke-width", "1.6");
-            numbered(picture.add(ring.add(hint(&format!("head at {height}")))), *height, "s m")
+            numbered(picture.add(ring.add(hint(&words))), *height, "s m")
         }
         Sign::Head { height, reorg } => {
             let ring = circle(x, y, HEAD, "#ffffff").set("stroke", "#cf222e").set("stroke-width", "2.4");
-            let words = format!("reorg: {reorg} blocks taken back, head at {height}");
             let picture = numbered(picture.add(ring.add(hint(&words))), *height, "s m");
-            picture.add(text(x, y - HEAD - 45, "s h r m", &format!("↶{reorg}")))
+            picture.write("s h r m", &format!("↶{reorg}"), &[(x, y - HEAD - 45), (x, y + HEAD + 110)])
         }
         Sign::Final(height) => {
-            let disc = circle(x, y, HEAD, "#1a7f37").set("stroke", "#ffffff");
-            numbered(picture.add(disc.add(hint(&format!("final up to {height}")))), *height, "w m")
+            let disc = circle(x, y, HEAD, if is_rival { RIVAL } else { "#1a7f37" }).set("stroke", "#ffffff");
+            numbered(picture.add(disc.add(hint(&words))), *height, "w m")
         }
         Sign::Justified(height) => {
             let (left, right, top, bottom) = (px(x - 95), px(x + 95), px(y - 95), px(y + 95));
             let shape = format!("M{left} {}L{} {top}L{right} {}L{} {bottom}Z", px(y), px(x), px(y), px(x));
             let diamond = path(&shape, "").set("fill", "#8250df").set("stroke", "#ffffff");
-            numbered(picture.add(diamond.add(hint(&format!("justified: {height}")))), *height, "w m")
+            numbered(picture.add(diamond.add(hint(&words))), *height, "w m")
         }
         Sign::Timeout => {
             let face = circle(x, y, HEAD, "#fff1e0").set("stroke", "#d9730d").set("stroke-width", "1.6");
             let hands = format!("M{0} {1}L{0} {2}L{3} {2}", px(x), px(y - 55), px(y), px(x + 40));
             let hands = path(&hands, "").set("stroke", "#d9730d").set("stroke-width", "1.6").set("fill", "none");
-            picture.add(face.add(hint("timeout"))).add(hands)
+            picture.add(face.add(hint(&words))).add(hands)
         }
         Sign::Evidence => {
             let disc = circle(x, y, HEAD, "#cf222e").set("stroke", "#ffffff");
-            picture.add(disc.add(hint("evidence"))).add(text(x, y + 40, "w m", "!"))
+            picture.add(disc.add(hint(&words))).write("w m", "!", &[(x, y + 40)])
         }
         Sign::Crash => {
             let shape = cross(x, y, 75);
@@ -258,28 +325,33 @@ fn words_of(shade: &FaultSpan) -> &str {
     if shade.text.is_empty() { &shade.kind } else { &shade.text }
 }
 
-/// Returns for each fault of the network the row of its label, from below, and whether the label ends where the fault begins: labels that
-/// would overlap have different rows, and none exceeds the picture.
-pub(super) fn label_rows(scene: &Scene, axis: &Axis, right: i64) -> Vec<(usize, bool)> {
+/// Returns for each fault of the network the row of its label, from below, and the label's left end: labels that would overlap have
+/// different rows, and none exceeds the picture.
+pub(super) fn label_rows(scene: &Scene, axis: &Axis, width: i64) -> Vec<(usize, i64)> {
     let mut ends: Vec<i64> = Vec::new();
     let of_network = scene.shades.iter().filter(|shade| shade.replicas.is_empty());
     let row_of = |shade: &FaultSpan| {
-        let (x, width) = (LEFT + axis.offset(shade.from), text_width(words_of(shade)));
-        let is_left = x + width > right && x - width > LEFT;
-        let from = if is_left { x - width } else { x };
-        let row = ends.iter().position(|end| *end < from).unwrap_or(ends.len());
+        let (left, words) = label_of(shade, LEFT + axis.offset(shade.from) + 20, width);
+        let row = ends.iter().position(|end| *end < left).unwrap_or(ends.len());
         if row == ends.len() {
             ends.push(0);
         }
-        ends[row] = from + width;
-        (row, is_left)
+        ends[row] = left + text_width(&words, SHADE_CLASS) + 40;
+        (row, left)
     };
     of_network.map(row_of).collect()
 }
 
+/// Returns the left end of a shade's label, moved left so that it is within the frame, and as much of it as there is room for.
+fn label_of(shade: &FaultSpan, left: i64, width: i64) -> (i64, String) {
+    let right = width - 60;
+    let words = cut(words_of(shade), SHADE_CLASS, right - LEFT);
+    (left.min(right - text_width(&words, SHADE_CLASS)), words)
+}
+
 /// Draws faults: of one replica over its lane, of the network over all of them.
-fn shades(mut picture: Group, scene: &Scene, layout: &Layout) -> Group {
-    let mut rows = label_rows(scene, &layout.axis, layout.right()).into_iter();
+fn shades(mut picture: Canvas, scene: &Scene, layout: &Layout) -> Canvas {
+    let mut rows = label_rows(scene, &layout.axis, layout.width).into_iter();
     for shade in &scene.shades {
         let (left, right) = (layout.x(shade.from), layout.x(shade.until).max(layout.x(shade.from) + 10));
         let words = words_of(shade);
@@ -290,10 +362,9 @@ fn shades(mut picture: Group, scene: &Scene, layout: &Layout) -> Group {
             for x in [left, right] {
                 picture = picture.add(line((x, top), (x, top + height), "#d4a72c").set("stroke-dasharray", "5 3"));
             }
-            let (row, is_left) = rows.next().unwrap_or_default();
-            let y = layout.top - 90 - LABELS * row as i64;
-            let (x, class) = if is_left { (left - 20, "s h o e") } else { (left + 20, "s h o") };
-            picture = picture.add(text(x, y, class, words));
+            let (row, x) = rows.next().unwrap_or_default();
+            let (_, words) = label_of(shade, x, layout.width);
+            picture = picture.write(SHADE_CLASS, &words, &[(x, layout.top - 90 - LABELS * row as i64)]);
             continue;
         }
         for replica in &shade.replicas {
@@ -303,7 +374,7 @@ fn shades(mut picture: Group, scene: &Scene, layout: &Layout) -> Group {
     picture
 }
 
-fn lane_shade(picture: Group, shade: &FaultSpan, words: &str, (left, right, y): (i64, i64, i64), lane: i64) -> Group {
+fn lane_shade(picture: Canvas, shade: &FaultSpan, words: &str, (left, right, y): (i64, i64, i64), lane: i64) -> Canvas {
     let half = shade_half(lane);
     let fill = match shade.kind.as_str() {
         "crash" => "url(#down)",
@@ -316,17 +387,20 @@ fn lane_shade(picture: Group, shade: &FaultSpan, words: &str, (left, right, y): 
 }
 
 /// Draws the label of a fault of one replica, at the lower left of its shade and above the cuts.
-fn shade_labels(mut picture: Group, scene: &Scene, layout: &Layout) -> Group {
+fn shade_labels(mut picture: Canvas, scene: &Scene, layout: &Layout) -> Canvas {
     for shade in &scene.shades {
         let class = match shade.kind.as_str() {
             "crash" | "pause" => "s h g",
             "isolate" | "one-way" | "clock" | "disk" | "note" => "s h o",
             _ => "s h r",
         };
-        let words = words_of(shade);
+        let (x, words) = label_of(shade, layout.x(shade.from) + 60, layout.width);
         for replica in &shade.replicas {
+            // At the lower left of the shade; below or above it where another label is.
             let y = layout.y(*replica) + shade_half(layout.lane) - 30;
-            picture = picture.add(text(layout.x(shade.from) + 60, y, class, words));
+            let below = [0, 1, 2].map(|row| (x, y + row * ROW));
+            let above = [0, 1].map(|row| (x, y - 2 * shade_half(layout.lane) - row * ROW));
+            picture = picture.write(class, &words, &[below, [above[0], above[1], above[1]]].concat());
         }
     }
     picture
@@ -335,17 +409,4 @@ fn shade_labels(mut picture: Group, scene: &Scene, layout: &Layout) -> Group {
 /// Half the height of a replica's shade.
 fn shade_half(lane: i64) -> i64 {
     (lane / 2 - 40).min(230)
-}
-
-fn violations(mut picture: Group, scene: &Scene, layout: &Layout) -> Group {
-    let rows = label_rows(scene, &layout.axis, layout.right()).iter().map(|(row, _)| row + 1).max().unwrap_or(0);
-    let y = layout.top - 90 - LABELS * rows as i64;
-    for (at, words) in &scene.violations {
-        let x = layout.x(*at);
-        picture = picture.add(line((x, layout.top - 60), (x, layout.bottom()), "#cf222e").set("stroke-width", "2"));
-        let words: String = format!("✗ {words}").chars().take(110).collect();
-        let is_right = x + text_width(&words) > layout.right();
-        picture = picture.add(text(x, y, if is_right { "s h r e" } else { "s h r" }, &words));
-    }
-    picture
 }

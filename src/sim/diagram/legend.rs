@@ -2,25 +2,26 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use svg::node::element::Group;
-
 use super::{
     LEFT, Layout,
+    blocks::RIVAL,
+    canvas::{Canvas, cut, text_width},
+    lanes,
     scene::{Scene, Sign},
     style::{MessageClass, short},
-    svg_shapes::{circle, cross, line, path, px, rectangle, text, text_width},
+    svg_shapes::{circle, cross, line, path, px, rectangle},
 };
 
 const ROW: i64 = 210;
 
 /// Draws below `top`; returns the height of the picture.
-pub(super) fn draw(picture: Group, scene: &Scene, layout: &Layout, top: i64) -> (Group, i64) {
+pub(super) fn draw(picture: Canvas, scene: &Scene, layout: &Layout, top: i64) -> (Canvas, i64) {
     let mut pen = Pen { picture, x: LEFT, y: top + 260, left: LEFT, right: layout.width - 250 };
     let mut labels: BTreeMap<MessageClass, BTreeSet<&str>> = BTreeMap::new();
     for arrow in &scene.arrows {
         labels.entry(arrow.kind).or_default().insert(short(&arrow.label));
     }
-    pen.picture = pen.picture.add(text(LEFT - 140, pen.y + 40, "n e", "legend"));
+    pen.picture = pen.picture.write("n e", "legend", &[(LEFT - 140, pen.y + 40)]);
     for (kind, labels) in &labels {
         let words = labels.iter().copied().collect::<Vec<_>>().join(", ");
         pen.item(&words, |picture, (x, y)| {
@@ -84,13 +85,28 @@ pub(super) fn draw(picture: Group, scene: &Scene, layout: &Layout, top: i64) -> 
             picture.add(shape.set("stroke-dasharray", "4 2"))
         });
     }
+    if scene.nodes.iter().any(|node| node.is_rival) {
+        pen.item("final in conflict", |picture, (x, y)| {
+            picture.add(rectangle(x + 20, y - 65, 210, 130, RIVAL).set("rx", 3).set("stroke", RIVAL))
+        });
+    }
+    if !scene.violations.is_empty() {
+        pen.item("invariant violated", |picture, (x, y)| {
+            picture.add(circle(x + 130, y, 65, "#cf222e").set("stroke", "#ffffff"))
+        });
+    }
+    if lanes::has_ticks(scene, layout) {
+        pen.item("mark without room", |picture, (x, y)| {
+            picture.add(rectangle(x + 120, y - lanes::BAND, lanes::TICK, 2 * lanes::BAND, "#57606a"))
+        });
+    }
     let height = pen.y + 300;
     (pen.picture, height)
 }
 
 /// Arranges items in rows.
 struct Pen {
-    picture: Group,
+    picture: Canvas,
     x: i64,
     y: i64,
     left: i64,
@@ -98,13 +114,14 @@ struct Pen {
 }
 
 impl Pen {
-    fn item(&mut self, words: &str, draw: impl FnOnce(Group, (i64, i64)) -> Group) {
-        let width = 330 + text_width(words) + 220;
-        if self.x + width > self.right && self.x > self.left {
+    fn item(&mut self, words: &str, draw: impl FnOnce(Canvas, (i64, i64)) -> Canvas) {
+        let words = cut(words, "", self.right - self.left - 330);
+        let width = 330 + text_width(&words, "") + 160;
+        if self.x + width - 160 > self.right && self.x > self.left {
             (self.x, self.y) = (self.left, self.y + ROW);
         }
-        let picture = core::mem::take(&mut self.picture);
-        self.picture = draw(picture, (self.x, self.y)).add(text(self.x + 330, self.y + 42, "", words));
+        let picture = core::mem::replace(&mut self.picture, Canvas::new(0));
+        self.picture = draw(picture, (self.x, self.y)).write("", &words, &[(self.x + 330, self.y + 42)]);
         self.x += width;
     }
 }

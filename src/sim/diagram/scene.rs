@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::style::MessageClass;
 use crate::{
+    consensus::BlockId,
     primitives::{Address, B256},
     sim::{
         engine::clock::SimTime,
@@ -13,6 +14,9 @@ use crate::{
 
 /// Arrows above which a long run is narrowed to its default window.
 const ARROWS_MAX: usize = 700;
+
+/// Most different violations of a picture.
+const VIOLATIONS_MAX: usize = 100;
 
 /// A sent message.
 #[derive(Clone, Debug)]
@@ -33,6 +37,17 @@ pub(super) struct Mark {
     pub(super) at: u64,
     pub(super) replica: u32,
     pub(super) what: Sign,
+    /// The block that became final.
+    pub(super) block: Option<B256>,
+}
+
+/// A violation of an invariant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct BrokenInvariant {
+    pub(super) at: u64,
+    pub(super) step: u64,
+    pub(super) invariant: String,
+    pub(super) detail: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,6 +101,8 @@ pub(super) struct Node {
     pub(super) at: u64,
     pub(super) is_final: bool,
     pub(super) is_canonical: bool,
+    /// Final beside the canonical branch, which has another block of its height.
+    pub(super) is_rival: bool,
     /// No head yet, at the end.
     pub(super) is_pending: bool,
     pub(super) is_justified: bool,
@@ -103,8 +120,8 @@ pub(super) struct Scene {
     pub(super) bands: Vec<Band>,
     pub(super) shades: Vec<FaultSpan>,
     pub(super) nodes: Vec<Node>,
-    /// An invariant was violated.
-    pub(super) violations: Vec<(u64, String)>,
+    /// Violations, the same one once.
+    pub(super) violations: Vec<BrokenInvariant>,
 }
 
 impl Scene {
@@ -126,7 +143,7 @@ impl Scene {
         let marks = self.marks.iter().map(|mark| mark.at);
         let bands = self.bands.iter().map(|band| band.from);
         let shades = self.shades.iter().flat_map(|shade| [shade.from, shade.until]);
-        let violations = self.violations.iter().map(|(at, _)| *at);
+        let violations = self.violations.iter().map(|violation| violation.at);
         let mut busy: Vec<_> = arrows.chain(marks).chain(bands).chain(shades).chain(violations).collect();
         busy.sort_unstable();
         busy
@@ -140,7 +157,7 @@ impl Scene {
         if sent.len() <= ARROWS_MAX {
             return (self.from, self.until);
         }
-        let violated = self.violations.first().map(|(at, _)| *at);
+        let violated = self.violations.first().map(|violation| violation.at);
         let shaded = self.shades.iter().map(|shade| shade.from).min();
         let reorged = self.marks.iter().find(|mark| matches!(mark.what, Sign::Head { reorg: 1.., .. }));
         let moment = violated.or(shaded).or(reorged.map(|mark| mark.at)).unwrap_or(self.from);
@@ -165,7 +182,7 @@ impl Scene {
         for shade in &mut self.shades {
             (shade.from, shade.until) = (shade.from.max(from), shade.until.min(until));
         }
-        self.violations.retain(|(at, _)| within.contains(at));
+        self.violations.retain(|violation| within.contains(&violation.at));
         // The parent of a block in the picture is shown too, at the left end.
         let nodes = self.nodes.iter().filter(|node| within.contains(&node.at));
         let parents: BTreeSet<B256> = nodes.map(|node| node.parent).collect();
@@ -182,7 +199,7 @@ struct SceneBuilder {
     bands: Vec<Band>,
     shades: Vec<FaultSpan>,
     nodes: Vec<Node>,
-    violations: Vec<(u64, String)>,
+    violations: Vec<BrokenInvariant>,
     labels: Vec<String>,
     /// Of the blocks, by number.
     heights: Vec<u64>,
@@ -191,8 +208,10 @@ struct SceneBuilder {
     running: BTreeMap<u64, FaultSpan>,
     crashed: BTreeMap<u32, u64>,
     outages: Vec<(u32, u64, u64)>,
-    heads: BTreeMap<u32, B256>,
-    finals: BTreeMap<u32, u64>,
+    heads: BTreeMap<u32, BlockId>,
+    finals: BTreeMap<u32, BlockId>,
+    /// Final beyond reversal, that is not by depth.
+    promised: BTreeSet<B256>,
     justified: BTreeSet<B256>,
     finalized: BTreeSet<B256>,
     authors: BTreeMap<Address, u32>,
@@ -214,19 +233,7 @@ impl SceneBuilder {
             TraceContent::Message { label, .. } => self.labels.push(label.clone()),
             TraceContent::Block { id, parent, author, .. } => {
                 self.heights.push(id.height.get());
-                if self.known.insert(id.hash) {
-                    self.nodes.push(Node {
-                        hash: id.hash,
-                        parent: *parent,
-                        height: id.height.get(),
-                        author: self.authors.get(author).copied(),
-                        at,
-                        is_final: false,
-                        is_canonical: false,
-                        is_pending: false,
-                        is_justified: false,
-                    });
-                }
+                self.node(at, *id, *parent, self.authors.get(author).copied());
             }
             TraceContent::Sent { from, to, label, arrives_ns, .. } => self.arrows.push(Arrow {
                 from: *from,
@@ -242,6 +249,34 @@ impl SceneBuilder {
             TraceContent::Incident(incident) => self.incident(at, incident),
             TraceContent::State { .. } | TraceContent::Full { .. } => {}
         }
+    }
+
+    fn node(&mut self, at: u64, id: BlockId, parent: B256, author: Option<u32>) {
+        if self.known.insert(id.hash) {
+            self.nodes.push(Node {
+                hash: id.hash,
+                parent,
+                height: id.height.get(),
+                author,
+                at,
+                is_final: false,
+                is_canonical: false,
+                is_rival: false,
+                is_pending: false,
+                is_justified: false,
+            });
+        }
+    }
+
+    /// Adds a block that no replica built or fetched: it came in a message that no protocol of the run sent.
+    fn inserted(&mut self, at: u64, replica: u32, id: BlockId) {
+        let head = self.heads.get(&replica).filter(|head| head.height.next() == id.height);
+        let sibling = || {
+            let beside = self.nodes.iter().find(|node| node.height == id.height.get());
+            beside.map_or(B256::ZERO, |node| node.parent)
+        };
+        let parent = head.map_or_else(sibling, |head| head.hash);
+        self.node(at, id, parent, None);
     }
 
     fn record_status(&mut self, replica: u32, at: u64, status: Option<ReplicaStatus>) {
@@ -276,15 +311,19 @@ impl SceneBuilder {
         for effect in effects {
             match effect {
                 TracedEffect::Head { new, reorg_depth, .. } => {
-                    self.heads.insert(replica, new.hash);
+                    self.inserted(at, replica, *new);
+                    self.heads.insert(replica, *new);
                     marks.push(Sign::Head { height: new.height.get(), reorg: *reorg_depth });
                 }
-                TracedEffect::Final { finalized, .. } => {
+                TracedEffect::Inserted { id } => self.inserted(at, replica, *id),
+                TracedEffect::Final { finalized, kind, .. } => {
                     self.finalized.insert(finalized.hash);
-                    let height = finalized.height.get();
-                    if self.finals.get(&replica).copied().unwrap_or_default() < height {
-                        self.finals.insert(replica, height);
-                        marks.push(Sign::Final(height));
+                    if kind != "Depth" {
+                        self.promised.insert(finalized.hash);
+                    }
+                    if self.finals.get(&replica).copied().unwrap_or_default().height < finalized.height {
+                        self.finals.insert(replica, *finalized);
+                        marks.push(Sign::Final(finalized.height.get()));
                     }
                 }
                 TracedEffect::Justified { id } => {
@@ -301,7 +340,11 @@ impl SceneBuilder {
             Sign::Head { height, reorg: 0 } => !is_final(*height),
             _ => true,
         });
-        self.marks.extend(kept.map(|sign| Mark { at, replica, what: sign.clone() }));
+        let last_final = self.finals.get(&replica).map(|id| id.hash);
+        self.marks.extend(kept.map(|sign| {
+            let block = last_final.filter(|_| matches!(sign, Sign::Final(_)));
+            Mark { at, replica, what: sign.clone(), block }
+        }));
     }
 
     fn incident(&mut self, at: u64, incident: &Incident) {
@@ -323,13 +366,13 @@ impl SceneBuilder {
             }
             Incident::Crashed { replica } => {
                 self.crashed.insert(*replica, at);
-                self.marks.push(Mark { at, replica: *replica, what: Sign::Crash });
+                self.marks.push(Mark { at, replica: *replica, what: Sign::Crash, block: None });
             }
             Incident::Restarted { replica, .. } => {
                 if let Some(from) = self.crashed.remove(replica) {
                     self.outages.push((*replica, from, at));
                 }
-                self.marks.push(Mark { at, replica: *replica, what: Sign::Restart });
+                self.marks.push(Mark { at, replica: *replica, what: Sign::Restart, block: None });
             }
             Incident::Altered { replica, how } => self.shades.push(FaultSpan {
                 replicas: vec![*replica],
@@ -345,7 +388,14 @@ impl SceneBuilder {
                 kind: "note".to_owned(),
                 text: text.clone(),
             }),
-            Incident::Violation { invariant, detail } => self.violations.push((at, format!("{invariant}: {detail}"))),
+            Incident::Violation { invariant, step, detail } => {
+                // An invariant that stays broken is found so at every step.
+                let is_known = |known: &BrokenInvariant| known.invariant == *invariant && known.detail == *detail;
+                if !self.violations.iter().any(is_known) && self.violations.len() < VIOLATIONS_MAX {
+                    let (invariant, detail) = (invariant.clone(), detail.clone());
+                    self.violations.push(BrokenInvariant { at, step: *step, invariant, detail });
+                }
+            }
         }
     }
 
@@ -405,7 +455,7 @@ impl SceneBuilder {
             self.nodes.iter().enumerate().map(|(place, node)| (node.hash, (place, node.parent))).collect();
         let mut votes: BTreeMap<B256, usize> = BTreeMap::new();
         for head in self.heads.values() {
-            *votes.entry(*head).or_default() += 1;
+            *votes.entry(head.hash).or_default() += 1;
         }
         let depth = |hash: &B256| parents.get(hash).map_or(0, |(place, _)| self.nodes[*place].height);
         let best = votes.iter().max_by_key(|(hash, count)| (**count, depth(hash))).map(|(hash, _)| *hash);
@@ -415,16 +465,20 @@ impl SceneBuilder {
             canonical.push(*place);
             at = Some(*parent);
         }
-        let mut is_final = BTreeSet::new();
-        for hash in &self.finalized {
-            let mut at = *hash;
-            while let Some((place, parent)) = parents.get(&at) {
-                if !is_final.insert(*place) {
-                    break;
+        let with_ancestors = |hashes: &BTreeSet<B256>| {
+            let mut places = BTreeSet::new();
+            for hash in hashes {
+                let mut at = *hash;
+                while let Some((place, parent)) = parents.get(&at) {
+                    if !places.insert(*place) {
+                        break;
+                    }
+                    at = *parent;
                 }
-                at = *parent;
             }
-        }
+            places
+        };
+        let (is_final, promised) = (with_ancestors(&self.finalized), with_ancestors(&self.promised));
         for place in canonical {
             self.nodes[place].is_canonical = true;
         }
@@ -432,6 +486,13 @@ impl SceneBuilder {
             self.nodes[place].is_final = true;
         }
         let highest = self.nodes.iter().filter(|node| node.is_canonical).map(|node| node.height).max();
+        // Of several at one height the canonical one is no rival, or else the first.
+        let canonical = self.nodes.iter().filter(|node| node.is_canonical);
+        let mut chosen: BTreeMap<u64, B256> = canonical.map(|node| (node.height, node.hash)).collect();
+        for place in promised {
+            let node = &mut self.nodes[place];
+            node.is_rival = *chosen.entry(node.height).or_insert(node.hash) != node.hash;
+        }
         for node in &mut self.nodes {
             node.is_justified = self.justified.contains(&node.hash);
             node.is_pending = !node.is_canonical && Some(node.parent) == best && Some(node.height) > highest;
@@ -448,7 +509,7 @@ fn in_words(text: &str) -> String {
         return "held".to_owned();
     }
     let words = value.map_or_else(|| text.to_owned(), |value| words_of(&value));
-    words.chars().take(100).collect()
+    super::style::short_hashes(&words).chars().take(100).collect()
 }
 
 fn words_of(value: &serde_json::Value) -> String {
@@ -487,10 +548,17 @@ fn awake(band: Band, outages: &[(u32, u64, u64)]) -> Vec<Band> {
     parts
 }
 
+impl Scene {
+    /// Returns whether a mark is of a block that became final in conflict with the canonical branch.
+    pub(super) fn is_rival(&self, mark: &Mark) -> bool {
+        mark.block.is_some_and(|hash| self.nodes.iter().any(|node| node.is_rival && node.hash == hash))
+    }
+}
+
 impl Node {
     /// Returns whether it is on the canonical branch, or may be soon.
     pub(super) const fn is_main(&self) -> bool {
-        self.is_canonical || self.is_final || self.is_pending
+        self.is_canonical || (self.is_final && !self.is_rival) || self.is_pending
     }
 }
 

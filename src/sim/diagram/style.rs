@@ -141,6 +141,28 @@ pub(super) fn grouped(number: u64) -> String {
     out
 }
 
+/// Shortens hashes and addresses to their first digits.
+pub(super) fn short_hashes(text: &str) -> String {
+    const KEPT: usize = 8;
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let digits = rest.strip_prefix("0x").unwrap_or(rest);
+        let length = digits.find(|letter: char| !letter.is_ascii_hexdigit()).unwrap_or(digits.len());
+        let prefix = rest.len() - digits.len();
+        if length >= 32 {
+            out.push_str(&rest[..prefix + KEPT]);
+            out.push('…');
+            rest = &rest[prefix + length..];
+        } else {
+            let taken = (prefix + length).max(first.len_utf8());
+            out.push_str(&rest[..taken]);
+            rest = &rest[taken..];
+        }
+    }
+    out
+}
+
 /// Returns the style sheet.
 pub(super) fn sheet() -> String {
     let mut out = String::from(

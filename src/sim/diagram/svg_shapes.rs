@@ -2,7 +2,7 @@
 
 use svg::{
     Document,
-    node::element::{Circle, Definitions, Group, Line, Path, Pattern, Rectangle, Style, Text, Title},
+    node::element::{Circle, Definitions, Group, Line, Path, Pattern, Rectangle, Style, Title},
 };
 
 use super::style;
@@ -14,10 +14,6 @@ pub(super) fn px(tenths: i64) -> String {
         (whole, 0) => format!("{sign}{whole}"),
         (whole, tenth) => format!("{sign}{whole}.{tenth}"),
     }
-}
-
-pub(super) fn text(x: i64, y: i64, class: &str, content: &str) -> Text {
-    Text::new(content).set("x", px(x)).set("y", px(y)).set("class", class)
 }
 
 pub(super) fn rectangle(x: i64, y: i64, width: i64, height: i64, fill: &str) -> Rectangle {
@@ -57,13 +53,8 @@ pub(super) fn hint(content: &str) -> Title {
     Title::new(content)
 }
 
-/// Returns the approximate width of a text.
-pub(super) fn text_width(content: &str) -> i64 {
-    content.chars().count() as i64 * 66
-}
-
 /// Returns the white card around the picture, which keeps it readable on any background.
-pub(super) fn card(content: Group, title: &str, subtitle: &str, width: i64, height: i64) -> String {
+pub(super) fn card(content: Group, title: &str, width: i64, height: i64) -> String {
     let background = rectangle(5, 5, width - 10, height - 10, "#ffffff").set("rx", 12).set("stroke", "#d0d7de");
     Document::new()
         .set("viewBox", format!("0 0 {} {}", px(width), px(height)))
@@ -74,8 +65,6 @@ pub(super) fn card(content: Group, title: &str, subtitle: &str, width: i64, heig
         .add(Style::new(style::sheet()))
         .add(patterns())
         .add(background)
-        .add(text(250, 360, "t", title))
-        .add(text(250, 580, "f", subtitle))
         .add(content)
         .to_string()
 }

@@ -8,7 +8,7 @@ use crate::{
     primitives::Height,
     sim::{
         network::{Network, links::Latency},
-        trace::{Incident, TraceHeader},
+        trace::{Incident, TraceHeader, TraceOutcome},
     },
 };
 
@@ -23,7 +23,7 @@ fn recorded(consensus: ConsensusConfig) -> Trace {
     network.note(Incident::Began { fault: 2, kind: "partition".to_owned(), replicas: vec![], text });
     network.note(Incident::Crashed { replica: 1 });
     network.run_to_height(Height::new(5)).unwrap();
-    network.note(Incident::Violation { invariant: "agreement".to_owned(), detail: "none".to_owned() });
+    network.note(Incident::Violation { invariant: "agreement".to_owned(), step: 7, detail: "none".to_owned() });
     network.trace().unwrap()
 }
 
@@ -45,7 +45,7 @@ fn every_protocol_is_drawn_the_same_way_twice() {
             "isolate 2",
             "partition 0, 1 | 2, 3",
             "url(#down)",
-            "✗ agreement: none",
+            "agreement is broken at",
         ] {
             assert!(picture.contains(wanted), "{name}: no {wanted:?}");
         }
@@ -60,46 +60,117 @@ fn a_window_shows_less_and_an_empty_trace_is_a_picture_too() {
     let window = DiagramOptions::default().with_window(SimTime::from_nanos(0), SimTime::from_nanos(1_500_000_000));
     let part = draw(&trace, &window.with_title("part").with_caption("one block").with_width(700));
     assert!(part.len() < whole.len() && part.contains(">part<") && part.contains("one block"));
-    let nothing = Trace { header: TraceHeader::default(), entries: Vec::new() };
+    let nothing = Trace { header: TraceHeader::default(), entries: Vec::new(), outcome: TraceOutcome::Passed };
     assert!(draw(&nothing, &DiagramOptions::default()).ends_with("</svg>"));
 }
 
-/// Returns the position and content of the texts of a class, row by row.
+/// A text of a picture with its bounds, in tenths of a pixel.
 #[cfg(feature = "scenarios")]
-fn texts<'a>(picture: &'a str, class: &str) -> std::collections::BTreeMap<i64, Vec<(i64, &'a str)>> {
-    let mut rows: std::collections::BTreeMap<i64, Vec<_>> = std::collections::BTreeMap::new();
-    let tag = format!("class=\"{class}\"");
-    for text in picture.split("<text ").skip(1).filter(|text| text.contains(&tag)) {
-        let number = |name: &str| {
-            let value = text.split(&format!("{name}=\"")).nth(1).and_then(|rest| rest.split('"').next()).unwrap();
-            (value.parse::<f64>().unwrap() * 10.0) as i64
+#[derive(Debug)]
+struct Written<'a> {
+    words: &'a str,
+    left: i64,
+    right: i64,
+    top: i64,
+    bottom: i64,
+}
+
+#[cfg(feature = "scenarios")]
+fn tenths(tag: &str, name: &str) -> Option<i64> {
+    let value = tag.split(&format!(" {name}=\"")).nth(1)?.split('"').next()?;
+    Some((value.parse::<f64>().unwrap() * 10.0).round() as i64)
+}
+
+/// Returns all texts, by the font sizes of the style sheet and the mean width of DejaVu Sans.
+#[cfg(feature = "scenarios")]
+fn texts(picture: &str) -> Vec<Written<'_>> {
+    let text_of = |element| {
+        let (tag, rest) = str::split_once(element, '>').unwrap();
+        let words = rest.split('<').next().unwrap().trim();
+        let class = tag.split("class=\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+        let has = |wanted: &str| class.split(' ').any(|one| one == wanted);
+        let size = match () {
+            () if has("t") => 180,
+            () if has("f") || has("n") => 125,
+            () if has("s") => 105,
+            () if has("w") => 100,
+            () => 120,
         };
-        let content = text.split_once('>').unwrap().1.split('<').next().unwrap().trim();
-        rows.entry(number(" y")).or_default().push((number("x"), content));
-    }
-    rows.values_mut().for_each(|row| row.sort_unstable());
-    rows
+        let (x, y) = (tenths(tag, "x").unwrap(), tenths(tag, "y").unwrap());
+        let width = words.chars().count() as i64 * size * 6 / 10;
+        let left = if has("m") { x - width / 2 } else { x - if has("e") { width } else { 0 } };
+        Written { words, left, right: left + width, top: y - size * 3 / 4, bottom: y + size / 5 }
+    };
+    let elements = picture.split("<text").skip(1);
+    elements.map(text_of).collect()
 }
 
 #[cfg(feature = "scenarios")]
 #[test]
-fn no_text_runs_into_the_next_one() {
-    for name in ["pbft-primary-crash", "raft-leader-crash", "dpos-fork", "pos-late-block", "raft-figure-7"] {
-        let scenario = crate::sim::scenario::find(name).unwrap();
-        let picture = scenario.play(&Default::default(), &mut |_| {}).unwrap().picture(scenario);
-        // Labels of bands begin at their left end; times and dots stand in the middle.
-        let widths = |content: &str| content.chars().count() as i64 * 52;
-        let mut seen = 0;
-        for (class, before) in [("s h", 0), ("s g m", 2)] {
-            for row in texts(&picture, class).values() {
-                seen += row.len();
-                for pair in row.windows(2) {
-                    let [(left, one), (right, other)] = [pair[0], pair[1]];
-                    let needs = if before == 0 { widths(one) } else { (widths(one) + widths(other)) / 2 };
-                    assert!(right - left >= needs, "{name}: {one:?} and {other:?}");
+fn no_text_covers_another_and_nothing_leaves_the_frame() {
+    let mut failures = Vec::new();
+    let mut drawn = 0;
+    for scenario in crate::sim::scenario::all().filter(|scenario| scenario.sizes().is_some()) {
+        let name = scenario.name;
+        let played = scenario.play(&Default::default(), &mut |_| {}).unwrap();
+        let whole = draw(&played.trace().unwrap(), &DiagramOptions::default());
+        for picture in [played.picture(scenario), whole] {
+            drawn += 1;
+            let frame = picture.split("viewBox=\"0 0 ").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+            let (width, height) = frame.split_once(' ').unwrap();
+            let frame = [width, height].map(|side| (side.parse::<f64>().unwrap() * 10.0) as i64);
+            let written = texts(&picture);
+            assert!(written.len() > 10, "{name}");
+            for (place, one) in written.iter().enumerate() {
+                if one.left < 0 || one.right > frame[0] || one.top < 0 || one.bottom > frame[1] {
+                    failures.push(format!("{name}: {one:?} leaves the frame"));
+                }
+                let covers = |other: &&Written<'_>| {
+                    one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom
+                };
+                if let Some(other) = written[place + 1..].iter().find(covers) {
+                    failures.push(format!("{name}: {one:?} and {other:?}"));
+                }
+                if one.words.chars().filter(char::is_ascii_hexdigit).count() > 100
+                    || one.words.contains(&"0".repeat(40))
+                {
+                    failures.push(format!("{name}: {one:?} is a hash"));
+                }
+            }
+            for shape in picture.split('<').filter(|shape| shape.starts_with("circle") || shape.starts_with("rect")) {
+                let side = |names: [&str; 2]| names.map(|name| tenths(shape, name).unwrap_or_default());
+                let ([x, y], [cx, cy], [r, w]) = (side(["x", "y"]), side(["cx", "cy"]), side(["r", "width"]));
+                let (left, right) = (x + cx - r, x + cx + r + w);
+                let (top, bottom) = (y + cy - r, y + cy + r + tenths(shape, "height").unwrap_or_default());
+                if left < 0 || right > frame[0] || top < 0 || bottom > frame[1] {
+                    failures.push(format!("{name}: <{shape} leaves the frame"));
                 }
             }
         }
-        assert!(seen > 3, "{name}: {seen} texts");
     }
+    assert!(
+        failures.is_empty(),
+        "{} in {drawn} pictures:\n{}",
+        failures.len(),
+        failures[..failures.len().min(30)].join("\n")
+    );
+}
+
+/// Two honest replicas commit different blocks at height 3: the fork that the run is about.
+#[cfg(feature = "scenarios")]
+#[test]
+fn a_violation_is_numbered_told_below_and_its_blocks_are_two() {
+    let scenario = crate::sim::scenario::find("pbft-f-plus-1-byzantine").unwrap();
+    let played = scenario.play(&Default::default(), &mut |_| {}).unwrap();
+    let picture = played.picture(scenario);
+    let written = texts(&picture);
+    let is_there = |words: &str| written.iter().any(|text| text.words.contains(words));
+    for words in ["violations", "invariant violated", "agreement is broken at", "final in conflict"] {
+        assert!(is_there(words), "{words}");
+    }
+    let blocks = |colour: &str| {
+        let shapes = picture.split("<rect").filter(|shape| shape.contains(&format!("fill=\"{colour}\"")));
+        shapes.filter(|shape| shape.contains("block 3 by")).count()
+    };
+    assert_eq!((blocks("#1a7f37"), blocks(blocks::RIVAL)), (1, 1));
 }

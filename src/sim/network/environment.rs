@@ -5,6 +5,7 @@ use std::{collections::VecDeque, sync::Arc};
 
 use super::{
     envelope::Envelope,
+    error::NetworkError,
     links::{Latency, Links},
     production::Production,
     step::SimStep,
@@ -14,6 +15,7 @@ use crate::{
     consensus::{BlockId, ConsensusMessage, Deadline, Effect, Encoder, Event, Recipients, ReplicaId, Ticket, TimerId},
     primitives::{B256, Timestamp},
     sim::{
+        check::violation::Violation,
         engine::{
             clock::{BlockClock, SimTime},
             digest::RunDigest,
@@ -257,6 +259,15 @@ impl Environment {
     pub(super) fn forget_all(&mut self) {
         self.scheduler.clear();
         self.transactions_travelling = 0;
+    }
+
+    /// Writes a violation into the trace, and returns it as an error.
+    pub(super) fn violated(&mut self, violation: Violation) -> NetworkError {
+        let now = self.scheduler.now();
+        if let Some(recorder) = &mut self.recorder {
+            recorder.violation(now, &violation);
+        }
+        NetworkError::Violated(Box::new(violation))
     }
 
     /// Adds a labelled record, with the time, to the run digest.

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     consensus::{Event, ReplicaId},
     primitives::Height,
-    sim::{engine::clock::SimTime, faults::plan::FaultId},
+    sim::{check::violation::Violation, engine::clock::SimTime, faults::plan::FaultId},
 };
 
 /// Steps between two records of a replica's whole state in the run digest; the replicas take turns.
@@ -49,12 +49,17 @@ impl Network {
         Ok(Some(step))
     }
 
+    /// Writes a violation into the trace, and returns it as an error.
+    pub(in crate::sim) fn violated(&mut self, violation: Violation) -> NetworkError {
+        self.env.violated(violation)
+    }
+
     /// Checks every invariant after a step.
     fn check(&mut self, step: &SimStep) -> Result<(), NetworkError> {
         let mut invariants = core::mem::take(&mut self.invariants);
         let outcome = invariants.iter_mut().try_for_each(|invariant| invariant.on_step(self, step));
         self.invariants = invariants;
-        outcome.map_err(|violation| NetworkError::Violated(Box::new(violation)))
+        outcome.map_err(|violation| self.env.violated(violation))
     }
 
     /// Runs for `duration` of virtual time.

@@ -69,7 +69,11 @@ impl<'a> ScenarioRunner<'a> {
 
     /// Returns the trace so far.
     pub fn trace(&self) -> Trace {
-        self.network.trace().unwrap_or_else(|| Trace { header: Default::default(), entries: Vec::new() })
+        self.network.trace().unwrap_or_else(|| Trace {
+            header: Default::default(),
+            entries: Vec::new(),
+            outcome: Default::default(),
+        })
     }
 
     /// Returns how many messages of this label were sent, and by how many replicas.
@@ -204,13 +208,7 @@ impl<'a> ScenarioRunner<'a> {
     }
 
     fn step(&mut self) -> Result<(), NetworkError> {
-        let outcome = self.network.step();
-        if let Err(NetworkError::Violated(violation)) = &outcome {
-            let incident =
-                Incident::Violation { invariant: violation.invariant.to_string(), detail: violation.detail.clone() };
-            self.network.note(incident);
-        }
-        outcome?;
+        self.network.step()?;
         if self.network.steps().is_multiple_of(WATCH_EVERY) {
             (self.watch)(&self.network);
         }

@@ -1,8 +1,8 @@
 //! Binary form of a trace: length-prefixed records in postcard's wire format.
 
-use serde::{Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use super::{TRACE_RECORD_BYTES_MAX, TRACE_VERSION, Trace, TraceError, TraceHeader};
+use super::{TRACE_RECORD_BYTES_MAX, TRACE_VERSION, Trace, TraceEntry, TraceError, TraceHeader, end::TraceEnd};
 
 /// First bytes of every binary trace.
 pub(super) const MAGIC: &[u8; 8] = b"CBXTRACE";
@@ -13,16 +13,23 @@ impl Trace {
         let mut out = MAGIC.to_vec();
         push_record(&mut out, &self.header);
         for entry in &self.entries {
-            push_record(&mut out, entry);
+            push_record(&mut out, &Record::Entry(entry));
         }
+        push_record(&mut out, &Record::<&TraceEntry>::End(TraceEnd::of(self)));
         out
     }
 
     /// Reads the form of [`Trace::to_binary`].
     ///
     /// # Errors
-    /// [`TraceError`] with the number of the record.
+    /// [`TraceError`] with the number of the record, or with what is missing.
     pub fn from_binary(bytes: &[u8]) -> Result<Self, TraceError> {
+        let (trace, end) = Self::parse_binary(bytes)?;
+        trace.ended_by(end)
+    }
+
+    /// Returns the trace without its outcome, and its end.
+    pub(super) fn parse_binary(bytes: &[u8]) -> Result<(Self, Option<TraceEnd>), TraceError> {
         let header = |reason: String| TraceError::Header { reason };
         let mut rest = bytes.strip_prefix(MAGIC).ok_or_else(|| header("it does not begin with CBXTRACE".to_owned()))?;
         let first = take_record(&mut rest, 1)?.ok_or_else(|| header("it is empty".to_owned()))?;
@@ -31,15 +38,32 @@ impl Trace {
         if version != TRACE_VERSION {
             return Err(TraceError::Version { got: version });
         }
-        let mut trace = Self { header: decode::<TraceHeader>(first, 1)?, entries: Vec::new() };
+        let header = decode::<TraceHeader>(first, 1)?;
+        let mut trace = Self { header, entries: Vec::new(), outcome: Default::default() };
+        let mut end = None;
         while let Some(record) = take_record(&mut rest, trace.entries.len() + 2)? {
-            trace.entries.push(decode(record, trace.entries.len() + 2)?);
+            let number = trace.entries.len() + 2;
+            if end.is_some() {
+                let reason = "expected nothing after the end".to_owned();
+                return Err(TraceError::Malformed { record: number + 1, reason });
+            }
+            match decode(record, number)? {
+                Record::Entry(entry) => trace.entries.push(entry),
+                Record::End(last) => end = Some(last),
+            }
         }
-        trace.checked()
+        Ok((trace.checked()?, end))
     }
 }
 
-fn push_record(out: &mut Vec<u8>, value: &impl Serialize) {
+/// A record after the header.
+#[derive(Debug, Serialize, Deserialize)]
+enum Record<E> {
+    Entry(E),
+    End(TraceEnd),
+}
+
+pub(super) fn push_record(out: &mut Vec<u8>, value: &impl Serialize) {
     // Encoding a trace never fails: lengths are known and maps are sorted.
     let bytes = postcard::to_allocvec(value).unwrap_or_default();
     let mut length = bytes.len();

@@ -395,6 +395,8 @@ pub enum Incident {
     Violation {
         /// Invariant.
         invariant: String,
+        /// Steps of the run before it.
+        step: u64,
         /// Detail.
         detail: String,
     },

@@ -14,7 +14,10 @@ pub enum TraceError {
         reason: String,
     },
     /// The trace has another version.
-    #[error("the trace has version {got}; this build reads version {TRACE_VERSION}")]
+    #[error(
+        "the trace has format {got}; this build reads format {TRACE_VERSION}: record the run again, or replay it with the build \
+         that wrote it"
+    )]
     Version {
         /// The version in the header.
         got: u32,
@@ -26,6 +29,29 @@ pub enum TraceError {
         record: usize,
         /// The cause.
         reason: String,
+    },
+    /// The last line or record, which tells how many there are, is missing.
+    #[error(
+        "the end of the trace is missing: its last line, which has the counts, is not there after {entries} entries; record \
+         or copy it again"
+    )]
+    NoEnd {
+        /// Number of entries read.
+        entries: usize,
+    },
+    /// There are more or fewer entries than the last line or record has counted.
+    #[error("the trace is not whole: it has {found}; record or copy it again")]
+    Incomplete {
+        /// Number of entries found and expected, of every kind that differs.
+        found: String,
+    },
+    /// The header or an entry is not as it was written.
+    #[error("the trace was changed: the digest of its content is {got}, its last line has {want}")]
+    Changed {
+        /// Digest of the content read.
+        got: B256,
+        /// Digest in the last line or record.
+        want: B256,
     },
     /// The last record is incomplete.
     #[error("the trace ends within record {record}")]

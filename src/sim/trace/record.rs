@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use imbl::{OrdMap, Vector};
 
 use super::{
-    Incident, ReplicaStatus, TRACE_ENTRIES_MAX, Trace, TraceContent, TraceEntry, TraceHeader, TracedEffect,
-    TracedEvent, Written,
+    Incident, ReplicaStatus, TRACE_ENTRIES_MAX, Trace, TraceContent, TraceEntry, TraceHeader, TraceOutcome,
+    TracedEffect, TracedEvent, Written,
 };
 use crate::{
     chain::Block,
@@ -15,7 +15,7 @@ use crate::{
         Verdict,
     },
     primitives::{Address, B256, Bytes},
-    sim::engine::clock::SimTime,
+    sim::{check::violation::Violation, engine::clock::SimTime},
 };
 
 /// Collects the entries of a run. Cloning is O(1); clones are independent.
@@ -31,6 +31,8 @@ pub(crate) struct Recorder {
     status: OrdMap<u32, ReplicaStatus>,
     /// Replicas whose protocol was replaced, so that replay cannot reproduce their messages.
     altered: OrdMap<u32, ()>,
+    /// By the first violation; also of a run that goes on after the last recorded entry.
+    outcome: TraceOutcome,
 }
 
 impl Recorder {
@@ -45,6 +47,7 @@ impl Recorder {
             blocks: OrdMap::new(),
             status: OrdMap::new(),
             altered: OrdMap::new(),
+            outcome: TraceOutcome::Passed,
         }
     }
 
@@ -64,7 +67,7 @@ impl Recorder {
             let content = TraceContent::State { replica: replica.get(), digest: protocol.digest() };
             entries.push(TraceEntry { at_ns: now.as_nanos(), content });
         }
-        Trace { header: self.header.as_ref().clone(), entries }
+        Trace { header: self.header.as_ref().clone(), entries, outcome: self.outcome.clone() }
     }
 
     /// Records an event given to a protocol.
@@ -132,6 +135,16 @@ impl Recorder {
             self.altered.insert(*replica, ());
         }
         self.push(now, TraceContent::Incident(incident));
+    }
+
+    /// Records a violation; the first one is the outcome of the run.
+    pub(crate) fn violation(&mut self, now: SimTime, violation: &Violation) {
+        if self.outcome == TraceOutcome::Passed {
+            self.outcome = TraceOutcome::Failed { reason: violation.to_string() };
+        }
+        let Violation { invariant, step, detail, .. } = violation;
+        let (invariant, step, detail) = (invariant.to_string(), *step, detail.clone());
+        self.incident(now, Incident::Violation { invariant, step, detail });
     }
 
     /// Records a replica's status, for instance after a restart.

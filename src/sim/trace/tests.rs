@@ -147,32 +147,32 @@ fn malformed_traces_are_told_with_the_line() {
             TraceEntry { at_ns: 5, content: TraceContent::Status { replica: 1, status: ReplicaStatus::default() } },
             TraceEntry { at_ns: 5, content: TraceContent::State { replica: 0, digest: B256::ZERO } },
         ],
+        outcome: TraceOutcome::Passed,
     };
     let text = trace.to_ndjson();
     assert_eq!(Trace::read(text.as_bytes()).unwrap(), trace);
     for (name, bad, wanted) in [
         ("nothing", String::new(), "no header"),
         ("no JSON", "so what\n".to_owned(), "no header"),
-        ("another version", text.replace("\"version\":1", "\"version\":9"), "version 9"),
-        ("no version", text.replace("\"version\":1,", ""), "`version`"),
+        ("another version", text.replace("\"version\":2", "\"version\":1"), "format 1; this build reads format 2"),
+        ("no version", text.replace("\"version\":2,", ""), "`version`"),
         ("an unknown field", text.replace("\"title\"", "\"name\""), "name"),
-        ("a line cut short", text.trim_end()[..text.len() - 9].to_owned(), "line 3"),
+        ("a line cut short", text.trim_end()[..text.len() - 9].to_owned(), "line 4"),
         ("an unknown kind", text.replace("\"state\"", "\"estate\""), "line 3"),
         ("a replica too many", text.replace("\"replica\":1", "\"replica\":2"), "line 2"),
         ("time going back", text.replacen("\"at_ns\":5", "\"at_ns\":6", 1), "line 3"),
         (
             "a message from nowhere",
-            text.clone()
-                + &line(TraceContent::Sent {
-                    from: 0,
-                    to: 1,
-                    label: "x".to_owned(),
-                    message: Some(0),
-                    arrives_ns: None,
-                }),
+            before_end(
+                &text,
+                &line(TraceContent::Sent { from: 0, to: 1, label: "x".to_owned(), message: Some(0), arrives_ns: None }),
+            ),
             "line 4",
         ),
         ("an empty line", text.replacen('\n', "\n\n", 1), "line 2"),
+        ("a line after the end", text.clone() + &line(TraceContent::Full { entries: 2 }), "expected nothing"),
+        ("a line more", before_end(&text, &line(TraceContent::Full { entries: 2 })), "1 of 0 entries `full`"),
+        ("another title", text.replacen("\"title\":\"\"", "\"title\":\"x\"", 1), "was changed"),
     ] {
         let error = Trace::read(bad.as_bytes()).expect_err(name).to_string();
         assert!(error.contains(wanted), "{name}: {error}");
@@ -182,9 +182,63 @@ fn malformed_traces_are_told_with_the_line() {
     for length in 8..binary.len() {
         let _ = Trace::read(&binary[..length]);
     }
-    assert!(matches!(Trace::read(&binary[..binary.len() - 1]), Err(TraceError::Truncated { record: 3 })));
+    assert!(matches!(Trace::read(&binary[..binary.len() - 1]), Err(TraceError::Truncated { record: 4 })));
     assert!(matches!(Trace::read(b"CBXTRACE"), Err(TraceError::Header { .. })));
     assert!(matches!(Trace::read(b"CBXTRACE\xff\xff\xff\xff\x01"), Err(TraceError::Malformed { record: 1, .. })));
+}
+
+/// Returns the text with a line more before the end.
+fn before_end(text: &str, line: &str) -> String {
+    let (head, end) = text.split_at(text.find("{\"end\"").unwrap());
+    format!("{head}{line}\n{end}")
+}
+
+/// A trace that lost one line of whatever kind, or all from some line on, is refused with what is missing, in both forms.
+#[test]
+fn a_trace_that_lost_lines_is_refused() {
+    let (_, consensus) = protocols()[2].clone();
+    let trace = recorded(consensus);
+    let text = trace.to_ndjson();
+    let lines: Vec<_> = text.lines().collect();
+    let mut kinds = std::collections::BTreeSet::new();
+    for (place, entry) in trace.entries.iter().enumerate() {
+        let kind = line(entry.content.clone());
+        let kind = kind.split('"').nth(5).unwrap().to_owned();
+        if !kinds.insert(kind.clone()) {
+            continue;
+        }
+        let mut without = lines.clone();
+        without.remove(place + 1);
+        let error = Trace::read(without.join("\n").as_bytes()).unwrap_err();
+        // Messages and blocks have numbers, which fail first.
+        assert!(
+            matches!(&error, TraceError::Incomplete { found } if found.contains(&kind))
+                || matches!(error, TraceError::Malformed { .. }) && ["message", "block"].contains(&kind.as_str()),
+            "{kind}: {error}"
+        );
+        let mut shorter = trace.clone();
+        shorter.entries.remove(place);
+        assert_ne!(shorter.to_binary().len(), trace.to_binary().len());
+    }
+    assert!(kinds.len() >= 5, "{kinds:?}");
+    for length in [1, 2, lines.len() / 2, lines.len() - 1] {
+        let cut = lines[..length].join("\n");
+        let error = Trace::read(cut.as_bytes()).unwrap_err();
+        assert!(matches!(error, TraceError::NoEnd { entries } if entries == length - 1), "{length}: {error}");
+        assert_eq!(Trace::read_incomplete(cut.as_bytes()).unwrap().entries.len(), length - 1);
+    }
+    // The first record of a binary trace that is of an entry, left out: its length is the byte after the header's record.
+    let mut binary = trace.to_binary();
+    let length = |at: usize| {
+        let bytes = &binary[at..];
+        let wide = bytes.iter().position(|byte| byte & 0x80 == 0).unwrap() + 1;
+        let length = bytes[..wide].iter().rev().fold(0, |sum, byte| sum << 7 | usize::from(byte & 0x7f));
+        wide + length
+    };
+    let first = 8 + length(8);
+    let second = first + length(first);
+    binary.drain(first..second);
+    assert!(matches!(Trace::read(&binary), Err(TraceError::Incomplete { .. } | TraceError::Malformed { .. })));
 }
 
 fn line(content: TraceContent) -> String {
@@ -241,6 +295,7 @@ fn entries() -> impl Strategy<Value = TraceContent> {
         }),
         ".{0,20}".prop_map(|detail| TraceContent::Incident(Incident::Violation {
             invariant: "agreement".to_owned(),
+            step: 3,
             detail
         })),
     ]
@@ -251,12 +306,13 @@ proptest! {
     fn both_forms_come_back_as_they_were(contents in proptest::collection::vec(entries(), 0..20), title in "\\PC{0,20}") {
         let header = TraceHeader {
             version: TRACE_VERSION,
-            title,
+            title: title.clone(),
             replicas: vec![Participant::default(); 4],
             ..TraceHeader::default()
         };
         let entries = contents.into_iter().zip(0..).map(|(content, at_ns)| TraceEntry { at_ns, content }).collect();
-        let trace = Trace { header, entries };
+        let outcome = TraceOutcome::Failed { reason: title };
+        let trace = Trace { header, entries, outcome };
         prop_assert_eq!(&Trace::read(trace.to_ndjson().as_bytes()).unwrap(), &trace);
         prop_assert_eq!(&Trace::read(&trace.to_binary()).unwrap(), &trace);
     }

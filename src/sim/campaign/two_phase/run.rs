@@ -107,7 +107,7 @@ impl<'a> Run<'a> {
         }
         match self.oracle.check(&self.network, &self.core()) {
             Ok(()) => Ok(()),
-            Err(violation) => Err(NetworkError::Violated(Box::new(violation))),
+            Err(violation) => Err(self.network.violated(violation)),
         }
     }
 
@@ -133,7 +133,7 @@ impl<'a> Run<'a> {
         replicas.filter(|id| !self.given_up.contains(id) && is_member(*id)).collect()
     }
 
-    fn dead(&self, goal: &Goal) -> NetworkError {
+    fn dead(&mut self, goal: &Goal) -> NetworkError {
         let core = self.core();
         let heads = core.iter().filter_map(|id| self.network.replica(*id).ok());
         let heads: Vec<_> = heads.map(|replica| format!("{} at {}", replica.id(), replica.head())).collect();
@@ -147,7 +147,8 @@ impl<'a> Run<'a> {
         };
         let healed = whole_millis(self.setup.recovery_max);
         let detail = format!("healed for {healed} ms without {wanted}: {}", heads.join(", "));
-        NetworkError::Violated(Box::new(Violation::new(invariant, &self.network, detail)))
+        let violation = Violation::new(invariant, &self.network, detail);
+        self.network.violated(violation)
     }
 
     pub(super) fn report(self, outcome: RunOutcome, plan: &FaultPlan) -> RunReport {

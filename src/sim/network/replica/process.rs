@@ -129,7 +129,7 @@ impl Replica {
         // The protocol refuses records that it wrote itself.
         let protocol = recovered.map_err(|error| {
             let detail = format!("{id} cannot recover from its own records: {error}");
-            NetworkError::Violated(Box::new(Violation { invariant: "recovery".into(), at: now, step, detail }))
+            env.violated(Violation { invariant: "recovery".into(), at: now, step, detail })
         })?;
         self.protocol = protocol;
         match self.rewind() {
