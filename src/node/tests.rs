@@ -5,6 +5,7 @@ mod contracts;
 mod events;
 mod failing_store;
 mod fixture;
+mod histories;
 mod interventions;
 mod mining;
 mod pending;
