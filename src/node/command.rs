@@ -46,6 +46,8 @@ impl Writer {
                 self.events.clear();
                 self.put_back(before);
                 self.publish_undone(inner, &view);
+                // Where the store still refuses, it is taken back before the next command.
+                let _ = self.reconcile(inner);
                 Err(failure)
             }
         }
@@ -91,7 +93,7 @@ impl Writer {
         let Before { network, settings } = before;
         let failed = self.network.roll_back(network);
         self.settings = settings;
-        // What the failed command has written must leave the store before the next one writes there.
+        // What the failed command has written must leave the store, before the next one writes there at the latest.
         self.stray = self.network.is_durable().then_some(failed);
     }
 

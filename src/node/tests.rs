@@ -6,6 +6,7 @@ mod debug_text;
 mod events;
 mod failing_store;
 mod fixture;
+mod histories;
 mod interventions;
 mod mining;
 mod pending;

@@ -62,7 +62,7 @@ pub(super) struct Writer {
     pub(super) switches: HeadSwitches,
     /// Events of the command under way, published when it succeeds.
     pub(super) events: Vec<NodeEvent>,
-    /// The network of a failed command, by which the store is taken back before the next one.
+    /// The network of a failed command, by which the store is taken back; `None` once it is.
     pub(super) stray: Option<Network>,
     /// The networks that a reorg goes back to.
     pub(super) ancestors: Ancestors,

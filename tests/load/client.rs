@@ -26,6 +26,8 @@ use crate::{
 pub(crate) const CLIENTS: u64 = 64;
 /// What the message of every injected error contains.
 pub(crate) const MARK: &str = "on purpose";
+/// What the message of every write that finds the injected full disk contains; a real one has some free bytes.
+const FULL: &str = "the disk is full: 0 bytes are free";
 /// JSON-RPC's code for a failure of the server itself: no call may cause it.
 const INTERNAL_ERROR: i64 = -32603;
 /// Chains that are created in a run.
@@ -239,7 +241,7 @@ impl<'a> Client<'a> {
                 result.into_iter().for_each(|result| self.run.world.learn(&call.method, result));
                 true
             }
-            (Some(error), _, _) if error.to_string().contains(MARK) => {
+            (Some(error), _, _) if is_injected(&error.to_string()) => {
                 count.injected += 1;
                 true
             }
@@ -436,14 +438,14 @@ impl<'a> Client<'a> {
         let is_expected = statuses.contains(&reply.status);
         match reply.status {
             200..=299 => count.results += 1,
-            _ if !is_expected && reply.body.contains(MARK) => count.injected += 1,
+            _ if !is_expected && is_injected(&reply.body) => count.injected += 1,
             _ if statuses.len() > 1 => count.refused += 1,
             _ => count.wrong += 1,
         }
         if reply.status >= 300 {
             self.tally.code(reply.status);
         }
-        if !is_expected && !reply.body.contains(MARK) {
+        if !is_expected && !is_injected(&reply.body) {
             self.run.problem(format!("{method} {path} {body}: {} {}", reply.status, shorten(&reply.body)));
         }
         Ok(())
@@ -510,4 +512,9 @@ impl<'a> Client<'a> {
 /// Fails when a response does not come.
 async fn in_time<T>(response: impl Future<Output = io::Result<T>>) -> io::Result<T> {
     timeout(RESPONSE_LIMIT, response).await.unwrap_or_else(|_| Err(io::Error::other("no response within a minute")))
+}
+
+/// Returns whether an error was caused by an injected fault.
+fn is_injected(text: &str) -> bool {
+    text.contains(MARK) || text.contains(FULL)
 }

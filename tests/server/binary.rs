@@ -480,8 +480,14 @@ fn a_running_request_is_finished_before_the_exit() {
     let folder = tempfile::tempdir().unwrap();
     let dev = Dev::start(folder.path(), &["--quiet"]);
     let address = dev.address();
-    let mining = std::thread::spawn(move || call(&address, "evm_mine", json!([{ "blocks": 2_000 }])));
-    while dev.rpc("eth_blockNumber", json!([])) == "0x0" {
+    // Two seconds of blocks at this machine's speed: the node waits ten for what is running.
+    let started = now();
+    dev.rpc("evm_mine", json!([{ "blocks": 50 }]));
+    let block_time = (now() - started) / 50;
+    let blocks = (Duration::from_secs(2).as_nanos() / block_time.as_nanos().max(1)).clamp(10, 20_000) as u64;
+    let before = dev.rpc("eth_blockNumber", json!([]));
+    let mining = std::thread::spawn(move || call(&address, "evm_mine", json!([{ "blocks": blocks }])));
+    while dev.rpc("eth_blockNumber", json!([])) == before {
         std::thread::sleep(Duration::from_millis(1));
     }
     assert!(dev.stop("-TERM").status.success());

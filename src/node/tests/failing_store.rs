@@ -137,6 +137,25 @@ fn a_command_that_fails_late_leaves_nothing_behind() {
     nothing_stays(|store| store.fail(WriteFault::after(0).in_table(Table::Consensus).disk_full()), "the disk is full");
 }
 
+/// The second write of a command fails, and the store works again then: it is taken back at once.
+#[test]
+fn a_database_opened_right_after_a_failed_command_has_the_chain_of_before() {
+    for chain in protocols() {
+        let disk = Arc::new(MemoryDisk::new());
+        let store = Arc::new(FailingStore::new(disk.clone()));
+        let node = open(chain, store.clone());
+        node.mine(2).unwrap();
+        for number in 1..4 {
+            store.fail(WriteFault::only(number).disk_full());
+            let failed = node.mine(1).is_err();
+            store.recover();
+            assert!(failed || number > 1, "{chain:?}");
+            let again = open(chain, disk.crashed());
+            assert_eq!(again.view().head().hash(), node.view().head().hash(), "{chain:?}, write {number}");
+        }
+    }
+}
+
 #[test]
 fn a_panicking_command_leaves_nothing_behind_and_is_counted() {
     nothing_stays(|_| (), "panicked");
