@@ -204,7 +204,7 @@ mod tests {
     fn blocks_come_in_steps_and_none_is_missed() {
         let node = Node::new();
         let mut cursor = HeadCursor::at_head(&node.view());
-        let blocks = node.mine(5).unwrap();
+        let blocks = node.mine_all(5);
         let first = cursor.advance(&node.view(), 2).unwrap();
         assert_eq!((hashes(&first.added), cursor.height()), (hashes(&blocks[..2]), Height::new(2)));
         assert_eq!(hashes(&cursor.advance(&node.view(), 100).unwrap().added), hashes(&blocks[2..]));
@@ -217,15 +217,15 @@ mod tests {
         node.mine(1).unwrap();
         let snapshot = node.snapshot();
         let mut cursor = HeadCursor::at_head(&node.view());
-        let seen = node.mine(2).unwrap();
+        let seen = node.mine_all(2);
         cursor.advance(&node.view(), 100).unwrap();
         let unseen = node.mine(1).unwrap();
         assert!(node.revert(snapshot).unwrap());
         node.increase_time(core::time::Duration::from_secs(9));
         let old_view = node.view();
-        let added = node.mine(1).unwrap();
+        let added = node.mine_all(1);
         let changes = cursor.advance(&node.view(), 100).unwrap();
-        assert_eq!(hashes(&changes.removed), [seen[1].hash(), seen[0].hash()], "not {}", unseen[0].hash());
+        assert_eq!(hashes(&changes.removed), [seen[1].hash(), seen[0].hash()], "not {}", unseen.hash());
         assert_eq!((hashes(&changes.added), changes.removed_missing), (hashes(&added), 0));
         assert!(cursor.advance(&old_view, 100).unwrap().is_empty(), "an older view changes nothing");
     }

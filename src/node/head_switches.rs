@@ -127,7 +127,7 @@ mod tests {
 
     fn mined(count: u64) -> (Vec<ExecutedBlock>, ExecutedBlock) {
         let node = Node::new();
-        let mut blocks = node.mine(count).unwrap();
+        let mut blocks = node.mine_all(count);
         blocks.reverse();
         let genesis = node.view().chain().genesis().clone();
         (blocks, genesis)

@@ -10,11 +10,18 @@ pub const BLOCKS_PER_CALL_MAX: u64 = 1_000_000;
 
 /// Making blocks.
 impl Node {
-    /// Makes `count` blocks of the ready transactions, and returns them, oldest first.
+    /// Makes `count` blocks of the ready transactions, and returns the last one: the new head, or the present one for no blocks.
+    ///
+    /// ```
+    /// use chainbox::node::Node;
+    /// let node = Node::new();
+    /// assert_eq!(node.mine(3)?.height().get(), 3);
+    /// # Ok::<(), chainbox::node::MineError>(())
+    /// ```
     ///
     /// # Errors
     /// [`MineError::TooMany`] over [`BLOCKS_PER_CALL_MAX`]; [`MineError`] when a block can't be made: those before it stay.
-    pub fn mine(&self, count: u64) -> Result<Vec<ExecutedBlock>, MineError> {
+    pub fn mine(&self, count: u64) -> Result<ExecutedBlock, MineError> {
         self.mine_spaced(count, None)
     }
 
@@ -22,16 +29,16 @@ impl Node {
     ///
     /// # Errors
     /// As [`Node::mine`].
-    pub fn mine_spaced(&self, count: u64, spacing: Option<Duration>) -> Result<Vec<ExecutedBlock>, MineError> {
-        let mut blocks = Vec::new();
+    pub fn mine_spaced(&self, count: u64, spacing: Option<Duration>) -> Result<ExecutedBlock, MineError> {
+        let mut last = None;
         self.mine_each(count, spacing, |block| {
-            blocks.push(block.clone());
+            last = Some(block.clone());
             ControlFlow::Continue(())
         })?;
-        Ok(blocks)
+        Ok(last.unwrap_or_else(|| self.view().head().clone()))
     }
 
-    /// As [`Node::mine_spaced`], keeps no block and shows each to `visit`, which may stop. Returns the number of blocks made.
+    /// As [`Node::mine_spaced`], and shows each block to `visit`, which may stop. Returns the number of blocks made.
     ///
     /// Every block is a command of its own: readers see it at once, and it stays when a later one fails. Other commands wait.
     ///

@@ -59,12 +59,14 @@ fn told(node: &Node) -> (Vec<u8>, B256, usize, String) {
 /// A change of a node that writes to the store.
 type Change = fn(&Node) -> Result<(), String>;
 
-fn changes() -> [(&'static str, Change); 6] {
+fn changes() -> [(&'static str, Change); 8] {
     fn text<T, E: core::fmt::Display>(result: Result<T, E>) -> Result<(), String> {
         result.map(drop).map_err(|error| error.to_string())
     }
     [
         ("a block", |node| text(node.mine(1))),
+        ("a reorg", |node| text(node.reorg(1, []))),
+        ("a rollback", |node| text(node.rollback(1))),
         ("a transaction", |node| {
             let request = CallRequest { from: Some(node.accounts()[0]), to: Some(BOB), ..Default::default() };
             text(node.set_mining(Mining::EachTransaction))?;
@@ -116,7 +118,7 @@ fn nothing_stays(break_store: impl Fn(&FailingStore), expected: &str) {
             let height = node.view().head().height().get();
             node.mine(2).unwrap_or_else(|error| panic!("{chain:?} after {what}: {error}"));
             change(&node).unwrap_or_else(|error| panic!("{chain:?}, {what} again: {error}"));
-            let head = node.mine(1).unwrap().remove(0);
+            let head = node.mine(1).unwrap();
             assert!(what != "a block" || head.height().get() == height + 4, "{chain:?}");
 
             let again = open(chain, disk.crashed());
@@ -172,7 +174,7 @@ fn a_row_of_blocks_says_how_far_it_came() {
     assert!(cause.to_string().contains("the disk is full"), "{cause}");
     assert_eq!((node.view().head().height().get(), *made > 0), (*made, true));
     store.recover();
-    assert_eq!(node.mine(1).unwrap()[0].height().get(), made + 1);
+    assert_eq!(node.mine(1).unwrap().height().get(), made + 1);
 }
 
 /// A hook that panics when told to.

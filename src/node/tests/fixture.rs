@@ -1,6 +1,9 @@
 //! Transactions and nodes that the tests share.
 
+use core::ops::ControlFlow;
+
 use crate::{
+    chain::ExecutedBlock,
     consensus::ConsensusKind,
     node::{Node, NodeBuilder},
     primitives::{Address, Gas, Transaction, TransactionRequest, U256},
@@ -27,6 +30,19 @@ pub(super) fn request(node: &Node, nonce: u64) -> TransactionRequest {
         gas_limit: Gas::new(21_000),
         max_fee_per_gas: 10_000_000_000,
         ..Default::default()
+    }
+}
+
+impl Node {
+    /// As [`Node::mine`]; returns all the blocks, oldest first.
+    pub(crate) fn mine_all(&self, count: u64) -> Vec<ExecutedBlock> {
+        let mut blocks = Vec::new();
+        let keep = |block: &ExecutedBlock| {
+            blocks.push(block.clone());
+            ControlFlow::Continue(())
+        };
+        assert_eq!(self.mine_each(count, None, keep).unwrap(), count);
+        blocks
     }
 }
 

@@ -48,7 +48,7 @@ fn the_pending_block_is_the_one_that_is_mined() {
             assert_eq!(view.block(BlockRef::Pending).unwrap().hash(), pending.hash());
             assert!(view.block(BlockRef::Hash(pending.hash())).is_err(), "{chain:?}: no chain contains it");
 
-            let mined = node.mine(1).unwrap().remove(0);
+            let mined = node.mine(1).unwrap();
             let hashes = |block: &crate::chain::ExecutedBlock| -> Vec<_> {
                 block.block().transactions().iter().map(|transaction| transaction.hash()).collect()
             };
@@ -97,7 +97,7 @@ fn reads_at_pending_see_the_pool() {
     let held = node.call(&balance, BlockRef::Pending).unwrap();
     assert_eq!(U256::from_be_slice(held.success_output().unwrap()), U256::from(40));
     assert_eq!(node.view().head().height(), Height::default());
-    let mined = node.mine(1).unwrap().remove(0);
+    let mined = node.mine(1).unwrap();
     assert!(mined.receipts().iter().all(|receipt| receipt.inner.status.coerce_status()));
 }
 
@@ -222,7 +222,7 @@ fn requests_without_gas_execute_what_is_pending_once() {
             assert_eq!(pending.receipts().len(), REQUESTS + 1);
             let storage = node.view().storage(contract, U256::ZERO, BlockRef::Pending).unwrap();
             assert_eq!(storage, U256::from(REQUESTS));
-            let mined = node.mine(1).unwrap().remove(0);
+            let mined = node.mine(1).unwrap();
             assert_eq!(pending.block().header().state_root, mined.block().header().state_root);
             assert_eq!(pending.receipts(), mined.receipts());
         }
@@ -344,7 +344,7 @@ proptest! {
             }
         }
         let pending = node.view().pending_block().unwrap();
-        let mined = node.mine(1).unwrap().remove(0);
+        let mined = node.mine(1).unwrap();
         prop_assert_eq!(pending.receipts(), mined.receipts());
     }
 }

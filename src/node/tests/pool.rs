@@ -31,17 +31,17 @@ fn a_dropped_transaction_is_never_mined() {
         assert_eq!(node.drop_transaction(dropped).map(|transaction| transaction.hash()), Some(dropped), "{chain:?}");
         assert!(node.drop_transaction(dropped).is_none(), "{chain:?}");
         // Everybody's turn comes.
-        assert_eq!(counts(&node.mine(5).unwrap()), [0; 5], "{chain:?}");
+        assert_eq!(counts(&node.mine_all(5)), [0; 5], "{chain:?}");
         let kept = node.send(plain_transfer(&node, 1, 0, 1)).unwrap();
         let dropped: Vec<B256> = (0..3).map(|nonce| node.send(plain_transfer(&node, 0, nonce, 2)).unwrap()).collect();
         dropped.iter().for_each(|hash| drop(node.drop_transaction(*hash)));
-        assert_eq!(node.mine(1).unwrap()[0].block().transactions()[0].hash(), kept, "{chain:?}");
+        assert_eq!(node.mine(1).unwrap().block().transactions()[0].hash(), kept, "{chain:?}");
         node.send(plain_transfer(&node, 0, 0, 3)).unwrap();
         node.drop_all_transactions();
-        assert_eq!(counts(&node.mine(5).unwrap()), [0; 5], "{chain:?}");
+        assert_eq!(counts(&node.mine_all(5)), [0; 5], "{chain:?}");
         // Dropped ones may be sent again.
         node.send(plain_transfer(&node, 0, 0, 3)).unwrap();
-        assert_eq!(counts(&node.mine(1).unwrap()), [1], "{chain:?}");
+        assert_eq!(counts(&node.mine_all(1)), [1], "{chain:?}");
     }
 }
 
@@ -106,7 +106,7 @@ fn every_validator_has_what_is_sent_in_the_order_of_sending() {
                 node.send(plain_transfer(&node, 0, nonce, 1)).unwrap();
             }
             assert_eq!(node.view().pool().counts(), (COUNT as usize, 0), "{chain:?}");
-            assert_eq!(counts(&node.mine(1).unwrap()), [COUNT as usize], "{chain:?}");
+            assert_eq!(counts(&node.mine_all(1)), [COUNT as usize], "{chain:?}");
         }
     }
 }
@@ -136,7 +136,7 @@ fn a_block_is_ordered_by_effective_tip_then_arrival() {
         with(3, 0, 2 * base_fee, 6),
     ];
     let listed: Vec<B256> = [4, 2, 3, 0, 1].map(|index| sent[index]).into();
-    let block = node.mine(1).unwrap().remove(0);
+    let block = node.mine(1).unwrap();
     assert_eq!(block.block().transactions().iter().map(|t| t.hash()).collect::<Vec<_>>(), listed);
 }
 

@@ -62,6 +62,6 @@ fn whoever_follows_is_told_of_a_gap_and_misses_no_block_in_silence() {
         assert!(matches!(late.advance(&node.view(), usize::MAX), Err(HeadCursorError::Lost { .. })));
         assert_eq!(late.hash(), node.view().head().hash());
         let added = node.mine(1).unwrap();
-        assert_eq!(late.advance(&node.view(), usize::MAX).unwrap().added[0].hash(), added[0].hash());
+        assert_eq!(late.advance(&node.view(), usize::MAX).unwrap().added[0].hash(), added.hash());
     }
 }

@@ -33,7 +33,7 @@ fn a_view_keeps_its_chain_through_a_deep_revert() {
     let node = Node::builder().with_mining(Mining::Manual).with_database(database).build().unwrap();
     node.mine(3).unwrap();
     let snapshot = node.snapshot();
-    let own: Vec<B256> = node.mine(BLOCKS).unwrap().iter().map(|block| block.hash()).collect();
+    let own: Vec<B256> = node.mine_all(BLOCKS).iter().map(|block| block.hash()).collect();
     let view = node.view();
     let reads_own = || {
         for (hash, height) in own.iter().zip(4..) {
@@ -44,7 +44,7 @@ fn a_view_keeps_its_chain_through_a_deep_revert() {
     assert!(node.revert(snapshot).unwrap());
     reads_own();
     node.increase_time(Duration::from_secs(9));
-    let other = node.mine(BLOCKS + 9).unwrap();
+    let other = node.mine_all(BLOCKS + 9);
     reads_own();
     for block in &other {
         assert_eq!(node.view().block(BlockRef::Number(block.height())).unwrap().hash(), block.hash());

@@ -79,7 +79,7 @@ fn a_rollback_removes_blocks_and_the_pool_stays() {
     assert_eq!(view.pool().len(), 2);
     assert!(view.pool().get(&waits).is_some() && view.pool().get(&stale).is_some());
     assert_eq!(node.rollback(0).unwrap().height(), Height::GENESIS);
-    let block = node.mine(1).unwrap().remove(0);
+    let block = node.mine(1).unwrap();
     assert_eq!(block.transactions().len(), 1, "the other one waits for the nonce that was removed");
 }
 

@@ -227,7 +227,7 @@ fn receipts_name_their_block_and_index() {
     let hashes: Vec<B256> = (0..3).map(|nonce| node.send(plain_transfer(&node, 0, nonce, 1)).unwrap()).collect();
     assert!(node.receipt(hashes[0]).unwrap().is_none(), "in the pool");
     let snapshot = node.snapshot();
-    let block = node.mine(1).unwrap().remove(0);
+    let block = node.mine(1).unwrap();
     for (index, hash) in (0..).zip(&hashes) {
         let mined = node.receipt(*hash).unwrap().unwrap();
         assert_eq!((mined.block().hash(), mined.index()), (block.hash(), index));

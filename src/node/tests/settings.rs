@@ -58,7 +58,7 @@ fn a_panicking_clock_leaves_the_settings_as_they_were_and_is_counted() {
         assert_eq!(node.increase_time(Duration::from_secs(40)).as_secs(), 100, "no time passed without a block");
         clock.0.store(false, Ordering::Relaxed);
         node.set_time(Timestamp::from_secs(1_900_000_000)).unwrap();
-        assert_eq!(node.mine(1).unwrap()[0].block().timestamp().as_secs(), 1_900_000_000, "{chain:?}");
+        assert_eq!(node.mine(1).unwrap().block().timestamp().as_secs(), 1_900_000_000, "{chain:?}");
         assert_eq!(node.panic_count(), 3, "{chain:?}");
     }
 }
@@ -77,7 +77,7 @@ fn settings_change_while_the_store_fails() {
     node.set_mining(Mining::Interval(Duration::from_secs(9))).unwrap();
     assert_eq!(seen(&node), (Mining::Interval(Duration::from_secs(9)), 0, vec![ALICE], true));
     store.recover();
-    assert_eq!(node.mine(1).unwrap()[0].block().timestamp(), later);
+    assert_eq!(node.mine(1).unwrap().block().timestamp(), later);
     node.stop_impersonating(ALICE);
     assert!(node.impersonated().is_empty());
 }

@@ -67,11 +67,11 @@ fn a_reset_of_a_reopened_node_goes_to_genesis() {
         assert_eq!(node.view().nonce(alice, BlockRef::Latest).unwrap(), 0);
         assert_eq!(node.view().balance(bob, BlockRef::Latest).unwrap(), ether(10_000));
         node.transfer(alice, bob, U256::from(9)).unwrap();
-        let head = node.mine(2).unwrap().remove(1);
+        let head = node.mine(2).unwrap();
         node.reset().unwrap();
         assert_eq!(node.view().head().hash(), genesis, "{chain:?}: again");
         node.transfer(alice, bob, U256::from(9)).unwrap();
-        assert_eq!(node.mine(2).unwrap()[1].hash(), head.hash(), "{chain:?}: the same chain grows");
+        assert_eq!(node.mine(2).unwrap().hash(), head.hash(), "{chain:?}: the same chain grows");
         drop(node);
 
         let node = open();
@@ -104,9 +104,9 @@ fn dumps_and_reverts_keep_nonces_and_the_pool() {
     assert!(node.view().pool().is_empty());
     assert!(node.revert(snapshot).unwrap());
     check(&node);
-    let mined = node.mine(1).unwrap().remove(0);
+    let mined = node.mine(1).unwrap();
     assert_eq!(mined.block().transactions().len(), 3);
-    assert_eq!(loaded.mine(1).unwrap()[0].block().header().state_root, mined.block().header().state_root);
+    assert_eq!(loaded.mine(1).unwrap().block().header().state_root, mined.block().header().state_root);
 }
 
 /// An operation between a snapshot and its revert.

@@ -65,7 +65,7 @@ mod tests {
         let logs = shared.of_block(&first);
         assert!(!logs.is_empty());
         assert!(Arc::ptr_eq(&logs, &shared.of_block(&first)));
-        let others = node.mine(BLOCKS_MAX as u64).unwrap();
+        let others = node.mine_all(BLOCKS_MAX as u64);
         for block in &others[..BLOCKS_MAX - 1] {
             shared.of_block(block);
         }
