@@ -247,6 +247,13 @@ fn append(path: &Path) -> Result<BufWriter<File>, Failure> {
     Ok(BufWriter::new(file))
 }
 
+/// Told where no run made a transaction final.
+const NOTHING_ACKNOWLEDGED: &str = "\
+no transaction was acknowledged, so that `durability` had nothing to ask: a transaction is acknowledged when its block can't be \
+reverted any more, which in proof of authority is some 130 blocks later, by design. `inclusion` and `convergence` still ask that a \
+transaction sent after the faults is in everybody's chain, and that all chains are the same.
+";
+
 fn report_text(what: &str, summary: &Summary) -> String {
     let mut out = format!("{HEADING}{what}{HEADING:#}\n");
     let mut table = Table::new(&["", "number"]);
@@ -265,6 +272,9 @@ fn report_text(what: &str, summary: &Summary) -> String {
         table.row([format!("fault {kind}"), number.to_string()]);
     }
     out.push_str(&table.to_string());
+    if summary.acknowledged == 0 && summary.passed > 0 {
+        out.push_str(NOTHING_ACKNOWLEDGED);
+    }
     if summary.broken.is_empty() {
         out.push_str(&format!("{GOOD}nothing is broken{GOOD:#}\n"));
     }

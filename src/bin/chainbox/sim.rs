@@ -11,7 +11,7 @@ use std::{
 use chainbox::{
     primitives::Height,
     sim::{
-        FaultPlan, Latency, Network, NetworkError, SimTime, default_sim_config,
+        FaultPlan, Latency, Network, NetworkError, RUN_TO_HEIGHT_MAX, SimTime, default_sim_config,
         diagram::{DiagramOptions, draw},
         invariant,
         scenario::{self, Scenario, ScenarioOptions},
@@ -197,7 +197,8 @@ fn run_freely(options: &SimOptions, plan: Option<FaultPlan>, bar: &ProgressBar) 
         builder = builder.with_faults(plan);
     }
     let mut network = builder.build().map_err(|error| files::with_causes(&error))?;
-    let limit = options.duration.unwrap_or(Duration::from_secs(if options.height.is_some() { 3_600 } else { 30 }));
+    let limit =
+        options.duration.unwrap_or(if options.height.is_some() { RUN_TO_HEIGHT_MAX } else { Duration::from_secs(30) });
     let must = match options.height {
         Some(height) => format!("every head at height {height} within {} s of virtual time", limit.as_secs()),
         None => format!("every invariant holds for {} ms of virtual time", limit.as_millis()),
@@ -210,7 +211,7 @@ fn run_freely(options: &SimOptions, plan: Option<FaultPlan>, bar: &ProgressBar) 
         }
         if network.next_at().is_none_or(|next| next > until) {
             break match wanted {
-                Some(_) => Err(NetworkError::TimedOut { at: until, height: network.lowest_height() }),
+                Some(_) => Err(NetworkError::TimedOut { at: until, progress: network.progress() }),
                 None => network.run_to(until),
             };
         }

@@ -127,7 +127,7 @@ fn draw_block(picture: Canvas, node: &Node, (x, y): (i64, i64), wide: i64) -> Ca
     };
     // Without room for the author, the height alone; without room for that, a tooltip.
     let labels = [format!("{}·{author}", node.height), node.height.to_string()];
-    match labels.iter().find(|label| text_width(label, class) <= wide - 10) {
+    match labels.iter().find(|label| text_width(label, class) <= wide) {
         Some(label) => picture.write(class, label, &[(x + wide / 2, y + 38)]),
         None => picture,
     }

@@ -197,16 +197,17 @@ fn draw_arrow(arrow: &Arrow, layout: &Layout, shafts: &mut String, heads: &mut S
 
 /// Draws marks at their times.
 fn marks(mut picture: Canvas, scene: &Scene, layout: &Layout) -> Canvas {
-    for (mark, place) in mark_places(scene, layout) {
-        let y = layout.y(mark.replica);
-        picture = match place {
-            Some(x) => draw_mark(picture, mark, scene.is_rival(mark), (x, y)),
-            None => {
-                let (words, colour) = told(&mark.what);
-                let tick = rectangle(layout.x(mark.at) - TICK / 2, y - BAND, TICK, 2 * BAND, colour);
-                picture.add(tick.add(hint(&words)))
-            }
-        };
+    let places = mark_places(scene, layout);
+    // Below the shapes that take their room.
+    for (mark, _) in places.iter().filter(|(_, place)| place.is_none()) {
+        let ((words, colour), y) = (told(&mark.what), layout.y(mark.replica));
+        let tick = rectangle(layout.x(mark.at) - TICK / 2, y - BAND - 20, TICK, 2 * BAND + 40, colour);
+        picture = picture.add(tick.add(hint(&words)));
+    }
+    for (mark, place) in places {
+        if let Some(x) = place {
+            picture = draw_mark(picture, mark, scene.is_rival(mark), (x, layout.y(mark.replica)));
+        }
     }
     picture
 }

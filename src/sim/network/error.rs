@@ -1,5 +1,7 @@
 //! Errors of building and running a network.
 
+use core::fmt;
+
 use super::chain_options::ChainOptionsError;
 use crate::{
     chain::{ChainError, PoolError},
@@ -8,7 +10,7 @@ use crate::{
     sim::{
         check::violation::Violation,
         engine::{clock::SimTime, scheduler::SchedulerError},
-        faults::plan::PlanError,
+        faults::plan::{FaultId, FaultKind, PlanError},
     },
     store::StoreError,
 };
@@ -79,12 +81,12 @@ pub enum NetworkError {
         height: Height,
     },
     /// The awaited condition did not hold in time.
-    #[error("timed out at {at}; the lowest head is at height {height}")]
+    #[error("timed out at {at}: {progress}")]
     TimedOut {
         /// Virtual time.
         at: SimTime,
-        /// Lowest head of all replicas.
-        height: Height,
+        /// How far every replica came, and what was in its way.
+        progress: RunProgress,
     },
     /// A network that makes blocks automatically is asked to come to rest.
     #[error(
@@ -116,6 +118,31 @@ pub enum NetworkError {
     /// No replica has this number.
     #[error(transparent)]
     UnknownReplica(#[from] UnknownReplica),
+}
+
+/// How far the replicas of a network came, and the faults under way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RunProgress {
+    /// Every replica's head, by number.
+    pub heads: Vec<(ReplicaId, Height)>,
+    /// Faults that have begun and not ended.
+    pub faults: Vec<(FaultId, FaultKind)>,
+}
+
+impl fmt::Display for RunProgress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let heads = self.heads.iter().map(|(replica, height)| format!("{replica} at height {height}"));
+        f.write_str(&heads.collect::<Vec<_>>().join(", "))?;
+        let faults = self.faults.iter().map(|(id, kind)| match kind.replica() {
+            Some(replica) => format!("{} ({}, of {replica})", id.get(), kind.label()),
+            None => format!("{} ({})", id.get(), kind.label()),
+        });
+        match self.faults.len() {
+            0 => f.write_str("; no fault is under way"),
+            _ => write!(f, "; faults under way: {}", faults.collect::<Vec<_>>().join(", ")),
+        }
+    }
 }
 
 /// Why [`NetworkBuilder::build`](crate::sim::NetworkBuilder::build) refuses the network's options.

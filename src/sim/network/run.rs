@@ -6,7 +6,7 @@ use super::{
     Network,
     envelope::Envelope,
     environment::SimEvent,
-    error::NetworkError,
+    error::{NetworkError, RunProgress},
     production::Production,
     record_states,
     replica::{Replica, process::ProcessState},
@@ -20,6 +20,9 @@ use crate::{
 
 /// Steps between two records of a replica's whole state in the run digest; the replicas take turns.
 const STATE_DIGEST_EVERY: u64 = 2_048;
+/// Most virtual time that [`Network::run_to_height`] takes: one hour. Timers of a protocol that can't go on are set again for ever, so that
+/// its queue never runs empty.
+pub const RUN_TO_HEIGHT_MAX: Duration = Duration::from_secs(3_600);
 /// Most virtual time in which a network on demand whose timers always run may come to rest.
 const REST_MAX: Duration = Duration::from_secs(3_600);
 
@@ -106,7 +109,7 @@ impl Network {
             match self.env.scheduler.next_at() {
                 None => return Err(NetworkError::Stalled { at: self.now(), height: self.lowest_height() }),
                 Some(next) if next > until => {
-                    return Err(NetworkError::TimedOut { at: until, height: self.lowest_height() });
+                    return Err(NetworkError::TimedOut { at: until, progress: self.progress() });
                 }
                 Some(_) => self.step()?,
             };
@@ -114,12 +117,30 @@ impl Network {
         self.flush()
     }
 
-    /// Runs until every replica's head is at `height` or above.
+    /// Runs until every replica's head is at `height` or above, for at most [`RUN_TO_HEIGHT_MAX`] of virtual time from now.
     ///
     /// # Errors
-    /// [`NetworkError::Stalled`] when the queue is empty before, and as [`Network::step`].
+    /// [`NetworkError::TimedOut`] with every replica's height and the faults under way, [`NetworkError::Stalled`] when the queue is
+    /// empty before, and as [`Network::step`].
     pub fn run_to_height(&mut self, height: Height) -> Result<(), NetworkError> {
-        self.run_until(Duration::MAX, |network| network.lowest_height() >= height)
+        self.run_to_height_within(RUN_TO_HEIGHT_MAX, height)
+    }
+
+    /// Runs until every replica's head is at `height` or above, for at most `limit` of virtual time from now.
+    ///
+    /// # Errors
+    /// As [`Network::run_to_height`].
+    pub fn run_to_height_within(&mut self, limit: Duration, height: Height) -> Result<(), NetworkError> {
+        self.run_until(limit, |network| network.lowest_height() >= height)
+    }
+
+    /// Returns how far every replica came, and the faults under way.
+    pub fn progress(&self) -> RunProgress {
+        let faults = self.env.faults.as_ref().map(|faults| &faults.active);
+        RunProgress {
+            heads: self.replicas.iter().map(|replica| (replica.id(), replica.head().height)).collect(),
+            faults: faults.into_iter().flatten().map(|(id, kind)| (*id, kind.clone())).collect(),
+        }
     }
 
     /// Runs until the network is at rest: for networks on demand, whose queue runs empty.

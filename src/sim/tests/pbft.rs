@@ -148,3 +148,30 @@ fn many_seeds_with_latencies_longer_than_the_timeout_stay_in_agreement() {
     }
     assert!(view_changes > 50, "{view_changes}");
 }
+
+/// Cut in halves, none of which has a quorum, with timers that are set again for ever.
+#[test]
+fn a_network_that_can_not_go_on_times_out_with_heights_and_faults() {
+    let mut network = network(4, 3).build().unwrap();
+    network.run_to_height(Height::new(2)).unwrap();
+    let halves = vec![vec![ReplicaId::new(0), ReplicaId::new(1)], vec![ReplicaId::new(2), ReplicaId::new(3)]];
+    network.begin_fault(FaultKind::Partition { groups: halves }).unwrap();
+    let crashed = ReplicaId::new(3);
+    network.crash(crashed).unwrap();
+    let began = network.now();
+    let limit = Duration::from_secs(60);
+    let Err(NetworkError::TimedOut { at, progress }) = network.run_to_height_within(limit, Height::new(50)) else {
+        panic!("nobody has a quorum")
+    };
+    assert_eq!(at, began.plus(limit));
+    assert_eq!(progress.heads.len(), 4);
+    assert!(progress.heads.iter().all(|(_, height)| (2..50).contains(&height.get())), "{progress}");
+    let words = progress.to_string();
+    assert!(words.contains("replica 3 at height") && words.contains("(partition)"), "{words}");
+    assert!(words.contains("(crash, of replica 3)"), "{words}");
+    let error = network.run_to_height(Height::new(50)).unwrap_err();
+    assert!(error.to_string().starts_with("timed out at 36"), "{error}");
+    network.heal_all().unwrap();
+    network.run_to_height(Height::new(50)).unwrap();
+    assert!(network.progress().to_string().ends_with("no fault is under way"));
+}
