@@ -58,8 +58,8 @@ fn evm_bytecode_is_refused_clearly() {
 }
 
 /// The message of the panic of `check`.
-fn panic_text(check: impl FnOnce()) -> String {
-    let payload = std::panic::catch_unwind(std::panic::AssertUnwindSafe(check)).unwrap_err();
+fn panic_text<T>(check: impl FnOnce() -> T) -> String {
+    let payload = std::panic::catch_unwind(std::panic::AssertUnwindSafe(check)).map(drop).unwrap_err();
     payload.downcast_ref::<String>().unwrap().clone()
 }
 
@@ -72,9 +72,9 @@ fn balances_are_checked_exactly_and_fees_left_out() {
     let fee = mined.receipt().effective_gas_price * 21_000;
     let with_fee = -5 - i128::try_from(fee).unwrap();
     // The base fee falls, so that a second transfer costs another fee.
-    let text = panic_text(|| drop(expect_balance_changes_with_fees(&node, &[(alice, -5)], pay)));
+    let text = panic_text(|| expect_balance_changes_with_fees(&node, &[(alice, -5)], pay));
     assert!(text.contains("expected") && !text.contains("fees"), "{text}");
-    let text = panic_text(|| drop(expect_balance_changes(&node, &[(alice, with_fee)], pay)));
+    let text = panic_text(|| expect_balance_changes(&node, &[(alice, with_fee)], pay));
     assert!(text.contains("of fees added again"), "{text}");
     let free = Node::builder().with_base_fee(None).build().unwrap();
     let pay = || free.transfer(alice, bob, U256::from(5)).unwrap();
@@ -89,14 +89,14 @@ fn failed_expectations_name_what_came() {
     let too_much = || token.send(erc20::transferCall { to: bob, value: U256::from(10) });
     let decoded = format!("ERC20InsufficientBalance({alice}, 9, 10)");
     assert_eq!(too_much().unwrap_err().to_string(), format!("execution reverted: {decoded}"));
-    let text = panic_text(|| drop(expect_revert::<erc20::EnforcedPause, _>(too_much())));
+    let text = panic_text(|| expect_revert::<erc20::EnforcedPause, _>(too_much()));
     assert!(text.contains(&decoded) && text.contains("EnforcedPause()"), "{text}");
     let mined = token.send(erc20::transferCall { to: bob, value: U256::from(2) }).unwrap();
-    let text = panic_text(|| drop(expect_event::<erc20::Approval>(&mined)));
+    let text = panic_text(|| expect_event::<erc20::Approval>(&mined));
     let event = format!("Transfer(from: {alice}, to: {bob}, value: 2) of {}", token.address());
     assert!(text.contains(&event), "{text}");
     let plain = node.transfer(alice, bob, U256::from(1)).unwrap();
-    let text = panic_text(|| drop(expect_event::<erc20::Approval>(&plain)));
+    let text = panic_text(|| expect_event::<erc20::Approval>(&plain));
     assert!(text.ends_with("its logs: none"), "{text}");
 }
 
