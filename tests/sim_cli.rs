@@ -53,6 +53,11 @@ fn a_scenario_is_run_recorded_drawn_and_replayed() {
     assert!(fs::read_to_string(path.join("run.svg")).unwrap().starts_with("<svg"));
     let text = run(path, &["replay", "run.ndjson", "--step", "--until", "4s"], DONE);
     assert!(text.contains("validator 0 crashes") && text.contains("replayed"), "{text}");
+    for words in
+        ["  view 0, leads", "  view 0, follows validator 0", "makes block 1 (0x", "hears prepare from validator 3"]
+    {
+        assert!(text.contains(words), "{words:?}");
+    }
 
     run(path, &["sim", "pbft-primary-crash", "--quiet", "--trace", "run.bin"], DONE);
     assert!(run(path, &["replay", "run.bin"], DONE).contains("without the seed"));
@@ -106,6 +111,17 @@ fn a_run_that_failed_replays_as_failed() {
         assert!(text.contains("the run failed:"), "{name}: {text}");
         assert!(fs::read_to_string(path.join(&svg)).unwrap().contains("failed: "), "{name}");
     }
+}
+
+#[test]
+fn the_example_of_a_plan_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let text = run(path, &["sim", "--plan-example"], DONE);
+    assert!(text.contains("# A fault plan") && text.contains("[[faults]]"), "{text}");
+    fs::write(path.join("example.toml"), text).unwrap();
+    let flags = ["sim", "--protocol", "pbft", "--validators", "7", "--plan", "example.toml", "--for", "9s"];
+    assert!(run(path, &flags, DONE).contains("all invariants held"));
 }
 
 #[test]

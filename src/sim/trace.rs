@@ -19,6 +19,7 @@ mod binary;
 mod end;
 mod entry;
 mod error;
+mod framing;
 mod ndjson;
 mod record;
 mod replay;

@@ -2,10 +2,14 @@
 
 use std::{error::Error, fmt::Write as _};
 
+use chainbox::consensus::BlockId;
 use chainbox::sim::{
     Expected, Regression, RunOutcome, SimTime,
     diagram::{DiagramOptions, draw},
-    trace::{Incident, Replay, Trace, TraceContent, TraceEntry, TraceOutcome, TracedEffect, TracedEvent},
+    trace::{
+        Incident, Replay, ReplicaStatus, RoundRole, Trace, TraceContent, TraceEntry, TraceOutcome, TracedEffect,
+        TracedEvent,
+    },
 };
 
 use crate::{
@@ -35,7 +39,7 @@ pub(crate) fn run(options: &ReplayOptions) -> Result<bool, Failure> {
     let until = options.until.map_or(SimTime::from_nanos(u64::MAX), |until| SimTime::ZERO.plus(until));
     say!(options, "{HEADING}{}{HEADING:#} {FAINT}(seed {}){FAINT:#}", trace.header.title, trace.header.seed);
 
-    let labels = labels(&trace);
+    let names = Names::of(&trace);
     let mut replay = Replay::new(&trace).map_err(|error| in_file(&error))?;
     let (mut steps, mut violations) = (0_u64, Vec::new());
     // Entries after the end of the replay are excluded by their time.
@@ -48,7 +52,7 @@ pub(crate) fn run(options: &ReplayOptions) -> Result<bool, Failure> {
             violations.push(format!("invariant `{invariant}` is broken at {at}, step {step}: {detail}"));
         }
         if is_shown(entry, options) {
-            say!(options, "{}", describe(&trace, &labels, entry));
+            say!(options, "{}", describe(&names, entry));
         }
     }
     if let Some(path) = &options.svg {
@@ -146,11 +150,11 @@ fn run_regression(options: &ReplayOptions, bytes: &[u8]) -> Result<bool, Failure
 /// Prints the recorded run of a regression, with both phases and the clients' transactions, up to the violation.
 fn show_run(options: &ReplayOptions, trace: &Trace) -> Result<(), Failure> {
     if options.step {
-        let labels = labels(trace);
+        let names = Names::of(trace);
         let until = options.until.map_or(SimTime::from_nanos(u64::MAX), |until| SimTime::ZERO.plus(until));
         let end = trace.entries.partition_point(|entry| entry.at_ns <= until.as_nanos());
         for entry in trace.entries[..end].iter().filter(|entry| is_shown(entry, options)) {
-            say!(options, "{}", describe(trace, &labels, entry));
+            say!(options, "{}", describe(&names, entry));
         }
     }
     if let Some(path) = &options.svg {
@@ -175,18 +179,70 @@ fn is_shown(entry: &TraceEntry, options: &ReplayOptions) -> bool {
     }
 }
 
-/// Returns the kinds of messages, by number.
-fn labels(trace: &Trace) -> Vec<&str> {
-    let told = trace.entries.iter().filter_map(|entry| match &entry.content {
-        TraceContent::Message { label, .. } => Some(label.as_str()),
-        _ => None,
-    });
-    told.collect()
+/// What the numbers of a trace mean to a reader.
+struct Names<'a> {
+    trace: &'a Trace,
+    /// Kinds of messages, by number.
+    labels: Vec<&'a str>,
+    /// By number.
+    blocks: Vec<BlockId>,
+    /// The protocol's word for a round.
+    round: &'static str,
+}
+
+impl<'a> Names<'a> {
+    fn of(trace: &'a Trace) -> Self {
+        let (mut labels, mut blocks) = (Vec::new(), Vec::new());
+        for entry in &trace.entries {
+            match &entry.content {
+                TraceContent::Message { label, .. } => labels.push(label.as_str()),
+                TraceContent::Block { id, .. } => blocks.push(*id),
+                _ => {}
+            }
+        }
+        let section: serde_json::Value = serde_json::from_str(&trace.header.consensus).unwrap_or_default();
+        let round = match section["protocol"].as_str() {
+            Some("raft") => "term",
+            Some("pbft") => "view",
+            Some("pos") => "epoch",
+            _ => "round",
+        };
+        Self { trace, labels, blocks, round }
+    }
+
+    fn replica(&self, number: u32) -> &'a str {
+        self.trace.header.replicas.get(number as usize).map_or("?", |replica| replica.name.as_str())
+    }
+
+    fn message(&self, number: u32) -> &'a str {
+        self.labels.get(number as usize).copied().unwrap_or("a message")
+    }
+
+    fn block(&self, number: u32) -> String {
+        self.blocks.get(number as usize).map_or_else(
+            || "a block".to_owned(),
+            |id| {
+                let hash = id.hash.to_string();
+                format!("block {} ({}…)", id.height, hash.get(..10).unwrap_or(&hash))
+            },
+        )
+    }
+
+    /// Returns a replica's status in words.
+    fn status(&self, status: &ReplicaStatus) -> String {
+        let round = format!("{} {}", self.round, status.round);
+        match (status.role, status.leader) {
+            (RoundRole::Leader, _) => format!("{round}, leads"),
+            (RoundRole::Follower, Some(leader)) => format!("{round}, follows {}", self.replica(leader)),
+            (RoundRole::Follower, None) => format!("{round}, follows nobody yet"),
+            (RoundRole::Seeking, _) => format!("{round}, seeks a leader"),
+        }
+    }
 }
 
 /// Formats an entry as one line, and one more for each relevant effect.
-fn describe(trace: &Trace, labels: &[&str], entry: &TraceEntry) -> String {
-    let name = |replica: u32| trace.header.replicas.get(replica as usize).map_or("?", |replica| replica.name.as_str());
+fn describe(names: &Names<'_>, entry: &TraceEntry) -> String {
+    let name = |replica: u32| names.replica(replica);
     let mut out = format!("{FAINT}{}{FAINT:#}  ", SimTime::from_nanos(entry.at_ns));
     let _ = match &entry.content {
         TraceContent::Sent { from, to, label, arrives_ns, .. } => match arrives_ns {
@@ -200,17 +256,10 @@ fn describe(trace: &Trace, labels: &[&str], entry: &TraceEntry) -> String {
             None => write!(out, "{} -> {}  {label}  {ERROR}lost{ERROR:#}", name(*from), name(*to)),
         },
         TraceContent::Status { replica, status } => {
-            let leader = status.leader.map_or_else(|| "nobody".to_owned(), |leader| name(leader).to_owned());
-            write!(
-                out,
-                "{}  {HEADING}round {}, {:?}, led by {leader}{HEADING:#}",
-                name(*replica),
-                status.round,
-                status.role
-            )
+            write!(out, "{}  {HEADING}{}{HEADING:#}", name(*replica), names.status(status))
         }
         TraceContent::Step { replica, event, effects } => {
-            let _ = write!(out, "{}  {}", name(*replica), describe_event(event, labels));
+            let _ = write!(out, "{}  {}", name(*replica), describe_event(event, names));
             effects.iter().filter_map(describe_effect).try_for_each(|line| write!(out, "\n                    {line}"))
         }
         TraceContent::Incident(incident) => write!(out, "{ERROR}{}{ERROR:#}", describe_incident(incident, &name)),
@@ -219,20 +268,21 @@ fn describe(trace: &Trace, labels: &[&str], entry: &TraceEntry) -> String {
     out
 }
 
-fn describe_event(event: &TracedEvent, labels: &[&str]) -> String {
+fn describe_event(event: &TracedEvent, names: &Names<'_>) -> String {
     match event {
         TracedEvent::Message { from, message } => {
-            let label = labels.get(*message as usize).copied();
-            format!("hears {} from replica {from}", label.unwrap_or("a message"))
+            format!("hears {} from {}", names.message(*message), names.replica(*from))
         }
         TracedEvent::Timer { timer } => format!("timer {timer} fires"),
         TracedEvent::Judged { id, invalid: None, .. } => format!("{id} is valid"),
         TracedEvent::Judged { id, invalid: Some(reason), .. } => format!("{id} is invalid: {reason}"),
         TracedEvent::Start => "starts".to_owned(),
         TracedEvent::Persisted { ticket } => format!("write {ticket} is durable"),
-        TracedEvent::Built { block, .. } => format!("block number {block} of the trace is built"),
+        TracedEvent::Built { block, .. } => format!("makes {}", names.block(*block)),
         TracedEvent::Random { value, .. } => format!("draws {value}"),
-        TracedEvent::Synced { from, block } => format!("gets block number {block} of the trace from replica {from}"),
+        TracedEvent::Synced { from, block } => {
+            format!("gets {} from {}", names.block(*block), names.replica(*from))
+        }
         other => format!("{other:?}"),
     }
 }

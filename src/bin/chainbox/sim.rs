@@ -66,6 +66,10 @@ fn try_run(options: &SimOptions) -> Result<bool, Failure> {
         }
         return Ok(true);
     }
+    if options.plan_example {
+        files::report(false, FaultPlan::EXAMPLE);
+        return Ok(true);
+    }
     let is_stdout_taken = stdout_is_taken(options)?;
     let plan = options.plan.as_deref().map(read_plan).transpose()?;
     let bar = progress::spinner(options.quiet || options.json);

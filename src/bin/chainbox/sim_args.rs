@@ -27,6 +27,9 @@ pub(crate) struct SimOptions {
     /// Additional fault plan, as TOML or JSON
     #[arg(long, value_name = "FILE", help_heading = "Run")]
     pub(crate) plan: Option<PathBuf>,
+    /// Print a commented fault plan with every kind of fault, as a start for one's own
+    #[arg(long, conflicts_with_all = ["scenario", "list", "json"], help_heading = "Run")]
+    pub(crate) plan_example: bool,
     /// Virtual duration of a run without a scenario, such as 500ms, 30s, 2m or 1h
     #[arg(long = "for", value_name = "DURATION", value_parser = duration, conflicts_with_all = ["height", "scenario"], help_heading = "Run")]
     pub(crate) duration: Option<Duration>,

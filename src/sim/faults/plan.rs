@@ -1,27 +1,7 @@
 //! Fault plans: the faults of a run, with their times and durations.
 //!
 //! A [`FaultPlan`] is a list of timed faults, each of which can be left out independently, so that a failing plan can
-//! be shrunk. It is written and read as TOML or JSON, with times in milliseconds and probabilities in thousandths:
-//!
-//! ```
-//! use chainbox::sim::FaultPlan;
-//! let plan = FaultPlan::from_toml(r#"
-//!     version = 1
-//!
-//!     [[faults]]
-//!     at_ms = 3000
-//!     for_ms = 4000
-//!     what = { partition = { groups = [[0, 1], [2, 3]] } }
-//!
-//!     [[faults]]
-//!     at_ms = 5000
-//!     for_ms = 500
-//!     what = { crash = { replica = 2 } }
-//! "#)?;
-//! plan.check(4)?;
-//! assert_eq!(FaultPlan::from_json(&plan.to_json())?, plan);
-//! # Ok::<(), chainbox::sim::PlanError>(())
-//! ```
+//! be shrunk.
 
 mod behaviour;
 mod error;
@@ -66,7 +46,30 @@ impl FaultId {
     }
 }
 
-/// Faults of a run.
+/// Faults of a run, each of which can be left out independently.
+///
+/// A plan is written and read as TOML or JSON, with times in milliseconds and probabilities in thousandths. A kind, effect, behaviour
+/// or trigger without parameters is a string, one with parameters a table; [`FaultPlan::EXAMPLE`] has all of them.
+///
+/// ```
+/// use chainbox::sim::FaultPlan;
+/// let plan = FaultPlan::from_toml(r#"
+///     version = 1
+///
+///     [[faults]]
+///     at_ms = 3000
+///     for_ms = 4000
+///     what = { partition = { groups = [[0, 1], [2, 3]] } }
+///
+///     [[faults]]
+///     at_ms = 5000
+///     for_ms = 500
+///     what = { crash = { replica = 2 } }
+/// "#)?;
+/// plan.check(4)?;
+/// assert_eq!(FaultPlan::from_json(&plan.to_json())?, plan);
+/// # Ok::<(), chainbox::sim::PlanError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FaultPlan {
@@ -239,7 +242,10 @@ impl FaultPlan {
         self.faults.iter().enumerate().try_for_each(|(index, fault)| fault.check(index, replicas))
     }
 
-    /// Reads TOML. Does not check the plan against a network; see [`FaultPlan::check`].
+    /// A plan in TOML with every kind of fault, effect, behaviour and trigger, for seven replicas, and comments.
+    pub const EXAMPLE: &'static str = include_str!("plan/example.toml");
+
+    /// Reads TOML, of the form of [`FaultPlan::EXAMPLE`]. Does not check the plan against a network; see [`FaultPlan::check`].
     ///
     /// # Errors
     /// [`PlanError::Version`] for another version, whatever else it has; otherwise [`PlanError::Toml`] with the line.

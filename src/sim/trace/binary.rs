@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use super::{TRACE_RECORD_BYTES_MAX, TRACE_VERSION, Trace, TraceEntry, TraceError, TraceHeader, end::TraceEnd};
+use super::{
+    TRACE_RECORD_BYTES_MAX, TRACE_VERSION, Trace, TraceEntry, TraceError, TraceHeader, end::TraceEnd,
+    framing::push_record,
+};
 
 /// First bytes of every binary trace.
 pub(super) const MAGIC: &[u8; 8] = b"CBXTRACE";
@@ -61,18 +64,6 @@ impl Trace {
 enum Record<E> {
     Entry(E),
     End(TraceEnd),
-}
-
-pub(super) fn push_record(out: &mut Vec<u8>, value: &impl Serialize) {
-    // Encoding a trace never fails: lengths are known and maps are sorted.
-    let bytes = postcard::to_allocvec(value).unwrap_or_default();
-    let mut length = bytes.len();
-    while length >= 0x80 {
-        out.push((length & 0x7f) as u8 | 0x80);
-        length >>= 7;
-    }
-    out.push(length as u8);
-    out.extend_from_slice(&bytes);
 }
 
 /// Returns the next record; `None` at the end.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Trace, TraceContent, TraceEntry, TraceError, TraceHeader, binary::push_record};
+use super::{Trace, TraceContent, TraceEntry, TraceError, TraceHeader, framing::push_record};
 use crate::primitives::B256;
 
 /// Outcome of a recorded run.

@@ -245,6 +245,25 @@ fn line(content: TraceContent) -> String {
     serde_json::to_string(&TraceEntry { at_ns: 9, content }).unwrap()
 }
 
+#[test]
+fn every_kind_is_documented() {
+    fn variants<T: serde::de::DeserializeOwned + core::fmt::Debug>() -> Vec<String> {
+        let error = serde_json::from_str::<T>("\"no such name\"").unwrap_err().to_string();
+        error.split("expected one of").nth(1).unwrap().split('`').skip(1).step_by(2).map(str::to_owned).collect()
+    }
+    let page = include_str!("../../../docs/trace.md");
+    assert!(page.contains(&format!("This is format {TRACE_VERSION};")));
+    let names =
+        [variants::<TraceContent>(), variants::<TracedEvent>(), variants::<TracedEffect>(), variants::<Incident>()];
+    for name in names.concat() {
+        assert!(page.contains(&format!("`{name}`")), "no {name}");
+    }
+    let header = serde_json::to_value(TraceHeader::default()).unwrap();
+    for name in header.as_object().unwrap().keys() {
+        assert!(page.contains(&format!("`{name}`")), "no {name}");
+    }
+}
+
 fn entries() -> impl Strategy<Value = TraceContent> {
     let hash = any::<[u8; 32]>().prop_map(B256::new);
     let id = (any::<u64>(), hash.clone()).prop_map(|(height, hash)| BlockId { height: Height::new(height), hash });

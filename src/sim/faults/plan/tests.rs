@@ -131,3 +131,32 @@ fn filters_take_labels_and_beginnings_of_labels() {
     assert!(!fault.concerns(id(0), id(1), "commit") && !fault.concerns(id(0), id(1), "pre-prepare"));
     assert!(!fault.concerns(id(1), id(0), "prepare") && !fault.concerns(id(0), id(3), "prepare"));
 }
+
+/// Returns the names of an enum's variants in the written form, as its reader lists them.
+fn variants<T: serde::de::DeserializeOwned + core::fmt::Debug>() -> Vec<String> {
+    let error = serde_json::from_str::<T>("\"no such name\"").unwrap_err().to_string();
+    let names = error.split("expected one of").nth(1).unwrap_or_else(|| panic!("{error}"));
+    names.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_example_has_every_name_and_is_that_of_the_documentation() {
+    let plan = FaultPlan::from_toml(FaultPlan::EXAMPLE).unwrap();
+    plan.check(7).unwrap();
+    assert_eq!(FaultPlan::from_toml(&plan.to_toml()).unwrap(), plan);
+    let names = [
+        variants::<FaultKind>(),
+        variants::<LinkEffect>(),
+        variants::<Delay>(),
+        variants::<Behaviour>(),
+        variants::<Trigger>(),
+    ];
+    assert!(names.concat().len() > 30, "{names:?}");
+    for name in names.concat() {
+        let is_there =
+            [format!("{name} ="), format!("\"{name}\"")].iter().any(|form| FaultPlan::EXAMPLE.contains(form));
+        assert!(is_there, "no {name}");
+    }
+    let page = include_str!("../../../../docs/fault-plans.md");
+    assert!(page.contains(&format!("```toml\n{}```\n", FaultPlan::EXAMPLE)), "docs/fault-plans.md has another example");
+}
