@@ -273,6 +273,8 @@ pub(crate) const GROUPS: &[Group] = &[
     group(Rate::Usual, &["evm_removeBlockTimestampInterval", "anvil_removeBlockTimestampInterval"], NO_PARAMS, NONE),
     group(Rate::Usual, &["evm_snapshot", "anvil_snapshot"], NO_PARAMS, NONE),
     group(Rate::Destructive, &["evm_revert", "anvil_revert"], &["['$snapshot']"], REFUSED),
+    // Deeper than what is remembered, or a parent that the changes of others make impossible.
+    group(Rate::Destructive, &["anvil_reorg", "anvil_rollback"], &["['$small']"], MINE),
     group(Rate::Destructive, &["anvil_reset", "hardhat_reset"], NO_PARAMS, REFUSED),
     group(Rate::Destructive, &["anvil_loadState", "hardhat_loadState"], &["['$dump']"], REFUSED),
     group(Rate::Seldom, &["anvil_dumpState", "hardhat_dumpState"], NO_PARAMS, NONE),
