@@ -84,11 +84,12 @@ impl Chain {
         }
         let mut next = self.at_genesis()?;
         let (mut summary, recovery) = (LoadSummary::default(), SenderRecovery::new());
+        let is_whole = dump.blocks.first().is_none_or(|first| first.number <= 1);
         for (index, dumped) in dump.blocks.iter().enumerate() {
             let loaded = LoadedBlock::read(index, dumped, &recovery)?;
             summary.count(&loaded.block);
             let is_head = index + 1 == dump.blocks.len();
-            let executed = next.check_loaded(index, loaded, is_head.then_some(&dump.accounts))?;
+            let executed = next.check_loaded(index, loaded, is_whole, is_head.then_some(&dump.accounts))?;
             next.append(self.known_with_state(executed.hash()).unwrap_or(executed));
         }
         if next.head().hash() != dump.head {
@@ -127,11 +128,13 @@ impl Chain {
         Ok(Self { tree, head: genesis, finality, pending, lease, ..self.clone() })
     }
 
-    /// Checks a block on top of the head, and commits `accounts` as the state of the last one.
+    /// Checks a block on top of the head, and commits `accounts` as the state of the last one. The protocol's rules may need any
+    /// ancestor: they are asked where the dump is whole, without pruned blocks.
     fn check_loaded(
         &self,
         index: usize,
         loaded: LoadedBlock,
+        is_whole: bool,
         accounts: Option<&BTreeMap<Address, GenesisAccount>>,
     ) -> Result<ExecutedBlock, LoadError> {
         let LoadedBlock { block, receipts, updates, total_difficulty: dumped_total } = loaded;
@@ -150,8 +153,7 @@ impl Chain {
             execution::check_header(context, parent.block(), &block).map_err(invalid)?;
             total_difficulty = execution::total_difficulty(parent, block.header());
         }
-        // Rules may need any ancestor.
-        if self.tree_is_whole() && !is_first_retained {
+        if is_whole {
             let verified = context.rules.verify(&block, parent.block().header(), self);
             verified.map_err(|reason| invalid(BlockError::Rule(reason)))?;
         }
@@ -163,11 +165,6 @@ impl Chain {
             }
             None => ExecutedBlock::without_state(block, receipts, updates, total_difficulty, false),
         })
-    }
-
-    /// Returns whether every block below the head is there.
-    fn tree_is_whole(&self) -> bool {
-        self.oldest_block().get() <= 1
     }
 
     /// Appends a block without executing it.

@@ -50,7 +50,7 @@ const CALLS: &[(&str, &[&str])] = &[
     ("evm_mine", &["['$n']", "[{'timestamp': '$n', 'blocks': '0x2'}]", "[{'blocks': '$n'}]"]),
     ("evm_mine_detailed", &["['$n']"]),
     ("anvil_mine", &["['$n', '0x1']", "['0x3', '$n']"]),
-    ("anvil_reorg", &["['$n']", "['0x1', [[{}, '$n']]]"]),
+    ("anvil_reorg", &["['$n']"]),
     ("anvil_rollback", &["['$n']"]),
     ("evm_setIntervalMining", &["['$n']"]),
     ("evm_increaseTime", &["['$n']"]),

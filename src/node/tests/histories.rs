@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, ops::ControlFlow, sync::Arc};
 
-use proptest::prelude::*;
+use proptest::{prelude::*, test_runner::RngSeed};
 
 use super::fixture::{node_of, protocols};
 use crate::{
@@ -162,8 +162,12 @@ impl History {
         let outcome = self.carry_out(step);
         self.store.recover();
         if let Err(error) = outcome {
-            assert!(fault.is_some() && error.contains("the disk is full"), "{step:?}: {error}");
-            if !matches!(step, Step::Mine(_)) {
+            let is_fault = fault.is_some() && error.contains("the disk is full");
+            // Where the retention has dropped the safe or the final block, a dump does not have it.
+            let is_pruned = self.retention.is_some() && error.contains("unknown block");
+            let is_load = matches!(step, Step::Load(_) | Step::Begin);
+            assert!(is_fault || is_load && is_pruned, "{step:?}: {error}");
+            if !matches!(step, Step::Mine(_) | Step::Begin) {
                 assert_eq!(self.node.view().head().hash(), before, "{step:?} failed and left a block");
             }
         }
@@ -279,8 +283,14 @@ fn chain() -> impl Strategy<Value = (ConsensusKind, u32)> {
     prop_oneof![3 => Just((ConsensusKind::Poa, 1)), 1 => prop::sample::select(all)]
 }
 
+/// The same histories at each run; `CHAINBOX_HISTORIES` is another seed.
+fn config() -> ProptestConfig {
+    let seed = std::env::var("CHAINBOX_HISTORIES").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
+    ProptestConfig { rng_seed: RngSeed::Fixed(seed), ..ProptestConfig::with_cases(12) }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(12))]
+    #![proptest_config(config())]
 
     #[test]
     fn all_that_is_claimed_can_be_read(chain in chain(), steps in prop::collection::vec(step(), 1..24)) {
