@@ -126,7 +126,7 @@ impl SimulatedBlock {
     /// again. Those whose nonce is not their sender's next one are passed over.
     ///
     /// # Errors
-    /// [`BlockExecutionError::State`] when the state can't be read.
+    /// [`BlockExecutionError::Read`] when the state can't be read.
     pub fn continued(&self, candidates: Vec<Arc<Transaction>>) -> Result<Self, BlockExecutionError> {
         let (context, header) = (&self.context, &self.opened.header);
         let base_fee = header.base_fee_per_gas.unwrap_or(0);
