@@ -58,6 +58,7 @@ pub use network::{
 pub(crate) use network::{
     chain_options::{ValidatorKeys, chain_option_setters},
     checkpoint::NetworkCheckpoint,
+    rewind::EarlierHead,
     validator_action::validator_records,
 };
 

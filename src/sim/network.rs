@@ -15,6 +15,7 @@ pub(super) mod produce;
 pub(super) mod production;
 pub(super) mod records;
 pub(super) mod replica;
+pub(super) mod rewind;
 pub(super) mod run;
 pub(super) mod scripted;
 pub(super) mod step;

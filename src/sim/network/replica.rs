@@ -34,7 +34,7 @@ use crate::{
         ReplicaId, Ticket, TimerId, ValidatorSet, Verdict,
         effect_handler::{Outbox, carry_out, persisted},
     },
-    primitives::{Address, Transaction},
+    primitives::{Address, Bytes, Transaction},
     sim::faults::byzantine::Misbehaviour,
 };
 
@@ -188,6 +188,11 @@ impl Replica {
         self.disk.get(self.protocol.kind().head_key())
     }
 
+    /// Returns the protocol's record of its head, to keep.
+    pub(super) fn shared_head_record(&self) -> Option<Bytes> {
+        self.disk.shared(self.protocol.kind().head_key())
+    }
+
     /// Replaces its chain by that of a dump, with the protocol at its head. Safety records of the previous chain do not apply to
     /// the new one and are deleted.
     pub(in crate::sim) fn load(
@@ -201,7 +206,7 @@ impl Replica {
         Ok(summary)
     }
 
-    /// As [`Replica::load`], by the chain of a replica that loaded the dump.
+    /// As [`Replica::load`], by a chain that was made elsewhere of the same genesis.
     pub(in crate::sim) fn switch_chain(
         &mut self,
         loaded: &Chain,
@@ -362,7 +367,7 @@ impl Replica {
         Ok(())
     }
 
-    fn chain_error(&self, source: impl Into<ChainError>) -> NetworkError {
+    pub(super) fn chain_error(&self, source: impl Into<ChainError>) -> NetworkError {
         NetworkError::Chain { replica: self.id, source: source.into() }
     }
 }
