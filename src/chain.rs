@@ -155,6 +155,11 @@ impl Chain {
         &self.context.registry
     }
 
+    /// The protocol's rules for headers.
+    pub(crate) fn rules(&self) -> &dyn HeaderRules {
+        &*self.context.rules
+    }
+
     /// The genesis block.
     pub const fn genesis(&self) -> &ExecutedBlock {
         &self.genesis

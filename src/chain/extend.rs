@@ -331,7 +331,14 @@ fn walk(mut old: ExecutedBlock, mut new: ExecutedBlock, from: &Chain, to: &Chain
             reverted.push(core::mem::replace(&mut old, parent));
         }
         if new_height >= old_height {
-            let parent = to.block_near(lower(new_height), new.block().parent_hash())?;
+            let parent_hash = new.block().parent_hash();
+            let parent = match to.block_near(lower(new_height), parent_hash) {
+                // Pruned before it was dumped: the other chain may have the parent, or both have genesis alone in common.
+                Err(ReadError::UnknownBlock { .. }) if lower(new_height) < to.oldest_block() => {
+                    from.block(parent_hash).unwrap_or_else(|_| from.genesis().clone())
+                }
+                parent => parent?,
+            };
             applied.push(core::mem::replace(&mut new, parent));
         }
     }

@@ -321,6 +321,11 @@ impl AnyProtocol {
         with_content!(Self, self, protocol => protocol.needs(key))
     }
 
+    /// Lets the rules of an open chain go on from this replica's head; see [`ProtocolFamily::remember_head_in`].
+    pub(crate) fn remember_head_in(&self, rules: &dyn HeaderRules) {
+        with_content!(Self, self, protocol => protocol.remember_head_in(rules));
+    }
+
     /// Returns the round and the role of `replica`, which is this one; see [`ProtocolFamily::round_status`].
     pub(crate) fn round_status(
         &self,

@@ -1,6 +1,6 @@
 //! The interface of one protocol to the dispatch over all of them.
 
-use core::fmt::Debug;
+use core::{any::Any, fmt::Debug};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -177,6 +177,15 @@ pub(crate) trait ProtocolFamily:
             rules.remember(hash, context);
         }
         Ok(Arc::new(rules))
+    }
+
+    /// Lets the rules of an open chain go on from this replica's head, whose ancestors the chain may not have.
+    fn remember_head_in(&self, rules: &dyn HeaderRules) {
+        let rules: &dyn Any = rules;
+        let rules = rules.downcast_ref::<CachedHeaderRules<Self>>();
+        if let (Some(rules), Some((hash, context))) = (rules, self.context_at_head()) {
+            rules.remember(hash, context);
+        }
     }
 
     /// Returns a light verifier at genesis.

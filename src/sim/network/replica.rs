@@ -223,6 +223,7 @@ impl Replica {
         self.note_written();
         self.disk.wipe();
         self.disk.put(protocol.kind().head_key(), head_record);
+        protocol.remember_head_in(self.chain.rules());
         self.protocol = protocol;
         (self.wanted, self.outbox) = (None, Outbox::default());
         self.timers.clear();
