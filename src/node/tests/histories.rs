@@ -318,12 +318,12 @@ proptest! {
     }
 
     #[test]
-    fn all_that_is_claimed_can_be_read_with_a_retention(
+    fn all_that_is_claimed_can_be_read_with_a_retention_and_failed_writes(
         chain in chain(),
         (states, blocks) in (1..5_u64, 5..9_u64),
-        steps in prop::collection::vec(step(), 1..30),
+        steps in prop::collection::vec((step(), prop::option::weighted(0.2, 1..4_u64)), 1..30),
     ) {
         let mut history = History::new(chain, Some(Retention::new(Some(states), Some(blocks))));
-        steps.into_iter().for_each(|step| history.run(&(step, None)));
+        steps.iter().for_each(|step| history.run(step));
     }
 }
