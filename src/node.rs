@@ -41,7 +41,10 @@ mod validators;
 mod view;
 mod writer;
 
-use core::fmt;
+use core::{
+    fmt,
+    panic::{RefUnwindSafe, UnwindSafe},
+};
 use std::sync::{Arc, MutexGuard, PoisonError, atomic::Ordering};
 
 use self::writer::{NodeInner, Writer};
@@ -165,6 +168,10 @@ impl Node {
         self.inner.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// A command that panics is undone, so that a node is whole after any panic.
+impl UnwindSafe for Node {}
+impl RefUnwindSafe for Node {}
 
 /// A line, of the present view; waits for no lock and shows no key.
 impl fmt::Debug for Node {
