@@ -36,6 +36,8 @@ mod send;
 mod simulate;
 mod snapshot;
 mod subscription;
+#[cfg(feature = "server")]
+mod subscription_stream;
 pub mod testing;
 mod validators;
 mod view;

@@ -13,6 +13,7 @@ mod engine;
 mod faults;
 mod millis;
 mod network;
+mod report_text;
 #[cfg(feature = "scenarios")]
 pub mod scenario;
 pub mod trace;
