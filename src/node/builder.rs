@@ -1,6 +1,6 @@
 //! The options of a node, and building it.
 
-use core::fmt;
+use core::{fmt, time::Duration};
 use std::sync::{Arc, Mutex, atomic::AtomicU64};
 
 use arc_swap::ArcSwap;
@@ -8,7 +8,9 @@ use arc_swap::ArcSwap;
 use super::{
     BuildError, Clock, Dump, EngineError, ManualClock, Mining, Node,
     ancestors::Ancestors,
+    clock::{BlockTime, TimestampRule},
     subscription::Subscribers,
+    view::Settings,
     writer::{NodeInner, Writer},
 };
 use crate::{
@@ -56,6 +58,8 @@ pub struct NodeBuilder {
     mnemonic: String,
     mining: Mining,
     clock: Option<Arc<dyn Clock>>,
+    block_interval: Option<Duration>,
+    timestamps: TimestampRule,
     database: Database,
     dump: Option<Dump>,
 }
@@ -69,6 +73,8 @@ impl NodeBuilder {
             mnemonic: DEFAULT_MNEMONIC.to_owned(),
             mining: Mining::default(),
             clock: None,
+            block_interval: None,
+            timestamps: TimestampRule::default(),
             database: Database::default(),
             dump: None,
         }
@@ -112,6 +118,39 @@ impl NodeBuilder {
         self
     }
 
+    /// Sets a fixed interval between block timestamps in place of the clock, in whole seconds: each block's is its parent's and the
+    /// interval, unless one is set for it. Time travel makes one interval longer.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use chainbox::node::Node;
+    /// let node = Node::builder().with_block_interval(Duration::from_secs(12)).build()?;
+    /// let first = node.mine(1)?.timestamp().as_secs();
+    /// assert_eq!(node.mine(10)?.timestamp().as_secs(), first + 120);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub const fn with_block_interval(mut self, interval: Duration) -> Self {
+        self.block_interval = Some(interval);
+        self
+    }
+
+    /// Sets whether a block may have its parent's timestamp. By default it is at least a second later, as in Ethereum, however fast
+    /// blocks are made: they may then be ahead of the clock.
+    ///
+    /// ```
+    /// use chainbox::node::Node;
+    /// let times = |node: Node| [1, 1].map(|count| node.mine(count).map(|block| block.timestamp().as_secs()));
+    /// let [first, second] = times(Node::new());
+    /// assert_eq!(second?, first? + 1);
+    /// let [first, second] = times(Node::builder().with_equal_timestamps(true).build()?);
+    /// assert_eq!(second?, first?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub const fn with_equal_timestamps(mut self, is_allowed: bool) -> Self {
+        self.timestamps = if is_allowed { TimestampRule::EqualAllowed } else { TimestampRule::Rising };
+        self
+    }
+
     /// Sets the storage of the chain; in memory by default.
     pub fn with_database(mut self, database: Database) -> Self {
         self.database = database;
@@ -144,7 +183,9 @@ impl NodeBuilder {
 
         let consensus = network.config().kind();
         let registry = network.primary().chain().registry().as_ref().clone();
-        let writer = Writer::new(network, self.mining, Ancestors::new(states_kept));
+        let time = BlockTime::new(self.block_interval);
+        let settings = Settings { mining: self.mining, time, timestamps: self.timestamps, ..Settings::default() };
+        let writer = Writer::new(network, settings, Ancestors::new(states_kept));
         let view = writer.view(Arc::clone(&clock)).map_err(EngineError::from)?;
         let node = Node {
             inner: Arc::new(NodeInner {
@@ -165,6 +206,9 @@ impl NodeBuilder {
         };
         if let Some(dump) = self.dump {
             node.load(&dump)?;
+            if self.block_interval.is_some() {
+                node.set_block_timestamp_interval(self.block_interval);
+            }
         }
         Ok(node)
     }

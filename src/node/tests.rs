@@ -19,3 +19,4 @@ mod retention;
 mod sending;
 mod settings;
 mod snapshots;
+mod timestamps;

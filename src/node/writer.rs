@@ -70,14 +70,17 @@ pub(super) struct Writer {
     pub(super) snapshots_taken: u64,
     /// The network as built, for [`Node::reset`](super::Node::reset).
     pub(super) initial: Network,
+    /// The block time as built, likewise.
+    pub(super) initial_time: BlockTime,
 }
 
 impl Writer {
-    pub(super) fn new(network: Network, mining: Mining, ancestors: Ancestors) -> Self {
+    pub(super) fn new(network: Network, settings: Settings, ancestors: Ancestors) -> Self {
         Self {
             initial: network.clone(),
+            initial_time: settings.time,
             network,
-            settings: Settings { mining, ..Settings::default() },
+            settings,
             switches: HeadSwitches::default(),
             events: Vec::new(),
             stray: None,
@@ -159,7 +162,8 @@ impl Writer {
     /// Lets `spacing` pass and makes one block of the ready transactions, as a command of its own: without a block, no time passes.
     pub(super) fn mine_block(&mut self, inner: &NodeInner, spacing: Duration) -> Result<ExecutedBlock, MineError> {
         self.command(inner, |writer| {
-            writer.settings.time.increase(spacing);
+            let head = writer.chain().head().timestamp();
+            writer.settings.time.increase(head, spacing);
             writer.mine_one(inner)
         })
     }
@@ -167,7 +171,7 @@ impl Writer {
     /// Makes one block of the ready transactions and publishes it.
     fn mine_one(&mut self, inner: &NodeInner) -> Result<ExecutedBlock, MineError> {
         let parent = self.chain().head().block().timestamp();
-        let timestamp = self.settings.time.next_timestamp(&*inner.clock, parent);
+        let timestamp = self.settings.next_timestamp(&*inner.clock, parent);
         let order = BlockOrder::new().with_timestamp(timestamp);
         let parent = self.network.clone();
         let produced = self.network.produce_block(&order).map_err(MineError::from_network)?;
