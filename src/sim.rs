@@ -59,6 +59,7 @@ pub use network::{
 pub(crate) use network::{
     chain_options::{ValidatorKeys, chain_option_setters},
     checkpoint::NetworkCheckpoint,
+    dev_accounts::{DEV_ACCOUNTS_MAX, dev_account_balance},
     validator_action::validator_records,
 };
 

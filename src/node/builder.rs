@@ -1,7 +1,7 @@
 //! The options of a node, and building it.
 
 use core::{fmt, time::Duration};
-use std::sync::{Arc, Mutex, atomic::AtomicU64};
+use std::sync::{Arc, atomic::AtomicU64};
 
 use arc_swap::ArcSwap;
 
@@ -9,15 +9,19 @@ use super::{
     BuildError, Clock, Dump, EngineError, ManualClock, Mining, Node,
     ancestors::Ancestors,
     clock::{BlockTime, TimestampRule},
+    held_lock::HeldLock,
     subscription::Subscribers,
     view::Settings,
     writer::{NodeInner, Writer},
 };
 use crate::{
     chain::{GenesisSpec, ReadError},
-    consensus::{ConsensusConfig, SealScheme, poa::PoaConfig},
-    primitives::{DEFAULT_MNEMONIC, KeyPair, SenderRecovery, Timestamp, U256, Wallet, ether},
-    sim::{ChainOptions, ChainOptionsError, Network, Production, chain_option_setters},
+    consensus::{ConsensusConfig, ReplicaId, SealScheme, poa::PoaConfig},
+    primitives::{DEFAULT_MNEMONIC, KeyPair, SenderRecovery, Timestamp, U256, Wallet},
+    sim::{
+        ChainOptions, ChainOptionsError, DEV_ACCOUNTS_MAX, Network, Production, chain_option_setters,
+        dev_account_balance,
+    },
     state::{MemoryState, PagedState, StateStore},
     store::{KeyValue, MemoryStore},
 };
@@ -27,9 +31,6 @@ const DEFAULT_CHAIN_ID: u64 = 31_337;
 
 /// Default timestamp of a node's genesis: 2025-01-01T00:00:00Z, a constant so that the same options give the same bytes.
 const GENESIS_TIME: Timestamp = Timestamp::from_secs(1_735_689_600);
-
-/// Most accounts that a node derives and funds.
-const ACCOUNTS_MAX: u32 = 100_000;
 
 /// Storage of a node's chain.
 #[derive(Clone, Debug, Default)]
@@ -69,7 +70,7 @@ impl NodeBuilder {
         Self {
             chain: ChainOptions::new(),
             accounts: 10,
-            balance: ether(10_000),
+            balance: dev_account_balance(),
             mnemonic: DEFAULT_MNEMONIC.to_owned(),
             mining: Mining::default(),
             clock: None,
@@ -168,8 +169,8 @@ impl NodeBuilder {
     /// # Errors
     /// [`BuildError`]: options that contradict each other, a mnemonic that gives no accounts, an unusable genesis or database.
     pub fn build(mut self) -> Result<Node, BuildError> {
-        if self.accounts > ACCOUNTS_MAX {
-            return Err(BuildError::TooManyAccounts { asked: self.accounts, max: ACCOUNTS_MAX });
+        if self.accounts > DEV_ACCOUNTS_MAX {
+            return Err(BuildError::TooManyAccounts { asked: self.accounts, max: DEV_ACCOUNTS_MAX });
         }
         let wallet = Wallet::from_phrase(&self.mnemonic)?;
         let keys = wallet.keys(0, self.accounts)?;
@@ -186,10 +187,11 @@ impl NodeBuilder {
         let time = BlockTime::new(self.block_interval);
         let settings = Settings { mining: self.mining, time, timestamps: self.timestamps, ..Settings::default() };
         let writer = Writer::new(network, settings, Ancestors::new(states_kept));
-        let view = writer.view(Arc::clone(&clock)).map_err(EngineError::from)?;
+        let view = writer.view(ReplicaId::default(), Arc::clone(&clock)).map_err(EngineError::from)?;
         let node = Node {
             inner: Arc::new(NodeInner {
-                writer: Mutex::new(writer),
+                writer: Arc::new(HeldLock::new(writer)),
+                shared: None,
                 view: ArcSwap::from_pointee(view),
                 subscribers: Subscribers::default(),
                 clock,

@@ -30,6 +30,13 @@ impl ManualClock {
     }
 }
 
+impl ManualClock {
+    /// Sets the clock to `now`.
+    pub(super) fn set(&self, now: Timestamp) {
+        self.0.store(now.as_secs(), Ordering::Relaxed);
+    }
+}
+
 impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_secs(self.0.load(Ordering::Relaxed))

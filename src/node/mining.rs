@@ -77,7 +77,7 @@ impl Node {
         Ok(count)
     }
 
-    /// The mining mode.
+    /// The mining mode; [`Mining::Manual`] of a node of a [`SharedNetwork`](super::SharedNetwork), which makes its blocks itself.
     pub fn mining(&self) -> Mining {
         self.view().mining()
     }
@@ -88,6 +88,7 @@ impl Node {
     /// # Errors
     /// [`MineError`] when that block can't be made; the mode is changed all the same.
     pub fn set_mining(&self, mining: Mining) -> Result<(), MineError> {
+        self.inner.check_own_network()?;
         let mut writer = self.write();
         writer.set(&self.inner, |settings| settings.mining = mining);
         self.inner.subscribers.send(&NodeEvent::MiningChanged { mining });
@@ -117,6 +118,9 @@ impl Node {
     /// ```
     pub fn increase_time(&self, duration: Duration) -> ClockOffset {
         let mut writer = self.write();
+        if self.inner.shared.is_some() {
+            return writer.settings.time.offset();
+        }
         let head = head_time(&writer);
         writer.set(&self.inner, |settings| {
             settings.time.increase(head, duration);
@@ -129,6 +133,7 @@ impl Node {
     /// # Errors
     /// [`TimeError::BeforeParent`] when the head's timestamp is later; [`TimeError::Engine`] when the clock panics.
     pub fn set_time(&self, timestamp: Timestamp) -> Result<(), TimeError> {
+        self.inner.check_own_network()?;
         let mut writer = self.write();
         let parent = head_time(&writer);
         if timestamp < parent {
@@ -146,6 +151,7 @@ impl Node {
     /// [`TimeError::BeforeParent`] when the head's timestamp is later; [`TimeError::EqualsParent`] when it is the same, unless the node
     /// was built with [`NodeBuilder::with_equal_timestamps`](super::NodeBuilder::with_equal_timestamps).
     pub fn set_next_block_timestamp(&self, timestamp: Timestamp) -> Result<(), TimeError> {
+        self.inner.check_own_network()?;
         let mut writer = self.write();
         let parent = head_time(&writer);
         writer.change_settings(&self.inner, |settings| settings.time.set_next(timestamp, parent, settings.timestamps))
@@ -154,16 +160,22 @@ impl Node {
     /// Sets a fixed interval between block timestamps in place of the clock, in whole seconds; `None` returns to the clock. Time travel
     /// makes one interval longer.
     pub fn set_block_timestamp_interval(&self, interval: Option<Duration>) {
-        self.write().set(&self.inner, |settings| settings.time.set_interval(interval));
+        if self.inner.shared.is_none() {
+            self.write().set(&self.inner, |settings| settings.time.set_interval(interval));
+        }
     }
 
     /// Advances time by `duration`, and returns the head after it. With [`Mining::Interval`] every block that falls due is made at its
-    /// own time, as a command of its own.
+    /// own time, as a command of its own. A node of a [`SharedNetwork`](super::SharedNetwork) lets the network run.
     ///
     /// # Errors
     /// [`MineError::TooMany`] when more than [`BLOCKS_PER_CALL_MAX`] blocks fall due. [`MineError`] when one can't be made,
     /// [`MineError::Partial`] when some were made before it: time has then passed up to the last one that was made.
     pub fn pass_time(&self, duration: Duration) -> Result<ExecutedBlock, MineError> {
+        if self.inner.shared.is_some() {
+            self.run_network(|network| network.run_for(duration)).map_err(MineError::from_network)?;
+            return Ok(self.view().head().clone());
+        }
         let mut writer = self.write();
         let interval = match writer.settings.mining {
             Mining::Interval(interval) => interval,
