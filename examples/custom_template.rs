@@ -39,7 +39,7 @@ impl CounterTemplate {
         if step > Self::STEP_MAX {
             return Err(abi::revert(&Counter::StepTooLarge { step, max: Self::STEP_MAX }));
         }
-        let total = host.load(U256::ZERO)? + step;
+        let total = host.load(U256::ZERO)?.checked_add(step).ok_or_else(abi::empty_revert)?;
         host.store(U256::ZERO, total)?;
         host.emit(&Counter::Counted { by: host.caller(), total })?;
         Ok(abi::encode_output_u256(total))

@@ -16,8 +16,15 @@ pub mod system;
 pub mod templates;
 pub mod vm;
 
-/// The `alloy` crates whose types this crate's interface uses, at the versions that it uses. A crate that imports them from here
-/// needs no dependency on them.
+/// The `alloy` crates whose types this crate's interface uses, at the versions that it uses: `alloy-primitives`, `alloy-sol-types` and
+/// `alloy-json-abi` 1.7. A crate that imports them from here needs no dependency on them. One that has them in its manifest anyway takes
+/// a version that Cargo unifies with these:
+///
+/// ```toml
+/// [dev-dependencies]
+/// alloy-primitives = "1.7"
+/// alloy-sol-types = "1.7"
+/// ```
 ///
 /// [`sol!`](alloy::sol_types::sol) needs their path:
 ///

@@ -28,21 +28,29 @@ mod error;
 mod full_disk;
 mod head_cursor;
 mod head_switches;
+mod held_lock;
 mod mined;
 mod mining;
 mod mining_mode;
 mod reorg;
+mod replica_view;
 mod send;
+mod shared_network;
 mod simulate;
 mod snapshot;
 mod subscription;
+#[cfg(feature = "server")]
+mod subscription_stream;
 pub mod testing;
 mod validators;
 mod view;
 mod writer;
 
-use core::fmt;
-use std::sync::{Arc, MutexGuard, PoisonError, atomic::Ordering};
+use core::{
+    fmt,
+    panic::{RefUnwindSafe, UnwindSafe},
+};
+use std::sync::{Arc, MutexGuard, atomic::Ordering};
 
 use self::writer::{NodeInner, Writer};
 use crate::{
@@ -69,6 +77,7 @@ pub use mined::MinedTransaction;
 pub use mining::BLOCKS_PER_CALL_MAX;
 pub use mining_mode::{MINING_INTERVAL_SECS_MAX, Mining};
 pub use send::Submission;
+pub use shared_network::{LockedNetwork, MINED_WITHIN_MAX, SharedNetwork};
 pub use snapshot::SnapshotId;
 pub use subscription::{NodeEvent, SUBSCRIBER_EVENTS_MAX, Subscription, SubscriptionError};
 pub use view::{BlockRef, Located, NodeView};
@@ -162,9 +171,13 @@ impl Node {
     }
 
     fn write(&self) -> MutexGuard<'_, Writer> {
-        self.inner.writer.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.writer.lock()
     }
 }
+
+/// A command that panics is undone, so that a node is whole after any panic.
+impl UnwindSafe for Node {}
+impl RefUnwindSafe for Node {}
 
 /// A line, of the present view; waits for no lock and shows no key.
 impl fmt::Debug for Node {

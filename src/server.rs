@@ -75,6 +75,7 @@ mod in_process;
 mod jsonrpc;
 mod limits;
 mod rest;
+mod serve;
 mod service_rpc;
 
 pub use chains::Chains;
@@ -91,3 +92,4 @@ pub use limits::{
     SUBSCRIPTIONS_MAX, ServerLimits, WEBSOCKETS_MAX,
 };
 pub use rest::openapi_json;
+pub use serve::{RunningServer, serve, serve_with};

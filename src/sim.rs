@@ -13,6 +13,7 @@ mod engine;
 mod faults;
 mod millis;
 mod network;
+mod report_text;
 #[cfg(feature = "scenarios")]
 pub mod scenario;
 pub mod trace;
@@ -58,6 +59,7 @@ pub use network::{
 pub(crate) use network::{
     chain_options::{ValidatorKeys, chain_option_setters},
     checkpoint::NetworkCheckpoint,
+    dev_accounts::{DEV_ACCOUNTS_MAX, dev_account_balance},
     rewind::EarlierHead,
     validator_action::validator_records,
 };

@@ -25,6 +25,7 @@ mod sender;
 mod tests;
 mod tip_index;
 
+use core::fmt;
 use std::sync::Arc;
 
 use alloy_primitives::{Address, B256};
@@ -66,7 +67,7 @@ pub struct PoolContext {
 ///
 /// A transaction is *ready* when the pool has every nonce from its sender's next one up to its own and the balance covers them
 /// all; otherwise it is *queued*.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Pool {
     config: PoolConfig,
     /// Base fee of the next block.
@@ -96,6 +97,19 @@ pub struct Pool {
 }
 
 /// Removing, and the indices.
+/// A line: how many transactions there are, how many of them are ready, of how many senders, and their bytes.
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool")
+            .field("transactions", &self.len())
+            .field("ready", &self.ready)
+            .field("senders", &self.senders.len())
+            .field("bytes", &self.bytes)
+            .field("base_fee", &self.base_fee)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Pool {
     /// An empty pool.
     pub fn new(config: PoolConfig) -> Self {

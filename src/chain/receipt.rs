@@ -1,5 +1,7 @@
 //! Receipts: status, gas and logs of an executed transaction.
 
+use core::fmt;
+
 use alloy_consensus::{Eip658Value, RlpEncodableReceipt};
 use alloy_primitives::{Address, Bloom, Log};
 use alloy_rlp::{BufMut, Decodable, Encodable};
@@ -8,7 +10,7 @@ use alloy_sol_types::SolEvent;
 use crate::primitives::Gas;
 
 /// A transaction's receipt: the fields that the receipts root covers, and derived fields for clients.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Receipt {
     /// The transaction's EIP-2718 type byte.
     pub ty: u8,
@@ -56,6 +58,23 @@ impl Receipt {
             out.put_u8(self.ty);
         }
         self.inner.rlp_encode_with_bloom(bloom, out);
+    }
+}
+
+/// A line: status, gas, and the number of logs with the bytes of their data.
+impl fmt::Debug for Receipt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Receipt")
+            .field("type", &self.ty)
+            .field("status", &if self.is_success() { "success" } else { "failed" })
+            .field("gas_used", &self.gas_used.get())
+            .field("cumulative_gas_used", &self.inner.cumulative_gas_used)
+            .field("effective_gas_price", &self.effective_gas_price)
+            .field("contract_address", &self.contract_address)
+            .field("first_log_index", &self.first_log_index)
+            .field("logs", &self.logs().len())
+            .field("log_bytes", &self.logs().iter().map(|log| log.data.data.len()).sum::<usize>())
+            .finish()
     }
 }
 

@@ -1,21 +1,27 @@
 //! The options of a node, and building it.
 
-use core::fmt;
-use std::sync::{Arc, Mutex, atomic::AtomicU64};
+use core::{fmt, time::Duration};
+use std::sync::{Arc, atomic::AtomicU64};
 
 use arc_swap::ArcSwap;
 
 use super::{
     BuildError, Clock, Dump, EngineError, ManualClock, Mining, Node,
     ancestors::Ancestors,
+    clock::{BlockTime, TimestampRule},
+    held_lock::HeldLock,
     subscription::Subscribers,
+    view::Settings,
     writer::{NodeInner, Writer},
 };
 use crate::{
     chain::{GenesisSpec, ReadError},
-    consensus::{ConsensusConfig, SealScheme, poa::PoaConfig},
-    primitives::{DEFAULT_MNEMONIC, KeyPair, SenderRecovery, Timestamp, U256, Wallet, ether},
-    sim::{ChainOptions, ChainOptionsError, Network, Production, chain_option_setters},
+    consensus::{ConsensusConfig, ReplicaId, SealScheme, poa::PoaConfig},
+    primitives::{DEFAULT_MNEMONIC, KeyPair, SenderRecovery, Timestamp, U256, Wallet},
+    sim::{
+        ChainOptions, ChainOptionsError, DEV_ACCOUNTS_MAX, Network, Production, chain_option_setters,
+        dev_account_balance,
+    },
     state::{MemoryState, PagedState, StateStore},
     store::{KeyValue, MemoryStore},
 };
@@ -25,9 +31,6 @@ const DEFAULT_CHAIN_ID: u64 = 31_337;
 
 /// Default timestamp of a node's genesis: 2025-01-01T00:00:00Z, a constant so that the same options give the same bytes.
 const GENESIS_TIME: Timestamp = Timestamp::from_secs(1_735_689_600);
-
-/// Most accounts that a node derives and funds.
-const ACCOUNTS_MAX: u32 = 100_000;
 
 /// Storage of a node's chain.
 #[derive(Clone, Debug, Default)]
@@ -56,6 +59,8 @@ pub struct NodeBuilder {
     mnemonic: String,
     mining: Mining,
     clock: Option<Arc<dyn Clock>>,
+    block_interval: Option<Duration>,
+    timestamps: TimestampRule,
     database: Database,
     dump: Option<Dump>,
 }
@@ -65,10 +70,12 @@ impl NodeBuilder {
         Self {
             chain: ChainOptions::new(),
             accounts: 10,
-            balance: ether(10_000),
+            balance: dev_account_balance(),
             mnemonic: DEFAULT_MNEMONIC.to_owned(),
             mining: Mining::default(),
             clock: None,
+            block_interval: None,
+            timestamps: TimestampRule::default(),
             database: Database::default(),
             dump: None,
         }
@@ -112,6 +119,39 @@ impl NodeBuilder {
         self
     }
 
+    /// Sets a fixed interval between block timestamps in place of the clock, in whole seconds: each block's is its parent's and the
+    /// interval, unless one is set for it. Time travel makes one interval longer.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use chainbox::node::Node;
+    /// let node = Node::builder().with_block_interval(Duration::from_secs(12)).build()?;
+    /// let first = node.mine(1)?.timestamp().as_secs();
+    /// assert_eq!(node.mine(10)?.timestamp().as_secs(), first + 120);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub const fn with_block_interval(mut self, interval: Duration) -> Self {
+        self.block_interval = Some(interval);
+        self
+    }
+
+    /// Sets whether a block may have its parent's timestamp. By default it is at least a second later, as in Ethereum, however fast
+    /// blocks are made: they may then be ahead of the clock.
+    ///
+    /// ```
+    /// use chainbox::node::Node;
+    /// let times = |node: Node| [1, 1].map(|count| node.mine(count).map(|block| block.timestamp().as_secs()));
+    /// let [first, second] = times(Node::new());
+    /// assert_eq!(second?, first? + 1);
+    /// let [first, second] = times(Node::builder().with_equal_timestamps(true).build()?);
+    /// assert_eq!(second?, first?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub const fn with_equal_timestamps(mut self, is_allowed: bool) -> Self {
+        self.timestamps = if is_allowed { TimestampRule::EqualAllowed } else { TimestampRule::Rising };
+        self
+    }
+
     /// Sets the storage of the chain; in memory by default.
     pub fn with_database(mut self, database: Database) -> Self {
         self.database = database;
@@ -129,8 +169,8 @@ impl NodeBuilder {
     /// # Errors
     /// [`BuildError`]: options that contradict each other, a mnemonic that gives no accounts, an unusable genesis or database.
     pub fn build(mut self) -> Result<Node, BuildError> {
-        if self.accounts > ACCOUNTS_MAX {
-            return Err(BuildError::TooManyAccounts { asked: self.accounts, max: ACCOUNTS_MAX });
+        if self.accounts > DEV_ACCOUNTS_MAX {
+            return Err(BuildError::TooManyAccounts { asked: self.accounts, max: DEV_ACCOUNTS_MAX });
         }
         let wallet = Wallet::from_phrase(&self.mnemonic)?;
         let keys = wallet.keys(0, self.accounts)?;
@@ -144,11 +184,14 @@ impl NodeBuilder {
 
         let consensus = network.config().kind();
         let registry = network.primary().chain().registry().as_ref().clone();
-        let writer = Writer::new(network, self.mining, Ancestors::new(states_kept));
-        let view = writer.view(Arc::clone(&clock)).map_err(EngineError::from)?;
+        let time = BlockTime::new(self.block_interval);
+        let settings = Settings { mining: self.mining, time, timestamps: self.timestamps, ..Settings::default() };
+        let writer = Writer::new(network, settings, Ancestors::new(states_kept));
+        let view = writer.view(ReplicaId::default(), Arc::clone(&clock)).map_err(EngineError::from)?;
         let node = Node {
             inner: Arc::new(NodeInner {
-                writer: Mutex::new(writer),
+                writer: Arc::new(HeldLock::new(writer)),
+                shared: None,
                 view: ArcSwap::from_pointee(view),
                 subscribers: Subscribers::default(),
                 clock,
@@ -165,6 +208,9 @@ impl NodeBuilder {
         };
         if let Some(dump) = self.dump {
             node.load(&dump)?;
+            if self.block_interval.is_some() {
+                node.set_block_timestamp_interval(self.block_interval);
+            }
         }
         Ok(node)
     }

@@ -30,6 +30,13 @@ impl ManualClock {
     }
 }
 
+impl ManualClock {
+    /// Sets the clock to `now`.
+    pub(super) fn set(&self, now: Timestamp) {
+        self.0.store(now.as_secs(), Ordering::Relaxed);
+    }
+}
+
 impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_secs(self.0.load(Ordering::Relaxed))
@@ -48,7 +55,27 @@ impl ClockOffset {
     }
 }
 
-/// The rule of a block's timestamp: `max(parent, clock + offset)`, unless a timestamp or an interval is set.
+/// Whether a block may have its parent's timestamp.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum TimestampRule {
+    /// It is later than its parent, as in Ethereum (YP 4.4.4; EIP-3675).
+    #[default]
+    Rising,
+    /// It may have its parent's timestamp.
+    EqualAllowed,
+}
+
+impl TimestampRule {
+    /// The earliest timestamp of a block whose parent's is `parent`.
+    pub(super) const fn earliest(self, parent: Timestamp) -> Timestamp {
+        match self {
+            Self::Rising => parent.saturating_add_secs(1),
+            Self::EqualAllowed => parent,
+        }
+    }
+}
+
+/// The rule of a block's timestamp: `max(parent + 1, clock + offset)`, unless a timestamp or an interval is set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct BlockTime {
@@ -58,12 +85,24 @@ pub(super) struct BlockTime {
     next: Option<u64>,
     /// Seconds from one block to the next, in place of the clock.
     interval_secs: Option<u64>,
+    /// Earliest timestamp of the next block after time travel, in seconds; used once. Blocks' time may be ahead of the clock, and
+    /// time travel goes on from there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    travelled_to: Option<u64>,
 }
 
 impl BlockTime {
-    /// The clock's time with the offset.
+    /// With a fixed interval between blocks, in whole seconds; without one by the clock.
+    pub(super) fn new(interval: Option<Duration>) -> Self {
+        let mut time = Self::default();
+        time.set_interval(interval);
+        time
+    }
+
+    /// The clock's time with the offset, and no earlier than time travel has led to.
     pub(super) fn now(&self, clock: &dyn Clock) -> Timestamp {
-        Timestamp::from_secs(clock.now().as_secs().saturating_add_signed(self.offset.0))
+        let by_clock = Timestamp::from_secs(clock.now().as_secs().saturating_add_signed(self.offset.0));
+        self.travelled_to.map_or(by_clock, |earliest| by_clock.max(Timestamp::from_secs(earliest)))
     }
 
     pub(super) const fn offset(&self) -> ClockOffset {
@@ -71,34 +110,59 @@ impl BlockTime {
     }
 
     /// The timestamp of a block whose parent's is `parent`.
-    pub(super) fn next_timestamp(&self, clock: &dyn Clock, parent: Timestamp) -> Timestamp {
-        let set = self.next.map(Timestamp::from_secs);
-        let by_interval = self.interval_secs.map(|interval| parent.saturating_add_secs(interval));
-        set.or(by_interval).unwrap_or_else(|| self.now(clock)).max(parent)
+    pub(super) fn next_timestamp(&self, clock: &dyn Clock, parent: Timestamp, rule: TimestampRule) -> Timestamp {
+        let unset = || match self.interval_secs {
+            Some(interval) => {
+                let earliest = Timestamp::from_secs(self.travelled_to.unwrap_or(0));
+                parent.saturating_add_secs(interval).max(earliest)
+            }
+            None => self.now(clock),
+        };
+        self.next.map_or_else(unset, Timestamp::from_secs).max(rule.earliest(parent))
     }
 
-    /// Records that a block with `timestamp` was made: a timestamp set for it is used up, and time continues from it.
+    /// Records that a block with `timestamp` was made: what was set for it is used up, and time continues from it.
     pub(super) fn on_block(&mut self, clock: &dyn Clock, timestamp: Timestamp) {
-        if self.next.take().is_some() {
-            self.set_now(clock, timestamp);
+        let (is_set, travelled_to) = (self.next.take().is_some(), self.travelled_to.take());
+        if is_set || (travelled_to.is_some() && self.now(clock) < timestamp) {
+            self.set_offset(clock, timestamp);
         }
     }
 
-    /// Advances blocks' time by the whole seconds of `duration`.
-    pub(super) fn increase(&mut self, duration: Duration) {
-        self.offset.0 = self.offset.0.saturating_add_unsigned(duration.as_secs());
+    /// Advances blocks' time by the whole seconds of `duration`, from the clock's time or from that of the last block, `head`, where it
+    /// is later.
+    pub(super) fn increase(&mut self, head: Timestamp, duration: Duration) {
+        let secs = duration.as_secs();
+        if secs > 0 {
+            self.offset.0 = self.offset.0.saturating_add_unsigned(secs);
+            let from = self.travelled_to.unwrap_or(0).max(head.as_secs());
+            self.travelled_to = Some(from.saturating_add(secs));
+        }
     }
 
     /// Sets blocks' time to `timestamp`; it advances with the clock.
     pub(super) fn set_now(&mut self, clock: &dyn Clock, timestamp: Timestamp) {
+        self.set_offset(clock, timestamp);
+        self.travelled_to = Some(timestamp.as_secs());
+    }
+
+    fn set_offset(&mut self, clock: &dyn Clock, timestamp: Timestamp) {
         let (target, now) = (i128::from(timestamp.as_secs()), i128::from(clock.now().as_secs()));
         self.offset.0 = target.saturating_sub(now).clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64;
     }
 
     /// Sets the next block's timestamp.
-    pub(super) fn set_next(&mut self, timestamp: Timestamp, parent: Timestamp) -> Result<(), TimeError> {
+    pub(super) fn set_next(
+        &mut self,
+        timestamp: Timestamp,
+        parent: Timestamp,
+        rule: TimestampRule,
+    ) -> Result<(), TimeError> {
         if timestamp < parent {
             return Err(TimeError::BeforeParent { asked: timestamp, parent });
+        }
+        if timestamp < rule.earliest(parent) {
+            return Err(TimeError::EqualsParent { asked: timestamp });
         }
         self.next = Some(timestamp.as_secs());
         Ok(())
@@ -115,14 +179,21 @@ mod tests {
     use super::*;
 
     const PARENT: Timestamp = Timestamp::from_secs(1_000);
+    const RISING: TimestampRule = TimestampRule::Rising;
+    const EQUAL: TimestampRule = TimestampRule::EqualAllowed;
 
     #[test]
-    fn a_block_is_never_before_its_parent() {
+    fn a_block_is_later_than_its_parent_unless_equal_times_are_allowed() {
         let time = BlockTime::default();
-        for (now, expected) in [(10, 1_000), (1_000, 1_000), (2_000, 2_000)] {
+        for (now, rising, equal) in
+            [(10, 1_001, 1_000), (1_000, 1_001, 1_000), (1_001, 1_001, 1_001), (2_000, 2_000, 2_000)]
+        {
             let clock = ManualClock::new(Timestamp::from_secs(now));
-            assert_eq!(time.next_timestamp(&clock, PARENT).as_secs(), expected, "clock at {now}");
+            assert_eq!(time.next_timestamp(&clock, PARENT, RISING).as_secs(), rising, "clock at {now}");
+            assert_eq!(time.next_timestamp(&clock, PARENT, EQUAL).as_secs(), equal, "clock at {now}");
         }
+        let last = Timestamp::from_secs(u64::MAX);
+        assert_eq!(time.next_timestamp(&ManualClock::default(), last, RISING), last, "time has an end");
     }
 
     #[test]
@@ -130,14 +201,17 @@ mod tests {
         let clock = ManualClock::new(Timestamp::from_secs(1_500));
         let mut time = BlockTime::default();
         let asked = Timestamp::from_secs(9_000);
-        time.set_next(asked, PARENT).unwrap();
-        assert_eq!(time.next_timestamp(&clock, PARENT), asked);
+        time.set_next(asked, PARENT, RISING).unwrap();
+        assert_eq!(time.next_timestamp(&clock, PARENT, RISING), asked);
         time.on_block(&clock, asked);
         clock.advance(Duration::from_secs(5));
-        assert_eq!(time.next_timestamp(&clock, asked).as_secs(), 9_005);
+        assert_eq!(time.next_timestamp(&clock, asked, RISING).as_secs(), 9_005);
         let early = Timestamp::from_secs(999);
-        let refused = time.set_next(early, PARENT);
+        let refused = time.set_next(early, PARENT, EQUAL);
         assert!(matches!(refused, Err(TimeError::BeforeParent { asked, parent: PARENT }) if asked == early));
+        assert!(matches!(time.set_next(PARENT, PARENT, RISING), Err(TimeError::EqualsParent { asked: PARENT })));
+        time.set_next(PARENT, PARENT, EQUAL).unwrap();
+        assert_eq!(time.next_timestamp(&clock, PARENT, EQUAL), PARENT);
     }
 
     #[test]
@@ -145,21 +219,62 @@ mod tests {
         let clock = ManualClock::new(Timestamp::from_secs(1_000));
         let mut time = BlockTime::default();
         for (seconds, total) in [(60, 60), (40, 100)] {
-            time.increase(Duration::from_secs(seconds));
+            time.increase(PARENT, Duration::from_secs(seconds));
             assert_eq!(time.offset().as_secs(), total);
         }
-        assert_eq!(time.next_timestamp(&clock, PARENT).as_secs(), 1_100);
+        assert_eq!(time.next_timestamp(&clock, PARENT, RISING).as_secs(), 1_100);
+        time.on_block(&clock, Timestamp::from_secs(1_100));
         time.set_interval(Some(Duration::from_secs(12)));
-        assert_eq!(time.next_timestamp(&clock, PARENT).as_secs(), 1_012);
+        assert_eq!(time.next_timestamp(&clock, PARENT, RISING).as_secs(), 1_012);
         time.set_now(&clock, Timestamp::from_secs(400));
         assert_eq!((time.offset().as_secs(), time.now(&clock).as_secs()), (-600, 400));
+        assert_eq!(time.next_timestamp(&clock, PARENT, RISING).as_secs(), 1_012);
+    }
+
+    #[test]
+    fn time_travel_goes_on_from_a_block_that_is_ahead_of_the_clock() {
+        let clock = ManualClock::new(Timestamp::from_secs(1_000));
+        let (mut time, ahead) = (BlockTime::default(), Timestamp::from_secs(1_030));
+        time.increase(ahead, Duration::from_secs(60));
+        assert_eq!((time.offset().as_secs(), time.now(&clock).as_secs()), (60, 1_090));
+        let next = time.next_timestamp(&clock, ahead, RISING);
+        assert_eq!(next.as_secs(), 1_090);
+        time.on_block(&clock, next);
+        clock.advance(Duration::from_secs(7));
+        assert_eq!(time.next_timestamp(&clock, next, RISING).as_secs(), 1_097);
+        // A clock that has caught up decides again.
+        let mut time = BlockTime::default();
+        clock.advance(Duration::from_secs(1_000));
+        time.increase(ahead, Duration::from_secs(60));
+        assert_eq!(time.next_timestamp(&clock, ahead, RISING).as_secs(), 2_067);
+    }
+
+    #[test]
+    fn time_travel_makes_one_interval_longer() {
+        let clock = ManualClock::new(Timestamp::from_secs(9_000_000));
+        let mut time = BlockTime::new(Some(Duration::from_secs(12)));
+        assert_eq!(time.next_timestamp(&clock, PARENT, RISING).as_secs(), 1_012);
+        time.increase(PARENT, Duration::from_secs(5));
+        assert_eq!(time.next_timestamp(&clock, PARENT, RISING).as_secs(), 1_012, "shorter than the interval");
+        time.increase(PARENT, Duration::from_secs(3_600));
+        let next = time.next_timestamp(&clock, PARENT, RISING);
+        assert_eq!(next.as_secs(), 4_605);
+        time.on_block(&clock, next);
+        assert_eq!(time.next_timestamp(&clock, next, RISING).as_secs(), 4_617);
+        time.set_interval(Some(Duration::ZERO));
+        assert_eq!(time.next_timestamp(&clock, next, RISING).as_secs(), 4_606);
+        assert_eq!(time.next_timestamp(&clock, next, EQUAL), next);
     }
 
     #[test]
     fn the_dumped_form_names_its_units() {
         let mut time = BlockTime::default();
-        time.increase(Duration::from_secs(7));
-        let json = serde_json::to_string(&time).unwrap();
-        assert_eq!(json, r#"{"offsetSecs":7,"next":null,"intervalSecs":null}"#);
+        let plain = r#"{"offsetSecs":0,"next":null,"intervalSecs":null}"#;
+        assert_eq!(serde_json::to_string(&time).unwrap(), plain);
+        time.increase(PARENT, Duration::from_secs(7));
+        let json = r#"{"offsetSecs":7,"next":null,"intervalSecs":null,"travelledTo":1007}"#;
+        assert_eq!(serde_json::to_string(&time).unwrap(), json);
+        assert_eq!(serde_json::from_str::<BlockTime>(json).unwrap(), time);
+        assert_eq!(serde_json::from_str::<BlockTime>(plain).unwrap(), BlockTime::default());
     }
 }

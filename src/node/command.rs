@@ -27,9 +27,19 @@ impl Writer {
     /// Runs a command, then publishes its events. After an error or a panic everything is as before.
     ///
     /// # Errors
-    /// The command's; [`EngineError::Panicked`] for a panic in it; [`EngineError`] when the store refuses to go back to what was
-    /// before an earlier failure.
+    /// The command's; [`EngineError::Panicked`] for a panic in it; [`EngineError::SharedNetwork`] on a node of a shared network;
+    /// [`EngineError`] when the store refuses to go back to what was before an earlier failure.
     pub(super) fn command<R, E: From<EngineError>>(
+        &mut self,
+        inner: &NodeInner,
+        command: impl FnOnce(&mut Self) -> Result<R, E>,
+    ) -> Result<R, E> {
+        inner.check_own_network()?;
+        self.shared_command(inner, command)
+    }
+
+    /// As [`Writer::command`], of a command that the nodes of a shared network have, too.
+    pub(super) fn shared_command<R, E: From<EngineError>>(
         &mut self,
         inner: &NodeInner,
         command: impl FnOnce(&mut Self) -> Result<R, E>,
@@ -87,7 +97,8 @@ impl Writer {
                 Err(_) => self.switches.record_gap(),
             }
         }
-        inner.view.store(Arc::new(before.with_switches(self.switches.clone())));
+        let switches = if inner.shared.is_some() { before.switches() } else { &self.switches };
+        inner.view.store(Arc::new(before.with_switches(switches.clone())));
     }
 
     /// Keeps the earlier head where the command made one block upon it, for a reorg.

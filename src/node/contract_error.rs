@@ -44,8 +44,11 @@ pub enum ContractError {
         /// Reason of the decoder.
         reason: String,
     },
-    /// The transaction waits in the pool: the mining mode is not [`Mining::EachTransaction`](super::Mining::EachTransaction).
-    #[error("transaction {hash} was sent and is not mined yet; mine a block, then get it by Node::receipt")]
+    /// The transaction waits in the pool: the mining mode is not [`Mining::EachTransaction`](super::Mining::EachTransaction), or the
+    /// node's replica got no block with it in time.
+    #[error(
+        "transaction {hash} was sent and is not mined yet; mine a block (or let the network run), then get it by Node::receipt"
+    )]
     NotMined {
         /// Hash of the transaction.
         hash: B256,

@@ -49,6 +49,7 @@ impl Node {
     /// # Errors
     /// [`EngineError`] when the store fails.
     pub fn dump(&self) -> Result<Dump, EngineError> {
+        self.inner.check_own_network()?;
         let writer = self.write();
         let mut pooled = writer.pool().content();
         pooled.sort_by_key(|pooled| pooled.arrival);

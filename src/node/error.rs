@@ -36,6 +36,12 @@ pub enum EngineError {
         /// The panic's message.
         message: String,
     },
+    /// The node is one of a shared network, whose blocks, time and state are the network's own.
+    #[error(
+        "this node shows a replica of a network, which makes its blocks itself: let the network run, or change it, by \
+         SharedNetwork::lock"
+    )]
+    SharedNetwork,
     /// A replica broke a rule of the engine: a bug.
     #[error("internal error of the node: {0}")]
     Internal(#[source] Box<dyn Error + Send + Sync>),

@@ -25,7 +25,8 @@ impl Node {
         self.mine_spaced(count, None)
     }
 
-    /// As [`Node::mine`], with `spacing`, in whole seconds, between one block's time and the next.
+    /// As [`Node::mine`], with `spacing`, in whole seconds, between one block's time and the next; where a longer interval is set
+    /// ([`Node::set_block_timestamp_interval`]), with that one.
     ///
     /// # Errors
     /// As [`Node::mine`].
@@ -76,7 +77,7 @@ impl Node {
         Ok(count)
     }
 
-    /// The mining mode.
+    /// The mining mode; [`Mining::Manual`] of a node of a [`SharedNetwork`](super::SharedNetwork), which makes its blocks itself.
     pub fn mining(&self) -> Mining {
         self.view().mining()
     }
@@ -87,6 +88,7 @@ impl Node {
     /// # Errors
     /// [`MineError`] when that block can't be made; the mode is changed all the same.
     pub fn set_mining(&self, mining: Mining) -> Result<(), MineError> {
+        self.inner.check_own_network()?;
         let mut writer = self.write();
         writer.set(&self.inner, |settings| settings.mining = mining);
         self.inner.subscribers.send(&NodeEvent::MiningChanged { mining });
@@ -96,15 +98,32 @@ impl Node {
 
 /// Time travel. Block timestamps are whole seconds: a fraction of a second in a [`Duration`] is dropped.
 impl Node {
-    /// The clock's time with the offset of time travel: the timestamp that a block made now gets, unless one is set for it.
+    /// The clock's time with the offset of time travel: the timestamp that a block made now gets, unless one is set for it, or an
+    /// interval, or the head's is not earlier.
     pub fn now(&self) -> Timestamp {
         self.view().now()
     }
 
-    /// Advances time by `duration` without making a block. Returns the new offset from the clock.
+    /// Advances time by `duration` without making a block: the next one is at least so much later than the head. Returns the new
+    /// offset from the clock.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use chainbox::node::Node;
+    /// let node = Node::new();
+    /// let before = node.mine(20)?.timestamp();
+    /// node.increase_time(Duration::from_secs(60));
+    /// assert_eq!(node.mine(1)?.timestamp().as_secs(), before.as_secs() + 60);
+    /// # Ok::<(), chainbox::node::MineError>(())
+    /// ```
     pub fn increase_time(&self, duration: Duration) -> ClockOffset {
-        self.write().set(&self.inner, |settings| {
-            settings.time.increase(duration);
+        let mut writer = self.write();
+        if self.inner.shared.is_some() {
+            return writer.settings.time.offset();
+        }
+        let head = head_time(&writer);
+        writer.set(&self.inner, |settings| {
+            settings.time.increase(head, duration);
             settings.time.offset()
         })
     }
@@ -114,6 +133,7 @@ impl Node {
     /// # Errors
     /// [`TimeError::BeforeParent`] when the head's timestamp is later; [`TimeError::Engine`] when the clock panics.
     pub fn set_time(&self, timestamp: Timestamp) -> Result<(), TimeError> {
+        self.inner.check_own_network()?;
         let mut writer = self.write();
         let parent = head_time(&writer);
         if timestamp < parent {
@@ -128,25 +148,34 @@ impl Node {
     /// Sets the next block's timestamp; time continues from it.
     ///
     /// # Errors
-    /// [`TimeError::BeforeParent`] when the head's timestamp is later.
+    /// [`TimeError::BeforeParent`] when the head's timestamp is later; [`TimeError::EqualsParent`] when it is the same, unless the node
+    /// was built with [`NodeBuilder::with_equal_timestamps`](super::NodeBuilder::with_equal_timestamps).
     pub fn set_next_block_timestamp(&self, timestamp: Timestamp) -> Result<(), TimeError> {
+        self.inner.check_own_network()?;
         let mut writer = self.write();
         let parent = head_time(&writer);
-        writer.change_settings(&self.inner, |settings| settings.time.set_next(timestamp, parent))
+        writer.change_settings(&self.inner, |settings| settings.time.set_next(timestamp, parent, settings.timestamps))
     }
 
-    /// Sets a fixed interval between block timestamps in place of the clock; `None` returns to the clock.
+    /// Sets a fixed interval between block timestamps in place of the clock, in whole seconds; `None` returns to the clock. Time travel
+    /// makes one interval longer.
     pub fn set_block_timestamp_interval(&self, interval: Option<Duration>) {
-        self.write().set(&self.inner, |settings| settings.time.set_interval(interval));
+        if self.inner.shared.is_none() {
+            self.write().set(&self.inner, |settings| settings.time.set_interval(interval));
+        }
     }
 
-    /// Advances time by `duration`. With [`Mining::Interval`] every block that falls due is made at its own time, as a command of its
-    /// own.
+    /// Advances time by `duration`, and returns the head after it. With [`Mining::Interval`] every block that falls due is made at its
+    /// own time, as a command of its own. A node of a [`SharedNetwork`](super::SharedNetwork) lets the network run.
     ///
     /// # Errors
     /// [`MineError::TooMany`] when more than [`BLOCKS_PER_CALL_MAX`] blocks fall due. [`MineError`] when one can't be made,
     /// [`MineError::Partial`] when some were made before it: time has then passed up to the last one that was made.
-    pub fn pass_time(&self, duration: Duration) -> Result<Vec<ExecutedBlock>, MineError> {
+    pub fn pass_time(&self, duration: Duration) -> Result<ExecutedBlock, MineError> {
+        if self.inner.shared.is_some() {
+            self.run_network(|network| network.run_for(duration)).map_err(MineError::from_network)?;
+            return Ok(self.view().head().clone());
+        }
         let mut writer = self.write();
         let interval = match writer.settings.mining {
             Mining::Interval(interval) => interval,
@@ -157,15 +186,16 @@ impl Node {
         if asked > BLOCKS_PER_CALL_MAX {
             return Err(MineError::TooMany { asked, max: BLOCKS_PER_CALL_MAX });
         }
-        let (mut blocks, mut passed) = (Vec::new(), Duration::ZERO);
+        let mut passed = Duration::ZERO;
         for made in 0..asked {
             let due = passed.saturating_add(interval);
             let step = whole_seconds_between(passed, due);
-            blocks.push(writer.mine_block(&self.inner, step).map_err(|cause| cause.after(made, asked))?);
+            writer.mine_block(&self.inner, step).map_err(|cause| cause.after(made, asked))?;
             passed = due;
         }
-        writer.set(&self.inner, |settings| settings.time.increase(whole_seconds_between(passed, duration)));
-        Ok(blocks)
+        let head = head_time(&writer);
+        writer.set(&self.inner, |settings| settings.time.increase(head, whole_seconds_between(passed, duration)));
+        Ok(writer.chain().head().clone())
     }
 }
 

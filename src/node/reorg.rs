@@ -118,7 +118,7 @@ impl Node {
             hashes.push(sent.map_err(|source| ReorgError::Transaction { index: *index, source })?);
         }
         let head = writer.chain().head();
-        let mut timestamp = writer.settings.time.next_timestamp(&*self.inner.clock, head.timestamp());
+        let mut timestamp = writer.settings.next_timestamp(&*self.inner.clock, head.timestamp());
         if head.hash() == rewound.oldest.parent_hash() {
             timestamp = timestamp.max(rewound.oldest.timestamp().saturating_add_secs(1));
         }

@@ -101,13 +101,13 @@ impl Node {
         let mut writer = self.write();
         // One command for all, as a refused one changes nothing. When one of them fails it, only the failing ones are left out.
         let mut view = self.view();
-        let submitted = writer.command(&self.inner, |writer| {
+        let submitted = writer.shared_command(&self.inner, |writer| {
             let submit = |one| self.submit_or_fail(writer, &mut view, one);
             prepared.iter().map(submit).collect::<Result<Vec<_>, SendError>>()
         });
         let mut results = submitted.unwrap_or_else(|_| {
             let mut view = self.view();
-            let alone = |one| writer.command(&self.inner, |writer| self.submit(writer, &mut view, one));
+            let alone = |one| writer.shared_command(&self.inner, |writer| self.submit(writer, &mut view, one));
             prepared.iter().map(alone).collect()
         });
         if let Err(error) = writer.automine(&self.inner)
@@ -142,7 +142,7 @@ impl Node {
             Prepared::Request(request) => Arc::new(self.filled(writer, view, (**request).clone())?),
         };
         let hash = transaction.hash();
-        writer.submit(transaction).map(|()| hash)
+        writer.submit(&self.inner, transaction).map(|()| hash)
     }
 
     /// As [`Node::submit`]; the outer error is that of a failure, after which the writer may be changed.
@@ -165,7 +165,7 @@ impl Node {
         view: &mut Arc<NodeView>,
         request: CallRequest,
     ) -> Result<Transaction, SendError> {
-        let now = writer.view(Arc::clone(&self.inner.clock)).map_err(QueryError::from)?;
+        let now = writer.view(self.inner.replica(), Arc::clone(&self.inner.clock)).map_err(QueryError::from)?;
         *view = Arc::new(now.following(view));
         self.finish(self.draft(view, request)?, view)
     }
@@ -266,7 +266,8 @@ impl Node {
         self.view().receipt(hash)
     }
 
-    /// Sends a request that is mined at once, and returns it in its block.
+    /// Sends a request that is mined at once, and returns it in its block. A node of a [`SharedNetwork`](super::SharedNetwork) lets the
+    /// network run until the node's replica has it in a block, for at most [`MINED_WITHIN_MAX`](super::MINED_WITHIN_MAX).
     ///
     /// # Errors
     /// [`ContractError`]: it would or did revert or halt, or was not mined at once.
@@ -275,6 +276,7 @@ impl Node {
             Err(SendError::WouldFail { outcome }) => return Err(self.contract_error(&request, *outcome)),
             sent => sent?,
         };
+        self.run_until_mined(hash)?;
         let mined = self.receipt(hash)?.ok_or(ContractError::NotMined { hash })?;
         if mined.is_success() {
             return Ok(mined);

@@ -61,8 +61,8 @@ impl Node {
         Ok(true)
     }
 
-    /// Reverts to genesis, also where the node was built on a database with blocks, with an empty pool and the clock's time; removes
-    /// snapshots and impersonations.
+    /// Reverts to genesis, also where the node was built on a database with blocks, with an empty pool and the clock's time, or the
+    /// interval that the node was built with; removes snapshots and impersonations.
     ///
     /// # Errors
     /// As [`Node::revert`].
@@ -73,8 +73,9 @@ impl Node {
             _ => writer.initial.at_genesis().map_err(EngineError::from_network)?,
         };
         writer.command(&self.inner, |writer| {
-            writer.settings = Settings { mining: writer.settings.mining, ..Settings::default() };
-            writer.switch_to(&self.inner, &initial, BlockTime::default())
+            let Settings { mining, timestamps, .. } = writer.settings;
+            writer.settings = Settings { mining, timestamps, ..Settings::default() };
+            writer.switch_to(&self.inner, &initial, writer.initial_time)
         })?;
         writer.snapshots.clear();
         Ok(())

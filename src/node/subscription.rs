@@ -179,6 +179,18 @@ impl Subscription {
         })
     }
 
+    /// Polls for the next event, for those who combine it with other events; see [`Subscription::next`].
+    #[cfg(feature = "server")]
+    pub(super) fn poll_event(&mut self, cx: &mut core::task::Context<'_>) -> core::task::Poll<Option<NodeEvent>> {
+        self.receiver.poll_recv(cx)
+    }
+
+    /// Whether the subscriber was dropped because it read too slowly; says so once.
+    #[cfg(feature = "server")]
+    pub(super) fn take_lagged(&self) -> bool {
+        self.has_lagged.swap(false, Ordering::AcqRel)
+    }
+
     fn end(&self) -> SubscriptionError {
         if self.has_lagged.load(Ordering::Acquire) {
             SubscriptionError::Lagged { max: SUBSCRIBER_EVENTS_MAX }

@@ -18,4 +18,6 @@ mod reorgs;
 mod retention;
 mod sending;
 mod settings;
+mod shared_networks;
 mod snapshots;
+mod timestamps;

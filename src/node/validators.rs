@@ -37,7 +37,7 @@ impl Node {
         let mut writer = self.write();
         if !writer.chain().has_stake() {
             return writer
-                .command(&self.inner, |writer| Ok(writer.network.validator_action(actor, action)?))
+                .shared_command(&self.inner, |writer| Ok(writer.network.validator_action(actor, action)?))
                 .map_err(ActionFailure::into_error);
         }
         let transaction = Arc::new(writer.network.validator_transaction(actor, action)?);

@@ -6,7 +6,11 @@ use core::fmt;
 use std::{collections::BTreeSet, sync::Arc};
 
 use self::pending::PendingBlock;
-use super::{Clock, ClockOffset, MinedTransaction, Mining, QueryError, clock::BlockTime, head_switches::HeadSwitches};
+use super::{
+    Clock, ClockOffset, MinedTransaction, Mining, QueryError,
+    clock::{BlockTime, TimestampRule},
+    head_switches::HeadSwitches,
+};
 use crate::{
     chain::{
         BlockAttributes, Chain, ExecutedBlock, LocatedLog, LogFilter, Pool, PoolContext, PooledTransaction,
@@ -91,6 +95,7 @@ pub struct NodeView {
 pub(super) struct Settings {
     pub(super) mining: Mining,
     pub(super) time: BlockTime,
+    pub(super) timestamps: TimestampRule,
     /// Addresses that send without their key.
     pub(super) impersonated: Arc<BTreeSet<Address>>,
     /// Whether every address sends without its key.
@@ -98,6 +103,11 @@ pub(super) struct Settings {
 }
 
 impl Settings {
+    /// The timestamp of a block made now on a parent with this one.
+    pub(super) fn next_timestamp(&self, clock: &dyn Clock, parent: Timestamp) -> Timestamp {
+        self.time.next_timestamp(clock, parent, self.timestamps)
+    }
+
     /// Whether transactions of `address` are sent without its key.
     pub(super) fn impersonates(&self, address: Address) -> bool {
         let is_on = self.impersonates_all || self.impersonated.contains(&address);
@@ -204,7 +214,8 @@ impl NodeView {
         self.settings.mining
     }
 
-    /// The clock's time with this view's offset: the timestamp that a block made now gets, unless one is set for it.
+    /// The clock's time with this view's offset: the timestamp that a block made now gets, unless one is set for it, or an interval,
+    /// or the head's is not earlier.
     pub fn now(&self) -> Timestamp {
         self.settings.time.now(&*self.clock)
     }

@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc, Mutex,
+        Arc, Weak,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -12,12 +12,13 @@ use std::{
 use arc_swap::ArcSwap;
 
 use super::{
-    Clock, EngineError, MineError, Mining, NodeEvent, NodeView, SendError, SnapshotId, ancestors::Ancestors,
-    clock::BlockTime, head_switches::HeadSwitches, snapshot::Snapshot, subscription::Subscribers, view::Settings,
+    Clock, EngineError, ManualClock, MineError, Mining, NodeEvent, NodeView, SendError, SnapshotId,
+    ancestors::Ancestors, clock::BlockTime, head_switches::HeadSwitches, held_lock::HeldLock,
+    replica_view::ReplicaView, snapshot::Snapshot, subscription::Subscribers, view::Settings,
 };
 use crate::{
     chain::{Chain, ExecutedBlock, Pool, ReadError},
-    consensus::{ConsensusKind, Protocol as _, ReplicaId},
+    consensus::{ConsensusKind, ReplicaId},
     primitives::{Address, KeyPair, SenderRecovery, Transaction},
     sim::{BlockOrder, Network, ValidatorKeys},
     vm::TemplateRegistry,
@@ -26,7 +27,9 @@ use crate::{
 /// What the handles of one [`Node`](super::Node) share.
 #[derive(Debug)]
 pub(super) struct NodeInner {
-    pub(super) writer: Mutex<Writer>,
+    pub(super) writer: Arc<HeldLock<Writer>>,
+    /// The replica of a shared network that the node shows; `None` for a development node, which has its network for itself.
+    pub(super) shared: Option<ReplicaId>,
     pub(super) view: ArcSwap<NodeView>,
     pub(super) subscribers: Subscribers,
     pub(super) clock: Arc<dyn Clock>,
@@ -44,6 +47,19 @@ pub(super) struct NodeInner {
 }
 
 impl NodeInner {
+    /// The replica that the node shows.
+    pub(super) fn replica(&self) -> ReplicaId {
+        self.shared.unwrap_or_default()
+    }
+
+    /// Checks that the node has its network for itself.
+    pub(super) const fn check_own_network(&self) -> Result<(), EngineError> {
+        match self.shared {
+            Some(_) => Err(EngineError::SharedNetwork),
+            None => Ok(()),
+        }
+    }
+
     pub(super) fn count_panic(&self) {
         self.panics.fetch_add(1, Ordering::Relaxed);
     }
@@ -68,20 +84,28 @@ pub(super) struct Writer {
     pub(super) ancestors: Ancestors,
     pub(super) snapshots: BTreeMap<SnapshotId, Snapshot>,
     pub(super) snapshots_taken: u64,
+    /// The nodes of a shared network, and the clock that shows its time; none of a development node.
+    pub(super) nodes: Vec<Weak<NodeInner>>,
+    pub(super) network_clock: Arc<ManualClock>,
     /// The network as built, for [`Node::reset`](super::Node::reset).
     pub(super) initial: Network,
+    /// The block time as built, likewise.
+    pub(super) initial_time: BlockTime,
 }
 
 impl Writer {
-    pub(super) fn new(network: Network, mining: Mining, ancestors: Ancestors) -> Self {
+    pub(super) fn new(network: Network, settings: Settings, ancestors: Ancestors) -> Self {
         Self {
             initial: network.clone(),
+            initial_time: settings.time,
             network,
-            settings: Settings { mining, ..Settings::default() },
+            settings,
             switches: HeadSwitches::default(),
             events: Vec::new(),
             stray: None,
             ancestors,
+            nodes: Vec::new(),
+            network_clock: Arc::default(),
             snapshots: BTreeMap::new(),
             snapshots_taken: 0,
         }
@@ -95,19 +119,22 @@ impl Writer {
         self.network.primary().pool()
     }
 
-    /// The view of the present state.
-    pub(super) fn view(&self, clock: Arc<dyn Clock>) -> Result<NodeView, ReadError> {
-        let chain = self.chain().clone();
-        let context = chain.pool_context()?;
-        let validators = self.network.primary().protocol().validators();
-        let (pool, settings, switches) = (self.pool().clone(), self.settings.clone(), self.switches.clone());
-        let next = self.network.next_attributes().unwrap_or_default();
-        Ok(NodeView::new(chain, pool, context, validators, settings, switches, clock).with_next(next))
+    /// The view of a replica's present state.
+    pub(super) fn view(&self, replica: ReplicaId, clock: Arc<dyn Clock>) -> Result<NodeView, ReadError> {
+        let replica = self.network.replica(replica).unwrap_or(self.network.primary());
+        let (settings, switches) = (self.settings.clone(), self.switches.clone());
+        ReplicaView { network: &self.network, replica, settings, switches, clock }.now()
     }
 
     /// Replaces the readers' view by one of the present state.
     pub(super) fn publish(&self, inner: &NodeInner) -> Result<Arc<NodeView>, ReadError> {
-        let view = Arc::new(self.view(Arc::clone(&inner.clock))?.following(&inner.view.load()));
+        let before = inner.view.load();
+        let view = self.view(inner.replica(), Arc::clone(&inner.clock))?.following(&before);
+        let view = Arc::new(match inner.shared {
+            // The nodes of one network have switches of their own.
+            Some(_) => view.with_switches(before.switches().clone()),
+            None => view,
+        });
         inner.view.store(Arc::clone(&view));
         Ok(view)
     }
@@ -119,13 +146,14 @@ impl Writer {
 
     /// Replaces the pool in the readers' view, after a change of it alone.
     pub(super) fn publish_pool(&self, inner: &NodeInner) {
-        inner.view.store(Arc::new(inner.view.load().with_pool(self.pool().clone())));
+        let Ok(replica) = self.network.replica(inner.replica()) else { return };
+        inner.view.store(Arc::new(inner.view.load().with_pool(replica.pool().clone())));
     }
 
     /// Adds a transaction to the pool.
     ///
     /// An impersonated sender must be impersonated at this moment.
-    pub(super) fn submit(&mut self, transaction: Arc<Transaction>) -> Result<(), SendError> {
+    pub(super) fn submit(&mut self, inner: &NodeInner, transaction: Arc<Transaction>) -> Result<(), SendError> {
         let address = transaction.sender();
         if transaction.is_impersonated() && !self.settings.impersonates(address) {
             return Err(SendError::UnknownAccount { address });
@@ -133,7 +161,7 @@ impl Writer {
         if transaction.chain_id().is_none() {
             return Err(SendError::Unprotected { chain_id: self.chain().spec().chain_id });
         }
-        let submitted = self.network.submit(Arc::clone(&transaction), ReplicaId::new(0));
+        let submitted = self.network.submit(Arc::clone(&transaction), inner.replica());
         submitted.map_err(SendError::from_network)?;
         self.events.push(NodeEvent::Pending(transaction));
         Ok(())
@@ -142,8 +170,8 @@ impl Writer {
     /// Sends a transaction: adds it to the pool, and mines where the mode is [`Mining::EachTransaction`]. It is in the pool only if
     /// the first block could be made.
     pub(super) fn send(&mut self, inner: &NodeInner, transaction: Arc<Transaction>) -> Result<(), SendError> {
-        let is_done = self.command(inner, |writer| {
-            writer.submit(transaction)?;
+        let is_done = self.shared_command(inner, |writer| {
+            writer.submit(inner, transaction)?;
             let is_done = writer.mine_step(inner)?;
             if is_done {
                 writer.publish(inner).map_err(MineError::from)?;
@@ -159,7 +187,8 @@ impl Writer {
     /// Lets `spacing` pass and makes one block of the ready transactions, as a command of its own: without a block, no time passes.
     pub(super) fn mine_block(&mut self, inner: &NodeInner, spacing: Duration) -> Result<ExecutedBlock, MineError> {
         self.command(inner, |writer| {
-            writer.settings.time.increase(spacing);
+            let head = writer.chain().head().timestamp();
+            writer.settings.time.increase(head, spacing);
             writer.mine_one(inner)
         })
     }
@@ -167,7 +196,7 @@ impl Writer {
     /// Makes one block of the ready transactions and publishes it.
     fn mine_one(&mut self, inner: &NodeInner) -> Result<ExecutedBlock, MineError> {
         let parent = self.chain().head().block().timestamp();
-        let timestamp = self.settings.time.next_timestamp(&*inner.clock, parent);
+        let timestamp = self.settings.next_timestamp(&*inner.clock, parent);
         let order = BlockOrder::new().with_timestamp(timestamp);
         let produced = self.network.produce_block(&order).map_err(MineError::from_network)?;
         self.settings.time.on_block(&*inner.clock, timestamp);

@@ -1,5 +1,7 @@
 //! Signed transactions with a known sender: legacy (EIP-155), EIP-2930 and EIP-1559.
 
+use core::fmt;
+
 use alloy_consensus::{
     EthereumTypedTransaction, SignableTransaction, Transaction as _, TxEip1559, TxEip2930, TxEip4844Variant,
     TxEnvelope, TxLegacy, Typed2718,
@@ -26,7 +28,7 @@ const NO_SIGNATURE: Signature = Signature::new(U256::ZERO, U256::ZERO, false);
 /// A transaction with its hash and sender: signed, or impersonated on a development chain.
 ///
 /// The sender is recovered once, at decoding.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Transaction {
     /// The typed form; with a zero signature when impersonated.
     envelope: TxEnvelope,
@@ -34,6 +36,26 @@ pub struct Transaction {
     sender: Address,
     encoded_len: usize,
     is_impersonated: bool,
+}
+
+/// A line: hash, sender, recipient, nonce, value, gas and fees, and the length of the call data.
+impl fmt::Debug for Transaction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Transaction")
+            .field("hash", &self.hash)
+            .field("type", &self.ty())
+            .field("chain_id", &self.chain_id())
+            .field("from", &self.sender)
+            .field("to", &self.to())
+            .field("nonce", &self.nonce())
+            .field("value", &self.value())
+            .field("gas_limit", &self.gas_limit().get())
+            .field("max_fee_per_gas", &self.max_fee_per_gas())
+            .field("max_priority_fee_per_gas", &self.max_priority_fee_per_gas())
+            .field("input_bytes", &self.input().len())
+            .field("is_impersonated", &self.is_impersonated)
+            .finish()
+    }
 }
 
 /// Error of decoding, signing or building a transaction.

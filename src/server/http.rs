@@ -114,6 +114,12 @@ pub enum ServeError {
         #[source]
         source: io::Error,
     },
+    /// A thread or the runtime of [`serve`](crate::server::serve) could not be started.
+    #[error("the server could not be started")]
+    NotStarted {
+        /// Error of the operating system.
+        source: io::Error,
+    },
 }
 
 /// A server that is bound to its port. Connections are accepted from [`Server::serve`] on.

@@ -4,11 +4,13 @@ pub(super) mod builder;
 pub(super) mod chain_options;
 pub(super) mod checkpoint;
 pub(super) mod consensus_setup;
+pub(super) mod dev_accounts;
 mod dropping;
 pub(super) mod envelope;
 pub(super) mod environment;
 pub(super) mod error;
 pub(super) mod genesis_stakes;
+mod head_log;
 pub(super) mod invariant;
 pub(super) mod links;
 pub(super) mod produce;
@@ -26,6 +28,7 @@ use std::sync::Arc;
 use self::{
     builder::NetworkBuilder,
     consensus_setup::ConsensusSetup,
+    dev_accounts::NetworkKeys,
     environment::Environment,
     error::{NetworkError, UnknownReplica},
     invariant::Invariant,
@@ -38,7 +41,7 @@ use super::{
 };
 use crate::{
     consensus::{Authenticator, ConsensusConfig, Event, Protocol, ReplicaId, ValidatorSet},
-    primitives::{B256, Height, Timestamp},
+    primitives::{Address, B256, Height, KeyPair, Timestamp},
 };
 
 /// A whole network. Cloning costs the same at any length of chain, pool and queue; clones are independent.
@@ -55,6 +58,7 @@ pub struct Network {
     pub(super) replicas: Vec<Replica>,
     pub(super) env: Environment,
     pub(super) setup: Arc<ConsensusSetup>,
+    keys: Arc<NetworkKeys>,
     /// Checked after every step.
     invariants: Vec<Box<dyn Invariant>>,
     /// Second processes of replicas whose key runs twice; their slots follow those of all replicas.
@@ -71,13 +75,15 @@ impl Network {
         mut replicas: Vec<Replica>,
         mut env: Environment,
         setup: ConsensusSetup,
+        keys: NetworkKeys,
         invariants: Vec<Box<dyn Invariant>>,
         plan: FaultPlan,
     ) -> Result<Self, NetworkError> {
         for replica in &mut replicas {
             replica.handle(Event::Start, &mut env)?;
         }
-        let mut network = Self { replicas, env, setup: Arc::new(setup), invariants, twins: Vec::new() };
+        let (setup, keys) = (Arc::new(setup), Arc::new(keys));
+        let mut network = Self { replicas, env, setup, keys, invariants, twins: Vec::new() };
         if !plan.is_empty() {
             network.schedule(plan)?;
         }
@@ -116,6 +122,17 @@ impl Network {
     /// Returns the validators of genesis.
     pub fn genesis_validators(&self) -> &ValidatorSet {
         &self.setup.validators
+    }
+
+    /// Returns the addresses of the funded accounts of [`NetworkBuilder::with_dev_accounts`](builder::NetworkBuilder::with_dev_accounts),
+    /// in the order of derivation.
+    pub fn accounts(&self) -> impl ExactSizeIterator<Item = Address> {
+        self.keys.accounts.iter().map(KeyPair::address)
+    }
+
+    /// Returns the keys that the network was built with.
+    pub(crate) fn keys(&self) -> &NetworkKeys {
+        &self.keys
     }
 
     /// Returns whether a replica never misbehaved so far; invariants judge honest replicas only.

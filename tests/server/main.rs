@@ -19,6 +19,7 @@ mod pending;
 mod pool_and_mining;
 mod refusals;
 mod rest;
+mod serve;
 mod service_rpc;
 mod starvation;
 mod websocket;

@@ -198,12 +198,21 @@ impl From<ReadError> for MineError {
 #[non_exhaustive]
 pub enum TimeError {
     /// Blocks' time never goes back.
-    #[error("timestamp {asked} is before the last block's, {parent}: the next one may equal it or be later")]
+    #[error("timestamp {asked} is before the last block's, {parent}: time never goes back")]
     BeforeParent {
         /// Timestamp asked for.
         asked: Timestamp,
         /// Timestamp of the last block.
         parent: Timestamp,
+    },
+    /// A block is later than its parent, unless the node was built with
+    /// [`NodeBuilder::with_equal_timestamps`](crate::node::NodeBuilder::with_equal_timestamps).
+    #[error(
+        "timestamp {asked} is the last block's: the next one must be later, as this node takes no equal timestamps"
+    )]
+    EqualsParent {
+        /// Timestamp asked for, and that of the last block.
+        asked: Timestamp,
     },
     /// The clock panicked.
     #[error(transparent)]

@@ -6,6 +6,7 @@ use crate::{
         StakingViewError, TraceError,
     },
     primitives::{Address, B256, Gas, Height},
+    sim::UnknownReplica,
     state::StateError,
 };
 
@@ -33,6 +34,9 @@ pub enum QueryError {
         /// Hash asked for.
         hash: B256,
     },
+    /// The network has no such replica.
+    #[error(transparent)]
+    UnknownReplica(#[from] UnknownReplica),
     /// It was pruned by the retention policy.
     #[error("PRUNED: {what} at height {height} is gone; the oldest kept is {oldest}")]
     Pruned {

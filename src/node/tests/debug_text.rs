@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use crate::{
-    node::{Located, Node, NodeEvent},
-    primitives::{Address, U256},
+    chain::CallRequest,
+    node::{Located, Mining, Node, NodeEvent},
+    primitives::{Address, Gas, U256},
 };
 
 /// Most bytes of one value's text.
@@ -35,6 +36,7 @@ fn the_text_of_every_value_stays_short_on_a_large_chain() {
         ("node", format!("{node:?}")),
         ("contract", format!("{:?}", node.contract(bob, alice))),
     ];
+    texts.extend(large_transaction_texts());
     let mut has_large = false;
     while let Ok(event) = events.try_next() {
         has_large |= matches!(&event, NodeEvent::Head { removed, .. } if removed.len() == 100);
@@ -44,6 +46,32 @@ fn the_text_of_every_value_stays_short_on_a_large_chain() {
     for (what, text) in &texts {
         assert!(text.len() < TEXT_BYTES_MAX, "{what}: {} bytes: {}", text.len(), &text[..200]);
     }
+}
+
+/// Of a transaction with 100 KB of call data, its receipt with a log, and pools that have it.
+fn large_transaction_texts() -> [(&'static str, String); 4] {
+    let node = Node::builder().with_mining(Mining::Manual).build().unwrap();
+    let (alice, bob) = (node.accounts()[0], node.accounts()[1]);
+    let request = CallRequest::call(bob, vec![1; 100_000]).with_from(alice).with_gas(Gas::new(9_000_000));
+    let hash = node.send_request(request).unwrap();
+    let pool = format!("{:?}", node.view().pool());
+    let pooled = format!("{:?}", node.view().pooled());
+    node.mine(1).unwrap();
+    let mined = node.receipt(hash).unwrap().unwrap();
+    let (transaction, receipt) = (format!("{:?}", mined.transaction()), format!("{:?}", mined.receipt()));
+    assert!(transaction.contains("input_bytes: 100000") && receipt.contains("status: \"success\""));
+    assert!(pool.contains("ready: 1"), "{pool}");
+    [("pool", pool), ("pooled", pooled), ("transaction", transaction), ("receipt", receipt)]
+}
+
+#[test]
+fn a_node_is_unwind_safe() {
+    fn check<T: std::panic::UnwindSafe + std::panic::RefUnwindSafe>(_: &T) {}
+    let node = Node::new();
+    check(&node);
+    check(&node.contract(Address::ZERO, Address::ZERO));
+    let outcome = std::panic::catch_unwind(|| node.mine(1).unwrap());
+    assert_eq!(outcome.unwrap().height().get(), 1);
 }
 
 #[test]

@@ -93,7 +93,7 @@ impl NodeView {
     /// The pending block and the state after it.
     pub(in crate::node) fn pending(&self) -> Result<SimulatedBlock, QueryError> {
         let parent = self.chain.head().block().timestamp();
-        let timestamp = self.settings.time.next_timestamp(&*self.clock, parent).max(self.next.timestamp);
+        let timestamp = self.settings.next_timestamp(&*self.clock, parent).max(self.next.timestamp);
         let built = self.pending.at(timestamp, |earlier| {
             let continued = earlier.and_then(|Earlier { block, pool }| {
                 let appended = self.pool.appended_since(&pool, block.tip_min())?;

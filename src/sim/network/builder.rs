@@ -27,6 +27,7 @@ const DEFAULT_CHAIN_ID: u64 = 1_337;
 #[must_use = "nothing is built until `build` is called"]
 pub struct NetworkBuilder {
     chain: ChainOptions,
+    dev_accounts: u32,
     observers: u32,
     seals: SealScheme,
     latency: Latency,
@@ -46,6 +47,7 @@ impl Default for NetworkBuilder {
     fn default() -> Self {
         Self {
             chain: ChainOptions::new(),
+            dev_accounts: 0,
             observers: 0,
             seals: SealScheme::Symbolic,
             latency: Latency::default(),
@@ -70,6 +72,22 @@ impl NetworkBuilder {
     /// Replaces the options of the chain by `options`.
     pub fn with_chain_options(mut self, options: ChainOptions) -> Self {
         self.chain = options;
+        self
+    }
+
+    /// Derives so many accounts from the default mnemonic and funds each with 10,000 tokens in genesis, as those of a development
+    /// node; none by default. With a genesis of one's own they have what it gives them.
+    ///
+    /// ```
+    /// use chainbox::{primitives::ether, sim::Network};
+    /// let network = Network::builder().with_dev_accounts(2).build()?;
+    /// let alice = network.accounts().next().ok_or("there are two")?;
+    /// let state = network.primary().chain().latest_state()?;
+    /// assert_eq!(state.account(&alice)?.unwrap_or_default().balance, ether(10_000));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub const fn with_dev_accounts(mut self, count: u32) -> Self {
+        self.dev_accounts = count;
         self
     }
 

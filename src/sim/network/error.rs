@@ -158,6 +158,14 @@ pub enum NetworkOptionsError {
         /// Name of the protocol.
         protocol: &'static str,
     },
+    /// More funded accounts than a network derives.
+    #[error("network options: {asked} accounts asked for, at most {max} are derived")]
+    DevAccounts {
+        /// Accounts asked for.
+        asked: u32,
+        /// Most accounts.
+        max: u32,
+    },
     /// A link loses more than every message.
     #[error("network options: {per_mille} of a thousand messages can't be lost; expected at most {max}")]
     Loss {

@@ -195,8 +195,8 @@ impl Network {
             replica.handle(Event::Start, &mut env)?;
             replicas.push(replica);
         }
-        let (setup, invariants) = (self.setup.clone(), self.invariants.clone());
-        Ok(Self { replicas, env, setup, invariants, twins: Vec::new() })
+        let (setup, keys, invariants) = (self.setup.clone(), self.keys.clone(), self.invariants.clone());
+        Ok(Self { replicas, env, setup, keys, invariants, twins: Vec::new() })
     }
 
     /// Returns the primary's record of its head, for [`Network::load`]; `None` at genesis.
@@ -262,8 +262,7 @@ impl Network {
     #[must_use]
     pub fn fork(&self) -> Self {
         let replicas = self.replicas.iter().map(Replica::forked).collect();
-        let (env, setup, invariants) = (self.env.clone(), self.setup.clone(), self.invariants.clone());
-        Self { replicas, env, setup, invariants, twins: self.twins.iter().map(Replica::forked).collect() }
+        Self { replicas, twins: self.twins.iter().map(Replica::forked).collect(), ..self.clone() }
     }
 
     /// Takes every replica elsewhere, with what each of them keeps there; nothing waits to be written when that fails but what

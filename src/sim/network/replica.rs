@@ -22,6 +22,7 @@ use self::{
 use super::{
     environment::{Buffers, Environment, SimEvent},
     error::NetworkError,
+    head_log::HeadLog,
     records::RecordStore,
 };
 use crate::{
@@ -61,6 +62,7 @@ pub struct Replica {
     /// First transaction of the pool, watched for inclusion.
     oldest_pending: Option<OldestPending>,
     observations: Observations,
+    head_log: HeadLog,
 }
 
 impl Replica {
@@ -88,6 +90,7 @@ impl Replica {
             misbehaviour: Misbehaviour::default(),
             oldest_pending: None,
             observations: Observations::default(),
+            head_log: HeadLog::default(),
         }
     }
 
@@ -170,6 +173,10 @@ impl Replica {
     /// Returns the pool, for direct changes.
     pub(super) const fn pool_mut(&mut self) -> &mut Pool {
         &mut self.pool
+    }
+
+    pub(super) const fn head_log_mut(&mut self) -> &mut HeadLog {
+        &mut self.head_log
     }
 
     /// Returns a copy that writes nothing durable.
@@ -359,6 +366,7 @@ impl Replica {
 
     fn follow(&mut self, head: BlockId) -> Result<(), ChainError> {
         let change = self.chain.set_head(head.hash)?;
+        self.head_log.add(&self.chain);
         self.note_written();
         // An empty pool receives transactions only from removed blocks.
         if change.is_reorg() || !self.pool.is_empty() {

@@ -18,6 +18,7 @@ use crate::{
             Network,
             chain_options::ChainOptionsError,
             consensus_setup::ConsensusSetup,
+            dev_accounts::{NetworkKeys, dev_account_balance, dev_keys},
             environment::{Buffers, Environment},
             error::{NetworkError, NetworkOptionsError, StoredRecordsError},
             genesis_stakes,
@@ -39,6 +40,9 @@ impl NetworkBuilder {
     /// [`NetworkError::Options`] for options that contradict each other, [`NetworkError::Consensus`] for parameters
     /// that the protocol refuses, [`NetworkError::Chain`] for an unusable genesis or stores.
     pub fn build(mut self) -> Result<Network, NetworkError> {
+        let accounts = dev_keys(self.dev_accounts)?;
+        let funded = accounts.iter().map(|key| (key.address(), dev_account_balance()));
+        self.chain.balances.extend(funded);
         let mut genesis = self.chain.take_genesis(GenesisSpec::new(DEFAULT_CHAIN_ID));
         let (keys, candidates) = self.chain.keys();
         let addresses: Vec<_> = keys.iter().map(KeyPair::address).collect();
@@ -101,7 +105,8 @@ impl NetworkBuilder {
         }
         let mut env = self.env(&replicas, &chain);
         env.recorder = self.trace_header(&setup, &keys, &chain).map(Recorder::new);
-        Network::start(replicas, env, setup, self.invariants, self.faults)
+        let keys = NetworkKeys { accounts, validators: self.chain.validators, seed: self.chain.seed };
+        Network::start(replicas, env, setup, keys, self.invariants, self.faults)
     }
 
     fn consensus(&self, genesis: &GenesisSpec) -> Result<ConsensusConfig, NetworkError> {

@@ -175,6 +175,7 @@ impl Replica {
             durable.follow_restart(self.id, &self.records()).map_err(RestoreError::Write)?;
         }
         self.chain.restore(&rewound)?;
+        self.head_log.add(&self.chain);
         let finality = self.protocol.finality();
         match self.chain.set_advisory_finality(finality.safe.hash, finality.finalized.hash, finality.irreversible) {
             // The protocol lost finality that it had; its next finality event sets the marks.
