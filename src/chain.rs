@@ -119,7 +119,8 @@ pub use simulate::{
     TraceError,
 };
 pub use spec::{
-    BaseFee, Forks, GAS_LIMIT_MIN, GenesisAccount, GenesisContract, GenesisSpec, GenesisValidator, SpecError,
+    BaseFee, Forks, GAS_LIMIT_MIN, GenesisAccount, GenesisContract, GenesisSpec, GenesisValidator, GethGenesis,
+    IgnoredField, SpecError,
 };
 pub use staking::StakingViewError;
 

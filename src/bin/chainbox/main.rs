@@ -1,5 +1,6 @@
 //! `chainbox`: the command line.
 
+mod amounts;
 mod args;
 mod banner;
 mod campaign;
@@ -8,12 +9,17 @@ mod console;
 mod database;
 mod dev;
 mod files;
+mod genesis_file;
+mod held_chain;
 mod progress;
 mod replay;
 mod sim;
 mod sim_args;
 mod sim_report;
+mod start;
+mod state_files;
 mod table;
+mod templates;
 
 use std::{error::Error, process::ExitCode};
 
@@ -32,6 +38,7 @@ fn main() -> ExitCode {
     let args = args::Cli::parse();
     let result = match args.command {
         args::Command::Dev(options) => dev::run(&options).map(|()| true),
+        args::Command::Templates(options) => templates::run(options).map(|()| true),
         args::Command::Sim(options) => return sim::run(&options),
         args::Command::Replay(options) => replay::run(&options),
         args::Command::Campaign(options) => campaign::run(&options),

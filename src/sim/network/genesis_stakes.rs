@@ -52,7 +52,8 @@ pub(super) fn complete(
     }
     let listed = ValidatorSet::equal(genesis.validators.iter().map(|validator| validator.address));
     if listed.as_ref() != Ok(&equal) {
-        return Err(ChainOptionsError::OtherValidators.into());
+        let genesis = genesis.validators.iter().map(|validator| validator.address).collect();
+        return Err(ChainOptionsError::OtherValidators { genesis, keys: addresses.to_vec() }.into());
     }
     if !is_staked {
         return Ok(equal);
