@@ -142,7 +142,8 @@ impl NodeBuilder {
             self.chain.retention.and_then(|retention| retention.states.into_iter().chain(retention.blocks).min());
         let network = self.network(genesis)?;
 
-        let consensus = network.config().kind();
+        let config = network.config();
+        let consensus = config.kind().ok_or(BuildError::OwnProtocol { protocol: config.name() })?;
         let registry = network.primary().chain().registry().as_ref().clone();
         let writer = Writer::new(network, self.mining, Ancestors::new(states_kept));
         let view = writer.view(Arc::clone(&clock)).map_err(EngineError::from)?;
@@ -193,7 +194,7 @@ impl NodeBuilder {
         };
         let config = match (self.chain.consensus.take(), named) {
             (Some(wanted), Some(named)) if wanted.kind() != named.kind() => {
-                return Err(BuildError::GenesisProtocol { genesis: named.kind().name(), given: wanted.kind().name() });
+                return Err(BuildError::GenesisProtocol { genesis: named.name(), given: wanted.name() });
             }
             (None, Some(config)) | (Some(config), _) => config,
             (None, None) => ConsensusConfig::Poa(PoaConfig { period: 0, ..PoaConfig::default() }),

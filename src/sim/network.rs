@@ -10,6 +10,7 @@ pub(super) mod environment;
 pub(super) mod error;
 pub(super) mod genesis_stakes;
 pub(super) mod invariant;
+mod leading;
 pub(super) mod links;
 pub(super) mod produce;
 pub(super) mod production;

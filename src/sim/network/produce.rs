@@ -219,7 +219,7 @@ impl Network {
             self.setup.signers.iter().map(|signer| self.setup.protocol_at(chain, head, signer.clone(), head_record));
         let protocols: Vec<_> = protocols.collect::<Result<_, _>>()?;
         self.env.forget_all();
-        let key = self.setup.config.kind().head_key();
+        let key = self.setup.config.info().record_keys.head;
         let head_of = |record: &[u8]| Records::from([(Bytes::from_static(key), Bytes::copy_from_slice(record))]);
         let records = head_record.map(head_of).unwrap_or_default();
         let mut summary = LoadSummary::default();

@@ -39,7 +39,7 @@ impl<'a> Run<'a> {
     pub(super) fn new(setup: &'a CampaignSetup, seed: u64, network: Network, plan: &FaultPlan) -> Self {
         let validators = setup.validators_of(seed);
         let mut workload = Workload::new(seed, setup.transactions, setup.fault_phase, validators);
-        if setup.consensus.kind().info().has_elections {
+        if setup.consensus.info().has_elections {
             // Votes, so that elections count something.
             workload = workload.with_delegations(network.replicas().iter().filter_map(Replica::address));
         }
