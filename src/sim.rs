@@ -24,6 +24,7 @@ pub use campaign::{
     two_phase::{CampaignSetup, OwnInvariants, RunCounters, RunOutcome, RunReport, record_plan, run_plan, run_seed},
 };
 pub use check::{
+    history,
     invariant::{self, Invariant},
     violation::Violation,
 };
