@@ -12,6 +12,7 @@ pub(super) mod error;
 pub(super) mod genesis_stakes;
 mod head_log;
 pub(super) mod invariant;
+mod leading;
 pub(super) mod links;
 pub(super) mod produce;
 pub(super) mod production;

@@ -88,6 +88,8 @@ With --json, statuses 1 and 2 print {\"error\": \"...\"}, unless a flag is inval
 Examples:
   chainbox replay run.ndjson                     run the trace again and compare every output
   chainbox replay run.ndjson --step --until 3s   print the steps of the first three seconds
+  chainbox replay run.ndjson --step --kind prepare,timer --replica 2
+                                                 print what replica 2 does about prepares, and its timers
   chainbox replay regressions/pbft-17.toml       a finding of a campaign, with its shrunk plan
 
 The exit status is 3 when the run shows a violation.")]
@@ -101,8 +103,13 @@ Examples:
   chainbox campaign --protocol raft --seeds 0..10000 --shard 2/4 --out raft-2.ndjson
                                                  every fourth seed; the environment variables of schedulers set it too
   chainbox campaign merge raft-*.ndjson --expect 0..10000
+  chainbox campaign --protocol pbft --seeds 0..1000 --validators 4..7 --transactions 40 --history
+                                                 other sizes, more clients, and what they read is checked
+  chainbox campaign --demo-bug pbft-forgets-promises
+                                                 what a finding looks like; without a name: the planted bugs
 
-Each finding is shrunk and written as a file for `chainbox replay`. The exit status is 3 when there are findings.")]
+Each finding is shrunk and written as a file for `chainbox replay`. The exit status is 3 when there are findings, and 130 after
+Ctrl-C, which prints the command that goes on.")]
     Campaign(Box<CampaignOptions>),
 }
 

@@ -50,7 +50,7 @@ impl HeldChain {
         if options.tx_gas_cap && !genesis.transaction_gas_cap {
             found.add("--tx-gas-cap", "on", &"off");
         }
-        let held = ConsensusConfig::deserialize_section(&genesis.consensus).ok().map(|config| config.kind());
+        let held = ConsensusConfig::deserialize_section(&genesis.consensus).ok().and_then(|config| config.kind());
         if let (Some(asked), Some(held)) = (options.consensus.map(ConsensusKind::name), held.map(ConsensusKind::name)) {
             found.compare("--consensus", Some(asked), held);
         }

@@ -11,6 +11,7 @@ mod dev;
 mod files;
 mod genesis_file;
 mod held_chain;
+mod interrupt;
 mod progress;
 mod replay;
 mod sim;
@@ -31,6 +32,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Exit status of a run without the expected outcome, or with a violated invariant. Status 1 is for a command that failed.
 const UNEXPECTED_OUTCOME: u8 = 3;
+/// Exit status of a command that Ctrl-C stopped: 128 and the signal's number, as shells have it.
+const INTERRUPTED: u8 = 130;
 /// Exit status of an invalid command line.
 const USAGE: u8 = 2;
 

@@ -68,10 +68,10 @@ pub(super) fn complete(
 
 /// Returns whether the chain has stake; its parameters are in genesis then.
 fn decide(genesis: &mut GenesisSpec, config: &ConsensusConfig, has_stakes: bool) -> Result<bool, ChainOptionsError> {
-    let kind = config.kind();
+    let info = config.info();
     let wants = has_stakes || genesis.staking.is_some();
-    match kind.stake_use() {
-        StakeUse::Never if wants => Err(ChainOptionsError::NoStake { protocol: kind.name() }),
+    match info.stake_use {
+        StakeUse::Never if wants => Err(ChainOptionsError::NoStake { protocol: info.name }),
         StakeUse::Never => Ok(false),
         StakeUse::Optional if !wants => Ok(false),
         StakeUse::Optional | StakeUse::Always => {

@@ -243,7 +243,7 @@ impl Network {
 
     /// Returns the records of a replica that knows its head alone.
     pub(super) fn head_records(&self, head_record: Option<&[u8]>) -> Records {
-        let key = Bytes::from_static(self.setup.config.kind().head_key());
+        let key = Bytes::from_static(self.setup.config.info().record_keys.head);
         head_record.map(|record| Records::from([(key, Bytes::copy_from_slice(record))])).unwrap_or_default()
     }
 

@@ -115,6 +115,14 @@ impl Replica {
         &self.protocol
     }
 
+    /// Returns the state of its protocol, if that is one of one's own with a state of this type.
+    pub fn own_protocol<P: Protocol + 'static>(&self) -> Option<&P> {
+        match &self.protocol {
+            AnyProtocol::Own(own) => own.state(),
+            _ => None,
+        }
+    }
+
     /// Returns the finality of its protocol.
     pub fn finality(&self) -> Finality {
         self.protocol.finality()
@@ -192,12 +200,12 @@ impl Replica {
 
     /// Returns the protocol's record of its head.
     pub(super) fn head_record(&self) -> Option<&[u8]> {
-        self.disk.get(self.protocol.kind().head_key())
+        self.disk.get(self.protocol.info().record_keys.head)
     }
 
     /// Returns the protocol's record of its head, to keep.
     pub(super) fn shared_head_record(&self) -> Option<Bytes> {
-        self.disk.shared(self.protocol.kind().head_key())
+        self.disk.shared(self.protocol.info().record_keys.head)
     }
 
     /// Replaces its chain by that of a dump, with the protocol at its head. Safety records of the previous chain do not apply to
@@ -229,7 +237,7 @@ impl Replica {
     fn start_over(&mut self, protocol: AnyProtocol, head_record: Option<&[u8]>) {
         self.note_written();
         self.disk.wipe();
-        self.disk.put(protocol.kind().head_key(), head_record);
+        self.disk.put(protocol.info().record_keys.head, head_record);
         protocol.remember_head_in(self.chain.rules());
         self.protocol = protocol;
         (self.wanted, self.outbox) = (None, Outbox::default());
