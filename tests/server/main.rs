@@ -14,6 +14,7 @@ mod full_disk;
 mod http;
 mod in_process;
 mod limits;
+mod method_list;
 mod methods;
 mod panics;
 mod pending;

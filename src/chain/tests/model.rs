@@ -71,6 +71,8 @@ struct Model {
     blocks: Vec<Known>,
     heads: Heads,
     snapshot: Option<(Chain, Heads)>,
+    /// Blocks that were finalized, also before a snapshot was restored.
+    ever_finalized: Vec<usize>,
     stamp: u64,
 }
 
@@ -79,7 +81,7 @@ impl Model {
         let hash = chain.genesis().hash();
         let genesis = Known { hash, parent: 0, height: 0, transfers: 0, carol: 0, transactions: Vec::new() };
         let heads = Heads { head: 0, finalized: 0, carol: None, waiting: Vec::new() };
-        Self { blocks: vec![genesis], heads, snapshot: None, stamp: 1 }
+        Self { blocks: vec![genesis], heads, snapshot: None, ever_finalized: Vec::new(), stamp: 1 }
     }
 
     /// The path from genesis to `at`.
@@ -97,6 +99,12 @@ impl Model {
         self.path(at).contains(&self.heads.finalized)
     }
 
+    /// Returns whether a block on another branch was ever final, so that blocks below this one may be deleted.
+    fn was_passed_over(&self, at: usize) -> bool {
+        let path = self.path(at);
+        self.ever_finalized.iter().any(|finalized| !path.contains(finalized) && !self.path(*finalized).contains(&at))
+    }
+
     fn run(&mut self, chain: &mut Chain, step: &Step) {
         match step {
             Step::Block { parent, transfers, adopt } => self.block(chain, *parent, *transfers, *adopt),
@@ -109,6 +117,7 @@ impl Model {
                 assert_eq!(answer.is_ok(), forward, "{answer:?}");
                 if forward {
                     self.heads.finalized = at;
+                    self.ever_finalized.push(at);
                 }
             }
             Step::Set(balance) => {
@@ -167,8 +176,8 @@ impl Model {
                 self.heads.head = at;
                 self.heads.carol = self.heads.waiting.last().copied();
             }
-            // What a block outside the finalized branch is built on may be deleted from the store.
-            Err(HeadError::Read(ReadError::UnknownBlock { .. })) => assert!(!known || !self.extends_finalized(at)),
+            // What a block is built on may be deleted from the store once another branch is final, also when that is taken back.
+            Err(HeadError::Read(ReadError::UnknownBlock { .. })) => assert!(!known || self.was_passed_over(at)),
             Err(HeadError::BelowFinality { .. }) => assert!(!self.extends_finalized(at)),
             Err(other) => panic!("{other}"),
         }
