@@ -199,7 +199,7 @@ impl Dev {
         let many = |method: &str, params: Value| ("/", batch(vec![call(method, &params); 1_000]));
         let deployment = json!({ "blockchainId": "bc_default", "template": "erc20-token", "params": { "name": "G", "symbol": "G" } });
         let read = json!({ "to": token, "data": format!("0x70a08231{:064x}", 7) });
-        let transfer = json!({ "from": Address::from([0; 20]), "to": token, "value": "0x1" });
+        let transfer = json!({ "from": "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", "to": Address::from([7; 20]), "value": "0x1" });
         let slots: Vec<String> = (0..256).map(|slot| format!("{slot:#x}")).collect();
         let words = "0x".to_owned() + &"00".repeat(2_400_000);
         let padding = " ".repeat(10 << 20);

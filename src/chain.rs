@@ -119,7 +119,8 @@ pub use simulate::{
     TraceError,
 };
 pub use spec::{
-    BaseFee, Forks, GAS_LIMIT_MIN, GenesisAccount, GenesisContract, GenesisSpec, GenesisValidator, SpecError,
+    BaseFee, Forks, GAS_LIMIT_MIN, GenesisAccount, GenesisContract, GenesisSpec, GenesisValidator, GethGenesis,
+    IgnoredField, SpecError,
 };
 pub use staking::StakingViewError;
 
@@ -153,6 +154,11 @@ impl Chain {
     /// The contract templates that the chain executes.
     pub fn registry(&self) -> &Arc<TemplateRegistry> {
         &self.context.registry
+    }
+
+    /// The protocol's rules for headers.
+    pub(crate) fn rules(&self) -> &dyn HeaderRules {
+        &*self.context.rules
     }
 
     /// The genesis block.

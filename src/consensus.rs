@@ -28,6 +28,7 @@ pub mod dpos;
 pub(crate) mod dpos;
 #[cfg(test)]
 mod model_check;
+mod own;
 #[cfg(feature = "internals")]
 pub mod pbft;
 #[cfg(not(feature = "internals"))]
@@ -50,6 +51,7 @@ pub mod raft;
 pub(crate) mod raft;
 #[cfg(any(test, feature = "internals"))]
 pub mod testing;
+mod words;
 
 pub use any::{AdminError, AnyProtocol, ConsensusConfig, ConsensusError, ConsensusKind, FollowError, LightVerifier};
 use common::{branch_tree, encoding, header, intake, orphans, protocol::impl_by_encoding};
@@ -57,24 +59,27 @@ pub use common::{
     effect::{BuildRequest, ChainEvent, Deadline, Effect, Evidence, Recipients, Rejection},
     encoding::Encoder,
     event::{Admin, ConsensusMessage, Event, Verdict},
-    family::{RoundRole, StakeUse},
+    family::StakeUse,
     finality::{Finality, FinalityKind},
     id::{BlockId, ReplicaId, Ticket, TimerId},
     light::SealedHeader,
+    own_message::OwnMessage,
     protocol::Protocol,
     records::{Record, Records},
+    round::{RoundRole, RoundStatus},
     signing::{Authenticator, SealError, SealScheme, Signer},
     validators::{Validator, ValidatorSet, ValidatorSetError},
 };
 pub(crate) use common::{
     effect_handler,
-    family::{MembershipChange, RoundStatus},
+    family::MembershipChange,
     header::{HeaderFieldError, UnverifiedHeader},
     header_rules::{HeaderChainRules, ParentContext},
     mutation,
     records::{ApplyRecords, check_record, checked_record, is_whole_record},
 };
 pub use dpos::{DposConfig, DposError, Shuffle};
+pub use own::{OwnProtocol, ReplicaStart};
 pub use pbft::{Certificate, PbftConfig, PbftError};
 pub use poa::{PoaConfig, PoaError};
 pub use pos::{FinalityProof, LightVerifier as PosLightVerifier, PosConfig, PosError, Trusted};

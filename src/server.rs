@@ -74,14 +74,15 @@ mod ids;
 mod in_process;
 mod jsonrpc;
 mod limits;
+mod observer;
 mod rest;
 mod serve;
 mod service_rpc;
 
 pub use chains::Chains;
-pub use clock::{WallClock, now_ms};
+pub use clock::{WallClock, date, now_ms};
 pub use counters::Counters;
-pub use decode::{decode_call, decode_error};
+pub use decode::{decode_call, decode_error, describe_revert};
 pub use driver::drive;
 pub use eth::rpc::EthRpc;
 pub use http::{InvalidToken, ServeError, Server, ServerConfig};
@@ -91,5 +92,6 @@ pub use limits::{
     CONNECTIONS_MAX, LOAD_BODY_BYTES_MAX, READS_PER_CORE, READS_WAITING_MAX, REST_BODY_BYTES_MAX, RPC_BODY_BYTES_MAX,
     SUBSCRIPTIONS_MAX, ServerLimits, WEBSOCKETS_MAX,
 };
-pub use rest::openapi_json;
+pub use observer::{ObservedCall, RpcObserver};
+pub use rest::{TemplateParameter, TemplateView, openapi_json};
 pub use serve::{RunningServer, serve, serve_with};

@@ -22,9 +22,10 @@ pub use campaign::{
     Campaign, Shard, Summary,
     regression::{Expected, Regression, RegressionError},
     shrink::{Shrunk, shrink},
-    two_phase::{CampaignSetup, RunCounters, RunOutcome, RunReport, record_plan, run_plan, run_seed},
+    two_phase::{CampaignSetup, OwnInvariants, RunCounters, RunOutcome, RunReport, record_plan, run_plan, run_seed},
 };
 pub use check::{
+    history,
     invariant::{self, Invariant},
     violation::Violation,
 };
@@ -60,6 +61,7 @@ pub(crate) use network::{
     chain_options::{ValidatorKeys, chain_option_setters},
     checkpoint::NetworkCheckpoint,
     dev_accounts::{DEV_ACCOUNTS_MAX, dev_account_balance},
+    rewind::EarlierHead,
     validator_action::validator_records,
 };
 

@@ -37,6 +37,8 @@ pub use slots::mapping_slot;
 pub use template::{Marker, Template, TemplateId};
 pub use trace::{CallTrace, CallTraceLog, CallTracer};
 
+pub(crate) use runner::split_code;
+
 /// Executes `message` and all frames that it starts, over `journal`.
 ///
 /// Marks caller, target and, from Shanghai on, the block's beneficiary as warm first (EIP-2929, EIP-3651). The rest of a transaction is

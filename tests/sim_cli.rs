@@ -52,10 +52,13 @@ fn a_scenario_is_run_recorded_drawn_and_replayed() {
     assert!(result["command"].as_str().unwrap().starts_with("chainbox sim pbft-primary-crash --seed 7"));
     assert!(fs::read_to_string(path.join("run.svg")).unwrap().starts_with("<svg"));
     let text = run(path, &["replay", "run.ndjson", "--step", "--until", "4s"], DONE);
-    assert!(text.contains("validator 0 crashes") && text.contains("replayed"), "{text}");
-    for words in
-        ["  view 0, leads", "  view 0, follows validator 0", "makes block 1 (0x", "hears prepare from validator 3"]
-    {
+    assert!(text.contains("replica 0 crashes") && text.contains("replayed"), "{text}");
+    for words in [
+        "  view 0, leads",
+        "  view 0, follows replica 0",
+        "makes block 1 (0x",
+        "hears prepare from replica 3: view 0, height 1, 0x",
+    ] {
         assert!(text.contains(words), "{words:?}");
     }
 
@@ -312,6 +315,146 @@ fn a_shard_killed_in_the_middle_goes_on_where_it_was() {
     assert!((3..13).contains(&before), "{before} lines when it was killed");
     run(path, &[&fixed[..], &["--out", "killed.ndjson", "--resume"]].concat(), DONE);
     assert_eq!(fs::read(path.join("killed.ndjson")).unwrap(), fs::read(path.join("alone.ndjson")).unwrap());
+}
+
+#[test]
+fn a_campaign_is_steered_by_a_file_and_flags() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let printed = run(path, &["campaign", "--protocol", "raft", "--validators", "3", "--print-setup"], DONE);
+    fs::write(path.join("setup.toml"), &printed).unwrap();
+    let flags = ["campaign", "--setup", "setup.toml", "--transactions", "2", "--history", "--print-setup"];
+    let changed = run(path, &flags, DONE);
+    assert!(changed.contains("transactions = 2") && changed.contains("validators = [3]"), "{changed}");
+    assert!(changed.contains("checks_history = true") && !printed.contains("checks_history"), "{changed}");
+    let flags = ["campaign", "--setup", "setup.toml", "--seeds", "0..3", "--history", "--out", "raft.ndjson"];
+    let text = run(path, &flags, DONE);
+    assert!(text.starts_with("nothing found in 3 seeds: raft, seeds 0..3, shard 0/1"), "{text}");
+    assert!(text.contains("never reached in this campaign: ") && text.contains("seeds/s"), "{text}");
+    // Another setup is another campaign.
+    let text = run(
+        path,
+        &["campaign", "--setup", "setup.toml", "--seeds", "0..3", "--resume", "--out", "raft.ndjson"],
+        FAILED,
+    );
+    assert!(text.contains("results are of raft"), "{text}");
+    let merged = run(path, &["campaign", "merge", "raft.ndjson"], DONE);
+    assert!(merged.starts_with("nothing found in 3 seeds: 1 files merged"), "{merged}");
+
+    let liars = ["campaign", "--protocol", "pbft", "--validators", "4", "--liars", "2", "--seeds", "0..1"];
+    let output = chainbox(path, &liars);
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("up to 2 of 4 replicas lie, and pbft tolerates 1"), "{text}");
+    fs::write(path.join("wrong.toml"), printed.replace("blocks_after", "block_after")).unwrap();
+    for (flags, status, wanted) in [
+        (&["--setup", "wrong.toml", "--seeds", "0..1"][..], FAILED, "block_after"),
+        (&["--setup", "setup.toml", "--protocol", "poa", "--seeds", "0..1"], FAILED, "is a setup of raft"),
+        (&["--protocol", "pbft", "--validators", "2", "--seeds", "0..1"], FAILED, "2 validators: "),
+        (&["--protocol", "pbft", "--validators", "7..4", "--seeds", "0..1"], USAGE, "no number"),
+        (&["--seeds", "0..1"], USAGE, "--protocol"),
+        (&["--protocol", "pbft"], USAGE, "--seeds"),
+        (&["--demo-bug", "no-such-bug"], FAILED, "choose one of pbft-forgets-promises"),
+    ] {
+        let text = run(path, &[&["campaign"][..], flags].concat(), status);
+        assert!(text.contains(wanted), "{flags:?}: {text}");
+    }
+}
+
+#[test]
+fn a_planted_bug_is_found_shrunk_kept_and_replayed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    assert!(run(path, &["campaign", "--demo-bug"], DONE).contains("pbft-never-suspects: no replica suspects"));
+    let text = run(path, &["campaign", "--demo-bug", "pbft-never-suspects"], FOUND);
+    assert!(text.contains("1 finding in ") && text.contains("shrunk from "), "{text}");
+    let file = text.lines().find_map(|line| line.strip_prefix("shows it again: chainbox replay ")).expect("a file");
+    let text = run(path, &["replay", file], FOUND);
+    assert!(text.contains("the file expects that everything holds"), "{text}");
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_sums_up_and_says_how_to_go_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let flags = ["campaign", "--protocol", "raft", "--seeds", "0..100000", "--out", "raft.ndjson", "--jobs", "1"];
+    let mut command = Command::new(env!("CARGO_BIN_EXE_chainbox"));
+    command.current_dir(path).args(flags).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    let lines = || fs::read_to_string(path.join("raft.ndjson")).map_or(0, |text| text.lines().count());
+    for _ in 0..30_000 {
+        if lines() >= 3 {
+            break;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{output:?}");
+    assert!(String::from_utf8(output.stdout).unwrap().starts_with("nothing found in "));
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("go on with: chainbox campaign --protocol raft --seeds 0..100000"), "{text}");
+    assert!(text.contains("--jobs 1 --resume"), "{text}");
+}
+
+#[test]
+fn a_free_run_tells_what_it_checks_who_leads_and_which_faults_hit_nobody() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let byzantine = |replica: u32| {
+        format!(
+            "[[faults]]\nat_ms = 500\nwhat = {{ byzantine = {{ replica = {replica}, behaviour = \"silent\", when = \"never\" }} }}\n"
+        )
+    };
+    let late = "[[faults]]\nat_ms = 90000\nfor_ms = 5\nwhat = { isolate = { replica = 1 } }\n";
+    let label =
+        "[[faults]]\nat_ms = 50\nfor_ms = 5\nwhat = { link = { labels = [\"raft-vote\"], effect = \"clog\" } }\n";
+    let plan = format!("version = 1\n{}{}{late}{label}", byzantine(0), byzantine(1));
+    fs::write(path.join("plan.toml"), plan).unwrap();
+    let text = run(path, &["sim", "--protocol", "pbft", "--plan", "plan.toml", "--for", "5s"], DONE);
+    for words in [
+        "checked after every step: agreement, ",
+        "pbft-prepared-unique",
+        "at the start replica ",
+        "block 1 is by replica ",
+        "the plan lets 2 of 4 replicas misbehave or lose their disk (0, 1), and pbft tolerates 1",
+        "fault 0 (silent) hits nobody: its trigger is `never`",
+        "fault 2 (isolate) hits nobody: it begins at 90.",
+        "fault 3 (clog) hits nobody: no message is called so",
+    ] {
+        assert!(text.contains(words), "{words:?}: {text}");
+    }
+}
+
+#[test]
+fn clients_histories_are_written_and_checked() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let text = run(path, &["sim", "--protocol", "raft", "--for", "30s", "--history", "history.ndjson"], DONE);
+    assert!(text.contains("history: 24 of 24 transfers were acknowledged") && text.contains("linearizable"), "{text}");
+    let history = fs::read_to_string(path.join("history.ndjson")).unwrap();
+    let first: serde_json::Value = serde_json::from_str(history.lines().next().unwrap()).unwrap();
+    assert!(first["called"].is_number() && first["client"].is_object(), "{first}");
+}
+
+#[test]
+fn steps_are_in_words_and_filtered() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    run(path, &["sim", "pbft-primary-crash", "--quiet", "--trace", "run.ndjson"], DONE);
+    let steps = |more: &[&str]| run(path, &[&["replay", "run.ndjson", "--step"], more].concat(), DONE);
+    let all = steps(&[]);
+    for form in ["Some(", "None", "Follower", "Seeking", "{ ", "validator "] {
+        let line = all.lines().skip(1).find(|line| line.contains(form));
+        assert_eq!(line, None, "{form:?} is no words");
+    }
+    assert!(all.contains("timer 2 (suspect) fires") && all.contains("hears commit from replica "), "{all}");
+    let some = steps(&["--kind", "view-change,status", "--from", "2s", "--replica", "1"]);
+    let told: Vec<_> = some.lines().filter(|line| line.contains("replica 1 ") && line.contains(" s  ")).collect();
+    assert!(!told.is_empty() && told.len() < 60, "{some}");
+    assert!(told.iter().all(|line| line.contains("view-change") || line.contains("  view ")), "{some}");
+    let text = run(path, &["replay", "run.ndjson", "--step", "--kind", "vote"], FAILED);
+    assert!(text.contains("--kind vote: choose of this run's messages (") && text.contains("pre-prepare"), "{text}");
 }
 
 #[test]

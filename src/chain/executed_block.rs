@@ -125,6 +125,12 @@ impl ExecutedBlock {
         Self { inner: Arc::new(inner), version: None }
     }
 
+    /// Returns the same block without its state, as it is stored when its state is not.
+    pub(super) fn forgetting_state(&self) -> Self {
+        let Inner { block, receipts, updates, total_difficulty, .. } = &*self.inner;
+        Self::without_state(block.clone(), receipts.clone(), updates.clone(), *total_difficulty, false)
+    }
+
     /// The block.
     pub fn block(&self) -> &Arc<Block> {
         &self.inner.block

@@ -170,36 +170,44 @@ impl Chain {
 
     /// Switches to `snapshot`, an earlier clone of this chain or of another chain over the same store, also past finality.
     ///
-    /// Where the retention policy has dropped blocks between the two heads, the change lists those that are left.
+    /// Where the retention policy has dropped blocks between the two heads, the change lists those that are left. Blocks that a chain
+    /// with the snapshot's head is reopened from, and that the store has no more, are written again.
     ///
     /// # Errors
-    /// [`ReadError::Pruned`] when the store has the snapshot's state or its safe or finalized block no more,
-    /// [`RestoreError::Write`]; the chain is then unchanged.
+    /// [`ReadError::Pruned`] when the store has the snapshot's state no more, or neither store nor memory have its safe or finalized
+    /// block or one above these; [`RestoreError::Write`]; the chain is then unchanged.
     pub fn restore(&mut self, snapshot: &Self) -> Result<HeadChange, RestoreError> {
         let (reverted, applied) = snapshot.path_between(&self.head, self)?;
         let change = HeadChange { old: self.head.clone(), new: snapshot.head.clone(), reverted, applied };
-        if self.is_persistent() {
-            snapshot.check_restorable(&change)?;
-        }
-        self.persist(&change, Move::Back, &snapshot.finality, &snapshot.pending)?;
+        let missing = if self.is_persistent() { snapshot.missing_from_store(&change)? } else { Vec::new() };
+        self.persist(&change, Move::Back { missing: &missing }, &snapshot.finality, &snapshot.pending)?;
         let lease = self.context.lease(&snapshot.head);
         *self = Self { context: self.context.clone(), is_writer: self.is_writer, lease, ..snapshot.clone() };
         Ok(change)
     }
 
-    /// Checks that the store has what a chain with this head is reopened from, or gets it from `change`.
-    fn check_restorable(&self, change: &HeadChange) -> Result<(), ReadError> {
+    /// Returns the blocks from the finalized one to the fork of `change` that the store has no more, the newest first, and checks that
+    /// the head's state can be read: a chain with this head is reopened from these.
+    fn missing_from_store(&self, change: &HeadChange) -> Result<Vec<ExecutedBlock>, ReadError> {
         self.latest_state()?;
         self.state_of(self.head.hash())?;
+        let fork = self.head.height().get().saturating_sub(change.applied.len() as u64);
         let Finality { safe, finalized, .. } = &self.finality;
-        for block in [&self.head, safe, finalized] {
-            let is_applied = || change.applied.iter().any(|applied| applied.hash() == block.hash());
-            if !is_applied() && !self.context.has_stored(block.hash()) {
-                let oldest = self.oldest_block();
-                return Err(ReadError::Pruned { what: "block", height: block.height(), oldest });
+        let lowest = safe.height().min(finalized.height()).get().max(1);
+        let is_stored = |block: &ExecutedBlock| self.context.has_stored(block.hash());
+        let has_all = [safe, finalized].into_iter().all(|block| block.height().get() > fork || is_stored(block));
+        if has_all && (fork < self.head.height().get() || is_stored(&self.head)) {
+            return Ok(Vec::new());
+        }
+        let mut missing = Vec::new();
+        for height in (lowest..=fork).rev().map(Height::new) {
+            let kept = [&self.head, safe, finalized].into_iter().find(|block| block.height() == height);
+            let block = kept.map_or_else(|| self.block_at(height), |block| Ok(block.clone()))?;
+            if !is_stored(&block) {
+                missing.push(if height == self.head.height() { block } else { block.forgetting_state() });
             }
         }
-        Ok(())
+        Ok(missing)
     }
 
     /// Returns this chain as it was when its head was `hash`, without the blocks above: the state of a replica that lost
@@ -217,6 +225,21 @@ impl Chain {
         let finality = Finality::at_genesis(&self.genesis);
         let lease = self.context.lease(&head);
         Ok(Self { tree, head, finality, pending: PendingInterventions::default(), lease, ..self.clone() })
+    }
+
+    /// As [`Chain::rewound`] to a canonical block, with the finality that the chain had there, and the interventions of the block
+    /// after it pending again.
+    ///
+    /// # Errors
+    /// As [`Chain::rewound`]; [`ReadError::Pruned`] where the block has no state any more.
+    pub(crate) fn rewound_to(&self, hash: B256, finality: Finality) -> Result<Self, ReadError> {
+        let mut rewound = Self { finality, ..self.rewound(hash)? };
+        let next = rewound.head.height().next();
+        if next <= self.head.height() {
+            let interventions = self.block_at(next)?.block().interventions().iter().cloned().collect();
+            rewound.pending = rewound.apply_overrides(&rewound.head, interventions)?;
+        }
+        Ok(rewound)
     }
 
     /// The path from the head to `target`.
@@ -237,18 +260,19 @@ impl Chain {
     fn persist(
         &self,
         change: &HeadChange,
-        kind: Move,
+        kind: Move<'_>,
         finality: &Finality,
         pending: &PendingInterventions,
     ) -> Result<(), RestoreError> {
         let mut batch = Batch::new();
         let mut garbage = GarbageChange::default();
         let new = change.brings_state().then_some(&change.new);
-        let written: Vec<_> = change.applied.iter().chain(new).filter(|block| !block.is_stored()).collect();
+        let written = change.applied.iter().chain(new).filter(|block| !block.is_stored());
+        let written: Vec<_> = written.chain(kind.missing()).collect();
         if self.is_persistent() {
             change.reverted.iter().for_each(|block| persist::remove_canonical(block, &mut batch));
             written.iter().for_each(|block| persist::put_block(block, &mut batch));
-            change.applied.iter().for_each(|block| persist::put_canonical(block, &mut batch));
+            change.applied.iter().chain(kind.missing()).for_each(|block| persist::put_canonical(block, &mut batch));
             if change.applied.is_empty() {
                 // Retention may have removed it from the indices.
                 persist::put_canonical(&change.new, &mut batch);
@@ -307,7 +331,14 @@ fn walk(mut old: ExecutedBlock, mut new: ExecutedBlock, from: &Chain, to: &Chain
             reverted.push(core::mem::replace(&mut old, parent));
         }
         if new_height >= old_height {
-            let parent = to.block_near(lower(new_height), new.block().parent_hash())?;
+            let parent_hash = new.block().parent_hash();
+            let parent = match to.block_near(lower(new_height), parent_hash) {
+                // Pruned before it was dumped: the other chain may have the parent, or both have genesis alone in common.
+                Err(ReadError::UnknownBlock { .. }) if lower(new_height) < to.oldest_block() => {
+                    from.block(parent_hash).unwrap_or_else(|_| from.genesis().clone())
+                }
+                parent => parent?,
+            };
             applied.push(core::mem::replace(&mut new, parent));
         }
     }

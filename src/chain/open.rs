@@ -177,6 +177,10 @@ fn reopen(mut context: ChainContext, genesis: B256) -> Result<Chain, OpenError> 
     if genesis.hash() != want {
         return Err(OpenError::OtherGenesis { got: genesis.hash(), want });
     }
+    let stored_id = persist::spec(&*context.store).map_err(ReadError::from)?.map(|spec| spec.chain_id);
+    if let Some(got) = stored_id.filter(|got| *got != context.spec.chain_id) {
+        return Err(OpenError::OtherChainId { got, want: context.spec.chain_id });
+    }
     let (head, safe, finalized) = (read(heads.head)?, read(heads.safe)?, read(heads.finalized)?);
     let finality = Finality { safe, finalized, irreversible: heads.irreversible };
     let mut tree = Tree::new(genesis.clone());

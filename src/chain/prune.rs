@@ -7,6 +7,7 @@ use alloy_primitives::B256;
 use super::{
     Chain,
     error::ReadError,
+    executed_block::ExecutedBlock,
     garbage::{GarbageChange, GarbageItem, Holder},
     hook::{Finality, HeadChange},
     persist::{self, Pruned},
@@ -27,12 +28,26 @@ const DURABLE_BLOCK_BYTES: u64 = 64 << 20;
 const PRUNED_AT_ONCE_MAX: u64 = 64;
 
 /// The cause of a head change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Move {
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Move<'a> {
     /// Fork choice; what it reverts may become canonical again.
     Forward,
     /// A restored snapshot; what it reverts is gone.
-    Back,
+    Back {
+        /// Canonical blocks of the snapshot up to the fork that the store has no more and gets again, without their states but for
+        /// the head's; the newest first.
+        missing: &'a [ExecutedBlock],
+    },
+}
+
+impl<'a> Move<'a> {
+    /// The blocks up to the fork that the store gets again.
+    pub(super) const fn missing(self) -> &'a [ExecutedBlock] {
+        match self {
+            Self::Forward => &[],
+            Self::Back { missing } => missing,
+        }
+    }
 }
 
 impl Chain {
@@ -66,15 +81,15 @@ impl Chain {
     pub(super) fn prune_stored(
         &self,
         change: &HeadChange,
-        kind: Move,
+        kind: Move<'_>,
         finality: &Finality,
         batch: &mut Batch,
     ) -> Result<GarbageChange, ReadError> {
         let mut garbage = GarbageChange::default();
-        self.take_back_applied(change, &mut garbage);
+        self.take_back_applied(change, kind, &mut garbage);
         self.list_reverted(change, kind, &mut garbage)?;
         let mut commits = Vec::new();
-        self.prune_retained(change, finality, &mut commits, &mut garbage, batch)?;
+        self.prune_retained(change, kind, finality, &mut commits, &mut garbage, batch)?;
         self.collect(finality.irreversible, commits, &mut garbage, batch)?;
         Ok(garbage)
     }
@@ -102,8 +117,8 @@ impl Chain {
     }
 
     /// Removes blocks that are canonical again from the garbage list.
-    fn take_back_applied(&self, change: &HeadChange, garbage: &mut GarbageChange) {
-        for block in change.applied.iter().chain([&change.new]) {
+    fn take_back_applied(&self, change: &HeadChange, kind: Move<'_>, garbage: &mut GarbageChange) {
+        for block in change.applied.iter().chain([&change.new]).chain(kind.missing()) {
             let Some(item) = self.context.garbage.take_back(block.hash(), garbage) else { continue };
             // Executed again, it has another state now.
             if let Some(commit) = item.commit.filter(|commit| *commit != block.commit().id) {
@@ -114,7 +129,12 @@ impl Chain {
     }
 
     /// Adds the reverted blocks to the garbage list.
-    fn list_reverted(&self, change: &HeadChange, kind: Move, garbage: &mut GarbageChange) -> Result<(), StoreError> {
+    fn list_reverted(
+        &self,
+        change: &HeadChange,
+        kind: Move<'_>,
+        garbage: &mut GarbageChange,
+    ) -> Result<(), StoreError> {
         let before = self.context.leases.next_number();
         for (index, block) in change.reverted.iter().enumerate() {
             let parent = match change.reverted.get(index + 1) {
@@ -128,7 +148,7 @@ impl Chain {
                 block: Some(block.hash()),
                 commit: made.map(|version| version.commit().id),
                 height: block.height(),
-                may_return: kind == Move::Forward,
+                may_return: matches!(kind, Move::Forward),
                 holder: Holder::Descendants { before, version: made.map(Arc::downgrade).unwrap_or_default() },
             };
             self.context.garbage.add(item, garbage);
@@ -143,6 +163,7 @@ impl Chain {
     fn prune_retained(
         &self,
         change: &HeadChange,
+        kind: Move<'_>,
         finality: &Finality,
         commits: &mut Vec<CommitId>,
         garbage: &mut GarbageChange,
@@ -151,10 +172,11 @@ impl Chain {
         let retention = self.context.retention;
         let head = change.new.height().get();
         let added = change.applied.len() as u64 + u64::from(change.brings_state());
-        let fork = head.saturating_sub(added);
+        let lowest_missing = kind.missing().last().map_or(head, |block| block.height().get().saturating_sub(1));
+        let fork = head.saturating_sub(added).min(lowest_missing);
         let lowest = |kept: u64| head.saturating_sub(kept).min(finality.irreversible.get()).min(fork);
         for (what, kept) in [(Pruned::States, retention.states_kept()), (Pruned::Blocks, retention.blocks)] {
-            if kept.is_none() && !change.is_reorg() {
+            if kept.is_none() && !change.is_reorg() && kind.missing().is_empty() {
                 continue;
             }
             let stored = persist::pruned_below(&*self.context.store, what)?;

@@ -10,6 +10,7 @@ use super::{
     error::ReadError,
     executed_block::ExecutedBlock,
     header::expected_base_fee,
+    hook::Finality,
     persist::{self, Pruned},
     pool::PoolContext,
     receipt::Receipt,
@@ -48,6 +49,11 @@ impl Chain {
     /// The newest canonical block.
     pub const fn head(&self) -> &ExecutedBlock {
         &self.head
+    }
+
+    /// Returns the safe and the finalized block, and the height up to which no block is ever reverted.
+    pub(crate) const fn finality(&self) -> &Finality {
+        &self.finality
     }
 
     /// The newest block that the protocol calls safe; genesis at first.

@@ -16,8 +16,8 @@
 /// | delegated proof of stake | the last irreversible block's ancestors | two rounds of the producers: 0 with one, 5 with four, up to 336 with 21 |
 /// | proof of stake | the finalized checkpoint's ancestors | two to three epochs, and more while a third of the stake is away |
 ///
-/// Over a database a snapshot holds its block and its state besides, but not its safe and its finalized block: once those are
-/// pruned, restoring it is refused.
+/// Over a database a snapshot holds its block and its state besides; its safe and its finalized block, and those between, are in its
+/// memory up to 256 blocks below its head, and are written again when it is restored.
 ///
 /// A development node thus keeps at least 130 blocks below the head, and exceeds the default bounds in bytes only by those: where
 /// they take more than 512 MiB, or their states more than 256 MiB. A full block of transfers at the default gas limit takes about 1 MiB.

@@ -1,6 +1,6 @@
 //! The interface to consensus: header rules, fee recipient and system calls of a protocol.
 
-use core::fmt::Debug;
+use core::{any::Any, fmt::Debug};
 use std::sync::Arc;
 
 use alloy_consensus::Header;
@@ -147,7 +147,7 @@ pub trait Ancestors: Debug {
 ///
 /// The chain verifies the fields that execution and the fork decide: number, gas, roots, bloom, base fee, mix hash unless it is
 /// the protocol's. An implementation verifies the others: difficulty, nonce, payload, timing and seal.
-pub trait HeaderRules: Debug + Send + Sync {
+pub trait HeaderRules: Any + Debug + Send + Sync {
     /// Verifies `block`, whose parent is `parent`. Must be deterministic: the same result for the same block on every node.
     ///
     /// # Errors

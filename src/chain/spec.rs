@@ -6,6 +6,7 @@ mod check;
 mod error;
 mod forks;
 mod genesis_block;
+mod geth;
 mod setters;
 mod units_json;
 
@@ -29,6 +30,7 @@ pub use account::{GenesisAccount, GenesisContract, GenesisValidator};
 pub use base_fee::BaseFee;
 pub use error::SpecError;
 pub use forks::Forks;
+pub use geth::{GethGenesis, IgnoredField};
 
 /// Smallest gas limit of a block (Yellow Paper, 4.3.4).
 pub const GAS_LIMIT_MIN: Gas = Gas::new(5_000);
@@ -165,7 +167,10 @@ impl GenesisSpec {
         rules
     }
 
-    /// Parses and checks JSON.
+    /// An example of the JSON form: a funded account, one with a nonce, and a token. `docs/genesis.md` describes every field.
+    pub const EXAMPLE: &'static str = include_str!("spec/example.json");
+
+    /// Parses and checks JSON, of the form of [`GenesisSpec::EXAMPLE`]. [`GenesisSpec::from_geth_json`] reads geth's.
     ///
     /// # Errors
     /// [`SpecError`] with the place and the valid values.

@@ -13,16 +13,19 @@ use super::{
         effect::{Effect, Rejection},
         encoding::Encoder,
         event::Event,
-        family::{ProtocolFamily, ProtocolInfo, ReplicaKeys, ReplicaSetup, RoundStatus, StakeUse},
+        family::{ProtocolFamily, ProtocolInfo, ReplicaKeys, ReplicaSetup, StakeUse},
         finality::Finality,
         id::{BlockId, ReplicaId},
         light::FollowHeaders,
         protocol::Protocol,
         records::Records,
+        round::RoundStatus,
         signing::{Authenticator, Signer},
         validators::{ValidatorSet, ValidatorSetError},
     },
-    dpos, pbft, poa, pos, raft,
+    dpos,
+    own::{OwnProtocol, OwnReplica},
+    pbft, poa, pos, raft,
 };
 use crate::{
     chain::{Block, HeaderRules},
@@ -47,6 +50,9 @@ macro_rules! protocols {
         #[non_exhaustive]
         pub enum ConsensusConfig {
             $($(#[doc = $doc])* #[serde($(alias = $alias),*)] $name($module::$config),)*
+            /// A protocol of one's own. It is written to genesis by its name alone, and is not read from there.
+            #[serde(skip_deserializing)]
+            Own(OwnProtocol),
         }
 
         /// One replica's state of its protocol.
@@ -54,6 +60,8 @@ macro_rules! protocols {
         #[non_exhaustive]
         pub enum AnyProtocol {
             $($(#[doc = $doc])* $name(Box<$module::$name>),)*
+            /// A protocol of one's own.
+            Own(Box<OwnReplica>),
         }
 
         /// Refused parameters, validators or records of a protocol.
@@ -64,6 +72,14 @@ macro_rules! protocols {
             #[error(transparent)]
             Validators(#[from] ValidatorSetError),
             $($(#[doc = $doc])* #[error(transparent)] $name(#[from] $module::$error),)*
+            /// A protocol of one's own.
+            #[error("{protocol}: {reason}")]
+            Own {
+                /// Its name.
+                protocol: &'static str,
+                /// What it can't do, in its own words.
+                reason: String,
+            },
         }
 
         /// The verifiers behind a [`LightVerifier`].
@@ -98,10 +114,19 @@ macro_rules! protocols {
         }
 
         impl ConsensusConfig {
-            /// Returns the protocol.
-            pub const fn kind(&self) -> ConsensusKind {
+            /// Returns the protocol; `None` for one of one's own.
+            pub const fn kind(&self) -> Option<ConsensusKind> {
                 match self {
-                    $(Self::$name(_) => ConsensusKind::$name,)*
+                    $(Self::$name(_) => Some(ConsensusKind::$name),)*
+                    Self::Own(_) => None,
+                }
+            }
+
+            /// Returns the constant facts about the protocol.
+            pub(crate) const fn info(&self) -> &ProtocolInfo {
+                match self {
+                    $(Self::$name(_) => ConsensusKind::$name.info(),)*
+                    Self::Own(own) => own.info(),
                 }
             }
 
@@ -111,15 +136,25 @@ macro_rules! protocols {
             pub fn with_roster(self, roster: &[Address], observers: Vec<ReplicaId>) -> Self {
                 match self {
                     $(Self::$name(config) => Self::$name($module::$name::with_roster(config, roster, observers)),)*
+                    Self::Own(own) => Self::Own(own.with_addresses(roster)),
                 }
             }
         }
 
         impl AnyProtocol {
-            /// Returns the protocol.
-            pub const fn kind(&self) -> ConsensusKind {
+            /// Returns the protocol; `None` for one of one's own.
+            pub const fn kind(&self) -> Option<ConsensusKind> {
                 match self {
-                    $(Self::$name(_) => ConsensusKind::$name,)*
+                    $(Self::$name(_) => Some(ConsensusKind::$name),)*
+                    Self::Own(_) => None,
+                }
+            }
+
+            /// Returns the constant facts about the protocol.
+            pub(crate) const fn info(&self) -> &ProtocolInfo {
+                match self {
+                    $(Self::$name(_) => ConsensusKind::$name.info(),)*
+                    Self::Own(own) => own.info(),
                 }
             }
         }
@@ -138,19 +173,31 @@ macro_rules! protocols {
             }
         )*
 
-        /// Evaluates an expression with the content of one of the enums above.
+        /// Evaluates an expression with the content of one of the enums above that have a protocol of one's own.
         macro_rules! with_content {
             ($d any:ident, $d value:expr, $d content:ident => $d result:expr) => {
                 match $d value {
                     $($d any::$name($d content) => $d result,)*
+                    $d any::Own($d content) => $d result,
                 }
             };
         }
 
-        /// Evaluates an expression with a configuration's parameters and the [`ProtocolFamily`] that they are of.
-        macro_rules! with_family {
-            ($d value:expr, $d config:ident, $d family:ident => $d result:expr) => {
+        /// Evaluates an expression with the verifier of one of the protocols.
+        macro_rules! with_light {
+            ($d value:expr, $d content:ident => $d result:expr) => {
                 match $d value {
+                    $(AnyLight::$name($d content) => $d result,)*
+                }
+            };
+        }
+
+        /// Evaluates an expression with a configuration's parameters and the [`ProtocolFamily`] that they are of, or the other one
+        /// with a protocol of one's own.
+        macro_rules! with_family {
+            ($d value:expr, $d config:ident, $d family:ident => $d result:expr, $d own:ident => $d other:expr) => {
+                match $d value {
+                    ConsensusConfig::Own($d own) => $d other,
                     $(ConsensusConfig::$name($d config) => {
                         type $d family = $module::$name;
                         $d result
@@ -177,6 +224,7 @@ protocols! {$
 // After the list: these files match on its types.
 mod kind;
 mod light;
+mod marks;
 
 pub use light::LightVerifier;
 
@@ -204,7 +252,7 @@ impl ConsensusConfig {
         with_family!(self, config, Family => {
             let keys = ReplicaKeys { authenticator, signer };
             Ok(Family::at_genesis(config, ReplicaSetup { genesis, validators, keys })?.into())
-        })
+        }, own => own_replica(own, genesis, &validators, &Records::new(), &authenticator, signer.as_ref()))
     }
 
     /// Returns a replica's protocol at a stored head, from the record that was written with it.
@@ -219,7 +267,7 @@ impl ConsensusConfig {
     ) -> Result<AnyProtocol, ConsensusError> {
         with_family!(self, config, Family => {
             Ok(Family::at_head(config, head_record, ReplicaKeys { authenticator, signer })?.into())
-        })
+        }, own => Err(unable(own, "it starts at genesis or from all of its records")))
     }
 
     /// Returns a replica's protocol after a crash, from all of its durable records. Without a record of a head it starts at
@@ -238,7 +286,7 @@ impl ConsensusConfig {
         with_family!(self, config, Family => {
             let keys = ReplicaKeys { authenticator, signer };
             Ok(Family::from_records(config, ReplicaSetup { genesis, validators, keys }, records)?.into())
-        })
+        }, own => own_replica(own, genesis, &validators, records, &authenticator, signer.as_ref()))
     }
 
     /// Returns the rules that a chain of this protocol verifies headers by; replicas of a process share them.
@@ -255,7 +303,7 @@ impl ConsensusConfig {
     ) -> Result<Arc<dyn HeaderRules>, ConsensusError> {
         with_family!(self, config, Family => {
             Ok(Family::header_rules(config, validators, authenticator, head_record)?)
-        })
+        }, own => Ok(own.header_rules()))
     }
 
     /// Returns a light verifier at genesis.
@@ -270,12 +318,32 @@ impl ConsensusConfig {
     ) -> Result<LightVerifier, ConsensusError> {
         with_family!(self, config, Family => {
             Ok(LightVerifier::of(Family::light_verifier(config, genesis, validators, authenticator)?.into()))
-        })
+        }, own => Err(unable(own, "it has no verifier by headers alone")))
+    }
+
+    /// Returns the full name, such as `proof-of-authority`.
+    pub const fn name(&self) -> &'static str {
+        self.info().name
+    }
+
+    /// Returns the short name, such as `poa`; the full one where there is no other.
+    pub const fn short_name(&self) -> &'static str {
+        self.info().short_name
     }
 
     /// Returns whether the protocol always has stake; see [`ConsensusKind::stake_use`] for those that may have it.
     pub const fn uses_stake(&self) -> bool {
-        matches!(self.kind().stake_use(), StakeUse::Always)
+        matches!(self.info().stake_use, StakeUse::Always)
+    }
+
+    /// Returns the labels of the protocol's messages beside blocks; one that ends in `*` is the beginning of several.
+    pub const fn message_labels(&self) -> &'static [&'static str] {
+        self.info().message_labels
+    }
+
+    /// Returns the number of replicas out of `validators` whose misbehaviour the protocol tolerates: fewer than a third, or none.
+    pub const fn liars_max(&self, validators: u32) -> u32 {
+        if self.info().is_byzantine_tolerant { validators.saturating_sub(1) / 3 } else { 0 }
     }
 
     /// Returns the least time between two blocks, in whole seconds; with zero, blocks are made on demand only.
@@ -285,7 +353,7 @@ impl ConsensusConfig {
 
     /// Returns whether a network of this protocol never becomes idle: its timers run even when there is nothing to do.
     pub const fn never_rests(&self) -> bool {
-        self.kind().info().never_rests
+        self.info().never_rests
     }
 
     /// Reads the consensus section of a genesis specification, such as `{"protocol": "poa", "period": 5}`.
@@ -300,6 +368,30 @@ impl ConsensusConfig {
     pub fn section(&self) -> serde_json::Value {
         serde_json::to_value(self).unwrap_or_default()
     }
+}
+
+impl From<OwnProtocol> for ConsensusConfig {
+    fn from(own: OwnProtocol) -> Self {
+        Self::Own(own)
+    }
+}
+
+fn own_replica(
+    own: &OwnProtocol,
+    genesis: &Block,
+    validators: &ValidatorSet,
+    records: &Records,
+    authenticator: &Authenticator,
+    signer: Option<&Signer>,
+) -> Result<AnyProtocol, ConsensusError> {
+    match own.replica(genesis, validators, records, authenticator, signer) {
+        Ok(replica) => Ok(AnyProtocol::Own(Box::new(replica))),
+        Err(reason) => Err(ConsensusError::Own { protocol: own.name(), reason }),
+    }
+}
+
+fn unable(own: &OwnProtocol, reason: &str) -> ConsensusError {
+    ConsensusError::Own { protocol: own.name(), reason: reason.to_owned() }
 }
 
 impl AnyProtocol {
@@ -319,6 +411,11 @@ impl AnyProtocol {
     /// Returns whether a replica that restarted from this record still needs it; see [`ProtocolFamily::needs`].
     pub(crate) fn needs(&self, key: &[u8]) -> bool {
         with_content!(Self, self, protocol => protocol.needs(key))
+    }
+
+    /// Lets the rules of an open chain go on from this replica's head; see [`ProtocolFamily::remember_head_in`].
+    pub(crate) fn remember_head_in(&self, rules: &dyn HeaderRules) {
+        with_content!(Self, self, protocol => protocol.remember_head_in(rules));
     }
 
     /// Returns the round and the role of `replica`, which is this one; see [`ProtocolFamily::round_status`].
@@ -348,7 +445,7 @@ impl Protocol for AnyProtocol {
     }
 
     fn encode(&self, out: &mut Encoder) {
-        out.u8(self.kind().number());
+        out.u8(self.info().number);
         with_content!(Self, self, protocol => protocol.encode(out));
     }
 

@@ -482,7 +482,7 @@ impl Protocol for Pbft {
             Event::Message { from, message: ConsensusMessage::Pbft(message) } => {
                 self.on_message(from, &message, effects).map_err(Rejection::from)
             }
-            Event::Message { message, .. } => Err(Rejection::Unexpected { what: message.label() }),
+            Event::Message { message, .. } => Err(Rejection::Unexpected { what: message.constant_label() }),
             Event::BlockSynced { block, .. } => self.on_synced(block, effects),
             Event::BlockJudged { block, verdict } => self.on_judged(block, verdict, effects),
             Event::BlockBuilt { ticket, block } => {

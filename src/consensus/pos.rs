@@ -411,7 +411,7 @@ impl Protocol for Pos {
                 PosMessage::Vote(vote) => self.on_vote(from, vote, effects),
                 PosMessage::Offence(offence) => self.on_offence(offence, effects),
             },
-            Event::Message { message, .. } => Err(Rejection::Unexpected { what: message.label() }),
+            Event::Message { message, .. } => Err(Rejection::Unexpected { what: message.constant_label() }),
             Event::BlockJudged { block, verdict } => self.on_judged(block, verdict, effects),
             Event::BlockBuilt { ticket, block } => {
                 self.on_built(ticket, block, effects);

@@ -182,7 +182,8 @@ impl NodeBuilder {
             self.chain.retention.and_then(|retention| retention.states.into_iter().chain(retention.blocks).min());
         let network = self.network(genesis)?;
 
-        let consensus = network.config().kind();
+        let config = network.config();
+        let consensus = config.kind().ok_or(BuildError::OwnProtocol { protocol: config.name() })?;
         let registry = network.primary().chain().registry().as_ref().clone();
         let time = BlockTime::new(self.block_interval);
         let settings = Settings { mining: self.mining, time, timestamps: self.timestamps, ..Settings::default() };
@@ -239,7 +240,7 @@ impl NodeBuilder {
         };
         let config = match (self.chain.consensus.take(), named) {
             (Some(wanted), Some(named)) if wanted.kind() != named.kind() => {
-                return Err(BuildError::GenesisProtocol { genesis: named.kind().name(), given: wanted.kind().name() });
+                return Err(BuildError::GenesisProtocol { genesis: named.name(), given: wanted.name() });
             }
             (None, Some(config)) | (Some(config), _) => config,
             (None, None) => ConsensusConfig::Poa(PoaConfig { period: 0, ..PoaConfig::default() }),

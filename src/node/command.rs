@@ -49,6 +49,7 @@ impl Writer {
         let view = inner.view.load_full();
         match caught(inner, || command(self)) {
             Ok(result) => {
+                self.keep_ancestor(&before);
                 self.events.drain(..).for_each(|event| inner.subscribers.send(&event));
                 Ok(result)
             }
@@ -98,6 +99,14 @@ impl Writer {
         }
         let switches = if inner.shared.is_some() { before.switches() } else { &self.switches };
         inner.view.store(Arc::new(before.with_switches(switches.clone())));
+    }
+
+    /// Keeps the earlier head where the command made one block upon it, for a reorg.
+    fn keep_ancestor(&mut self, before: &Before) {
+        let earlier = before.network.network();
+        if self.chain().head().parent_hash() == earlier.primary().head().hash {
+            self.ancestors.push(earlier.earlier_head());
+        }
     }
 
     fn put_back(&mut self, before: Before) {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{EngineError, LoadError, Node, NodeEvent, clock::BlockTime, writer::blocks_missing_from};
 use crate::{
-    chain::{ChainDump, LoadSummary},
+    chain::{ChainDump, GenesisSpec, LoadSummary},
     primitives::Bytes,
 };
 
@@ -34,6 +34,23 @@ impl Dump {
     /// The JSON text.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
+    }
+
+    /// Returns the genesis specification of the dumped chain. A node that is built with it loads the dump.
+    ///
+    /// # Errors
+    /// [`LoadError::Malformed`] for bytes that are no dump.
+    pub fn genesis(&self) -> Result<GenesisSpec, LoadError> {
+        #[derive(Deserialize)]
+        struct Parts {
+            chain: ChainPart,
+        }
+        #[derive(Deserialize)]
+        struct ChainPart {
+            genesis: GenesisSpec,
+        }
+        let parts: Result<Parts, _> = serde_json::from_slice(&self.0);
+        parts.map(|parts| parts.chain.genesis).map_err(|error| LoadError::Malformed { reason: error.to_string() })
     }
 
     fn document(&self) -> Result<Document, LoadError> {

@@ -7,7 +7,7 @@ use crate::{
     chain::{Chain, ExecutedBlock},
     consensus::ReplicaId,
     primitives::{B256, Height, Transaction},
-    sim::{BlockOrder, Network},
+    sim::BlockOrder,
 };
 
 /// A transaction of the new branch: its place among those given, and itself.
@@ -66,12 +66,12 @@ impl Node {
             let rewound = writer.rewind(depth)?;
             let mut ancestors = Vec::new();
             for block in 0..depth {
-                ancestors.push(writer.network.clone());
+                ancestors.push(writer.network.earlier_head());
                 let planned: Vec<Planned> = plan.extract_if(.., |(_, of)| *of == block).map(|(one, _)| one).collect();
                 self.make_block(writer, &rewound, &planned)?;
             }
             writer.finish_reorg(self, rewound)?;
-            ancestors.into_iter().for_each(|network| writer.ancestors.push(network));
+            ancestors.into_iter().for_each(|head| writer.ancestors.push(head));
             Ok(writer.chain().head().clone())
         })
     }
@@ -146,13 +146,13 @@ impl Writer {
         let before = self.chain().clone();
         let too_deep = |max| ReorgError::TooDeep { asked: depth, max };
         let height = before.head().height().get().checked_sub(depth).map(Height::new);
-        let earlier: Option<Network> = height.and_then(|height| self.ancestors.at(&before, height)).cloned();
+        let earlier = height.and_then(|height| self.ancestors.at(&before, height)).cloned();
         let (Some(height), Some(earlier)) = (height, earlier) else {
             return Err(too_deep(self.ancestors.depth(&before)));
         };
         let oldest = before.block_at(height.next())?;
         let waiting = self.pool().content().into_iter().map(|pooled| pooled.transaction).collect();
-        self.network.restore(&earlier).map_err(MineError::from_network)?;
+        self.network.rewind(&earlier).map_err(MineError::from_network)?;
         self.network.drop_all_transactions();
         Ok(Rewound { before, oldest, waiting })
     }

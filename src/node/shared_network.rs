@@ -10,7 +10,7 @@ use std::sync::{Arc, MutexGuard, atomic::AtomicU64};
 use arc_swap::ArcSwap;
 
 use super::{
-    EngineError, ManualClock, Mining, Node, NodeEvent, SendError,
+    BuildError, EngineError, ManualClock, Mining, Node, NodeEvent, SendError,
     ancestors::Ancestors,
     head_switches::HeadSwitches,
     held_lock::HeldLock,
@@ -75,15 +75,18 @@ impl Network {
     /// Makes a node of every replica. See [`SharedNetwork`].
     ///
     /// # Errors
-    /// [`EngineError::Chain`] when a replica's state can't be read.
-    pub fn share(mut self) -> Result<SharedNetwork, EngineError> {
+    /// [`BuildError::OwnProtocol`] for a protocol of one's own, which no node has; [`BuildError::Engine`] when a replica's state can't be
+    /// read.
+    pub fn share(mut self) -> Result<SharedNetwork, BuildError> {
+        let protocol = self.config().name();
+        let consensus = self.config().kind().ok_or(BuildError::OwnProtocol { protocol })?;
         self.log_heads();
         let settings = Settings { mining: Mining::Manual, ..Settings::default() };
         let clock = Arc::new(ManualClock::new(self.timestamp()));
         let replicas: Vec<ReplicaId> = self.replicas().iter().map(|replica| replica.id()).collect();
         let keys = self.keys();
         let (accounts, validators, seed) = (keys.accounts.clone(), keys.validators.clone(), keys.seed);
-        let (consensus, registry) = (self.config().kind(), self.primary().chain().registry().as_ref().clone());
+        let registry = self.primary().chain().registry().as_ref().clone();
         let writer = Arc::new(HeldLock::new(Writer::new(self, settings, Ancestors::new(Some(0)))));
 
         let mut guard = writer.lock();
@@ -91,7 +94,7 @@ impl Network {
         let mut nodes = Vec::with_capacity(replicas.len());
         for replica in replicas {
             let clock: Arc<dyn super::Clock> = clock.clone();
-            let view = guard.view(replica, Arc::clone(&clock))?;
+            let view = guard.view(replica, Arc::clone(&clock)).map_err(EngineError::from)?;
             let inner = Arc::new(NodeInner {
                 writer: Arc::clone(&writer),
                 shared: Some(replica),

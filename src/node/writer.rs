@@ -80,7 +80,7 @@ pub(super) struct Writer {
     pub(super) events: Vec<NodeEvent>,
     /// The network of a failed command, by which the store is taken back; `None` once it is.
     pub(super) stray: Option<Network>,
-    /// The networks that a reorg goes back to.
+    /// The heads that a reorg goes back to.
     pub(super) ancestors: Ancestors,
     pub(super) snapshots: BTreeMap<SnapshotId, Snapshot>,
     pub(super) snapshots_taken: u64,
@@ -198,11 +198,9 @@ impl Writer {
         let parent = self.chain().head().block().timestamp();
         let timestamp = self.settings.next_timestamp(&*inner.clock, parent);
         let order = BlockOrder::new().with_timestamp(timestamp);
-        let parent = self.network.clone();
         let produced = self.network.produce_block(&order).map_err(MineError::from_network)?;
         self.settings.time.on_block(&*inner.clock, timestamp);
         self.publish_head(inner, &[], core::slice::from_ref(&produced.block))?;
-        self.ancestors.push(parent);
         Ok(produced.block)
     }
 

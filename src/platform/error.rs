@@ -138,7 +138,8 @@ impl PlatformError {
 
     fn from_invalid(reason: InvalidTransaction) -> Self {
         match reason {
-            InvalidTransaction::InsufficientFunds { have, want, .. } => {
+            InvalidTransaction::InsufficientFunds { have, want, .. }
+            | InvalidTransaction::InsufficientFundsForTransfer { have, want, .. } => {
                 Self::InsufficientBalance { required: want, available: have }
             }
             other => Self::Conflict { message: other.to_string() },

@@ -13,6 +13,7 @@ use super::{
         Development, Eth,
         rpc::{EthHttpService, EthRpc},
     },
+    observer::RpcObserver,
 };
 use crate::platform::{Blockchain, Platform};
 
@@ -39,6 +40,14 @@ impl Chains {
     /// As [`Chains::new`], with the methods of [`EthRpc::without_development`] only.
     pub fn without_development(platform: Arc<Platform>) -> Self {
         Self::with(platform, Development::Closed)
+    }
+
+    /// Sets an observer of the default chain's Ethereum JSON-RPC, in place of what was registered before; of other chains nothing is observed.
+    #[must_use]
+    pub fn with_observer(self, observer: Arc<dyn RpcObserver>) -> Self {
+        let default = self.default.with_observer(observer);
+        let default_service = default.http_service();
+        Self { default, default_service, ..self }
     }
 
     fn with(platform: Arc<Platform>, development: Development) -> Self {

@@ -49,19 +49,28 @@ fn since_epoch() -> Duration {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
 }
 
+/// Returns a block's time as ISO 8601 in UTC: `2026-01-02T03:04:05Z`.
+pub fn date(time: Timestamp) -> String {
+    format!("{}Z", date_and_time(time.as_secs()))
+}
+
 /// Returns milliseconds since the Unix epoch as ISO 8601 in UTC: `2026-01-02T03:04:05.678Z`.
 pub(crate) fn iso_8601(ms: u64) -> String {
-    let (secs, millis) = (ms / 1000, ms % 1000);
+    format!("{}.{:03}Z", date_and_time(ms / 1000), ms % 1000)
+}
+
+/// Returns seconds since the Unix epoch as ISO 8601 without a zone: `2026-01-02T03:04:05`.
+fn date_and_time(secs: u64) -> String {
     let (day, second) = (secs / 86_400, secs % 86_400);
     let (year, month, date) = civil_date(day);
     let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    format!("{year:04}-{month:02}-{date:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
+    format!("{year:04}-{month:02}-{date:02}T{hour:02}:{minute:02}:{second:02}")
 }
 
 /// Returns year, month and day of the Gregorian calendar for a day counted from 1970-01-01.
 ///
 /// Years are counted from March, so that the leap day is a year's last; 146,097 days are 400 years.
-#[allow(clippy::arithmetic_side_effects, reason = "a day is below 2^64 / 86,400,000")]
+#[allow(clippy::arithmetic_side_effects, reason = "a day is below 2^64 / 86,400")]
 const fn civil_date(day: u64) -> (u64, u64, u64) {
     let shifted = day + 719_468;
     let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
@@ -88,5 +97,7 @@ mod tests {
         ] {
             assert_eq!(iso_8601(ms), text);
         }
+        assert_eq!(date(Timestamp::from_secs(1_735_689_600)), "2025-01-01T00:00:00Z");
+        assert!(date(Timestamp::from_secs(u64::MAX)).ends_with('Z'), "no overflow");
     }
 }

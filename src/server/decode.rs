@@ -1,6 +1,12 @@
-//! Text of calls and errors, decoded by the ABIs of the built-in templates.
+//! Text of calls and errors, decoded by the ABIs of the built-in templates; failed executions by those of their chain.
 
-use crate::templates;
+use alloy_primitives::Bytes;
+
+use crate::{
+    chain::{CallOutcome, CallRequest},
+    node::{BlockRef, Node},
+    templates,
+};
 
 /// Returns `transfer(0x..., 5)` for call data of a function in a built-in template's ABI.
 pub fn decode_call(input: &[u8]) -> Option<String> {
@@ -10,6 +16,19 @@ pub fn decode_call(input: &[u8]) -> Option<String> {
 /// Returns the text of revert data: `Error(string)`, `Panic(uint256)`, or an error in a built-in template's ABI.
 pub fn decode_error(output: &[u8]) -> Option<String> {
     templates::builtin().describe_error(output)
+}
+
+/// Returns why a request reverted, in words: the error that its contract declares or, where the revert has no data, what is wrong with
+/// the call, such as an unknown selector. `None` for other outcomes, and for reverts that say nothing.
+pub fn describe_revert(node: &Node, request: &CallRequest, outcome: &CallOutcome) -> Option<String> {
+    let templates = node.templates();
+    let data = outcome.revert_data()?;
+    if !data.is_empty() {
+        return templates.describe_error(data);
+    }
+    let Some(to) = request.to else { return templates.describe_creation_problem(&request.input) };
+    let code: Bytes = node.view().code(to, BlockRef::Latest).ok()?;
+    templates.describe_call_problem(&code, &request.input)
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ mod fees;
 mod filters;
 mod logs;
 mod meta;
+mod observed;
 pub(crate) mod params;
 mod pool;
 mod receipts;
@@ -34,6 +35,7 @@ use self::{filters::Filters, params::Args, shared_logs::SharedLogs};
 use super::{
     counters::{Counters, panic_text},
     jsonrpc::errors::{INTERNAL_ERROR, RpcError, error},
+    observer::RpcObserver,
 };
 use crate::node::{Node, NodeView};
 
@@ -45,6 +47,7 @@ pub(crate) struct Eth {
     logs: SharedLogs,
     counters: Arc<Counters>,
     development: Development,
+    observer: Option<Arc<dyn RpcObserver>>,
 }
 
 /// Whether the methods of a development node are there: `anvil_*`, `evm_*`, `hardhat_*`, and the accounts that the node signs for.
@@ -77,7 +80,13 @@ impl Development {
 impl Eth {
     /// Creates the state of the methods over `node`.
     pub(crate) fn new(node: Node, counters: Arc<Counters>, development: Development) -> Self {
-        Self { node, filters: Filters::default(), logs: SharedLogs::default(), counters, development }
+        let (filters, logs) = (Filters::default(), SharedLogs::default());
+        Self { node, filters, logs, counters, development, observer: None }
+    }
+
+    /// Sets the observer of the methods' calls.
+    pub(crate) fn with_observer(self, observer: Option<Arc<dyn RpcObserver>>) -> Self {
+        Self { observer, ..self }
     }
 
     /// Runs a handler; a panic is counted and becomes an internal error.
@@ -128,7 +137,9 @@ impl Methods {
         }
         let registered = self.module.register_method(name, move |params, eth, extensions| {
             let read = Args::read(&params, args_max);
-            eth.caught(|| read.and_then(|args| handler(eth, &args.with_cancellation(extensions.get()))))
+            let result = eth.caught(|| read.and_then(|args| handler(eth, &args.with_cancellation(extensions.get()))));
+            eth.tell_observer(name, params.as_str(), result.as_ref());
+            result
         });
         debug_assert!(registered.is_ok(), "{name} is registered twice");
     }

@@ -12,6 +12,7 @@ mod openapi;
 mod query;
 mod request;
 mod schema;
+mod templates;
 
 use axum::{
     Router,
@@ -21,6 +22,8 @@ use axum::{
 };
 use utoipa::OpenApi as _;
 use utoipa_axum::{router::OpenApiRouter, routes};
+
+pub use self::templates::{TemplateParameter, TemplateView};
 
 use self::{metrics::Totals, request::RequestIds};
 use super::{
@@ -77,5 +80,6 @@ fn routes() -> OpenApiRouter<App> {
         .routes(routes!(metrics::get))
         .routes(routes!(contracts::deploy))
         .routes(routes!(contracts::get))
+        .routes(routes!(templates::list))
         .routes(routes!(service_rpc::post))
 }

@@ -1,5 +1,6 @@
 //! What must hold: invariants that are checked after every step, and the oracle of acknowledged transactions.
 
+pub mod history;
 pub mod invariant;
 pub(super) mod oracle;
 pub(super) mod violation;

@@ -144,7 +144,8 @@ pub enum HaltReason {
     InitCodeSize,
     /// The code is EVM bytecode.
     #[error(
-        "EVM bytecode is not supported: deploy a template (marker 0xEFCB, template id, version, ABI-encoded parameters)"
+        "EVM bytecode is not supported: deploy a template, as its marker (0xefcb00010001 is erc20-token's) and the ABI-encoded \
+         parameters of its constructor; `chainbox templates` and GET /v1/templates list them"
     )]
     EvmBytecodeUnsupported,
     /// The marker's template or version is not registered.

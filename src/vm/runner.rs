@@ -37,13 +37,19 @@ pub(super) fn recognise<'r, 'c>(
     code: &'c [u8],
     registry: &'r TemplateRegistry,
 ) -> Result<(TemplateRunner<'r>, &'c [u8]), HaltReason> {
-    let Some((marker, rest)) = Marker::split(code) else {
-        return Err(match code.first() {
-            Some(0xef) => HaltReason::InvalidCode,
-            _ => HaltReason::EvmBytecodeUnsupported,
-        });
-    };
+    let (marker, rest) = split_code(code)?;
     let unknown = HaltReason::UnknownTemplate { id: marker.0.id, version: marker.0.version };
     let template = registry.get(marker.0).ok_or(unknown)?;
     Ok((TemplateRunner { marker, template: template.as_ref() }, rest))
+}
+
+/// Splits `code` into its marker and the bytes after it.
+///
+/// # Errors
+/// Code without a marker, which no chain runs.
+pub(crate) fn split_code(code: &[u8]) -> Result<(Marker, &[u8]), HaltReason> {
+    Marker::split(code).ok_or_else(|| match code.first() {
+        Some(0xef) => HaltReason::InvalidCode,
+        _ => HaltReason::EvmBytecodeUnsupported,
+    })
 }

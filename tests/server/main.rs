@@ -9,6 +9,7 @@ mod extremes;
 mod filters;
 mod forks;
 mod framing;
+mod front_end;
 mod full_disk;
 mod http;
 mod in_process;

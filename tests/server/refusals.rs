@@ -97,8 +97,14 @@ async fn evm_bytecode_has_an_error_of_its_own() {
     let bytecode = hex::encode_prefixed(hex!("6080604052348015600e575f80fd5b50"));
     let (_, message) = chain.error("eth_estimateGas", json!([{ "from": chain.account(0), "data": bytecode }])).await;
     assert!(message.contains("EVM"), "{message}");
+    // As a revert, whose reason client libraries show.
     let (code, message) = chain.error("eth_call", json!([{ "from": chain.account(0), "data": bytecode }])).await;
-    assert_eq!(code, -32003, "{message}");
+    assert_eq!(code, 3, "{message}");
+    let with_gas = json!([{ "from": chain.account(0), "data": bytecode, "gas": "0x7a120" }]);
+    let (code, message) = chain.error("eth_sendTransaction", with_gas).await;
+    assert_eq!(code, -32000, "{message}");
+    assert!(message.starts_with("EVM bytecode is not supported"), "{message}");
+    assert_eq!(chain.ok("eth_blockNumber", json!([])).await, "0x0");
 }
 
 #[tokio::test]

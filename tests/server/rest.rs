@@ -305,3 +305,26 @@ fn example(document: &Value, schema: &Value) -> Value {
     let properties = schema["properties"].as_object().unwrap_or_else(|| panic!("no example: {schema}"));
     properties.iter().map(|(name, property)| (name.clone(), example(document, property))).collect()
 }
+
+#[tokio::test]
+async fn templates_are_listed_without_credentials() {
+    let service = Service::start().await;
+    let reply = service.send("GET", "/v1/templates", &[], "").await;
+    let body = reply.json();
+    assert_eq!(
+        (reply.status, &body["success"], &body["pagination"]["total"]),
+        (200, &json!(true), &json!(1)),
+        "{}",
+        reply.body
+    );
+    let token = &body["data"][0];
+    assert_eq!((&token["name"], &token["id"], &token["version"]), (&json!("erc20-token"), &json!(1), &json!(1)));
+    assert_eq!(token["bytecode"], "0xefcb00010001");
+    assert_eq!(token["constructor"][5]["type"], "tuple(bool mintable, bool burnable, bool pausable)");
+    let functions = token["abi"].as_array().unwrap().iter().filter(|item| item["type"] == "function");
+    assert!(functions.count() > 15, "{token}");
+    assert_eq!(service.send("GET", "/v1/templates?sort=id:desc&limit=1", &[], "").await.status, 200);
+    assert_eq!(service.send("GET", "/v1/templates?colour=red", &[], "").await.status, 400);
+    let document: Value = serde_json::from_str(&chainbox::server::openapi_json()).unwrap();
+    assert!(document["paths"]["/v1/templates"]["get"].is_object());
+}

@@ -1,9 +1,12 @@
 //! Flags of the command line; each is an environment variable `CHAINBOX_*` too.
 
-use std::{net::IpAddr, path::PathBuf};
+use std::{net::IpAddr, path::PathBuf, time::Duration};
 
 use chainbox::{
-    chain::Hardfork, consensus::ConsensusKind, node::MINING_INTERVAL_SECS_MAX, primitives::DEFAULT_MNEMONIC,
+    chain::Hardfork,
+    consensus::ConsensusKind,
+    node::MINING_INTERVAL_SECS_MAX,
+    primitives::{DEFAULT_MNEMONIC, U256},
 };
 use clap::{Args, Parser, Subcommand};
 
@@ -11,6 +14,10 @@ use crate::sim_args::{CampaignOptions, ReplayOptions, SimOptions};
 
 /// Chain id of a development chain by default.
 pub(crate) const DEFAULT_CHAIN_ID: u64 = 31_337;
+/// Accounts that a development chain funds by default.
+pub(crate) const DEFAULT_ACCOUNTS: u32 = 10;
+/// Gas limit of a development chain's blocks by default.
+pub(crate) const DEFAULT_GAS_LIMIT: u64 = 200_000_000;
 
 /// A blockchain network in a box.
 #[derive(Debug, Parser)]
@@ -21,10 +28,12 @@ pub(crate) const DEFAULT_CHAIN_ID: u64 = 31_337;
     max_term_width = 110,
     after_help = "\
 Examples:
-  chainbox dev                                   a chain at http://127.0.0.1:8545 with ten funded accounts
-  cast block-number                              any Ethereum client works: ethers, viem, web3.py, cast, wallets
-  chainbox sim --list                            scenarios of five consensus protocols, with their expected outcome
-  chainbox sim pbft-primary-crash --svg run.svg  one of them, drawn as a space-time diagram
+  chainbox dev                    ten funded accounts at http://127.0.0.1:8545
+  cast block-number               Ethereum clients work: ethers, viem, web3.py
+  chainbox templates              the contracts that can be deployed
+  chainbox sim --list             scenarios of five consensus protocols
+  chainbox sim pbft-primary-crash --svg run.svg
+                                  one of them, drawn as a space-time diagram
 
 `chainbox dev --help` explains every flag."
 )]
@@ -39,20 +48,23 @@ pub(crate) enum Command {
     /// Run a development chain: one process, funded accounts, Ethereum JSON-RPC and the service API on one port
     #[command(after_help = "\
 Examples:
-  chainbox dev                                   a block for each transaction, everything in memory
-  chainbox dev --block-time 5                    a block every five seconds
-  chainbox dev --no-mining                       blocks by evm_mine only
-  chainbox dev --db-path ./chain                 the chain survives a restart (needs a binary with RocksDB)
-  chainbox dev --db-path ./chain --min-free-space 1GiB
-                                                 it stops writing, and goes on reading, when less space is free
-  chainbox dev --load-state a.dump --dump-state a.dump
-                                                 start from a file, write it back on Ctrl-C
+  chainbox dev                    a block for each transaction, in memory
+  chainbox dev --block-time 0.5   two blocks a second
+  chainbox dev --no-mining        blocks by evm_mine only
+  chainbox dev --state a.dump     loads it if it is there, writes it at the end
+  chainbox dev --db-path chain    the chain in a RocksDB database, if built in
+  chainbox dev --db-path chain --min-free-space 1GiB
+                                  writes stop while less space is free
+  chainbox dev --genesis-example  a genesis for --genesis, to be changed
   chainbox dev --port 0 --quiet --config-out node.json
-                                                 for scripts: a free port, no console output, and a file
-                                                 with accounts, keys, URLs and API key once it serves
+                                  for scripts: a free port, no console output,
+                                  accounts, keys, URLs and API key in a file
 
+Contracts are templates (`chainbox templates`); EVM bytecode does not run.
 Every flag is also an environment variable: --block-time is CHAINBOX_BLOCK_TIME.")]
     Dev(Box<DevOptions>),
+    /// List the contract templates: marker, constructor and functions of each
+    Templates(TemplatesOptions),
     /// Run a scenario, or a network with planned faults, in virtual time, and check its outcome
     #[command(after_help = "\
 Examples:
@@ -76,6 +88,8 @@ With --json, statuses 1 and 2 print {\"error\": \"...\"}, unless a flag is inval
 Examples:
   chainbox replay run.ndjson                     run the trace again and compare every output
   chainbox replay run.ndjson --step --until 3s   print the steps of the first three seconds
+  chainbox replay run.ndjson --step --kind prepare,timer --replica 2
+                                                 print what replica 2 does about prepares, and its timers
   chainbox replay regressions/pbft-17.toml       a finding of a campaign, with its shrunk plan
 
 The exit status is 3 when the run shows a violation.")]
@@ -89,12 +103,25 @@ Examples:
   chainbox campaign --protocol raft --seeds 0..10000 --shard 2/4 --out raft-2.ndjson
                                                  every fourth seed; the environment variables of schedulers set it too
   chainbox campaign merge raft-*.ndjson --expect 0..10000
+  chainbox campaign --protocol pbft --seeds 0..1000 --validators 4..7 --transactions 40 --history
+                                                 other sizes, more clients, and what they read is checked
+  chainbox campaign --demo-bug pbft-forgets-promises
+                                                 what a finding looks like; without a name: the planted bugs
 
-Each finding is shrunk and written as a file for `chainbox replay`. The exit status is 3 when there are findings.")]
+Each finding is shrunk and written as a file for `chainbox replay`. The exit status is 3 when there are findings, and 130 after
+Ctrl-C, which prints the command that goes on.")]
     Campaign(Box<CampaignOptions>),
 }
 
-/// Flags of `dev`.
+/// Flags of `templates`.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct TemplatesOptions {
+    /// Print JSON, with the ABI of each template
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Flags of `dev`. Those that a genesis decides, too, are optional: only what the user gave is compared with it.
 #[derive(Args, Debug)]
 pub(crate) struct DevOptions {
     /// Address to listen on
@@ -116,19 +143,25 @@ pub(crate) struct DevOptions {
     #[arg(long, env = "CHAINBOX_NO_DEV_RPC", help_heading = "Server")]
     pub(crate) no_dev_rpc: bool,
 
-    /// Number of funded, unlocked accounts
-    #[arg(long, short, env = "CHAINBOX_ACCOUNTS", default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=100_000), help_heading = "Accounts")]
-    pub(crate) accounts: u32,
-    /// Balance of each account, in whole tokens (10^18 of the smallest unit)
-    #[arg(long, env = "CHAINBOX_BALANCE", default_value_t = 10_000, help_heading = "Accounts")]
-    pub(crate) balance: u64,
+    /// Number of funded, unlocked accounts [default: 10]
+    #[arg(long, short, env = "CHAINBOX_ACCOUNTS", value_name = "COUNT", value_parser = clap::value_parser!(u32).range(0..=100_000), help_heading = "Accounts")]
+    pub(crate) accounts: Option<u32>,
+    /// Balance of each account in tokens of 10^18 of the smallest unit, such as 1.5 [default: 10000]
+    #[arg(long, env = "CHAINBOX_BALANCE", value_name = "TOKENS", value_parser = tokens, help_heading = "Accounts")]
+    pub(crate) balance: Option<U256>,
     /// BIP-39 mnemonic that the accounts are derived from
     #[arg(long, short, env = "CHAINBOX_MNEMONIC", default_value = DEFAULT_MNEMONIC, hide_default_value = true, help_heading = "Accounts")]
     pub(crate) mnemonic: String,
+    /// Send transactions of every address, without its key
+    #[arg(long, env = "CHAINBOX_AUTO_IMPERSONATE", conflicts_with = "no_dev_rpc", help_heading = "Accounts")]
+    pub(crate) auto_impersonate: bool,
 
-    /// Chain id (EIP-155)
-    #[arg(long, env = "CHAINBOX_CHAIN_ID", default_value_t = DEFAULT_CHAIN_ID, value_parser = clap::value_parser!(u64).range(1..), help_heading = "Chain")]
-    pub(crate) chain_id: u64,
+    /// Chain id (EIP-155) [default: 31337]
+    #[arg(long, env = "CHAINBOX_CHAIN_ID", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Chain")]
+    pub(crate) chain_id: Option<u64>,
+    /// Time of the genesis block, in seconds since 1970 [default: 2025-01-01]
+    #[arg(long, env = "CHAINBOX_TIMESTAMP", value_name = "SECONDS", help_heading = "Chain")]
+    pub(crate) timestamp: Option<u64>,
     /// Consensus protocol: poa, pos, dpos, pbft (1 validator, or 4 and more) or raft, or its whole name
     /// [default: that of the genesis or the database, else poa]
     #[arg(long, env = "CHAINBOX_CONSENSUS", value_name = "PROTOCOL", value_parser = protocol, help_heading = "Chain")]
@@ -136,9 +169,9 @@ pub(crate) struct DevOptions {
     /// Number of validators [default: those of the genesis or the database, else 1]
     #[arg(long, env = "CHAINBOX_VALIDATORS", value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=100), help_heading = "Chain")]
     pub(crate) validators: Option<u32>,
-    /// Gas limit of a block
-    #[arg(long, env = "CHAINBOX_GAS_LIMIT", default_value_t = 200_000_000, value_parser = clap::value_parser!(u64).range(5_000..), help_heading = "Chain")]
-    pub(crate) gas_limit: u64,
+    /// Gas limit of a block [default: 200000000]
+    #[arg(long, env = "CHAINBOX_GAS_LIMIT", value_parser = clap::value_parser!(u64).range(5_000..), help_heading = "Chain")]
+    pub(crate) gas_limit: Option<u64>,
     /// Base fee of the first block in wei per gas (EIP-1559); 0 turns base fees off
     #[arg(long, env = "CHAINBOX_BASE_FEE", value_name = "WEI", help_heading = "Chain")]
     pub(crate) base_fee: Option<u64>,
@@ -149,13 +182,13 @@ pub(crate) struct DevOptions {
     /// Refuse transactions with a gas limit above 2^24, as Osaka does (EIP-7825); without it there is no such bound
     #[arg(long, env = "CHAINBOX_TX_GAS_CAP", help_heading = "Chain")]
     pub(crate) tx_gas_cap: bool,
-    /// Seed of the chain's randomness; the same seed gives the same chain
+    /// Seed of the validators' keys and of all randomness; the same seed gives the same chain
     #[arg(long, env = "CHAINBOX_SEED", default_value_t = 0, help_heading = "Chain")]
     pub(crate) seed: u64,
 
-    /// Mine a block every SECONDS seconds instead of one for each transaction
-    #[arg(long, short, env = "CHAINBOX_BLOCK_TIME", value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=MINING_INTERVAL_SECS_MAX), help_heading = "Mining")]
-    pub(crate) block_time: Option<u64>,
+    /// Mine a block every SECONDS seconds, such as 0.5, instead of one for each transaction
+    #[arg(long, short, env = "CHAINBOX_BLOCK_TIME", value_name = "SECONDS", value_parser = block_time, help_heading = "Mining")]
+    pub(crate) block_time: Option<Duration>,
     /// Mine only on request (evm_mine)
     #[arg(long, env = "CHAINBOX_NO_MINING", conflicts_with = "block_time", help_heading = "Mining")]
     pub(crate) no_mining: bool,
@@ -167,10 +200,19 @@ pub(crate) struct DevOptions {
     /// reads go on, and so do writes once there is room [default: 256MiB]
     #[arg(long, env = "CHAINBOX_MIN_FREE_SPACE", value_name = "SIZE", value_parser = bytes, requires = "db_path", help_heading = "State")]
     pub(crate) min_free_space: Option<u64>,
-    /// Genesis specification (JSON), which replaces the options for balance and chain
+    /// Genesis of the chain (JSON, also geth's form): docs/genesis.md, --genesis-example
     #[arg(long, env = "CHAINBOX_GENESIS", value_name = "FILE", conflicts_with = "load_state", help_heading = "State")]
     pub(crate) genesis: Option<PathBuf>,
-    /// Start from a dump made by --dump-state or anvil_dumpState
+    /// Print an example for --genesis, and nothing else
+    #[arg(long, help_heading = "State")]
+    pub(crate) genesis_example: bool,
+    /// Load this dump if the file is there, and write it when the node stops
+    #[arg(long, env = "CHAINBOX_STATE", value_name = "FILE", conflicts_with_all = ["load_state", "dump_state", "db_path"], help_heading = "State")]
+    pub(crate) state: Option<PathBuf>,
+    /// Write the file of --state every SECONDS seconds, too, when the chain has changed
+    #[arg(long, env = "CHAINBOX_STATE_INTERVAL", value_name = "SECONDS", requires = "state", value_parser = clap::value_parser!(u64).range(1..=31_536_000), help_heading = "State")]
+    pub(crate) state_interval: Option<u64>,
+    /// Start from a dump made by --state, --dump-state or anvil_dumpState, with the genesis in it
     #[arg(long, env = "CHAINBOX_LOAD_STATE", value_name = "FILE", conflicts_with = "db_path", help_heading = "State")]
     pub(crate) load_state: Option<PathBuf>,
     /// Write a dump when the node stops
@@ -192,6 +234,35 @@ fn bytes(text: &str) -> Result<u64, String> {
     let (digits, shift) = unit.unwrap_or((text, 0));
     let number = digits.trim_end().parse::<u64>().ok().and_then(|number| number.checked_mul(1 << shift));
     number.ok_or_else(|| "expected a number of bytes below 2^64, or of KiB, MiB, GiB or TiB, as in 256MiB".to_owned())
+}
+
+/// Digits of a token after its decimal point.
+const TOKEN_DECIMALS: usize = 18;
+
+/// Parses an amount of tokens with up to 18 decimals, into the smallest unit.
+fn tokens(text: &str) -> Result<U256, String> {
+    let expected =
+        || format!("expected a number of tokens with at most {TOKEN_DECIMALS} decimals, such as 10000 or 1.5");
+    let digits = decimal(text, TOKEN_DECIMALS).ok_or_else(expected)?;
+    U256::from_str_radix(&digits, 10).map_err(|_| expected())
+}
+
+/// Parses an interval in seconds with up to three decimals.
+fn block_time(text: &str) -> Result<Duration, String> {
+    let interval = decimal(text, 3).and_then(|digits| digits.parse().ok()).map(Duration::from_millis);
+    let fitting =
+        interval.filter(|interval| !interval.is_zero() && *interval <= Duration::from_secs(MINING_INTERVAL_SECS_MAX));
+    fitting.ok_or_else(|| {
+        format!("expected seconds from 0.001 to {MINING_INTERVAL_SECS_MAX} (a year) with at most 3 decimals, such as 5 or 0.5")
+    })
+}
+
+/// Returns the digits of a decimal number as a multiple of 10^-`decimals`; `None` for other text or more decimals.
+fn decimal(text: &str, decimals: usize) -> Option<String> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let is_number = [whole, fraction].iter().all(|digits| digits.bytes().all(|digit| digit.is_ascii_digit()));
+    let has_digits = !whole.is_empty() && (!fraction.is_empty() || !text.contains('.'));
+    (is_number && has_digits && fraction.len() <= decimals).then(|| format!("{whole}{fraction:0<decimals$}"))
 }
 
 /// Parses the name of a fork.
@@ -241,6 +312,42 @@ mod tests {
     }
 
     #[test]
+    fn tokens_and_seconds_have_decimals() {
+        let ether = U256::from(1_000_000_000_000_000_000_u64);
+        for (text, expected) in [
+            ("0", U256::ZERO),
+            ("1", ether),
+            ("1.5", ether * U256::from(3) / U256::from(2)),
+            ("0.000000000000000001", U256::from(1)),
+            ("18446744073709551616", ether << 64),
+        ] {
+            assert_eq!(tokens(text), Ok(expected), "{text}");
+        }
+        for text in ["", ".", "1.", ".5", "-1", "1e3", "1.5.0", "0.0000000000000000001", &"9".repeat(70)] {
+            assert!(tokens(text).unwrap_err().contains("such as 10000 or 1.5"), "{text}");
+        }
+        for (text, millis) in [("1", 1_000), ("0.5", 500), ("0.001", 1), ("31536000", 31_536_000_000)] {
+            assert_eq!(block_time(text), Ok(Duration::from_millis(millis)), "{text}");
+        }
+        for text in ["0", "0.0", "0.0001", "31536000.001", "31536001", "-1", "soon", "99999999999999999999"] {
+            assert!(block_time(text).unwrap_err().contains("such as 5 or 0.5"), "{text}");
+        }
+    }
+
+    /// Columns of the narrowest terminal whose lines hold.
+    const COLUMNS: usize = 80;
+
+    #[test]
+    fn examples_fit_a_terminal() {
+        let command = Cli::command();
+        let dev = command.find_subcommand("dev").unwrap();
+        for help in [command.get_after_help(), dev.get_after_help()] {
+            let help = help.unwrap().to_string();
+            assert!(help.lines().all(|line| line.chars().count() <= COLUMNS), "{help}");
+        }
+    }
+
+    #[test]
     fn invalid_flags_are_refused_by_name() {
         for (flags, named) in [
             (&["--port", "70000"][..], "--port"),
@@ -250,6 +357,11 @@ mod tests {
             (&["--hardfork", "berlin"], "--hardfork"),
             (&["--db-path", "chain", "--min-free-space", "much"], "--min-free-space"),
             (&["--min-free-space", "1GiB"], "--db-path"),
+            (&["--balance", "1,5"], "--balance"),
+            (&["--block-time", "0"], "--block-time"),
+            (&["--state", "a", "--load-state", "b"], "--load-state"),
+            (&["--state-interval", "5"], "--state"),
+            (&["--auto-impersonate", "--no-dev-rpc"], "--no-dev-rpc"),
         ] {
             let error = Cli::try_parse_from(["chainbox", "dev"].iter().chain(flags)).unwrap_err();
             assert!(error.to_string().contains(named), "{error}");

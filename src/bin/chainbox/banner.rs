@@ -3,9 +3,20 @@
 use std::{fmt::Write as _, net::SocketAddr};
 
 use anstyle::{AnsiColor, Style};
-use chainbox::{chain::LoadSummary, node::Node};
+use chainbox::{
+    chain::LoadSummary,
+    node::{BlockRef, NodeView},
+    primitives::Address,
+    templates::Erc20,
+    vm::{Marker, Template as _},
+};
 
-use crate::{args::DevOptions, config_out::reachable};
+use crate::{
+    amounts::{self, counted},
+    args::DevOptions,
+    config_out::reachable,
+    start::Started,
+};
 
 /// Style of headings.
 pub(crate) const HEADING: Style = Style::new().bold();
@@ -13,64 +24,114 @@ pub(crate) const HEADING: Style = Style::new().bold();
 pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
 /// Style of secondary text.
 pub(crate) const FAINT: Style = Style::new().dimmed();
+/// Style of what deserves a look.
+pub(crate) const NOTICE: Style = AnsiColor::Yellow.on_default();
 /// Style of errors.
 pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
 
+/// Columns that no line of the banner exceeds.
+const COLUMNS: usize = 80;
+/// Line below a heading.
+const RULE: &str = "==================";
+
 /// Returns the banner: accounts, keys, chain and URLs, in the layout of other development nodes.
-pub(crate) fn banner(
-    node: &Node,
-    options: &DevOptions,
-    loaded: Option<LoadSummary>,
-    address: SocketAddr,
-    api_key: &str,
-) -> String {
-    let view = node.view();
-    let genesis = view.chain().genesis().block().clone();
-    let mut text = String::new();
-    let mut line = |content: std::fmt::Arguments<'_>| {
-        let _ = writeln!(text, "{content}");
-    };
-    line(format_args!("\n{HEADING}chainbox {}{HEADING:#}\n", env!("CARGO_PKG_VERSION")));
-    if !node.keys().is_empty() {
-        line(format_args!("{HEADING}Available Accounts{HEADING:#}\n=================="));
-        for (index, key) in node.keys().iter().enumerate() {
-            line(format_args!("({index}) {} ({} ETH)", key.address(), options.balance));
-        }
-        line(format_args!("\n{HEADING}Private Keys{HEADING:#}\n=================="));
-        for (index, key) in node.keys().iter().enumerate() {
-            line(format_args!("({index}) {}", key.secret_bytes()));
-        }
-        line(format_args!("\n{HEADING}Wallet{HEADING:#}\n=================="));
-        line(format_args!("Mnemonic:          {}", node.mnemonic()));
-        line(format_args!("Derivation path:   m/44'/60'/0'/0/"));
-    }
-    line(format_args!("\n{HEADING}Chain{HEADING:#}\n=================="));
-    line(format_args!("Chain ID:          {}", view.chain_id()));
-    line(format_args!(
-        "Consensus:         {}, {}",
-        node.consensus().name(),
-        counted(node.validator_count(), "validator")
-    ));
-    line(format_args!("Fork:              {}", view.chain().spec().forks.at(view.head().height())));
-    line(format_args!("Blockchain ID:     {}", chainbox::platform::DEFAULT_BLOCKCHAIN_ID));
-    line(format_args!("Genesis Hash:      {}", view.genesis_hash()));
-    line(format_args!("Genesis Timestamp: {}", genesis.timestamp().as_secs()));
-    line(format_args!("Base Fee:          {}", view.next_base_fee()));
-    line(format_args!("Gas Limit:         {}", genesis.header().gas_limit));
-    if let Some(summary) = loaded {
-        line(format_args!("Loaded State:      {}", describe_load(&summary)));
-    }
-    line(format_args!("\n{HEADING}API key{HEADING:#} (X-API-Key, valid for this process only)\n=================="));
-    line(format_args!("{api_key}"));
+pub(crate) fn banner(started: &Started, options: &DevOptions, address: SocketAddr, api_key: &str) -> String {
+    let mut text = format!("\n{HEADING}chainbox {}{HEADING:#}\n", env!("CARGO_PKG_VERSION"));
+    write_accounts(&mut text, started);
+    write_chain(&mut text, started, options);
+    let _ = writeln!(text, "\n{HEADING}API key{HEADING:#} (X-API-Key, valid for this process only)\n{RULE}\n{api_key}");
     for warning in warnings(options, address) {
-        line(format_args!("\n{ERROR}Warning:{ERROR:#} {warning}"));
+        write_wrapped(&mut text, ("\nWarning: ", ERROR), &warning);
     }
-    line(format_args!("\n{GOOD}Listening on {address}{GOOD:#}"));
-    let address = reachable(address);
-    line(format_args!(
-        "{FAINT}Ethereum JSON-RPC http://{address} and ws://{address}, service API http://{address}/v1{FAINT:#}\n"
-    ));
+    for note in &started.notes {
+        write_wrapped(&mut text, ("\nNote: ", NOTICE), note);
+    }
+    let reached = reachable(address);
+    let _ = writeln!(text, "\n{GOOD}Listening on {address}{GOOD:#}");
+    let _ = writeln!(text, "{FAINT}Ethereum JSON-RPC http://{reached} and ws://{reached}{FAINT:#}");
+    let _ = writeln!(text, "{FAINT}Service API       http://{reached}/v1{FAINT:#}");
+    let _ = writeln!(text, "{FAINT}{}{FAINT:#}\n", templates_line());
     text
+}
+
+/// Returns what runs here in place of compiled Solidity.
+fn templates_line() -> String {
+    let token = Marker(Erc20.id()).init_code(&[]);
+    format!("No EVM: deploy templates, such as {token} ({}); see /v1/templates", Erc20::NAME)
+}
+
+fn write_accounts(text: &mut String, started: &Started) {
+    let node = &started.node;
+    if node.keys().is_empty() {
+        return;
+    }
+    let view = node.view();
+    let _ = writeln!(text, "\n{HEADING}Available Accounts{HEADING:#}\n{RULE}");
+    for (index, account) in node.accounts().iter().enumerate() {
+        let _ = writeln!(text, "({index}) {account} ({})", balance(&view, *account));
+    }
+    let _ = writeln!(text, "\n{HEADING}Private Keys{HEADING:#}\n{RULE}");
+    for (index, key) in node.keys().iter().enumerate() {
+        let _ = writeln!(text, "({index}) {}", key.secret_bytes());
+    }
+    let _ = writeln!(text, "\n{HEADING}Wallet{HEADING:#}\n{RULE}");
+    write_wrapped(text, ("Mnemonic:     ", Style::new()), node.mnemonic());
+    let _ = writeln!(text, "Derivation:   m/44'/60'/0'/0/(index)");
+}
+
+/// Returns an account's balance now, which is the state's and no flag's.
+fn balance(view: &NodeView, account: Address) -> String {
+    view.balance(account, BlockRef::Latest).map_or_else(|cause| cause.to_string(), amounts::ether)
+}
+
+fn write_chain(text: &mut String, started: &Started, options: &DevOptions) {
+    let node = &started.node;
+    let view = node.view();
+    let (spec, head) = (view.chain().spec(), view.head());
+    let protocol = format!("{}, {}", node.consensus().name(), counted(node.validator_count(), "validator"));
+    let genesis_time = spec.timestamp;
+    let mut lines: Vec<(&str, String)> = vec![
+        ("Chain ID:", view.chain_id().to_string()),
+        ("Consensus:", protocol),
+        ("Fork:", spec.forks.at(head.height()).to_string()),
+        ("Blockchain:", chainbox::platform::DEFAULT_BLOCKCHAIN_ID.to_owned()),
+        ("Genesis Hash:", view.genesis_hash().to_string()),
+        ("Genesis Time:", format!("{} ({})", genesis_time.as_secs(), amounts::date(genesis_time))),
+        ("Base Fee:", amounts::gwei(view.next_base_fee())),
+        ("Gas Limit:", view.pool_context().gas_limit.get().to_string()),
+    ];
+    if head.height().get() > 0 {
+        lines.push(("Head:", format!("block {}", head.height())));
+    }
+    if let Some((path, summary)) = &started.loaded {
+        lines.push(("Loaded State:", format!("{}: {}", path.display(), describe_load(summary))));
+    }
+    if let Some(path) = options.state.as_ref().or(options.dump_state.as_ref()) {
+        lines.push(("Will Write:", path.display().to_string()));
+    }
+    let _ = writeln!(text, "\n{HEADING}Chain{HEADING:#}\n{RULE}");
+    for (label, content) in lines {
+        write_wrapped(text, (&format!("{label:<14}"), Style::new()), &content);
+    }
+}
+
+/// Writes a label and words behind it, in lines of at most [`COLUMNS`] where the words allow it; later lines are indented by two.
+fn write_wrapped(text: &mut String, (label, style): (&str, Style), content: &str) {
+    let _ = write!(text, "{style}{label}{style:#}");
+    let mut column = label.trim_start_matches('\n').chars().count();
+    for (index, word) in content.split(' ').enumerate() {
+        let width = word.chars().count();
+        if index > 0 && column + 1 + width > COLUMNS {
+            text.push_str("\n  ");
+            column = 2;
+        } else if index > 0 {
+            text.push(' ');
+            column += 1;
+        }
+        text.push_str(word);
+        column += width;
+    }
+    text.push('\n');
 }
 
 /// Returns what a dump had, with a word on transactions that nobody signed.
@@ -114,6 +175,28 @@ fn warnings(options: &DevOptions, address: SocketAddr) -> Vec<String> {
     warnings
 }
 
-fn counted(count: usize, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+#[cfg(test)]
+mod tests {
+    use chainbox::node::Node;
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::args::{Cli, Command};
+
+    #[test]
+    fn no_line_is_wider_than_a_terminal() {
+        let flags = ["chainbox", "dev", "--host", "0.0.0.0", "--allow-origin", "*", "--state", "a.dump"];
+        let Command::Dev(options) = Cli::parse_from(flags).command else { panic!("dev was asked for") };
+        let notes = vec![
+            "not taken over: extraData: signers of another protocol; this chain's validators are its own".to_owned(),
+        ];
+        let started = Started { node: Node::new(), loaded: Some(("a.dump".into(), LoadSummary::default())), notes };
+        let text = banner(&started, &options, ([0, 0, 0, 0], 65_535).into(), &format!("cbx_{}", "0".repeat(56)));
+        for line in anstream::adapter::strip_str(&text).to_string().lines() {
+            assert!(line.chars().count() <= COLUMNS, "{line}");
+        }
+        for part in ["(10000 ETH)", "1 gwei", "2025-01-01T00:00:00Z", "0xefcb00010001", "a.dump: 0 blocks"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
 }

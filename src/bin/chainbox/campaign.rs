@@ -1,5 +1,9 @@
 //! `chainbox campaign`: runs many seeds and sums their results.
 
+pub(crate) mod demo;
+mod report;
+mod setup;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     env,
@@ -12,15 +16,14 @@ use std::{
 use chainbox::sim::{
     Campaign, CampaignSetup, Expected, Regression, RunOutcome, RunReport, Shard, Summary,
     campaign::{Origin, ReadResults, read_results, run_parallel},
-    default_sim_config, shrink,
+    shrink,
 };
 use serde::Serialize;
 
 use crate::{
     banner::{ERROR, FAINT, GOOD, HEADING},
-    files, progress,
-    sim_args::{CampaignCommand, CampaignOptions, CampaignRun, MergeOptions},
-    table::Table,
+    files, interrupt, progress,
+    sim_args::{CampaignCommand, CampaignOptions, CampaignRun, MergeOptions, SetupFlags},
 };
 
 type Failure = Box<dyn Error>;
@@ -29,23 +32,66 @@ type Failure = Box<dyn Error>;
 const SHRINK_RUNS_MAX: u32 = 300;
 /// Failures that are shrunk and written; further ones are only in the results.
 const FINDINGS_MAX: usize = 20;
+/// Seeds of a planted bug, which the first finding ends.
+const DEMO_SEEDS: (u64, u64) = (0, 1_000);
+
+/// The end of a campaign before its last seed.
+enum Stopped {
+    /// By Ctrl-C.
+    Interrupted,
+    /// A planted bug was found.
+    Found,
+    Failed(io::Error),
+}
+
+impl From<io::Error> for Stopped {
+    fn from(error: io::Error) -> Self {
+        Self::Failed(error)
+    }
+}
 
 /// Runs the command; returns `false` when a seed failed.
 pub(crate) fn run(options: &CampaignOptions) -> Result<bool, Failure> {
     match (&options.command, &options.run) {
         (Some(CampaignCommand::Merge(merge_options)), _) => merge(merge_options),
-        (None, Some(run_options)) => run_shard(run_options),
+        (None, Some(run_options)) => start(run_options, &options.setup),
         (None, None) => Err("give --protocol and --seeds, or `merge` and files".into()),
     }
 }
 
-fn run_shard(options: &CampaignRun) -> Result<bool, Failure> {
+fn start(options: &CampaignRun, flags: &SetupFlags) -> Result<bool, Failure> {
+    let Some(name) = &options.demo_bug else {
+        let setup = setup::setup_of(options.protocol, flags)?;
+        if options.print_setup {
+            files::report(false, &toml::to_string(&setup)?);
+            return Ok(true);
+        }
+        if let Some(note) = setup::note_of(&setup).filter(|_| !options.quiet) {
+            anstream::eprintln!("{HEADING}note:{HEADING:#} {note}");
+        }
+        let seeds = options.seeds.ok_or("give --seeds, such as 0..10000")?;
+        return run_shard(options, setup, seeds, false);
+    };
+    if name.is_empty() {
+        for bug in demo::ALL {
+            anstream::println!("{HEADING}{}{HEADING:#}: {} ({})", bug.name, bug.about, bug.protocol.name());
+        }
+        return Ok(true);
+    }
+    let bug = demo::find(name).ok_or_else(|| {
+        let names: Vec<_> = demo::ALL.iter().map(|bug| bug.name).collect();
+        format!("no planted bug is called {name:?}; choose one of {}", names.join(", "))
+    })?;
+    anstream::eprintln!("{HEADING}{}{HEADING:#}: {}", bug.name, bug.about);
+    run_shard(options, bug.setup(), options.seeds.unwrap_or(DEMO_SEEDS), true)
+}
+
+fn run_shard(options: &CampaignRun, setup: CampaignSetup, seeds: (u64, u64), is_demo: bool) -> Result<bool, Failure> {
     let shard = match options.shard {
         Some(shard) => shard,
         None => shard_of(|name| env::var(name).ok())?.unwrap_or(Shard::WHOLE),
     };
-    let setup = CampaignSetup::of(default_sim_config(options.protocol));
-    let campaign = Campaign::new(setup.clone(), options.seeds.0..options.seeds.1).with_shard(shard);
+    let campaign = Campaign::new(setup.clone(), seeds.0..seeds.1).with_shard(shard);
     let origin = Origin::of(&setup);
     let (mut summary, mut done, mut is_begun) = (Summary::default(), BTreeSet::new(), false);
     if let Some(path) = options.out.as_deref().filter(|path| path.exists()) {
@@ -69,43 +115,65 @@ fn run_shard(options: &CampaignRun) -> Result<bool, Failure> {
     if let Some(out) = out.as_mut().filter(|_| !is_begun) {
         write_line(out, &origin)?;
     }
-    let bar = progress::seeds(count, options.quiet || options.json);
-    let started = progress::wall_clock();
+    let mut shown = progress::Seeds::new(count, options.quiet || options.json);
+    let interrupted = interrupt::watch();
     let mut findings = Vec::new();
-    run_parallel(&campaign, &done, threads, |report| -> io::Result<()> {
+    let stopped = run_parallel(&campaign, &done, threads, |report| {
         if let Some(out) = &mut out {
             write_line(out, &report)?;
         }
         summary.add(&report);
-        bar.inc(1);
-        if !report.is_passed() {
+        let is_finding = !report.is_passed();
+        shown.advance(is_finding);
+        if is_finding {
             findings.push(report);
-            bar.set_message(format!("{} broken", findings.len()));
         }
-        Ok(())
-    })?;
-    bar.finish_and_clear();
-    let wall = started.elapsed();
+        match interrupted.is_set() {
+            true => Err(Stopped::Interrupted),
+            false if is_demo && is_finding => Err(Stopped::Found),
+            false => Ok(()),
+        }
+    });
+    let speed = shown.finish();
+    let is_interrupted = match stopped {
+        Err(Stopped::Failed(error)) => return Err(error.into()),
+        Err(Stopped::Interrupted) => true,
+        Err(Stopped::Found) | Ok(()) => false,
+    };
     findings.sort_by_key(|report| report.seed);
     let mut files_written = Vec::new();
-    for report in findings.iter().take(FINDINGS_MAX) {
+    // After Ctrl-C nobody waits for shrinking; the results have what was found.
+    for report in findings.iter().take(if is_interrupted { 0 } else { FINDINGS_MAX }) {
         files_written.push(keep(options, &setup, report)?);
     }
     if options.json {
         println!("{}", serde_json::to_string_pretty(&summary)?);
     } else {
-        let what = format!("{} seeds {}..{}, shard {shard}", options.protocol.name(), options.seeds.0, options.seeds.1);
-        anstream::print!("{}", report_text(&what, &summary));
-        let per_hour = count as f64 * 3_600.0 / wall.as_secs_f64().max(1e-6);
-        anstream::println!(
-            "{FAINT}{count} seeds in {:.1} s on {threads} threads: {per_hour:.0} an hour{FAINT:#}",
-            wall.as_secs_f64()
-        );
+        let what = format!("{}, seeds {}..{}, shard {shard}", setup.consensus.name(), seeds.0, seeds.1);
+        anstream::print!("{}", report::report(&what, &summary, Some(&origin)));
+        anstream::println!("{FAINT}{speed} on {threads} threads{FAINT:#}");
         for path in &files_written {
             anstream::println!("shows it again: chainbox replay {}", path.display());
         }
     }
+    if is_interrupted {
+        let left = campaign.seeds().count() as u64 - summary.seeds;
+        anstream::eprintln!("{HEADING}stopped{HEADING:#} with {left} seeds left; {}", how_to_go_on(options));
+        std::process::exit(i32::from(crate::INTERRUPTED));
+    }
     Ok(summary.passed == summary.seeds)
+}
+
+/// Returns the command that goes on with a stopped campaign.
+fn how_to_go_on(options: &CampaignRun) -> String {
+    if options.out.is_none() {
+        return "give --out FILE next time to be able to go on".to_owned();
+    }
+    let mut command: Vec<_> = env::args().skip(1).collect();
+    if !options.resume {
+        command.push("--resume".to_owned());
+    }
+    format!("go on with: chainbox {}", command.join(" "))
 }
 
 /// Refuses to continue a file of results of another origin.
@@ -138,19 +206,16 @@ fn keep(options: &CampaignRun, setup: &CampaignSetup, report: &RunReport) -> Res
         RunOutcome::Failed { error } => ("simulator".to_owned(), error.clone()),
         _ => ("nothing".to_owned(), "it passes".to_owned()),
     };
-    let about = format!(
-        "{}: {detail} ({} of {} faults needed)",
-        options.protocol.name(),
-        shrunk.report.plan.faults.len(),
-        shrunk.faults_before
-    );
+    let (faults, before) = (shrunk.report.plan.faults.len(), shrunk.faults_before);
+    let about = format!("{}: {detail} ({faults} of {before} faults needed)", setup.consensus.name());
     let mut regression = Regression::mended(about, setup.clone(), &shrunk.report);
     regression.expected = Expected::Passes;
-    let name = format!("{}-{}-{broken}.toml", options.protocol.short_name(), report.seed);
+    let name = format!("{}-{}-{broken}.toml", setup.consensus.short_name(), report.seed);
     let path = options.findings.join(name);
     let text = regression.to_toml().map_err(|error| files::with_causes(&error))?;
     files::write(&path, text.as_bytes())?;
     anstream::eprintln!("{ERROR}seed {}: {broken} is broken: {detail}{ERROR:#}", report.seed);
+    anstream::eprintln!("{GOOD}shrunk{GOOD:#} from {before} faults to {faults} in {} runs:", shrunk.runs);
     anstream::eprintln!("{}", shrunk.report.plan.to_toml());
     Ok(path)
 }
@@ -220,7 +285,8 @@ fn merge(options: &MergeOptions) -> Result<bool, Failure> {
     if options.json {
         println!("{}", serde_json::to_string_pretty(&summary)?);
     } else {
-        anstream::print!("{}", report_text(&format!("{} files merged", options.files.len()), &summary));
+        let what = format!("{} files merged", options.files.len());
+        anstream::print!("{}", report::report(&what, &summary, origin.as_ref()));
     }
     Ok(summary.passed == summary.seeds)
 }
@@ -245,46 +311,6 @@ fn append(path: &Path) -> Result<BufWriter<File>, Failure> {
     }
     let file = OpenOptions::new().create(true).append(true).open(path).map_err(failed)?;
     Ok(BufWriter::new(file))
-}
-
-/// Told where no run made a transaction final.
-const NOTHING_ACKNOWLEDGED: &str = "\
-no transaction was acknowledged, so that `durability` had nothing to ask: a transaction is acknowledged when its block can't be \
-reverted any more, which in proof of authority is some 130 blocks later, by design. `inclusion` and `convergence` still ask that a \
-transaction sent after the faults is in everybody's chain, and that all chains are the same.
-";
-
-fn report_text(what: &str, summary: &Summary) -> String {
-    let mut out = format!("{HEADING}{what}{HEADING:#}\n");
-    let mut table = Table::new(&["", "number"]);
-    let rows = [
-        ("seeds", summary.seeds),
-        ("passed", summary.passed),
-        ("steps", summary.steps),
-        ("virtual seconds", summary.virtual_time.as_secs()),
-        ("transactions acknowledged", summary.acknowledged),
-        ("restarts", summary.restarts),
-    ];
-    for (name, number) in rows {
-        table.row([name.to_owned(), number.to_string()]);
-    }
-    for (kind, number) in &summary.faults {
-        table.row([format!("fault {kind}"), number.to_string()]);
-    }
-    out.push_str(&table.to_string());
-    if summary.acknowledged == 0 && summary.passed > 0 {
-        out.push_str(NOTHING_ACKNOWLEDGED);
-    }
-    if summary.broken.is_empty() {
-        out.push_str(&format!("{GOOD}nothing is broken{GOOD:#}\n"));
-    }
-    for (invariant, count) in &summary.broken {
-        out.push_str(&format!("{ERROR}{invariant} is broken in {count} seeds{ERROR:#}\n"));
-    }
-    for (seed, failure) in summary.failures.iter().take(10) {
-        out.push_str(&format!("  seed {seed}: {}: {}\n", failure.invariant, failure.detail));
-    }
-    out
 }
 
 #[cfg(test)]

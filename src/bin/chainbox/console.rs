@@ -1,193 +1,234 @@
-//! The console: one decoded line per transaction.
+//! The console: what happens on the chain, in lines that fit the terminal.
 //!
-//! A thread of its own writes it, from a bounded queue that the node never waits for: a slow terminal loses lines and says how many
+//! A thread of its own writes it, from bounded queues that the node never waits for: a slow terminal loses lines and says how many
 //! blocks it lost. Reasons of failures come from where the transaction was executed; nothing is executed for the console.
 
+mod describe;
+mod empty_blocks;
+mod names;
+mod screen;
+
 use std::{
-    fmt::Write as _,
-    io::{self, Write},
-    thread,
+    io::{self, IsTerminal as _, Write},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::Duration,
 };
 
 use chainbox::{
-    chain::{ExecutedBlock, Receipt},
     node::{Node, NodeEvent, NodeView, Subscription},
-    primitives::{Address, Transaction},
-    server::{decode_call, decode_error},
+    server::{ObservedCall, RpcObserver},
 };
+use serde_json::Value;
+use tokio::sync::{mpsc, oneshot};
 
-use crate::banner::{ERROR, FAINT, GOOD, describe_load};
+use self::{
+    empty_blocks::EmptyBlocks,
+    names::Names,
+    screen::{Line, Screen},
+};
+use crate::banner::FAINT;
 
 /// Moves of the head and loaded dumps in the console's queue; those past it are counted and not printed.
 const QUEUE_MAX: usize = 1_024;
-/// Bytes of text written at a time.
-const WRITE_BYTES: usize = 64 << 10;
+/// Observed calls in the console's queue.
+const CALLS_MAX: usize = 1_024;
+/// Longest time for which the end of the process waits for a terminal.
+const FINISH_MAX: Duration = Duration::from_secs(1);
 
-/// Starts the thread that prints mined transactions until the node is dropped.
-pub(crate) fn start(node: &Node) -> io::Result<()> {
-    let heads = subscribe(node);
-    let output = anstream::AutoStream::auto(io::stdout());
-    thread::Builder::new().name("console".to_owned()).spawn(move || follow(heads, output)).map(drop)
+/// A console that has begun to listen and prints nothing yet.
+#[derive(Debug)]
+pub(crate) struct Console {
+    sources: Sources,
+    observer: Arc<Observer>,
+    names: Names,
 }
 
-fn subscribe(node: &Node) -> Subscription {
-    node.subscribe_lossy(|event| matches!(event, NodeEvent::Head { .. } | NodeEvent::Loaded { .. }), QUEUE_MAX)
+/// A console that prints.
+#[derive(Debug)]
+pub(crate) struct RunningConsole {
+    stop: oneshot::Sender<Vec<String>>,
+    thread: JoinHandle<()>,
 }
 
-/// Writes the blocks of `heads` until the node is dropped or the output is closed.
-fn follow(mut heads: Subscription, mut output: impl Write) {
-    let mut text = String::new();
-    while let Ok(event) = heads.blocking_next() {
+/// What the console listens to.
+#[derive(Debug)]
+struct Sources {
+    heads: Subscription,
+    calls: mpsc::Receiver<Call>,
+    lost_calls: Arc<AtomicU64>,
+}
+
+/// An observed call of Ethereum JSON-RPC, for the console's thread.
+#[derive(Debug)]
+struct Call {
+    method: String,
+    params: Vec<Value>,
+    result: Result<Value, String>,
+    view: Arc<NodeView>,
+}
+
+/// Queues the calls that the server observes.
+#[derive(Debug)]
+struct Observer {
+    calls: mpsc::Sender<Call>,
+    lost: Arc<AtomicU64>,
+}
+
+impl RpcObserver for Observer {
+    fn observe(&self, call: &ObservedCall<'_>) {
+        let Ok(place) = self.calls.try_reserve() else {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+            return;
+        };
+        place.send(Call {
+            method: call.method.to_owned(),
+            params: serde_json::from_str(call.params).unwrap_or_default(),
+            result: call.result.cloned().map_err(str::to_owned),
+            view: Arc::clone(call.view),
+        });
+    }
+}
+
+impl Console {
+    /// Listens to a node from now on.
+    pub(crate) fn new(node: &Node) -> Self {
+        let heads =
+            node.subscribe_lossy(|event| matches!(event, NodeEvent::Head { .. } | NodeEvent::Loaded { .. }), QUEUE_MAX);
+        let (sender, calls) = mpsc::channel(CALLS_MAX);
+        let lost_calls = Arc::<AtomicU64>::default();
+        let observer = Arc::new(Observer { calls: sender, lost: Arc::clone(&lost_calls) });
+        Self { sources: Sources { heads, calls, lost_calls }, observer, names: Names::new(node) }
+    }
+
+    /// Returns what tells the console of calls.
+    pub(crate) fn observer(&self) -> Arc<dyn RpcObserver> {
+        Arc::<Observer>::clone(&self.observer)
+    }
+
+    /// Starts the thread that prints `banner`, and then what happens.
+    ///
+    /// # Errors
+    /// No thread could be started.
+    pub(crate) fn start(self, banner: String) -> io::Result<RunningConsole> {
+        let Self { sources, names, .. } = self;
+        let is_terminal = io::stdout().is_terminal();
+        let output = anstream::AutoStream::auto(io::stdout());
+        let screen = Screen::new(output, if is_terminal { screen::terminal_width } else { || None });
+        let (stop, stopped) = oneshot::channel();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+        let thread = thread::Builder::new().name("console".to_owned()).spawn(move || {
+            let mut printer = Printer::new(screen, names);
+            printer.screen.text(&banner);
+            // A closed output ends it.
+            let _ = runtime.block_on(printer.follow(sources, stopped));
+        })?;
+        Ok(RunningConsole { stop, thread })
+    }
+}
+
+impl RunningConsole {
+    /// Prints what is queued and then `lines`, unless the terminal takes too long.
+    pub(crate) fn finish(self, lines: Vec<String>) {
+        let _ = self.stop.send(lines);
+        let step = Duration::from_millis(5);
+        let mut waited = Duration::ZERO;
+        while !self.thread.is_finished() && waited < FINISH_MAX {
+            thread::sleep(step);
+            waited += step;
+        }
+    }
+}
+
+/// Turns events into lines.
+struct Printer<W> {
+    screen: Screen<W>,
+    names: Names,
+    empty: EmptyBlocks,
+}
+
+impl<W: Write> Printer<W> {
+    fn new(screen: Screen<W>, names: Names) -> Self {
+        Self { empty: EmptyBlocks::new(screen.is_terminal()), screen, names }
+    }
+
+    /// Prints until `stopped` has lines, which come last, or until the node is dropped.
+    async fn follow(&mut self, mut sources: Sources, mut stopped: oneshot::Receiver<Vec<String>>) -> io::Result<()> {
+        self.screen.flush()?;
+        loop {
+            let due = self.empty.due();
+            let pause = async { tokio::time::sleep_until(due.unwrap_or_else(tokio::time::Instant::now)).await };
+            // What came first is printed first, as far as two queues tell; the end comes when both are empty.
+            tokio::select! {
+                biased;
+                Some(call) = sources.calls.recv() => self.call(call),
+                event = sources.heads.next() => match event {
+                    Ok(event) => self.event(event)?,
+                    Err(_) => break,
+                },
+                () = pause, if due.is_some() => self.empty.show(&mut self.screen),
+                lines = &mut stopped => {
+                    self.empty.end(&mut self.screen);
+                    lines.iter().flatten().for_each(|line| self.screen.line(&Line::plain(line)));
+                    break;
+                }
+            }
+            self.print_losses(&sources);
+            self.screen.flush()?;
+        }
+        self.empty.end(&mut self.screen);
+        self.screen.flush()
+    }
+
+    fn event(&mut self, event: NodeEvent) -> io::Result<()> {
         match event {
             NodeEvent::Head { removed, added, view, .. } => {
-                for block in removed.iter() {
-                    let (height, hash) = (block.height(), block.hash());
-                    let _ = writeln!(text, "{FAINT}block {height} {hash} was removed by a reorg{FAINT:#}");
+                if let Some(line) = describe::switch(&removed, &added) {
+                    self.print(&line);
                 }
                 for block in added.iter() {
-                    if write_transactions(&mut text, &view, block, &mut output).is_err() {
-                        return;
+                    if block.block().transactions().is_empty() {
+                        self.empty.add(block.height().get(), &mut self.screen);
+                        continue;
+                    }
+                    self.empty.end(&mut self.screen);
+                    for index in 0..block.block().transactions().len() {
+                        describe::transaction(&mut self.names, &view, block, index, &mut self.screen);
+                        self.screen.flush_when_long()?;
                     }
                 }
             }
             NodeEvent::Loaded { summary } => {
-                let _ = writeln!(text, "loaded a dump: {}", describe_load(&summary));
+                self.print(&Line::plain(&format!("loaded a dump: {}", crate::banner::describe_load(&summary))));
             }
             _ => {}
         }
-        match heads.take_lost() {
-            0 => {}
-            lost => {
-                let _ = writeln!(
-                    text,
-                    "{FAINT}({lost} changes of the head are not printed: the console is too slow){FAINT:#}"
-                );
+        Ok(())
+    }
+
+    fn call(&mut self, call: Call) {
+        self.empty.end(&mut self.screen);
+        describe::call(&mut self.names, &call, &mut self.screen);
+    }
+
+    fn print(&mut self, line: &Line) {
+        self.empty.end(&mut self.screen);
+        self.screen.line(line);
+    }
+
+    fn print_losses(&mut self, sources: &Sources) {
+        let (heads, calls) = (sources.heads.take_lost(), sources.lost_calls.swap(0, Ordering::Relaxed));
+        for (lost, what) in [(heads, "changes of the head"), (calls, "calls")] {
+            if lost > 0 {
+                let text = format!("({lost} {what} are not printed: the console is too slow)");
+                self.print(&Line::styled(FAINT, &text));
             }
         }
-        if write_out(&mut text, &mut output).is_err() {
-            return;
-        }
     }
-}
-
-/// Appends the transactions of a block; writes `text` out when it is long.
-fn write_transactions(
-    text: &mut String,
-    view: &NodeView,
-    executed: &ExecutedBlock,
-    output: &mut impl Write,
-) -> io::Result<()> {
-    let block = executed.block();
-    for (transaction, receipt) in block.transactions().iter().zip(executed.receipts()) {
-        let _ = write!(text, "block {}: {} {}", block.height(), transaction.hash(), transaction.sender());
-        let _ = match transaction.to() {
-            Some(to) => write!(text, " -> {to} {}", action(transaction)),
-            None => write!(text, " creates {}", receipt.contract_address.unwrap_or(Address::ZERO)),
-        };
-        let _ = write!(text, "  {} gas  ", receipt.gas_used.get());
-        let _ = match failure_reason(view, transaction, receipt) {
-            None => writeln!(text, "{GOOD}ok{GOOD:#}"),
-            Some(reason) => writeln!(text, "{ERROR}failed: {reason}{ERROR:#}"),
-        };
-        if text.len() >= WRITE_BYTES {
-            write_out(text, output)?;
-        }
-    }
-    Ok(())
-}
-
-fn write_out(text: &mut String, output: &mut impl Write) -> io::Result<()> {
-    output.write_all(text.as_bytes())?;
-    text.clear();
-    output.flush()
-}
-
-/// Returns the decoded call, the amount of a transfer, or the length of unknown call data.
-fn action(transaction: &Transaction) -> String {
-    let input = transaction.input();
-    match decode_call(input) {
-        Some(call) => call,
-        None if input.is_empty() => format!("{} wei", transaction.value()),
-        None => format!("{} bytes of call data", input.len()),
-    }
-}
-
-/// Returns the reason of a failed transaction: the one kept at its execution, else what the receipt tells.
-fn failure_reason(view: &NodeView, transaction: &Transaction, receipt: &Receipt) -> Option<String> {
-    if receipt.is_success() {
-        return None;
-    }
-    let Some(outcome) = view.chain().failed_outcome(transaction.hash()) else {
-        let is_halt = receipt.gas_used == transaction.gas_limit();
-        return Some(if is_halt { "used all of its gas" } else { "reverted" }.to_owned());
-    };
-    let reason = outcome.revert_data().and_then(|data| decode_error(data));
-    Some(reason.unwrap_or_else(|| outcome.describe()))
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::mpsc;
-
-    use chainbox::{
-        chain::CallRequest,
-        primitives::{Gas, U256, hex},
-        templates::Erc20Params,
-    };
-
-    use super::*;
-
-    /// Passes on what is written, and waits for the reader.
-    struct Pipe(mpsc::SyncSender<Vec<u8>>);
-
-    impl Write for Pipe {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.send(bytes.to_vec()).map_err(|_| io::ErrorKind::BrokenPipe)?;
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    #[test]
-    fn a_console_that_nobody_reads_holds_up_no_block_and_counts_what_it_lost() {
-        let node = Node::new();
-        let (sender, written) = mpsc::sync_channel(0);
-        let heads = subscribe(&node);
-        let console = thread::spawn(move || follow(heads, Pipe(sender)));
-        let blocks = 3 * QUEUE_MAX as u64;
-        let (from, to) = (node.accounts()[0], node.accounts()[1]);
-        for _ in 0..blocks {
-            node.transfer(from, to, U256::from(1)).unwrap();
-        }
-        drop(node);
-        let text: Vec<u8> = written.iter().flatten().collect();
-        console.join().unwrap();
-        let text = String::from_utf8(text).unwrap();
-        let printed = text.lines().filter(|line| line.starts_with("block ")).count() as u64;
-        let lost: u64 = text
-            .lines()
-            .filter_map(|line| line.split_once('(')?.1.split_once(" changes of the head")?.0.parse::<u64>().ok())
-            .sum();
-        assert!(lost > 0 && printed >= QUEUE_MAX as u64, "{printed} printed, {lost} lost");
-        assert_eq!(printed + lost, blocks);
-    }
-
-    #[test]
-    fn the_reason_of_a_failure_is_that_of_its_execution() {
-        let node = Node::new();
-        let (owner, other) = (node.accounts()[0], node.accounts()[1]);
-        let token = node.deploy(owner, Erc20Params::new("Gold", "GLD", U256::from(1), owner).init_code()).unwrap();
-        let mut transfer = hex!("a9059cbb").to_vec();
-        transfer.extend_from_slice(other.into_word().as_slice());
-        transfer.extend_from_slice(&U256::from(5).to_be_bytes::<32>());
-        let call = CallRequest::call(token.address(), transfer).with_from(other).with_gas(Gas::new(100_000));
-        let hash = node.send_request(call).unwrap();
-        let mined = node.receipt(hash).unwrap().unwrap();
-        let mut text = String::new();
-        write_transactions(&mut text, &node.view(), mined.block(), &mut io::sink()).unwrap();
-        assert!(text.contains("transfer(") && text.contains("failed: ERC20InsufficientBalance("), "{text}");
-    }
-}
+mod tests;

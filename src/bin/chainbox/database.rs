@@ -11,14 +11,14 @@ type Failure = Box<dyn std::error::Error>;
 /// A database, with the genesis of the chain that it holds.
 pub(crate) struct Opened {
     pub(crate) database: Database,
-    /// Genesis of the stored chain; `None` in a new database, and with `--genesis`.
+    /// Genesis of the stored chain, without accounts; `None` in a new database, and with `--genesis`.
     pub(crate) genesis: Option<GenesisSpec>,
 }
 
 /// Opens the database in a folder, or creates it.
 ///
 /// # Errors
-/// The folder can't be opened, or it holds a chain with another id than `--chain-id`.
+/// The folder can't be opened.
 #[cfg(feature = "rocksdb")]
 pub(crate) fn open(path: &Path, options: &DevOptions) -> Result<Opened, Failure> {
     use chainbox::store::{RocksOptions, RocksStore};
@@ -26,7 +26,8 @@ pub(crate) fn open(path: &Path, options: &DevOptions) -> Result<Opened, Failure>
     let default = RocksOptions::default();
     let rocks = options.min_free_space.map_or(default, |bytes| default.with_free_bytes_min(bytes));
     let store = RocksStore::open(path, rocks).map_err(|cause| crate::files::with_causes(&cause))?;
-    let genesis = if options.genesis.is_some() { None } else { stored_genesis(&store, path, options)? };
+    let stored = || chainbox::chain::Chain::stored_spec(&store).map_err(|cause| crate::files::with_causes(&cause));
+    let genesis = if options.genesis.is_some() { None } else { stored()? };
     Ok(Opened { database: Database::Store(std::sync::Arc::new(store)), genesis })
 }
 
@@ -43,41 +44,4 @@ pub(crate) fn open(path: &Path, _options: &DevOptions) -> Result<Opened, Failure
         path.display(),
     )
     .into())
-}
-
-/// Returns the genesis of the chain in a database, so that it opens without the options that created it.
-#[cfg(feature = "rocksdb")]
-fn stored_genesis(
-    store: &dyn chainbox::store::KeyValue,
-    path: &Path,
-    options: &DevOptions,
-) -> Result<Option<GenesisSpec>, Failure> {
-    let stored = chainbox::chain::Chain::stored_spec(store).map_err(|cause| crate::files::with_causes(&cause))?;
-    match stored.as_ref().map(|genesis| genesis.chain_id) {
-        Some(held) if held != options.chain_id && options.chain_id != crate::args::DEFAULT_CHAIN_ID => Err(format!(
-            "the database at {} holds the chain with id {held}, but --chain-id is {}: omit --chain-id, or choose another folder",
-            path.display(),
-            options.chain_id,
-        )
-        .into()),
-        _ => {
-            let held = stored.as_ref().map(|genesis| genesis.forks);
-            check_fork(path, options, held)?;
-            Ok(stored)
-        }
-    }
-}
-
-/// Checks that `--hardfork`, if given, is the fork of the stored chain.
-#[cfg(feature = "rocksdb")]
-fn check_fork(path: &Path, options: &DevOptions, held: Option<chainbox::chain::Forks>) -> Result<(), Failure> {
-    match (held, options.hardfork) {
-        (Some(held), Some(asked)) if held != asked.into() => Err(format!(
-            "the database at {} holds a chain whose fork is {}, but --hardfork is {asked}: omit --hardfork, or choose another folder",
-            path.display(),
-            held.at(chainbox::primitives::Height::GENESIS),
-        )
-        .into()),
-        _ => Ok(()),
-    }
 }

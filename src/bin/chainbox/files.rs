@@ -23,6 +23,22 @@ pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     moved
 }
 
+/// Tries whether [`write_atomically`] can write a file, without writing it; creates its folder when needed.
+///
+/// # Errors
+/// The folder can't be created or written to, or the path is that of something else than a file.
+pub(crate) fn try_atomic_write(path: &Path) -> io::Result<()> {
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        fs::create_dir_all(folder)?;
+    }
+    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no file"));
+    }
+    let (file, temporary) = create_temporary(path)?;
+    drop(file);
+    fs::remove_file(&temporary)
+}
+
 /// Creates a new file beside `path`. A file or link that is there already, in a folder that others write to, is not followed.
 fn create_temporary(path: &Path) -> io::Result<(File, PathBuf)> {
     let name =
@@ -107,6 +123,20 @@ mod tests {
             assert_eq!(fs::read_to_string(&path).unwrap(), text);
         }
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
+    }
+
+    #[test]
+    fn trying_a_path_creates_folders_and_leaves_no_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("new").join("state.dump");
+        try_atomic_write(&path).unwrap();
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 0);
+        fs::write(&path, "kept").unwrap();
+        try_atomic_write(&path).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "kept");
+        for invalid in [folder.path().to_owned(), path.join("below")] {
+            assert!(try_atomic_write(&invalid).is_err(), "{}", invalid.display());
+        }
     }
 
     #[cfg(unix)]

@@ -1,5 +1,6 @@
 //! `chainbox`: the command line.
 
+mod amounts;
 mod args;
 mod banner;
 mod campaign;
@@ -8,12 +9,18 @@ mod console;
 mod database;
 mod dev;
 mod files;
+mod genesis_file;
+mod held_chain;
+mod interrupt;
 mod progress;
 mod replay;
 mod sim;
 mod sim_args;
 mod sim_report;
+mod start;
+mod state_files;
 mod table;
+mod templates;
 
 use std::{error::Error, process::ExitCode};
 
@@ -25,6 +32,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Exit status of a run without the expected outcome, or with a violated invariant. Status 1 is for a command that failed.
 const UNEXPECTED_OUTCOME: u8 = 3;
+/// Exit status of a command that Ctrl-C stopped: 128 and the signal's number, as shells have it.
+const INTERRUPTED: u8 = 130;
 /// Exit status of an invalid command line.
 const USAGE: u8 = 2;
 
@@ -32,6 +41,7 @@ fn main() -> ExitCode {
     let args = args::Cli::parse();
     let result = match args.command {
         args::Command::Dev(options) => dev::run(&options).map(|()| true),
+        args::Command::Templates(options) => templates::run(options).map(|()| true),
         args::Command::Sim(options) => return sim::run(&options),
         args::Command::Replay(options) => replay::run(&options),
         args::Command::Campaign(options) => campaign::run(&options),

@@ -1,22 +1,20 @@
 //! `chainbox sim`: runs a scenario, or a network without a script.
 
+mod free_run;
+mod plan_notes;
+
 use std::{
     error::Error,
     io::Write,
     path::{Path, PathBuf},
     process::ExitCode,
-    time::Duration,
 };
 
-use chainbox::{
-    primitives::Height,
-    sim::{
-        FaultPlan, Latency, Network, NetworkError, RUN_TO_HEIGHT_MAX, SimTime, default_sim_config,
-        diagram::{DiagramOptions, draw},
-        invariant,
-        scenario::{self, Scenario, ScenarioOptions},
-        trace::{Trace, TraceOutcome},
-    },
+use chainbox::sim::{
+    FaultPlan, Network, SimTime,
+    diagram::{DiagramOptions, draw},
+    scenario::{self, Scenario, ScenarioOptions},
+    trace::{Trace, TraceOutcome},
 };
 use indicatif::ProgressBar;
 use serde_json::json;
@@ -77,7 +75,7 @@ fn try_run(options: &SimOptions) -> Result<bool, Failure> {
     let started = progress::wall_clock();
     let ran = match &options.scenario {
         Some(name) => play(name, options, plan.clone(), &bar)?,
-        None => run_freely(options, plan.clone(), &bar)?,
+        None => free_run::run(options, plan.clone(), &bar)?,
     };
     let wall = started.elapsed();
     bar.finish_and_clear();
@@ -103,7 +101,11 @@ fn try_run(options: &SimOptions) -> Result<bool, Failure> {
         print_json(&report::as_json(&ran, plan.as_ref(), &again));
     } else {
         let mut text = report::report(&ran, wall);
-        for path in [&options.trace, &options.svg].into_iter().flatten().filter(|path| !files::is_stdout(path)) {
+        for path in [&options.trace, &options.svg, &options.history]
+            .into_iter()
+            .flatten()
+            .filter(|path| !files::is_stdout(path))
+        {
             text.push_str(&format!("{FAINT}wrote {}{FAINT:#}\n", path.display()));
         }
         if ran.outcome.is_err() {
@@ -121,6 +123,9 @@ fn try_run(options: &SimOptions) -> Result<bool, Failure> {
 /// Returns whether the trace or the picture goes to standard output, where only one can go, and no JSON beside it.
 fn stdout_is_taken(options: &SimOptions) -> Result<bool, Refused> {
     let is_stdout = |path: &Option<PathBuf>| path.as_deref().is_some_and(files::is_stdout);
+    if is_stdout(&options.history) {
+        return Err(Refused("--history - is not supported: give it a file".to_owned()));
+    }
     match (is_stdout(&options.trace), is_stdout(&options.svg)) {
         (true, true) => Err(Refused("--trace - and --svg - both write to standard output: give one a file".to_owned())),
         (true, false) | (false, true) if options.json => {
@@ -166,6 +171,8 @@ fn play(name: &str, options: &SimOptions, plan: Option<FaultPlan>, bar: &Progres
         network: played.network,
         seed: played.seed,
         window: played.window,
+        facts: Vec::new(),
+        notes: Vec::new(),
     })
 }
 
@@ -174,71 +181,6 @@ fn find(name: &str) -> Result<&'static Scenario, Failure> {
         let near = near.join(", ");
         Refused(format!("no scenario is called {name:?}; the nearest are {near}. `chainbox sim --list` shows all"))
             .into()
-    })
-}
-
-/// Runs a network without a script to a height or for a time, with all invariants.
-fn run_freely(options: &SimOptions, plan: Option<FaultPlan>, bar: &ProgressBar) -> Result<Ran, Failure> {
-    let kind = options
-        .protocol
-        .ok_or("give a scenario, or --protocol to run freely; `chainbox sim --list` shows the scenarios")
-        .map_err(|text| Refused(text.to_owned()))?;
-    let consensus = default_sim_config(kind);
-    let validators = options.validators.unwrap_or(4);
-    let seed = options.seed.unwrap_or(0);
-    let faults = plan.as_ref().map_or(0, |plan| plan.faults.len());
-    let summary = format!("{validators} validators of {}, {faults} planned faults", kind.name());
-    let mut builder = Network::builder()
-        .with_invariants(invariant::of_protocol(&consensus))
-        .with_consensus(consensus)
-        .with_validators(validators)
-        .with_seed(seed)
-        .with_latency(Latency::Uniform { min: Duration::from_millis(8), max: Duration::from_millis(30) });
-    if options.trace.is_some() || options.svg.is_some() {
-        builder = builder.with_trace(summary.clone());
-    }
-    if let Some(plan) = plan {
-        builder = builder.with_faults(plan);
-    }
-    let mut network = builder.build().map_err(|error| files::with_causes(&error))?;
-    let limit =
-        options.duration.unwrap_or(if options.height.is_some() { RUN_TO_HEIGHT_MAX } else { Duration::from_secs(30) });
-    let must = match options.height {
-        Some(height) => format!("every head at height {height} within {} s of virtual time", limit.as_secs()),
-        None => format!("every invariant holds for {} ms of virtual time", limit.as_millis()),
-    };
-    let until = SimTime::ZERO.plus(limit);
-    let wanted = options.height.map(Height::new);
-    let outcome = loop {
-        if wanted.is_some_and(|wanted| network.lowest_height() >= wanted) {
-            break Ok(());
-        }
-        if network.next_at().is_none_or(|next| next > until) {
-            break match wanted {
-                Some(_) => Err(NetworkError::TimedOut { at: until, progress: network.progress() }),
-                None => network.run_to(until),
-            };
-        }
-        if let Err(error) = network.step() {
-            break Err(error);
-        }
-        if network.steps().is_multiple_of(512) {
-            progress::show(bar, &network);
-        }
-    };
-    let outcome = match outcome {
-        Ok(()) => Ok(format!("all invariants held; the lowest head is at height {}", network.lowest_height())),
-        Err(error) => Err(files::with_causes(&error)),
-    };
-    Ok(Ran {
-        name: kind.short_name().to_owned(),
-        summary,
-        must,
-        is_scripted: false,
-        outcome,
-        network: Some(network),
-        seed,
-        window: None,
     })
 }
 

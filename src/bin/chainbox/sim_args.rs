@@ -40,6 +40,9 @@ pub(crate) struct SimOptions {
     /// Write a trace: NDJSON, or binary when the name ends in .bin; - is standard output
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) trace: Option<PathBuf>,
+    /// Let clients send transfers and read in a run without a scenario, write what they did and were answered (NDJSON), and check it
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["scenario", "height"], help_heading = "Output")]
+    pub(crate) history: Option<PathBuf>,
     /// Draw a space-time diagram; - is standard output
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) svg: Option<PathBuf>,
@@ -71,6 +74,12 @@ pub(crate) struct ReplayOptions {
     /// Only the steps of this replica
     #[arg(long, value_name = "NUMBER", requires = "step")]
     pub(crate) replica: Option<u32>,
+    /// Only these kinds of entries, inputs, outputs or messages, such as prepare,timer,head (an unknown one lists all)
+    #[arg(long, value_name = "KIND", value_delimiter = ',', requires = "step")]
+    pub(crate) kind: Vec<String>,
+    /// Print from this virtual time on, such as 3s
+    #[arg(long, value_name = "TIME", value_parser = duration, requires = "step")]
+    pub(crate) from: Option<Duration>,
 }
 
 /// Flags of `campaign`.
@@ -81,6 +90,8 @@ pub(crate) struct CampaignOptions {
     pub(crate) command: Option<CampaignCommand>,
     #[command(flatten)]
     pub(crate) run: Option<CampaignRun>,
+    #[command(flatten)]
+    pub(crate) setup: SetupFlags,
 }
 
 /// Subcommands of `campaign`.
@@ -110,33 +121,97 @@ pub(crate) struct MergeOptions {
 /// Flags of a campaign's run.
 #[derive(Args, Debug)]
 pub(crate) struct CampaignRun {
-    /// Protocol of the networks
-    #[arg(long, value_parser = protocol)]
-    pub(crate) protocol: ConsensusKind,
+    /// Protocol of the networks; not needed with --setup
+    #[arg(long, value_parser = protocol, required_unless_present_any = ["file", "demo_bug"])]
+    pub(crate) protocol: Option<ConsensusKind>,
     /// Seeds, the last one excluded, such as 0..10000
-    #[arg(long, value_name = "A..B", value_parser = range)]
-    pub(crate) seeds: (u64, u64),
+    #[arg(long, value_name = "A..B", value_parser = range, required_unless_present_any = ["print_setup", "demo_bug"])]
+    pub(crate) seeds: Option<(u64, u64)>,
     /// Part of the seeds to run, numbered from 0, and number of parts; by default from SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<Shard>,
-    /// Write the origin, then one line for each seed (NDJSON)
-    #[arg(long, short, value_name = "FILE")]
-    pub(crate) out: Option<PathBuf>,
-    /// Skip seeds whose results --out has already
-    #[arg(long, requires = "out")]
-    pub(crate) resume: bool,
     /// Number of threads; by default one per core
     #[arg(long, short, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) jobs: Option<u32>,
+    /// Stop at the first finding of a planted bug, to see its shrinking and its file; without a name, list the bugs
+    #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["protocol", "file", "out", "shard"])]
+    pub(crate) demo_bug: Option<String>,
+
+    /// Print the setup as a file for --setup, and run nothing
+    #[arg(long, help_heading = "Setup", conflicts_with = "demo_bug")]
+    pub(crate) print_setup: bool,
+
+    /// Write the origin, then one line for each seed (NDJSON)
+    #[arg(long, short, value_name = "FILE", help_heading = "Output")]
+    pub(crate) out: Option<PathBuf>,
+    /// Skip seeds whose results --out has already
+    #[arg(long, requires = "out", help_heading = "Output")]
+    pub(crate) resume: bool,
     /// Folder for a regression file of each failure, with a shrunk plan
-    #[arg(long, value_name = "FOLDER", default_value = "regressions")]
+    #[arg(long, value_name = "FOLDER", default_value = "regressions", help_heading = "Output")]
     pub(crate) findings: PathBuf,
     /// Print the summary as JSON
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
-    /// Show no progress bar
-    #[arg(long, short)]
+    /// Show no progress
+    #[arg(long, short, help_heading = "Output")]
     pub(crate) quiet: bool,
+}
+
+/// Flags that change the setup of a campaign.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Setup")]
+pub(crate) struct SetupFlags {
+    /// Setup of every seed (TOML or JSON, see --print-setup) in place of the protocol's default; the flags below change it
+    #[arg(long = "setup", value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// Numbers of validators, of which each seed draws one: 4..7 (both included), or a list such as 4,7
+    #[arg(long, value_name = "A..B", value_parser = counts)]
+    pub(crate) validators: Option<Counts>,
+    /// Replicas that may misbehave, whatever the protocol tolerates
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(..=100))]
+    pub(crate) liars: Option<u32>,
+    /// Most faults of a seed, beside their companions
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub(crate) faults_max: Option<u32>,
+    /// Transfers of clients in the phase with faults
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(..=100_000))]
+    pub(crate) transactions: Option<u32>,
+    /// Blocks that the healed network must add
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(..=10_000))]
+    pub(crate) blocks_after: Option<u64>,
+    /// Replicas that follow and never validate
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(..=100))]
+    pub(crate) observers: Option<u32>,
+    /// Replicas that join and leave the validators
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(..=100))]
+    pub(crate) candidates: Option<u32>,
+    /// Virtual duration of the phase with faults, such as 20s
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) fault_time: Option<Duration>,
+    /// Check what clients read, too: linearizable reads by a quorum, sequentially consistent ones of single replicas
+    #[arg(long)]
+    pub(crate) history: bool,
+    /// Longest recovery of the healed network, such as 2m
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) recovery_time: Option<Duration>,
+}
+
+/// Numbers of validators.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Counts(pub(crate) Vec<u32>);
+
+/// Reads `4..7`, both included, or `4,7`.
+fn counts(text: &str) -> Result<Counts, String> {
+    let number = |text: &str| match text.trim().parse::<u32>() {
+        Ok(count @ 1..=100) => Ok(count),
+        _ => Err(format!("{text:?} is no number from 1 to 100")),
+    };
+    let counts = match text.split_once("..") {
+        Some((from, until)) => (number(from)?..=number(until)?).collect(),
+        None => text.split(',').map(number).collect::<Result<Vec<_>, _>>()?,
+    };
+    if counts.is_empty() { Err(format!("{text} has no number")) } else { Ok(Counts(counts)) }
 }
 
 /// Reads a protocol's name, whole or short.
@@ -194,5 +269,11 @@ mod tests {
         assert!(range("10..10").is_err() && range("5").is_err() && range("a..b").is_err());
         assert_eq!(window("2s..5500ms").unwrap(), (Duration::from_secs(2), Duration::from_millis(5_500)));
         assert!(window("5s..2s").is_err());
+        for (text, wanted) in [("4..7", &[4, 5, 6, 7][..]), ("4", &[4]), ("4,4,7", &[4, 4, 7])] {
+            assert_eq!(counts(text), Ok(Counts(wanted.to_vec())), "{text}");
+        }
+        for text in ["", "0", "7..4", "4,", "101", "a..b"] {
+            assert!(counts(text).is_err(), "{text}");
+        }
     }
 }

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use chainbox::{
-    consensus::ConsensusKind,
+    consensus::{ConsensusKind, ReplicaId},
+    primitives::Height,
     sim::{
         FaultPlan, Network, SimTime,
         scenario::{self, Scenario, Script},
@@ -31,6 +32,24 @@ pub(crate) struct Ran {
     pub(crate) seed: u64,
     /// Excerpt that a diagram shows by default, as its first and last moment.
     pub(crate) window: Option<(SimTime, SimTime)>,
+    /// What was checked, and who led, of a run without a script.
+    pub(crate) facts: Vec<String>,
+    /// Faults of the plan without effect, or beyond what the protocol tolerates.
+    pub(crate) notes: Vec<String>,
+}
+
+/// Tells who leads before the first event; nothing for a protocol without leaders of whole rounds.
+pub(crate) fn leader(network: &Network) -> Option<String> {
+    let status = network.round_status(ReplicaId::new(0))?;
+    status.leader.map(|leader| format!("at the start {leader} leads"))
+}
+
+/// Tells which replica made the first block that replica 0 has.
+pub(crate) fn first_author(network: &Network) -> Option<String> {
+    let first = network.primary().chain().block_at(Height::new(1)).ok()?;
+    let author = first.block().header().beneficiary;
+    let replica = network.replicas().iter().find(|replica| replica.address() == Some(author))?;
+    Some(format!("block 1 is by {}", replica.id()))
 }
 
 /// Iterates over the scenarios of a protocol, or all.
@@ -126,6 +145,15 @@ pub(crate) fn report(ran: &Ran, wall: Duration) -> String {
         Ok(seen) => out.push_str(&format!("{GOOD}shown:{GOOD:#} {seen}\n\n")),
         Err(error) => out.push_str(&format!("{ERROR}failed:{ERROR:#} {error}\n\n")),
     }
+    for note in &ran.notes {
+        out.push_str(&format!("{HEADING}note:{HEADING:#} {note}\n"));
+    }
+    for fact in &ran.facts {
+        out.push_str(&format!("{FAINT}{fact}{FAINT:#}\n"));
+    }
+    if !ran.facts.is_empty() || !ran.notes.is_empty() {
+        out.push('\n');
+    }
     let Some(network) = &ran.network else {
         out.push_str(&format!(
             "{FAINT}no network: the protocol's rules alone, in {:.3} s{FAINT:#}\n",
@@ -164,6 +192,8 @@ pub(crate) fn as_json(ran: &Ran, plan: Option<&FaultPlan>, again: &str) -> Value
         "shown": ran.outcome.is_ok(),
         "seen": ran.outcome.as_ref().ok(),
         "failure": ran.outcome.as_ref().err(),
+        "facts": ran.facts,
+        "notes": ran.notes,
         "command": again,
     });
     let of_network = ran.network.as_ref().map(|network| of_network(network, ran.seed, plan));

@@ -28,6 +28,14 @@ pub enum OpenError {
         /// Genesis hash that the specification gives.
         want: B256,
     },
+    /// The store holds a chain with another chain id, which the genesis block does not show.
+    #[error("the store holds the chain with id {got}, the specification gives id {want}; open it with its own id")]
+    OtherChainId {
+        /// Chain id in the store.
+        got: u64,
+        /// Chain id of the specification.
+        want: u64,
+    },
     /// The specification names another template registry.
     #[error(
         "template registry digest is {got}, genesis names {want}; open the chain with the templates of its genesis"

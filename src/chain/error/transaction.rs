@@ -2,7 +2,10 @@
 
 use alloy_primitives::{Address, B256, U256};
 
-use crate::{primitives::Gas, vm::SYSTEM_ADDRESS};
+use crate::{
+    primitives::Gas,
+    vm::{HaltReason, SYSTEM_ADDRESS},
+};
 
 /// A transaction that can't be executed. One that is executed and fails is no error: it has a receipt.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -44,6 +47,16 @@ pub enum InvalidTransaction {
         /// The sender's balance, in the smallest unit.
         have: U256,
         /// Gas limit times price plus the value, in the smallest unit.
+        want: U256,
+    },
+    /// The sender's balance is below the value, by itself or with any gas.
+    #[error("insufficient funds for transfer: address {address} have {have} want {want}")]
+    InsufficientFundsForTransfer {
+        /// The sender.
+        address: Address,
+        /// The sender's balance, in the smallest unit.
+        have: U256,
+        /// The value, in the smallest unit.
         want: U256,
     },
     /// The gas limit is below the intrinsic gas.
@@ -184,6 +197,12 @@ pub enum PoolError {
         fee_needed: u128,
         /// Least `maxPriorityFeePerGas` that replaces it, in the smallest unit per unit of gas.
         tip_needed: u128,
+    },
+    /// The init code of a creation has no template's marker, so that the creation would fail in a block and use all of its gas.
+    #[error("{reason}")]
+    NoTemplate {
+        /// The reason for which it would fail.
+        reason: HaltReason,
     },
     /// The transaction is too long.
     #[error("oversized data: transaction size {size}, limit {limit}")]

@@ -11,6 +11,7 @@ use crate::{
         validate::{self, Rules},
     },
     primitives::Transaction,
+    vm,
 };
 
 /// The result of [`Pool::add`].
@@ -89,6 +90,7 @@ impl Pool {
             transaction,
             &Rules { chain_id, allow_impersonated, fork: context.fork, tips_to: None },
         )?;
+        check_init_code(transaction)?;
         let (have, limit) = (transaction.gas_limit(), context.gas_limit);
         if have > limit {
             return Err(InvalidTransaction::GasLimitAboveBlock { have, limit }.into());
@@ -139,6 +141,15 @@ impl Pool {
         }
         Err(PoolError::ReplacementUnderpriced { fee_needed, tip_needed })
     }
+}
+
+/// Refuses a creation whose init code no chain runs. In a block it would fail and use all of its gas.
+fn check_init_code(transaction: &Transaction) -> Result<(), PoolError> {
+    let init_code = transaction.input();
+    if transaction.to().is_some() || init_code.is_empty() {
+        return Ok(());
+    }
+    vm::split_code(init_code).map(drop).map_err(|reason| PoolError::NoTemplate { reason })
 }
 
 /// Eviction.

@@ -13,6 +13,7 @@ use crate::{
     chain::{Candidates, Chain, Hardfork, InvalidTransaction, PoolError, tests::fixture::*},
     primitives::{Gas, KeyPair, TransactionRequest, gwei},
     state::{Account, fixture::MapView},
+    vm::HaltReason,
 };
 
 const BASE_FEE: u64 = 10;
@@ -154,6 +155,34 @@ fn invalid_transactions_are_rejected_with_geths_messages() {
     let early = PoolContext { fork: Hardfork::Berlin.rules(), ..context };
     let refused = pool().add(Arc::new(base().sign(&sender(0)).unwrap()), &early);
     assert_eq!(refused, Err(InvalidTransaction::TypeNotActive { ty: 2 }.into()));
+}
+
+/// In a block such a creation fails and uses all of its gas.
+#[test]
+fn a_creation_that_no_template_takes_is_refused_and_uses_no_gas() {
+    let context = context(&[0]);
+    let creation = |input: &[u8]| {
+        let request = TransactionRequest {
+            to: None,
+            gas_limit: Gas::new(900_000),
+            input: input.to_vec().into(),
+            ..request(0, 50)
+        };
+        pool().add(Arc::new(request.sign(&sender(0)).unwrap()), &context)
+    };
+    for (input, reason) in [
+        (&[0x60, 0x80, 0x60, 0x40][..], HaltReason::EvmBytecodeUnsupported),
+        (&[0], HaltReason::EvmBytecodeUnsupported),
+        (&[0xef, 0xcb, 0, 1, 0], HaltReason::InvalidCode),
+        (&[0xef, 0, 0, 1, 0, 1], HaltReason::InvalidCode),
+    ] {
+        assert_eq!(creation(input), Err(PoolError::NoTemplate { reason }), "{input:?}");
+    }
+    for input in [&[][..], &[0xef, 0xcb, 0, 1, 0, 1], &[0xef, 0xcb, 0x80, 0, 0, 9, 1]] {
+        assert!(creation(input).unwrap().is_ready, "{input:?}");
+    }
+    let call = TransactionRequest { input: vec![0x60, 0x80].into(), gas_limit: Gas::new(90_000), ..request(0, 50) };
+    assert!(pool().add(Arc::new(call.sign(&sender(0)).unwrap()), &context).is_ok(), "call data is no code");
 }
 
 #[test]

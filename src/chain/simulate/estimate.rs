@@ -1,8 +1,11 @@
 //! Gas estimation: a binary search for the smallest gas limit with which a message succeeds.
 
-use super::{CallContext, CallError, CallRequest, EstimateError, StateOverrides, request};
+use super::{
+    CallContext, CallError, CallRequest, EstimateError, StateOverrides,
+    request::{self, Price},
+};
 use crate::{
-    chain::Chain,
+    chain::{Chain, error::InvalidTransaction},
     primitives::Gas,
     state::{EMPTY_CODE_HASH, Journal},
     vm::{GasSchedule, HaltReason},
@@ -25,7 +28,8 @@ impl Chain {
     ) -> Result<Gas, EstimateError> {
         let mut journal = request::journal(context, overrides)?;
         let price = request.price(&context.block).map_err(CallError::from)?;
-        let gas_max = price.gas_limit(request, &mut journal, &context.block).map_err(CallError::from)?;
+        check_value(&mut journal, request, &price)?;
+        let gas_max = price.gas_limit(request, &mut journal, &context.block)?;
         let mut high = gas_max.get();
         let succeeds = |gas: u64| -> Result<bool, CallError> {
             let outcome = self.run_call(&mut journal.clone(), context, request, Gas::new(gas), None)?;
@@ -61,6 +65,20 @@ impl Chain {
         }
         Ok(Gas::new(high))
     }
+}
+
+/// Checks that a sender that pays for gas has something left for it beside the value (geth, `gasestimator.Estimate`). Without fees, running
+/// the message tells.
+fn check_value(journal: &mut Journal, request: &CallRequest, price: &Price) -> Result<(), CallError> {
+    if price.is_free() {
+        return Ok(());
+    }
+    let (address, want) = (request.sender(), request.value);
+    let have = journal.balance(&address)?;
+    if !want.is_zero() && want >= have {
+        return Err(InvalidTransaction::InsufficientFundsForTransfer { address, have, want }.into());
+    }
+    Ok(())
 }
 
 /// Returns whether the message only sends value to an account without code.

@@ -157,20 +157,26 @@ impl Price {
         self.max_fee.checked_mul(U256::from(gas.get()))?.checked_add(value)
     }
 
-    /// Returns the requested gas limit, or as much of the block's as the sender can pay.
+    /// Returns whether the message pays nothing for gas.
+    pub(super) fn is_free(&self) -> bool {
+        self.max_fee.is_zero()
+    }
+
+    /// Returns the requested gas limit, or as much of the block's as the sender can pay beside the value.
     pub(super) fn gas_limit(
         &self,
         request: &CallRequest,
         journal: &mut Journal,
         block: &BlockContext,
-    ) -> Result<Gas, StateError> {
+    ) -> Result<Gas, CallError> {
         if let Some(gas) = request.gas {
             return Ok(gas.min(block.gas_limit));
         }
-        if self.max_fee.is_zero() {
+        if self.is_free() {
             return Ok(block.gas_limit);
         }
-        let left = journal.balance(&request.sender())?.saturating_sub(request.value);
+        let (address, have, want) = (request.sender(), journal.balance(&request.sender())?, request.value);
+        let left = have.checked_sub(want).ok_or(InvalidTransaction::InsufficientFunds { address, have, want })?;
         Ok(Gas::new((left / self.max_fee).saturating_to::<u64>().min(block.gas_limit.get())))
     }
 }

@@ -158,3 +158,33 @@ fn a_price_is_paid_and_shown() {
     let after = changes.accounts[&key(0).address()].info.unwrap().balance;
     assert_eq!(before - after, U256::from(21_000_u64 * context.block.base_fee));
 }
+
+/// geth's `gasestimator.Estimate`: the value first, then what is left for gas.
+#[test]
+fn an_estimate_with_fees_names_a_value_that_the_balance_does_not_cover() {
+    let (chain, _) = with_token();
+    let context = chain.call_context(chain.head()).unwrap();
+    let balance = context.state.account(&key(0).address()).unwrap().unwrap().balance;
+    let (fee, base_fee) = (10_000_000_000_u64, U256::from(context.block.base_fee));
+    assert!(U256::from(fee) > base_fee);
+    let estimate = |value: U256, max_fee_per_gas| {
+        let from = Some(key(0).address());
+        let request = CallRequest { from, to: Some(BOB), value, max_fee_per_gas, ..Default::default() };
+        let estimated = chain.estimate_gas(&context, &request, &no_overrides());
+        let called = chain.call(&context, &request, &no_overrides(), None).map(drop);
+        (estimated.map_err(|error| error.to_string()), called.map_err(|error| error.to_string()))
+    };
+    let fee_cap = Some(u128::from(fee));
+    for value in [balance, balance + U256::from(1), U256::MAX] {
+        let words = estimate(value, fee_cap).0.unwrap_err();
+        assert!(words.starts_with("insufficient funds for transfer: address"), "{words}");
+    }
+    let words = estimate(balance + U256::from(1), fee_cap).1.unwrap_err();
+    assert!(words.starts_with("insufficient funds for gas * price + value: address"), "{words}");
+    let left = U256::from(20_999_u64 * fee);
+    assert_eq!(estimate(balance - left, fee_cap).0.unwrap_err(), "gas required exceeds allowance (20999)");
+    assert_eq!(estimate(balance - left - U256::from(fee), fee_cap).0, Ok(Gas::new(21_000)));
+    assert_eq!(estimate(balance, None).0, Ok(Gas::new(21_000)), "gas is free");
+    let words = estimate(balance + U256::from(1), None).0.unwrap_err();
+    assert!(words.starts_with("insufficient funds for gas * price + value: address"), "{words}");
+}

@@ -160,6 +160,8 @@ fn another_chain_is_refused_and_the_specification_is_kept() {
     assert_eq!(open(stored.clone()).unwrap().head().hash(), on(disk.clone()).open().unwrap().head().hash());
     let refused = open(GenesisSpec { gas_limit: gas(6_000), ..stored.clone() }).unwrap_err();
     assert!(matches!(refused, OpenError::OtherGenesis { .. }));
+    let refused = open(GenesisSpec { chain_id: CHAIN_ID + 1, ..stored.clone() }).unwrap_err();
+    assert!(matches!(refused, OpenError::OtherChainId { got: CHAIN_ID, .. }));
     let refused = open(GenesisSpec { registry_digest: Some(B256::ZERO), ..stored }).unwrap_err();
     assert!(matches!(refused, OpenError::OtherRegistry { .. }));
     assert!(Chain::stored_spec(&MemoryStore::new()).unwrap().is_none());

@@ -1,7 +1,7 @@
 //! The protocols' names, as in configurations and on the command line, and the constant facts about each.
 
 use super::{ConsensusKind, StakeUse};
-use crate::{consensus::common::records::Records, primitives::Height};
+use crate::primitives::Height;
 
 impl ConsensusKind {
     /// Returns the protocol's use of stake.
@@ -50,27 +50,15 @@ impl ConsensusKind {
     pub(crate) fn attested_height(self, key: &[u8]) -> Option<Height> {
         self.info().record_keys.attested_height(key)
     }
-
-    /// See [`RecordKeys`](crate::consensus::common::record_class::RecordKeys).
-    pub(crate) const fn head_key(self) -> &'static [u8] {
-        self.info().record_keys.head
-    }
-
-    /// See [`RecordKeys`](crate::consensus::common::record_class::RecordKeys).
-    pub(crate) fn records_on_chain_of(self, own: &Records, other: &Records) -> Records {
-        self.info().record_keys.on_chain_of(own, other)
-    }
-
-    /// See [`RecordKeys`](crate::consensus::common::record_class::RecordKeys).
-    pub(crate) fn records_at_head_of(self, own: &Records, other: &Records) -> Records {
-        self.info().record_keys.at_head_of(own, other)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{consensus::any::ConsensusConfig, primitives::Bytes};
+    use crate::{
+        consensus::{any::ConsensusConfig, common::records::Records},
+        primitives::Bytes,
+    };
 
     #[test]
     fn names_are_the_sections_of_genesis_too() {
@@ -79,7 +67,7 @@ mod tests {
             assert_eq!(ConsensusKind::from_name(kind.short_name()), Some(kind));
             assert_eq!(ConsensusKind::from_number(kind.number()), Some(kind));
             let config = kind.on_demand();
-            assert_eq!((config.kind(), config.period()), (kind, core::time::Duration::ZERO));
+            assert_eq!((config.kind(), config.period()), (Some(kind), core::time::Duration::ZERO));
             for name in [kind.name(), kind.short_name()] {
                 let mut section = config.section();
                 section["protocol"] = name.into();
@@ -97,20 +85,21 @@ mod tests {
         let other = records(&[("head", 2), ("head/copy", 2), ("hard-state", 2), ("entry/2", 2)]);
         let wanted =
             records(&[("head", 2), ("head/copy", 2), ("hard-state", 1), ("hard-state/copy", 1), ("entry/1", 1)]);
-        assert_eq!(ConsensusKind::Raft.records_on_chain_of(&own, &other), wanted);
-        assert_eq!(ConsensusKind::Raft.records_at_head_of(&own, &other), wanted);
+        let keys = |kind: ConsensusKind| kind.info().record_keys;
+        assert_eq!(keys(ConsensusKind::Raft).on_chain_of(&own, &other), wanted);
+        assert_eq!(keys(ConsensusKind::Raft).at_head_of(&own, &other), wanted);
 
         let own = records(&[("head", 1), ("promises", 1), ("node/1", 1)]);
         let other = records(&[("head", 2), ("promises", 2), ("node/2", 2)]);
         assert_eq!(
-            ConsensusKind::Pos.records_on_chain_of(&own, &other),
+            keys(ConsensusKind::Pos).on_chain_of(&own, &other),
             records(&[("head", 2), ("promises", 1), ("node/2", 2)])
         );
-        assert_eq!(ConsensusKind::Pos.records_at_head_of(&own, &other), records(&[("head", 2), ("promises", 1)]));
+        assert_eq!(keys(ConsensusKind::Pos).at_head_of(&own, &other), records(&[("head", 2), ("promises", 1)]));
 
         let own = records(&[("c/1", 1), ("q/1", 1), ("p/1", 1), ("v/1", 1), ("b/1", 1)]);
         let other = records(&[("head", 2), ("c/2", 2), ("s/2", 2), ("q/2", 2)]);
         let wanted = records(&[("head", 2), ("c/2", 2), ("s/2", 2), ("q/1", 1), ("p/1", 1), ("v/1", 1), ("b/1", 1)]);
-        assert_eq!(ConsensusKind::Pbft.records_on_chain_of(&own, &other), wanted);
+        assert_eq!(keys(ConsensusKind::Pbft).on_chain_of(&own, &other), wanted);
     }
 }

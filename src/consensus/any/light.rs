@@ -48,21 +48,21 @@ impl LightVerifier {
     /// # Errors
     /// [`FollowError`]; the verifier is unchanged.
     pub fn follow(&mut self, next: &SealedHeader) -> Result<BlockId, FollowError> {
-        with_content!(AnyLight, &mut self.0, light => Ok(FollowHeaders::follow(light.as_mut(), next)?))
+        with_light!(&mut self.0, light => Ok(FollowHeaders::follow(light.as_mut(), next)?))
     }
 
     /// Returns the newest verified block.
     pub fn head(&self) -> BlockId {
-        with_content!(AnyLight, &self.0, light => FollowHeaders::head(light.as_ref()))
+        with_light!(&self.0, light => FollowHeaders::head(light.as_ref()))
     }
 
     /// Returns the newest block that is final in the protocol's own sense; in Raft, where headers prove nothing, the head.
     pub fn finalized(&self) -> BlockId {
-        with_content!(AnyLight, &self.0, light => FollowHeaders::finalized(light.as_ref()))
+        with_light!(&self.0, light => FollowHeaders::finalized(light.as_ref()))
     }
 
     /// Returns the validators that may author the block after the head.
     pub fn validators(&self) -> ValidatorSet {
-        with_content!(AnyLight, &self.0, light => FollowHeaders::validators(light.as_ref()))
+        with_light!(&self.0, light => FollowHeaders::validators(light.as_ref()))
     }
 }

@@ -1,5 +1,6 @@
 //! Outputs of a protocol: what its driver has to do.
 
+use core::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -135,6 +136,19 @@ impl Evidence {
     pub const fn offender(&self) -> Address {
         match self {
             Self::DoubleSign { offender, .. } | Self::Slashable { offender, .. } => *offender,
+        }
+    }
+}
+
+impl fmt::Display for Evidence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::DoubleSign { offender, height, first, second } => {
+                write!(f, "{offender} signed {first} and {second} at height {height}")
+            }
+            Self::Slashable { offender, .. } => {
+                write!(f, "{offender} signed votes or proposals that contradict each other")
+            }
         }
     }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     encoding::Encoder,
     id::{BlockId, ReplicaId, Ticket, TimerId},
+    own_message::OwnMessage,
 };
 use crate::{
     chain::Block,
@@ -31,16 +32,27 @@ pub enum ConsensusMessage {
     Pbft(Arc<PbftMessage>),
     /// A message of proof of stake.
     Pos(Arc<PosMessage>),
+    /// A message of a protocol of one's own.
+    Own(OwnMessage),
 }
 
 impl ConsensusMessage {
     /// Returns the kind, for filters, traces and digests.
-    pub fn label(&self) -> &'static str {
+    pub fn label(&self) -> &str {
+        match self {
+            Self::Own(message) => message.label(),
+            other => other.constant_label(),
+        }
+    }
+
+    /// Returns the kind; the same one for all messages of protocols of one's own.
+    pub(crate) fn constant_label(&self) -> &'static str {
         match self {
             Self::Block(_) => "block",
             Self::Raft(message) => message.label(),
             Self::Pbft(message) => message.body.label(),
             Self::Pos(message) => message.label(),
+            Self::Own(_) => "own message",
         }
     }
 
@@ -51,6 +63,7 @@ impl ConsensusMessage {
             Self::Raft(message) => message.size_bytes(),
             Self::Pbft(message) => message.size_bytes(),
             Self::Pos(message) => message.size_bytes(),
+            Self::Own(message) => message.content().len(),
         }
     }
 
@@ -63,7 +76,14 @@ impl ConsensusMessage {
             Self::Raft(message) => message.encode(out),
             Self::Pbft(message) => message.encode(out),
             Self::Pos(message) => message.encode(out),
+            Self::Own(message) => message.encode(out),
         }
+    }
+}
+
+impl From<OwnMessage> for ConsensusMessage {
+    fn from(message: OwnMessage) -> Self {
+        Self::Own(message)
     }
 }
 

@@ -1,9 +1,7 @@
 //! The interface of one protocol to the dispatch over all of them.
 
-use core::fmt::Debug;
+use core::{any::Any, fmt::Debug};
 use std::sync::Arc;
-
-use serde::{Deserialize, Serialize};
 
 use super::{
     header_rules::{CachedHeaderRules, HeaderChainRules},
@@ -12,6 +10,7 @@ use super::{
     protocol::Protocol,
     record_class::RecordKeys,
     records::Records,
+    round::RoundStatus,
     signing::{Authenticator, Signer},
     validators::ValidatorSet,
 };
@@ -68,30 +67,6 @@ pub(crate) struct ProtocolInfo {
     /// Approximate last round that a fault campaign reaches while its faults last.
     pub(crate) campaign_rounds_max: u64,
     pub(crate) record_keys: RecordKeys,
-}
-
-/// A replica's role in its round.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum RoundRole {
-    /// Follower of a leader.
-    #[default]
-    #[serde(rename = "follows")]
-    Follower,
-    /// Leader.
-    #[serde(rename = "leads")]
-    Leader,
-    /// An election or a view change is under way.
-    #[serde(rename = "seeks")]
-    Seeking,
-}
-
-/// A replica's round with its role in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct RoundStatus {
-    pub(crate) round: u64,
-    pub(crate) role: RoundRole,
-    /// The leader, as far as the replica knows.
-    pub(crate) leader: Option<ReplicaId>,
 }
 
 /// The keys of a replica.
@@ -177,6 +152,15 @@ pub(crate) trait ProtocolFamily:
             rules.remember(hash, context);
         }
         Ok(Arc::new(rules))
+    }
+
+    /// Lets the rules of an open chain go on from this replica's head, whose ancestors the chain may not have.
+    fn remember_head_in(&self, rules: &dyn HeaderRules) {
+        let rules: &dyn Any = rules;
+        let rules = rules.downcast_ref::<CachedHeaderRules<Self>>();
+        if let (Some(rules), Some((hash, context))) = (rules, self.context_at_head()) {
+            rules.remember(hash, context);
+        }
     }
 
     /// Returns a light verifier at genesis.

@@ -131,7 +131,7 @@ impl<P: HeaderChainRules> CachedHeaderRules<P> {
     }
 }
 
-impl<P: HeaderChainRules + Debug> HeaderRules for CachedHeaderRules<P> {
+impl<P: HeaderChainRules + Debug + 'static> HeaderRules for CachedHeaderRules<P> {
     /// Verifies a block, unless it was verified before with the same seal.
     fn verify(&self, block: &Block, parent: &Header, ancestors: &dyn Ancestors) -> Result<(), RuleError> {
         if !self.verified.contains(block) {

@@ -3,7 +3,8 @@
 use core::{fmt::Debug, hash::Hash};
 
 use super::{
-    effect::Effect, encoding::Encoder, event::Event, finality::Finality, id::BlockId, validators::ValidatorSet,
+    effect::Effect, encoding::Encoder, event::Event, finality::Finality, id::BlockId, round::RoundStatus,
+    validators::ValidatorSet,
 };
 use crate::primitives::B256;
 
@@ -43,9 +44,21 @@ pub trait Protocol: Clone + Debug + Eq + Hash + Send + Sync {
 
     /// Returns the validators that may author the block after the head.
     fn validators(&self) -> ValidatorSet;
+
+    /// Returns the round and this replica's role in it, of a [protocol of one's own](crate::consensus::OwnProtocol): for pictures, traces
+    /// and misbehaviour by rounds. By default it has no rounds.
+    fn status(&self) -> Option<RoundStatus> {
+        None
+    }
 }
 
-/// Implements comparison and hashing of a protocol's state by its canonical encoding, as [`Protocol`] demands.
+/// Implements comparison and hashing of a protocol's state by its canonical encoding, as [`Protocol`](crate::consensus::Protocol)
+/// demands: for states whose fields can't all be compared.
+///
+/// ```ignore
+/// chainbox::impl_by_encoding!(MyProtocol);
+/// ```
+#[macro_export]
 macro_rules! impl_by_encoding {
     ($state:ty) => {
         impl PartialEq for $state {

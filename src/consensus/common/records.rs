@@ -30,8 +30,18 @@ impl Record {
         Self { key: key.into(), value: value.into() }
     }
 
+    /// Returns a record with this content, after a checksum by which [`Record::content`] detects damage.
+    pub fn whole(key: impl Into<Bytes>, content: &[u8]) -> Self {
+        Self::new(key, checked_record(content.len(), |out| out.raw(content)))
+    }
+
+    /// Returns the content of a value that [`Record::whole`] wrote; `None` for a damaged one.
+    pub fn content(value: &[u8]) -> Option<&[u8]> {
+        check_record(value)
+    }
+
     /// Returns the record that deletes the value under `key`.
-    pub(crate) fn forgotten(key: impl Into<Bytes>) -> Self {
+    pub fn forgotten(key: impl Into<Bytes>) -> Self {
         Self::new(key, Bytes::new())
     }
 }

@@ -3,12 +3,9 @@
 use super::{Committee, CommitteeTransition, HeaderError, LightVerifier, Pbft, PbftConfig, PbftError, record};
 use crate::{
     consensus::{
-        Authenticator, BlockId, Records, ReplicaId, SealedHeader, ValidatorSet,
+        Authenticator, BlockId, Records, ReplicaId, RoundRole, RoundStatus, SealedHeader, ValidatorSet,
         common::{
-            family::{
-                MembershipChange, ProtocolFamily, ProtocolInfo, ReplicaKeys, ReplicaSetup, RoundRole, RoundStatus,
-                StakeUse,
-            },
+            family::{MembershipChange, ProtocolFamily, ProtocolInfo, ReplicaKeys, ReplicaSetup, StakeUse},
             light::FollowHeaders,
         },
     },

@@ -6,12 +6,9 @@ use super::{
 };
 use crate::{
     consensus::{
-        Authenticator, BlockId, Records, ReplicaId, SealedHeader, ValidatorSet,
+        Authenticator, BlockId, Records, ReplicaId, RoundRole, RoundStatus, SealedHeader, ValidatorSet,
         common::{
-            family::{
-                MembershipChange, ProtocolFamily, ProtocolInfo, ReplicaKeys, ReplicaSetup, RoundRole, RoundStatus,
-                StakeUse,
-            },
+            family::{MembershipChange, ProtocolFamily, ProtocolInfo, ReplicaKeys, ReplicaSetup, StakeUse},
             light::FollowHeaders,
             record_class::RecordKeys,
         },

@@ -33,6 +33,12 @@ pub enum BuildError {
         /// Protocol of the options.
         given: &'static str,
     },
+    /// A protocol of one's own, which a node does not run.
+    #[error("node options: {protocol} is a protocol of one's own: run it by `Network::builder().with_protocol`")]
+    OwnProtocol {
+        /// Name of the protocol.
+        protocol: &'static str,
+    },
     /// The options of the chain contradict each other or its genesis.
     #[error(transparent)]
     Chain(#[from] ChainOptionsError),

@@ -18,7 +18,7 @@ fn call(eth: &Eth, args: &Args<'_>) -> Result<Bytes, RpcError> {
     let view = eth.view();
     let block = convert::block_ref(&view, args.block(1)?)?;
     let outcome = view.call(&request, block, &overrides, None).map_err(convert::query_error)?;
-    convert::call_output(outcome)
+    convert::call_output(&eth.node, &request, outcome)
 }
 
 fn estimate_gas(eth: &Eth, args: &Args<'_>) -> Result<U64, RpcError> {
@@ -26,7 +26,7 @@ fn estimate_gas(eth: &Eth, args: &Args<'_>) -> Result<U64, RpcError> {
     let overrides = overrides(args)?;
     let view = eth.view();
     let estimate = view.estimate_gas(&request, convert::block_ref(&view, args.block(1)?)?, &overrides);
-    estimate.map(|gas| U64::from(gas.get())).map_err(|cause| convert::send_error(cause.into()))
+    estimate.map(|gas| U64::from(gas.get())).map_err(|cause| convert::request_error(&eth.node, &request, cause.into()))
 }
 
 fn overrides(args: &Args<'_>) -> Result<crate::chain::StateOverrides, RpcError> {
@@ -45,6 +45,7 @@ fn create_access_list(eth: &Eth, args: &Args<'_>) -> Result<AccessListResult, Rp
     let view = eth.view();
     let block = convert::block_ref(&view, args.block(1)?)?;
     let (access_list, outcome) = view.access_list(&request, block).map_err(convert::query_error)?;
-    let error = (!outcome.is_success()).then(|| convert::call_failure(&outcome).message().to_owned());
+    let error =
+        (!outcome.is_success()).then(|| convert::call_failure(&eth.node, &request, &outcome).message().to_owned());
     Ok(AccessListResult { access_list, gas_used: U256::from(outcome.gas_used.get()), error })
 }

@@ -7,16 +7,22 @@ use alloy_rpc_types_eth::{
     Block as RpcBlock, BlockTransactions, Header as RpcHeader, Log as RpcLog, Transaction as RpcTransaction,
     TransactionReceipt, TransactionRequest, state::StateOverride,
 };
+use alloy_sol_types::{Revert, SolError as _};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
     chain::{AccountOverride, Block, CallOutcome, CallRequest, ExecutedBlock, LocatedLog, StateOverrides},
-    node::{BlockRef, NodeView, QueryError, SendError},
+    node::{BlockRef, Node, NodeView, QueryError, SendError},
     primitives::{Height, Transaction},
-    server::jsonrpc::errors::{
-        self, HALTED, NOT_FOUND, PRUNED, REFUSED, RpcError, command_failed, error, internal, invalid_params,
+    server::{
+        decode,
+        jsonrpc::errors::{
+            self, HALTED, LIMIT_EXCEEDED, NOT_FOUND, PRUNED, REFUSED, RpcError, command_failed, error, internal,
+            invalid_params,
+        },
     },
+    vm::HaltReason,
 };
 
 /// Converts a block parameter.
@@ -269,14 +275,20 @@ pub(crate) fn state_overrides(overrides: Option<StateOverride>) -> Result<StateO
 }
 
 /// Returns the return data of a simulated call, or its error.
-pub(crate) fn call_output(outcome: CallOutcome) -> Result<Bytes, RpcError> {
-    outcome.success_output().cloned().ok_or_else(|| call_failure(&outcome))
+pub(crate) fn call_output(node: &Node, request: &CallRequest, outcome: CallOutcome) -> Result<Bytes, RpcError> {
+    outcome.success_output().cloned().ok_or_else(|| call_failure(node, request, &outcome))
 }
 
-/// Returns the error of a failed execution: a revert (code 3, with the revert data) or another halt (-32003).
-pub(crate) fn call_failure(outcome: &CallOutcome) -> RpcError {
+/// Returns the error of a failed execution: a revert (code 3, with the revert data) or another halt (-32003). The reason is in the words
+/// of the chain's templates.
+pub(crate) fn call_failure(node: &Node, request: &CallRequest, outcome: &CallOutcome) -> RpcError {
+    if request.to.is_none() && outcome.halt() == Some(HaltReason::EvmBytecodeUnsupported) {
+        // The commonest first mistake. Client libraries show the reason of a revert, and not that of another failed estimate.
+        let reason = outcome.describe();
+        return errors::reverted(&Revert::from(reason.as_str()).abi_encode().into(), Some(reason));
+    }
     match outcome.revert_data() {
-        Some(data) => errors::reverted(data),
+        Some(data) => errors::reverted(data, decode::describe_revert(node, request, outcome)),
         None => error(HALTED, outcome.describe()),
     }
 }
@@ -290,14 +302,26 @@ pub(crate) fn query_error(cause: QueryError) -> RpcError {
         QueryError::Pruned { .. } => error(PRUNED, cause.to_string()),
         QueryError::Invalid(reason) => error(REFUSED, reason.to_string()),
         QueryError::Override { .. } => invalid_params(cause.to_string()),
+        QueryError::TooManyResults { .. } => error(LIMIT_EXCEEDED, cause.to_string()),
         other => internal(&other),
+    }
+}
+
+/// As [`send_error`], for a request, whose failure is told in words.
+pub(crate) fn request_error(node: &Node, request: &CallRequest, cause: SendError) -> RpcError {
+    match cause {
+        SendError::WouldFail { outcome } => call_failure(node, request, &outcome),
+        other => send_error(other),
     }
 }
 
 /// Converts a rejected transaction.
 pub(crate) fn send_error(cause: SendError) -> RpcError {
     match cause {
-        SendError::WouldFail { outcome } => call_failure(&outcome),
+        SendError::WouldFail { outcome } => match outcome.revert_data() {
+            Some(data) => errors::reverted(data, decode::decode_error(data)),
+            None => error(HALTED, outcome.describe()),
+        },
         SendError::Query(cause) => query_error(cause),
         // geth's words.
         SendError::Unprotected { .. } => {
@@ -305,5 +329,16 @@ pub(crate) fn send_error(cause: SendError) -> RpcError {
         }
         SendError::Mine(cause) => command_failed(&cause, cause.full_disk()),
         other => error(REFUSED, other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_that_is_exceeded_is_no_failure_of_the_node() {
+        let error = query_error(QueryError::TooManyResults { max: 7 });
+        assert_eq!((error.code(), error.message()), (-32005, "query returned more than 7 results; narrow the range"));
     }
 }

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     chain::{ExecutedBlock, LogFilter},
-    node::{BlockRef, NodeView},
+    node::{BlockRef, NodeView, QueryError},
     primitives::Height,
     server::jsonrpc::errors::{INVALID_PARAMS, RpcError, error, invalid_params},
 };
@@ -69,7 +69,10 @@ pub(super) fn find(view: &NodeView, query: &LogQuery, args: &Args<'_>) -> Result
         args.check_cancelled()?;
         criteria.to = last.min(Height::new(criteria.from.get().saturating_add(BLOCKS_PER_STEP - 1)));
         let left = LOGS_MAX.saturating_sub(found.len());
-        let logs = view.logs(&criteria, left).map_err(convert::query_error)?;
+        let logs = view.logs(&criteria, left).map_err(|cause| match cause {
+            QueryError::TooManyResults { .. } => convert::query_error(QueryError::TooManyResults { max: LOGS_MAX }),
+            other => convert::query_error(other),
+        })?;
         found.extend(logs.into_iter().map(|log| convert::log(log, false)));
         if criteria.to >= last {
             return Ok(found);

@@ -21,6 +21,7 @@ use crate::{
             errors::{self, INTERNAL_ERROR, LIMIT_EXCEEDED, METHOD_NOT_FOUND, RpcError, error},
             service::{Dispatch, JsonRpcService},
         },
+        observer::RpcObserver,
     },
 };
 
@@ -54,6 +55,13 @@ impl EthRpc {
     /// with the node's accounts. `eth_accounts` is empty.
     pub fn without_development(node: Node) -> Self {
         Self::alone(Eth::new(node, Arc::default(), Development::Closed))
+    }
+
+    /// Sets an observer of the methods' calls. It takes the place of this value, whose filters are then unknown.
+    #[must_use]
+    pub fn with_observer(self, observer: Arc<dyn RpcObserver>) -> Self {
+        let eth = Eth::new(self.eth.node.clone(), Arc::clone(&self.eth.counters), self.eth.development);
+        Self::over(eth.with_observer(Some(observer)), self.commands)
     }
 
     fn alone(eth: Eth) -> Self {
@@ -195,6 +203,8 @@ impl EthDispatch {
                     Some(result) => result.map_err(convert::send_error),
                     None => Err(error(INTERNAL_ERROR, "the node returned fewer results than transactions were sent")),
                 });
+                let params = request.params.as_ref().map(|params| params.get());
+                self.rpc.eth.tell_observer(&request.method, params, result.as_ref());
                 match result {
                     Ok(hash) => {
                         MethodResponse::response(request.id, ResponsePayload::success(hash).into(), RESPONSE_BYTES_MAX)

@@ -69,7 +69,8 @@ fn send_raw(eth: &Eth, args: &Args<'_>) -> Result<B256, RpcError> {
 }
 
 fn send(eth: &Eth, args: &Args<'_>) -> Result<B256, RpcError> {
-    eth.node.send_request(request(&eth.node, args)?).map_err(convert::send_error)
+    let request = request(&eth.node, args)?;
+    eth.node.send_request(request.clone()).map_err(|cause| convert::request_error(&eth.node, &request, cause))
 }
 
 /// Reads the call of a method that sends, of which a batch makes one command.
@@ -96,6 +97,8 @@ fn sign(eth: &Eth, args: &Args<'_>) -> Result<Value, RpcError> {
     if !eth.node.keys().iter().any(|key| key.address() == from) {
         return Err(accounts::unknown_account(from));
     }
-    let transaction = eth.node.fill(convert::call_request(request, None)?).map_err(convert::send_error)?;
+    let request = convert::call_request(request, None)?;
+    let filled = eth.node.fill(request.clone());
+    let transaction = filled.map_err(|cause| convert::request_error(&eth.node, &request, cause))?;
     Ok(json!({ "raw": transaction.encoded(), "tx": convert::pooled_transaction(&transaction) }))
 }

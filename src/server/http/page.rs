@@ -1,12 +1,14 @@
 //! The page for browsers on `/`: the chain, and the URLs of the interfaces.
 
+use std::sync::Arc;
+
 use hyper::{
     Response,
     header::{self, HeaderValue},
 };
 
 use super::Body;
-use crate::platform::Platform;
+use crate::{node::Node, platform::Platform, server::rest::TemplateView, vm::Template};
 
 /// Returns the page, which has no scripts. `base` is host and port for the URLs.
 pub(super) fn welcome(platform: &Platform, base: &str) -> Response<Body> {
@@ -20,10 +22,13 @@ pub(super) fn welcome(platform: &Platform, base: &str) -> Response<Body> {
          <li>Ethereum JSON-RPC, over POST and WebSocket: <code>http://{base}/</code>, <code>ws://{base}/</code></li>\
          <li>Service API: <code>http://{base}/v1/health</code></li>\
          <li>Its description: <a href=\"/v1/openapi.json\"><code>/v1/openapi.json</code></a></li></ul>\
+         <p>Contracts are templates; EVM bytecode does not run. Deploy one by its marker as bytecode, with the constructor's parameters \
+         (<a href=\"/v1/templates\"><code>/v1/templates</code></a>):</p><ul>{templates}</ul>\
          <p>Instance <code>{genesis}</code> (the genesis hash).</p></body></html>",
         version = env!("CARGO_PKG_VERSION"),
         chain_id = view.chain_id(),
         height = view.head().height(),
+        templates = templates(chain.node()),
         genesis = view.genesis_hash(),
     );
     let mut response = Response::new(Body::from(html));
@@ -33,6 +38,17 @@ pub(super) fn welcome(platform: &Platform, base: &str) -> Response<Body> {
     headers.insert(header::CONTENT_SECURITY_POLICY, policy);
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response
+}
+
+/// Returns a list item for each template of a chain.
+fn templates(node: &Node) -> String {
+    let item = |template: &Arc<dyn Template>| {
+        let TemplateView { name, bytecode, constructor, .. } = TemplateView::of(&**template);
+        let parameters = constructor.iter().map(|parameter| format!("{} {}", parameter.ty, parameter.name));
+        let parameters = escape(&parameters.collect::<Vec<_>>().join(", "));
+        format!("<li>{}: <code>{bytecode}</code>, ({parameters})</li>", escape(&name))
+    };
+    node.templates().iter().map(item).collect()
 }
 
 /// Replaces the characters that mean something in HTML.

@@ -4,10 +4,7 @@ use alloy_primitives::{Bytes, hex};
 use jsonrpsee::types::ErrorObjectOwned;
 use serde_json::json;
 
-use crate::{
-    node::FullDisk,
-    server::{api_error::storage_details, decode},
-};
+use crate::{node::FullDisk, server::api_error::storage_details};
 
 /// JSON-RPC error object: code, message, data.
 pub(crate) type RpcError = ErrorObjectOwned;
@@ -86,9 +83,9 @@ pub(crate) fn with_causes(cause: &dyn std::error::Error) -> String {
     message
 }
 
-/// Returns geth's error for a revert, with the reason when [`decode::decode_error`] decodes it.
-pub(crate) fn reverted(output: &Bytes) -> RpcError {
-    let message = match decode::decode_error(output) {
+/// Returns geth's error for a revert, with its reason where that is known in words.
+pub(crate) fn reverted(output: &Bytes, reason: Option<String>) -> RpcError {
+    let message = match reason {
         Some(reason) => format!("execution reverted: {reason}"),
         None => "execution reverted".to_owned(),
     };
@@ -104,7 +101,7 @@ mod tests {
     #[test]
     fn a_revert_carries_its_reason_and_its_bytes() {
         let output = Bytes::from(Revert::from("not enough").abi_encode());
-        let error = reverted(&output);
+        let error = reverted(&output, Some("not enough".to_owned()));
         assert_eq!(error.code(), REVERTED);
         assert_eq!(error.message(), "execution reverted: not enough");
         assert_eq!(error.data().unwrap().get(), format!("\"{output}\""));
@@ -112,7 +109,7 @@ mod tests {
 
     #[test]
     fn an_empty_revert_still_has_hex_data() {
-        let error = reverted(&Bytes::new());
+        let error = reverted(&Bytes::new(), None);
         assert_eq!((error.message(), error.data().unwrap().get()), ("execution reverted", "\"0x\""));
     }
 }

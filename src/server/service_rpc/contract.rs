@@ -14,7 +14,7 @@ use crate::{
     chain::{CallRequest, StateOverrides},
     node::{BlockRef, Node},
     platform::{Fields, PlatformError},
-    server::chains::Chains,
+    server::{chains::Chains, decode},
     vm::Marker,
 };
 
@@ -73,7 +73,9 @@ pub(super) fn call(chains: &Chains, fields: &mut Fields) -> Result<Value, RpcFai
     let target = target.resolve(chain.node(), contract)?;
     let request = CallRequest { from, to: Some(contract), input: target.input, ..Default::default() };
     let outcome = chain.node().view().call(&request, at, &StateOverrides::default(), None).map_err(failure::query)?;
-    let Some(output) = outcome.success_output() else { return Err(RpcFailure::of_outcome(&outcome)) };
+    let Some(output) = outcome.success_output() else {
+        return Err(RpcFailure::of_outcome(&outcome, decode::describe_revert(chain.node(), &request, &outcome)));
+    };
     let decoded = target.function.and_then(|function| function.abi_decode_output(output).ok()).map(|values| {
         let mut values: Vec<Value> = values.iter().map(to_json).collect();
         if values.len() == 1 { values.remove(0) } else { Value::Array(values) }
@@ -100,7 +102,7 @@ pub(super) fn execute(chains: &Chains, fields: &mut Fields) -> Result<Value, Rpc
         .call(&request, BlockRef::Pending, &StateOverrides::default(), None)
         .map_err(failure::query)?;
     if !outcome.is_success() {
-        return Err(RpcFailure::of_outcome(&outcome));
+        return Err(RpcFailure::of_outcome(&outcome, decode::describe_revert(chain.node(), &request, &outcome)));
     }
     let hash = chain.node().send_as_account(request).map_err(failure::send)?;
     sent(&chain, hash)

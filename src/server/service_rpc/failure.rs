@@ -15,6 +15,7 @@ use crate::{
     platform::{PlatformError, Scope},
     server::{
         api_error::ApiError,
+        decode,
         jsonrpc::errors::{
             self, HALTED, INTERNAL_ERROR, INVALID_PARAMS, LIMIT_EXCEEDED, NOT_FOUND, PRUNED, REFUSED, REVERTED,
             STORAGE_FULL,
@@ -40,9 +41,9 @@ impl RpcFailure {
     }
 
     /// The error of a failed execution: code 3 with the revert data, or -32003 for another halt.
-    pub(super) fn of_outcome(outcome: &CallOutcome) -> Self {
+    pub(super) fn of_outcome(outcome: &CallOutcome, reason: Option<String>) -> Self {
         match outcome.revert_data() {
-            Some(output) => Self::reverted(output),
+            Some(output) => Self::reverted(output, reason),
             None => {
                 Self { code: HALTED, message: outcome.describe(), data: json!({ "code": "CONFLICT", "details": {} }) }
             }
@@ -54,8 +55,8 @@ impl RpcFailure {
         Self::of(LIMIT_EXCEEDED, error)
     }
 
-    fn reverted(output: &Bytes) -> Self {
-        let message = errors::reverted(output).message().to_owned();
+    fn reverted(output: &Bytes, reason: Option<String>) -> Self {
+        let message = errors::reverted(output, reason).message().to_owned();
         let output = hex::encode_prefixed(output);
         Self { code: REVERTED, message, data: json!({ "code": "CONFLICT", "details": {}, "output": output }) }
     }
@@ -97,7 +98,10 @@ pub(super) fn query(cause: QueryError) -> RpcFailure {
 /// Converts a rejected transaction.
 pub(super) fn send(cause: SendError) -> RpcFailure {
     match cause {
-        SendError::WouldFail { outcome } => RpcFailure::of_outcome(&outcome),
+        SendError::WouldFail { outcome } => {
+            let reason = outcome.revert_data().and_then(|data| decode::decode_error(data));
+            RpcFailure::of_outcome(&outcome, reason)
+        }
         SendError::Transaction(cause) => {
             PlatformError::field("signedTransaction", "a signed transaction", cause.to_string()).into()
         }

@@ -60,15 +60,15 @@ pub(super) fn simulate(chains: &Chains, fields: &mut Fields) -> Result<Value, Rp
         }
         None => unsigned,
     };
-    let outcome =
-        required(chain)?.node().view().call(&request, at, &StateOverrides::default(), None).map_err(failure::query)?;
+    let chain = required(chain)?;
+    let outcome = chain.node().view().call(&request, at, &StateOverrides::default(), None).map_err(failure::query)?;
     let revert = outcome.revert_data();
     Ok(json!({
         "success": outcome.is_success(),
         "gasUsed": outcome.gas_used.get().to_string(),
         "returnData": outcome.success_output().or(revert).cloned().unwrap_or_default(),
         "error": (!outcome.is_success()).then(|| outcome.describe()),
-        "revertReason": revert.and_then(|data| decode::decode_error(data)),
+        "revertReason": decode::describe_revert(chain.node(), &request, &outcome),
     }))
 }
 

@@ -48,7 +48,7 @@ impl Operators {
 
     /// Issues a random command, or none.
     pub(crate) fn act(&mut self, network: &mut Network, oracle: &mut Oracle) -> Result<(), NetworkError> {
-        match network.config().kind().info().membership_change {
+        match network.config().info().membership_change {
             MembershipChange::SignerVotes => self.vote(network),
             _ if self.candidates == 0 || self.rng.below(2) == 0 => Ok(()),
             MembershipChange::LeaderProposal => self.change_members(network),

@@ -34,7 +34,7 @@ impl Origin {
     pub fn of(setup: &CampaignSetup) -> Self {
         let json = serde_json::to_vec(setup).unwrap_or_default();
         Self {
-            protocol: setup.consensus.kind().short_name().to_owned(),
+            protocol: setup.consensus.short_name().to_owned(),
             setup: B256::from(*blake3::hash(&json).as_bytes()),
             version: env!("CARGO_PKG_VERSION").to_owned(),
         }

@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::two_phase::{CampaignSetup, RunOutcome, RunReport, record_plan, run_plan};
-use crate::sim::{faults::plan::FaultPlan, trace::Trace};
+use crate::{
+    consensus::{ConsensusConfig, OwnProtocol},
+    sim::{faults::plan::FaultPlan, trace::Trace},
+};
 
 /// Expected outcome of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,6 +44,14 @@ pub enum RegressionError {
     /// The regression cannot be written as TOML.
     #[error("regression file: {0}")]
     Write(#[from] toml::ser::Error),
+    /// The regression is of another protocol than the given one of one's own.
+    #[error("regression file: it is of {got}, given is {want}")]
+    OtherProtocol {
+        /// The file's section `setup.consensus`.
+        got: String,
+        /// That of the given protocol.
+        want: String,
+    },
 }
 
 impl Regression {
@@ -56,6 +67,27 @@ impl Regression {
     /// [`RegressionError::Toml`] with the line.
     pub fn from_toml(text: &str) -> Result<Self, RegressionError> {
         Ok(toml::from_str(text)?)
+    }
+
+    /// Parses the text of a file whose protocol is one of one's own, which is code, and so is not in the file.
+    ///
+    /// # Errors
+    /// [`RegressionError::Toml`] with the line, [`RegressionError::OtherProtocol`].
+    pub fn from_toml_of_own(text: &str, protocol: &OwnProtocol) -> Result<Self, RegressionError> {
+        let mut file: toml::Table = toml::from_str(text)?;
+        let consensus = ConsensusConfig::Own(protocol.clone());
+        let want = toml::Value::try_from(&consensus)?;
+        let section = file.get_mut("setup").and_then(|setup| setup.get_mut("consensus"));
+        match section {
+            Some(section) if *section == want => *section = toml::Value::try_from(ConsensusConfig::default())?,
+            other => {
+                let got = other.map_or_else(|| "nothing".to_owned(), |section| section.to_string());
+                return Err(RegressionError::OtherProtocol { got, want: want.to_string() });
+            }
+        }
+        let mut regression: Self = file.try_into()?;
+        regression.setup.consensus = consensus;
+        Ok(regression)
     }
 
     /// Returns the text of the file.

@@ -22,7 +22,7 @@ use crate::{
     },
 };
 
-pub use setup::CampaignSetup;
+pub use setup::{CampaignSetup, OwnInvariants};
 
 /// Report of one seed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

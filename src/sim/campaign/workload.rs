@@ -41,6 +41,9 @@ pub(crate) struct Workload {
 }
 
 impl Workload {
+    /// Receiver of every transfer.
+    pub(crate) const RECEIVER: Address = Address::repeat_byte(0xbb);
+
     /// Creates `count` transfers within `span`, to `replicas` replicas.
     pub(crate) fn new(seed: u64, count: u32, span: Duration, replicas: u32) -> Self {
         let clients = (0..CLIENTS).map(|client| (Self::client(client), 0)).collect();
@@ -109,7 +112,7 @@ fn transfer(nonce: u64) -> TransactionRequest {
     TransactionRequest {
         chain_id: Some(CHAIN_ID),
         nonce,
-        to: Some(Address::repeat_byte(0xbb)),
+        to: Some(Workload::RECEIVER),
         value: U256::from(1),
         gas_limit: Gas::new(21_000),
         max_fee_per_gas: MAX_FEE_PER_GAS,

@@ -42,7 +42,8 @@ pub fn generic() -> Vec<Box<dyn Invariant>> {
     ]
 }
 
-/// Returns the invariants of a protocol: accountability where it applies, the generic ones, then its own.
+/// Returns the invariants of a protocol: accountability where it applies, the generic ones, then those that only it has. Of a protocol of
+/// one's own these are the generic ones.
 pub fn of_protocol(config: &ConsensusConfig) -> Vec<Box<dyn Invariant>> {
     let mut all: Vec<Box<dyn Invariant>> = Vec::new();
     if let ConsensusConfig::Pos(_) = config {
@@ -71,6 +72,7 @@ fn special(config: &ConsensusConfig) -> Vec<Box<dyn Invariant>> {
         ConsensusConfig::Dpos(_) => {
             vec![Box::new(dpos::ConfirmationsConsistent::default()), Box::new(dpos::Schedules::default())]
         }
+        ConsensusConfig::Own(_) => Vec::new(),
     }
 }
 

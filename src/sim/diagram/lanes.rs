@@ -18,8 +18,6 @@ use crate::sim::trace::RoundRole;
 pub(super) const BAND: i64 = 95;
 /// Width of a mark without room for its shape.
 pub(super) const TICK: i64 = 20;
-/// Furthest that a mark is drawn right of its time.
-const SHIFT_MAX: i64 = 400;
 /// Class of the labels of faults, and height of a row of them in a lane.
 const SHADE_CLASS: &str = "s h o";
 const ROW: i64 = 115;
@@ -217,8 +215,8 @@ pub(super) fn has_ticks(scene: &Scene, layout: &Layout) -> bool {
     mark_places(scene, layout).iter().any(|(_, place)| place.is_none())
 }
 
-/// Returns the marks in order of time with their places: at most `SHIFT_MAX` right of its time, beside those that would cover it; a mark
-/// without such a place has none.
+/// Returns the marks in order of time with their places: at its time or beside those that would cover it, at most by its own width, to the
+/// right if there is room, else to the left; a mark without such a place has none.
 fn mark_places<'a>(scene: &'a Scene, layout: &Layout) -> Vec<(&'a Mark, Option<i64>)> {
     let mut marks: Vec<(&Mark, Option<i64>)> = scene.marks.iter().map(|mark| (mark, None)).collect();
     marks.sort_by_key(|(mark, _)| (mark.at, mark.replica));
@@ -228,12 +226,19 @@ fn mark_places<'a>(scene: &'a Scene, layout: &Layout) -> Vec<(&'a Mark, Option<i
         for (mark, place) in marks.iter_mut().filter(|(mark, _)| rank(&mark.what) == pass) {
             let (wanted, half) = (layout.x(mark.at), half_width(&mark.what));
             let taken = taken.entry(mark.replica).or_default();
-            let mut x = wanted;
-            while let Some((_, right)) = taken.iter().find(|(left, right)| x - half < *right && *left < x + half) {
-                x = right + half;
-            }
-            let is_near = x - wanted <= SHIFT_MAX && x + half <= layout.width - 60;
-            *place = if pass == 0 { Some(wanted) } else { is_near.then_some(x) };
+            let is_near = |x: &i64| {
+                let is_inside = *x - half >= LEFT && *x + half <= layout.width - 60;
+                is_inside && (*x - wanted).abs() <= 2 * half
+            };
+            let beside = |is_right: bool| {
+                let mut x = wanted;
+                while let Some((left, right)) = taken.iter().find(|(left, right)| x - half < *right && *left < x + half)
+                {
+                    x = if is_right { right + half } else { left - half };
+                }
+                Some(x).filter(is_near)
+            };
+            *place = if pass == 0 { Some(wanted) } else { beside(true).or_else(|| beside(false)) };
             taken.extend(place.map(|x| (x - half, x + half)));
         }
     }
@@ -410,4 +415,34 @@ fn shade_labels(mut picture: Canvas, scene: &Scene, layout: &Layout) -> Canvas {
 /// Half the height of a replica's shade.
 fn shade_half(lane: i64) -> i64 {
     (lane / 2 - 40).min(230)
+}
+
+#[cfg(all(test, feature = "scenarios"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_mark_is_off_its_time_by_more_than_its_own_width() {
+        let (mut shapes, mut shifted, mut ticks) = (0, 0, 0);
+        for scenario in crate::sim::scenario::all().filter(|scenario| scenario.sizes().is_some()) {
+            let trace = scenario.play(&Default::default(), &mut |_| {}).unwrap().trace().unwrap();
+            let scene = Scene::of(&trace, None);
+            let width = 14_000;
+            let axis = Axis::new(&scene.busy(), scene.from, scene.until, width - 2 * LEFT);
+            let layout = Layout { axis, width, top: 0, lane: 700, lanes: scene.names.len() as i64 };
+            for (mark, place) in mark_places(&scene, &layout) {
+                let Some(x) = place else {
+                    ticks += 1;
+                    continue;
+                };
+                let off = (x - layout.x(mark.at)).abs();
+                assert!(off <= 2 * half_width(&mark.what), "{}: {mark:?} is off by {off}", scenario.name);
+                assert!(x < layout.width, "{}: {mark:?} is outside", scenario.name);
+                shapes += 1;
+                shifted += u32::from(off > 0);
+            }
+        }
+        // Dense runs have some of each.
+        assert!(shapes > 1_000 && shifted > 100 && ticks > 100, "{shapes}, {shifted}, {ticks}");
+    }
 }

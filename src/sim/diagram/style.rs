@@ -104,7 +104,10 @@ pub(super) fn protocol_name(consensus: &str) -> String {
 
 fn protocol(consensus: &str) -> String {
     let section: serde_json::Value = serde_json::from_str(consensus).unwrap_or_default();
-    section.get("protocol").and_then(serde_json::Value::as_str).unwrap_or("no protocol").to_owned()
+    let field = |name: &str| section.get(name).and_then(serde_json::Value::as_str);
+    // One of one's own has a name beside.
+    let name = field("protocol").map(|name| if name == "own" { field("name").unwrap_or(name) } else { name });
+    name.unwrap_or("no protocol").to_owned()
 }
 
 /// Returns the fill of a round's band: of the leader, of the others, and of the text on it.

@@ -132,7 +132,7 @@ impl Profile {
 
     /// Returns the faults that a protocol promises to tolerate.
     pub fn of(config: &ConsensusConfig) -> Self {
-        let info = config.kind().info();
+        let info = config.info();
         let profile = if info.is_byzantine_tolerant { Self::byzantine() } else { Self::crash_only() };
         let labels = info.message_labels.iter().chain(&LABELS).map(|label| (*label).to_owned()).collect();
         Self { labels, rounds_max: info.campaign_rounds_max, ..profile }

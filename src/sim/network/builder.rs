@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     chain::ExecutionCache,
-    consensus::{ReplicaId, SealScheme},
+    consensus::{ConsensusConfig, OwnProtocol, ReplicaId, SealScheme},
     primitives::KeyPair,
     sim::{faults::plan::FaultPlan, network::invariant::Invariant},
     state::StateStore,
@@ -89,6 +89,11 @@ impl NetworkBuilder {
     pub const fn with_dev_accounts(mut self, count: u32) -> Self {
         self.dev_accounts = count;
         self
+    }
+
+    /// Sets a protocol of one's own in place of one of this crate's.
+    pub fn with_protocol(self, protocol: OwnProtocol) -> Self {
+        self.with_consensus(ConsensusConfig::Own(protocol))
     }
 
     /// Adds observers: replicas without keys, which follow and never seal.

@@ -69,8 +69,18 @@ pub enum ChainOptionsError {
         reason: String,
     },
     /// The genesis lists validators whose keys the options do not give.
-    #[error("genesis lists other validators than the network has keys for")]
-    OtherValidators,
+    #[error(
+        "genesis lists the validators {}, and the keys at hand are those of {}: list these, or leave out `validators`, or give the keys \
+         or the number and the seed that they are drawn from",
+        listed(genesis),
+        listed(keys)
+    )]
+    OtherValidators {
+        /// Validators of the genesis, in its order.
+        genesis: Vec<Address>,
+        /// Addresses of the keys, in the order of the replicas.
+        keys: Vec<Address>,
+    },
     /// Another number of stakes than of validators.
     #[error("{stakes} stakes are given for {validators} validators; give one for each")]
     StakeCount {
@@ -111,6 +121,19 @@ pub enum ChainOptionsError {
         /// Its minimum time between blocks, in seconds.
         period_secs: u64,
     },
+}
+
+/// Addresses that an error lists; it counts the others.
+const LISTED_MAX: usize = 4;
+
+/// Returns the first addresses of a list, and the number of the others.
+fn listed(addresses: &[Address]) -> String {
+    let shown: Vec<String> = addresses.iter().take(LISTED_MAX).map(Address::to_string).collect();
+    match addresses.len().saturating_sub(LISTED_MAX) {
+        0 if shown.is_empty() => "(none)".to_owned(),
+        0 => shown.join(", "),
+        others => format!("{} and {others} others", shown.join(", ")),
+    }
 }
 
 /// Defines the setters of [`ChainOptions`] for it, or for a builder that holds one in its field `$options`.

@@ -9,6 +9,13 @@ pub(crate) struct NetworkCheckpoint {
     waiting: Option<Waiting>,
 }
 
+impl NetworkCheckpoint {
+    /// The network as it was.
+    pub(crate) const fn network(&self) -> &Network {
+        &self.network
+    }
+}
+
 impl Network {
     /// Returns whether the primary's chain and all replicas' records are kept on a durable store.
     pub(crate) fn is_durable(&self) -> bool {

@@ -35,13 +35,13 @@ impl ConsensusSetup {
         if own.is_empty() && of_primary.is_empty() {
             return Ok((self.protocol_at(chain, head, signer, None)?, Records::new()));
         }
-        let kind = self.config.kind();
+        let keys = self.config.info().record_keys;
         let mut recovered_head = None;
         let ways: [&dyn Fn() -> Records; 3] = [
             &|| own.clone(),
-            &|| kind.records_on_chain_of(own, of_primary),
+            &|| keys.on_chain_of(own, of_primary),
             // Without a head record, the other of two branches of equal weight may be chosen.
-            &|| kind.records_at_head_of(own, of_primary),
+            &|| keys.at_head_of(own, of_primary),
         ];
         for way in ways {
             let mut records = way();

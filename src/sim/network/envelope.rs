@@ -28,7 +28,7 @@ impl Envelope {
     }
 
     /// Returns the label that filters of link faults match.
-    pub(crate) fn filter_label(&self) -> &'static str {
+    pub(crate) fn filter_label(&self) -> &str {
         self.message().map_or_else(|| self.label(), ConsensusMessage::label)
     }
 

@@ -166,6 +166,14 @@ pub enum NetworkOptionsError {
         /// Most accounts.
         max: u32,
     },
+    /// A protocol of one's own on a durable store.
+    #[error(
+        "network options: {protocol} is a protocol of one's own, which runs in memory only: leave out the durable store"
+    )]
+    OwnProtocolStored {
+        /// Name of the protocol.
+        protocol: &'static str,
+    },
     /// A link loses more than every message.
     #[error("network options: {per_mille} of a thousand messages can't be lost; expected at most {max}")]
     Loss {

@@ -52,7 +52,8 @@ pub(super) fn complete(
     }
     let listed = ValidatorSet::equal(genesis.validators.iter().map(|validator| validator.address));
     if listed.as_ref() != Ok(&equal) {
-        return Err(ChainOptionsError::OtherValidators.into());
+        let genesis = genesis.validators.iter().map(|validator| validator.address).collect();
+        return Err(ChainOptionsError::OtherValidators { genesis, keys: addresses.to_vec() }.into());
     }
     if !is_staked {
         return Ok(equal);
@@ -67,10 +68,10 @@ pub(super) fn complete(
 
 /// Returns whether the chain has stake; its parameters are in genesis then.
 fn decide(genesis: &mut GenesisSpec, config: &ConsensusConfig, has_stakes: bool) -> Result<bool, ChainOptionsError> {
-    let kind = config.kind();
+    let info = config.info();
     let wants = has_stakes || genesis.staking.is_some();
-    match kind.stake_use() {
-        StakeUse::Never if wants => Err(ChainOptionsError::NoStake { protocol: kind.name() }),
+    match info.stake_use {
+        StakeUse::Never if wants => Err(ChainOptionsError::NoStake { protocol: info.name }),
         StakeUse::Never => Ok(false),
         StakeUse::Optional if !wants => Ok(false),
         StakeUse::Optional | StakeUse::Always => {

@@ -17,7 +17,7 @@ use crate::{
         AddOutcome, BlockAttributes, ChainDump, ChainError, ExecutedBlock, Intervention, InvalidTransaction, LoadError,
         LoadSummary, Pool,
     },
-    consensus::{Admin, BlockId, ConsensusMessage, Event, Records, ReplicaId},
+    consensus::{Admin, AnyProtocol, BlockId, ConsensusMessage, Event, Records, ReplicaId},
     primitives::{Bytes, Height, Transaction},
     sim::{engine::clock::BlockClock, trace::Incident},
 };
@@ -214,16 +214,11 @@ impl Network {
     pub fn load(&mut self, dump: &ChainDump, head_record: Option<&[u8]>) -> Result<LoadSummary, NetworkError> {
         let height = dump.blocks.last().map_or(0, |block| block.number);
         let head = BlockId { height: Height::new(height), hash: dump.head };
-        let chain = self.primary().chain();
-        let protocols =
-            self.setup.signers.iter().map(|signer| self.setup.protocol_at(chain, head, signer.clone(), head_record));
-        let protocols: Vec<_> = protocols.collect::<Result<_, _>>()?;
+        let protocols = self.protocols_at(head, head_record)?;
         self.env.forget_all();
-        let key = self.setup.config.kind().head_key();
-        let head_of = |record: &[u8]| Records::from([(Bytes::from_static(key), Bytes::copy_from_slice(record))]);
-        let records = head_record.map(head_of).unwrap_or_default();
+        let records = vec![self.head_records(head_record); protocols.len()];
         let mut summary = LoadSummary::default();
-        self.change_chain(vec![records; protocols.len()], |replicas| {
+        self.change_chain(records, |replicas| {
             let mut pairs = replicas.iter_mut().zip(protocols);
             let Some((primary, protocol)) = pairs.next() else { return Ok(()) };
             // The dump is checked once: the others take the primary's chain.
@@ -231,13 +226,36 @@ impl Network {
             let loaded = primary.chain().clone();
             pairs.try_for_each(|(replica, protocol)| replica.switch_chain(&loaded, protocol, head_record))
         })?;
+        self.start_on_given_chain("its chain was loaded from a dump")?;
+        Ok(summary)
+    }
+
+    /// Returns each replica's protocol at a head, from the protocol's record of it.
+    pub(super) fn protocols_at(
+        &self,
+        head: BlockId,
+        head_record: Option<&[u8]>,
+    ) -> Result<Vec<AnyProtocol>, NetworkError> {
+        let chain = self.primary().chain();
+        let signers = self.setup.signers.iter();
+        signers.map(|signer| self.setup.protocol_at(chain, head, signer.clone(), head_record)).collect()
+    }
+
+    /// Returns the records of a replica that knows its head alone.
+    pub(super) fn head_records(&self, head_record: Option<&[u8]>) -> Records {
+        let key = Bytes::from_static(self.setup.config.info().record_keys.head);
+        head_record.map(|record| Records::from([(key, Bytes::copy_from_slice(record))])).unwrap_or_default()
+    }
+
+    /// Starts every replica on the chain that it was given, and notes how it got it.
+    pub(super) fn start_on_given_chain(&mut self, how: &str) -> Result<(), NetworkError> {
         for replica in (0..).take(self.replicas.len()) {
-            self.note(Incident::Altered { replica, how: "its chain was loaded from a dump".to_owned() });
+            self.note(Incident::Altered { replica, how: how.to_owned() });
         }
         for replica in &mut self.replicas {
             replica.handle(Event::Start, &mut self.env)?;
         }
-        Ok(summary)
+        Ok(())
     }
 
     /// Returns an independent copy that writes nothing durable.
@@ -249,7 +267,7 @@ impl Network {
 
     /// Takes every replica elsewhere, with what each of them keeps there; nothing waits to be written when that fails but what
     /// waited before.
-    fn change_chain(
+    pub(super) fn change_chain(
         &mut self,
         records: Vec<Records>,
         change: impl FnOnce(&mut [Replica]) -> Result<(), NetworkError>,

@@ -35,7 +35,7 @@ use crate::{
         ReplicaId, Ticket, TimerId, ValidatorSet, Verdict,
         effect_handler::{Outbox, carry_out, persisted},
     },
-    primitives::{Address, Transaction},
+    primitives::{Address, Bytes, Transaction},
     sim::faults::byzantine::Misbehaviour,
 };
 
@@ -115,6 +115,14 @@ impl Replica {
         &self.protocol
     }
 
+    /// Returns the state of its protocol, if that is one of one's own with a state of this type.
+    pub fn own_protocol<P: Protocol + 'static>(&self) -> Option<&P> {
+        match &self.protocol {
+            AnyProtocol::Own(own) => own.state(),
+            _ => None,
+        }
+    }
+
     /// Returns the finality of its protocol.
     pub fn finality(&self) -> Finality {
         self.protocol.finality()
@@ -192,7 +200,12 @@ impl Replica {
 
     /// Returns the protocol's record of its head.
     pub(super) fn head_record(&self) -> Option<&[u8]> {
-        self.disk.get(self.protocol.kind().head_key())
+        self.disk.get(self.protocol.info().record_keys.head)
+    }
+
+    /// Returns the protocol's record of its head, to keep.
+    pub(super) fn shared_head_record(&self) -> Option<Bytes> {
+        self.disk.shared(self.protocol.info().record_keys.head)
     }
 
     /// Replaces its chain by that of a dump, with the protocol at its head. Safety records of the previous chain do not apply to
@@ -208,7 +221,7 @@ impl Replica {
         Ok(summary)
     }
 
-    /// As [`Replica::load`], by the chain of a replica that loaded the dump.
+    /// As [`Replica::load`], by a chain that was made elsewhere of the same genesis.
     pub(in crate::sim) fn switch_chain(
         &mut self,
         loaded: &Chain,
@@ -224,7 +237,8 @@ impl Replica {
     fn start_over(&mut self, protocol: AnyProtocol, head_record: Option<&[u8]>) {
         self.note_written();
         self.disk.wipe();
-        self.disk.put(protocol.kind().head_key(), head_record);
+        self.disk.put(protocol.info().record_keys.head, head_record);
+        protocol.remember_head_in(self.chain.rules());
         self.protocol = protocol;
         (self.wanted, self.outbox) = (None, Outbox::default());
         self.timers.clear();
@@ -370,7 +384,7 @@ impl Replica {
         Ok(())
     }
 
-    fn chain_error(&self, source: impl Into<ChainError>) -> NetworkError {
+    pub(super) fn chain_error(&self, source: impl Into<ChainError>) -> NetworkError {
         NetworkError::Chain { replica: self.id, source: source.into() }
     }
 }

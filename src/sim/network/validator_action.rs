@@ -13,7 +13,7 @@ use super::{Network, error::NetworkError};
 use crate::{
     chain::{CallError, CallOutcome, CallRequest, Chain, PoolError, ReadError, StakingViewError, StateOverrides},
     consensus::{
-        Admin, ConsensusKind, MembershipChange, Protocol, Rejection, ReplicaId, ValidatorSet,
+        Admin, MembershipChange, Protocol, Rejection, ReplicaId, ValidatorSet,
         raft::{Assignment, Change, Role},
     },
     primitives::{Address, B256, Bytes, Gas, KeyPair, Transaction, TransactionError, TransactionRequest, U256},
@@ -148,10 +148,10 @@ pub enum Submitted {
 #[non_exhaustive]
 pub enum ValidatorActionError {
     /// The protocol does not support the action.
-    #[error("{} does not support `{action}`: {hint}", protocol.name())]
+    #[error("{protocol} does not support `{action}`: {hint}")]
     Unsupported {
-        /// The protocol.
-        protocol: ConsensusKind,
+        /// Full name of the protocol.
+        protocol: &'static str,
         /// The action's name.
         action: &'static str,
         /// What to use instead.
@@ -279,7 +279,7 @@ impl Network {
             let state = if joins { "is a validator already" } else { "is no validator" };
             return Err(ValidatorActionError::NothingToDo { action: action.name(), address: actor.address(), state });
         }
-        match self.config().kind().info().membership_change {
+        match self.config().info().membership_change {
             MembershipChange::SignerVotes => self.vote(actor.address(), joins),
             MembershipChange::LeaderProposal => self.change_members(actor.address(), joins),
             MembershipChange::Stake => Err(self.unsupported(action)),
@@ -335,15 +335,15 @@ impl Network {
     }
 
     fn unsupported(&self, action: &ValidatorAction) -> ValidatorActionError {
-        let protocol = self.config().kind();
-        let hint = match protocol.info().membership_change {
+        let info = self.config().info();
+        let hint = match info.membership_change {
             MembershipChange::SignerVotes => "signers join and exit by votes, without stake or commission",
             MembershipChange::LeaderProposal => {
                 "members join and exit by the leader's change of members, without stake or commission"
             }
             _ => "give genesis the field `staking`, which makes validators change by their stake",
         };
-        ValidatorActionError::Unsupported { protocol, action: action.name(), hint }
+        ValidatorActionError::Unsupported { protocol: info.name, action: action.name(), hint }
     }
 
     /// Lets a majority of signers vote; the target votes only when no other is left.

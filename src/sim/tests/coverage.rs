@@ -264,6 +264,8 @@ fn every_mark_is_listed_and_its_test_asserts_it() {
         let set: BTreeSet<_> = listed.iter().cloned().collect();
         assert_eq!(set.len(), listed.len(), "{kind:?}: each once");
         assert_eq!(marks_in_source(kind), set, "{kind:?}: marks in the code, and in the list");
+        let reachable: Vec<_> = wanted(kind, |by| !matches!(by, Guard(_))).collect();
+        assert_eq!(kind.marks(), reachable, "{kind:?}: those that campaigns report");
         for (mark, by) in registry(kind) {
             match by {
                 Campaign => {}

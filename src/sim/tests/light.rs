@@ -29,7 +29,7 @@ fn networks() -> impl Iterator<Item = Network> {
         ConsensusConfig::Pos(PosConfig::default().with_slots_per_epoch(4)),
     ];
     configs.into_iter().map(|config| {
-        let has_stake = config.kind().stake_use() != StakeUse::Never;
+        let has_stake = config.info().stake_use != StakeUse::Never;
         let builder = Network::builder().with_consensus(config).with_validators(4).with_candidates(1).with_seed(1);
         let builder = if has_stake { builder.with_staking(StakingParams::default()) } else { builder };
         builder.with_seals(SealScheme::Secp256k1).build().unwrap()
@@ -57,10 +57,10 @@ fn act(network: &mut Network, actor: &KeyPair, action: &ValidatorAction) {
 #[test]
 fn headers_are_followed_through_joining_and_leaving() {
     for mut network in networks() {
-        let name = network.config().kind().name();
+        let name = network.config().name();
         network.run_to_height(Height::new(3)).unwrap();
         let (newcomer, leaver) = (key(4), key(1));
-        let has_stake = network.config().kind().stake_use() != StakeUse::Never;
+        let has_stake = network.config().info().stake_use != StakeUse::Never;
         let stake = if has_stake { ether(50) } else { U256::ZERO };
         act(&mut network, &newcomer, &ValidatorAction::Join { stake, commission_bps: 0 });
         network.run_until(LONG, |network| validates(network, newcomer.address(), true)).unwrap();

@@ -110,17 +110,17 @@ fn act(network: &mut Network, actor: u32, action: &ValidatorAction, shows: impl 
     // All replicas have the result of the step before.
     network.run_for(Duration::from_secs(5)).unwrap();
     network.run_until(LONG, is_settled).unwrap();
-    let kind = network.config().kind();
+    let kind = network.config().name();
     match network.validator_action(&key(actor), action) {
         Ok(_) => {
             let shown = network.run_until(LONG, shows);
-            assert!(shown.is_ok(), "{kind:?}: {} takes no effect: {shown:?}", action.name());
+            assert!(shown.is_ok(), "{kind}: {} takes no effect: {shown:?}", action.name());
             Shown
         }
         Err(error @ ValidatorActionError::Unsupported { .. }) => {
             let (text, name) = (error.to_string(), action.name());
             let (_, hint) = text.split_once(&format!("does not support `{name}`: ")).expect("names the action");
-            assert!(hint.contains(" by ") && text.starts_with(kind.name()), "{text}");
+            assert!(hint.contains(" by ") && text.starts_with(kind), "{text}");
             Unsupported
         }
         Err(error) => panic!("{kind:?}: {}: {error}", action.name()),

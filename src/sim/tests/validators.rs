@@ -45,13 +45,13 @@ fn validates(network: &Network, address: Address) -> bool {
 fn with_stake_everything_is_a_transaction() {
     for builder in staked() {
         let mut network = builder.build().unwrap();
-        let kind = network.config().kind();
+        let kind = network.config().name();
         network.run_to_height(Height::new(3)).unwrap();
         assert_eq!(network.validators().unwrap().len(), 4);
         let (own, newcomer) = (key(0).address(), key(4).address());
         let act = |network: &mut Network, actor: u32, action: ValidatorAction| {
             let submitted = network.validator_action(&key(actor), &action);
-            assert!(matches!(submitted, Ok(Submitted::Transaction(_))), "{}: {submitted:?}", kind.name());
+            assert!(matches!(submitted, Ok(Submitted::Transaction(_))), "{kind}: {submitted:?}");
         };
         act(&mut network, 4, ValidatorAction::Join { stake: ether(50), commission_bps: 700 });
         act(&mut network, 1, ValidatorAction::Delegate { validator: own, amount: ether(3) });
@@ -164,7 +164,7 @@ fn an_unsupported_action_names_protocol_and_action() {
         for action in &actions {
             let error = network.validator_action(&key(0), action).unwrap_err();
             let ValidatorActionError::Unsupported { protocol, action: name, .. } = &error else { panic!("{error}") };
-            assert_eq!((*protocol, *name), (network.config().kind(), action.name()));
+            assert_eq!((*protocol, *name), (network.config().name(), action.name()));
         }
         assert_eq!(network.digest(), before);
         assert!(network.validators().unwrap().iter().all(|record| record.validates && record.stake.is_none()));
@@ -172,7 +172,7 @@ fn an_unsupported_action_names_protocol_and_action() {
     let mut network = network(plain_pbft).build().unwrap();
     let join = ValidatorAction::Join { stake: U256::ZERO, commission_bps: 0 };
     let error = network.validator_action(&key(4), &join).unwrap_err();
-    let protocol = ConsensusKind::Pbft;
+    let protocol = ConsensusKind::Pbft.name();
     assert!(matches!(&error, ValidatorActionError::Unsupported { protocol: got, .. } if *got == protocol), "{error}");
     assert!(error.to_string().contains("staking"), "{error}");
 }

@@ -245,7 +245,7 @@ pub(super) fn effect_of(effect: &Effect, number: impl FnOnce(&ConsensusMessage) 
         Effect::Draw { ticket, bound } => TracedEffect::Draw { ticket: ticket.get(), bound: *bound },
         Effect::Fetch { block, from } => TracedEffect::Fetch { id: *block, from: from.get() },
         Effect::Chain(event) => effect_of_chain(event),
-        Effect::Evidence(evidence) => TracedEffect::Evidence { text: format!("{evidence:?}") },
+        Effect::Evidence(evidence) => TracedEffect::Evidence { text: evidence.to_string() },
         Effect::Reject(rejection) => TracedEffect::Reject { reason: rejection.to_string() },
         Effect::Mark(name) => TracedEffect::Mark { name: (*name).to_owned() },
     }

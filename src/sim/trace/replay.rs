@@ -9,8 +9,8 @@ use super::{
 use crate::{
     chain::Block,
     consensus::{
-        AnyProtocol, Authenticator, BlockId, ConsensusConfig, ConsensusMessage, Effect, Event, Protocol, Records,
-        ReplicaId, SealScheme, Signer, Ticket, TimerId, Validator, ValidatorSet, Verdict,
+        AnyProtocol, Authenticator, BlockId, ConsensusConfig, ConsensusMessage, Effect, Event, OwnProtocol, Protocol,
+        Records, ReplicaId, SealScheme, Signer, Ticket, TimerId, Validator, ValidatorSet, Verdict,
     },
     primitives::{B256, KeyPair},
     system::{ValidatorUpdate, ValidatorUpdates},
@@ -49,6 +49,15 @@ struct Told {
     message: Option<ConsensusMessage>,
 }
 
+fn failed(what: &str, error: &dyn core::fmt::Display) -> ReplayError {
+    ReplayError::Header { reason: format!("{what}: {error}") }
+}
+
+/// Returns the genesis section of the protocol.
+fn consensus_section(trace: &Trace) -> Result<serde_json::Value, ReplayError> {
+    serde_json::from_str(&trace.header.consensus).map_err(|error| failed("consensus", &error))
+}
+
 /// A replayed entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplayStep<'a> {
@@ -62,13 +71,35 @@ impl<'a> Replay<'a> {
     /// Creates protocol instances at the start, before the first entry.
     ///
     /// # Errors
-    /// [`ReplayError::Header`] and [`ReplayError::Consensus`] when the header describes no replicas.
+    /// [`ReplayError::Header`] and [`ReplayError::Consensus`] when the header describes no replicas, or those of a protocol of one's
+    /// own; see [`Replay::of_own`].
     pub fn new(trace: &'a Trace) -> Result<Self, ReplayError> {
-        let failed =
-            |what: &str, error: &dyn core::fmt::Display| ReplayError::Header { reason: format!("{what}: {error}") };
-        let header = &trace.header;
-        let section = serde_json::from_str(&header.consensus).map_err(|error| failed("consensus", &error))?;
+        let section = consensus_section(trace)?;
+        if section["protocol"] == "own" {
+            let name = &section["name"];
+            let reason =
+                format!("the run is of {name}, a protocol of one's own: replay it by `Replay::of_own` in code");
+            return Err(ReplayError::Header { reason });
+        }
         let config = ConsensusConfig::deserialize_section(&section).map_err(|error| failed("consensus", &error))?;
+        Self::with_config(trace, config)
+    }
+
+    /// Creates instances of a protocol of one's own, as [`Replay::new`] does of all others.
+    ///
+    /// # Errors
+    /// [`ReplayError::Header`] for a trace of another protocol or of other parameters, and as [`Replay::new`].
+    pub fn of_own(trace: &'a Trace, protocol: &OwnProtocol) -> Result<Self, ReplayError> {
+        let config = ConsensusConfig::Own(protocol.clone());
+        let (got, want) = (consensus_section(trace)?, config.section());
+        if got != want {
+            return Err(ReplayError::Header { reason: format!("the run is of {got}, given is {want}") });
+        }
+        Self::with_config(trace, config)
+    }
+
+    fn with_config(trace: &'a Trace, config: ConsensusConfig) -> Result<Self, ReplayError> {
+        let header = &trace.header;
         let genesis = Block::decode_stored(&header.genesis).map_err(|error| failed("genesis", &error))?;
         let members =
             header.validators.iter().map(|(address, weight)| Validator { address: *address, weight: *weight });
@@ -81,7 +112,11 @@ impl<'a> Replay<'a> {
             match &replica.key {
                 Some(key) => {
                     let key = KeyPair::from_bytes(key).map_err(|error| failed("key", &error))?;
-                    roster.push(key.address());
+                    match validators.contains(&key.address()) {
+                        true => roster.push(key.address()),
+                        // A candidate: no validator at genesis.
+                        false => observers.push(ReplicaId::new(number)),
+                    }
                     signers.push(Some(authenticator.signer(&key)));
                 }
                 None => {
@@ -165,6 +200,11 @@ impl<'a> Replay<'a> {
     /// Returns the head of a replica's protocol; `None` when there is no such replica, or its state was altered.
     pub fn head_of(&self, replica: u32) -> Option<BlockId> {
         self.known_protocol(replica).map(AnyProtocol::head)
+    }
+
+    /// Returns a message by its number, if the trace has its content or a replayed protocol has sent it so far.
+    pub fn message(&self, number: u32) -> Option<&ConsensusMessage> {
+        self.messages.get(number as usize)?.message.as_ref()
     }
 
     fn known_protocol(&self, replica: u32) -> Option<&AnyProtocol> {

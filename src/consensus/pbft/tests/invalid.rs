@@ -242,7 +242,7 @@ fn a_block_that_fails_execution_causes_a_view_change() {
     assert!(matches!(effects.as_slice(), [Effect::Validate { .. }]));
     let sent = |effects: &[Effect]| {
         effects.iter().find_map(|effect| match effect {
-            Effect::Send { message, .. } => Some(message.label()),
+            Effect::Send { message, .. } => Some(message.constant_label()),
             _ => None,
         })
     };

@@ -11,7 +11,9 @@ use crate::{
             Eth, Methods, meta,
             params::{Args, Quantity},
         },
-        jsonrpc::errors::{RpcError, UNSUPPORTED, command_failed, error, internal, invalid_params, with_causes},
+        jsonrpc::errors::{
+            REFUSED, RpcError, UNSUPPORTED, command_failed, error, internal, invalid_params, with_causes,
+        },
     },
 };
 
@@ -184,6 +186,7 @@ fn instance_id(eth: &Eth) -> String {
 fn intervention_error(cause: InterventionError) -> RpcError {
     match cause {
         InterventionError::SystemAddress { .. } => invalid_params(format!("invalid argument 0 (address): {cause}")),
+        InterventionError::NotAllowed => error(REFUSED, cause.to_string()),
         InterventionError::Invalid { .. } => error(UNSUPPORTED, cause.to_string()),
         other => command_failed(&other, other.full_disk()),
     }

@@ -31,7 +31,8 @@ pub(super) fn register(methods: &mut Methods) {
     methods.add_all(&["evm_setIntervalMining", "anvil_setIntervalMining"], 1, set_interval);
     methods.add_all(&["anvil_getIntervalMining"], 0, |eth, _| {
         Ok(match eth.node.mining() {
-            Mining::Interval(interval) => Some(interval.as_secs()),
+            // Zero would say that there is none.
+            Mining::Interval(interval) => Some(interval.as_secs() + u64::from(interval.subsec_nanos() > 0)),
             _ => None,
         })
     });

@@ -6,13 +6,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{CampaignSetup, RunCounters, RunOutcome, RunReport};
 use crate::{
     consensus::{BlockId, FinalityKind, Protocol, ReplicaId},
-    primitives::{B256, Height},
+    primitives::{B256, Height, Transaction},
     sim::{
         campaign::{
             operators::{self, Operators},
             workload::Workload,
         },
         check::{
+            history::{Consistency, HistoryRecorder},
             invariant::{Violation, promised},
             oracle::Oracle,
         },
@@ -31,6 +32,8 @@ pub(super) struct Run<'a> {
     workload: Workload,
     operators: Operators,
     oracle: Oracle,
+    /// Records the clients' operations, if the setup checks them.
+    history: Option<HistoryRecorder>,
     /// Replicas that need not converge: those that misbehave and, unless the setup is strict, those that lost records.
     given_up: BTreeSet<ReplicaId>,
 }
@@ -39,7 +42,7 @@ impl<'a> Run<'a> {
     pub(super) fn new(setup: &'a CampaignSetup, seed: u64, network: Network, plan: &FaultPlan) -> Self {
         let validators = setup.validators_of(seed);
         let mut workload = Workload::new(seed, setup.transactions, setup.fault_phase, validators);
-        if setup.consensus.kind().info().has_elections {
+        if setup.consensus.info().has_elections {
             // Votes, so that elections count something.
             workload = workload.with_delegations(network.replicas().iter().filter_map(Replica::address));
         }
@@ -49,7 +52,8 @@ impl<'a> Run<'a> {
             other => other.byzantine(),
         };
         let given_up = plan.faults.iter().filter_map(|fault| gives_up(&fault.kind)).collect();
-        Self { setup, seed, network, workload, operators, oracle: Oracle::default(), given_up }
+        let history = setup.checks_history.then(|| HistoryRecorder::new(seed, &network));
+        Self { setup, seed, network, workload, operators, oracle: Oracle::default(), history, given_up }
     }
 
     pub(super) fn go(&mut self) -> Result<(), NetworkError> {
@@ -57,7 +61,7 @@ impl<'a> Run<'a> {
         while let Some((at, transaction, replica)) = self.workload.next() {
             self.run_to(at)?;
             self.operators.act(&mut self.network, &mut self.oracle)?;
-            self.oracle.submitted(&transaction);
+            self.submitted(&transaction, replica);
             match self.network.submit(transaction, replica) {
                 // A stopped replica, or one without the sender's previous transactions, refuses it: nothing is promised.
                 Ok(_) | Err(NetworkError::Pool(_) | NetworkError::Down { .. }) => {}
@@ -80,6 +84,9 @@ impl<'a> Run<'a> {
         match self.network.step()? {
             Some(step) => {
                 self.oracle.on_step(&self.network, &step);
+                if let Some(history) = &mut self.history {
+                    history.on_step(&self.network, &step);
+                }
                 Ok(true)
             }
             None => Ok(false),
@@ -105,9 +112,32 @@ impl<'a> Run<'a> {
                 return Err(self.dead(&goal));
             }
         }
-        match self.oracle.check(&self.network, &self.core()) {
+        let durable = self.oracle.check(&self.network, &self.core());
+        match durable.and_then(|()| self.check_history()) {
             Ok(()) => Ok(()),
             Err(violation) => Err(self.network.violated(violation)),
+        }
+    }
+
+    fn submitted(&mut self, transaction: &Transaction, replica: ReplicaId) {
+        self.oracle.submitted(transaction);
+        if let Some(history) = &mut self.history {
+            history.submitted(transaction, replica, self.network.now());
+        }
+    }
+
+    /// Checks what clients were answered.
+    fn check_history(&mut self) -> Result<(), Violation> {
+        let Some(history) = self.history.take().map(HistoryRecorder::into_history) else { return Ok(()) };
+        match history.check() {
+            Ok(_) => Ok(()),
+            Err(anomaly) => {
+                let invariant = match anomaly.consistency {
+                    Consistency::Linearizable => "linearizable",
+                    Consistency::Sequential => "sequential",
+                };
+                Err(Violation::new(invariant, &self.network, anomaly.to_string()))
+            }
         }
     }
 
@@ -119,7 +149,7 @@ impl<'a> Run<'a> {
         let honest: Vec<_> = self.core().into_iter().filter(|id| self.network.is_honest(*id)).collect();
         let Some((transaction, replica)) = self.workload.late(&honest) else { return Ok(None) };
         let hash = transaction.hash();
-        self.oracle.submitted(&transaction);
+        self.submitted(&transaction, replica);
         self.network.submit(transaction, replica)?;
         Ok(Some(hash))
     }

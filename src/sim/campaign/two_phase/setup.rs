@@ -8,7 +8,7 @@ use crate::{
     consensus::{ConsensusConfig, ReplicaId, StakeUse},
     sim::{
         campaign::workload::Workload,
-        check::invariant,
+        check::invariant::{self, Invariant},
         engine::rng::{SimRng, Streams},
         faults::{
             plan::{Fault, FaultKind, FaultPlan},
@@ -47,11 +47,30 @@ pub struct CampaignSetup {
     /// healing must be included.
     #[serde(default)]
     pub is_strict: bool,
+    /// Whether what clients read is checked, too: see [`history`](crate::sim::history).
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub checks_history: bool,
     /// The protocol and its parameters.
     pub consensus: ConsensusConfig,
     /// Bounds of the random faults.
     pub profile: Profile,
+    /// Invariants that are checked beside those of the protocol. They are code, and are not written.
+    #[serde(skip)]
+    pub invariants: OwnInvariants,
 }
+
+/// Invariants of a campaign's author. Two lists are equal when their names are.
+#[derive(Clone, Debug, Default)]
+pub struct OwnInvariants(Vec<Box<dyn Invariant>>);
+
+impl PartialEq for OwnInvariants {
+    fn eq(&self, other: &Self) -> bool {
+        let names = |list: &Self| list.0.iter().map(|invariant| invariant.name()).collect::<Vec<_>>();
+        names(self) == names(other)
+    }
+}
+
+impl Eq for OwnInvariants {}
 
 impl CampaignSetup {
     /// Returns the default setup of a protocol: four to seven validators, an observer and a candidate, twenty seconds of faults, and
@@ -72,11 +91,21 @@ impl CampaignSetup {
             blocks_after: 3,
             transactions: 12,
             observers: 1,
-            candidates: 1,
+            // Of a protocol of one's own it is not known how validators change.
+            candidates: u32::from(consensus.kind().is_some()),
             is_strict: true,
+            checks_history: false,
             consensus,
             profile,
+            invariants: OwnInvariants::default(),
         }
+    }
+
+    /// Adds invariants that are checked beside those of the protocol.
+    #[must_use]
+    pub fn with_invariants(mut self, invariants: impl IntoIterator<Item = Box<dyn Invariant>>) -> Self {
+        self.invariants.0.extend(invariants);
+        self
     }
 
     /// Returns the number of validators of this seed.
@@ -130,7 +159,7 @@ impl CampaignSetup {
         let latency = Latency::Uniform { min: Duration::from_millis(5), max: Duration::from_millis(60) };
         let genesis = if self.is_strict { Workload::genesis_with_late_client() } else { Workload::genesis() };
         let builder = Network::builder();
-        let builder = match self.consensus.kind().stake_use() {
+        let builder = match self.consensus.info().stake_use {
             StakeUse::Optional if self.candidates > 0 => builder.with_staking(StakingParams::default()),
             _ => builder,
         };
@@ -144,5 +173,6 @@ impl CampaignSetup {
             .with_latency(latency)
             .with_faults(plan.clone())
             .with_invariants(invariant::of_protocol(&self.consensus))
+            .with_invariants(self.invariants.0.iter().cloned())
     }
 }

@@ -46,7 +46,7 @@ impl Invariant for Agreement {
                         "block {height} is final as {hash} to {} and was final as {other} to {whose}",
                         replica.id()
                     );
-                    if let (ConsensusKind::Pos, Ok(first)) = (network.config().kind(), network.replica(*whose)) {
+                    if let (Some(ConsensusKind::Pos), Ok(first)) = (network.config().kind(), network.replica(*whose)) {
                         detail.push_str(&format!("; {}", SlashableConflict::of(network, [replica, first])));
                     }
                     return Err(Violation::new(self.name(), network, detail));

@@ -32,7 +32,7 @@ impl Invariant for NoFalseAccusation {
             let offender = evidence.offender();
             let named = network.replicas().iter().find(|replica| replica.address() == Some(offender));
             if named.is_some_and(|named| network.is_honest(named.id())) {
-                let detail = format!("{} holds evidence against honest {offender}: {evidence:?}", replica.id());
+                let detail = format!("{} holds evidence against honest {offender}: {evidence}", replica.id());
                 return Err(Violation::new(self.name(), network, detail));
             }
         }

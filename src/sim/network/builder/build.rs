@@ -65,12 +65,15 @@ impl NetworkBuilder {
             (Arc::new(MemoryState::new()) as Arc<dyn StateStore>, Arc::new(MemoryStore::new()) as Arc<dyn KeyValue>)
         });
         check_protocol(&*store, &config)?;
-        let durable = store.is_durable().then(|| RecordStore::of_chain(genesis.chain_id, config.kind(), store.clone()));
-        let durable = durable.map(Arc::new);
+        let durable = match (store.is_durable(), config.kind()) {
+            (false, _) => None,
+            (true, Some(kind)) => Some(Arc::new(RecordStore::of_chain(genesis.chain_id, kind, store.clone()))),
+            (true, None) => return Err(NetworkOptionsError::OwnProtocolStored { protocol: config.name() }.into()),
+        };
         let mut records = durable.as_ref().map_or_else(|| Ok(BTreeMap::new()), |durable| durable.load())?;
         let of_primary = records.get(&ReplicaId::default()).cloned().unwrap_or_default();
         let authenticator = Authenticator::new(self.seals, self.chain.seed);
-        let head_record = of_primary.get(config.kind().head_key()).map(|record| record.as_ref());
+        let head_record = of_primary.get(config.info().record_keys.head).map(|record| record.as_ref());
         let rules = config.header_rules(validators.clone(), authenticator.clone(), head_record);
         let rules = rules.map_err(|source| match head_record {
             Some(_) => StoredRecordsError::Refused { replica: ReplicaId::default(), source }.into(),
@@ -121,10 +124,10 @@ impl NetworkBuilder {
 
     fn check_production(&self, config: &ConsensusConfig) -> Result<(), NetworkError> {
         if self.production == Production::Automatic && config.period().is_zero() {
-            return Err(NetworkOptionsError::ZeroPeriod { protocol: config.kind().name() }.into());
+            return Err(NetworkOptionsError::ZeroPeriod { protocol: config.name() }.into());
         }
         if self.production == Production::OnDemand && !config.period().is_zero() {
-            let (protocol, period_secs) = (config.kind().name(), config.period().as_secs());
+            let (protocol, period_secs) = (config.name(), config.period().as_secs());
             return Err(ChainOptionsError::OnDemandPeriod { protocol, period_secs }.into());
         }
         Ok(())
@@ -226,7 +229,7 @@ fn check_protocol(store: &dyn KeyValue, config: &ConsensusConfig) -> Result<(), 
     if stored.kind() == config.kind() {
         return Ok(());
     }
-    Err(NetworkError::OtherProtocol { stored: stored.kind().name(), asked: config.kind().name() })
+    Err(NetworkError::OtherProtocol { stored: stored.name(), asked: config.name() })
 }
 
 fn primary_error(source: OpenError) -> NetworkError {

@@ -72,6 +72,11 @@ impl Disk {
         self.records.get(key).map(|value| value.as_ref())
     }
 
+    /// Returns a record, to keep.
+    pub(crate) fn shared(&self, key: &[u8]) -> Option<Bytes> {
+        self.records.get(key).cloned()
+    }
+
     /// Writes one record at once, outside the simulated time.
     pub(crate) fn put(&mut self, key: &[u8], value: Option<&[u8]>) {
         match value {

@@ -32,7 +32,7 @@ pub(in crate::sim) struct OldestPending {
 impl Replica {
     /// Checks the pool after a new head; returns the event that reports an overdue transaction to the protocol.
     pub(super) fn check_inclusion_timeout(&mut self, env: &mut Environment) -> Option<Event> {
-        let is_asked = self.protocol().kind().info().has_inclusion_timeout && env.production == Production::Automatic;
+        let is_asked = self.protocol().info().has_inclusion_timeout && env.production == Production::Automatic;
         if !is_asked || self.pool().is_empty() {
             self.oldest_pending = None;
             return None;

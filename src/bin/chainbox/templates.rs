@@ -1,0 +1,62 @@
+//! `chainbox templates`: the contracts that can be deployed.
+
+use chainbox::{server::TemplateView, templates};
+
+use crate::{
+    args::TemplatesOptions,
+    banner::{FAINT, HEADING},
+    files,
+};
+
+/// Prints every ready-made template.
+pub(crate) fn run(options: TemplatesOptions) -> Result<(), Box<dyn std::error::Error>> {
+    let all: Vec<TemplateView> = templates::builtin().iter().map(|template| TemplateView::of(&**template)).collect();
+    if options.json {
+        files::report(false, &format!("{}\n", serde_json::to_string_pretty(&all)?));
+        return Ok(());
+    }
+    let mut text = String::new();
+    for template in &all {
+        text.push_str(&describe(template));
+    }
+    text.push_str(&format!(
+        "{FAINT}Deploy one by this bytecode, to which a client appends the parameters of the\n\
+         constructor as for compiled Solidity. EVM bytecode does not run. ABIs: --json{FAINT:#}\n"
+    ));
+    files::report(false, &text);
+    Ok(())
+}
+
+/// Returns the name, marker, constructor and functions of a template, in lines.
+fn describe(template: &TemplateView) -> String {
+    let mut text = format!(
+        "{HEADING}{}{HEADING:#}  template {}, version {}\n  bytecode  {}\n",
+        template.name, template.id, template.version, template.bytecode
+    );
+    for (index, parameter) in template.constructor.iter().enumerate() {
+        let label = if index == 0 { "constructor" } else { "" };
+        text.push_str(&format!("  {label:<11} {} {}\n", parameter.ty, parameter.name));
+    }
+    for (index, signature) in template.functions().iter().enumerate() {
+        let label = if index == 0 { "functions" } else { "" };
+        text.push_str(&format!("  {label:<11} {signature}\n"));
+    }
+    text.push('\n');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_template_has_its_bytecode_and_its_parameters_in_lines_that_fit() {
+        let token = templates::builtin().by_name("erc20-token").unwrap();
+        let text = anstream::adapter::strip_str(&describe(&TemplateView::of(&**token))).to_string();
+        for part in ["erc20-token", "0xefcb00010001", "string name", "tuple", "transfer(address,uint256)"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        let widest = text.lines().map(|line| line.chars().count()).max();
+        assert!(widest <= Some(80), "{widest:?}: {text}");
+    }
+}
