@@ -17,7 +17,7 @@ impl Network {
             beneficiary: replica.validators().members().first().map_or(Address::ZERO, |member| member.address),
             difficulty: head.difficulty,
             // Elsewhere the chain gives it.
-            mix_hash: if kind == ConsensusKind::Pos { head.mix_hash } else { B256::ZERO },
+            mix_hash: if kind == Some(ConsensusKind::Pos) { head.mix_hash } else { B256::ZERO },
             payload: payload_without_reports(kind),
             ..BlockAttributes::default()
         }
@@ -25,11 +25,11 @@ impl Network {
 }
 
 /// The payload of a block without absences, evidence and accounting. Protocols whose system calls don't depend on it need none.
-fn payload_without_reports(kind: ConsensusKind) -> Bytes {
+fn payload_without_reports(kind: Option<ConsensusKind>) -> Bytes {
     match kind {
-        ConsensusKind::Pos => pos::Payload::default().encoded(),
-        ConsensusKind::Dpos => dpos::Payload::default().encoded(),
-        ConsensusKind::Pbft => pbft::Payload::default().encoded(),
-        ConsensusKind::Poa | ConsensusKind::Raft => Bytes::new(),
+        Some(ConsensusKind::Pos) => pos::Payload::default().encoded(),
+        Some(ConsensusKind::Dpos) => dpos::Payload::default().encoded(),
+        Some(ConsensusKind::Pbft) => pbft::Payload::default().encoded(),
+        Some(ConsensusKind::Poa | ConsensusKind::Raft) | None => Bytes::new(),
     }
 }
