@@ -175,6 +175,20 @@ fn under_every_protocol_a_replica_takes_transfers_and_contracts_and_agrees_on_th
 }
 
 #[test]
+fn the_smallest_network_with_every_default_takes_a_transfer() {
+    let network = shared(Network::builder().with_dev_accounts(2));
+    let node = &network.nodes()[0];
+    let mut events = node.subscribe();
+    let mined = node.transfer(node.accounts()[0], node.accounts()[1], ether(1)).unwrap();
+    assert!(matches!(events.try_next(), Ok(NodeEvent::Pending(sent)) if sent.hash() == mined.transaction().hash()));
+    assert!(matches!(events.try_next(), Ok(NodeEvent::Head { .. })));
+    let none = shared(Network::builder());
+    assert!(none.accounts().is_empty());
+    let too_many = Network::builder().with_dev_accounts(100_001).build().unwrap_err();
+    assert_eq!(too_many.to_string(), "network options: 100001 accounts asked for, at most 100000 are derived");
+}
+
+#[test]
 fn two_halves_pay_the_same_money_and_one_payment_leaves_the_chain() {
     let builder = Network::builder().with_consensus(default_sim_config(ConsensusKind::Pos)).with_validators(4);
     let network = shared(builder.with_dev_accounts(1));
