@@ -30,7 +30,7 @@ impl ReplicaView<'_> {
         let Self { network, replica, settings, switches, clock } = self;
         let context = chain.pool_context()?;
         let validators = replica.protocol().validators();
-        let next = network.next_attributes().unwrap_or_default();
+        let next = network.next_attributes().unwrap_or_else(|| network.assumed_attributes(replica));
         let pool = replica.pool().clone();
         Ok(NodeView::new(chain, pool, context, validators, settings, switches, clock).with_next(next))
     }

@@ -32,7 +32,8 @@ pub const MINED_WITHIN_MAX: Duration = Duration::from_secs(60);
 /// A [`Network`] that a test drives, with a [`Node`] for each of its replicas; made by [`Network::share`].
 ///
 /// A node has what its replica has: its chain, its pool, its view of finality. It sends through that replica, and its subscribers
-/// get the replica's moves of the head, reorganisations among them, one event for each. It shows the network as it was when
+/// get the replica's moves of the head, reorganisations among them, one event for each, and [`NodeEvent::Pending`] for what the node
+/// itself sends. It shows the network as it was when
 /// [`LockedNetwork`] was last dropped; so faults are injected, and blocks are made, by [`SharedNetwork::lock`].
 ///
 /// [`Node::transfer`], [`Node::deploy`] and a [`Contract`](super::Contract)'s transactions let the network run until that replica

@@ -1,5 +1,6 @@
 //! The network: replicas, links and virtual time in one value that can be stepped, cloned and compared.
 
+mod assumed_block;
 pub(super) mod builder;
 pub(super) mod chain_options;
 pub(super) mod checkpoint;

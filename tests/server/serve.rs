@@ -8,11 +8,11 @@ use std::{
 
 use alloy_sol_types::SolCall;
 use chainbox::{
-    consensus::{ConsensusConfig, PbftConfig, ReplicaId},
+    consensus::{ConsensusConfig, ConsensusKind, PbftConfig, ReplicaId},
     node::{Mining, Node},
     primitives::{Address, U256},
     server::{RunningServer, serve},
-    sim::Network,
+    sim::{Network, default_sim_config},
     templates::{Erc20Params, erc20::interface::Erc20Token},
 };
 use serde_json::{Value, json};
@@ -117,4 +117,44 @@ fn a_provider_that_is_behind_lags_in_blocks_calls_and_logs_and_catches_up() {
     assert_eq!(number(&result(&second, "eth_getBalance", json!([nobody, "latest"]))), 9);
     let news = result(&second, "eth_getFilterChanges", json!([filter]));
     assert!(news.as_array().unwrap().len() > 10, "{news}");
+}
+
+#[test]
+fn providers_on_two_branches_differ_until_one_reorganises_and_removes_its_logs() {
+    let network = Network::builder().with_consensus(default_sim_config(ConsensusKind::Pos)).with_validators(4);
+    let network = network.with_dev_accounts(3).build().unwrap().share().unwrap();
+    let [left, right] = [0, 2].map(|replica| network.node(ReplicaId::new(replica)).unwrap());
+    let (alice, owner) = (left.accounts()[0], left.accounts()[2]);
+    let gold = left.deploy(owner, Erc20Params::new("Gold", "GLD", U256::from(100), owner).init_code()).unwrap();
+    left.pass_time(Duration::from_secs(10)).unwrap();
+    let halves = [[0, 1].map(ReplicaId::new), [2, 3].map(ReplicaId::new)];
+    let cut = network.lock().partition(&[&halves[0], &halves[1]]).unwrap();
+
+    let providers = [serve(&left).unwrap(), serve(&right).unwrap()];
+    let filter = json!([{ "address": gold.address() }]);
+    let filters = providers.each_ref().map(|provider| result(provider, "eth_newFilter", filter.clone()));
+    // The owner spends one nonce on both branches.
+    for (node, to) in [(&left, Address::repeat_byte(0xb0)), (&right, alice)] {
+        node.contract(gold.address(), owner).send(Erc20Token::transferCall { to, value: U256::from(7) }).unwrap();
+    }
+    let changes = |provider: &RunningServer, filter: &Value| {
+        result(provider, "eth_getFilterChanges", json!([filter])).as_array().unwrap().clone()
+    };
+    for (provider, filter) in providers.iter().zip(&filters) {
+        let seen = changes(provider, filter);
+        assert_eq!((seen.len(), &seen[0]["removed"]), (1, &json!(false)));
+    }
+    let heads = providers.each_ref().map(|provider| result(provider, "eth_getBlockByNumber", json!(["latest", false])));
+    assert_ne!(heads[0]["hash"], heads[1]["hash"]);
+
+    network.lock().end_fault(cut).unwrap();
+    left.pass_time(Duration::from_secs(60)).unwrap();
+    let news: Vec<Value> =
+        providers.iter().zip(&filters).flat_map(|(provider, filter)| changes(provider, filter)).collect();
+    let removed = news.iter().filter(|log| log["removed"] == true).count();
+    assert!(removed > 0);
+    let number = json!([format!("{:#x}", height(&providers[0]).min(height(&providers[1])) - 4), false]);
+    let [first, second] =
+        providers.each_ref().map(|provider| result(provider, "eth_getBlockByNumber", number.clone())["hash"].clone());
+    assert_eq!(first, second);
 }

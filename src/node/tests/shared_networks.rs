@@ -146,6 +146,77 @@ fn the_events_of_each_replica_are_its_moves_of_the_head_reorgs_among_them() {
 }
 
 #[test]
+fn under_every_protocol_a_replica_takes_transfers_and_contracts_and_agrees_on_them() {
+    for kind in ConsensusKind::ALL {
+        let builder = Network::builder().with_consensus(default_sim_config(kind)).with_validators(4);
+        let stakes = match kind {
+            ConsensusKind::Pbft | ConsensusKind::Poa | ConsensusKind::Raft => None,
+            _ => Some([32, 33, 34, 35].map(ether)),
+        };
+        let builder = stakes.into_iter().fold(builder, NetworkBuilder::with_stakes);
+        let network = shared(builder.with_dev_accounts(2));
+        let (alice, bob) = (network.accounts()[0], network.accounts()[1]);
+        for node in network.nodes() {
+            let before = balance(node, bob);
+            node.transfer(alice, bob, ether(1)).unwrap();
+            assert_eq!(balance(node, bob), before + ether(1), "{kind:?}");
+            assert_eq!(node.view().pending_block().unwrap().height(), node.view().head().height().next(), "{kind:?}");
+            run(&network, 20);
+        }
+        let gold = Erc20Params::new("Gold", "GLD", U256::from(100), alice).init_code();
+        let gold = network.nodes()[3].deploy(alice, gold).unwrap();
+        gold.send(Erc20Token::transferCall { to: bob, value: U256::from(7) }).unwrap();
+        run(&network, 20);
+        for node in network.nodes() {
+            let of_bob = node.contract(gold.address(), bob).call(Erc20Token::balanceOfCall { account: bob });
+            assert_eq!((of_bob.unwrap(), balance(node, bob)), (U256::from(7), ether(10_004)), "{kind:?}");
+        }
+    }
+}
+
+#[test]
+fn the_smallest_network_with_every_default_takes_a_transfer() {
+    let network = shared(Network::builder().with_dev_accounts(2));
+    let node = &network.nodes()[0];
+    let mut events = node.subscribe();
+    let mined = node.transfer(node.accounts()[0], node.accounts()[1], ether(1)).unwrap();
+    assert!(matches!(events.try_next(), Ok(NodeEvent::Pending(sent)) if sent.hash() == mined.transaction().hash()));
+    assert!(matches!(events.try_next(), Ok(NodeEvent::Head { .. })));
+    let none = shared(Network::builder());
+    assert!(none.accounts().is_empty());
+    let too_many = Network::builder().with_dev_accounts(100_001).build().unwrap_err();
+    assert_eq!(too_many.to_string(), "network options: 100001 accounts asked for, at most 100000 are derived");
+}
+
+#[test]
+fn two_halves_pay_the_same_money_and_one_payment_leaves_the_chain() {
+    let builder = Network::builder().with_consensus(default_sim_config(ConsensusKind::Pos)).with_validators(4);
+    let network = shared(builder.with_dev_accounts(1));
+    let [left, right] = [0, 2].map(|replica| network.node(ReplicaId::new(replica)).unwrap());
+    let (alice, [bob, carol]) = (left.accounts()[0], [0xb0, 0xca].map(Address::repeat_byte));
+    let paid = |node: &Node| (balance(node, bob), balance(node, carol));
+    run(&network, 10);
+    let cut = network.lock().partition(&[&[0, 1].map(ReplicaId::new), &[2, 3].map(ReplicaId::new)]).unwrap();
+    let events = [&left, &right].map(Node::subscribe);
+    left.transfer(alice, bob, ether(1)).unwrap();
+    right.transfer(alice, carol, ether(1)).unwrap();
+    assert_eq!((paid(&left), paid(&right)), ((ether(1), U256::ZERO), (U256::ZERO, ether(1))));
+
+    network.lock().end_fault(cut).unwrap();
+    run(&network, 60);
+    assert_eq!(paid(&left), paid(&right));
+    assert_eq!(paid(&left).0 + paid(&left).1, ether(1));
+    let mut removed_payments = 0;
+    for mut events in events {
+        while let Ok(event) = events.try_next() {
+            let NodeEvent::Head { removed, .. } = event else { continue };
+            removed_payments += removed.iter().map(|block| block.transactions().len()).sum::<usize>();
+        }
+    }
+    assert!(removed_payments > 0, "a reorg that the clients of one side see");
+}
+
+#[test]
 fn a_moment_gone_back_to_is_a_reorg_of_every_node() {
     let network = shared(pbft());
     run(&network, 3);
