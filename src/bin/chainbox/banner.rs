@@ -57,7 +57,7 @@ pub(crate) fn banner(started: &Started, options: &DevOptions, address: SocketAdd
 /// Returns what runs here in place of compiled Solidity.
 fn templates_line() -> String {
     let token = Marker(Erc20.id()).init_code(&[]);
-    format!("No EVM: deploy templates, such as {token} ({}); see /v1/templates", Erc20::NAME)
+    format!("No EVM: deploy templates, as {token} ({}); list: /v1/templates", Erc20::NAME)
 }
 
 fn write_accounts(text: &mut String, started: &Started) {
