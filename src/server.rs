@@ -74,7 +74,7 @@ mod ids;
 mod in_process;
 mod jsonrpc;
 mod limits;
-mod observer;
+mod monitor;
 mod rest;
 mod serve;
 mod service_rpc;
@@ -92,6 +92,6 @@ pub use limits::{
     CONNECTIONS_MAX, LOAD_BODY_BYTES_MAX, READS_PER_CORE, READS_WAITING_MAX, REST_BODY_BYTES_MAX, RPC_BODY_BYTES_MAX,
     SUBSCRIPTIONS_MAX, ServerLimits, WEBSOCKETS_MAX,
 };
-pub use observer::{ObservedCall, RpcObserver};
+pub use monitor::{MonitoredCall, RpcMonitor};
 pub use rest::{TemplateParameter, TemplateView, openapi_json};
 pub use serve::{RunningServer, serve, serve_with};

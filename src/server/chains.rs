@@ -13,7 +13,7 @@ use super::{
         Development, Eth,
         rpc::{EthHttpService, EthRpc},
     },
-    observer::RpcObserver,
+    monitor::RpcMonitor,
 };
 use crate::platform::{Blockchain, Platform};
 
@@ -42,10 +42,10 @@ impl Chains {
         Self::with(platform, Development::Closed)
     }
 
-    /// Sets an observer of the default chain's Ethereum JSON-RPC, in place of what was registered before; of other chains nothing is observed.
+    /// Sets a monitor of the default chain's Ethereum JSON-RPC, in place of what was registered before; calls of other chains are not told.
     #[must_use]
-    pub fn with_observer(self, observer: Arc<dyn RpcObserver>) -> Self {
-        let default = self.default.with_observer(observer);
+    pub fn with_monitor(self, monitor: Arc<dyn RpcMonitor>) -> Self {
+        let default = self.default.with_monitor(monitor);
         let default_service = default.http_service();
         Self { default, default_service, ..self }
     }

@@ -13,7 +13,7 @@ mod fees;
 mod filters;
 mod logs;
 mod meta;
-mod observed;
+mod monitored;
 pub(crate) mod params;
 mod pool;
 mod receipts;
@@ -35,7 +35,7 @@ use self::{filters::Filters, params::Args, shared_logs::SharedLogs};
 use super::{
     counters::{Counters, panic_text},
     jsonrpc::errors::{INTERNAL_ERROR, RpcError, error},
-    observer::RpcObserver,
+    monitor::RpcMonitor,
 };
 use crate::node::{Node, NodeView};
 
@@ -47,7 +47,7 @@ pub(crate) struct Eth {
     logs: SharedLogs,
     counters: Arc<Counters>,
     development: Development,
-    observer: Option<Arc<dyn RpcObserver>>,
+    monitor: Option<Arc<dyn RpcMonitor>>,
 }
 
 /// Whether the methods of a development node are there: `anvil_*`, `evm_*`, `hardhat_*`, and the accounts that the node signs for.
@@ -81,12 +81,12 @@ impl Eth {
     /// Creates the state of the methods over `node`.
     pub(crate) fn new(node: Node, counters: Arc<Counters>, development: Development) -> Self {
         let (filters, logs) = (Filters::default(), SharedLogs::default());
-        Self { node, filters, logs, counters, development, observer: None }
+        Self { node, filters, logs, counters, development, monitor: None }
     }
 
-    /// Sets the observer of the methods' calls.
-    pub(crate) fn with_observer(self, observer: Option<Arc<dyn RpcObserver>>) -> Self {
-        Self { observer, ..self }
+    /// Sets the monitor of the methods' calls.
+    pub(crate) fn with_monitor(self, monitor: Option<Arc<dyn RpcMonitor>>) -> Self {
+        Self { monitor, ..self }
     }
 
     /// Runs a handler; a panic is counted and becomes an internal error.
@@ -138,7 +138,7 @@ impl Methods {
         let registered = self.module.register_method(name, move |params, eth, extensions| {
             let read = Args::read(&params, args_max);
             let result = eth.caught(|| read.and_then(|args| handler(eth, &args.with_cancellation(extensions.get()))));
-            eth.tell_observer(name, params.as_str(), result.as_ref());
+            eth.tell_monitor(name, params.as_str(), result.as_ref());
             result
         });
         debug_assert!(registered.is_ok(), "{name} is registered twice");

@@ -244,7 +244,7 @@ fn evm_bytecode_is_refused_before_it_costs_gas() {
     assert_eq!(dev.rpc("eth_getBalance", json!([BOB, "latest"])), "0x21e19e0c9bab2400000");
     has_all(
         &printed(dev),
-        &["No EVM: deploy templates, such as 0xefcb00010001", "eth_sendTransaction (0) creates a contract"],
+        &["No EVM: deploy templates, as 0xefcb00010001", "eth_sendTransaction (0) creates a contract"],
     );
 }
 

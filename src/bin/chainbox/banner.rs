@@ -57,7 +57,7 @@ pub(crate) fn banner(started: &Started, options: &DevOptions, address: SocketAdd
 /// Returns what runs here in place of compiled Solidity.
 fn templates_line() -> String {
     let token = Marker(Erc20.id()).init_code(&[]);
-    format!("No EVM: deploy templates, such as {token} ({}); see /v1/templates", Erc20::NAME)
+    format!("No EVM: deploy templates, as {token} ({}); list: /v1/templates", Erc20::NAME)
 }
 
 fn write_accounts(text: &mut String, started: &Started) {
@@ -195,7 +195,7 @@ mod tests {
         for line in anstream::adapter::strip_str(&text).to_string().lines() {
             assert!(line.chars().count() <= COLUMNS, "{line}");
         }
-        for part in ["(10000 ETH)", "1 gwei", "2025-01-01T00:00:00Z", "0xefcb00010001", "a.dump: 0 blocks"] {
+        for part in ["(10000 ETH)", "0.875 gwei", "2025-01-01T00:00:00Z", "0xefcb00010001", "a.dump: 0 blocks"] {
             assert!(text.contains(part), "{part}: {text}");
         }
     }

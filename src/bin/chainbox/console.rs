@@ -20,7 +20,7 @@ use std::{
 
 use chainbox::{
     node::{Node, NodeEvent, NodeView, Subscription},
-    server::{ObservedCall, RpcObserver},
+    server::{MonitoredCall, RpcMonitor},
 };
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
@@ -43,7 +43,7 @@ const FINISH_MAX: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Console {
     sources: Sources,
-    observer: Arc<Observer>,
+    monitor: Arc<QueueingMonitor>,
     names: Names,
 }
 
@@ -73,13 +73,13 @@ struct Call {
 
 /// Queues the calls that the server observes.
 #[derive(Debug)]
-struct Observer {
+struct QueueingMonitor {
     calls: mpsc::Sender<Call>,
     lost: Arc<AtomicU64>,
 }
 
-impl RpcObserver for Observer {
-    fn observe(&self, call: &ObservedCall<'_>) {
+impl RpcMonitor for QueueingMonitor {
+    fn on_call(&self, call: &MonitoredCall<'_>) {
         let Ok(place) = self.calls.try_reserve() else {
             self.lost.fetch_add(1, Ordering::Relaxed);
             return;
@@ -100,13 +100,13 @@ impl Console {
             node.subscribe_lossy(|event| matches!(event, NodeEvent::Head { .. } | NodeEvent::Loaded { .. }), QUEUE_MAX);
         let (sender, calls) = mpsc::channel(CALLS_MAX);
         let lost_calls = Arc::<AtomicU64>::default();
-        let observer = Arc::new(Observer { calls: sender, lost: Arc::clone(&lost_calls) });
-        Self { sources: Sources { heads, calls, lost_calls }, observer, names: Names::new(node) }
+        let monitor = Arc::new(QueueingMonitor { calls: sender, lost: Arc::clone(&lost_calls) });
+        Self { sources: Sources { heads, calls, lost_calls }, monitor, names: Names::new(node) }
     }
 
     /// Returns what tells the console of calls.
-    pub(crate) fn observer(&self) -> Arc<dyn RpcObserver> {
-        Arc::<Observer>::clone(&self.observer)
+    pub(crate) fn monitor(&self) -> Arc<dyn RpcMonitor> {
+        Arc::<QueueingMonitor>::clone(&self.monitor)
     }
 
     /// Starts the thread that prints `banner`, and then what happens.

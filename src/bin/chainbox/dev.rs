@@ -63,7 +63,7 @@ async fn serve(options: &DevOptions, started: Started) -> Result<Option<RunningC
     };
     let console = if options.quiet { None } else { Some(Console::new(&node)) };
     if let Some(console) = &console {
-        chains = chains.with_observer(console.observer());
+        chains = chains.with_monitor(console.monitor());
     }
     let server = Server::bind(chains.clone(), server_config(options)?).await;
     let server = server.map_err(|cause| files::with_causes(&cause))?;

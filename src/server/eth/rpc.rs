@@ -21,7 +21,7 @@ use crate::{
             errors::{self, INTERNAL_ERROR, LIMIT_EXCEEDED, METHOD_NOT_FOUND, RpcError, error},
             service::{Dispatch, JsonRpcService},
         },
-        observer::RpcObserver,
+        monitor::RpcMonitor,
     },
 };
 
@@ -57,11 +57,11 @@ impl EthRpc {
         Self::alone(Eth::new(node, Arc::default(), Development::Closed))
     }
 
-    /// Sets an observer of the methods' calls. It takes the place of this value, whose filters are then unknown.
+    /// Sets a monitor of the methods' calls. It takes the place of this value, whose filters are then unknown.
     #[must_use]
-    pub fn with_observer(self, observer: Arc<dyn RpcObserver>) -> Self {
+    pub fn with_monitor(self, monitor: Arc<dyn RpcMonitor>) -> Self {
         let eth = Eth::new(self.eth.node.clone(), Arc::clone(&self.eth.counters), self.eth.development);
-        Self::over(eth.with_observer(Some(observer)), self.commands)
+        Self::over(eth.with_monitor(Some(monitor)), self.commands)
     }
 
     fn alone(eth: Eth) -> Self {
@@ -204,7 +204,7 @@ impl EthDispatch {
                     None => Err(error(INTERNAL_ERROR, "the node returned fewer results than transactions were sent")),
                 });
                 let params = request.params.as_ref().map(|params| params.get());
-                self.rpc.eth.tell_observer(&request.method, params, result.as_ref());
+                self.rpc.eth.tell_monitor(&request.method, params, result.as_ref());
                 match result {
                     Ok(hash) => {
                         MethodResponse::response(request.id, ResponsePayload::success(hash).into(), RESPONSE_BYTES_MAX)

@@ -11,7 +11,9 @@ use anstyle::Style;
 const WRITE_BYTES: usize = 64 << 10;
 /// Columns of a terminal that does not tell its width.
 const COLUMNS: usize = 80;
-/// Indentation of the second line of what does not fit one.
+/// Lines of what does not fit one, at most.
+const PARTS_MAX: usize = 6;
+/// Indentation of the further lines of what does not fit one.
 const INDENT: &str = "  ";
 
 /// One line of styled parts.
@@ -36,6 +38,27 @@ impl Line {
     /// Number of columns.
     pub(super) fn width(&self) -> usize {
         self.0.iter().map(|(_, text)| text.chars().count()).sum()
+    }
+
+    /// Returns the line in parts of at most `width` columns, broken at spaces where it has some; what is past [`PARTS_MAX`] stays in the
+    /// last one.
+    fn wrapped(&self, width: usize) -> Vec<Self> {
+        let characters: Vec<(Style, char)> =
+            self.0.iter().flat_map(|(style, text)| text.chars().map(|c| (*style, c))).collect();
+        let (mut rest, mut parts) = (characters.as_slice(), Vec::new());
+        while rest.len() > width && parts.len() + 1 < PARTS_MAX && width > 0 {
+            let space = rest[..=width].iter().rposition(|(_, c)| *c == ' ').filter(|space| *space > 0);
+            let (part, after) = rest.split_at(space.unwrap_or(width));
+            parts.push(Self::of(part));
+            rest = if space.is_some() { &after[1..] } else { after };
+        }
+        parts.push(Self::of(rest));
+        parts
+    }
+
+    fn of(characters: &[(Style, char)]) -> Self {
+        let runs = characters.chunk_by(|one, next| one.0 == next.0);
+        Self(runs.map(|run| (run[0].0, run.iter().map(|(_, c)| c).collect())).collect())
     }
 
     /// Returns the text with styles; where it is wider than `width`, cut, with an ellipsis.
@@ -91,14 +114,17 @@ impl<W: Write> Screen<W> {
         self.text.push('\n');
     }
 
-    /// Appends `first` and `second` as one line, or as two where one does not fit.
+    /// Appends `first` and `second` as one line, or `second` in lines of its own where one does not fit.
     pub(super) fn pair(&mut self, first: &Line, second: &Line) {
         let joined = Line([first.0.as_slice(), &[(Style::new(), INDENT.to_owned())], &second.0].concat());
         if (self.width)().is_none_or(|width| joined.width() <= width) {
             return self.line(&joined);
         }
         self.line(first);
-        self.line(&Line([&[(Style::new(), INDENT.to_owned())], second.0.as_slice()].concat()));
+        let width = (self.width)().map_or(usize::MAX, |width| width.saturating_sub(INDENT.len()));
+        for part in second.wrapped(width) {
+            self.line(&Line([&[(Style::new(), INDENT.to_owned())], part.0.as_slice()].concat()));
+        }
     }
 
     /// Shows a line that the next one replaces. For terminals.
@@ -174,6 +200,15 @@ mod tests {
         assert_eq!(written(|| Some(18), |screen| screen.pair(&first, &second)), "0123456789  abcdef\n");
         assert_eq!(written(|| Some(17), |screen| screen.pair(&first, &second)), "0123456789\n  abcdef\n");
         assert_eq!(written(|| None, |screen| screen.pair(&first, &second)), "0123456789  abcdef\n");
+        let long = Line::plain("one two threefour five");
+        assert_eq!(
+            written(|| Some(9), |screen| screen.pair(&first, &long)),
+            "01234567…\n  one two\n  threefo\n  ur five\n"
+        );
+        let words = "word ".repeat(40);
+        let text = written(|| Some(12), |screen| screen.pair(&first, &Line::plain(words.trim_end())));
+        assert_eq!(text.lines().count(), 1 + PARTS_MAX, "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 12) && text.ends_with("…\n"), "{text}");
     }
 
     #[test]

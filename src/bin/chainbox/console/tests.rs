@@ -31,7 +31,7 @@ fn follow(console: Console, output: impl Write, width: fn() -> Option<usize>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let (_stop, stopped) = oneshot::channel();
     let mut printer = Printer::new(Screen::new(output, width), console.names);
-    drop(console.observer);
+    drop(console.monitor);
     let _ = runtime.block_on(printer.follow(console.sources, stopped));
 }
 
@@ -144,7 +144,7 @@ fn what_development_methods_change_is_told_in_words() {
         |node, console| {
             let tell = |method: &str, params: Value, result: Value| {
                 let (view, params) = (node.view(), params.to_string());
-                console.observer().observe(&ObservedCall::new(method, &params, Ok(&result), &view));
+                console.monitor().on_call(&MonitoredCall::new(method, &params, Ok(&result), &view));
             };
             let account = node.accounts()[1].to_string();
             tell("anvil_setBalance", json!([account, "0x14d1120d7b160000"]), Value::Null);
@@ -173,7 +173,7 @@ fn failed_calls_over_json_rpc_are_told_with_their_reason() {
     let owner = node.accounts()[0];
     let token = node.deploy(owner, Erc20Params::new("Gold", "GLD", U256::from(1), owner).init_code()).unwrap();
     let console = Console::new(&node);
-    let rpc = EthRpc::new(node.clone()).with_observer(console.observer());
+    let rpc = EthRpc::new(node.clone()).with_monitor(console.monitor());
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let call = json!({ "from": owner, "to": token.address(), "data": "0x12345678" });
     let failed =

@@ -32,7 +32,9 @@ pub(super) fn register(methods: &mut Methods) {
     methods.add_all(&["anvil_getIntervalMining"], 0, |eth, _| {
         Ok(match eth.node.mining() {
             // Zero would say that there is none.
-            Mining::Interval(interval) => Some(interval.as_secs() + u64::from(interval.subsec_nanos() > 0)),
+            Mining::Interval(interval) => {
+                Some(interval.as_secs().saturating_add(u64::from(interval.subsec_nanos() > 0)))
+            }
             _ => None,
         })
     });

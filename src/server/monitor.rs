@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use crate::node::NodeView;
 
-/// A call of a method that an observer is told of.
+/// A call of a method that a monitor is told of.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub struct ObservedCall<'a> {
+pub struct MonitoredCall<'a> {
     /// Name of the method.
     pub method: &'a str,
     /// Parameters as JSON text; empty without any, and for parameters of more than 64 KiB.
@@ -21,7 +21,7 @@ pub struct ObservedCall<'a> {
     pub view: &'a Arc<NodeView>,
 }
 
-impl<'a> ObservedCall<'a> {
+impl<'a> MonitoredCall<'a> {
     /// Returns a call with these parts.
     pub const fn new(
         method: &'a str,
@@ -33,9 +33,9 @@ impl<'a> ObservedCall<'a> {
     }
 }
 
-/// Observes the Ethereum JSON-RPC of a chain: the methods of a development node that changed something, and calls, estimates and sends
+/// Hears of calls of the Ethereum JSON-RPC of a chain: the methods of a development node that changed something, and calls, estimates and sends
 /// that failed. Object-safe, and stays so.
-pub trait RpcObserver: Debug + Send + Sync {
+pub trait RpcMonitor: Debug + Send + Sync {
     /// Takes notice of a call. Runs on the thread of the method, which waits for it: it may not block.
-    fn observe(&self, call: &ObservedCall<'_>);
+    fn on_call(&self, call: &MonitoredCall<'_>);
 }
