@@ -17,6 +17,8 @@ use chainbox::{
     primitives::{Address, B256, Bytes, Height, Timestamp, keccak256},
 };
 
+/// Beginning of the keys of blocks that it voted for.
+const BODY: &[u8] = b"block/";
 const BUILD: TimerId = TimerId::new(1);
 const TIMEOUT: TimerId = TimerId::new(2);
 /// Wait of a leader after a timeout, for certificates newer than its own: longer than a message takes.
@@ -44,13 +46,15 @@ pub(crate) struct Certificate {
     votes: Vec<Bytes>,
 }
 
-/// A block above the head, without its body.
+/// The head, or a block above it.
 #[derive(Clone, Debug)]
 struct Known {
     id: BlockId,
     view: u64,
     timestamp: Timestamp,
     justify: Certificate,
+    /// Without it for a head from before a restart.
+    body: Option<Arc<Block>>,
 }
 
 /// One replica.
@@ -80,6 +84,8 @@ pub(crate) struct TwoPhase {
     timeouts: u32,
     tickets: u64,
     is_restarted: bool,
+    /// Blocks from before a restart that it voted for, to be executed again.
+    restored: Vec<Arc<Block>>,
 }
 
 chainbox::impl_by_encoding!(TwoPhase);
@@ -91,6 +97,7 @@ impl TwoPhase {
             view: 0,
             timestamp: start.genesis.timestamp(),
             justify: Certificate { view: 0, block: BlockId::of(start.genesis), votes: Vec::new() },
+            body: None,
         };
         let mut replica = Self {
             authenticator: start.authenticator.clone(),
@@ -111,7 +118,14 @@ impl TwoPhase {
             timeouts: 0,
             tickets: 0,
             is_restarted: false,
+            restored: Vec::new(),
         };
+        let bodies = start.records.range(Bytes::from_static(BODY)..).take_while(|(key, _)| key.starts_with(BODY));
+        for (_, record) in bodies {
+            let block = Record::content(record).and_then(|content| Block::decode_stored(content).ok());
+            replica.restored.push(Arc::new(block.ok_or("a block's record is damaged")?));
+        }
+        replica.restored.sort_by_key(|block| block.height());
         if let Some(record) = start.records.get(b"state".as_slice()) {
             let content = Record::content(record).ok_or("its record is damaged")?;
             replica.recover(&mut Reader(content)).ok_or("its record is malformed")?;
@@ -119,7 +133,7 @@ impl TwoPhase {
         Ok(replica)
     }
 
-    /// Views, lock and head; what is above the head is asked for again.
+    /// Views, lock and head.
     fn recover(&mut self, record: &mut Reader<'_>) -> Option<()> {
         (self.view, self.voted, self.proposed) = (record.u64()?, record.u64()?, record.u64()?);
         (self.tickets, self.is_restarted) = (record.u64()?, true);
@@ -127,12 +141,12 @@ impl TwoPhase {
         let justify = record.certificate()?;
         self.newest = record.certificate()?;
         self.head = record.block()?;
-        self.tree = BTreeMap::from([(self.head.hash, Known { id: self.head, view, timestamp, justify })]);
+        self.tree = BTreeMap::from([(self.head.hash, Known { id: self.head, view, timestamp, justify, body: None })]);
         Some(())
     }
 
-    /// Makes views, lock and head durable; returns the ticket that messages wait for.
-    fn persist(&mut self, out: &mut Vec<Effect>) -> Option<Ticket> {
+    /// Makes views, lock and head durable, with other records; returns the ticket that messages wait for.
+    fn persist(&mut self, mut records: Vec<Record>, out: &mut Vec<Effect>) -> Option<Ticket> {
         self.tickets += 1;
         let mut record = Encoder::new();
         [self.view, self.voted, self.proposed, self.tickets].into_iter().for_each(|number| record.u64(number));
@@ -143,7 +157,8 @@ impl TwoPhase {
         self.newest.encode(&mut record);
         encode_block(&mut record, self.head);
         let ticket = Ticket::new(self.tickets);
-        out.push(Effect::Persist { ticket, records: vec![Record::whole(b"state".as_slice(), record.as_bytes())] });
+        records.push(Record::whole(b"state".as_slice(), record.as_bytes()));
+        out.push(Effect::Persist { ticket, records });
         Some(ticket)
     }
 
@@ -225,7 +240,7 @@ impl TwoPhase {
             return Ok(());
         };
         self.proposed = view;
-        let after = self.persist(out);
+        let after = self.persist(Vec::new(), out);
         let block = Arc::new(block.clone().with_seal(signer.sign(block.hash())));
         out.push(Effect::Send { to: Recipients::Others, message: ConsensusMessage::Block(block.clone()), after });
         self.on_block(ReplicaId::default(), block, out)
@@ -249,7 +264,7 @@ impl TwoPhase {
         if author != self.leader(view) || block.header().beneficiary != author || !self.is_valid(&justify) {
             return Err(wrong("not by the leader of its view, or its certificate is none"));
         }
-        let known = Known { id, view, timestamp: block.timestamp(), justify };
+        let known = Known { id, view, timestamp: block.timestamp(), justify, body: Some(block.clone()) };
         self.learn(known.justify.clone(), from, out);
         match self.tree.get(&parent.hash) {
             Some(parent) if known.timestamp <= parent.timestamp => Err(wrong("not later than its parent")),
@@ -287,9 +302,13 @@ impl TwoPhase {
         let Some(signer) = self.voter().filter(|_| self.view > self.voted) else { return };
         let is_on_newest = |known: &&Known| known.justify.block == self.newest.block;
         let proposal = self.tree.values().filter(is_on_newest).find(|known| known.view == self.view);
-        let Some((view, block)) = proposal.map(|known| (known.view, known.id)) else { return };
+        let Some((view, block, body)) = proposal.map(|known| (known.view, known.id, known.body.clone())) else {
+            return;
+        };
         self.voted = view;
-        let after = self.persist(out);
+        // Whoever votes for a block has it after a crash, too: a certificate is of no use without its block.
+        let body = body.map(|body| Record::whole(body_key(block), &body.encode_stored()));
+        let after = self.persist(body.into_iter().collect(), out);
         let vote = signer.sign(vote_hash(view, block));
         let mut content = Encoder::new();
         content.u64(view);
@@ -341,9 +360,11 @@ impl TwoPhase {
             return;
         }
         self.head = new;
+        let settled = self.tree.values().filter(|known| known.id.height <= new.height);
+        let settled = settled.map(|known| Record::forgotten(body_key(known.id))).collect();
         self.tree.retain(|_, known| known.id.height >= new.height);
         self.orphans.retain(|_, (_, orphan)| orphan.height() > new.height);
-        self.persist(out);
+        self.persist(settled, out);
         out.push(Effect::Chain(ChainEvent::HeadMoved { old, new, reorg_depth: 0 }));
         out.push(Effect::Chain(ChainEvent::Final { finality: self.finality(), proof: None }));
     }
@@ -432,6 +453,10 @@ impl TwoPhase {
             Event::Start => {
                 out.extend(self.is_restarted.then_some(Effect::Mark("two-phase/restart")));
                 self.enter(self.view, self.is_restarted, out);
+                for block in std::mem::take(&mut self.restored) {
+                    let refused = self.on_block(self.someone(), block, out).err();
+                    out.extend(refused.map(Effect::Reject));
+                }
             }
             Event::Message { from, message: ConsensusMessage::Block(block) } | Event::BlockSynced { from, block } => {
                 self.on_block(from, block, out)?;
@@ -511,6 +536,10 @@ impl Certificate {
         encode_block(out, self.block);
         out.list(self.votes.iter(), |out, vote| out.bytes(vote));
     }
+}
+
+fn body_key(block: BlockId) -> Vec<u8> {
+    [BODY, block.hash.as_slice()].concat()
 }
 
 fn encode_block(out: &mut Encoder, block: BlockId) {

@@ -44,3 +44,16 @@ fn every_deliberate_bug_is_found_by_a_named_invariant() {
     }
     assert_eq!(missed, []);
 }
+
+/// Finality by depth promises a block once no more blocks than these may be reverted: the default run is shorter.
+#[test]
+fn a_run_longer_than_what_may_be_reverted_asks_durability() {
+    let short = run_seed(&setup(), 1);
+    assert_eq!((short.is_passed(), short.counters.acknowledged), (true, 0));
+    let long = CampaignSetup { fault_phase: Duration::from_secs(200), ..setup() };
+    for seed in 0..2 {
+        let report = run_seed(&long, seed);
+        assert!(report.is_passed(), "seed {seed}: {:?}", report.outcome);
+        assert!(report.counters.acknowledged > 0, "seed {seed}: {:?}", report.counters);
+    }
+}

@@ -20,7 +20,7 @@ const FINDINGS_SHOWN: usize = 10;
 const NOTHING_ACKNOWLEDGED: &str = "\
 no transaction was acknowledged, so that `durability` had nothing to ask: a transaction is acknowledged when its block can't be \
 reverted any more, which in proof of authority is some 130 blocks later, by design. `inclusion` and `convergence` still ask that a \
-transaction sent after the faults is in everybody's chain, and that all chains are the same.
+transaction sent after the faults is in everybody's chain, and that all chains are the same; --fault-time 200s makes runs long enough.
 ";
 
 /// Returns the marks that a run of the protocol with this name can pass.
@@ -88,6 +88,11 @@ fn coverage(out: &mut String, summary: &Summary, marks: &[&str]) {
     if !counted.is_empty() {
         let _ = writeln!(out, "  {FAINT}{}{FAINT:#}", counted.join(", "));
     }
+    let unlisted = summary.marks.keys().map(String::as_str).filter(|mark| !marks.contains(mark));
+    let guards: Vec<_> = unlisted.collect();
+    if !guards.is_empty() {
+        let _ = writeln!(out, "guards that are reached, which default setups never do: {}", guards.join(", "));
+    }
     if !never.is_empty() {
         let _ = writeln!(out, "never reached in this campaign: {}", never.join(", "));
     }
@@ -107,6 +112,10 @@ mod tests {
         let missed = text.lines().find_map(|line| line.strip_prefix("never reached in this campaign: ")).unwrap();
         assert!(missed.contains("poa/left-settled") && !missed.contains("poa/stale-build"), "{missed}");
         assert!(text.contains("poa/stale-build 2") && text.contains("1 of "), "{text}");
+        assert!(!text.contains("guards that are reached"), "{text}");
+        summary.marks.insert("poa/unlisted".to_owned(), 1);
+        let text = anstream::adapter::strip_str(&report("poa", &summary, Some(&origin))).to_string();
+        assert!(text.contains("guards that are reached, which default setups never do: poa/unlisted"), "{text}");
         summary.passed = 1;
         summary.broken.insert("agreement".to_owned(), 2);
         let text = anstream::adapter::strip_str(&report("poa", &summary, Some(&origin))).to_string();
