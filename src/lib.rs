@@ -14,6 +14,8 @@ pub mod state;
 pub mod store;
 pub mod system;
 pub mod templates;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod vm;
 
 /// The `alloy` crates whose types this crate's interface uses, at the versions that it uses: `alloy-primitives`, `alloy-sol-types` and
