@@ -114,7 +114,7 @@ pub enum ServeError {
         #[source]
         source: io::Error,
     },
-    /// A thread or the runtime of [`serve`](crate::server::serve) could not be started.
+    /// A thread or the runtime of [`serve`](fn@crate::server::serve) could not be started.
     #[error("the server could not be started")]
     NotStarted {
         /// Error of the operating system.
