@@ -76,7 +76,8 @@ enum Kind {
     Secp256k1 { remembered: Arc<Mutex<Remembered>> },
 }
 
-/// Cached authors of the latest secp256k1 seals. Recovery is a pure function, so replicas of one process share the cache.
+/// Cached authors of the latest secp256k1 seals, those that this process made and those that it recovered. Recovery is a pure function, so
+/// replicas of one process share the cache.
 #[derive(Default)]
 struct Remembered {
     young: BTreeMap<B256, (Bytes, Address)>,
@@ -93,7 +94,7 @@ pub struct Signer {
 #[derive(Clone)]
 enum Key {
     Symbolic(Arc<[u8; 32]>),
-    Secp256k1(Arc<KeyPair>),
+    Secp256k1 { key: Arc<KeyPair>, remembered: Arc<Mutex<Remembered>> },
 }
 
 impl Authenticator {
@@ -129,7 +130,9 @@ impl Authenticator {
         let address = key.address();
         let key = match &self.kind {
             Kind::Symbolic { secret } => Key::Symbolic(secret.clone()),
-            Kind::Secp256k1 { .. } => Key::Secp256k1(Arc::new(key.clone())),
+            Kind::Secp256k1 { remembered } => {
+                Key::Secp256k1 { key: Arc::new(key.clone()), remembered: Arc::clone(remembered) }
+            }
         };
         Signer { address, key }
     }
@@ -170,12 +173,14 @@ impl Signer {
                 let tag = symbolic_tag(secret, self.address, hash);
                 [self.address.as_slice(), tag.as_bytes()].concat().into()
             }
-            Key::Secp256k1(key) => {
+            Key::Secp256k1 { key, remembered } => {
                 let signature = key.sign_hash(hash);
                 let mut seal = Vec::with_capacity(REAL_LEN);
                 seal.extend_from_slice(&signature.r().to_be_bytes::<32>());
                 seal.extend_from_slice(&signature.s().to_be_bytes::<32>());
                 seal.push(u8::from(signature.v()));
+                // Who made the seal need not be recovered from it, which takes longer than making it.
+                remembered.lock().unwrap_or_else(PoisonError::into_inner).insert(hash, &seal, self.address);
                 seal.into()
             }
         }
@@ -291,6 +296,22 @@ mod tests {
         assert!(matches!(Authenticator::symbolic(8).author(hash, &seal), Err(SealError::Forged { .. })));
         seal[..20].copy_from_slice(bob.address().as_slice());
         assert_eq!(authority.author(hash, &seal), Err(SealError::Forged { claimed: bob.address() }));
+    }
+
+    #[test]
+    fn the_author_of_a_seal_of_this_process_is_known_as_others_recover_it() {
+        let (authority, stranger) = (Authenticator::secp256k1(), Authenticator::secp256k1());
+        let Kind::Secp256k1 { remembered } = &authority.kind else { panic!("it is of secp256k1") };
+        for number in 0..3 {
+            let (key, hash) = (KeyPair::from_seed(number, "validator"), keccak256(number.to_be_bytes()));
+            let seal = authority.signer(&key).sign(hash);
+            assert_eq!(remembered.lock().unwrap().find(hash, &seal), Some(key.address()));
+            assert_eq!(stranger.author(hash, &seal), Ok(key.address()));
+            let mut other = seal.to_vec();
+            other[64] ^= 1;
+            assert_eq!(remembered.lock().unwrap().find(hash, &other), None, "another seal over the same hash");
+            assert_eq!(authority.author(hash, &other), stranger.author(hash, &other));
+        }
     }
 
     #[test]
