@@ -209,6 +209,8 @@ fn a_state_file_is_loaded_where_it_is_and_written_at_the_end() {
         assert!(now() < deadline, "not written within {LIMIT:?}");
         std::thread::sleep(Duration::from_millis(20));
     }
+    let genesis = write(folder.path(), "other.json", &json!({ "chainId": 78 }));
+    has_all(&refused(&["--state", file, "--genesis", &genesis]), &[file, &genesis, "Leave out --genesis"]);
     // Dropping kills it: what the interval wrote is what is left.
     drop(dev);
     let elsewhere = tempfile::tempdir().unwrap();

@@ -3,9 +3,9 @@
 use std::{path::PathBuf, sync::Arc};
 
 use chainbox::{
-    chain::{GenesisSpec, LoadSummary},
+    chain::{DumpError, GenesisSpec, LoadSummary},
     consensus::ConsensusKind,
-    node::{Mining, Node, NodeBuilder},
+    node::{LoadError, Mining, Node, NodeBuilder},
     primitives::{Gas, Timestamp, U256},
     server::WallClock,
 };
@@ -64,7 +64,7 @@ pub(crate) fn start(options: &DevOptions) -> Result<Started, Failure> {
     if let Some(held) = stored {
         held.check_accounts_of(options, &node)?;
     }
-    let loaded = loaded.map(|file| load(&node, file)).transpose()?;
+    let loaded = loaded.map(|file| load(options, &node, file)).transpose()?;
     set_time(options, &node, loaded.is_some())?;
     if options.auto_impersonate {
         node.set_auto_impersonate(true).map_err(|cause| format!("--auto-impersonate: {cause}"))?;
@@ -131,10 +131,16 @@ fn with_genesis(builder: NodeBuilder, options: &DevOptions, genesis: GenesisSpec
     builder.with_genesis(genesis)
 }
 
-fn load(node: &Node, file: LoadedFile) -> Result<(PathBuf, LoadSummary), Failure> {
-    let summary = node.load(&file.dump);
-    let summary =
-        summary.map_err(|cause| format!("cannot load {}: {}", file.path.display(), files::with_causes(&cause)))?;
+fn load(options: &DevOptions, node: &Node, file: LoadedFile) -> Result<(PathBuf, LoadSummary), Failure> {
+    let loaded = node.load(&file.dump);
+    let summary = loaded.map_err(|cause| match (&cause, &options.genesis) {
+        (LoadError::Dump(DumpError::OtherGenesis { .. }), Some(genesis)) => format!(
+            "cannot load {}: it is of another genesis than {}. Leave out --genesis, for a dump brings its own, or choose another --state",
+            file.path.display(),
+            genesis.display()
+        ),
+        _ => format!("cannot load {}: {}", file.path.display(), files::with_causes(&cause)),
+    })?;
     Ok((file.path, summary))
 }
 
