@@ -23,9 +23,10 @@ fn run(calls: Vec<CallRequest>) -> Result<(), TestCaseError> {
     let init_code = Erc20Params::new("Gold", "GLD", U256::from(1_000), owner).init_code();
     let token = node.deploy(owner, init_code).map_err(|error| fail(&error))?;
 
-    for call in calls {
+    for mut call in calls {
+        call.to = Some(token.address());
         let supply = token.call(erc20::totalSupplyCall {}).map_err(|error| fail(&error))?;
-        let mined = node.send_and_mine(CallRequest { to: Some(token.address()), ..call });
+        let mined = node.send_and_mine(call);
         let after = token.call(erc20::totalSupplyCall {}).map_err(|error| fail(&error))?;
         prop_assert!(
             mined.is_ok_and(|mined| mined.is_success()) || after == supply,
