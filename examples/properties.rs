@@ -46,7 +46,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // The accounts are those of every development node; the contract's address is set when it is there.
     let node = Node::new();
     let calls = script(&node, Address::ZERO, erc20_call(&node, U256::from(2_000)), 1..10);
-    TestRunner::new(Config { cases: 24, ..Config::default() }).run(&calls, run)?;
+    TestRunner::new(Config { cases: 24, failure_persistence: None, ..Config::default() }).run(&calls, run)?;
     println!("24 scripts: the supply is what the holders have");
     Ok(())
 }
