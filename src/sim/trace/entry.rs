@@ -325,11 +325,6 @@ pub enum TracedEffect {
         /// Its name.
         name: String,
     },
-    /// Any other effect.
-    Other {
-        /// Description.
-        text: String,
-    },
 }
 
 /// A written record.

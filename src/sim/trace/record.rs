@@ -251,7 +251,6 @@ pub(super) fn effect_of(effect: &Effect, number: impl FnOnce(&ConsensusMessage) 
     }
 }
 
-#[allow(unreachable_patterns, reason = "a kind of event that pictures do not know is told as text")]
 fn effect_of_chain(event: &ChainEvent) -> TracedEffect {
     match event {
         ChainEvent::Inserted(id) => TracedEffect::Inserted { id: *id },
@@ -268,7 +267,6 @@ fn effect_of_chain(event: &ChainEvent) -> TracedEffect {
             proof: proof.clone(),
         },
         ChainEvent::ReadReady { request, block } => TracedEffect::ReadReady { request: *request, id: *block },
-        other => TracedEffect::Other { text: format!("{other:?}") },
     }
 }
 
