@@ -56,7 +56,8 @@ impl ApiError {
 
     /// Returns 415.
     pub(crate) fn unsupported_media_type(found: &str) -> Self {
-        let message = format!("the body must be application/json, got {found}");
+        let message =
+            format!("expected a body of application/json, got {found}: send the header content-type: application/json");
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UNSUPPORTED_MEDIA_TYPE", message)
     }
 

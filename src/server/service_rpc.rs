@@ -172,7 +172,7 @@ pub(super) async fn post(
     };
     let content_type = headers.get(header::CONTENT_TYPE);
     if !is_json(content_type) {
-        let message = "the body must be application/json".to_owned();
+        let message = "expected a body of application/json: send the header content-type: application/json".to_owned();
         return framing::refusal((StatusCode::UNSUPPORTED_MEDIA_TYPE, message)).map(AxumBody::new);
     }
     let body = match body {

@@ -29,7 +29,10 @@ impl BodyReader {
     /// Reads the body of a JSON-RPC request: of the length that its method may have.
     pub(super) async fn read_rpc(&self, headers: &HeaderMap, body: Incoming) -> Result<Received, RefusedBody> {
         if !is_json(headers.get(header::CONTENT_TYPE)) {
-            return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body must be application/json".to_owned()));
+            return Err((
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "expected a body of application/json: send the header content-type: application/json".to_owned(),
+            ));
         }
         let declared = body.size_hint().lower();
         let longest = body_bytes_max(Some("anvil_loadState"));
