@@ -144,7 +144,7 @@ fn windows_and_replicas_that_do_not_exist_are_refused_and_stdout_is_a_file() {
     assert!(String::from_utf8(output.stderr).unwrap().contains("all invariants held"), "the report is beside it");
     fs::write(path.join("run.ndjson"), &output.stdout).unwrap();
     assert!(run(path, &["replay", "run.ndjson"], DONE).contains("replayed"));
-    let text = run(path, &["replay", "run.ndjson", "--step", "--replica", "9"], FAILED);
+    let text = run(path, &["replay", "run.ndjson", "--step", "--replica", "9"], USAGE);
     assert!(text.contains("the trace has 4, numbered from 0 to 3"), "{text}");
     let output = chainbox(path, &["replay", "run.ndjson", "--svg", "-"]);
     assert!(output.stdout.starts_with(b"<svg") && output.stdout.ends_with(b"</svg>"));
@@ -215,7 +215,14 @@ fn wrong_input_is_told_with_what_to_do() {
         (&["sim", "pos-partition", "--validators", "3"], USAGE, "neither half may have two thirds"),
         (&["sim", "dpos-silent-producers", "--validators", "3"], USAGE, "give exactly 4"),
         (&["sim", "--protocol", "pow"], USAGE, "choose one of"),
-        (&["sim", "--protocol", "poa", "--for", "3y"], USAGE, "choose one of ms, s, m, h"),
+        (&["sim", "--protocol", "poa", "--for", "3y"], USAGE, "choose one of ns, ms, s, m, h"),
+        (&["sim", "--protocol", "poa", "--for", "soon"], USAGE, "without one it is seconds"),
+        (&["sim", "--protocol", "pbft", "--validators", "2"], USAGE, "validators"),
+        (&["sim", "--protocol", "poa", "--svg", "x", "--trace", "./x"], USAGE, "--trace and --svg both name x"),
+        (&["sim", "--protocol", "poa", "--plan", "bad.toml", "--svg", "bad.toml"], USAGE, "--plan and --svg both name"),
+        (&["replay", "bad.toml", "--svg", "bad.toml"], USAGE, "both name bad.toml"),
+        (&["campaign", "--protocol", "poa", "--seeds", "0..1", "--fault-time", "0s"], USAGE, "no time for faults"),
+        (&["campaign", "--protocol", "poa", "--seeds", "0..1", "--recovery-time", "0s"], USAGE, "no time to recover"),
         (&["sim", "--protocol", "poa", "--plan", "bad.toml"], FAILED, "bad.toml"),
         (&["sim", "--protocol", "poa", "--plan", "nowhere.toml"], FAILED, "cannot read nowhere.toml"),
         (&["replay", "bad.toml"], FAILED, "bad.toml"),
@@ -270,7 +277,7 @@ fn shards_resume_and_merge_to_what_one_process_gives() {
     let torn = results.len() - 40;
     fs::write(path.join("1.ndjson"), &results[..torn]).unwrap();
     let text = run(path, &["campaign", "merge", "0.ndjson", "1.ndjson", "--expect", "0..6"], FAILED);
-    assert!(text.contains("1 seeds are missing"), "{text}");
+    assert!(text.contains("1 seeds are missing") && text.contains("1.ndjson: the last line is cut"), "{text}");
     let again = ["campaign", "--protocol", "raft", "--seeds", "0..6", "--shard", "1/2", "--out", "1.ndjson"];
     assert!(run(path, &again, FAILED).contains("--resume"));
     // Results of something else are neither gone on with nor added up.
@@ -341,6 +348,14 @@ fn a_campaign_is_steered_by_a_file_and_flags() {
     let merged = run(path, &["campaign", "merge", "raft.ndjson"], DONE);
     assert!(merged.starts_with("nothing found in 3 seeds: 1 files merged"), "{merged}");
 
+    let printed_json =
+        run(path, &["campaign", "--protocol", "raft", "--validators", "3", "--print-setup", "--json"], DONE);
+    fs::write(path.join("setup.json"), &printed_json).unwrap();
+    assert_eq!(run(path, &["campaign", "--setup", "setup.json", "--print-setup"], DONE), printed);
+    fs::write(path.join("zero.toml"), printed.replace("heal_ms = ", "heal_ms = 0 # ")).unwrap();
+    let text = run(path, &["campaign", "--setup", "zero.toml", "--seeds", "0..1"], FAILED);
+    assert!(text.contains("heal_ms = 0: a run needs time"), "{text}");
+
     let liars = ["campaign", "--protocol", "pbft", "--validators", "4", "--liars", "2", "--seeds", "0..1"];
     let output = chainbox(path, &liars);
     let text = String::from_utf8(output.stderr).unwrap();
@@ -349,11 +364,11 @@ fn a_campaign_is_steered_by_a_file_and_flags() {
     for (flags, status, wanted) in [
         (&["--setup", "wrong.toml", "--seeds", "0..1"][..], FAILED, "block_after"),
         (&["--setup", "setup.toml", "--protocol", "poa", "--seeds", "0..1"], FAILED, "is a setup of raft"),
-        (&["--protocol", "pbft", "--validators", "2", "--seeds", "0..1"], FAILED, "2 validators: "),
+        (&["--protocol", "pbft", "--validators", "2..3", "--seeds", "0..1"], USAGE, "2 validators: "),
         (&["--protocol", "pbft", "--validators", "7..4", "--seeds", "0..1"], USAGE, "no number"),
         (&["--seeds", "0..1"], USAGE, "--protocol"),
         (&["--protocol", "pbft"], USAGE, "--seeds"),
-        (&["--demo-bug", "no-such-bug"], FAILED, "choose one of pbft-forgets-promises"),
+        (&["--demo-bug", "no-such-bug"], USAGE, "choose one of pbft-forgets-promises"),
     ] {
         let text = run(path, &[&["campaign"][..], flags].concat(), status);
         assert!(text.contains(wanted), "{flags:?}: {text}");
@@ -365,7 +380,11 @@ fn a_planted_bug_is_found_shrunk_kept_and_replayed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
     assert!(run(path, &["campaign", "--demo-bug"], DONE).contains("pbft-never-suspects: no replica suspects"));
+    let list: serde_json::Value =
+        serde_json::from_str(&run(path, &["campaign", "--demo-bug", "--json"], DONE)).expect("JSON");
+    assert!(list.as_array().unwrap().iter().any(|bug| bug["name"] == "pbft-never-suspects"), "{list}");
     let text = run(path, &["campaign", "--demo-bug", "pbft-never-suspects"], FOUND);
+    assert!(!text.contains("negative control") && !text.contains("note:"), "{text}");
     assert!(text.contains("1 finding in ") && text.contains("shrunk from "), "{text}");
     let file = text.lines().find_map(|line| line.strip_prefix("shows it again: chainbox replay ")).expect("a file");
     let text = run(path, &["replay", file], FOUND);
@@ -453,8 +472,72 @@ fn steps_are_in_words_and_filtered() {
     let told: Vec<_> = some.lines().filter(|line| line.contains("replica 1 ") && line.contains(" s  ")).collect();
     assert!(!told.is_empty() && told.len() < 60, "{some}");
     assert!(told.iter().all(|line| line.contains("view-change") || line.contains("  view ")), "{some}");
-    let text = run(path, &["replay", "run.ndjson", "--step", "--kind", "vote"], FAILED);
+    let text = run(path, &["replay", "run.ndjson", "--step", "--kind", "vote"], USAGE);
     assert!(text.contains("--kind vote: choose of this run's messages (") && text.contains("pre-prepare"), "{text}");
+}
+
+#[test]
+fn times_are_read_as_they_are_printed_and_an_empty_selection_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    run(path, &["sim", "--protocol", "raft", "--for", "8s", "--quiet", "--trace", "run.ndjson"], DONE);
+    let replay = |more: &[&str], status| run(path, &[&["replay", "run.ndjson", "--step"], more].concat(), status);
+    let text = replay(&["--from", "2s"], DONE);
+    let printed = text.lines().find_map(|line| line.trim_start().split_once(" s  ")).expect("a time").0;
+    let nanos = printed.replace('.', "").trim_start_matches('0').to_owned() + "ns";
+    let one = |time: &str| replay(&["--from", time, "--until", time], DONE);
+    let moment = one(&format!("{printed}s"));
+    assert!(moment.contains(&format!("{printed} s  ")), "{moment}");
+    assert_eq!((one(&nanos), one(&format!("{printed} s"))), (moment.clone(), moment));
+    let text = replay(&["--from", "5s", "--until", "3s"], USAGE);
+    assert!(text.contains("--from 5.000000000 s is after --until 3.000000000 s"), "{text}");
+    let text = replay(&["--from", "500s"], USAGE);
+    assert!(text.contains("is after the run, which is from 0.000000000 s to "), "{text}");
+    let text = replay(&["--from", "1ns", "--until", "2ns"], DONE);
+    assert!(text.contains("no entry of the run is selected"), "{text}");
+    replay(&["--kind", "bogus"], USAGE);
+}
+
+#[test]
+fn a_picture_of_a_part_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let free = ["sim", "--protocol", "pbft", "--svg", "run.svg", "--for"];
+    let picture = || fs::read_to_string(path.join("run.svg")).unwrap();
+    let text = run(path, &[&free[..], &["60s"]].concat(), DONE);
+    let note = text.lines().find(|line| line.contains("note: the picture shows 0 to ")).expect("a note");
+    assert!(note.ends_with(" s: --window shows others"), "{note}");
+    assert!(picture().contains("--window shows others"), "in the subtitle");
+    for whole in [&["2s"][..], &["60s", "--window", "1s..2s"]] {
+        let text = run(path, &[&free[..], whole].concat(), DONE);
+        assert!(!text.contains("--window shows others") && !picture().contains("--window shows others"), "{text}");
+    }
+}
+
+#[test]
+fn a_scenario_with_a_plan_has_the_notes_of_a_free_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let late = "version = 1\n[[faults]]\nat_ms = 90000000\nfor_ms = 5\nwhat = { isolate = { replica = 1 } }\n";
+    fs::write(path.join("late.toml"), late).unwrap();
+    let text = run(path, &["sim", "pbft-primary-crash", "--plan", "late.toml"], DONE);
+    assert!(text.contains("note: fault 0 (isolate) hits nobody: it begins at 90000."), "{text}");
+}
+
+/// One replica that loses what it wrote breaks Raft, which tolerates none.
+#[test]
+fn a_finding_beyond_what_is_tolerated_is_a_negative_control() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let flags = ["campaign", "--protocol", "raft", "--validators", "4", "--liars", "2", "-q", "--seeds", "0..1"];
+    let output = chainbox(path, &flags);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("note: up to 2 of 4 replicas lie, and raft tolerates 0"), "{text}");
+    assert_eq!(output.status.code(), Some(FOUND), "{text}");
+    let files: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("shows it again: chainbox replay ")).collect();
+    let abouts = files.iter().map(|file| fs::read_to_string(path.join(file)).unwrap());
+    let controls = abouts.filter(|text| text.starts_with("about = \"negative control ("));
+    assert!(controls.count() > 0, "{text}");
 }
 
 #[test]

@@ -95,6 +95,12 @@ impl DiagramOptions {
     }
 }
 
+/// Returns the part of a long run that a picture without a chosen window shows; `None` where it shows the whole run.
+pub fn default_window(trace: &Trace) -> Option<(SimTime, SimTime)> {
+    let (from, until) = Scene::excerpt(trace)?;
+    Some((SimTime::from_nanos(from), SimTime::from_nanos(until)))
+}
+
 /// Layout, in tenths of a pixel.
 #[derive(Clone, Debug)]
 struct Layout {

@@ -78,7 +78,7 @@ Examples:
 Exit status:
   0  the outcome is as expected, and every invariant holds
   1  the command failed: a plan that can't be read, a file that can't be written
-  2  the command line is invalid: an unknown flag or scenario, or a number of validators that the scenario can't have
+  2  the command line is invalid: an unknown flag or scenario, or a number of validators that the scenario or protocol can't have
   3  the outcome is not as expected, or an invariant is violated
 
 With --json, statuses 1 and 2 print {\"error\": \"...\"}, unless a flag is invalid.")]
@@ -92,7 +92,7 @@ Examples:
                                                  print what replica 2 does about prepares, and its timers
   chainbox replay regressions/pbft-17.toml       a finding of a campaign, with its shrunk plan
 
-The exit status is 3 when the run shows a violation.")]
+The exit status is 3 when the run shows a violation, and 2 when a flag is invalid.")]
     Replay(ReplayOptions),
     /// Run many seeds with planned faults, in two phases each, on all cores, or a shard of the seeds on each of several machines
     #[command(after_help = "\
@@ -108,8 +108,8 @@ Examples:
   chainbox campaign --demo-bug pbft-forgets-promises
                                                  what a finding looks like; without a name: the planted bugs
 
-Each finding is shrunk and written as a file for `chainbox replay`. The exit status is 3 when there are findings, and 130 after
-Ctrl-C, which prints the command that goes on.")]
+Each finding is shrunk and written as a file for `chainbox replay`. The exit status is 3 when there are findings, 2 when a flag is
+invalid, and 130 after Ctrl-C, which prints the command that goes on.")]
     Campaign(Box<CampaignOptions>),
 }
 

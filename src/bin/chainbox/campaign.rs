@@ -19,10 +19,12 @@ use chainbox::sim::{
     shrink,
 };
 use serde::Serialize;
+use serde_json::json;
 
 use crate::{
     banner::{ERROR, FAINT, GOOD, HEADING},
     files, interrupt, progress,
+    refused::Refused,
     sim_args::{CampaignCommand, CampaignOptions, CampaignRun, MergeOptions, SetupFlags},
 };
 
@@ -63,7 +65,11 @@ fn start(options: &CampaignRun, flags: &SetupFlags) -> Result<bool, Failure> {
     let Some(name) = &options.demo_bug else {
         let setup = setup::setup_of(options.protocol, flags)?;
         if options.print_setup {
-            files::report(false, &toml::to_string(&setup)?);
+            let text = match options.json {
+                true => serde_json::to_string_pretty(&setup)? + "\n",
+                false => toml::to_string(&setup)?,
+            };
+            files::report(false, &text);
             return Ok(true);
         }
         if let Some(note) = setup::note_of(&setup).filter(|_| !options.quiet) {
@@ -73,6 +79,11 @@ fn start(options: &CampaignRun, flags: &SetupFlags) -> Result<bool, Failure> {
         return run_shard(options, setup, seeds, false);
     };
     if name.is_empty() {
+        if options.json {
+            let listed = |bug: &demo::DemoBug| json!({ "name": bug.name, "about": bug.about, "protocol": bug.protocol.short_name() });
+            println!("{}", serde_json::to_string_pretty(&demo::ALL.iter().map(listed).collect::<Vec<_>>())?);
+            return Ok(true);
+        }
         for bug in demo::ALL {
             anstream::println!("{HEADING}{}{HEADING:#}: {} ({})", bug.name, bug.about, bug.protocol.name());
         }
@@ -80,7 +91,7 @@ fn start(options: &CampaignRun, flags: &SetupFlags) -> Result<bool, Failure> {
     }
     let bug = demo::find(name).ok_or_else(|| {
         let names: Vec<_> = demo::ALL.iter().map(|bug| bug.name).collect();
-        format!("no planted bug is called {name:?}; choose one of {}", names.join(", "))
+        Refused(format!("no planted bug is called {name:?}; choose one of {}", names.join(", ")))
     })?;
     anstream::eprintln!("{HEADING}{}{HEADING:#}: {}", bug.name, bug.about);
     run_shard(options, bug.setup(), options.seeds.unwrap_or(DEMO_SEEDS), true)
@@ -146,11 +157,20 @@ fn run_shard(options: &CampaignRun, setup: CampaignSetup, seeds: (u64, u64), is_
     for report in findings.iter().take(if is_interrupted { 0 } else { FINDINGS_MAX }) {
         files_written.push(keep(options, &setup, report)?);
     }
+    // A planted bug is one, whoever lies beside it.
+    let note = setup::note_of(&setup).filter(|_| !is_demo);
     if options.json {
-        println!("{}", serde_json::to_string_pretty(&summary)?);
+        let mut result = serde_json::to_value(&summary)?;
+        if let (Some(note), Some(result)) = (&note, result.as_object_mut()) {
+            result.insert("note".to_owned(), note.as_str().into());
+        }
+        println!("{result:#}");
     } else {
         let what = format!("{}, seeds {}..{}, shard {shard}", setup.consensus.name(), seeds.0, seeds.1);
         anstream::print!("{}", report::report(&what, &summary, Some(&origin)));
+        if let Some(note) = &note {
+            anstream::println!("{HEADING}note:{HEADING:#} {note}");
+        }
         anstream::println!("{FAINT}{speed} on {threads} threads{FAINT:#}");
         for path in &files_written {
             anstream::println!("shows it again: chainbox replay {}", path.display());
@@ -166,6 +186,10 @@ fn run_shard(options: &CampaignRun, setup: CampaignSetup, seeds: (u64, u64), is_
 
 /// Returns the command that goes on with a stopped campaign.
 fn how_to_go_on(options: &CampaignRun) -> String {
+    if options.demo_bug.is_some() {
+        let same = env::args().skip(1).collect::<Vec<_>>().join(" ");
+        return format!("a planted bug is searched from the first seed again: chainbox {same}");
+    }
     if options.out.is_none() {
         return "give --out FILE next time to be able to go on".to_owned();
     }
@@ -207,7 +231,10 @@ fn keep(options: &CampaignRun, setup: &CampaignSetup, report: &RunReport) -> Res
         _ => ("nothing".to_owned(), "it passes".to_owned()),
     };
     let (faults, before) = (shrunk.report.plan.faults.len(), shrunk.faults_before);
-    let about = format!("{}: {detail} ({faults} of {before} faults needed)", setup.consensus.name());
+    let control = setup::control_of(setup, &shrunk.report)
+        .filter(|_| options.demo_bug.is_none())
+        .map_or_else(String::new, |why| format!("negative control ({why}): "));
+    let about = format!("{control}{}: {detail} ({faults} of {before} faults needed)", setup.consensus.name());
     let mut regression = Regression::mended(about, setup.clone(), &shrunk.report);
     regression.expected = Expected::Passes;
     let name = format!("{}-{}-{broken}.toml", setup.consensus.short_name(), report.seed);
@@ -254,6 +281,13 @@ fn merge(options: &MergeOptions) -> Result<bool, Failure> {
                 conflict = Some(seed);
             }
         })?;
+        if std::fs::metadata(path).is_ok_and(|file| file.len() > read.whole_bytes) {
+            anstream::eprintln!(
+                "{HEADING}note:{HEADING:#} {}: the last line is cut, as a killed process leaves it, and was dropped: its seed is \
+                 not counted; --resume runs it",
+                path.display()
+            );
+        }
         if let Some(got) = read.origin {
             let want = origin.get_or_insert_with(|| got.clone());
             got.check(want).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -315,11 +349,26 @@ fn append(path: &Path) -> Result<BufWriter<File>, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
+    use crate::args::{Cli, Command};
 
     fn shard(pairs: &[(&str, &str)]) -> Result<Option<Shard>, String> {
         let found = |name: &str| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
         shard_of(found).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_stopped_search_of_a_planted_bug_is_not_told_to_give_a_file() {
+        let run_of = |flags: &[&str]| {
+            let args = Cli::try_parse_from(["chainbox", "campaign"].iter().chain(flags)).unwrap();
+            let Command::Campaign(options) = args.command else { panic!("a campaign") };
+            how_to_go_on(&options.run.unwrap())
+        };
+        assert!(run_of(&["--protocol", "raft", "--seeds", "0..9"]).contains("give --out"));
+        let text = run_of(&["--demo-bug", "raft-forgets-entries"]);
+        assert!(text.contains("from the first seed again") && !text.contains("--out"), "{text}");
     }
 
     #[test]

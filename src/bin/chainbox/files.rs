@@ -74,6 +74,16 @@ pub(crate) fn is_stdout(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
+/// Returns the complaint about the first two flags that name one file; standard output is none.
+pub(crate) fn same_file(given: &[(&str, &Path)]) -> Option<String> {
+    let whole = |path: &Path| fs::canonicalize(path).or_else(|_| std::path::absolute(path)).unwrap_or(path.to_owned());
+    given.iter().enumerate().find_map(|(place, (flag, path))| {
+        let is_other = |(_, other): &&(&str, &Path)| !is_stdout(path) && whole(other) == whole(path);
+        let (earlier, _) = given[..place].iter().find(is_other)?;
+        Some(format!("{earlier} and {flag} both name {}: give each its own file", path.display()))
+    })
+}
+
 /// Writes a file, and creates its folder when needed; `-` is standard output, whose reader may close it early.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     if is_stdout(path) {

@@ -13,6 +13,7 @@ mod genesis_file;
 mod held_chain;
 mod interrupt;
 mod progress;
+mod refused;
 mod replay;
 mod sim;
 mod sim_args;
@@ -52,7 +53,7 @@ fn main() -> ExitCode {
         Ok(false) => ExitCode::from(UNEXPECTED_OUTCOME),
         Err(failure) => {
             print_error(failure.as_ref());
-            ExitCode::FAILURE
+            if failure.is::<refused::Refused>() { ExitCode::from(USAGE) } else { ExitCode::FAILURE }
         }
     }
 }

@@ -16,6 +16,7 @@ use crate::{
     banner::{ERROR, FAINT, GOOD, HEADING},
     campaign::demo,
     files,
+    refused::Refused,
     sim_args::ReplayOptions,
 };
 
@@ -30,6 +31,10 @@ macro_rules! say {
 
 /// Replays the file; returns `false` when its run has a violation or failed otherwise.
 pub(crate) fn run(options: &ReplayOptions) -> Result<bool, Failure> {
+    let given = options.svg.as_deref().map(|svg| [("the run to replay", options.file.as_path()), ("--svg", svg)]);
+    if let Some(text) = given.and_then(|given| files::same_file(&given)) {
+        return Err(Refused(text).into());
+    }
     let bytes = files::read(&options.file)?;
     let in_file = |error: &(dyn Error + 'static)| format!("{}: {}", options.file.display(), files::with_causes(error));
     if options.file.extension().is_some_and(|extension| extension == "toml") {
@@ -41,7 +46,7 @@ pub(crate) fn run(options: &ReplayOptions) -> Result<bool, Failure> {
 
     let words = Words::of(&trace);
     let mut replay = Replay::new(&trace).map_err(|error| in_file(&error))?;
-    let (mut steps, mut violations) = (0_u64, Vec::new());
+    let (mut steps, mut violations, mut shown) = (0_u64, Vec::new(), 0_u64);
     // Entries after the end of the replay are excluded by their time.
     let end = filter.end_in(&trace);
     for entry in &trace.entries[..end] {
@@ -52,9 +57,11 @@ pub(crate) fn run(options: &ReplayOptions) -> Result<bool, Failure> {
             violations.push(format!("invariant `{invariant}` is broken at {at}, step {step}: {detail}"));
         }
         if filter.shows(entry, &words) {
+            shown += 1;
             say!(options, "{}", words.entry(entry, &replay));
         }
     }
+    tell_if_empty(options, shown);
     if let Some(path) = &options.svg {
         files::write(path, draw(&trace, &DiagramOptions::default()).as_bytes())?;
         if !files::is_stdout(path) {
@@ -134,6 +141,13 @@ fn run_regression(options: &ReplayOptions, bytes: &[u8]) -> Result<bool, Failure
     Ok(is_as_expected)
 }
 
+/// Says that the flags select nothing of the run.
+fn tell_if_empty(options: &ReplayOptions, shown: u64) {
+    if options.step && shown == 0 {
+        say!(options, "no entry of the run is selected: change --from, --until, --replica or --kind");
+    }
+}
+
 /// Prints the recorded run of a regression, with both phases and the clients' transactions, up to the violation.
 fn show_run(options: &ReplayOptions, trace: &Trace) -> Result<(), Failure> {
     let filter = Filter::new(options, trace)?;
@@ -141,9 +155,11 @@ fn show_run(options: &ReplayOptions, trace: &Trace) -> Result<(), Failure> {
         let words = Words::of(trace);
         // For the contents of messages; a planted bug's protocol is not replayed, and its messages have their kinds alone.
         let mut replay = Replay::new(trace).ok();
+        let mut shown = 0;
         for entry in &trace.entries[..filter.end_in(trace)] {
             replay = replay.and_then(|mut replay| replay.step().is_ok().then_some(replay));
             if filter.shows(entry, &words) {
+                shown += 1;
                 let text = match &replay {
                     Some(replay) => words.entry(entry, replay),
                     None => words.entry(entry, &()),
@@ -151,6 +167,7 @@ fn show_run(options: &ReplayOptions, trace: &Trace) -> Result<(), Failure> {
                 say!(options, "{text}");
             }
         }
+        tell_if_empty(options, shown);
     }
     if let Some(path) = &options.svg {
         files::write(path, draw(trace, &DiagramOptions::default()).as_bytes())?;

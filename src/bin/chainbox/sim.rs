@@ -22,16 +22,12 @@ use serde_json::json;
 use crate::{
     banner::FAINT,
     files, progress,
+    refused::Refused,
     sim_args::SimOptions,
     sim_report::{self as report, Ran},
 };
 
 type Failure = Box<dyn Error>;
-
-/// Invalid options: nothing was run.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct Refused(String);
 
 /// Runs the command and prints failures, as JSON on request; the exit status gives the kind of failure.
 pub(crate) fn run(options: &SimOptions) -> ExitCode {
@@ -69,11 +65,12 @@ fn try_run(options: &SimOptions) -> Result<bool, Failure> {
         return Ok(true);
     }
     let is_stdout_taken = stdout_is_taken(options)?;
+    refuse_shared_paths(options)?;
     let plan = options.plan.as_deref().map(read_plan).transpose()?;
     let bar = progress::spinner(options.quiet || options.json);
     // The run alone, without reading the plan, drawing or writing.
     let started = progress::wall_clock();
-    let ran = match &options.scenario {
+    let mut ran = match &options.scenario {
         Some(name) => play(name, options, plan.clone(), &bar)?,
         None => free_run::run(options, plan.clone(), &bar)?,
     };
@@ -94,7 +91,10 @@ fn try_run(options: &SimOptions) -> Result<bool, Failure> {
         write_trace(path, trace)?;
     }
     if let (Some(path), Some(trace)) = (&options.svg, &trace) {
-        write_picture(path, trace, chosen.or(ran.window), &ran)?;
+        let window = chosen.or(ran.window);
+        let part = if window.is_none() { report::part_shown(trace) } else { None };
+        write_picture(path, trace, window, part.as_deref(), &ran)?;
+        ran.notes.extend(part.map(|part| format!("the picture {part}")));
     }
     let again = report::command(options, &ran);
     if options.json {
@@ -135,6 +135,18 @@ fn stdout_is_taken(options: &SimOptions) -> Result<bool, Refused> {
     }
 }
 
+/// Refuses one file for two of the command's files: the later one would replace the other.
+fn refuse_shared_paths(options: &SimOptions) -> Result<(), Refused> {
+    let named = [
+        ("--plan", &options.plan),
+        ("--trace", &options.trace),
+        ("--history", &options.history),
+        ("--svg", &options.svg),
+    ];
+    let given: Vec<_> = named.iter().filter_map(|(flag, path)| Some((*flag, path.as_deref()?))).collect();
+    files::same_file(&given).map_or(Ok(()), |text| Err(Refused(text)))
+}
+
 /// Refuses a window in which nothing of the run is.
 fn check_window((from, until): (SimTime, SimTime), trace: &Trace) -> Result<(), Refused> {
     let end = trace.ends_at();
@@ -157,11 +169,17 @@ fn play(name: &str, options: &SimOptions, plan: Option<FaultPlan>, bar: &Progres
     }
     let mut chosen = ScenarioOptions::default();
     (chosen.seed, chosen.validators, chosen.plan) = (options.seed, options.validators, plan);
+    let given = chosen.plan.clone();
     let played = scenario.play(&chosen, &mut |network| progress::show(bar, network));
     let played = played.map_err(|error| match error.is_refusal() {
         true => Failure::from(Refused(error.to_string())),
         false => files::with_causes(&error).into(),
     })?;
+    let validators = options.validators.or(scenario.sizes().map(|sizes| sizes.default));
+    let notes = match (&given, validators, &played.network) {
+        (Some(plan), Some(validators), Some(network)) => plan_notes::notes(plan, validators, network),
+        _ => Vec::new(),
+    };
     Ok(Ran {
         name: scenario.name.to_owned(),
         summary: scenario.summary.to_owned(),
@@ -172,7 +190,7 @@ fn play(name: &str, options: &SimOptions, plan: Option<FaultPlan>, bar: &Progres
         seed: played.seed,
         window: played.window,
         facts: Vec::new(),
-        notes: Vec::new(),
+        notes,
     })
 }
 
@@ -198,14 +216,25 @@ fn write_trace(path: &Path, trace: &Trace) -> Result<(), Failure> {
     files::write(path, &bytes)
 }
 
-fn write_picture(path: &Path, trace: &Trace, window: Option<(SimTime, SimTime)>, ran: &Ran) -> Result<(), Failure> {
+/// Draws the run; `part` tells what a picture of a part shows.
+fn write_picture(
+    path: &Path,
+    trace: &Trace,
+    window: Option<(SimTime, SimTime)>,
+    part: Option<&str>,
+    ran: &Ran,
+) -> Result<(), Failure> {
     let mut diagram = DiagramOptions::default();
     diagram.window = window;
     // A run without a script, or one that failed, is told by what occurred.
-    diagram.caption = Some(match &ran.outcome {
+    let told = match &ran.outcome {
         Ok(_) if ran.is_scripted => ran.must.clone(),
         Ok(seen) => seen.clone(),
         Err(reason) => format!("failed: {reason}"),
+    };
+    diagram.caption = Some(match part {
+        Some(part) => format!("{told}; {part}"),
+        None => told,
     });
     files::write(path, draw(trace, &diagram).as_bytes())
 }

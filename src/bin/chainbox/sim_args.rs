@@ -30,7 +30,7 @@ pub(crate) struct SimOptions {
     /// Print a commented fault plan with every kind of fault, as a start for one's own
     #[arg(long, conflicts_with_all = ["scenario", "list", "json"], help_heading = "Run")]
     pub(crate) plan_example: bool,
-    /// Virtual duration of a run without a scenario, such as 500ms, 30s, 2m or 1h
+    /// Virtual duration of a run without a scenario, such as 500ms, 7.8s, 2m or 1h
     #[arg(long = "for", value_name = "DURATION", value_parser = duration, conflicts_with_all = ["height", "scenario"], help_heading = "Run")]
     pub(crate) duration: Option<Duration>,
     /// Height that every replica must reach in a run without a scenario
@@ -187,13 +187,13 @@ pub(crate) struct SetupFlags {
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(..=100))]
     pub(crate) candidates: Option<u32>,
     /// Virtual duration of the phase with faults, such as 20s
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", value_parser = fault_time)]
     pub(crate) fault_time: Option<Duration>,
     /// Check what clients read, too: linearizable reads by a quorum, sequentially consistent ones of single replicas
     #[arg(long)]
     pub(crate) history: bool,
     /// Longest recovery of the healed network, such as 2m
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", value_parser = recovery_time)]
     pub(crate) recovery_time: Option<Duration>,
 }
 
@@ -222,21 +222,62 @@ pub(crate) fn protocol(name: &str) -> Result<ConsensusKind, String> {
     })
 }
 
-/// Reads a number with its unit: ms, s, m or h; without one, seconds.
+/// Nanoseconds of each unit of time.
+const UNITS: [(&str, u64); 5] =
+    [("ns", 1), ("ms", 1_000_000), ("s", 1_000_000_000), ("m", 60_000_000_000), ("h", 3_600_000_000_000)];
+
+/// Reads a number, also with a decimal point, and its unit: ns, ms, s, m or h; without one, seconds.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let split = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
+    let expected =
+        "give a number and a unit (ns, ms, s, m or h; without one it is seconds), such as 500ms, 7.8s, 2m or 1h";
+    let split = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
-    let number: u64 =
-        number.parse().map_err(|_| "give a number and a unit, such as 500ms, 30s, 2m or 1h".to_owned())?;
-    let seconds = |factor: u64| number.checked_mul(factor).map(Duration::from_secs);
-    let duration = match unit {
-        "ms" => Some(Duration::from_millis(number)),
-        "" | "s" => seconds(1),
-        "m" => seconds(60),
-        "h" => seconds(3_600),
-        other => return Err(format!("unit {other:?}; choose one of ms, s, m, h")),
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+    let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
+    if !is_number(whole) || !is_number(fraction) {
+        return Err(expected.to_owned());
+    }
+    let unit = match unit.trim() {
+        "" => "s",
+        unit => unit,
     };
+    let Some((_, factor)) = UNITS.iter().find(|(name, _)| *name == unit) else {
+        return Err(format!("unit {unit:?}; choose one of ns, ms, s, m, h"));
+    };
+    let fraction = fraction.trim_end_matches('0');
+    let too_fine = || "at most to the nanosecond".to_owned();
+    // Units have at most 12 decimal places in nanoseconds.
+    let scale = 10_u128.checked_pow(fraction.len() as u32).filter(|_| fraction.len() <= 18).ok_or_else(too_fine)?;
+    let parts = format!("0{fraction}").parse::<u128>().unwrap_or_default() * u128::from(*factor);
+    if !parts.is_multiple_of(scale) {
+        return Err(too_fine());
+    }
+    let nanos = whole.parse::<u128>().ok().and_then(|whole| whole.checked_mul(u128::from(*factor)));
+    let nanos = nanos.and_then(|nanos| u64::try_from(nanos + parts / scale).ok());
+    let duration = nanos.map(Duration::from_nanos);
     duration.filter(|duration| duration.as_secs() <= 10 * 365 * 86_400).ok_or_else(|| "at most ten years".to_owned())
+}
+
+/// Reads the duration of the phase with faults.
+fn fault_time(text: &str) -> Result<Duration, String> {
+    phase(text, "with no time for faults there are none: leave it out, or give some, such as 20s")
+}
+
+/// Reads the longest recovery.
+fn recovery_time(text: &str) -> Result<Duration, String> {
+    phase(text, "with no time to recover no seed can pass: leave it out, or give some, such as 2m")
+}
+
+/// Reads the duration of a campaign's phase, in whole milliseconds as its setup is written.
+fn phase(text: &str, if_zero: &str) -> Result<Duration, String> {
+    let time = duration(text)?;
+    if time.is_zero() {
+        return Err(if_zero.to_owned());
+    }
+    if !time.subsec_nanos().is_multiple_of(1_000_000) {
+        return Err("a setup has whole milliseconds".to_owned());
+    }
+    Ok(time)
 }
 
 fn window(text: &str) -> Result<(Duration, Duration), String> {
@@ -262,9 +303,27 @@ mod tests {
         for (text, millis) in [("500ms", 500), ("30s", 30_000), ("2m", 120_000), ("1h", 3_600_000), ("7", 7_000)] {
             assert_eq!(duration(text).unwrap(), Duration::from_millis(millis), "{text}");
         }
-        for text in ["", "s", "5x", "-1s", "99999999999999h"] {
+        // As traces and reports write times.
+        for (text, nanos) in [
+            ("7.8s", 7_800_000_000),
+            ("1.071590491s", 1_071_590_491),
+            ("7.884000000s", 7_884_000_000),
+            ("7.884000000 s", 7_884_000_000),
+            ("1071590491ns", 1_071_590_491),
+            ("0.5ms", 500_000),
+            ("1.5m", 90_000_000_000),
+            ("0.0000000001h", 360),
+        ] {
+            assert_eq!(duration(text), Ok(Duration::from_nanos(nanos)), "{text}");
+        }
+        for text in ["", "s", ".5s", "5.s", "1.2.3s", "5x", "-1s", "99999999999999h", "0.5ns", "0.0000000001s"] {
             assert!(duration(text).is_err(), "{text}");
         }
+        assert!(duration("x").unwrap_err().contains("without one it is seconds"));
+        for text in ["0s", "0.0ms", "1.5ns", "0.5ms"] {
+            assert!(fault_time(text).is_err() && recovery_time(text).is_err(), "{text}");
+        }
+        assert_eq!(fault_time("1.5s"), Ok(Duration::from_millis(1_500)));
         assert_eq!(range("3..10").unwrap(), (3, 10));
         assert!(range("10..10").is_err() && range("5").is_err() && range("a..b").is_err());
         assert_eq!(window("2s..5500ms").unwrap(), (Duration::from_secs(2), Duration::from_millis(5_500)));

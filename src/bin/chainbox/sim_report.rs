@@ -6,8 +6,9 @@ use chainbox::{
     consensus::{ConsensusKind, ReplicaId},
     primitives::Height,
     sim::{
-        FaultPlan, Network, SimTime,
+        FaultPlan, Network, SimTime, diagram,
         scenario::{self, Scenario, Script},
+        trace::Trace,
     },
 };
 use serde_json::{Value, json};
@@ -129,12 +130,41 @@ pub(crate) fn command(options: &SimOptions, ran: &Ran) -> String {
         command.push_str(&format!(" --plan {}", plan.display()));
     }
     if let Some(duration) = options.duration {
-        command.push_str(&format!(" --for {}ms", duration.as_millis()));
+        command.push_str(&format!(" --for {}", exact(duration)));
     }
     if let Some(height) = options.height {
         command.push_str(&format!(" --height {height}"));
     }
     command
+}
+
+/// Writes a duration without loss, as `--for` reads it.
+pub(crate) fn exact(duration: Duration) -> String {
+    match duration.subsec_nanos() % 1_000_000 {
+        0 => format!("{}ms", duration.as_millis()),
+        _ => format!("{}ns", duration.as_nanos()),
+    }
+}
+
+/// Writes a duration without loss, with a space before the unit.
+pub(crate) fn spaced(duration: Duration) -> String {
+    let text = exact(duration);
+    let (number, unit) = text.split_at(text.len() - 2);
+    format!("{number} {unit}")
+}
+
+/// Tells which part of a long run a picture without a window shows; `None` where it shows the whole run.
+pub(crate) fn part_shown(trace: &Trace) -> Option<String> {
+    let (from, until) = diagram::default_window(trace)?;
+    let [from, until, end] = [from, until, trace.ends_at()].map(seconds);
+    Some(format!("shows {from} to {until} s of {end} s: --window shows others"))
+}
+
+/// Writes seconds with the milliseconds that there are.
+fn seconds(time: SimTime) -> String {
+    let millis = time.as_nanos() / 1_000_000;
+    let text = format!("{}.{:03}", millis / 1_000, millis % 1_000);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// Formats a report as text.

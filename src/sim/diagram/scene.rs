@@ -136,6 +136,13 @@ impl Scene {
         scene
     }
 
+    /// Returns the default window of a run that does not fit as a whole.
+    pub(super) fn excerpt(trace: &Trace) -> Option<(u64, u64)> {
+        let scene = SceneBuilder::of(trace).scene(trace);
+        let window = scene.default_window();
+        (window != (scene.from, scene.until)).then_some(window)
+    }
+
     /// Returns the times of all drawn events, in order.
     pub(super) fn busy(&self) -> Vec<u64> {
         let loud = self.arrows.iter().filter(|arrow| arrow.kind != MessageClass::Noise);

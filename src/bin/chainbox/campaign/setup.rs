@@ -4,10 +4,10 @@ use std::{error::Error, path::Path};
 
 use chainbox::{
     consensus::ConsensusKind,
-    sim::{Budget, CampaignSetup, FaultPlan, default_sim_config},
+    sim::{Budget, CampaignSetup, FaultPlan, RunReport, default_sim_config},
 };
 
-use crate::{files, sim_args::SetupFlags};
+use crate::{files, refused::Refused, sim_args::SetupFlags};
 
 type Failure = Box<dyn Error>;
 
@@ -81,10 +81,15 @@ fn check(setup: &CampaignSetup) -> Result<(), Failure> {
     if setup.validators.is_empty() {
         return Err("the setup has no number of validators: give --validators, such as 4..7".into());
     }
+    for (name, time) in [("fault_ms", setup.fault_phase), ("heal_ms", setup.recovery_max)] {
+        if time.is_zero() {
+            return Err(format!("the setup has {name} = 0: a run needs time for its faults, and to recover").into());
+        }
+    }
     for count in &setup.validators {
         let one = CampaignSetup { validators: vec![*count], ..setup.clone() };
         let built = one.network(0, &FaultPlan::default());
-        built.map_err(|error| format!("{count} validators: {}", files::with_causes(&error)))?;
+        built.map_err(|error| Refused(format!("{count} validators: {}", files::with_causes(&error))))?;
     }
     Ok(())
 }
@@ -99,4 +104,12 @@ pub(super) fn note_of(setup: &CampaignSetup) -> Option<String> {
         let name = setup.consensus.short_name();
         format!("up to {liars} of {count} replicas lie, and {name} tolerates {tolerated}: a finding is no bug of the protocol")
     })
+}
+
+/// Returns why a finding is no bug of the protocol: its plan lets more replicas lie than are tolerated.
+pub(super) fn control_of(setup: &CampaignSetup, report: &RunReport) -> Option<String> {
+    let (liars, tolerated) = (report.plan.byzantine().len(), setup.consensus.liars_max(report.validators));
+    let (count, name) = (report.validators, setup.consensus.short_name());
+    (liars > tolerated as usize)
+        .then(|| format!("{liars} of {count} replicas misbehave or lose their disk, and {name} tolerates {tolerated}"))
 }

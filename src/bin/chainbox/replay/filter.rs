@@ -1,6 +1,6 @@
 //! Which entries of a trace `replay --step` prints.
 
-use std::{collections::BTreeSet, error::Error};
+use std::collections::BTreeSet;
 
 use chainbox::sim::{
     SimTime,
@@ -8,9 +8,7 @@ use chainbox::sim::{
 };
 
 use super::words::Words;
-use crate::sim_args::ReplayOptions;
-
-type Failure = Box<dyn Error>;
+use crate::{refused::Refused, sim_args::ReplayOptions};
 
 /// Kinds of entries, inputs and outputs that `--kind` takes beside the labels of messages.
 const KINDS: [&str; 18] = [
@@ -45,12 +43,12 @@ pub(super) struct Filter {
 
 impl Filter {
     /// Returns the filter of the flags; refuses what the trace does not have.
-    pub(super) fn new(options: &ReplayOptions, trace: &Trace) -> Result<Self, Failure> {
+    pub(super) fn new(options: &ReplayOptions, trace: &Trace) -> Result<Self, Refused> {
         let count = trace.header.replicas.len();
         if let Some(replica) = options.replica.filter(|replica| *replica as usize >= count) {
             let last = count.saturating_sub(1);
             let have = format!("the trace has {count}, numbered from 0 to {last}");
-            return Err(format!("--replica {replica}: there is no such replica; {have}").into());
+            return Err(Refused(format!("--replica {replica}: there is no such replica; {have}")));
         }
         let labels: BTreeSet<&str> = trace.entries.iter().filter_map(label_of).collect();
         if let Some(kind) =
@@ -58,14 +56,23 @@ impl Filter {
         {
             let labels: Vec<_> = labels.into_iter().collect();
             let (labels, kinds) = (labels.join(", "), KINDS.join(", "));
-            return Err(format!("--kind {kind}: choose of this run's messages ({labels}) or of {kinds}").into());
+            return Err(Refused(format!("--kind {kind}: choose of this run's messages ({labels}) or of {kinds}")));
+        }
+        let from = options.from.map_or(SimTime::ZERO, |from| SimTime::ZERO.plus(from));
+        let until = options.until.map_or(SimTime::from_nanos(u64::MAX), |until| SimTime::ZERO.plus(until));
+        if from > until {
+            return Err(Refused(format!("--from {from} is after --until {until}: nothing is between them")));
+        }
+        if from > trace.ends_at() {
+            let end = trace.ends_at();
+            return Err(Refused(format!("--from {from} is after the run, which is from {} to {end}", SimTime::ZERO)));
         }
         Ok(Self {
             is_step: options.step,
             replica: options.replica,
             kinds: options.kind.iter().cloned().collect(),
-            from: options.from.map_or(SimTime::ZERO, |from| SimTime::ZERO.plus(from)),
-            until: options.until.map_or(SimTime::from_nanos(u64::MAX), |until| SimTime::ZERO.plus(until)),
+            from,
+            until,
         })
     }
 

@@ -157,7 +157,6 @@ fn effect_in_words(effect: &TracedEffect) -> Option<String> {
         TracedEffect::Evidence { text } => format!("{ERROR}evidence:{ERROR:#} {text}"),
         TracedEffect::Reject { reason } => format!("refuses it: {reason}"),
         TracedEffect::Mark { name } => format!("{FAINT}{name}{FAINT:#}"),
-        TracedEffect::Other { text } => text.clone(),
         _ => return None,
     })
 }

@@ -12,9 +12,10 @@ use chainbox::{
 };
 use indicatif::ProgressBar;
 
-use super::{Refused, plan_notes};
+use super::plan_notes;
 use crate::{
     files, progress,
+    refused::Refused,
     sim_args::SimOptions,
     sim_report::{self as report, Ran},
 };
@@ -50,13 +51,17 @@ pub(super) fn run(options: &SimOptions, plan: Option<FaultPlan>, bar: &ProgressB
     if let Some(plan) = &plan {
         builder = builder.with_faults(plan.clone());
     }
-    let mut network = builder.build().map_err(|error| files::with_causes(&error))?;
+    let mut network = builder.build().map_err(|error| match error {
+        // The number of validators is the flags' alone.
+        NetworkError::Consensus(_) | NetworkError::Options(_) => Failure::from(Refused(files::with_causes(&error))),
+        error => files::with_causes(&error).into(),
+    })?;
     facts.extend(report::leader(&network));
     let limit =
         options.duration.unwrap_or(if options.height.is_some() { RUN_TO_HEIGHT_MAX } else { Duration::from_secs(30) });
     let must = match options.height {
         Some(height) => format!("every head at height {height} within {} s of virtual time", limit.as_secs()),
-        None => format!("every invariant holds for {} ms of virtual time", limit.as_millis()),
+        None => format!("every invariant holds for {} of virtual time", report::spaced(limit)),
     };
     let outcome = match &options.history {
         Some(path) => run_with_clients(&mut network, seed, limit, path)?,
