@@ -150,7 +150,8 @@ pub enum HaltReason {
     EvmBytecodeUnsupported,
     /// The marker's template or version is not registered.
     #[error(
-        "template {id} version {version} (0x{id:04x}{version:04x}) is not registered; `chainbox templates` and GET /v1/templates list those that are"
+        "template {id} version {version} (0x{id:04x}{version:04x}) is not registered; `chainbox templates` and GET \
+         /v1/templates list those that are"
     )]
     UnknownTemplate {
         /// Number of the template.
