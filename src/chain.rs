@@ -107,7 +107,7 @@ pub use hook::{CommitHook, Finality, FinalityChange, HeadChange};
 pub use intervention::Intervention;
 pub use load::LoadSummary;
 pub use logs::{LocatedLog, LogFilter};
-pub use open::ChainBuilder;
+pub use open::{ChainBuilder, OpeningChain};
 pub use pool::{AddOutcome, BestTransactions, ExclusionReason, Pool, PoolConfig, PoolContext, PooledTransaction};
 pub use read::TransactionLocation;
 pub use receipt::Receipt;

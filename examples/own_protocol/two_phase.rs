@@ -11,8 +11,8 @@ use chainbox::{
     chain::Block,
     consensus::{
         Authenticator, BlockId, BuildRequest, ChainEvent, ConsensusMessage, Deadline, Effect, Encoder, Event, Finality,
-        FinalityKind, OwnMessage, OwnProtocol, Protocol, Recipients, Record, Rejection, ReplicaId, ReplicaStart,
-        RoundRole, RoundStatus, Signer, Ticket, TimerId, ValidatorSet,
+        FinalityKind, OwnMessage, OwnProtocol, Protocol, Purpose, Recipients, Record, Rejection, ReplicaId,
+        ReplicaStart, RoundRole, RoundStatus, Signer, Ticket, TimerId, ValidatorSet,
     },
     primitives::{Address, B256, Bytes, Height, Timestamp, keccak256},
 };
@@ -241,7 +241,7 @@ impl TwoPhase {
         };
         self.proposed = view;
         let after = self.persist(Vec::new(), out);
-        let block = Arc::new(block.clone().with_seal(signer.sign(block.hash())));
+        let block = Arc::new(block.clone().with_seal(signer.sign(Purpose::Block, block.hash())));
         out.push(Effect::Send { to: Recipients::Others, message: ConsensusMessage::Block(block.clone()), after });
         self.on_block(ReplicaId::default(), block, out)
     }
@@ -257,7 +257,7 @@ impl TwoPhase {
         let mut payload = Reader(block.payload());
         let content = payload.u64().and_then(|view| Some((view, payload.certificate()?)));
         let (view, justify) = content.filter(|_| payload.0.is_empty()).ok_or_else(|| wrong("a malformed payload"))?;
-        let author = self.authenticator.author(id.hash, block.seal())?;
+        let author = self.authenticator.author(Purpose::Block, id.hash, block.seal())?;
         if !block.commits_to_payload() || view <= justify.view || justify.block != parent {
             return Err(wrong("its parent is not the block of its certificate"));
         }
@@ -309,7 +309,7 @@ impl TwoPhase {
         // Whoever votes for a block has it after a crash, too: a certificate is of no use without its block.
         let body = body.map(|body| Record::whole(body_key(block), &body.encode_stored()));
         let after = self.persist(body.into_iter().collect(), out);
-        let vote = signer.sign(vote_hash(view, block));
+        let vote = signer.sign(Purpose::Message, vote_hash(view, block));
         let mut content = Encoder::new();
         content.u64(view);
         encode_block(&mut content, block);
@@ -389,7 +389,7 @@ impl TwoPhase {
             "vote" => {
                 let read = content.block().and_then(|block| Some((block, content.bytes()?)));
                 let (block, vote) = read.ok_or_else(|| wrong("a malformed vote"))?;
-                let by = self.authenticator.author(vote_hash(view, block), &vote)?;
+                let by = self.authenticator.author(Purpose::Message, vote_hash(view, block), &vote)?;
                 if !self.validators.contains(&by) || self.votes.len() >= AHEAD_MAX {
                     return Err(wrong("a vote of no validator, or one of too many"));
                 }
@@ -398,7 +398,7 @@ impl TwoPhase {
             "new-view" => {
                 let read = content.certificate().and_then(|newest| Some((newest, content.bytes()?)));
                 let (newest, seal) = read.ok_or_else(|| wrong("a malformed new-view"))?;
-                let by = self.authenticator.author(new_view_hash(view, &newest), &seal)?;
+                let by = self.authenticator.author(Purpose::Message, new_view_hash(view, &newest), &seal)?;
                 if !self.validators.contains(&by) || !self.is_valid(&newest) {
                     return Err(wrong("a new-view of no validator, or its certificate is none"));
                 }
@@ -419,7 +419,7 @@ impl TwoPhase {
         let mut content = Encoder::new();
         content.u64(view);
         self.newest.encode(&mut content);
-        content.bytes(&signer.sign(new_view_hash(view, &self.newest)));
+        content.bytes(&signer.sign(Purpose::Message, new_view_hash(view, &self.newest)));
         let message = OwnMessage::new("new-view", content.into_bytes()).into();
         out.push(Effect::Send { to: Recipients::Others, message, after: None });
     }
@@ -442,7 +442,8 @@ impl TwoPhase {
 
     fn is_valid(&self, certificate: &Certificate) -> bool {
         let hash = vote_hash(certificate.view, certificate.block);
-        let authors = certificate.votes.iter().filter_map(|vote| self.authenticator.author(hash, vote).ok());
+        let authors =
+            certificate.votes.iter().filter_map(|vote| self.authenticator.author(Purpose::Message, hash, vote).ok());
         let authors: std::collections::BTreeSet<_> = authors.filter(|by| self.validators.contains(by)).collect();
         let is_genesis = certificate.view == 0 && certificate.block.height == Height::new(0);
         is_genesis || authors.len() >= self.quorum()

@@ -9,6 +9,7 @@ use super::{
     cache::{DecodedBlocks, ExecutionCache},
     context::ChainContext,
     error::{OpenError, ReadError},
+    executed_block::ExecutedBlock,
     garbage::Garbage,
     genesis,
     hook::{CommitHook, Finality},
@@ -84,6 +85,14 @@ impl ChainBuilder {
     /// [`OpenError`]: an invalid specification, another registry than the specification names, a store with another chain,
     /// a failing store.
     pub fn open(self) -> Result<Chain, OpenError> {
+        self.with_genesis()?.open()
+    }
+
+    /// Builds the genesis block or finds it in the store, so that rules can be made that depend on its hash.
+    ///
+    /// # Errors
+    /// [`OpenError`], as [`Self::open`].
+    pub fn with_genesis(self) -> Result<OpeningChain, OpenError> {
         self.spec.check()?;
         let registry = self.registry.unwrap_or_else(|| Arc::new(templates::builtin().clone()));
         if let Some(want) = self.spec.registry_digest.filter(|want| *want != registry.digest()) {
@@ -107,9 +116,52 @@ impl ChainBuilder {
             leases: Arc::default(),
             garbage: Garbage::default(),
         };
-        match persist::genesis(&*context.store).map_err(ReadError::from)?.filter(|_| is_durable) {
-            Some(genesis) => reopen(context, genesis),
-            None => create(context),
+        let stored = persist::genesis(&*context.store).map_err(ReadError::from)?.filter(|_| is_durable);
+        let genesis = match stored {
+            Some(hash) => Genesis::Stored(hash),
+            None => Genesis::New(genesis::build(&context)?),
+        };
+        Ok(OpeningChain { context, genesis })
+    }
+}
+
+/// A chain with a genesis block that is about to be opened; see [`ChainBuilder::with_genesis`].
+#[derive(Debug)]
+#[must_use = "the chain is not open until `open`"]
+pub struct OpeningChain {
+    context: ChainContext,
+    genesis: Genesis,
+}
+
+#[derive(Debug)]
+enum Genesis {
+    New(ExecutedBlock),
+    Stored(B256),
+}
+
+impl OpeningChain {
+    /// Returns the hash of the genesis block.
+    pub fn genesis_hash(&self) -> B256 {
+        match &self.genesis {
+            Genesis::New(genesis) => genesis.hash(),
+            Genesis::Stored(hash) => *hash,
+        }
+    }
+
+    /// Sets the protocol's header rules.
+    pub fn with_rules(mut self, rules: Arc<dyn HeaderRules>) -> Self {
+        self.context.rules = rules;
+        self
+    }
+
+    /// Opens the chain, as [`ChainBuilder::open`].
+    ///
+    /// # Errors
+    /// [`OpenError`]: a store with another chain, a failing store.
+    pub fn open(self) -> Result<Chain, OpenError> {
+        match self.genesis {
+            Genesis::New(genesis) => create(self.context, genesis),
+            Genesis::Stored(hash) => reopen(self.context, hash),
         }
     }
 }
@@ -147,8 +199,7 @@ impl Chain {
     }
 }
 
-fn create(mut context: ChainContext) -> Result<Chain, OpenError> {
-    let genesis = genesis::build(&context)?;
+fn create(mut context: ChainContext, genesis: ExecutedBlock) -> Result<Chain, OpenError> {
     context.spec = context.spec.without_state().into();
     let finality = Finality::at_genesis(&genesis);
     if context.is_durable {

@@ -56,7 +56,8 @@ use self::{
 };
 use super::{
     Admin, Authenticator, BlockId, ConsensusMessage, Deadline, Effect, Encoder, Event, Finality, FinalityKind,
-    Protocol, Recipients, Records, Rejection, ReplicaId, Signer, Ticket, TimerId, ValidatorSet, impl_by_encoding,
+    Protocol, Purpose, Recipients, Records, Rejection, ReplicaId, Signer, Ticket, TimerId, ValidatorSet,
+    impl_by_encoding,
     mutation::{self, Mutation},
 };
 use crate::primitives::{Address, Height, Timestamp};
@@ -383,7 +384,7 @@ impl Pbft {
     /// Returns the validator that signed the message.
     fn signed_by_validator(&self, message: &PbftMessage) -> Result<Address, MessageError> {
         let hash = message.body.hash_to_sign(&self.authenticator);
-        let signer = self.authenticator.author(hash, &message.signature)?;
+        let signer = self.authenticator.author(Purpose::Message, hash, &message.signature)?;
         if self.committee().contains(&signer) { Ok(signer) } else { Err(MessageError::NotValidator { signer }) }
     }
 
@@ -448,7 +449,7 @@ impl Pbft {
 
     /// Signs a message and sends it once the pending records are durable; returns it. `None` without a signer.
     fn sign_and_send(&mut self, body: Body, effects: &mut Vec<Effect>) -> Option<Arc<PbftMessage>> {
-        let signature = self.signer.as_ref()?.sign(body.hash_to_sign(&self.authenticator));
+        let signature = self.signer.as_ref()?.sign(Purpose::Message, body.hash_to_sign(&self.authenticator));
         let message = Arc::new(PbftMessage { body, signature });
         let ticket = self.persist(effects);
         broadcast(&message, Some(ticket), effects);

@@ -71,6 +71,7 @@ impl ConsensusMessage {
         match self {
             Self::Block(block) => {
                 BlockId::of(block).encode(out);
+                out.hash(&block.body_digest());
                 out.bytes(block.seal());
             }
             Self::Raft(message) => message.encode(out),
@@ -247,6 +248,7 @@ impl Event {
             Self::BlockSynced { from, block } => {
                 out.u32(from.get());
                 BlockId::of(block).encode(out);
+                out.hash(&block.body_digest());
                 out.bytes(block.seal());
             }
             Self::Admin(Admin::Vote { target, authorize }) => {

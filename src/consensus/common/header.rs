@@ -2,7 +2,7 @@
 
 use super::{
     id::BlockId,
-    signing::{Authenticator, SealError},
+    signing::{Authenticator, Purpose, SealError},
 };
 use crate::{
     chain::{Block, Intervention, RuleError, predictable_mix_hash},
@@ -139,7 +139,7 @@ impl UnverifiedHeader<'_> {
     /// # Errors
     /// [`SealError`] for a seal that does not verify.
     pub fn author(&self, authenticator: &Authenticator) -> Result<Address, SealError> {
-        authenticator.author(self.hash, self.seal)
+        authenticator.author(Purpose::Block, self.hash, self.seal)
     }
 
     /// Checks that the header extends `parent`.

@@ -12,8 +12,8 @@ use super::{
 use crate::{
     chain::Block,
     consensus::{
-        BlockId, ChainEvent, ConsensusMessage, Effect, Evidence, Recipients, Rejection, ReplicaId, SealedHeader,
-        Ticket, Verdict,
+        BlockId, ChainEvent, ConsensusMessage, Effect, Evidence, Purpose, Recipients, Rejection, ReplicaId,
+        SealedHeader, Ticket, Verdict,
         branch_tree::HeadMove,
         intake::{BlockIntake, CatchUpMode, CatchUpPolicy, Intake, IntakePolicy, Overflow, Parked, PendingBlock},
         orphans::Orphan,
@@ -63,7 +63,7 @@ impl BlockIntake for Dpos {
         if id.height <= oldest {
             return Err(Rejection::TooOld { block: id, oldest });
         }
-        let author = self.authenticator.author(id.hash, block.seal())?;
+        let author = self.authenticator.author(Purpose::Block, id.hash, block.seal())?;
         let parent = BlockId::parent_of(&block);
         let Some(parent_node) = self.tree.get(&parent).cloned() else {
             return self.wait_for_parent(Orphan { from, author, block }, effects);

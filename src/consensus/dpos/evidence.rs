@@ -4,7 +4,7 @@ use alloy_rlp::{RlpDecodable, RlpEncodable};
 
 use super::DposConfig;
 use crate::{
-    consensus::{Authenticator, SealError},
+    consensus::{Authenticator, Purpose, SealError},
     primitives::{Address, B256, Bytes, Header, Height, Timestamp},
 };
 
@@ -107,8 +107,8 @@ impl DoubleProduction {
         if !is_same {
             return Err(EvidenceError::Slots);
         }
-        let first = authenticator.author(first, &self.first_seal)?;
-        let second = authenticator.author(second, &self.second_seal)?;
+        let first = authenticator.author(Purpose::Block, first, &self.first_seal)?;
+        let second = authenticator.author(Purpose::Block, second, &self.second_seal)?;
         if first != second {
             return Err(EvidenceError::Offender { first, second });
         }

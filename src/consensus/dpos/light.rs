@@ -38,7 +38,13 @@ impl LightVerifier {
         let block = BlockId { height: Height::GENESIS, hash: genesis.hash_slow() };
         let mut head = HeaderContext::genesis(&config, block, Timestamp::from_secs(genesis.timestamp), validators);
         head.candidates.clear();
-        Ok(Self { config, authenticator, head, irreversible: block, above: VecDeque::new() })
+        Ok(Self {
+            config,
+            authenticator: authenticator.for_chain(genesis.hash_slow()),
+            head,
+            irreversible: block,
+            above: VecDeque::new(),
+        })
     }
 
     /// Verifies and adopts the header after the head.

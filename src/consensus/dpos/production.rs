@@ -6,7 +6,7 @@ use super::{BlockInputs, Dpos, Election, Infraction, Lock, Payload, SLOT_TIMER, 
 use crate::{
     chain::Block,
     consensus::{
-        BlockId, BuildRequest, Deadline, Effect, Encoder, Signer, Ticket,
+        BlockId, BuildRequest, Deadline, Effect, Encoder, Purpose, Signer, Ticket,
         intake::BlockIntake,
         mutation::{self, Mutation},
     },
@@ -173,7 +173,7 @@ impl Dpos {
             effects.push(Effect::Mark("dpos/late"));
             return self.plan(effects);
         }
-        let seal = signer.sign(block.hash());
+        let seal = signer.sign(Purpose::Block, block.hash());
         let (id, sealed) = (BlockId::of(&block), Arc::new(Arc::unwrap_or_clone(block).with_seal(seal)));
         let record = self.next_ticket;
         match self.admit(None, sealed, Some(record), effects) {

@@ -9,8 +9,8 @@ use super::{
 use crate::{
     chain::{Block, RuleError},
     consensus::{
-        Authenticator, BlockId, HeaderChainRules, HeaderFieldError, ParentContext, SealError, UnverifiedHeader,
-        ValidatorSet, header::UnusedField,
+        Authenticator, BlockId, HeaderChainRules, HeaderFieldError, ParentContext, Purpose, SealError,
+        UnverifiedHeader, ValidatorSet, header::UnusedField,
     },
     primitives::{Address, B256, Header, Height, Timestamp},
     system::{SystemCall, SystemContext, ValidatorUpdates, staking},
@@ -203,7 +203,7 @@ impl HeaderChainRules for Dpos {
         let payload = Payload::decode(context.payload)?;
         let mut calls = vec![staking::begin_block(context.header.beneficiary, &payload.absent)];
         for evidence in &payload.evidence {
-            let offender = authenticator.author(evidence.first.hash_slow(), &evidence.first_seal)?;
+            let offender = authenticator.author(Purpose::Block, evidence.first.hash_slow(), &evidence.first_seal)?;
             let height = Height::new(evidence.first.number.max(evidence.second.number));
             let time = Timestamp::from_secs(evidence.first.timestamp);
             calls.push(staking::slash(offender, staking::Offence::DoubleSign, height, time));

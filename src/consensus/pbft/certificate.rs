@@ -7,7 +7,7 @@ use super::{
     vote::{pre_prepare, vote},
 };
 use crate::{
-    consensus::{Authenticator, BlockId, SealError},
+    consensus::{Authenticator, BlockId, Purpose, SealError},
     primitives::{Address, Bytes},
 };
 
@@ -144,7 +144,7 @@ impl Certificate {
         let signed = authenticator.keccak(&vote(Phase::Commit, self.view, &block));
         let mut last = None;
         for signature in &self.signatures {
-            let signer = authenticator.author(signed, signature)?;
+            let signer = authenticator.author(Purpose::Message, signed, signature)?;
             if !committee.contains(&signer) {
                 return Err(CertificateError::Signer { signer });
             }
@@ -165,7 +165,7 @@ pub(super) fn verify_proposal(
     committee: &Committee,
     authenticator: &Authenticator,
 ) -> Result<Address, CertificateError> {
-    let signer = authenticator.author(authenticator.keccak(&pre_prepare(view, &block)), signature)?;
+    let signer = authenticator.author(Purpose::Message, authenticator.keccak(&pre_prepare(view, &block)), signature)?;
     if signer == committee.primary(view) { Ok(signer) } else { Err(CertificateError::Signer { signer }) }
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Committee, Phase, View, vote::vote};
 use crate::{
-    consensus::{Authenticator, BlockId, Encoder, SealError},
+    consensus::{Authenticator, BlockId, Encoder, Purpose, SealError},
     primitives::{Address, B256, Bytes, Height},
 };
 
@@ -112,7 +112,7 @@ impl DoubleSigning {
         let phase = self.phase().filter(|_| self.first < self.second).ok_or(EvidenceError::Form)?;
         let signer = |hash, signature: &Bytes| {
             let block = BlockId { height: self.height(), hash };
-            authenticator.author(authenticator.keccak(&vote(phase, self.view(), &block)), signature)
+            authenticator.author(Purpose::Message, authenticator.keccak(&vote(phase, self.view(), &block)), signature)
         };
         let first = signer(self.first, &self.first_signature)?;
         let second = signer(self.second, &self.second_signature)?;

@@ -31,7 +31,13 @@ impl LightVerifier {
     ) -> Result<Self, PbftError> {
         let block = BlockId { height: Height::GENESIS, hash: genesis.hash_slow() };
         let transition = CommitteeTransition::new(Committee::new(&config, validators)?);
-        Ok(Self { config, authenticator, transition, head: genesis.clone(), block })
+        Ok(Self {
+            config,
+            authenticator: authenticator.for_chain(genesis.hash_slow()),
+            transition,
+            head: genesis.clone(),
+            block,
+        })
     }
 
     /// Verifies and adopts the header after the head.

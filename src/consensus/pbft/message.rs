@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     chain::Block,
-    consensus::{Authenticator, BlockId, Encoder, SealError, Signer},
+    consensus::{Authenticator, BlockId, Encoder, Purpose, SealError, Signer},
     primitives::{Address, B256, Bytes, Height, keccak256},
 };
 
@@ -171,7 +171,7 @@ pub enum MessageError {
 impl PbftMessage {
     /// Signs `body`.
     pub fn signed(body: Body, signer: &Signer) -> Self {
-        let signature = signer.sign(body.signing_hash());
+        let signature = signer.sign(Purpose::Message, body.signing_hash());
         Self { body, signature }
     }
 
@@ -235,7 +235,10 @@ impl Body {
 
     fn encode(&self, out: &mut Encoder) {
         match self {
-            Self::PrePrepare { view, block } => out.raw(&pre_prepare(*view, &BlockId::of(block))),
+            Self::PrePrepare { view, block } => {
+                out.raw(&pre_prepare(*view, &BlockId::of(block)));
+                out.hash(&block.body_digest());
+            }
             Self::Prepare { view, block } => out.raw(&vote(Phase::Prepare, *view, block)),
             Self::Commit { view, block } => out.raw(&vote(Phase::Commit, *view, block)),
             Self::Checkpoint { block } => {

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     chain::Block,
-    consensus::{BlockId, BuildRequest, Deadline, Effect, Ticket},
+    consensus::{BlockId, BuildRequest, Deadline, Effect, Purpose, Ticket},
     primitives::{B256, Timestamp},
 };
 
@@ -74,7 +74,8 @@ impl Pbft {
             return effects.push(Effect::Mark("pbft/stale-build"));
         }
         self.build_state = BuildState::Idle;
-        let signature = signer.sign(self.authenticator.keccak(&super::vote::pre_prepare(self.view, &id)));
+        let signature =
+            signer.sign(Purpose::Message, self.authenticator.keccak(&super::vote::pre_prepare(self.view, &id)));
         let sealed =
             Arc::new(Arc::unwrap_or_clone(block).with_seal(Seal::Proposal { view: self.view, signature }.encoded()));
         slot.proposal = Some(Proposal { hash: id.hash, status: ProposalStatus::Executing, is_chosen: false });

@@ -6,8 +6,8 @@ use super::{Poa, check_header, fork_choice::ForkChoiceKey, record, tree::Node};
 use crate::{
     chain::Block,
     consensus::{
-        BlockId, ChainEvent, ConsensusMessage, Effect, Evidence, Protocol, Recipients, Rejection, ReplicaId, Ticket,
-        Verdict,
+        BlockId, ChainEvent, ConsensusMessage, Effect, Evidence, Protocol, Purpose, Recipients, Rejection, ReplicaId,
+        Ticket, Verdict,
         intake::{BlockIntake, Intake, IntakePolicy, Overflow, Parked, PendingBlock},
         orphans::Orphan,
     },
@@ -54,7 +54,7 @@ impl BlockIntake for Poa {
         if own.is_none() {
             self.intake.check_pending()?;
         }
-        let author = self.authenticator.author(id.hash, block.seal())?;
+        let author = self.authenticator.author(Purpose::Block, id.hash, block.seal())?;
         let parent = BlockId::parent_of(&block);
         let Some(parent_node) = self.tree.get(&parent).cloned() else {
             return self.wait_for_parent(Orphan { from, author, block }, effects);

@@ -5,8 +5,11 @@ use std::sync::Arc;
 
 use super::{Payload, PoaConfig, Snapshot, SnapshotError, Vote};
 use crate::{
-    consensus::{Authenticator, SealError, Signer, ValidatorSet, ValidatorSetError},
-    primitives::{Address, B64, B256, Bytes, Header, Height, Timestamp, U256},
+    consensus::{
+        SealError, ValidatorSet, ValidatorSetError,
+        common::signing::{secp256k1_author, secp256k1_seal},
+    },
+    primitives::{Address, B64, B256, Bytes, Header, Height, KeyPair, Timestamp, U256},
 };
 
 /// Length of the vanity at the start of `extraData`, in bytes (`EXTRA_VANITY`).
@@ -133,8 +136,8 @@ pub fn import(header: &Header) -> Result<CliqueFields, CliqueError> {
 
 /// Writes vote, checkpoint and vanity into `header` and seals it.
 ///
-/// `signer` signs real secp256k1; a genesis header (no signer) gets a seal of zeros.
-pub fn export(header: &Header, vanity: B256, payload: &Payload, signer: Option<&Signer>) -> Header {
+/// The seal is Clique's: secp256k1 over [`seal_hash`], without the chain's domain. A genesis header (no key) gets a seal of zeros.
+pub fn export(header: &Header, vanity: B256, payload: &Payload, key: Option<&KeyPair>) -> Header {
     let (beneficiary, nonce) = match payload.vote {
         None => (Address::ZERO, NONCE_DROP),
         Some(vote) => (vote.target, if vote.authorize { NONCE_AUTH } else { NONCE_DROP }),
@@ -144,7 +147,7 @@ pub fn export(header: &Header, vanity: B256, payload: &Payload, signer: Option<&
         extra.extend_from_slice(listed.as_slice());
     }
     let unsealed = Header { beneficiary, nonce, extra_data: extra.clone().into(), ..header.clone() };
-    let seal = signer.map_or_else(|| vec![0; EXTRA_SEAL].into(), |signer| signer.sign(unsealed.hash_slow()));
+    let seal = key.map_or_else(|| vec![0; EXTRA_SEAL].into(), |key| secp256k1_seal(key, unsealed.hash_slow()));
     extra.extend_from_slice(&seal);
     Header { extra_data: extra.into(), ..unsealed }
 }
@@ -153,7 +156,6 @@ pub fn export(header: &Header, vanity: B256, payload: &Payload, signer: Option<&
 #[derive(Clone, Debug)]
 pub struct CliqueChain {
     config: PoaConfig,
-    authenticator: Authenticator,
     head: B256,
     timestamp: Timestamp,
     height: Height,
@@ -169,7 +171,6 @@ impl CliqueChain {
         let listed = import(genesis)?.payload.checkpoint.unwrap_or_default();
         Ok(Self {
             config,
-            authenticator: Authenticator::secp256k1(),
             head: genesis.hash_slow(),
             timestamp: Timestamp::from_secs(genesis.timestamp),
             height: Height::new(genesis.number),
@@ -197,7 +198,7 @@ impl CliqueChain {
             return Err(CliqueError::NotZero { field: "ommers" });
         }
         let fields = import(header)?;
-        let author = self.authenticator.author(seal_hash(header)?, &fields.seal)?;
+        let author = secp256k1_author(seal_hash(header)?, &fields.seal)?;
         let next = self.snapshot.apply(height, author, &fields.payload, self.config.epoch)?;
         let want = self.snapshot.difficulty(height, &author);
         if header.difficulty != U256::from(want) {

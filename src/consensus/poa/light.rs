@@ -27,7 +27,13 @@ impl LightVerifier {
     pub fn new(config: PoaConfig, genesis: &Header, signers: ValidatorSet, authenticator: Authenticator) -> Self {
         let block = BlockId { height: Height::GENESIS, hash: genesis.hash_slow() };
         let head = HeaderContext::genesis(block, Timestamp::from_secs(genesis.timestamp), signers);
-        Self { config, authenticator, head, settled: block, above: VecDeque::new() }
+        Self {
+            config,
+            authenticator: authenticator.for_chain(genesis.hash_slow()),
+            head,
+            settled: block,
+            above: VecDeque::new(),
+        }
     }
 
     /// Verifies and adopts the header after the head.

@@ -6,7 +6,8 @@ use super::{ANNOUNCE_TIMER, HeaderContext, Payload, Poa, Production, SEAL_TIMER,
 use crate::{
     chain::Block,
     consensus::{
-        BlockId, BuildRequest, ConsensusMessage, Deadline, Effect, Recipients, Signer, Ticket, intake::BlockIntake,
+        BlockId, BuildRequest, ConsensusMessage, Deadline, Effect, Purpose, Recipients, Signer, Ticket,
+        intake::BlockIntake,
     },
     primitives::{Address, B256},
 };
@@ -137,7 +138,7 @@ impl Poa {
         if requested != ticket || BlockId::parent_of(&block) != head {
             return effects.push(Effect::Mark("poa/stale-build"));
         }
-        let seal = signer.sign(block.hash());
+        let seal = signer.sign(Purpose::Block, block.hash());
         let sealed = Arc::new(Arc::unwrap_or_clone(block).with_seal(seal));
         let (record, id) = (self.next_ticket, BlockId::of(&sealed));
         let mut records = vec![record::signed(id)];

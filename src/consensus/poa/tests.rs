@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use super::*;
 use crate::{
     chain::{Ancestors, HeaderRules, RuleError},
-    consensus::{Evidence, HeaderFieldError, ReplicaId, SealedHeader, Verdict, poa::blocks::INTAKE},
+    consensus::{Evidence, HeaderFieldError, Purpose, ReplicaId, SealedHeader, Verdict, poa::blocks::INTAKE},
     primitives::{B64, B256, Bytes, Header, Height, KeyPair, U256},
 };
 
@@ -35,11 +35,11 @@ struct Odd {
 
 impl Setup {
     fn new(count: u64) -> Self {
-        let authenticator = Authenticator::symbolic(7);
+        let genesis = Arc::new(Block::new(Header::default(), Vec::new(), Bytes::new(), Vec::new()));
+        let authenticator = Authenticator::symbolic(7).for_chain(genesis.hash());
         let mut signers: Vec<_> =
             (0..count).map(|index| authenticator.signer(&KeyPair::from_seed(index, "poa"))).collect();
         signers.sort_by_key(Signer::address);
-        let genesis = Arc::new(Block::new(Header::default(), Vec::new(), Bytes::new(), Vec::new()));
         Self { config: PoaConfig::default().with_period(Duration::from_secs(1)), authenticator, signers, genesis }
     }
 
@@ -71,7 +71,7 @@ impl Setup {
             ..Header::default()
         };
         let block = Block::new(header, Vec::new(), payload, Vec::new());
-        let seal = self.signers[signer].sign(block.hash());
+        let seal = self.signers[signer].sign(Purpose::Block, block.hash());
         Arc::new(block.with_seal(seal))
     }
 
@@ -467,7 +467,7 @@ fn a_light_verifier_settles_the_same_block_as_a_replica_and_ignores_bad_headers(
     for block in &blocks {
         receive(&mut poa, block);
         let good = SealedHeader::from(block.as_ref());
-        let other_seal = SealedHeader { seal: setup.signers[0].sign(B256::ZERO), ..good.clone() };
+        let other_seal = SealedHeader { seal: setup.signers[0].sign(Purpose::Block, B256::ZERO), ..good.clone() };
         assert!(matches!(light.follow(&other_seal), Err(HeaderError::Seal(_))));
         assert_eq!(light.follow(&good), Ok(poa.head()));
         assert_eq!(light.settled(), poa.finality().finalized);

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     chain::Block,
     consensus::{
-        BlockId, BuildRequest, ConsensusMessage, Deadline, Effect, Recipients, Signer, TimerId,
+        BlockId, BuildRequest, ConsensusMessage, Deadline, Effect, Purpose, Recipients, Signer, TimerId,
         intake::BlockIntake,
         mutation::{self, Mutation},
     },
@@ -181,7 +181,7 @@ impl Pos {
         }
         let Some(node) = self.tree.head_node().cloned() else { return };
         let (mut state, penalties) = node.context.state.advanced(&self.config, slot);
-        let reveal = signer.sign(reveal_hash(state.epoch()));
+        let reveal = signer.sign(Purpose::Message, reveal_hash(state.epoch()));
         let mix_hash = mixed(&self.authenticator, state.mix, &reveal);
         let accounting = state.apply_epoch(penalties, None);
         let payload = Payload {

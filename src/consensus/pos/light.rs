@@ -35,7 +35,7 @@ impl LightVerifier {
     ) -> Result<Self, PosError> {
         config.check()?;
         let head = Pos::genesis_context(&config, validators, genesis.hash_slow(), genesis);
-        Ok(Self { config, authenticator, head })
+        Ok(Self { config, authenticator: authenticator.for_chain(genesis.hash_slow()), head })
     }
 
     /// Verifies and adopts the header after the head.

@@ -149,7 +149,7 @@ mod tests {
     use super::*;
     use crate::{
         consensus::{
-            Authenticator, BlockId,
+            Authenticator, BlockId, Purpose,
             pos::{Checkpoint, Proposal},
         },
         primitives::{Height, KeyPair},
@@ -177,7 +177,7 @@ mod tests {
         };
         Payload {
             slot: 9,
-            reveal: signers[0].sign(B256::ZERO),
+            reveal: signers[0].sign(Purpose::Message, B256::ZERO),
             votes,
             offences,
             absent: vec![signers[2].address()],

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    consensus::{Authenticator, BlockId, Encoder, SealError, Signer, encoding::Decoder},
+    consensus::{Authenticator, BlockId, Encoder, Purpose, SealError, Signer, encoding::Decoder},
     primitives::{Address, B256, Bytes, keccak256},
 };
 
@@ -26,7 +26,7 @@ pub struct Proposal {
 impl Proposal {
     /// Signs a block for a slot.
     pub fn signed(slot: u64, block: BlockId, signer: &Signer) -> Self {
-        Self { slot, block, signature: signer.sign(proposal_hash(slot, &block)) }
+        Self { slot, block, signature: signer.sign(Purpose::Message, proposal_hash(slot, &block)) }
     }
 
     /// Returns the signer.
@@ -67,7 +67,7 @@ pub(super) fn proposer_of(
     signature: &[u8],
 ) -> Result<Address, SealError> {
     let hash = authenticator.keccak(proposal_message(slot, block).as_bytes());
-    authenticator.author(hash, signature)
+    authenticator.author(Purpose::Message, hash, signature)
 }
 
 fn proposal_message(slot: u64, block: &BlockId) -> Encoder {
@@ -88,7 +88,7 @@ pub fn reveal_hash(epoch: u64) -> B256 {
 
 /// Returns the signer of a randomness reveal for `epoch`. The authenticator caches the hash.
 pub(super) fn revealer_of(authenticator: &Authenticator, epoch: u64, reveal: &[u8]) -> Result<Address, SealError> {
-    authenticator.author(authenticator.keccak(reveal_message(epoch).as_bytes()), reveal)
+    authenticator.author(Purpose::Message, authenticator.keccak(reveal_message(epoch).as_bytes()), reveal)
 }
 
 fn reveal_message(epoch: u64) -> Encoder {

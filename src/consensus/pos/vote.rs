@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Checkpoint;
 use crate::{
-    consensus::{Authenticator, BlockId, Encoder, SealError, Signer, encoding::Decoder},
+    consensus::{Authenticator, BlockId, Encoder, Purpose, SealError, Signer, encoding::Decoder},
     primitives::{Address, B256, Bytes, keccak256},
 };
 
@@ -82,7 +82,7 @@ pub struct Vote {
 impl Vote {
     /// Signs `data`.
     pub fn signed(data: VoteData, signer: &Signer) -> Self {
-        Self { data, signature: signer.sign(data.signing_hash()) }
+        Self { data, signature: signer.sign(Purpose::Message, data.signing_hash()) }
     }
 
     /// Returns the signer.
@@ -90,7 +90,7 @@ impl Vote {
     /// # Errors
     /// [`SealError`] when the signature does not verify.
     pub fn signer(&self, authenticator: &Authenticator) -> Result<Address, SealError> {
-        authenticator.author(authenticator.keccak(self.data.message().as_bytes()), &self.signature)
+        authenticator.author(Purpose::Message, authenticator.keccak(self.data.message().as_bytes()), &self.signature)
     }
 
     pub(in crate::consensus) fn encode(&self, out: &mut Encoder) {

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     chain::Block,
-    consensus::{BlockId, ChainEvent, Effect, Encoder, Rejection, Verdict},
+    consensus::{BlockId, ChainEvent, Effect, Encoder, Purpose, Rejection, Verdict},
 };
 
 /// A committed block in execution, with the context for its children.
@@ -56,7 +56,7 @@ impl Raft {
     }
 
     pub(super) fn check_block(&self, block: &Block) -> Result<HeaderContext, HeaderError> {
-        let author = self.authenticator.author(block.hash(), block.seal())?;
+        let author = self.authenticator.author(Purpose::Block, block.hash(), block.seal())?;
         check_header(&self.config, &self.head, &block.into(), author)
     }
 

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     chain::Block,
-    consensus::{BlockId, BuildRequest, Effect, Encoder, Rejection, ReplicaId, Signer, Ticket},
+    consensus::{BlockId, BuildRequest, Effect, Encoder, Purpose, Rejection, ReplicaId, Signer, Ticket},
     primitives::B256,
 };
 
@@ -136,7 +136,7 @@ impl Raft {
         if leader.build_state != BuildState::Building(ticket) || BlockId::parent_of(&block) != self.head.block {
             return output.mark("raft/stale-build");
         }
-        let seal = signer.sign(block.hash());
+        let seal = signer.sign(Purpose::Block, block.hash());
         let sealed = Arc::new(Arc::unwrap_or_clone(block).with_seal(seal));
         let context = match check_header(&self.config, &self.head, &sealed.as_ref().into(), signer.address()) {
             Ok(context) if (context.term, context.index) == (self.term, self.log.last_index() + 1) => context,

@@ -8,7 +8,7 @@ use super::{
     BUILD_TIMER, Body, ELECTION_TIMER, Entry, HEARTBEAT_TIMER, Output, Payload, Raft, ServerState, production::Leader,
 };
 use crate::consensus::{
-    BlockId, Deadline, Effect, ReplicaId,
+    BlockId, Deadline, Effect, Purpose, ReplicaId,
     mutation::{self, Mutation},
 };
 
@@ -152,7 +152,10 @@ impl Raft {
             if parent.is_some_and(|parent| parent != BlockId::parent_of(block)) {
                 return Err(format!("the block of entry {index} is not a child of the one before it"));
             }
-            let author = self.authenticator.author(block.hash(), block.seal()).map_err(|error| error.to_string())?;
+            let author = self
+                .authenticator
+                .author(Purpose::Block, block.hash(), block.seal())
+                .map_err(|error| error.to_string())?;
             if author != block.header().beneficiary {
                 return Err(format!("the block of entry {index} is sealed by {author}, not by its author"));
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Scenario, ScenarioError, ScenarioRunner, Script, Sizes, runner::ms};
 use crate::{
     consensus::{
-        AnyProtocol, BlockId, ConsensusConfig, ConsensusMessage,
+        AnyProtocol, BlockId, ConsensusConfig, ConsensusMessage, Purpose,
         pbft::{Body, Pbft, PbftConfig, PbftMessage, View},
     },
     primitives::Height,
@@ -183,7 +183,7 @@ fn proposed(runner: &ScenarioRunner<'_>, number: u32, height: u64) -> Option<Blo
 
 /// Sends a message from one replica to another that its protocol would not send.
 fn vote(runner: &mut ScenarioRunner<'_>, from: u32, to: u32, body: Body) -> Result<(), ScenarioError> {
-    let signature = runner.signer(from).sign(body.signing_hash());
+    let signature = runner.signer(from).sign(Purpose::Message, body.signing_hash());
     runner.inject(from, &[to], &ConsensusMessage::Pbft(Arc::new(PbftMessage { body, signature })))
 }
 

@@ -79,7 +79,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         protocol: "pos",
         summary: "the last block of an epoch, which would justify it, is kept back and shown in the middle of the next",
         outcome: "it moves no head and no finality back, and the chain goes on without it",
-        script: Script::Network { validators: FOUR, seed: 8, consensus, setup, play: attacks::withheld_justification },
+        script: Script::Network { validators: FOUR, seed: 9, consensus, setup, play: attacks::withheld_justification },
     },
     Scenario {
         name: "pos-long-range",

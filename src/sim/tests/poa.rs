@@ -7,7 +7,7 @@ use super::*;
 use crate::{
     chain::{BlockAttributes, GenesisSpec},
     consensus::{
-        Admin, AnyProtocol, Authenticator, ConsensusConfig, ConsensusMessage, Protocol, ReplicaId, SealScheme,
+        Admin, AnyProtocol, Authenticator, ConsensusConfig, ConsensusMessage, Protocol, Purpose, ReplicaId, SealScheme,
         poa::PoaConfig,
     },
     primitives::{Address, Height, Timestamp, U256},
@@ -128,7 +128,7 @@ fn a_block_from_the_future_is_pending_until_its_time_and_delays_no_other_block()
     };
     let mut nothing = network.primary().pool().best(0);
     let built = chain.build(head.hash(), &attributes, &mut nothing).unwrap().block;
-    let future = Arc::new(built.clone().with_seal(signer.sign(built.hash())));
+    let future = Arc::new(built.clone().with_seal(signer.sign(Purpose::Block, built.hash())));
     for to in (0..4).filter(|to| *to != rogue) {
         let (from, to) = (ReplicaId::new(rogue), ReplicaId::new(to));
         network.inject(from, to, ConsensusMessage::Block(future.clone())).unwrap();

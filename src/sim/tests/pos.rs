@@ -67,14 +67,14 @@ fn a_silent_quarter_costs_slots_and_not_finality() {
 #[test]
 fn half_of_the_stake_absent_leaks_until_the_others_finalise() {
     let config = ConsensusConfig::Pos(config().with_leak_quotient(256));
-    let mut network = silenced(network(4, 5).with_consensus(config), &[1, 2], 4);
+    let mut network = silenced(network(4, 6).with_consensus(config), &[1, 2], 4);
     network.run_for(Duration::from_secs(24)).unwrap();
     assert_eq!(pos(network.primary()).finalized().epoch, 0, "half is not two thirds");
     let is_final = |network: &Network| pos(network.primary()).finalized().epoch > 0;
     network.run_until(Duration::from_secs(400), is_final).unwrap();
     let state = pos(network.primary()).head_state().unwrap();
     let weight = |set: &crate::consensus::ValidatorSet, replica: u32| {
-        let address = NetworkBuilder::validator_key(5, replica).address();
+        let address = NetworkBuilder::validator_key(6, replica).address();
         set.index_of(&address).map_or(0, |place| set.members()[place].weight)
     };
     let full = 32_000_000_000;

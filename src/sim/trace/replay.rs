@@ -105,7 +105,7 @@ impl<'a> Replay<'a> {
             header.validators.iter().map(|(address, weight)| Validator { address: *address, weight: *weight });
         let validators = ValidatorSet::new(members).map_err(|error| failed("validators", &error))?;
         let scheme = if header.real_seals { SealScheme::Secp256k1 } else { SealScheme::Symbolic };
-        let authenticator = Authenticator::new(scheme, header.seal_seed);
+        let authenticator = Authenticator::new(scheme, header.seal_seed).for_chain(genesis.hash());
 
         let (mut signers, mut roster, mut observers) = (Vec::new(), Vec::new(), Vec::new());
         for (number, replica) in (0..).zip(&header.replicas) {

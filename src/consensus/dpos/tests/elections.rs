@@ -2,7 +2,7 @@
 
 use super::{super::*, lab::*};
 use crate::{
-    consensus::{HeaderFieldError, SealedHeader, mutation},
+    consensus::{HeaderFieldError, Purpose, SealedHeader, mutation},
     primitives::Height,
     system::{ValidatorUpdate, ValidatorUpdates},
 };
@@ -157,12 +157,13 @@ fn a_light_verifier_ignores_bad_headers() {
     for height in 1..=30 {
         let good = lab.sealed(0, height);
         let before = (light.head(), light.irreversible());
-        let other_seal = SealedHeader { seal: lab.signers[0].sign(crate::primitives::B256::ZERO), ..good.clone() };
+        let other_seal =
+            SealedHeader { seal: lab.signers[0].sign(Purpose::Block, crate::primitives::B256::ZERO), ..good.clone() };
         assert!(matches!(light.follow(&other_seal), Err(HeaderError::Seal(_))));
         let mut header = good.header.clone();
         header.timestamp += 1;
         let author = lab.signers.iter().find(|signer| signer.address() == header.beneficiary).unwrap();
-        let seal = author.sign(header.hash_slow());
+        let seal = author.sign(Purpose::Block, header.hash_slow());
         assert!(light.follow(&SealedHeader { header, seal, ..good.clone() }).is_err());
         assert_eq!((light.head(), light.irreversible()), before);
         light.follow(&good).unwrap();

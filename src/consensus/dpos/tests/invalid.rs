@@ -2,7 +2,7 @@
 
 use super::{super::*, lab::*};
 use crate::{
-    consensus::{ReplicaId, Verdict},
+    consensus::{Purpose, ReplicaId, Verdict},
     primitives::{B256, Bytes, Header, Height, KeyPair},
 };
 
@@ -52,7 +52,7 @@ fn invalid_blocks_leave_the_state_unchanged() {
     let good = lab.block(0, slot, &Odd::default());
     let unsealed = Arc::new(good.as_ref().clone().with_seal(Bytes::new()));
     refuse(&lab, message(&unsealed), "seal has 0 bytes");
-    let forged = Arc::new(good.as_ref().clone().with_seal(lab.signers[owner].sign(B256::ZERO)));
+    let forged = Arc::new(good.as_ref().clone().with_seal(lab.signers[owner].sign(Purpose::Block, B256::ZERO)));
     refuse(&lab, message(&forged), "was not made by");
     let other_payload = Block::new(good.header().clone(), Vec::new(), vec![0xc0].into(), Vec::new());
     refuse(&lab, message(&Arc::new(other_payload.with_seal(good.seal().clone()))), "extraData");
@@ -113,7 +113,7 @@ fn invalid_evidence_is_refused() {
     lab.slots(10);
     let sealed = |author: usize, time: u64, salt: u64, gas_used: u64| {
         let header = Header { timestamp: time, gas_limit: salt, gas_used, number: 7, ..Header::default() };
-        let seal = lab.signers[author].sign(header.hash_slow());
+        let seal = lab.signers[author].sign(Purpose::Block, header.hash_slow());
         (header, seal)
     };
     let with = |proofs: Vec<DoubleProduction>| payload(&lab, |payload| payload.evidence = proofs);
@@ -156,14 +156,14 @@ fn blocks_kept_for_non_producers_and_one_producer_are_bounded() {
     for salt in 0..1_000 {
         let header = Header { number: 12, gas_limit: salt, ..Header::default() };
         let block = Block::new(header, Vec::new(), Bytes::new(), Vec::new());
-        let seal = stranger.sign(block.hash());
+        let seal = stranger.sign(Purpose::Block, block.hash());
         replica.step(message(&Arc::new(block.with_seal(seal))), &mut effects);
     }
     assert_eq!(*replica, before);
     for salt in 0..1_000 {
         let header = Header { number: 12 + salt % 20, gas_limit: salt, ..Header::default() };
         let block = Block::new(header, Vec::new(), Bytes::new(), Vec::new());
-        let seal = signer.sign(block.hash());
+        let seal = signer.sign(Purpose::Block, block.hash());
         replica.step(message(&Arc::new(block.with_seal(seal))), &mut effects);
     }
     assert_eq!(replica.intake.orphans.len(), 64);

@@ -9,7 +9,7 @@ use super::super::*;
 use crate::{
     chain::Block,
     consensus::{
-        BuildRequest, Deadline, Recipients, ReplicaId, SealedHeader,
+        BuildRequest, Deadline, Purpose, Recipients, ReplicaId, SealedHeader,
         testing::{self, Fixture, genesis},
     },
     primitives::{B256, Bytes, Header, Height, KeyPair, U256},
@@ -118,7 +118,7 @@ impl Lab {
 
     /// `count` replicas, the first `producers` of which (by address) are validators of genesis.
     pub(super) fn with_config(count: usize, producers: usize, config: DposConfig) -> Self {
-        let authenticator = Authenticator::symbolic(7);
+        let authenticator = Authenticator::symbolic(7).for_chain(genesis(0).hash());
         let mut signers: Vec<_> =
             (0..count as u64).map(|index| authenticator.signer(&KeyPair::from_seed(index, "dpos"))).collect();
         signers.sort_by_key(Signer::address);
@@ -172,7 +172,7 @@ impl Lab {
             ..Header::default()
         };
         let block = Block::new(header, Vec::new(), payload, Vec::new());
-        let seal = self.signers[author].sign(block.hash());
+        let seal = self.signers[author].sign(Purpose::Block, block.hash());
         Arc::new(block.with_seal(seal))
     }
 

@@ -6,7 +6,7 @@ use super::{super::vote::pre_prepare, lab::Lab};
 use crate::{
     chain::Block,
     consensus::{
-        BlockId, ConsensusMessage, Effect, Event, Protocol, ReplicaId, Signer, Ticket, TimerId, Verdict,
+        BlockId, ConsensusMessage, Effect, Event, Protocol, Purpose, ReplicaId, Signer, Ticket, TimerId, Verdict,
         pbft::{Body, InView, NewView, PbftMessage, Seal, VIEW_CHANGES_AHEAD_MAX, VIEWS_AHEAD_MAX, View, ViewChange},
     },
     primitives::{B256, Bytes, Header, Height, KeyPair, keccak256},
@@ -69,7 +69,7 @@ impl Scene {
         let block = other.block(&self.lab.canonical(2, 6), 1);
         let header = Header { number: 8, ..block.header().clone() };
         let block = Block::new(header, vec![], Bytes::new(), vec![]);
-        let signature = self.lab.signers[1].sign(keccak256(pre_prepare(VIEW, &BlockId::of(&block))));
+        let signature = self.lab.signers[1].sign(Purpose::Message, keccak256(pre_prepare(VIEW, &BlockId::of(&block))));
         let seal = Seal::Proposal { view: VIEW, signature: signature.clone() };
         let block = Arc::new(block.with_seal(seal.encoded()));
         PbftMessage { body: Body::PrePrepare { view: VIEW, block }, signature }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::{
     chain::Block,
     consensus::{
-        Authenticator, BlockId, BuildRequest, ConsensusMessage, Protocol, Records, ReplicaId, Signer, ValidatorSet,
+        Authenticator, BlockId, BuildRequest, ConsensusMessage, Protocol, Purpose, Records, ReplicaId, Signer,
+        ValidatorSet,
         pbft::{BUILD_TIMER, Body, Pbft, PbftConfig, PbftMessage, SUSPECT_TIMER, Seal, View},
         testing::{self, Envelope, Fixture, genesis},
     },
@@ -93,7 +94,7 @@ impl Lab {
 
     /// `count` replicas with keys, of which the first `validators` are validators of genesis.
     pub(super) fn with_validators(count: usize, validators: usize, config: PbftConfig) -> Self {
-        let authenticator = Authenticator::symbolic(7);
+        let authenticator = Authenticator::symbolic(7).for_chain(genesis(0).hash());
         let mut signers: Vec<_> =
             (0..count as u64).map(|index| authenticator.signer(&KeyPair::from_seed(index, "pbft"))).collect();
         signers.sort_by_key(Signer::address);
@@ -128,7 +129,8 @@ impl Lab {
     pub(super) fn proposal(&mut self, parent: &Block, author: usize, view: u64) -> (BlockId, PbftMessage) {
         let block = self.block(parent, author);
         let (id, view) = (BlockId::of(&block), View::new(view));
-        let signature = self.signers[author].sign(keccak256(super::super::vote::pre_prepare(view, &id)));
+        let signature =
+            self.signers[author].sign(Purpose::Message, keccak256(super::super::vote::pre_prepare(view, &id)));
         let block = Arc::new(block.with_seal(Seal::Proposal { view, signature: signature.clone() }.encoded()));
         (id, PbftMessage { body: Body::PrePrepare { view, block }, signature })
     }

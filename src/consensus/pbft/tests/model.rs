@@ -15,7 +15,7 @@ use super::{
 use crate::{
     chain::Block,
     consensus::{
-        BuildRequest, Records,
+        BuildRequest, Purpose, Records,
         model_check::{EnvelopeKey, Input, Replica, ReplicaKey, Setup, TransitionTable, post, take},
         mutation::Mutation,
         testing::{Content, Envelope, build},
@@ -102,7 +102,7 @@ impl OneByzantine {
         let mut messages = Vec::new();
         for (which, block) in own.iter().enumerate() {
             let (view, id) = (View::default(), BlockId::of(block));
-            let signature = signer.sign(keccak256(pre_prepare(view, &id)));
+            let signature = signer.sign(Purpose::Message, keccak256(pre_prepare(view, &id)));
             let seal = Seal::Proposal { view, signature: signature.clone() }.encoded();
             let block = Arc::new(block.clone().with_seal(seal));
             let message = PbftMessage { body: Body::PrePrepare { view, block }, signature };

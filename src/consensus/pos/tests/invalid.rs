@@ -6,8 +6,8 @@ use super::lab::{Lab, config};
 use crate::{
     chain::Block,
     consensus::{
-        Admin, BlockId, ConsensusMessage, Effect, Event, HeaderFieldError, Protocol, ReplicaId, Signer, Ticket,
-        TimerId, Verdict,
+        Admin, BlockId, ConsensusMessage, Effect, Event, HeaderFieldError, Protocol, Purpose, ReplicaId, Signer,
+        Ticket, TimerId, Verdict,
         pos::{
             HeaderError, Payload, Pos, PosError, Proposal, SlashingEvidence, StakeSource, Vote, VoteData, check_header,
         },
@@ -189,7 +189,7 @@ fn blocks_with_refused_payloads_change_nothing() {
     let old = votes.iter().find(|vote| vote.data.target.epoch == 2).unwrap().clone();
     let uncounted = lab.vote(0, scene.another, 19, scene.parent);
     let other_source = Vote::signed(VoteData { source: old.data.source, ..uncounted.data }, another);
-    let reveal = another.sign(super::super::reveal_hash(5));
+    let reveal = another.sign(Purpose::Message, super::super::reveal_hash(5));
     let no_offence = SlashingEvidence::Votes { first: old.clone(), second: old.clone() };
     let cases = [
         ("other reveal", scene.with(|payload| payload.reveal = reveal), "reveal"),

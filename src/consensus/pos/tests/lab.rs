@@ -6,8 +6,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use crate::{
     chain::Block,
     consensus::{
-        Authenticator, BlockId, BuildRequest, ChainEvent, ConsensusMessage, Event, HeaderChainRules, Protocol, Records,
-        ReplicaId, Signer, TimerId, Validator, ValidatorSet,
+        Authenticator, BlockId, BuildRequest, ChainEvent, ConsensusMessage, Event, HeaderChainRules, Protocol, Purpose,
+        Records, ReplicaId, Signer, TimerId, Validator, ValidatorSet,
         pos::{
             ATTEST_TIMER, Checkpoint, HeaderContext, PROPOSE_TIMER, Payload, Pos, PosConfig, PosMessage, Proposal,
             SLOT_TIMER, SlashingEvidence, State, Vote, VoteData, reveal_hash, rules, tree::state_in,
@@ -74,7 +74,7 @@ impl Lab {
 
     /// `extra` more replicas have keys and are no validators.
     pub(super) fn with_extra(count: usize, extra: usize, config: PosConfig) -> Self {
-        let authenticator = Authenticator::symbolic(7);
+        let authenticator = Authenticator::symbolic(7).for_chain(genesis(0).hash());
         let key = |index| authenticator.signer(&KeyPair::from_seed(index, "pos"));
         let mut signers: Vec<_> = (0..count as u64).map(key).collect();
         signers.sort_by_key(Signer::address);
@@ -215,7 +215,7 @@ impl Lab {
     ) -> Arc<Block> {
         let (mut state, dues) = link.state.advanced(&self.fixture.config, slot);
         let proposer = self.index_of(&state.current.proposer(&self.fixture.config, slot).unwrap());
-        let reveal = self.signers[proposer].sign(reveal_hash(state.epoch()));
+        let reveal = self.signers[proposer].sign(Purpose::Message, reveal_hash(state.epoch()));
         let mix = rules::mixed(&self.authenticator, state.mix, &reveal);
         let accounting = state.apply_epoch(dues, None);
         let absent = state.stake.absent.clone();

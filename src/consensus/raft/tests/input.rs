@@ -5,7 +5,7 @@ use core::time::Duration;
 use super::{super::*, cluster::*};
 use crate::{
     chain::Block,
-    consensus::{ApplyRecords, Verdict, testing::Fixture},
+    consensus::{ApplyRecords, Purpose, Verdict, testing::Fixture},
     primitives::{Bytes, Height},
 };
 
@@ -71,11 +71,11 @@ fn blocks_not_sealed_by_their_leader_change_nothing() {
         let body = Body::Append { prev_index: 1, prev_term: 1, entries: Arc::new([entry]), commit: 0 };
         message(0, 1, body)
     };
-    let stranger = Authenticator::symbolic(7).signer(&key(2)).sign(good.hash());
+    let stranger = Authenticator::symbolic(7).signer(&key(2)).sign(Purpose::Block, good.hash());
     let mut header = good.header().clone();
     header.parent_hash.0[0] ^= 1;
     let elsewhere = Block::new(header, Vec::new(), good.payload().clone(), Vec::new());
-    let elsewhere_seal = Authenticator::symbolic(7).signer(&key(0)).sign(elsewhere.hash());
+    let elsewhere_seal = Authenticator::symbolic(7).signer(&key(0)).sign(Purpose::Block, elsewhere.hash());
     for (why, block) in [
         ("seal", good.as_ref().clone().with_seal(Bytes::from_static(&[1, 2]))),
         ("not by its author", good.as_ref().clone().with_seal(stranger)),

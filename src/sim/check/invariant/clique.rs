@@ -9,7 +9,7 @@ use super::{Invariant, Violation, honest};
 use crate::{
     chain::Block,
     consensus::{
-        AnyProtocol, ConsensusConfig, ReplicaId,
+        AnyProtocol, ConsensusConfig, Purpose, ReplicaId,
         poa::{Payload, PoaConfig},
     },
     primitives::{Address, B256, U256},
@@ -115,7 +115,7 @@ impl CliqueReferenceMatch {
             waiting.push(block);
         };
         for block in waiting.iter().rev() {
-            let author = network.authenticator().author(block.hash(), block.seal());
+            let author = network.authenticator().author(Purpose::Block, block.hash(), block.seal());
             if author != Ok(block.header().beneficiary) {
                 return Err(("poa-seal", format!("block {} is not sealed by its author", block.height())));
             }

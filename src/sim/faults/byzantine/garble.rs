@@ -7,11 +7,11 @@ use serde_json::Value;
 use crate::{
     chain::Block,
     consensus::{
-        ConsensusMessage, Signer,
-        pbft::PbftMessage,
+        AnyProtocol, ConsensusMessage, Purpose, Signer, ValidatorSet,
+        pbft::{self, PbftMessage},
         pos::{PosMessage, Vote},
     },
-    primitives::{B256, Timestamp},
+    primitives::{Address, B256, Bytes, Timestamp},
     sim::engine::rng::SimRng,
 };
 
@@ -44,7 +44,7 @@ pub(super) fn from_the_future(
             header.timestamp = header.timestamp.saturating_add(by);
             header.parent_hash = B256::repeat_byte(0x5f);
             let far = Block::new(header, block.transactions().to_vec(), block.payload().clone(), Vec::new());
-            let seal = signer.map(|signer| signer.sign(far.hash()))?;
+            let seal = signer.map(|signer| signer.sign(Purpose::Block, far.hash()))?;
             Some(ConsensusMessage::Block(Arc::new(far.with_seal(seal))))
         }
         other => change(other, |value| advance(value, by)).map(|changed| signed(&changed, signer)),
@@ -65,7 +65,24 @@ fn signed(message: &ConsensusMessage, signer: Option<&Signer>) -> ConsensusMessa
     }
 }
 
-fn garbled_block(block: &Block, signer: Option<&Signer>, rng: &mut SimRng) -> Block {
+/// Returns a payload that would make `own` the only validator, where the protocol's payloads name validators in so many words.
+pub(super) fn payload_for(protocol: &AnyProtocol, own: Address) -> Option<Bytes> {
+    let successor = ValidatorSet::equal([own]).ok();
+    matches!(protocol, AnyProtocol::Pbft(_)).then(|| pbft::Payload { successor, evidence: Vec::new() }.encoded())
+}
+
+/// Returns the bytes with one bit flipped; one byte where there were none.
+pub(super) fn flipped(bytes: &Bytes, rng: &mut SimRng) -> Bytes {
+    let mut bytes = bytes.to_vec();
+    let place = rng.below(bytes.len() as u64) as usize;
+    match bytes.get_mut(place) {
+        Some(byte) => *byte ^= 1 << rng.below(8),
+        None => bytes.push(0xc0),
+    }
+    bytes.into()
+}
+
+pub(super) fn garbled_block(block: &Block, signer: Option<&Signer>, rng: &mut SimRng) -> Block {
     let mut header = block.header().clone();
     match rng.below(5) {
         0 => header.state_root = B256::new(core::array::from_fn(|_| rng.next_u64() as u8)),
@@ -82,7 +99,7 @@ fn garbled_block(block: &Block, signer: Option<&Signer>, rng: &mut SimRng) -> Bl
         }
     }
     let changed = Block::new(header, block.transactions().to_vec(), block.payload().clone(), Vec::new());
-    let seal = signer.map_or_else(|| block.seal().clone(), |signer| signer.sign(changed.hash()));
+    let seal = signer.map_or_else(|| block.seal().clone(), |signer| signer.sign(Purpose::Block, changed.hash()));
     changed.with_seal(seal)
 }
 

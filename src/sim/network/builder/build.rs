@@ -72,20 +72,21 @@ impl NetworkBuilder {
         };
         let mut records = durable.as_ref().map_or_else(|| Ok(BTreeMap::new()), |durable| durable.load())?;
         let of_primary = records.get(&ReplicaId::default()).cloned().unwrap_or_default();
-        let authenticator = Authenticator::new(self.seals, self.chain.seed);
+        let pool = Pool::new(self.chain.pool.take().unwrap_or_else(|| pool_config(&genesis, self.production)));
+        let opened = Chain::builder(genesis, state, store).with_cache(self.cache.clone());
+        let opened = match &durable {
+            Some(durable) => opened.with_hook(durable.clone()),
+            None => opened,
+        };
+        let opening = self.chain.apply_to(opened)?.with_genesis().map_err(primary_error)?;
+        let authenticator = Authenticator::new(self.seals, self.chain.seed).for_chain(opening.genesis_hash());
         let head_record = of_primary.get(config.info().record_keys.head).map(|record| record.as_ref());
         let rules = config.header_rules(validators.clone(), authenticator.clone(), head_record);
         let rules = rules.map_err(|source| match head_record {
             Some(_) => StoredRecordsError::Refused { replica: ReplicaId::default(), source }.into(),
             None => NetworkError::from(source),
         })?;
-        let pool = Pool::new(self.chain.pool.take().unwrap_or_else(|| pool_config(&genesis, self.production)));
-        let opened = Chain::builder(genesis, state, store).with_rules(rules).with_cache(self.cache.clone());
-        let opened = match &durable {
-            Some(durable) => opened.with_hook(durable.clone()),
-            None => opened,
-        };
-        let chain = self.chain.apply_to(opened)?.open().map_err(primary_error)?;
+        let chain = opening.with_rules(rules).open().map_err(primary_error)?;
 
         let head = BlockId::of(chain.head().block());
         let signers = keys.iter().map(|key| Some(authenticator.signer(key)));

@@ -6,7 +6,7 @@ use super::{ScenarioError, ScenarioRunner, all, irreversible, ms};
 use crate::{
     chain::{Block, GenesisSpec},
     consensus::{
-        AnyProtocol, BlockId, ConsensusConfig, ConsensusMessage, SealedHeader, ValidatorSet,
+        AnyProtocol, BlockId, ConsensusConfig, ConsensusMessage, Purpose, SealedHeader, ValidatorSet,
         dpos::{Dpos, DposConfig, LightVerifier, Payload},
     },
     primitives::{Address, Height, KeyPair, ether},
@@ -175,7 +175,7 @@ fn hasty_proposal(runner: &mut ScenarioRunner<'_>, candidate: u32) -> Result<(),
     let mut header = honest.header().clone();
     header.extra_data = Block::extra_data_of(&payload).unwrap_or_default();
     let hasty = Block::new(header, honest.transactions().to_vec(), payload, Vec::new());
-    let seal = runner.signer(faulty).sign(hasty.hash());
+    let seal = runner.signer(faulty).sign(Purpose::Block, hasty.hash());
     let hasty = Arc::new(hasty.with_seal(seal));
     let others: Vec<u32> = everybody.into_iter().filter(|number| *number != faulty).collect();
     let rejected = |runner: &ScenarioRunner<'_>, number: u32| runner.replica(number).counters().rejected;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::{ScenarioError, ScenarioRunner, all, ms};
 use crate::{
     chain::{Block, BlockAttributes},
-    consensus::{AnyProtocol, BlockId, ConsensusMessage},
+    consensus::{AnyProtocol, BlockId, ConsensusMessage, Purpose},
     primitives::{Height, Timestamp, U256},
 };
 
@@ -61,7 +61,7 @@ fn block(runner: &ScenarioRunner<'_>, knows: u32, parent: BlockId, place: usize)
         ..BlockAttributes::default()
     };
     let built = chain.build(parent.hash, &attributes, &mut Vec::new().into_iter()).ok()?.block;
-    let seal = runner.signer(number).sign(built.hash());
+    let seal = runner.signer(number).sign(Purpose::Block, built.hash());
     Some(Arc::new(built.with_seal(seal)))
 }
 
