@@ -67,7 +67,7 @@ pub use common::{
     protocol::Protocol,
     records::{Record, Records},
     round::{RoundRole, RoundStatus},
-    signing::{Authenticator, SealError, SealScheme, Signer},
+    signing::{Authenticator, Purpose, SealError, SealScheme, Signer},
     validators::{Validator, ValidatorSet, ValidatorSetError},
 };
 pub(crate) use common::{

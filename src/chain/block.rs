@@ -188,6 +188,21 @@ impl Block {
             && self.transactions().iter().zip(other.transactions()).all(same)
     }
 
+    /// Returns a digest of what [`Block::has_same_body`] compares. Blocks with one hash may have different bodies: a header commits to its
+    /// body, and a liar's block breaks that.
+    pub(crate) fn body_digest(&self) -> B256 {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&(self.transactions().len() as u64).to_be_bytes());
+        for transaction in self.transactions() {
+            hasher.update(transaction.hash().as_slice());
+        }
+        hasher.update(self.payload());
+        for intervention in self.interventions() {
+            hasher.update(format!("{intervention:?}").as_bytes());
+        }
+        B256::new(*hasher.finalize().as_bytes())
+    }
+
     /// Computes the root of the transactions trie from the body.
     pub fn computed_transactions_root(&self) -> B256 {
         roots::transactions_root(self.transactions())

@@ -152,6 +152,10 @@ fn weaker_forms(fault: &Fault) -> Vec<Fault> {
             let delay = shorter(*delay);
             forms.extend(delay.map(|delay| weaker(FaultKind::Disk { replica: *replica, delay })));
         }
+        FaultKind::SlowExecution { replica, delay } => {
+            let delay = shorter(*delay);
+            forms.extend(delay.map(|delay| weaker(FaultKind::SlowExecution { replica: *replica, delay })));
+        }
         FaultKind::Clock { replica, offset_ms, drift_ppm } => {
             for (offset_ms, drift_ppm) in [(0, *drift_ppm), (*offset_ms, 0), (offset_ms / 2, drift_ppm / 2)] {
                 let kind = FaultKind::Clock { replica: *replica, offset_ms, drift_ppm };

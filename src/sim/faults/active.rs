@@ -32,6 +32,8 @@ pub(crate) struct ActiveFaults {
     pub(crate) byzantine: SimRng,
     /// Random stream of disks.
     pub(crate) disk: SimRng,
+    /// Random stream of slow processors.
+    pub(crate) execution: SimRng,
 }
 
 /// Connections of a replica whose key runs in two processes.
@@ -58,6 +60,7 @@ impl ActiveFaults {
             dishonest: BTreeSet::new(),
             byzantine: streams.stream("byzantine"),
             disk: streams.stream("disk"),
+            execution: streams.stream("execution"),
         }
     }
 

@@ -1,7 +1,9 @@
 //! Misbehaviour above the protocol: what a replica says and builds is changed on its way out.
 
+mod answers;
 mod effects;
 mod garble;
+mod relays;
 
 use std::sync::Arc;
 
@@ -23,6 +25,8 @@ pub(in crate::sim) struct Misbehaviour {
     sent: Vector<ConsensusMessage>,
     /// While it equivocates: the replicas that receive its real messages, until its head is above this height.
     audience: Option<(Height, Vec<ReplicaId>)>,
+    /// Number of messages that it passed on altered since its head had this height.
+    relayed: (Height, u32),
 }
 
 impl Misbehaviour {
@@ -40,7 +44,7 @@ impl Misbehaviour {
     }
 
     pub(in crate::sim) fn forget(&mut self) {
-        (self.sent, self.audience) = (Vector::new(), None);
+        (self.sent, self.audience, self.relayed) = (Vector::new(), None, (Height::GENESIS, 0));
     }
 }
 

@@ -67,6 +67,10 @@ impl Network {
                 self.replica_mut(replica)?.disk_mut().end(fault);
                 Ok(())
             }
+            FaultKind::SlowExecution { replica, .. } => {
+                self.replica_mut(replica)?.processor.end(fault);
+                Ok(())
+            }
             FaultKind::Byzantine { replica, .. } => {
                 for slot in self.slots_of(replica) {
                     if let Some((process, _)) = self.slot_mut(slot) {
@@ -261,6 +265,9 @@ impl Network {
             }
             FaultKind::Disk { replica, delay } => {
                 self.replica_mut(replica)?.disk_mut().slow_down(id, delay.into());
+            }
+            FaultKind::SlowExecution { replica, delay } => {
+                self.replica_mut(replica)?.processor.slow_down(id, delay.into());
             }
             FaultKind::Byzantine { replica, behaviour, when } => {
                 let signer = self.setup.signers.get(replica.index()).cloned().flatten();

@@ -158,6 +158,13 @@ pub enum FaultKind {
         /// Duration of a write.
         delay: Delay,
     },
+    /// A slow processor: each block takes this long to build and to execute, one after the other.
+    SlowExecution {
+        /// Replica.
+        replica: ReplicaId,
+        /// Duration of one block.
+        delay: Delay,
+    },
     /// Misbehaviour of a replica.
     Byzantine {
         /// Replica.
@@ -331,6 +338,7 @@ impl FaultKind {
             Self::Pause { .. } => "pause",
             Self::Clock { .. } => "clock",
             Self::Disk { .. } => "disk",
+            Self::SlowExecution { .. } => "slow-execution",
             Self::Byzantine { behaviour, .. } => behaviour.label(),
             Self::Amnesia { .. } => "amnesia",
             Self::Corrupt { .. } => "corrupt",
@@ -347,6 +355,7 @@ impl FaultKind {
             | Self::Pause { replica }
             | Self::Clock { replica, .. }
             | Self::Disk { replica, .. }
+            | Self::SlowExecution { replica, .. }
             | Self::Byzantine { replica, .. }
             | Self::Amnesia { replica }
             | Self::Corrupt { replica }
@@ -397,7 +406,7 @@ impl FaultKind {
             Self::Clock { drift_ppm, .. } if drift_ppm.unsigned_abs() > 500_000 => {
                 Err(format!("drift_ppm is {drift_ppm}; at most 500000 either way, half as fast or half again"))
             }
-            Self::Disk { delay, .. } => delay.check(),
+            Self::Disk { delay, .. } | Self::SlowExecution { delay, .. } => delay.check(),
             Self::Byzantine { behaviour, when, .. } => {
                 if let Behaviour::SelectiveSend { to } = behaviour {
                     known(to)?;

@@ -69,6 +69,8 @@ pub struct Weights {
     pub clock: u32,
     /// Slow disks, which lose and tear writes in a crash.
     pub disk: u32,
+    /// Slow processors: blocks take time to build and to execute.
+    pub execution: u32,
     /// Misbehaviour, within the budget.
     pub byzantine: u32,
     /// Twins, within the budget.
@@ -91,7 +93,18 @@ pub enum Budget {
 
 impl Default for Weights {
     fn default() -> Self {
-        Self { link: 6, partition: 4, crash: 4, pause: 2, clock: 1, disk: 2, byzantine: 3, twins: 1, amnesia: 1 }
+        Self {
+            link: 6,
+            partition: 4,
+            crash: 4,
+            pause: 2,
+            clock: 1,
+            disk: 2,
+            execution: 2,
+            byzantine: 4,
+            twins: 1,
+            amnesia: 1,
+        }
     }
 }
 

@@ -12,7 +12,10 @@ use super::{
 };
 use crate::{
     chain::Block,
-    consensus::{BlockId, ConsensusMessage, Deadline, Effect, Encoder, Event, Recipients, ReplicaId, Ticket, TimerId},
+    consensus::{
+        BlockId, BuildRequest, ConsensusMessage, Deadline, Effect, Encoder, Event, Recipients, ReplicaId, Ticket,
+        TimerId,
+    },
     primitives::{B256, Timestamp},
     sim::{
         check::violation::Violation,
@@ -29,6 +32,8 @@ use crate::{
 
 /// Furthest that a block's timestamp may be ahead of the block clock, in seconds, as in Ethereum's clients.
 const FUTURE_SECS_MAX: u64 = 15;
+/// Latency of a message that a misbehaving replica passes on at once, in nanoseconds.
+const RUSH_NANOS: u64 = 100_000;
 
 /// State that all replicas share. Cloning is O(1) in everything that grows.
 #[derive(Clone, Debug)]
@@ -68,10 +73,12 @@ pub(super) struct Buffers {
 pub(crate) enum SimEvent {
     /// An envelope arrives over a link.
     Arrival { from: ReplicaId, to: ReplicaId, envelope: Envelope },
-    /// A message that its sender withheld is put on its link.
-    Departure { from: ReplicaId, to: ReplicaId, message: ConsensusMessage },
-    /// A block from the future is due for validation.
-    Judgement { replica: ReplicaId, block: Arc<Block> },
+    /// A message or block that its sender withheld is put on its link.
+    Departure { from: ReplicaId, to: ReplicaId, envelope: Envelope },
+    /// A block from the future is due for validation, or a slow processor comes to it, unless the replica crashed since (`life`).
+    Judgement { replica: ReplicaId, block: Arc<Block>, life: u64 },
+    /// A slow processor has built a block, unless the request was cancelled or the replica crashed since.
+    Building { replica: ReplicaId, request: Box<BuildRequest>, timestamp: Timestamp, life: u64 },
     /// A timer expires; void unless `generation` is current.
     Timer { replica: ReplicaId, timer: TimerId, generation: u64 },
     /// A write is durable, unless the replica crashed since (`life`).
@@ -110,20 +117,25 @@ impl Environment {
 
     /// Defers the validation of a block from the future until its timestamp is acceptable, and returns whether it did.
     /// Blocks on demand are never deferred: they carry their driver's time, which is unrelated to this clock.
-    pub(super) fn defer_future_block(&mut self, replica: ReplicaId, block: &Arc<Block>) -> bool {
+    pub(super) fn defer_future_block(&mut self, replica: ReplicaId, life: u64, block: &Arc<Block>) -> bool {
         let latest = self.timestamp_of(replica).saturating_add_secs(FUTURE_SECS_MAX);
         if self.production == Production::OnDemand || block.timestamp() <= latest {
             return false;
         }
         let acceptable = block.timestamp().as_secs().saturating_sub(FUTURE_SECS_MAX);
         let at = self.time_at_local(replica, self.clock.moment(Timestamp::from_secs(acceptable)));
-        self.scheduler.at(at, SimEvent::Judgement { replica, block: block.clone() });
+        self.scheduler.at(at, SimEvent::Judgement { replica, block: block.clone(), life });
         true
     }
 
     /// Draws the duration of a write on a slow disk, in nanoseconds.
     pub(super) fn disk_nanos(&mut self, latency: Latency) -> u64 {
         self.faults.as_mut().map_or(0, |faults| latency.draw_nanos(&mut faults.disk))
+    }
+
+    /// Draws the duration of a block on a slow processor, in nanoseconds.
+    pub(super) fn execution_nanos(&mut self, latency: Latency) -> u64 {
+        self.faults.as_mut().map_or(0, |faults| latency.draw_nanos(&mut faults.execution))
     }
 
     /// Draws a number below `bound` for a protocol.
@@ -165,13 +177,18 @@ impl Environment {
         }
     }
 
-    /// Puts a message on its link after `late`.
-    pub(crate) fn send_late(&mut self, from: ReplicaId, to: ReplicaId, message: ConsensusMessage, late: Duration) {
+    /// Puts an envelope on its link after `late`.
+    pub(crate) fn send_late(&mut self, from: ReplicaId, to: ReplicaId, envelope: Envelope, late: Duration) {
         if late.is_zero() {
-            return self.send(from, to, Envelope::Message(message));
+            return self.send(from, to, envelope);
         }
         let at = self.scheduler.now().plus(late);
-        self.scheduler.at(at, SimEvent::Departure { from, to, message });
+        self.scheduler.at(at, SimEvent::Departure { from, to, envelope });
+    }
+
+    /// Puts a message on its link, which takes at most [`RUSH_NANOS`] for it: an adversary has good connections.
+    pub(crate) fn rush(&mut self, from: ReplicaId, to: ReplicaId, message: ConsensusMessage) {
+        self.send_under_faults(from, to, Envelope::Message(message), RUSH_NANOS);
     }
 
     /// Puts an envelope on its link; one to a replica that does not exist is lost.
@@ -180,7 +197,7 @@ impl Environment {
             return;
         }
         if self.faults.is_some() {
-            return self.send_under_faults(from, to, envelope);
+            return self.send_under_faults(from, to, envelope, u64::MAX);
         }
         let delay = self.links.delay_nanos(from, to);
         if let Some(recorder) = &mut self.recorder {
@@ -193,8 +210,8 @@ impl Environment {
         }
     }
 
-    /// Sends under the faults in force.
-    fn send_under_faults(&mut self, from: ReplicaId, to: ReplicaId, envelope: Envelope) {
+    /// Sends under the faults in force; without those of links it takes at most `most` nanoseconds.
+    fn send_under_faults(&mut self, from: ReplicaId, to: ReplicaId, envelope: Envelope, most: u64) {
         let Some(faults) = &mut self.faults else { return };
         let (receiver, from) = (faults.receiver(from, to), faults.identity(from));
         // A twin that was removed sends nothing more.
@@ -202,7 +219,7 @@ impl Environment {
             return;
         }
         let now = self.scheduler.now();
-        let usual = self.links.delay_nanos(from, to);
+        let usual = self.links.delay_nanos(from, to).map(|usual| usual.min(most));
         let delivery = match (usual, receiver) {
             (Some(usual), Some(_)) => faults.links.delivery(now, (from, to), &envelope, usual),
             _ => Delivery::Lost,

@@ -7,8 +7,10 @@ mod inclusion_timeout;
 pub(in crate::sim) mod observations;
 mod pool;
 pub(in crate::sim) mod process;
+mod processor;
 mod timers;
 
+use core::time::Duration;
 use std::sync::Arc;
 
 use self::{
@@ -17,9 +19,11 @@ use self::{
     inclusion_timeout::OldestPending,
     observations::{Observations, ReplicaCounters},
     process::Process,
+    processor::Processor,
     timers::{TimerEvent, Timers},
 };
 use super::{
+    envelope::Envelope,
     environment::{Buffers, Environment, SimEvent},
     error::NetworkError,
     head_log::HeadLog,
@@ -52,6 +56,7 @@ pub struct Replica {
     timers: Timers,
     /// Block that the protocol requested, to be built on demand.
     wanted: Option<BuildRequest>,
+    pub(in crate::sim) processor: Processor,
     pub(in crate::sim) disk: Disk,
     /// Messages to be sent once a write is durable.
     outbox: Outbox,
@@ -83,6 +88,7 @@ impl Replica {
             pool,
             timers: Timers::default(),
             wanted: None,
+            processor: Processor::default(),
             disk: Disk::default(),
             outbox: Outbox::default(),
             durable,
@@ -283,8 +289,16 @@ impl Replica {
         Ok(())
     }
 
-    /// Validates a block that was deferred as from the future.
-    pub(super) fn validate_deferred(&mut self, block: Arc<Block>, env: &mut Environment) -> Result<(), NetworkError> {
+    /// Validates a block that was deferred as from the future or by a slow processor, unless it crashed since.
+    pub(super) fn validate_deferred(
+        &mut self,
+        block: Arc<Block>,
+        life: u64,
+        env: &mut Environment,
+    ) -> Result<(), NetworkError> {
+        if life != self.disk.life() {
+            return Ok(());
+        }
         let id = BlockId::of(&block);
         match self.validate(block)? {
             Some(verdict) => self.handle(Event::BlockJudged { block: id, verdict }, env),
@@ -325,9 +339,20 @@ impl Replica {
     }
 
     /// Returns a block for a peer; with a zero hash, the canonical block of the height.
-    pub(super) fn serve_block(&self, block: BlockId) -> Option<Arc<Block>> {
+    pub(in crate::sim) fn serve_block(&self, block: BlockId) -> Option<Arc<Block>> {
         let hash = if block.hash.is_zero() { self.chain.hash_at(block.height).ok()? } else { block.hash };
         self.chain.block(hash).ok().map(|executed| executed.block().clone())
+    }
+
+    /// Sends a peer the block that it requested, or what misbehaviour makes of it.
+    pub(super) fn answer(&self, to: ReplicaId, block: BlockId, env: &mut Environment) {
+        let answer = match self.misbehaviour.is_empty() {
+            true => self.serve_block(block).map(|block| (block, Duration::ZERO)),
+            false => self.misleading_answer(to, block, env),
+        };
+        if let Some((block, late)) = answer {
+            env.send_late(self.slot, to, Envelope::BlockResponse(block), late);
+        }
     }
 
     /// Processes the completion of a slow write.

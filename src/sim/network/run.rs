@@ -175,6 +175,7 @@ impl Network {
             SimEvent::Arrival { to, envelope, .. } => (*to, envelope.label()),
             SimEvent::Departure { from, .. } => (*from, "departure"),
             SimEvent::Judgement { replica, .. } => (*replica, "judgement"),
+            SimEvent::Building { replica, .. } => (*replica, "building"),
             SimEvent::Timer { replica, .. } => (*replica, "timer"),
             SimEvent::Written { replica, .. } => (*replica, "written"),
             SimEvent::FaultBegins { index } => (self.affected(FaultId::new(*index as u64)), "fault-begins"),
@@ -196,6 +197,7 @@ impl Network {
         let slot = match &sim_event {
             SimEvent::Arrival { to, .. } => *to,
             SimEvent::Judgement { replica, .. }
+            | SimEvent::Building { replica, .. }
             | SimEvent::Timer { replica, .. }
             | SimEvent::Written { replica, .. } => *replica,
             SimEvent::Departure { .. } | SimEvent::FaultBegins { .. } | SimEvent::FaultEnds { .. } => {
@@ -226,8 +228,8 @@ impl Network {
         match sim_event {
             SimEvent::FaultBegins { index } => self.on_fault_begins(index),
             SimEvent::FaultEnds { fault } => self.end_fault(fault),
-            SimEvent::Departure { from, to, message } => {
-                self.env.send(from, to, Envelope::Message(message));
+            SimEvent::Departure { from, to, envelope } => {
+                self.env.send(from, to, envelope);
                 Ok(())
             }
             SimEvent::Written { replica, ticket, life } => {
@@ -238,23 +240,30 @@ impl Network {
                 let Some((replica, env)) = self.slot_mut(replica) else { return Ok(()) };
                 replica.on_timer(timer, generation, env)
             }
-            SimEvent::Judgement { replica, block } => {
+            SimEvent::Judgement { replica, block, life } => {
                 let Some((replica, env)) = self.slot_mut(replica) else { return Ok(()) };
-                replica.validate_deferred(block, env)
+                replica.validate_deferred(block, life, env)
+            }
+            SimEvent::Building { replica, request, timestamp, life } => {
+                let Some((replica, env)) = self.slot_mut(replica) else { return Ok(()) };
+                replica.build_deferred(&request, timestamp, life, env)
             }
             SimEvent::Arrival { from, to, envelope } => {
                 let Some((receiver, env)) = self.slot_mut(to) else { return Ok(()) };
                 match envelope {
-                    Envelope::Message(message) => receiver.handle(Event::Message { from, message }, env),
+                    Envelope::Message(message) => {
+                        if !receiver.misbehaviour.is_empty() {
+                            receiver.relay_altered(from, &message, env);
+                        }
+                        receiver.handle(Event::Message { from, message }, env)
+                    }
                     Envelope::Transaction(transaction) => {
                         env.transactions_travelling = env.transactions_travelling.saturating_sub(1);
                         receiver.on_transaction(transaction)
                     }
                     Envelope::BlockResponse(block) => receiver.handle(Event::BlockSynced { from, block }, env),
                     Envelope::BlockRequest(block) => {
-                        if let Some(block) = receiver.serve_block(block) {
-                            env.send(to, from, Envelope::BlockResponse(block));
-                        }
+                        receiver.answer(from, block, env);
                         Ok(())
                     }
                 }

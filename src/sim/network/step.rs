@@ -10,6 +10,6 @@ pub struct SimStep {
     /// Replica that it affected.
     pub replica: ReplicaId,
     /// Kind: `message`, `transaction`, `block-request`, `block-response`, `judgement`, `timer`, and under faults
-    /// `departure`, `written`, `fault-begins` or `fault-ends`.
+    /// `departure`, `building`, `written`, `fault-begins` or `fault-ends`.
     pub label: &'static str,
 }

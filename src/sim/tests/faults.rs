@@ -9,7 +9,9 @@ use core::time::Duration;
 
 use super::*;
 use crate::{
-    consensus::{ConsensusConfig, ReplicaId, pbft::PbftConfig, poa::PoaConfig, raft::RaftConfig},
+    consensus::{
+        ConsensusConfig, ConsensusKind, ReplicaId, dpos::DposConfig, pbft::PbftConfig, poa::PoaConfig, raft::RaftConfig,
+    },
     primitives::Height,
 };
 
@@ -27,6 +29,14 @@ pub(super) fn raft() -> ConsensusConfig {
 
 pub(super) fn poa() -> ConsensusConfig {
     ConsensusConfig::Poa(PoaConfig::default().with_period(Duration::from_secs(1)))
+}
+
+pub(super) fn dpos() -> ConsensusConfig {
+    ConsensusConfig::Dpos(DposConfig::default())
+}
+
+pub(super) fn pos() -> ConsensusConfig {
+    default_sim_config(ConsensusKind::Pos)
 }
 
 /// A network with every invariant, one-second blocks and 20 ms links.

@@ -26,8 +26,8 @@ pub(crate) struct Recorder {
     entries: Vector<TraceEntry>,
     /// Messages by the digest of their content.
     messages: OrdMap<B256, u32>,
-    /// Blocks by hash and seal.
-    blocks: OrdMap<(B256, Bytes), u32>,
+    /// Blocks by hash, body and seal.
+    blocks: OrdMap<(B256, B256, Bytes), u32>,
     status: OrdMap<u32, ReplicaStatus>,
     /// Replicas whose protocol was replaced, so that replay cannot reproduce their messages.
     altered: OrdMap<u32, ()>,
@@ -181,7 +181,7 @@ impl Recorder {
     }
 
     fn block(&mut self, now: SimTime, block: &Block) -> u32 {
-        let key = (block.hash(), block.seal().clone());
+        let key = (block.hash(), block.body_digest(), block.seal().clone());
         if let Some(number) = self.blocks.get(&key) {
             return *number;
         }

@@ -11,7 +11,7 @@ use crate::{
     sim::{
         engine::rng::SimRng,
         faults::plan::{Behaviour, Trigger},
-        network::{environment::Environment, error::NetworkError, replica::Replica},
+        network::{envelope::Envelope, environment::Environment, error::NetworkError, replica::Replica},
     },
 };
 
@@ -31,7 +31,7 @@ struct Outgoing {
 
 impl Replica {
     /// Returns the behaviours whose trigger applies now.
-    fn behaviours(&self, rng: &mut SimRng) -> Vec<Behaviour> {
+    pub(super) fn behaviours(&self, rng: &mut SimRng) -> Vec<Behaviour> {
         let height = self.head().height.next();
         let applies = |when: &Trigger, rng: &mut SimRng| match when {
             Trigger::Never => false,
@@ -81,7 +81,10 @@ impl Replica {
                     let spam = spam.into_iter().flat_map(|spam| others.clone().map(move |to| (to, spam.clone())));
                     outgoing.extend(spam.map(|(to, message)| Outgoing { to, message, late: Duration::ZERO }));
                 }
-                Behaviour::Equivocate | Behaviour::Censor { .. } => {}
+                Behaviour::Equivocate
+                | Behaviour::Censor { .. }
+                | Behaviour::LyingAnswers
+                | Behaviour::AlteredRelays => {}
             }
         }
         if self.misbehaviour.sent.len() >= REMEMBERED_MESSAGES_MAX {
@@ -92,7 +95,7 @@ impl Replica {
             faults.byzantine = rng;
         }
         for Outgoing { to, message, late } in outgoing {
-            env.send_late(self.slot, to, message, late);
+            env.send_late(self.slot, to, Envelope::Message(message), late);
         }
     }
 
@@ -124,7 +127,7 @@ impl Replica {
                         others
                             .iter()
                             .filter(receives)
-                            .for_each(|id| env.send_late(self.slot, *id, message.clone(), late));
+                            .for_each(|id| env.send_late(self.slot, *id, Envelope::Message(message.clone()), late));
                     }
                     Effect::Persist { ticket, .. } => inbox.push_back(Event::Persisted(ticket)),
                     Effect::Validate { block } => {

@@ -37,6 +37,11 @@ pub enum Behaviour {
         #[serde(rename = "ms", with = "millis_serde")]
         delay: Duration,
     },
+    /// Answers requests for blocks with lies: another body under the right header, another block, a broken seal, or nothing.
+    LyingAnswers,
+    /// Passes messages of others on at once, altered: another body under the right header, or a field changed, with the author's
+    /// signature as it was.
+    AlteredRelays,
     /// Omits transactions from its blocks.
     Censor {
         /// Senders of these transactions; empty for all.
@@ -84,6 +89,8 @@ impl Behaviour {
             Self::Replay => "replay",
             Self::FutureSpam => "future-spam",
             Self::Withhold { .. } => "withhold",
+            Self::LyingAnswers => "lying-answers",
+            Self::AlteredRelays => "altered-relays",
             Self::Censor { .. } => "censor",
         }
     }

@@ -15,6 +15,8 @@ use crate::{
 
 /// Longest crash or cut during another fault, in milliseconds.
 const COMPANION_MAX_MS: u64 = 2_500;
+/// Longest execution of a block on a slow processor, in milliseconds: longer than a slot.
+const EXECUTION_MAX_MS: u64 = 1_500;
 /// Longest delay of its beginning after the end of the other fault.
 const COMPANION_LATE_MS: u64 = 1_000;
 
@@ -117,11 +119,12 @@ impl Draw<'_> {
 
     /// Returns `None` when all weights are zero.
     fn kind(&mut self) -> Option<FaultKind> {
-        let Weights { link, partition, crash, pause, clock, disk, byzantine, twins, amnesia } = self.profile.weights;
+        let Weights { link, partition, crash, pause, clock, disk, execution, byzantine, twins, amnesia } =
+            self.profile.weights;
         let suspect = |weight| if self.suspects.is_empty() { 0 } else { weight };
         let clock = if whole_millis(self.profile.clock_max) == 0 { 0 } else { clock };
-        let weights =
-            [link, partition, crash, pause, clock, disk, suspect(byzantine), suspect(twins), suspect(amnesia)];
+        let (byzantine, twins, amnesia) = (suspect(byzantine), suspect(twins), suspect(amnesia));
+        let weights = [link, partition, crash, pause, clock, disk, execution, byzantine, twins, amnesia];
         let total: u64 = weights.iter().map(|weight| u64::from(*weight)).sum();
         let mut drawn = self.below(total);
         let chosen = weights.iter().position(|weight| {
@@ -136,8 +139,9 @@ impl Draw<'_> {
             3 => FaultKind::Pause { replica: self.replica() },
             4 => self.clock(),
             5 => FaultKind::Disk { replica: self.replica(), delay: self.delay(400) },
-            6 => self.byzantine(),
-            7 => FaultKind::Twins { replica: self.suspect(), group: self.some_group() },
+            6 => FaultKind::SlowExecution { replica: self.replica(), delay: self.delay(EXECUTION_MAX_MS) },
+            7 => self.byzantine(),
+            8 => FaultKind::Twins { replica: self.suspect(), group: self.some_group() },
             _ => match self.below(3) {
                 0 => FaultKind::Wipe { replica: self.suspect() },
                 1 => FaultKind::Corrupt { replica: self.suspect() },
@@ -230,13 +234,15 @@ impl Draw<'_> {
     }
 
     fn byzantine(&mut self) -> FaultKind {
-        let behaviour = match self.below(8) {
+        let behaviour = match self.below(11) {
             0 => Behaviour::Silent,
             1 => Behaviour::SelectiveSend { to: self.some_group() },
             2 | 3 => Behaviour::Equivocate,
             4 => Behaviour::Invalid,
             5 => Behaviour::Replay,
             6 => Behaviour::FutureSpam,
+            7 | 8 => Behaviour::LyingAnswers,
+            9 => Behaviour::AlteredRelays,
             _ if self.rng.chance(500) => Behaviour::Withhold { delay: Duration::from_millis(self.between(50, 3_000)) },
             _ => Behaviour::Censor { senders: self.senders() },
         };
@@ -338,6 +344,7 @@ mod tests {
         for delay in ["constant/ms", "uniform/min_ms", "uniform/max_ms", "exponential/floor_ms", "exponential/mean_ms"]
         {
             wanted.extend([format!("/link/effect/latency/{delay}"), format!("/disk/delay/{delay}")]);
+            wanted.insert(format!("/slow_execution/delay/{delay}"));
         }
         for effect in [
             "loss/per_mille",
@@ -353,7 +360,7 @@ mod tests {
         }
         wanted.insert("/link/effect clog".to_owned());
         wanted.extend(
-            ["silent", "equivocate", "invalid", "replay", "future_spam"]
+            ["silent", "equivocate", "invalid", "replay", "future_spam", "lying_answers", "altered_relays"]
                 .map(|how| byzantine(&format!("behaviour {how}"))),
         );
         wanted.extend(["behaviour/selective_send/to some", "behaviour/withhold/ms"].map(byzantine));
@@ -361,7 +368,7 @@ mod tests {
         wanted.extend(["when never", "when always", "when/chance/per_mille"].map(byzantine));
         wanted.extend(["when/heights/heights some", "when/rounds/rounds some"].map(byzantine));
         wanted.extend(
-            ["isolate", "crash", "wipe", "pause", "amnesia", "corrupt", "twins", "clock", "disk"]
+            ["isolate", "crash", "wipe", "pause", "amnesia", "corrupt", "twins", "clock", "disk", "slow_execution"]
                 .map(|kind| format!("/{kind}/replica")),
         );
         wanted.extend(

@@ -17,6 +17,22 @@ use crate::{
 pub(super) type LeftOut = Vec<(Arc<Transaction>, InvalidTransaction)>;
 
 impl Replica {
+    /// Builds the block that a slow processor has come to, unless it is not wanted any more.
+    pub(in crate::sim::network) fn build_deferred(
+        &mut self,
+        request: &BuildRequest,
+        timestamp: Timestamp,
+        life: u64,
+        env: &mut Environment,
+    ) -> Result<(), NetworkError> {
+        if life != self.disk.life() || !self.processor.end_building(request.ticket) {
+            return Ok(());
+        }
+        let order = BlockOrder::default();
+        let built = self.build(request, &attributes(request, timestamp, &order), &order, env)?;
+        self.handle(Event::BlockBuilt { ticket: request.ticket, block: Arc::new(built.block) }, env)
+    }
+
     /// Returns the attributes of the block that its protocol requested, at the earliest time that it allows.
     pub(in crate::sim::network) fn wanted_attributes(&self) -> Option<BlockAttributes> {
         let request = self.wanted.as_ref()?;

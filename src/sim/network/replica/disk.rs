@@ -85,6 +85,11 @@ impl Disk {
         }
     }
 
+    /// Returns the number of crashes.
+    pub(in crate::sim) const fn life(&self) -> u64 {
+        self.life
+    }
+
     /// Starts a write; `rng` draws its duration in nanoseconds on a slow disk.
     pub(crate) fn write(
         &mut self,

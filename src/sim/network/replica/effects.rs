@@ -75,6 +75,13 @@ impl EffectHandler for InEnvironment<'_> {
             }
             Production::Automatic => {
                 let timestamp = request.timestamp_min.max(env.timestamp_of(replica.slot));
+                let now = env.scheduler.now();
+                if let Some(at) = replica.processor.occupy(now, |latency| env.execution_nanos(latency)) {
+                    replica.processor.begin_building(request.ticket);
+                    let (replica, life) = (replica.slot, replica.disk.life());
+                    env.scheduler.at(at, SimEvent::Building { replica, request: Box::new(request), timestamp, life });
+                    return Ok(None);
+                }
                 let order = BlockOrder::default();
                 let built = replica.build(&request, &attributes(&request, timestamp, &order), &order, env)?;
                 Ok(Some(Arc::new(built.block)))
@@ -84,13 +91,21 @@ impl EffectHandler for InEnvironment<'_> {
 
     fn cancel_build(&mut self) {
         self.replica.wanted = None;
+        self.replica.processor.cancel_building();
     }
 
     fn validate(&mut self, block: Arc<Block>) -> Result<Option<Verdict>, NetworkError> {
-        if self.env.defer_future_block(self.replica.slot, &block) {
+        let Self { replica, env } = self;
+        let (slot, life) = (replica.slot, replica.disk.life());
+        if env.defer_future_block(slot, life, &block) {
             return Ok(None);
         }
-        self.replica.validate(block)
+        let now = env.scheduler.now();
+        if let Some(at) = replica.processor.occupy(now, |latency| env.execution_nanos(latency)) {
+            env.scheduler.at(at, SimEvent::Judgement { replica: slot, block, life });
+            return Ok(None);
+        }
+        replica.validate(block)
     }
 
     fn draw(&mut self, bound: u64) -> u64 {

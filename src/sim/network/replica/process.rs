@@ -95,6 +95,7 @@ impl Replica {
         let gone = self.drop_deferred(|sim_event| sim_event.carries_transaction(None));
         env.on_transactions_gone(gone);
         self.timers.clear();
+        self.processor.crash();
         (self.wanted, self.outbox, self.process.deferred) = (None, Outbox::default(), Vector::new());
         self.pool.clear();
         self.oldest_pending = None;

@@ -184,3 +184,48 @@ fn whole_blocks_are_garbled_and_advanced_too() {
     network.inject(id(0), id(3), ConsensusMessage::Block(block)).unwrap();
     run_ms(&mut network, 100);
 }
+
+#[test]
+fn lying_answers_mislead_nobody() {
+    for config in [dpos(), pos()] {
+        let mut network = network(config, 4);
+        network.misbehave(id(1), Behaviour::LyingAnswers, Trigger::Always).unwrap();
+        let cut = network.isolate(id(3)).unwrap();
+        run_ms(&mut network, 12_000);
+        network.end_fault(cut).unwrap();
+        let before = network.replica(id(3)).unwrap().counters().rejected;
+        assert_progress(&mut network, 12);
+        let refused = network.replica(id(3)).unwrap().counters().rejected - before;
+        assert!(refused > 0 || network.replica(id(3)).unwrap().chain().head().hash() == network.primary().head().hash);
+    }
+}
+
+#[test]
+fn another_body_has_the_hash_of_the_first() {
+    let mut network = network(dpos(), 4);
+    run_ms(&mut network, 6_000);
+    let replica = network.primary();
+    let block = replica.serve_block(replica.head()).unwrap();
+    let mut rng = engine::rng::Streams::new(3).stream("bodies");
+    let others: Vec<_> = (0..16).map(|_| replica.with_other_body(&block, &mut rng)).collect();
+    assert!(others.iter().all(|other| other.hash() == block.hash() && other.seal() == block.seal()));
+    let changed = others.iter().filter(|other| !other.has_same_body(&block)).count();
+    assert!(changed >= 4, "{changed} of 16: a payload may be that of the block before");
+    let digests = others.iter().filter(|other| other.body_digest() != block.body_digest()).count();
+    assert_eq!(digests, changed, "the digest tells bodies apart");
+}
+
+#[test]
+fn altered_relays_overtake_and_are_refused() {
+    for config in [dpos(), pos()] {
+        let uniform = Latency::Uniform { min: Duration::from_millis(5), max: Duration::from_millis(60) };
+        let mut network = builder(config, 4).with_latency(uniform).build().unwrap();
+        network.misbehave(id(1), Behaviour::AlteredRelays, Trigger::Always).unwrap();
+        run_ms(&mut network, 20_000);
+        assert!(rejected(&network) > 10, "{}", rejected(&network));
+        assert_progress(&mut network, 4);
+        // Nobody is accused for what another did to its message.
+        let accused = network.replicas().iter().flat_map(Replica::evidence).count();
+        assert_eq!(accused, 0);
+    }
+}

@@ -234,3 +234,44 @@ fn a_replica_that_was_down_for_hundreds_of_blocks_catches_up() {
         assert!(height(&network, 3) + 3 > height(&network, 0), "{kind:?}: {:?}", heights(&network));
     }
 }
+
+#[test]
+fn a_slow_processor_executes_one_block_after_the_other() {
+    let mut network = network(raft(), 3);
+    run_ms(&mut network, 4_000);
+    let leader = leader_of(&network).unwrap();
+    let slow = network.replicas().iter().map(Replica::id).find(|replica| *replica != leader).unwrap();
+    let delay = Delay::Constant { delay: Duration::from_millis(700) };
+    let fault = network.begin_fault(FaultKind::SlowExecution { replica: slow, delay }).unwrap();
+    run_ms(&mut network, 10_000);
+    let ahead = |network: &Network| {
+        let height = |replica| network.replica(replica).unwrap().chain().head().block().height().get();
+        height(leader) - height(slow)
+    };
+    assert!(ahead(&network) <= 3, "{}: one block of each second is done in time", ahead(&network));
+    network.crash(slow).unwrap();
+    run_ms(&mut network, 1_000);
+    network.restart(slow).unwrap();
+    network.end_fault(fault).unwrap();
+    assert_progress(&mut network, 4);
+    assert!(ahead(&network) <= 1);
+}
+
+#[test]
+fn blocks_take_time_to_build_on_a_slow_processor_and_a_crash_loses_them() {
+    let mut network = network(dpos(), 4);
+    run_ms(&mut network, 8_000);
+    let built = |network: &Network| network.replica(id(2)).unwrap().counters().blocks_built;
+    let before = built(&network);
+    let delay = Delay::Constant { delay: Duration::from_secs(30) };
+    let fault = network.begin_fault(FaultKind::SlowExecution { replica: id(2), delay }).unwrap();
+    run_ms(&mut network, 12_000);
+    assert_eq!(built(&network), before, "none is finished");
+    assert!(height(&network, 0) > 14, "the others go on without it: {:?}", heights(&network));
+    network.crash(id(2)).unwrap();
+    network.restart(id(2)).unwrap();
+    network.end_fault(fault).unwrap();
+    run_ms(&mut network, 40_000);
+    assert!(built(&network) > before);
+    assert_progress(&mut network, 4);
+}
