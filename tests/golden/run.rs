@@ -11,7 +11,7 @@ use chainbox::{
 };
 
 /// Digest of the run. A change of it changes the result of every seed: a decision, never an accident.
-pub(crate) const DIGEST: B256 = b256!("b333b785977873bd11510352e9037848bfb8bb70a53e38e1cb9ae33f4baac003");
+pub(crate) const DIGEST: B256 = b256!("b08f6aee4f2b676b278300bd002b9e1a28bea8a4b727d23ee80fed81dbe943a2");
 
 /// The network's builder, for options that must not change the digest.
 pub(crate) fn builder() -> NetworkBuilder {
