@@ -39,6 +39,12 @@ impl de::Visitor<'_> for AmountVisitor {
         Ok(U256::from(number))
     }
 
+    /// TOML's integers are signed.
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<U256, E> {
+        let number = u64::try_from(number).map_err(|_| E::invalid_value(de::Unexpected::Signed(number), &self))?;
+        Ok(U256::from(number))
+    }
+
     fn visit_str<E: de::Error>(self, text: &str) -> Result<U256, E> {
         parse(text).ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
     }

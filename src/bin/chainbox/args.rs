@@ -1,23 +1,12 @@
 //! Flags of the command line; each is an environment variable `CHAINBOX_*` too.
 
-use std::{net::IpAddr, path::PathBuf, time::Duration};
-
-use chainbox::{
-    chain::Hardfork,
-    consensus::ConsensusKind,
-    node::MINING_INTERVAL_SECS_MAX,
-    primitives::{DEFAULT_MNEMONIC, U256},
-};
-use clap::{Args, Parser, Subcommand};
+#[cfg(not(feature = "server"))]
+use clap::Args;
+use clap::{Parser, Subcommand};
 
 use crate::sim_args::{CampaignOptions, ReplayOptions, SimOptions};
-
-/// Chain id of a development chain by default.
-pub(crate) const DEFAULT_CHAIN_ID: u64 = 31_337;
-/// Accounts that a development chain funds by default.
-pub(crate) const DEFAULT_ACCOUNTS: u32 = 10;
-/// Gas limit of a development chain's blocks by default.
-pub(crate) const DEFAULT_GAS_LIMIT: u64 = 200_000_000;
+#[cfg(feature = "server")]
+use crate::{dev::args::DevOptions, templates::TemplatesOptions};
 
 /// A blockchain network in a box.
 #[derive(Debug, Parser)]
@@ -62,9 +51,17 @@ Examples:
 
 Contracts are templates (`chainbox templates`); EVM bytecode does not run.
 Every flag is also an environment variable: --block-time is CHAINBOX_BLOCK_TIME.")]
+    #[cfg(feature = "server")]
     Dev(Box<DevOptions>),
+    /// Run a development chain: not in this build
+    #[cfg(not(feature = "server"))]
+    Dev(NotBuilt),
     /// List the contract templates: marker, constructor and functions of each
+    #[cfg(feature = "server")]
     Templates(TemplatesOptions),
+    /// List the contract templates: not in this build
+    #[cfg(not(feature = "server"))]
+    Templates(NotBuilt),
     /// Run a scenario, or a network with planned faults, in virtual time, and check its outcome
     #[command(after_help = "\
 Examples:
@@ -113,172 +110,12 @@ invalid, and 130 after Ctrl-C, which prints the command that goes on.")]
     Campaign(Box<CampaignOptions>),
 }
 
-/// Flags of `templates`.
-#[derive(Args, Clone, Copy, Debug)]
-pub(crate) struct TemplatesOptions {
-    /// Print JSON, with the ABI of each template
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-/// Flags of `dev`. Those that a genesis decides, too, are optional: only what the user gave is compared with it.
+/// What follows a command that this build lacks.
+#[cfg(not(feature = "server"))]
 #[derive(Args, Debug)]
-pub(crate) struct DevOptions {
-    /// Address to listen on
-    #[arg(long, env = "CHAINBOX_HOST", default_value = "127.0.0.1", help_heading = "Server")]
-    pub(crate) host: IpAddr,
-    /// Port to listen on; 0 picks a free one
-    #[arg(long, short, env = "CHAINBOX_PORT", default_value_t = 8545, help_heading = "Server")]
-    pub(crate) port: u16,
-    /// Host name to accept in requests beside localhost and IP addresses (protection against DNS rebinding); repeatable
-    #[arg(long, env = "CHAINBOX_ALLOW_HOST", value_name = "NAME", value_delimiter = ',', help_heading = "Server")]
-    pub(crate) allow_host: Vec<String>,
-    /// Origin of browser pages to accept when not on loopback, beside those of localhost; `*` for all; repeatable
-    #[arg(long, env = "CHAINBOX_ALLOW_ORIGIN", value_name = "ORIGIN", value_delimiter = ',', help_heading = "Server")]
-    pub(crate) allow_origin: Vec<String>,
-    /// Serve Ethereum JSON-RPC only to clients with this token: as Authorization: Bearer, or as the first WebSocket subprotocol
-    #[arg(long, env = "CHAINBOX_RPC_TOKEN", value_name = "TOKEN", hide_env_values = true, help_heading = "Server")]
-    pub(crate) rpc_token: Option<String>,
-    /// Leave out the methods of a development node (anvil_*, evm_*, hardhat_*) and the unlocked accounts
-    #[arg(long, env = "CHAINBOX_NO_DEV_RPC", help_heading = "Server")]
-    pub(crate) no_dev_rpc: bool,
-
-    /// Number of funded, unlocked accounts [default: 10]
-    #[arg(long, short, env = "CHAINBOX_ACCOUNTS", value_name = "COUNT", value_parser = clap::value_parser!(u32).range(0..=100_000), help_heading = "Accounts")]
-    pub(crate) accounts: Option<u32>,
-    /// Balance of each account in tokens of 10^18 of the smallest unit, such as 1.5 [default: 10000]
-    #[arg(long, env = "CHAINBOX_BALANCE", value_name = "TOKENS", value_parser = tokens, help_heading = "Accounts")]
-    pub(crate) balance: Option<U256>,
-    /// BIP-39 mnemonic that the accounts are derived from
-    #[arg(long, short, env = "CHAINBOX_MNEMONIC", default_value = DEFAULT_MNEMONIC, hide_default_value = true, help_heading = "Accounts")]
-    pub(crate) mnemonic: String,
-    /// Send transactions of every address, without its key
-    #[arg(long, env = "CHAINBOX_AUTO_IMPERSONATE", conflicts_with = "no_dev_rpc", help_heading = "Accounts")]
-    pub(crate) auto_impersonate: bool,
-
-    /// Chain id (EIP-155) [default: 31337]
-    #[arg(long, env = "CHAINBOX_CHAIN_ID", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Chain")]
-    pub(crate) chain_id: Option<u64>,
-    /// Time of the genesis block, in seconds since 1970 [default: 2025-01-01]
-    #[arg(long, env = "CHAINBOX_TIMESTAMP", value_name = "SECONDS", help_heading = "Chain")]
-    pub(crate) timestamp: Option<u64>,
-    /// Consensus protocol: poa, pos, dpos, pbft (1 validator, or 4 and more) or raft, or its whole name
-    /// [default: that of the genesis or the database, else poa]
-    #[arg(long, env = "CHAINBOX_CONSENSUS", value_name = "PROTOCOL", value_parser = protocol, help_heading = "Chain")]
-    pub(crate) consensus: Option<ConsensusKind>,
-    /// Number of validators [default: those of the genesis or the database, else 1]
-    #[arg(long, env = "CHAINBOX_VALIDATORS", value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=100), help_heading = "Chain")]
-    pub(crate) validators: Option<u32>,
-    /// Gas limit of a block [default: 200000000]
-    #[arg(long, env = "CHAINBOX_GAS_LIMIT", value_parser = clap::value_parser!(u64).range(5_000..), help_heading = "Chain")]
-    pub(crate) gas_limit: Option<u64>,
-    /// Base fee of the first block in wei per gas (EIP-1559); 0 turns base fees off
-    #[arg(long, env = "CHAINBOX_BASE_FEE", value_name = "WEI", help_heading = "Chain")]
-    pub(crate) base_fee: Option<u64>,
-    /// Fork of Ethereum whose rules the chain follows: london, paris, shanghai, cancun, prague or osaka
-    /// [default: that of the genesis or the database, else osaka]
-    #[arg(long, env = "CHAINBOX_HARDFORK", value_name = "FORK", value_parser = hardfork, help_heading = "Chain")]
-    pub(crate) hardfork: Option<Hardfork>,
-    /// Refuse transactions with a gas limit above 2^24, as Osaka does (EIP-7825); without it there is no such bound
-    #[arg(long, env = "CHAINBOX_TX_GAS_CAP", help_heading = "Chain")]
-    pub(crate) tx_gas_cap: bool,
-    /// Seed of the validators' keys and of all randomness; the same seed gives the same chain
-    #[arg(long, env = "CHAINBOX_SEED", default_value_t = 0, help_heading = "Chain")]
-    pub(crate) seed: u64,
-
-    /// Mine a block every SECONDS seconds, such as 0.5, instead of one for each transaction
-    #[arg(long, short, env = "CHAINBOX_BLOCK_TIME", value_name = "SECONDS", value_parser = block_time, help_heading = "Mining")]
-    pub(crate) block_time: Option<Duration>,
-    /// Mine only on request (evm_mine)
-    #[arg(long, env = "CHAINBOX_NO_MINING", conflicts_with = "block_time", help_heading = "Mining")]
-    pub(crate) no_mining: bool,
-
-    /// Keep the chain in a RocksDB database in this folder; needs a binary built with RocksDB (cargo feature rocksdb)
-    #[arg(long, env = "CHAINBOX_DB_PATH", value_name = "FOLDER", help_heading = "State")]
-    pub(crate) db_path: Option<PathBuf>,
-    /// Free space of the disk below which the database takes no writes: a number of bytes, or of KiB, MiB, GiB or TiB as in 512MiB;
-    /// reads go on, and so do writes once there is room [default: 256MiB]
-    #[arg(long, env = "CHAINBOX_MIN_FREE_SPACE", value_name = "SIZE", value_parser = bytes, requires = "db_path", help_heading = "State")]
-    pub(crate) min_free_space: Option<u64>,
-    /// Genesis of the chain (JSON, also geth's form): docs/genesis.md, --genesis-example
-    #[arg(long, env = "CHAINBOX_GENESIS", value_name = "FILE", conflicts_with = "load_state", help_heading = "State")]
-    pub(crate) genesis: Option<PathBuf>,
-    /// Print an example for --genesis, and nothing else
-    #[arg(long, help_heading = "State")]
-    pub(crate) genesis_example: bool,
-    /// Load this dump if the file is there, and write it when the node stops
-    #[arg(long, env = "CHAINBOX_STATE", value_name = "FILE", conflicts_with_all = ["load_state", "dump_state", "db_path"], help_heading = "State")]
-    pub(crate) state: Option<PathBuf>,
-    /// Write the file of --state every SECONDS seconds, too, when the chain has changed
-    #[arg(long, env = "CHAINBOX_STATE_INTERVAL", value_name = "SECONDS", requires = "state", value_parser = clap::value_parser!(u64).range(1..=31_536_000), help_heading = "State")]
-    pub(crate) state_interval: Option<u64>,
-    /// Start from a dump made by --state, --dump-state or anvil_dumpState, with the genesis in it
-    #[arg(long, env = "CHAINBOX_LOAD_STATE", value_name = "FILE", conflicts_with = "db_path", help_heading = "State")]
-    pub(crate) load_state: Option<PathBuf>,
-    /// Write a dump when the node stops
-    #[arg(long, env = "CHAINBOX_DUMP_STATE", value_name = "FILE", help_heading = "State")]
-    pub(crate) dump_state: Option<PathBuf>,
-
-    /// Print errors only
-    #[arg(long, short, env = "CHAINBOX_QUIET", help_heading = "Output")]
-    pub(crate) quiet: bool,
-    /// Write accounts, keys, mnemonic, chain id, URLs and API key as JSON once the server accepts connections
-    #[arg(long, env = "CHAINBOX_CONFIG_OUT", value_name = "FILE", help_heading = "Output")]
-    pub(crate) config_out: Option<PathBuf>,
-}
-
-/// Parses a number of bytes, or one of a unit of IEC 80000-13.
-fn bytes(text: &str) -> Result<u64, String> {
-    const UNITS: [(&str, u32); 5] = [("KiB", 10), ("MiB", 20), ("GiB", 30), ("TiB", 40), ("B", 0)];
-    let unit = UNITS.iter().find_map(|(unit, shift)| Some((text.strip_suffix(unit)?, *shift)));
-    let (digits, shift) = unit.unwrap_or((text, 0));
-    let number = digits.trim_end().parse::<u64>().ok().and_then(|number| number.checked_mul(1 << shift));
-    number.ok_or_else(|| "expected a number of bytes below 2^64, or of KiB, MiB, GiB or TiB, as in 256MiB".to_owned())
-}
-
-/// Digits of a token after its decimal point.
-const TOKEN_DECIMALS: usize = 18;
-
-/// Parses an amount of tokens with up to 18 decimals, into the smallest unit.
-fn tokens(text: &str) -> Result<U256, String> {
-    let expected =
-        || format!("expected a number of tokens with at most {TOKEN_DECIMALS} decimals, such as 10000 or 1.5");
-    let digits = decimal(text, TOKEN_DECIMALS).ok_or_else(expected)?;
-    U256::from_str_radix(&digits, 10).map_err(|_| expected())
-}
-
-/// Parses an interval in seconds with up to three decimals.
-fn block_time(text: &str) -> Result<Duration, String> {
-    let interval = decimal(text, 3).and_then(|digits| digits.parse().ok()).map(Duration::from_millis);
-    let fitting =
-        interval.filter(|interval| !interval.is_zero() && *interval <= Duration::from_secs(MINING_INTERVAL_SECS_MAX));
-    fitting.ok_or_else(|| {
-        format!("expected seconds from 0.001 to {MINING_INTERVAL_SECS_MAX} (a year) with at most 3 decimals, such as 5 or 0.5")
-    })
-}
-
-/// Returns the digits of a decimal number as a multiple of 10^-`decimals`; `None` for other text or more decimals.
-fn decimal(text: &str, decimals: usize) -> Option<String> {
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let is_number = [whole, fraction].iter().all(|digits| digits.bytes().all(|digit| digit.is_ascii_digit()));
-    let has_digits = !whole.is_empty() && (!fraction.is_empty() || !text.contains('.'));
-    (is_number && has_digits && fraction.len() <= decimals).then(|| format!("{whole}{fraction:0<decimals$}"))
-}
-
-/// Parses the name of a fork.
-fn hardfork(name: &str) -> Result<Hardfork, String> {
-    Hardfork::from_name(name).ok_or_else(|| format!("choose one of {}", Hardfork::ALL.map(Hardfork::name).join(", ")))
-}
-
-/// Parses the name of a protocol.
-fn protocol(name: &str) -> Result<ConsensusKind, String> {
-    ConsensusKind::from_name(name).ok_or_else(|| {
-        let names = ConsensusKind::ALL.map(|kind| match kind.short_name() {
-            short if short == kind.name() => short.to_owned(),
-            short => format!("{short} ({})", kind.name()),
-        });
-        format!("choose one of {}", names.join(", "))
-    })
+pub(crate) struct NotBuilt {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    _ignored: Vec<std::ffi::OsString>,
 }
 
 #[cfg(test)]
@@ -290,81 +127,5 @@ mod tests {
     #[test]
     fn the_command_line_definition_is_consistent() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn sizes_have_a_unit_or_are_bytes() {
-        for (text, expected) in [
-            ("0", 0),
-            ("1000", 1_000),
-            ("7B", 7),
-            ("3KiB", 3 << 10),
-            ("256MiB", 256 << 20),
-            ("2 GiB", 2 << 30),
-            ("1TiB", 1 << 40),
-            ("16777215TiB", 16_777_215 << 40),
-        ] {
-            assert_eq!(bytes(text), Ok(expected), "{text}");
-        }
-        for text in ["", "MiB", "-1", "1.5GiB", "256MB", "256mib", "16777216TiB", "18446744073709551616"] {
-            assert!(bytes(text).unwrap_err().contains("256MiB"), "{text}");
-        }
-    }
-
-    #[test]
-    fn tokens_and_seconds_have_decimals() {
-        let ether = U256::from(1_000_000_000_000_000_000_u64);
-        for (text, expected) in [
-            ("0", U256::ZERO),
-            ("1", ether),
-            ("1.5", ether * U256::from(3) / U256::from(2)),
-            ("0.000000000000000001", U256::from(1)),
-            ("18446744073709551616", ether << 64),
-        ] {
-            assert_eq!(tokens(text), Ok(expected), "{text}");
-        }
-        for text in ["", ".", "1.", ".5", "-1", "1e3", "1.5.0", "0.0000000000000000001", &"9".repeat(70)] {
-            assert!(tokens(text).unwrap_err().contains("such as 10000 or 1.5"), "{text}");
-        }
-        for (text, millis) in [("1", 1_000), ("0.5", 500), ("0.001", 1), ("31536000", 31_536_000_000)] {
-            assert_eq!(block_time(text), Ok(Duration::from_millis(millis)), "{text}");
-        }
-        for text in ["0", "0.0", "0.0001", "31536000.001", "31536001", "-1", "soon", "99999999999999999999"] {
-            assert!(block_time(text).unwrap_err().contains("such as 5 or 0.5"), "{text}");
-        }
-    }
-
-    /// Columns of the narrowest terminal whose lines hold.
-    const COLUMNS: usize = 80;
-
-    #[test]
-    fn examples_fit_a_terminal() {
-        let command = Cli::command();
-        let dev = command.find_subcommand("dev").unwrap();
-        for help in [command.get_after_help(), dev.get_after_help()] {
-            let help = help.unwrap().to_string();
-            assert!(help.lines().all(|line| line.chars().count() <= COLUMNS), "{help}");
-        }
-    }
-
-    #[test]
-    fn invalid_flags_are_refused_by_name() {
-        for (flags, named) in [
-            (&["--port", "70000"][..], "--port"),
-            (&["--chain-id", "0"], "--chain-id"),
-            (&["--block-time", "5", "--no-mining"], "--no-mining"),
-            (&["--consensus", "magic"], "--consensus"),
-            (&["--hardfork", "berlin"], "--hardfork"),
-            (&["--db-path", "chain", "--min-free-space", "much"], "--min-free-space"),
-            (&["--min-free-space", "1GiB"], "--db-path"),
-            (&["--balance", "1,5"], "--balance"),
-            (&["--block-time", "0"], "--block-time"),
-            (&["--state", "a", "--load-state", "b"], "--load-state"),
-            (&["--state-interval", "5"], "--state"),
-            (&["--auto-impersonate", "--no-dev-rpc"], "--no-dev-rpc"),
-        ] {
-            let error = Cli::try_parse_from(["chainbox", "dev"].iter().chain(flags)).unwrap_err();
-            assert!(error.to_string().contains(named), "{error}");
-        }
     }
 }

@@ -22,10 +22,10 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::{
-    banner::{ERROR, FAINT, GOOD, HEADING},
     files, interrupt, progress,
     refused::Refused,
     sim_args::{CampaignCommand, CampaignOptions, CampaignRun, MergeOptions, SetupFlags},
+    styles::{ERROR, FAINT, GOOD, HEADING},
 };
 
 type Failure = Box<dyn Error>;

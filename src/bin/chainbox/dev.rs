@@ -1,5 +1,17 @@
 //! `chainbox dev`: the node, its server, and their shutdown.
 
+mod amounts;
+pub(crate) mod args;
+mod atomic_file;
+mod banner;
+mod config_out;
+mod console;
+mod database;
+mod genesis_file;
+mod held_chain;
+mod start;
+mod state_files;
+
 use std::{error::Error, sync::Arc, time::Duration};
 
 use chainbox::{
@@ -10,15 +22,13 @@ use chainbox::{
     server::{self, Chains, Server, ServerConfig},
 };
 
-use crate::{
+use self::{
     args::DevOptions,
-    banner,
     config_out::Config,
     console::{Console, RunningConsole},
-    files,
-    start::{self, Started},
-    state_files,
+    start::Started,
 };
+use crate::files;
 
 type Failure = Box<dyn Error>;
 

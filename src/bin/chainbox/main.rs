@@ -1,16 +1,10 @@
 //! `chainbox`: the command line.
 
-mod amounts;
 mod args;
-mod banner;
 mod campaign;
-mod config_out;
-mod console;
-mod database;
+#[cfg(feature = "server")]
 mod dev;
 mod files;
-mod genesis_file;
-mod held_chain;
 mod interrupt;
 mod progress;
 mod refused;
@@ -18,16 +12,22 @@ mod replay;
 mod sim;
 mod sim_args;
 mod sim_report;
-mod start;
-mod state_files;
+mod styles;
 mod table;
+#[cfg(feature = "server")]
 mod templates;
 
 use std::{error::Error, process::ExitCode};
 
 use clap::Parser;
 
+/// Why a command is missing.
+#[cfg(not(feature = "server"))]
+const NO_NODE: &str =
+    "this chainbox has the simulator only; the node is built with: cargo install chainbox --features server";
+
 /// mimalloc is faster than the system's allocator for many small allocations on many threads.
+#[cfg(feature = "server")]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -41,8 +41,12 @@ const USAGE: u8 = 2;
 fn main() -> ExitCode {
     let args = args::Cli::parse();
     let result = match args.command {
+        #[cfg(feature = "server")]
         args::Command::Dev(options) => dev::run(&options).map(|()| true),
+        #[cfg(feature = "server")]
         args::Command::Templates(options) => templates::run(options).map(|()| true),
+        #[cfg(not(feature = "server"))]
+        args::Command::Dev(_) | args::Command::Templates(_) => Err(Box::from(refused::Refused(NO_NODE.to_owned()))),
         args::Command::Sim(options) => return sim::run(&options),
         args::Command::Replay(options) => replay::run(&options),
         args::Command::Campaign(options) => campaign::run(&options),
@@ -60,5 +64,5 @@ fn main() -> ExitCode {
 
 /// Prints the error of a command.
 fn print_error(failure: &dyn Error) {
-    anstream::eprintln!("{}error:{} {failure}", banner::ERROR, banner::ERROR.render_reset());
+    anstream::eprintln!("{}error:{} {failure}", styles::ERROR, styles::ERROR.render_reset());
 }

@@ -13,11 +13,11 @@ use chainbox::sim::{
 
 use self::{filter::Filter, words::Words};
 use crate::{
-    banner::{ERROR, FAINT, GOOD, HEADING},
     campaign::demo,
     files,
     refused::Refused,
     sim_args::ReplayOptions,
+    styles::{ERROR, FAINT, GOOD, HEADING},
 };
 
 type Failure = Box<dyn Error>;

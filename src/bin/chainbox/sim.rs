@@ -20,11 +20,11 @@ use indicatif::ProgressBar;
 use serde_json::json;
 
 use crate::{
-    banner::FAINT,
     files, progress,
     refused::Refused,
     sim_args::SimOptions,
     sim_report::{self as report, Ran},
+    styles::FAINT,
 };
 
 type Failure = Box<dyn Error>;

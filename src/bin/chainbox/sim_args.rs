@@ -165,6 +165,10 @@ pub(crate) struct SetupFlags {
     /// Setup of every seed (TOML or JSON, see --print-setup) in place of the protocol's default; the flags below change it
     #[arg(long = "setup", value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
+    /// Length of each run: short, of twenty seconds with faults, or long, of five minutes in which stake is withdrawn, logs are compacted
+    /// and evidence comes late
+    #[arg(long, value_enum, value_name = "PROFILE", conflicts_with = "file")]
+    pub(crate) profile: Option<RunLength>,
     /// Numbers of validators, of which each seed draws one: 4..7 (both included), or a list such as 4,7
     #[arg(long, value_name = "A..B", value_parser = counts)]
     pub(crate) validators: Option<Counts>,
@@ -195,6 +199,13 @@ pub(crate) struct SetupFlags {
     /// Longest recovery of the healed network, such as 2m
     #[arg(long, value_name = "DURATION", value_parser = recovery_time)]
     pub(crate) recovery_time: Option<Duration>,
+}
+
+/// Length of a campaign's runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum RunLength {
+    Short,
+    Long,
 }
 
 /// Numbers of validators.

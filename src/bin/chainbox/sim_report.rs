@@ -14,8 +14,8 @@ use chainbox::{
 use serde_json::{Value, json};
 
 use crate::{
-    banner::{ERROR, FAINT, GOOD, HEADING},
     sim_args::SimOptions,
+    styles::{ERROR, FAINT, GOOD, HEADING},
     table::Table,
 };
 

@@ -1,12 +1,20 @@
 //! `chainbox templates`: the contracts that can be deployed.
 
 use chainbox::{server::TemplateView, templates};
+use clap::Args;
 
 use crate::{
-    args::TemplatesOptions,
-    banner::{FAINT, HEADING},
     files,
+    styles::{FAINT, HEADING},
 };
+
+/// Flags of `templates`.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct TemplatesOptions {
+    /// Print JSON, with the ABI of each template
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 /// Prints every ready-made template.
 pub(crate) fn run(options: TemplatesOptions) -> Result<(), Box<dyn std::error::Error>> {

@@ -1,7 +1,10 @@
 use core::{convert::Infallible, time::Duration};
 
 use super::*;
-use crate::consensus::{ConsensusConfig, pbft::PbftConfig, raft::RaftConfig};
+use crate::{
+    consensus::{ConsensusConfig, ConsensusKind, ReplicaId, StakeUse, pbft::PbftConfig, raft::RaftConfig},
+    sim::default_sim_config,
+};
 
 fn campaign(seeds: Range<u64>) -> Campaign {
     Campaign::new(CampaignSetup::of(ConsensusConfig::Pbft(PbftConfig::default())), seeds)
@@ -129,4 +132,30 @@ fn several_threads_give_what_one_gives() {
     );
     let stopped = run_parallel(&campaign, &BTreeSet::new(), 2, Err);
     assert!(stopped.is_err());
+}
+
+#[test]
+fn a_long_setup_is_written_and_read_and_lets_candidates_lie_within_the_budget() {
+    for kind in ConsensusKind::ALL {
+        let setup = CampaignSetup::long(default_sim_config(kind));
+        let text = toml::to_string(&setup).unwrap();
+        assert_eq!(toml::from_str::<CampaignSetup>(&text).unwrap(), setup);
+        assert_eq!(setup.staking.is_some(), setup.consensus.info().stake_use != StakeUse::Never);
+        let (mut candidates_lie, mut late) = (0, 0);
+        for seed in 0..200 {
+            let (plan, validators) = (setup.plan_of(seed), setup.validators_of(seed));
+            setup.network(seed, &plan).unwrap();
+            let liars: Vec<_> =
+                plan.byzantine().into_iter().filter(|id| !is_observer(&setup, validators, *id)).collect();
+            assert!(liars.len() as u32 <= setup.profile.byzantine.of(validators), "{kind:?} {seed}: {liars:?}");
+            candidates_lie += liars.iter().filter(|id| id.get() >= validators).count();
+            late += plan.faults.iter().filter(|fault| fault.at > Duration::from_secs(200)).count();
+        }
+        assert!(late > 100, "{late}");
+        assert_eq!(candidates_lie > 0, setup.consensus.info().is_byzantine_tolerant, "{kind:?}");
+    }
+}
+
+fn is_observer(setup: &CampaignSetup, validators: u32, id: ReplicaId) -> bool {
+    id.get() >= validators + setup.candidates
 }

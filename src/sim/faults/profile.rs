@@ -28,6 +28,9 @@ pub struct Profile {
     /// Longest latency of a faulty link.
     #[serde(rename = "latency_max_ms", with = "millis_serde")]
     pub latency_max: Duration,
+    /// Longest delay of what a replica withholds.
+    #[serde(rename = "withhold_max_ms", with = "millis_serde", default = "withhold_max")]
+    pub withhold_max: Duration,
     /// Largest clock error, positive or negative.
     #[serde(rename = "clock_max_ms", with = "millis_serde")]
     pub clock_max: Duration,
@@ -48,6 +51,12 @@ pub struct Profile {
     pub outage_per_mille: u16,
     /// Relative frequency of each kind.
     pub weights: Weights,
+}
+
+/// Shortest and, by default, longest delay of what a replica withholds.
+pub(super) const WITHHOLD_MIN: Duration = Duration::from_millis(50);
+const fn withhold_max() -> Duration {
+    Duration::from_secs(3)
 }
 
 /// Labels of envelopes that every protocol has beside its own messages.
@@ -128,6 +137,7 @@ impl Profile {
             fault_max: Duration::from_secs(8),
             byzantine: Budget::None,
             latency_max: Duration::from_millis(1_500),
+            withhold_max: withhold_max(),
             clock_max: Duration::from_millis(400),
             labels: Vec::new(),
             senders: Workload::senders(),
@@ -141,6 +151,22 @@ impl Profile {
     /// Returns those bounds with fewer than a third of the replicas misbehaving.
     pub fn byzantine() -> Self {
         Self { byzantine: Budget::Third, ..Self::crash_only() }
+    }
+
+    /// Returns the profile for a run of `span`: as many faults in each minute, some of which last for a minute, and misbehaviour at any
+    /// height. What is withheld comes after other validators were chosen.
+    #[must_use]
+    pub fn long(self, span: Duration) -> Self {
+        let times = (span.as_secs() / self.span.as_secs().max(1)).max(1);
+        Self {
+            span,
+            faults_max: u32::try_from(times / 2).unwrap_or(u32::MAX).max(1).saturating_mul(self.faults_max),
+            fault_max: Duration::from_secs(60),
+            withhold_max: Duration::from_secs(60),
+            heights_max: Height::new(span.as_secs()),
+            rounds_max: self.rounds_max.saturating_mul(times),
+            ..self
+        }
     }
 
     /// Returns the faults that a protocol promises to tolerate.

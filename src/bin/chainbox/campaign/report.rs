@@ -9,7 +9,7 @@ use chainbox::{
 
 use super::demo;
 use crate::{
-    banner::{ERROR, FAINT, GOOD, HEADING},
+    styles::{ERROR, FAINT, GOOD, HEADING},
     table::Table,
 };
 

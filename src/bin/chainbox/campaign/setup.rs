@@ -7,7 +7,11 @@ use chainbox::{
     sim::{Budget, CampaignSetup, FaultPlan, RunReport, default_sim_config},
 };
 
-use crate::{files, refused::Refused, sim_args::SetupFlags};
+use crate::{
+    files,
+    refused::Refused,
+    sim_args::{RunLength, SetupFlags},
+};
 
 type Failure = Box<dyn Error>;
 
@@ -25,7 +29,10 @@ pub(super) fn setup_of(protocol: Option<ConsensusKind>, flags: &SetupFlags) -> R
             }
             setup
         }
-        (None, Some(protocol)) => CampaignSetup::of(default_sim_config(protocol)),
+        (None, Some(protocol)) => match flags.profile {
+            Some(RunLength::Long) => CampaignSetup::long(default_sim_config(protocol)),
+            Some(RunLength::Short) | None => CampaignSetup::of(default_sim_config(protocol)),
+        },
         (None, None) => return Err("give --protocol, or --setup with a file".into()),
     };
     change(&mut setup, flags);
@@ -46,6 +53,7 @@ fn read(path: &Path) -> Result<CampaignSetup, Failure> {
 fn change(setup: &mut CampaignSetup, flags: &SetupFlags) {
     let SetupFlags {
         file: _,
+        profile: _,
         validators,
         liars,
         faults_max,

@@ -12,7 +12,7 @@ use chainbox::{
     },
 };
 
-use crate::banner::{ERROR, FAINT, GOOD, HEADING};
+use crate::styles::{ERROR, FAINT, GOOD, HEADING};
 
 /// What is known of the contents of messages, by number.
 pub(super) trait Contents {

@@ -20,6 +20,11 @@ use crate::{
     system::staking::StakingParams,
 };
 
+/// Phase with faults of a long run.
+const LONG: Duration = Duration::from_secs(300);
+/// Committed entries that Raft keeps in a long run, so that followers fall behind the log.
+const LONG_LOG_KEEP: u64 = 32;
+
 /// Setup of every seed of a campaign.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -43,6 +48,9 @@ pub struct CampaignSetup {
     /// Gives the chain stake where the protocol supports it.
     #[serde(default)]
     pub candidates: u32,
+    /// Whether candidates, too, may be among the replicas that misbehave.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub candidates_lie: bool,
     /// Whether replicas that lost their disk or memory must catch up, too, and a transaction that a client submits after the
     /// healing must be included.
     #[serde(default)]
@@ -50,6 +58,9 @@ pub struct CampaignSetup {
     /// Whether what clients read is checked, too: see [`history`](crate::sim::history).
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub checks_history: bool,
+    /// Parameters of the chain's stake, where the protocol has one; by default [`StakingParams::default`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub staking: Option<StakingParams>,
     /// The protocol and its parameters.
     pub consensus: ConsensusConfig,
     /// Bounds of the random faults.
@@ -93,11 +104,38 @@ impl CampaignSetup {
             observers: 1,
             // Of a protocol of one's own it is not known how validators change.
             candidates: u32::from(consensus.kind().is_some()),
+            candidates_lie: false,
             is_strict: true,
             checks_history: false,
+            staking: None,
             consensus,
             profile,
             invariants: OwnInvariants::default(),
+        }
+    }
+
+    /// Returns the setup of five minutes of faults, three hundred blocks: long enough for stake to be unbonded, penalties of a later epoch,
+    /// compacted logs, a pruned tree, and evidence about validators that have left.
+    ///
+    /// Two candidates join and leave, and may be those who lie; stake is withdrawable after a minute.
+    pub fn long(consensus: ConsensusConfig) -> Self {
+        let consensus = match consensus {
+            ConsensusConfig::Raft(config) => ConsensusConfig::Raft(config.with_log_keep(LONG_LOG_KEEP)),
+            other => other,
+        };
+        let has_stake = consensus.info().stake_use != StakeUse::Never;
+        let staking = StakingParams { unbonding_secs: 60, downtime_jail_secs: 30, ..StakingParams::default() };
+        let short = Self::of(consensus);
+        let profile = short.profile.clone().long(LONG);
+        Self {
+            fault_phase: LONG,
+            recovery_max: 2 * short.recovery_max,
+            transactions: 150,
+            candidates: 2 * short.candidates,
+            candidates_lie: true,
+            staking: has_stake.then_some(staking),
+            profile,
+            ..short
         }
     }
 
@@ -117,7 +155,8 @@ impl CampaignSetup {
     /// Returns the faults of this seed.
     pub fn plan_of(&self, seed: u64) -> FaultPlan {
         let validators = self.validators_of(seed);
-        let mut plan = FaultPlan::random(seed, validators, &self.profile);
+        let liars = if self.candidates_lie { self.candidates } else { 0 };
+        let mut plan = FaultPlan::random_with_candidates(seed, validators, liars, &self.profile);
         let followers = self.candidates.saturating_add(self.observers);
         if followers > 0 {
             let mut rng = Streams::new(seed).stream("followers");
@@ -159,8 +198,9 @@ impl CampaignSetup {
         let latency = Latency::Uniform { min: Duration::from_millis(5), max: Duration::from_millis(60) };
         let genesis = if self.is_strict { Workload::genesis_with_late_client() } else { Workload::genesis() };
         let builder = Network::builder();
-        let builder = match self.consensus.info().stake_use {
-            StakeUse::Optional if self.candidates > 0 => builder.with_staking(StakingParams::default()),
+        let builder = match (self.consensus.info().stake_use, self.staking) {
+            (_, Some(staking)) => builder.with_staking(staking),
+            (StakeUse::Optional, None) if self.candidates > 0 => builder.with_staking(StakingParams::default()),
             _ => builder,
         };
         builder

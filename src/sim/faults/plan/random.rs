@@ -8,7 +8,7 @@ use crate::{
     primitives::{Address, Height},
     sim::{
         engine::rng::{SimRng, Streams},
-        faults::profile::{Profile, Weights},
+        faults::profile::{Profile, WITHHOLD_MIN, Weights},
         millis::whole_millis,
     },
 };
@@ -35,10 +35,15 @@ impl FaultPlan {
     ///
     /// The same arguments always give the same plan, and it always passes [`FaultPlan::check`].
     pub fn random(seed: u64, replicas: u32, profile: &Profile) -> Self {
+        Self::random_with_candidates(seed, replicas, 0, profile)
+    }
+
+    /// As [`FaultPlan::random`]; the replicas that misbehave may also be among the `candidates` that follow the validators.
+    pub(in crate::sim) fn random_with_candidates(seed: u64, replicas: u32, candidates: u32, profile: &Profile) -> Self {
         let mut draw =
             Draw { rng: Streams::new(seed).stream("plan"), replicas: replicas.max(1), profile, suspects: Vec::new() };
         let budget = profile.byzantine.of(replicas);
-        draw.suspects = draw.group(budget);
+        draw.suspects = draw.group_of(replicas.saturating_add(candidates), budget);
         let count = 1 + draw.below(profile.faults_max.max(1).into());
         let mut plan = Self::default();
         for _ in 0..count {
@@ -67,8 +72,13 @@ impl Draw<'_> {
 
     /// Draws distinct replicas.
     fn group(&mut self, size: u32) -> Vec<ReplicaId> {
-        let mut rest: Vec<_> = (0..self.replicas).map(ReplicaId::new).collect();
-        let taken = (0..size.min(self.replicas)).map(|_| {
+        self.group_of(self.replicas, size)
+    }
+
+    /// Draws `size` of the first `replicas`.
+    fn group_of(&mut self, replicas: u32, size: u32) -> Vec<ReplicaId> {
+        let mut rest: Vec<_> = (0..replicas).map(ReplicaId::new).collect();
+        let taken = (0..size.min(replicas)).map(|_| {
             let place = self.rng.below(rest.len() as u64) as usize;
             rest.swap_remove(place)
         });
@@ -243,7 +253,10 @@ impl Draw<'_> {
             6 => Behaviour::FutureSpam,
             7 | 8 => Behaviour::LyingAnswers,
             9 => Behaviour::AlteredRelays,
-            _ if self.rng.chance(500) => Behaviour::Withhold { delay: Duration::from_millis(self.between(50, 3_000)) },
+            _ if self.rng.chance(500) => {
+                let [least, most] = [WITHHOLD_MIN, self.profile.withhold_max].map(whole_millis);
+                Behaviour::Withhold { delay: Duration::from_millis(self.between(least, most)) }
+            }
             _ => Behaviour::Censor { senders: self.senders() },
         };
         let (heights_max, rounds_max) = (self.profile.heights_max.get(), self.profile.rounds_max);

@@ -5,7 +5,7 @@ use std::{io::Write, time::Duration};
 use tokio::time::Instant;
 
 use super::screen::{Line, Screen};
-use crate::banner::FAINT;
+use crate::styles::FAINT;
 
 /// Least time between two lines of one row, on a terminal: so often it is read.
 const TERMINAL_PAUSE: Duration = Duration::from_millis(50);

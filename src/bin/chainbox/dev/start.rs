@@ -10,13 +10,14 @@ use chainbox::{
     server::WallClock,
 };
 
-use crate::{
+use crate::dev::{
     args::{DEFAULT_ACCOUNTS, DEFAULT_CHAIN_ID, DEFAULT_GAS_LIMIT, DevOptions},
-    database, files,
+    database,
     genesis_file::GenesisFile,
     held_chain::HeldChain,
     state_files::LoadedFile,
 };
+use crate::files;
 
 type Failure = Box<dyn std::error::Error>;
 

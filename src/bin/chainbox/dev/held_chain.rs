@@ -7,7 +7,7 @@ use chainbox::{
     primitives::{Address, Height, U256, Wallet},
 };
 
-use crate::{
+use crate::dev::{
     amounts,
     args::{DEFAULT_ACCOUNTS, DevOptions},
 };

@@ -8,7 +8,9 @@ use std::{
 
 use chainbox::node::{Dump, Node};
 
-use crate::{args::DevOptions, files};
+use crate::dev::args::DevOptions;
+use crate::dev::atomic_file;
+use crate::files;
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -21,7 +23,7 @@ pub(crate) fn try_paths(options: &DevOptions) -> Result<(), Failure> {
         [("--state", &options.state), ("--dump-state", &options.dump_state), ("--config-out", &options.config_out)]
     {
         if let Some(path) = path {
-            files::try_atomic_write(path)
+            atomic_file::try_write(path)
                 .map_err(|cause| format!("{flag}: cannot write {}: {cause}", path.display()))?;
         }
     }
@@ -93,5 +95,5 @@ pub(crate) async fn write_at_intervals(path: PathBuf, interval: Duration, node: 
 /// # Errors
 /// The path, with the cause.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    files::write_atomically(path, bytes).map_err(|cause| format!("cannot write {}: {cause}", path.display()).into())
+    atomic_file::write(path, bytes).map_err(|cause| format!("cannot write {}: {cause}", path.display()).into())
 }

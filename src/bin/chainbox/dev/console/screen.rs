@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn lines_are_cut_to_the_width_and_whole_without_a_terminal() {
-        let line = Line::plain("block 12: ").and(crate::banner::GOOD, "ok\nnot");
+        let line = Line::plain("block 12: ").and(crate::styles::GOOD, "ok\nnot");
         let cut = anstream::adapter::strip_str(&written(|| Some(12), |screen| screen.line(&line))).to_string();
         assert_eq!(cut, "block 12: o…\n");
         let whole = anstream::adapter::strip_str(&written(|| None, |screen| screen.line(&line))).to_string();

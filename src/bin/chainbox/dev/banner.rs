@@ -1,8 +1,8 @@
-//! Console output at the start of the node, and the console's styles.
+//! Console output at the start of the node.
 
 use std::{fmt::Write as _, net::SocketAddr};
 
-use anstyle::{AnsiColor, Style};
+use anstyle::Style;
 use chainbox::{
     chain::LoadSummary,
     node::{BlockRef, NodeView},
@@ -11,23 +11,13 @@ use chainbox::{
     vm::{Marker, Template as _},
 };
 
-use crate::{
+use crate::dev::{
     amounts::{self, counted},
     args::DevOptions,
     config_out::reachable,
     start::Started,
 };
-
-/// Style of headings.
-pub(crate) const HEADING: Style = Style::new().bold();
-/// Style of success.
-pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
-/// Style of secondary text.
-pub(crate) const FAINT: Style = Style::new().dimmed();
-/// Style of what deserves a look.
-pub(crate) const NOTICE: Style = AnsiColor::Yellow.on_default();
-/// Style of errors.
-pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
+use crate::styles::{ERROR, FAINT, GOOD, HEADING, NOTICE};
 
 /// Columns that no line of the banner exceeds.
 const COLUMNS: usize = 80;

@@ -14,10 +14,8 @@ use super::{
     names::{Names, short},
     screen::{Line, Screen},
 };
-use crate::{
-    amounts,
-    banner::{ERROR, FAINT, GOOD, NOTICE},
-};
+use crate::dev::amounts;
+use crate::styles::{ERROR, FAINT, GOOD, NOTICE};
 
 /// Prints the transaction at `index` of a block: sender, recipient, what it does, gas, and the reason of a failure.
 pub(super) fn transaction(

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use chainbox::{chain::GenesisSpec, node::Database};
 
-use crate::args::DevOptions;
+use crate::dev::args::DevOptions;
 
 type Failure = Box<dyn std::error::Error>;
 

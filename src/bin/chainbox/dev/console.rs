@@ -30,7 +30,7 @@ use self::{
     names::Names,
     screen::{Line, Screen},
 };
-use crate::banner::FAINT;
+use crate::styles::FAINT;
 
 /// Moves of the head and loaded dumps in the console's queue; those past it are counted and not printed.
 const QUEUE_MAX: usize = 1_024;
@@ -202,7 +202,7 @@ impl<W: Write> Printer<W> {
                 }
             }
             NodeEvent::Loaded { summary } => {
-                self.print(&Line::plain(&format!("loaded a dump: {}", crate::banner::describe_load(&summary))));
+                self.print(&Line::plain(&format!("loaded a dump: {}", crate::dev::banner::describe_load(&summary))));
             }
             _ => {}
         }
