@@ -558,3 +558,27 @@ fn the_kubernetes_job_is_whole() {
     }
     assert!(!job.contains('\t') && job.lines().all(|line| (line.len() - line.trim_start().len()) % 2 == 0));
 }
+
+#[test]
+fn a_campaign_ends_at_its_time_limit_and_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let flags =
+        ["campaign", "--protocol", "raft", "--seeds", "0..1000000", "--out", "raft.ndjson", "--time-limit", "1s"];
+    let text = run(path, &flags, DONE);
+    assert!(text.contains("time is up") && text.contains("--resume"), "{text}");
+    let lines = || fs::read_to_string(path.join("raft.ndjson")).unwrap().lines().count();
+    let before = lines();
+    run(path, &[&flags[..], &["--resume"]].concat(), DONE);
+    assert!(before > 1 && lines() > before, "{before}, {}", lines());
+}
+
+/// Takes some seconds: a run of five minutes of virtual time.
+#[test]
+fn a_long_profile_runs_for_hundreds_of_blocks() {
+    let folder = tempfile::tempdir().unwrap();
+    let flags = ["campaign", "--protocol", "poa", "--profile", "long", "--seeds", "7..8", "--json", "-q"];
+    let summary: serde_json::Value = serde_json::from_str(&run(folder.path(), &flags, DONE)).unwrap();
+    assert!(summary["virtual_ms"].as_u64().is_some_and(|ms| ms > 300_000), "{summary}");
+    assert_eq!(summary["passed"], 1, "{summary}");
+}

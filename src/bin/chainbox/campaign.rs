@@ -11,6 +11,7 @@ use std::{
     fs::{File, OpenOptions},
     io::{self, BufReader, BufWriter, Write},
     path::{Path, PathBuf},
+    time::Instant,
 };
 
 use chainbox::sim::{
@@ -41,6 +42,8 @@ const DEMO_SEEDS: (u64, u64) = (0, 1_000);
 enum Stopped {
     /// By Ctrl-C.
     Interrupted,
+    /// By `--time-limit`.
+    TimeIsUp,
     /// A planted bug was found.
     Found,
     Failed(io::Error),
@@ -128,6 +131,8 @@ fn run_shard(options: &CampaignRun, setup: CampaignSetup, seeds: (u64, u64), is_
     }
     let mut shown = progress::Seeds::new(count, options.quiet || options.json);
     let interrupted = interrupt::watch();
+    let begun = Instant::now();
+    let is_time_up = || options.time_limit.is_some_and(|limit| begun.elapsed() >= limit);
     let mut findings = Vec::new();
     let stopped = run_parallel(&campaign, &done, threads, |report| {
         if let Some(out) = &mut out {
@@ -142,6 +147,7 @@ fn run_shard(options: &CampaignRun, setup: CampaignSetup, seeds: (u64, u64), is_
         match interrupted.is_set() {
             true => Err(Stopped::Interrupted),
             false if is_demo && is_finding => Err(Stopped::Found),
+            false if is_time_up() => Err(Stopped::TimeIsUp),
             false => Ok(()),
         }
     });
@@ -149,7 +155,7 @@ fn run_shard(options: &CampaignRun, setup: CampaignSetup, seeds: (u64, u64), is_
     let is_interrupted = match stopped {
         Err(Stopped::Failed(error)) => return Err(error.into()),
         Err(Stopped::Interrupted) => true,
-        Err(Stopped::Found) | Ok(()) => false,
+        Err(Stopped::Found | Stopped::TimeIsUp) | Ok(()) => false,
     };
     findings.sort_by_key(|report| report.seed);
     let mut files_written = Vec::new();
@@ -176,8 +182,11 @@ fn run_shard(options: &CampaignRun, setup: CampaignSetup, seeds: (u64, u64), is_
             anstream::println!("shows it again: chainbox replay {}", path.display());
         }
     }
+    let left = campaign.seeds().count() as u64 - summary.seeds;
+    if left > 0 && is_time_up() && !options.quiet {
+        anstream::eprintln!("{HEADING}time is up{HEADING:#} with {left} seeds left; {}", how_to_go_on(options));
+    }
     if is_interrupted {
-        let left = campaign.seeds().count() as u64 - summary.seeds;
         anstream::eprintln!("{HEADING}stopped{HEADING:#} with {left} seeds left; {}", how_to_go_on(options));
         std::process::exit(i32::from(crate::INTERRUPTED));
     }

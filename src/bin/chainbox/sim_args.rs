@@ -133,6 +133,9 @@ pub(crate) struct CampaignRun {
     /// Number of threads; by default one per core
     #[arg(long, short, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) jobs: Option<u32>,
+    /// Begin no seed after this time, such as 10m; --resume goes on
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) time_limit: Option<Duration>,
     /// Stop at the first finding of a planted bug, to see its shrinking and its file; without a name, list the bugs
     #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["protocol", "file", "out", "shard"])]
     pub(crate) demo_bug: Option<String>,
