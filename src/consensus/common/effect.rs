@@ -105,6 +105,12 @@ pub enum ChainEvent {
         /// The head to read.
         block: BlockId,
     },
+    /// A read requested by [`Admin::Read`](super::event::Admin::Read) can't be served: this replica no longer leads. Ask the new
+    /// leader.
+    ReadAborted {
+        /// Number of the request.
+        request: u64,
+    },
 }
 
 /// Proof that a validator broke the protocol.

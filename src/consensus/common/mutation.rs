@@ -33,6 +33,8 @@ pub(crate) enum Mutation {
     RaftHeartbeatCommitsAll,
     /// Raft: a replica that restarts forgets the entries that are not applied.
     RaftForgetsEntries,
+    /// Raft: a replica that restarts forgets which of its entries it knew to be committed.
+    RaftForgetsCommit,
     /// Raft: entries that conflict with the leader's are not truncated.
     RaftKeepsConflicts,
     /// Proof of authority: a signer may sign one block earlier than the limit allows.
