@@ -202,6 +202,16 @@ pub enum Rejection {
         /// The bound, in blocks.
         limit: usize,
     },
+    /// The author has made more blocks beside this one than are kept.
+    #[error("{author} has {limit} blocks beside {block}; no more of them are kept")]
+    TooManySiblings {
+        /// The block.
+        block: BlockId,
+        /// Its author.
+        author: Address,
+        /// The bound, in blocks: of one parent, or of one height.
+        limit: usize,
+    },
     /// An input that is already known, or that answers no request.
     #[error("{what} was not asked for or is already known")]
     Unexpected {

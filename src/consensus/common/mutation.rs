@@ -57,6 +57,8 @@ pub(crate) enum Mutation {
     PoaNoPeriod,
     /// Proof of authority: the longest branch wins, not the heaviest.
     PoaLongestWins,
+    /// Proof of authority: a signer never seals a height again, not on another branch either.
+    PoaNeverSealsHeightAgain,
     /// Delegated proof of stake: `2n/3` confirmations propose a block.
     DposQuorumOneShort,
     /// Delegated proof of stake: the last irreversible block is what half of the producers imply.

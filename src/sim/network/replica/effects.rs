@@ -87,10 +87,15 @@ impl EffectHandler for InEnvironment<'_> {
     }
 
     fn validate(&mut self, block: Arc<Block>) -> Result<Option<Verdict>, NetworkError> {
-        if self.env.defer_future_block(self.replica.slot, &block) {
-            return Ok(None);
+        let bounds = self.replica.protocol.future_blocks();
+        match self.env.defer_future_block(self.replica.slot, &block, bounds) {
+            Ok(false) => self.replica.validate(block),
+            Ok(true) => Ok(None),
+            Err(ahead) => {
+                let reason = format!("its time is {ahead} s ahead of this replica's clock");
+                Ok(Some(Verdict::Invalid { reason }))
+            }
         }
-        self.replica.validate(block)
     }
 
     fn draw(&mut self, bound: u64) -> u64 {
