@@ -11,7 +11,7 @@ use chainbox::{
 };
 
 /// Digest of the run. A change of it changes the result of every seed: a decision, never an accident.
-pub(crate) const DIGEST: B256 = b256!("b333b785977873bd11510352e9037848bfb8bb70a53e38e1cb9ae33f4baac003");
+pub(crate) const DIGEST: B256 = b256!("2937e9fb457d7011ca1d4646bb8d658dc032246689b9955c1f23bdac7461ae7c");
 
 /// The network's builder, for options that must not change the digest.
 pub(crate) fn builder() -> NetworkBuilder {

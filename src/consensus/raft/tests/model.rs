@@ -28,8 +28,6 @@ use crate::{
 };
 
 const REPLICAS: usize = 3;
-/// Writes of one input after which a crash is explored; none has more.
-const WRITES_MAX: u8 = 4;
 
 /// Bounds of the exploration.
 #[derive(Clone, Copy, Debug)]
@@ -325,7 +323,9 @@ impl Model for RaftModel {
         let mut add = |replica, input| {
             actions.push(Action::Step { replica, input, cut: None });
             if spent.crashes < bounds.crashes && input != Input::Restart {
-                actions.extend((0..WRITES_MAX).map(|writes| Action::Step { replica, input, cut: Some(writes) }));
+                let key = state.replicas[replica];
+                let cuts = (0..u8::MAX).map(Some).take_while(|cut| self.table.step_cut(key, input, *cut).is_some());
+                actions.extend(cuts.map(|cut| Action::Step { replica, input, cut }));
             }
         };
         let mut last = None;
@@ -361,7 +361,6 @@ impl Model for RaftModel {
         };
         let before = state.replicas[replica];
         let outcome = self.table.step_cut(before, input, cut)?;
-        assert!(cut.is_none_or(|writes| writes + 1 < WRITES_MAX), "an input with {WRITES_MAX} writes or more");
         let mut next = state.clone();
         match input {
             Input::Deliver(envelope) => take(&mut next.wire, envelope),
