@@ -117,7 +117,7 @@ pub enum ChainEvent {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Evidence {
-    /// One author sealed, or voted for, two blocks of one height (PBFT: in one view).
+    /// One author sealed, or voted for, two blocks of one height (PBFT: in one view; proof of authority: on one parent).
     DoubleSign {
         /// Validator that signed both.
         offender: Address,
