@@ -72,7 +72,7 @@ pub use common::{
 };
 pub(crate) use common::{
     effect_handler,
-    family::MembershipChange,
+    family::{FutureBlocks, MembershipChange},
     header::{HeaderFieldError, UnverifiedHeader},
     header_rules::{HeaderChainRules, ParentContext},
     mutation,

@@ -13,7 +13,7 @@ use super::{
         effect::{Effect, Rejection},
         encoding::Encoder,
         event::Event,
-        family::{ProtocolFamily, ProtocolInfo, ReplicaKeys, ReplicaSetup, StakeUse},
+        family::{FutureBlocks, ProtocolFamily, ProtocolInfo, ReplicaKeys, ReplicaSetup, StakeUse},
         finality::Finality,
         id::{BlockId, ReplicaId},
         light::FollowHeaders,
@@ -425,6 +425,11 @@ impl AnyProtocol {
         replica_of: &dyn Fn(&Address) -> Option<ReplicaId>,
     ) -> Option<RoundStatus> {
         with_content!(Self, self, protocol => protocol.round_status(replica, replica_of))
+    }
+
+    /// Returns the bounds on blocks whose time has not come.
+    pub(crate) fn future_blocks(&self) -> FutureBlocks {
+        with_content!(Self, self, protocol => protocol.future_blocks())
     }
 
     /// Returns the term in which this replica leads a replicated log; `None` for any other replica or protocol.

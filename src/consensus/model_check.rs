@@ -7,7 +7,7 @@
 //!
 //! Effects are carried out by the same dispatch as in the simulator. The network is unordered. A message is delivered
 //! at most once, at any time or never: that covers loss, delay and reordering. A disk write is done at once, or, where
-//! [`TransitionTable::step`] is asked to, a crash comes before it.
+//! [`TransitionTable::step_cut`] is asked to, a crash comes before it: after any number of the input's earlier writes.
 
 use core::convert::Infallible;
 use std::{
@@ -16,9 +16,9 @@ use std::{
 };
 
 use super::{
-    ApplyRecords, BlockId, BuildRequest, ChainEvent, ConsensusMessage, Deadline, Effect, Encoder, Event, Evidence,
-    Protocol, Recipients, Record, Records, Rejection, ReplicaId, Ticket, TimerId, Verdict,
-    effect_handler::{Durability, EffectHandler, Outbox, carry_out},
+    ApplyRecords, BlockId, BuildRequest, ChainEvent, ConsensusMessage, Deadline, Encoder, Event, Evidence, Protocol,
+    Recipients, Record, Records, Rejection, ReplicaId, Ticket, TimerId, Verdict,
+    effect_handler::{Durability, EffectHandler, Outbox, carry_out, persisted},
     mutation::{self, Mutation},
     testing::{Content, Envelope, build, receivers},
 };
@@ -54,6 +54,11 @@ pub(super) trait Setup: Send + Sync + 'static {
     /// Returns whether the network loses every envelope with this content.
     fn is_lost(&self, _content: &Content) -> bool {
         false
+    }
+
+    /// Commands that a replica takes just before it builds a block.
+    fn commands_before_build(&self, _replica: &Replica<Self::Protocol>) -> Vec<Event> {
+        Vec::new()
     }
 
     /// The events of [`Input::Act`].
@@ -125,7 +130,7 @@ struct Tables<S: Setup> {
     envelope_keys: HashMap<B256, EnvelopeKey>,
     /// Every block that was executed.
     blocks: HashMap<B256, Arc<Block>>,
-    outcomes: HashMap<(ReplicaKey, Input, bool), Option<Outcome>>,
+    outcomes: HashMap<(ReplicaKey, Input, Option<u8>), Option<Outcome>>,
 }
 
 impl<S: Setup> TransitionTable<S> {
@@ -176,24 +181,30 @@ impl<S: Setup> TransitionTable<S> {
         (tables.replicas.len(), tables.outcomes.len())
     }
 
-    /// Steps a replica by an input. `torn`: it crashes before the write that follows is durable, and restarts; `None` when
-    /// nothing is written.
+    /// Steps a replica by an input. `torn`: it crashes before the first write that follows is durable, and restarts; `None`
+    /// when nothing is written.
     pub(super) fn step(&self, key: ReplicaKey, input: Input, torn: bool) -> Option<Outcome> {
-        if let Some(known) = self.tables().outcomes.get(&(key, input, torn)) {
+        self.step_cut(key, input, torn.then_some(0))
+    }
+
+    /// Steps a replica by an input. With `cut`, it crashes when so many of the input's writes are durable, in their order, and
+    /// restarts; `None` when there are no more writes than that.
+    pub(super) fn step_cut(&self, key: ReplicaKey, input: Input, cut: Option<u8>) -> Option<Outcome> {
+        if let Some(known) = self.tables().outcomes.get(&(key, input, cut)) {
             return known.clone();
         }
         let before = self.replica(key);
         // The checker runs on other threads than the test: a mutation is enabled for the step alone.
         let computed = match self.mutation {
-            Some(mutation) => mutation::with(mutation, || self.compute(&before, input, torn)),
-            None => self.compute(&before, input, torn),
+            Some(mutation) => mutation::with(mutation, || self.compute(&before, input, cut)),
+            None => self.compute(&before, input, cut),
         };
         let outcome = computed.map(|(replica, sent)| {
             let mut tables = self.tables();
             let sent = sent.into_iter().map(|envelope| tables.envelope_key(envelope)).collect();
             Outcome { replica: tables.replica_key(&self.setup, replica), sent }
         });
-        self.tables().outcomes.insert((key, input, torn), outcome.clone());
+        self.tables().outcomes.insert((key, input, cut), outcome.clone());
         outcome
     }
 
@@ -214,15 +225,10 @@ impl<S: Setup> TransitionTable<S> {
     fn started(&self, number: u32, records: &Records) -> Replica<S::Protocol> {
         let protocol = self.setup.recover(number, records);
         let (armed, records) = (BTreeSet::new(), records.clone());
-        let mut replica = Replica { number, protocol, records, armed, wanted: None };
-        let mut effects = Vec::new();
-        replica.protocol.step(Event::Start, &mut effects);
-        let mut inbox = VecDeque::new();
+        let replica = Replica { number, protocol, records, armed, wanted: None };
         let mut driver = Driver::new(self, replica);
-        for effect in effects {
-            let Ok(()) = carry_out(effect, &mut driver, &mut inbox);
-        }
-        assert!(inbox.is_empty() && driver.sent.is_empty(), "a start with effects is not modelled");
+        driver.run([Event::Start]);
+        assert!(driver.sent.is_empty() && driver.outbox.is_empty(), "a start that sends is not modelled");
         driver.replica
     }
 
@@ -230,7 +236,7 @@ impl<S: Setup> TransitionTable<S> {
         &self,
         before: &Replica<S::Protocol>,
         input: Input,
-        torn: bool,
+        cut: Option<u8>,
     ) -> Option<(Replica<S::Protocol>, Vec<Envelope>)> {
         let mut replica = before.clone();
         let events = match input {
@@ -245,34 +251,27 @@ impl<S: Setup> TransitionTable<S> {
                 vec![Event::Timer(timer)]
             }
             Input::Act => self.setup.act(before),
-            Input::Build => {
-                let request = replica.wanted.take()?;
-                vec![Event::BlockBuilt { ticket: request.ticket, block: Arc::new(build(&request)) }]
-            }
+            Input::Build => self.setup.commands_before_build(before),
         };
-        let mut inbox = VecDeque::from(events);
-        let mut driver = Driver::new(self, replica);
-        while let Some(event) = inbox.pop_front() {
-            let mut effects = Vec::new();
-            driver.replica.protocol.step(event, &mut effects);
-            let is_writing = effects.iter().any(|effect| matches!(effect, Effect::Persist { .. }));
-            for effect in effects {
-                let waits = matches!(effect, Effect::Send { after: Some(_), .. } | Effect::Persist { .. });
-                if !(torn && is_writing && waits) {
-                    let Ok(()) = carry_out(effect, &mut driver, &mut inbox);
-                }
+        let mut driver = Driver { is_disk_slow: cut.is_some(), ..Driver::new(self, replica) };
+        driver.run(events);
+        if input == Input::Build {
+            let request = driver.replica.wanted.take()?;
+            driver.run([Event::BlockBuilt { ticket: request.ticket, block: Arc::new(build(&request)) }]);
+        }
+        if let Some(writes) = cut {
+            (0..writes).for_each(|_| driver.finish_write());
+            if driver.unsynced.is_empty() {
+                return None;
             }
-            if torn && is_writing {
-                // Earlier writes of the same input stay durable.
-                let mut replica = self.started(before.number, &driver.replica.records);
-                self.setup.normalize(&mut replica);
-                return Some((replica, driver.sent));
-            }
+            let mut replica = self.started(before.number, &driver.replica.records);
+            self.setup.normalize(&mut replica);
+            return Some((replica, driver.sent));
         }
         let Driver { mut replica, sent, outbox, .. } = driver;
         assert!(outbox.is_empty(), "a message held between two inputs is not modelled");
         self.setup.normalize(&mut replica);
-        (!torn).then_some((replica, sent))
+        Some((replica, sent))
     }
 }
 
@@ -282,11 +281,36 @@ struct Driver<'a, S: Setup> {
     replica: Replica<S::Protocol>,
     outbox: Outbox,
     sent: Vec<Envelope>,
+    /// Whether writes wait for [`Self::finish_write`].
+    is_disk_slow: bool,
+    unsynced: VecDeque<(Ticket, Vec<Record>)>,
 }
 
 impl<'a, S: Setup> Driver<'a, S> {
     fn new(table: &'a TransitionTable<S>, replica: Replica<S::Protocol>) -> Self {
-        Self { table, replica, outbox: Outbox::default(), sent: Vec::new() }
+        let (outbox, unsynced) = (Outbox::default(), VecDeque::new());
+        Self { table, replica, outbox, sent: Vec::new(), is_disk_slow: false, unsynced }
+    }
+
+    /// Steps the protocol by events and everything that follows here and now.
+    fn run(&mut self, events: impl IntoIterator<Item = Event>) {
+        let mut inbox: VecDeque<_> = events.into_iter().collect();
+        while let Some(event) = inbox.pop_front() {
+            let mut effects = Vec::new();
+            self.replica.protocol.step(event, &mut effects);
+            for effect in effects {
+                let Ok(()) = carry_out(effect, self, &mut inbox);
+            }
+        }
+    }
+
+    /// Makes the oldest write of a slow disk durable.
+    fn finish_write(&mut self) {
+        if let Some((ticket, records)) = self.unsynced.pop_front() {
+            self.replica.records.apply(records);
+            let event = persisted(ticket, self);
+            self.run([event]);
+        }
     }
 
     fn id(&self) -> ReplicaId {
@@ -318,7 +342,11 @@ impl<S: Setup> EffectHandler for Driver<'_, S> {
         self.replica.armed.remove(&timer);
     }
 
-    fn persist(&mut self, _ticket: Ticket, records: Vec<Record>) -> Durability {
+    fn persist(&mut self, ticket: Ticket, records: Vec<Record>) -> Durability {
+        if self.is_disk_slow {
+            self.unsynced.push_back((ticket, records));
+            return Durability::Later;
+        }
         if S::CRASHES {
             self.replica.records.apply(records);
         }

@@ -71,8 +71,8 @@ pub struct Poa {
     /// Votes requested by the operator: target address, and whether to authorize it.
     pending_votes: OrdMap<Address, bool>,
     production: Production,
-    /// The newest block sealed by this replica, which never seals another at or below that height.
-    signed: Option<BlockId>,
+    /// The newest block sealed by this replica, which seals no other on its parent.
+    signed: Option<ForkChoiceKey>,
     /// The head, to rebroadcast when the chain stalls; after a crash, the newest block sealed by this replica.
     newest: Option<Arc<Block>>,
     /// After a crash, the stored blocks sealed by this replica that are not in its chain yet.
@@ -122,8 +122,8 @@ impl Poa {
         Self::at(config, tree, authenticator, signer)
     }
 
-    /// Returns a replica after a crash, from all of its durable records. It never seals at or below the height of the block that it
-    /// sealed last, whatever its head is.
+    /// Returns a replica after a crash, from all of its durable records. It seals on a head only that the fork choice prefers
+    /// to the block that it sealed last.
     ///
     /// # Errors
     /// [`PoaError::Record`] when a record does not decode, [`PoaError::Epoch`] for an epoch of 0.
@@ -149,8 +149,6 @@ impl Poa {
         }
         poa.sealed = record::all_sealed(records).ok_or(PoaError::Record { key: "sealed" })?;
         poa.newest = poa.sealed.last().cloned();
-        // A sealed block that may be rebroadcast prevents a second one of its height, as the `signed` record does.
-        poa.signed = poa.signed.max(poa.newest.as_deref().map(BlockId::of));
         Ok(poa)
     }
 
@@ -250,7 +248,7 @@ impl Protocol for Poa {
     fn encode(&self, out: &mut Encoder) {
         // The authenticator is the same in every replica of a chain; a signer is known by its address.
         let Self {
-            config: PoaConfig { period, epoch, wiggle_ms },
+            config: PoaConfig { period, epoch, wiggle_ms, future_secs },
             authenticator: _,
             signer,
             tree,
@@ -267,6 +265,7 @@ impl Protocol for Poa {
         out.u64(*period);
         out.u64(*epoch);
         out.u64(*wiggle_ms);
+        out.u64(*future_secs);
         out.option(signer.as_ref(), |out, signer| out.address(&signer.address()));
         tree.encode(out);
         out.list(pending.iter(), |out, (id, pending)| {
@@ -289,7 +288,7 @@ impl Protocol for Poa {
         };
         out.u8(kind);
         out.u64(ticket.get());
-        out.option(signed.as_ref(), |out, block| block.encode(out));
+        out.option(signed.as_ref(), |out, signed| signed.encode(out));
         out.option(newest.as_ref(), |out, block| {
             BlockId::of(block).encode(out);
             out.bytes(block.seal());

@@ -10,9 +10,11 @@
 //! configurations, compaction (a follower too far behind fetches blocks), fast log rejection, a window of in-flight
 //! messages, and ReadIndex. Where the papers leave a choice, it is that of etcd's implementation.
 //!
-//! A membership change is part of a block's [`Payload`] and takes effect when that block is applied, so that the
-//! members at any block follow from the headers. Vote requests and entries are accepted from any replica, member or not,
-//! as the paper's section 6 demands: the receiver's own configuration may be out of date.
+//! A membership change is part of a block's [`Payload`] and takes effect when that block is applied, as in etcd, so that the
+//! members at any block follow from the headers. That is safe because the commit index is durable with each entry, and
+//! because a replica that knows of a committed change applies it before it stands for election (`docs/protocols/raft.md`).
+//! Vote requests and entries are accepted from any replica, member or not, as the paper's section 6 demands: the
+//! receiver's own configuration may be out of date.
 
 mod apply;
 mod config;
@@ -149,8 +151,8 @@ impl Raft {
         Self::at_head(config, head, authenticator, signer)
     }
 
-    /// Recovers a replica after a crash: term, vote and log from its records. Without a head record it starts at
-    /// genesis. A record whose write was cut short counts as not written: no message that depends on it was sent.
+    /// Recovers a replica after a crash: term, vote, log and commit index from its records. Without a head record it starts
+    /// at genesis. What was committed and not applied is applied with [`Event::Start`]. A record whose write was cut short counts as not written: no message that depends on it was sent.
     ///
     /// # Errors
     /// [`RaftError::Record`] for records that are complete and do not decode, and as [`Raft::new`].
@@ -175,14 +177,19 @@ impl Raft {
         }
         let forgets = mutation::active(Mutation::RaftForgetsEntries);
         let records = if forgets { &Records::new() } else { records };
-        while let Some(entry) = record::find_entry(records, raft.log.last_index() + 1, raft.log.last_term()) {
-            let entry = entry.ok_or(RaftError::Record { key: "entry" })?;
+        let mut committed = raft.log.committed();
+        while let Some(found) = record::find_entry(records, raft.log.last_index() + 1, raft.log.last_term()) {
+            let (entry, known) = found.ok_or(RaftError::Record { key: "entry" })?;
             if entry.term > raft.term {
                 (raft.term, raft.vote) = (entry.term, None);
             }
             raft.log.append(entry);
+            committed = committed.max(known);
         }
         raft.log.mark_all_durable();
+        if !mutation::active(Mutation::RaftForgetsCommit) {
+            raft.log.commit(committed);
+        }
         Ok(raft)
     }
 
@@ -290,9 +297,9 @@ impl Raft {
                 records.extend(record::hard_state(record::HardState { term: self.term, vote: self.vote }));
             }
             if let Some(first) = output.entries_from {
-                let mut prev_term = self.log.term(first - 1).unwrap_or_default();
+                let (mut prev_term, committed) = (self.log.term(first - 1).unwrap_or_default(), self.log.committed());
                 records.extend(self.log.after(first - 1).map(|entry| {
-                    let record = record::entry(entry, prev_term);
+                    let record = record::entry(entry, prev_term, committed);
                     prev_term = entry.term;
                     record
                 }));
@@ -376,7 +383,10 @@ impl Protocol for Raft {
     fn step(&mut self, event: Event, effects: &mut Vec<Effect>) {
         let mut output = Output::new(effects);
         match event {
-            Event::Start => self.wait_for_leader(&mut output),
+            Event::Start => {
+                self.wait_for_leader(&mut output);
+                self.apply(&mut output);
+            }
             Event::Message { from, message: ConsensusMessage::Raft(message) } => {
                 self.on_message(from, message, &mut output)
             }

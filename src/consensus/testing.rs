@@ -353,6 +353,14 @@ impl<F: Fixture> Lab<F> {
         events.into_iter().for_each(|event| self.deliver(index, event));
     }
 
+    /// Makes the oldest write of a slow disk durable.
+    pub fn flush_one(&mut self, index: usize) {
+        let Some((ticket, records)) = self.nodes[index].unsynced.pop_front() else { return };
+        self.nodes[index].write(records);
+        let event = persisted(ticket, &mut Driver { lab: self, index });
+        self.deliver(index, event);
+    }
+
     /// Stops a replica: its timers, and what was not durable or not sent, are gone.
     pub fn stop(&mut self, index: usize) {
         let node = &mut self.nodes[index];

@@ -36,6 +36,7 @@ const POA: &[&str] = &[
     "poa/refuse-double-sign",
     "poa/reorg",
     "poa/say-sealed-again",
+    "poa/seal-height-again",
     "poa/stale-answer",
     "poa/stale-build",
 ];

@@ -105,13 +105,19 @@ pub enum ChainEvent {
         /// The head to read.
         block: BlockId,
     },
+    /// A read requested by [`Admin::Read`](super::event::Admin::Read) can't be served: this replica no longer leads. Ask the new
+    /// leader.
+    ReadAborted {
+        /// Number of the request.
+        request: u64,
+    },
 }
 
 /// Proof that a validator broke the protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Evidence {
-    /// One author sealed, or voted for, two blocks of one height (PBFT: in one view).
+    /// One author sealed, or voted for, two blocks of one height (PBFT: in one view; proof of authority: on one parent).
     DoubleSign {
         /// Validator that signed both.
         offender: Address,
@@ -194,6 +200,16 @@ pub enum Rejection {
     #[error("{limit} blocks wait already; no more are kept")]
     Overloaded {
         /// The bound, in blocks.
+        limit: usize,
+    },
+    /// The author has made more blocks beside this one than are kept.
+    #[error("{author} has {limit} blocks beside {block}; no more of them are kept")]
+    TooManySiblings {
+        /// The block.
+        block: BlockId,
+        /// Its author.
+        author: Address,
+        /// The bound, in blocks: of one parent, or of one height.
         limit: usize,
     },
     /// An input that is already known, or that answers no request.

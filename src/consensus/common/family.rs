@@ -99,6 +99,20 @@ pub(crate) type ConfigOf<P> = <P as HeaderChainRules>::Config;
 /// The context of a block for its children.
 pub(crate) type ContextOf<P> = <P as HeaderChainRules>::Context;
 
+/// Bounds on blocks with a timestamp ahead of a replica's block clock, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FutureBlocks {
+    /// Furthest ahead of a block that is judged at once. One further ahead waits until it is no more than this.
+    pub(crate) judged_secs_max: u64,
+    /// Furthest ahead of a block that waits; `None`: any waits.
+    pub(crate) queued_secs_max: Option<u64>,
+}
+
+impl FutureBlocks {
+    /// Ethereum's bound before proof of stake, in all but proof of authority (`allowedFutureBlockTimeSeconds`).
+    pub(crate) const LENIENT: Self = Self { judged_secs_max: 15, queued_secs_max: None };
+}
+
 /// One consensus protocol: its parts, its constant facts and how a replica of it is set up. Implemented by the protocol's
 /// state.
 pub(crate) trait ProtocolFamily:
@@ -152,6 +166,11 @@ pub(crate) trait ProtocolFamily:
             rules.remember(hash, context);
         }
         Ok(Arc::new(rules))
+    }
+
+    /// Returns the bounds on blocks whose time has not come.
+    fn future_blocks(&self) -> FutureBlocks {
+        FutureBlocks::LENIENT
     }
 
     /// Lets the rules of an open chain go on from this replica's head, whose ancestors the chain may not have.

@@ -1,6 +1,6 @@
 //! Identifiers: replicas, blocks, requests and timers.
 
-use core::fmt;
+use core::{fmt, ops::RangeInclusive};
 
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +51,11 @@ impl BlockId {
     /// Returns the id of `block`.
     pub fn of(block: &Block) -> Self {
         Self { height: block.height(), hash: block.hash() }
+    }
+
+    /// Returns all ids of one height, in order.
+    pub(crate) const fn range_at(height: Height) -> RangeInclusive<Self> {
+        Self { height, hash: B256::ZERO }..=Self { height, hash: B256::repeat_byte(u8::MAX) }
     }
 
     /// Returns the id of `block`'s parent; for genesis, a zero hash at height 0.

@@ -33,6 +33,8 @@ pub(crate) enum Mutation {
     RaftHeartbeatCommitsAll,
     /// Raft: a replica that restarts forgets the entries that are not applied.
     RaftForgetsEntries,
+    /// Raft: a replica that restarts forgets which of its entries it knew to be committed.
+    RaftForgetsCommit,
     /// Raft: entries that conflict with the leader's are not truncated.
     RaftKeepsConflicts,
     /// Proof of authority: a signer may sign one block earlier than the limit allows.
@@ -55,6 +57,8 @@ pub(crate) enum Mutation {
     PoaNoPeriod,
     /// Proof of authority: the longest branch wins, not the heaviest.
     PoaLongestWins,
+    /// Proof of authority: a signer never seals a height again, not on another branch either.
+    PoaNeverSealsHeightAgain,
     /// Delegated proof of stake: `2n/3` confirmations propose a block.
     DposQuorumOneShort,
     /// Delegated proof of stake: the last irreversible block is what half of the producers imply.

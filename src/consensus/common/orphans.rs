@@ -35,6 +35,23 @@ impl Orphans {
         self.0.len()
     }
 
+    /// Returns the blocks of one height.
+    pub(in crate::consensus) fn at_height(&self, height: Height) -> impl Iterator<Item = &Orphan> {
+        self.0.range(BlockId::range_at(height)).map(|(_, orphan)| orphan)
+    }
+
+    /// Returns whether a block of another author than `author` waits for the block `id`.
+    pub(in crate::consensus) fn is_awaited_by_another(&self, id: BlockId, author: Address) -> bool {
+        let mut above = self.at_height(id.height.next());
+        above.any(|orphan| orphan.author != author && orphan.block.parent_hash() == id.hash)
+    }
+
+    /// Returns the number of waiting blocks of these authors, and the highest.
+    pub(in crate::consensus) fn count_and_highest(&self, of: impl Fn(&Address) -> bool) -> (usize, Option<BlockId>) {
+        let theirs = self.0.iter().filter(|(_, orphan)| of(&orphan.author));
+        theirs.fold((0, None), |(count, _), (id, _)| (count + 1, Some(*id)))
+    }
+
     /// Returns the number of waiting blocks of one author.
     pub(in crate::consensus) fn count_of(&self, author: Address) -> usize {
         self.0.values().filter(|orphan| orphan.author == author).count()

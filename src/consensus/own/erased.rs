@@ -6,7 +6,7 @@ use crate::consensus::common::{
     effect::Effect,
     encoding::Encoder,
     event::Event,
-    family::ProtocolInfo,
+    family::{FutureBlocks, ProtocolInfo},
     finality::Finality,
     id::{BlockId, ReplicaId},
     protocol::{Protocol, impl_by_encoding},
@@ -103,6 +103,10 @@ impl OwnReplica {
 
     /// Its chain has no rules of its own.
     pub(in crate::consensus) const fn remember_head_in(&self, _rules: &dyn HeaderRules) {}
+
+    pub(in crate::consensus) const fn future_blocks(&self) -> FutureBlocks {
+        FutureBlocks::LENIENT
+    }
 
     pub(in crate::consensus) const fn leading_term(&self) -> Option<u64> {
         None

@@ -11,18 +11,27 @@ use crate::{
         intake::{BlockIntake, Intake, IntakePolicy, Overflow, Parked, PendingBlock},
         orphans::Orphan,
     },
+    primitives::Address,
 };
 
 /// Bounds of the block intake.
 pub(super) const INTAKE: IntakePolicy = IntakePolicy {
     pending_max: 1_024,
-    pending_per_author_max: None,
+    pending_per_author_max: Some(16),
     ahead_max: Some(8_192),
     orphans_max: 256,
+    // Depends on the number of signers: see `make_room`.
     orphans_per_author_max: None,
     overflow: Overflow::EvictHighest,
     catch_up: None,
 };
+
+/// Blocks of one author on one parent: a second one is evidence, more add nothing to it.
+pub(super) const TWINS_MAX: usize = 2;
+/// Blocks of one author at one height. An honest signer makes one a branch that it moves to.
+pub(super) const SIBLINGS_MAX: usize = 8;
+/// Smallest number of waiting blocks that an author has room for.
+const ORPHANS_SHARE_MIN: usize = 4;
 
 impl BlockIntake for Poa {
     type Verified = Node;
@@ -56,11 +65,17 @@ impl BlockIntake for Poa {
         }
         let author = self.authenticator.author(Purpose::Block, id.hash, block.seal())?;
         let parent = BlockId::parent_of(&block);
+        if own.is_none() {
+            self.check_siblings(id, parent, author)?;
+        }
         let Some(parent_node) = self.tree.get(&parent).cloned() else {
             return self.wait_for_parent(Orphan { from, author, block }, effects);
         };
         let context = check_header(&self.config, &parent_node.context, &block.as_ref().into(), author)
             .map_err(|error| Rejection::Header { block: id, reason: error.to_string() })?;
+        if own.is_none() {
+            self.intake.check_pending_of(author)?;
+        }
         let before = &parent_node.context.snapshot;
         let fork_choice_key = ForkChoiceKey {
             total_difficulty: parent_node.fork_choice_key.total_difficulty
@@ -87,9 +102,51 @@ impl Poa {
     fn wait_for_parent(&mut self, orphan: Orphan, effects: &mut Vec<Effect>) -> Result<(), Rejection> {
         let (from, head) = (orphan.from, self.tree.head().context.block.height);
         self.intake.check_ahead(BlockId::of(&orphan.block), head)?;
+        self.make_room(&orphan)?;
         if let Parked::Waiting { missing } = self.intake.park(orphan, head)? {
             fetch_ancestor(missing, from, effects);
         }
+        Ok(())
+    }
+
+    /// Checks that an author has not too many blocks beside this one: a signer could make any number. One that a block of
+    /// another author waits for is needed all the same, as that may be the chain.
+    fn check_siblings(&self, id: BlockId, parent: BlockId, author: Address) -> Result<(), Rejection> {
+        let adopted = self.tree.at_height(id.height).map(|node| (node.author, node.parent));
+        let pending = self
+            .intake
+            .pending
+            .range(BlockId::range_at(id.height))
+            .map(|(_, pending)| (pending.author, pending.verified.parent));
+        let orphans = self.intake.orphans.at_height(id.height);
+        let orphans = orphans.map(|orphan| (orphan.author, BlockId::parent_of(&orphan.block)));
+        let (mut siblings, mut twins) = (0, 0);
+        for (_, other) in adopted.chain(pending).chain(orphans).filter(|(other, _)| *other == author) {
+            siblings += 1;
+            twins += usize::from(other == parent);
+        }
+        let limit = if twins >= TWINS_MAX { TWINS_MAX } else { SIBLINGS_MAX };
+        if (twins < TWINS_MAX && siblings < SIBLINGS_MAX) || self.intake.orphans.is_awaited_by_another(id, author) {
+            return Ok(());
+        }
+        Err(Rejection::TooManySiblings { block: id, author, limit })
+    }
+
+    /// Makes room for one more waiting block of an author, within its share: each signer has the same, and all others, who may
+    /// be signers by votes that this replica has not seen, have one together. A lower block replaces the highest of its share.
+    fn make_room(&mut self, orphan: &Orphan) -> Result<(), Rejection> {
+        let (author, height) = (orphan.author, orphan.block.height());
+        let signers = self.snapshot().signers();
+        let share = (INTAKE.orphans_max / (signers.len() + 1)).max(ORPHANS_SHARE_MIN);
+        let is_signer = signers.contains(&author);
+        let shares = |other: &Address| if is_signer { *other == author } else { !signers.contains(other) };
+        let (count, highest) = self.intake.orphans.count_and_highest(shares);
+        if count < share {
+            return Ok(());
+        }
+        let highest =
+            highest.filter(|highest| highest.height > height).ok_or(Rejection::Overloaded { limit: share })?;
+        self.intake.orphans.remove(&highest);
         Ok(())
     }
 
@@ -103,7 +160,7 @@ impl Poa {
     fn adopt(&mut self, pending: PendingBlock<Node>, effects: &mut Vec<Effect>) {
         let PendingBlock { block, author, own, verified: node } = pending;
         let id = node.context.block;
-        if let Some(first) = self.tree.sibling_by(&id, &author) {
+        if let Some(first) = self.tree.twin_of(&node) {
             let (first, second) = (first.hash, id.hash);
             effects.push(Effect::Evidence(Evidence::DoubleSign { offender: author, height: id.height, first, second }));
         }

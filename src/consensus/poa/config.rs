@@ -19,6 +19,15 @@ pub struct PoaConfig {
     pub(crate) epoch: u64,
     /// Longest delay of a signer out of turn, in milliseconds per signer of the set.
     pub(crate) wiggle_ms: u64,
+    /// Furthest that a block's timestamp may be ahead of the clock of a replica that judges it, in seconds. 0, as in geth
+    /// (`ErrFutureBlock`); Besu allows 10.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) future_secs: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+const fn is_zero(secs: &u64) -> bool {
+    *secs == 0
 }
 
 /// Invalid parameters or records of proof of authority.
@@ -38,7 +47,7 @@ pub enum PoaError {
 
 impl Default for PoaConfig {
     fn default() -> Self {
-        Self { period: 15, epoch: 30_000, wiggle_ms: 500 }
+        Self { period: 15, epoch: 30_000, wiggle_ms: 500, future_secs: 0 }
     }
 }
 
@@ -63,6 +72,14 @@ impl PoaConfig {
     #[must_use]
     pub const fn with_wiggle(mut self, wiggle: Duration) -> Self {
         self.wiggle_ms = millis_rounded_up(wiggle);
+        self
+    }
+
+    /// Returns the configuration with blocks judged up to `allowance` before their time, rounded up to whole seconds; by default not
+    /// before.
+    #[must_use]
+    pub const fn with_future_allowance(mut self, allowance: Duration) -> Self {
+        self.future_secs = secs_rounded_up(allowance);
         self
     }
 

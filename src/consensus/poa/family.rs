@@ -7,7 +7,9 @@ use crate::{
     consensus::{
         Authenticator, BlockId, Records, SealedHeader, ValidatorSet,
         common::{
-            family::{MembershipChange, ProtocolFamily, ProtocolInfo, ReplicaKeys, ReplicaSetup, StakeUse},
+            family::{
+                FutureBlocks, MembershipChange, ProtocolFamily, ProtocolInfo, ReplicaKeys, ReplicaSetup, StakeUse,
+            },
             light::FollowHeaders,
             record_class::RecordKeys,
         },
@@ -72,6 +74,12 @@ impl ProtocolFamily for Poa {
 
     fn needs(&self, key: &[u8]) -> bool {
         record::block_of(key).is_none_or(|block| self.tree.get(&block).is_some())
+    }
+
+    /// geth keeps a block from the future for up to 30 s (`maxTimeFutureBlocks`), and drops one further ahead.
+    fn future_blocks(&self) -> FutureBlocks {
+        let judged_secs_max = self.config.future_secs;
+        FutureBlocks { judged_secs_max, queued_secs_max: Some(judged_secs_max.max(30)) }
     }
 
     fn round(&self) -> u64 {

@@ -4,7 +4,8 @@ use core::cmp::{Ordering, Reverse};
 
 use crate::{
     consensus::{
-        BlockId,
+        BlockId, Encoder,
+        encoding::Decoder,
         mutation::{self, Mutation},
     },
     primitives::{B256, Height},
@@ -28,6 +29,18 @@ impl ForkChoiceKey {
     /// Whether this block should be the head in place of `current`.
     pub fn beats(&self, current: &Self) -> bool {
         self.cmp(current) == Ordering::Greater
+    }
+
+    pub(super) fn encode(&self, out: &mut Encoder) {
+        let Self { total_difficulty, block, blocks_since_turn } = self;
+        block.encode(out);
+        out.u128(*total_difficulty);
+        out.u64(*blocks_since_turn);
+    }
+
+    pub(super) fn decode(bytes: &mut Decoder<'_>) -> Option<Self> {
+        let block = BlockId::decode(bytes)?;
+        Some(Self { total_difficulty: bytes.u128()?, block, blocks_since_turn: bytes.u64()? })
     }
 
     fn rank(&self) -> (u128, Reverse<Height>, u64, Reverse<B256>) {

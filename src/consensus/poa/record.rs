@@ -4,8 +4,8 @@
 //! |---|---|---|
 //! | `head` | head and settled block | with every head |
 //! | `block/` height, hash | a block of the head's branch, until it is too deep to be reverted | with the head that includes it |
-//! | `signed` | height and hash of the newest block sealed by this replica | before that block is sent |
-//! | `sealed/` height | that block, until the next one is sealed | with `signed` |
+//! | `sealed/` height | the newest block sealed by this replica | before that block is sent |
+//! | `signed` | its height, hash, total difficulty and distance from its author's turn | with it, and after it |
 //!
 //! Heights are 8 bytes, big-endian. Every value begins with a checksum. With a period of 0 there are no `sealed/` records: blocks
 //! are not rebroadcast.
@@ -30,7 +30,7 @@ use crate::{
 pub const HEAD_KEY: &[u8] = b"head";
 /// Prefix of the key of a block of the head's branch; height (8 bytes, big-endian) and hash follow.
 pub const BLOCK_PREFIX: &[u8] = b"block/";
-/// Key of the height and hash of the newest block sealed by the replica; durable before the block is sent.
+/// Key of the newest block sealed by the replica and its weight; durable before the block is sent.
 pub const SIGNED_KEY: &[u8] = b"signed";
 /// Prefix of the key of a block sealed by the replica; its height (8 bytes, big-endian) follows.
 pub const SEALED_PREFIX: &[u8] = b"sealed/";
@@ -98,13 +98,13 @@ fn decode_node(bytes: &mut Decoder<'_>) -> Option<Node> {
     Some(Node { context: HeaderContext { block, timestamp, snapshot }, parent, author, fork_choice_key })
 }
 
-/// Returns the record of the newest sealed block's height and hash.
-pub(super) fn signed(block: BlockId) -> Record {
-    Record::new(SIGNED_KEY, checked_record(40, |out| block.encode(out)))
+/// Returns the record of the newest sealed block and its weight.
+pub(super) fn signed(block: &ForkChoiceKey) -> Record {
+    Record::new(SIGNED_KEY, checked_record(64, |out| block.encode(out)))
 }
 
-pub(super) fn decode_signed(bytes: &[u8]) -> Option<BlockId> {
-    decode_record(bytes, BlockId::decode)
+pub(super) fn decode_signed(bytes: &[u8]) -> Option<ForkChoiceKey> {
+    decode_record(bytes, ForkChoiceKey::decode)
 }
 
 /// Returns the record of a sealed block, to rebroadcast after a crash if no other replica received it.
@@ -189,8 +189,9 @@ mod tests {
             let header = crate::primitives::Header { number, ..Default::default() };
             Block::new(header, Vec::new(), Default::default(), Vec::new()).with_seal(vec![1, 2])
         });
-        let name = signed(BlockId::of(&second)).value;
-        assert_eq!(decode_signed(&name), Some(BlockId::of(&second)));
+        let key = ForkChoiceKey { total_difficulty: 17, block: BlockId::of(&second), blocks_since_turn: 2 };
+        let name = signed(&key).value;
+        assert_eq!(decode_signed(&name), Some(key));
         assert_eq!(decode_signed(&name[1..]), None);
         let mut records = Records::from([(SIGNED_KEY.into(), name), (HEAD_KEY.into(), [1].into())]);
         assert_eq!(all_sealed(&records), Some(Vec::new()));

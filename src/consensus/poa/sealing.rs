@@ -8,6 +8,7 @@ use crate::{
     consensus::{
         BlockId, BuildRequest, ConsensusMessage, Deadline, Effect, Purpose, Recipients, Signer, Ticket,
         intake::BlockIntake,
+        mutation::{self, Mutation},
     },
     primitives::{Address, B256},
 };
@@ -28,8 +29,11 @@ impl Poa {
         if context.snapshot.may_sign(height, &signer).is_err() {
             return;
         }
-        if self.signed.is_some_and(|signed| signed.height >= height) {
+        if !self.may_extend_head() {
             return effects.push(Effect::Mark("poa/refuse-double-sign"));
+        }
+        if self.signed.is_some_and(|signed| signed.block.height >= height) {
+            effects.push(Effect::Mark("poa/seal-height-again"));
         }
         if self.config.period == 0 {
             self.request_block(effects);
@@ -41,6 +45,24 @@ impl Poa {
             self.production = Production::DrawingDelay(ticket);
             effects.push(Effect::Draw { ticket, bound });
         }
+    }
+
+    /// Returns whether this signer may seal a block on the head: never two blocks on one parent, whatever crashes between.
+    ///
+    /// The head only moves to a branch that the fork choice prefers, so that it is, or beats, the newest block that this
+    /// signer sealed. It does not after a crash that lost blocks: then the signer waits for those that it sealed, or for a
+    /// heavier branch. Of every block that it sealed before, the parent is beaten by the head, and so is not the head. On
+    /// another branch it may seal a height again, as Clique's signers do: without that, a split can leave a head that only
+    /// those may extend who have sealed its next height on the branch that lost.
+    fn may_extend_head(&self) -> bool {
+        let head = self.tree.head();
+        let id = head.context.block;
+        if mutation::active(Mutation::PoaNeverSealsHeightAgain) {
+            return self.signed.is_none_or(|signed| signed.block.height <= id.height);
+        }
+        let is_newest =
+            self.signed.is_none_or(|signed| signed == head.fork_choice_key || head.fork_choice_key.beats(&signed));
+        is_newest && !self.sealed.iter().any(|block| BlockId::parent_of(block) == id)
     }
 
     /// Arms the timer to rebroadcast the head when no block is received for twice the longest delay. After a partition all signers
@@ -59,7 +81,7 @@ impl Poa {
         let settled = self.tree.settled().height;
         let is_lost = |block: &Arc<Block>| block.height() > settled && self.tree.get(&BlockId::of(block)).is_none();
         let (lost, found): (Vec<_>, Vec<_>) = core::mem::take(&mut self.sealed).into_iter().partition(is_lost);
-        let newest = self.signed.map(|block| block.height);
+        let newest = self.signed.map(|signed| signed.block.height);
         let unneeded = found.iter().map(|block| block.height()).filter(|height| Some(*height) != newest);
         let records: Vec<_> = unneeded.map(record::no_sealed).collect();
         if !records.is_empty() {
@@ -141,16 +163,19 @@ impl Poa {
         let seal = signer.sign(Purpose::Block, block.hash());
         let sealed = Arc::new(Arc::unwrap_or_clone(block).with_seal(seal));
         let (record, id) = (self.next_ticket, BlockId::of(&sealed));
-        let mut records = vec![record::signed(id)];
+        let mut records = Vec::new();
         if self.config.period > 0 {
             records.push(record::sealed(&sealed));
-            records.extend(self.signed.map(|before| record::no_sealed(before.height)));
+            let before = self.signed.map(|before| before.block.height).filter(|before| *before != id.height);
+            records.extend(before.map(record::no_sealed));
         }
         match self.admit(None, sealed, Some(record), effects) {
             Ok(()) => {
                 let ticket = self.next_ticket.take_next();
+                let signed = self.intake.pending.get(&id).map(|pending| pending.verified.fork_choice_key);
+                records.extend(signed.as_ref().map(record::signed));
                 effects.push(Effect::Persist { ticket, records });
-                self.signed = Some(id);
+                self.signed = signed;
                 self.production = Production::Idle;
             }
             Err(rejection) => effects.push(Effect::Reject(rejection)),

@@ -6,7 +6,11 @@ use std::collections::VecDeque;
 use super::*;
 use crate::{
     chain::{Ancestors, HeaderRules, RuleError},
-    consensus::{Evidence, HeaderFieldError, Purpose, ReplicaId, SealedHeader, Verdict, poa::blocks::INTAKE},
+    consensus::{
+        ChainEvent, Evidence, HeaderFieldError, Purpose, ReplicaId, SealedHeader, Verdict,
+        poa::blocks::INTAKE,
+        poa::blocks::{INTAKE, SIBLINGS_MAX, TWINS_MAX},
+    },
     primitives::{B64, B256, Bytes, Header, Height, KeyPair, U256},
 };
 
@@ -276,29 +280,183 @@ fn missing_ancestors_are_fetched_once_and_all_blocks_are_adopted() {
     assert_eq!(poa.finality().finalized, BlockId::of(&blocks[0]));
 }
 
+/// Blocks of `author` whose parents are all missing, each of its own branch.
+fn orphan(setup: &Setup, author: usize, height: u64, salt: u64) -> Arc<Block> {
+    let header = Header { number: height - 1, gas_limit: salt, ..Header::default() };
+    let parent = Block::new(header, Vec::new(), Bytes::new(), Vec::new());
+    setup.block(&parent, author, &Odd { timestamp: Some(height), ..Odd::default() })
+}
+
 #[test]
-fn orphans_are_bounded_and_the_lowest_are_kept() {
-    const ORPHANS_MAX: usize = INTAKE.orphans_max;
+fn each_author_has_a_share_of_the_orphans_and_its_lowest_are_kept() {
+    const SHARE: usize = INTAKE.orphans_max / 5;
     let setup = Setup::new(4);
     let mut poa = setup.replica(None);
-    let missing = setup.branch(&setup.genesis, &[1, 2]);
-    let child = |salt| setup.block(&missing[1], 3, &Odd { gas_limit: salt, ..Odd::default() });
-    for salt in 0..ORPHANS_MAX as u64 + 5 {
-        receive(&mut poa, &child(salt));
-    }
-    assert_eq!(poa.intake.orphans.len(), ORPHANS_MAX);
+    let flood = |poa: &mut Poa, setup: &Setup, author: usize| {
+        for salt in 0..2_000 {
+            receive(poa, &orphan(setup, author, 9 + salt / 5, salt));
+        }
+    };
+    flood(&mut poa, &setup, 3);
+    assert_eq!(poa.intake.orphans.len(), SHARE);
     let before = poa.clone();
-    let refused = receive(&mut poa, &setup.block(&child(0), 0, &Odd::default()));
-    assert!(
-        matches!(refused.as_slice(), [Effect::Reject(Rejection::Overloaded { limit: ORPHANS_MAX })]),
-        "{refused:?}"
-    );
+    let refused = receive(&mut poa, &orphan(&setup, 3, 900, 5_000));
+    assert!(matches!(refused.as_slice(), [Effect::Reject(Rejection::Overloaded { limit: SHARE })]), "{refused:?}");
     assert_eq!(poa, before);
-    let fetched = receive(&mut poa, &missing[1]);
-    assert!(matches!(fetched.first(), Some(Effect::Fetch { block, .. }) if *block == BlockId::of(&missing[0])));
-    assert_eq!(poa.intake.orphans.len(), ORPHANS_MAX, "in the place of one above it");
-    receive(&mut poa, &missing[0]);
-    assert_eq!((poa.head().height, poa.intake.orphans.len()), (Height::new(3), 0));
+    receive(&mut poa, &orphan(&setup, 3, 8, 5_001));
+    assert_eq!(poa.intake.orphans.len(), SHARE, "in the place of one above it");
+    // Strangers, of any number, have one share together: they may be signers by votes that were not seen.
+    for stranger in 0..4 {
+        let key = KeyPair::from_seed(stranger, "no signer");
+        flood(&mut poa, &Setup { signers: vec![setup.authenticator.signer(&key)], ..Setup::new(1) }, 0);
+    }
+    assert_eq!(poa.intake.orphans.len(), 2 * SHARE);
+    // The chain of the others comes in all the same, from its top down.
+    let blocks = setup.branch(&setup.genesis, &[1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 0]);
+    for block in blocks.iter().rev() {
+        receive(&mut poa, block);
+    }
+    assert_eq!(poa.head(), BlockId::of(&blocks[11]));
+}
+
+#[test]
+fn one_author_has_few_blocks_beside_each_other() {
+    let setup = Setup::new(4);
+    let mut poa = setup.replica(None);
+    let twin = |salt| setup.block(&setup.genesis, 1, &Odd { gas_limit: salt, ..Odd::default() });
+    let (mut adopted, mut evidence) = (0, 0);
+    for salt in 0..2_000 {
+        for effect in receive(&mut poa, &twin(salt)) {
+            match effect {
+                Effect::Chain(ChainEvent::Inserted(_)) => adopted += 1,
+                Effect::Evidence(_) => evidence += 1,
+                Effect::Reject(rejection) => {
+                    assert!(matches!(rejection, Rejection::TooManySiblings { limit: TWINS_MAX, .. }), "{rejection}")
+                }
+                _ => {}
+            }
+        }
+    }
+    assert_eq!((adopted, evidence), (TWINS_MAX, 1));
+    assert!(poa.encoding().len() < 2_000, "{}", poa.encoding().len());
+    // An honest signer saw another one first, and the others follow it.
+    let late = twin(5_000);
+    let chain = setup.branch(&late, &[2, 3, 0]);
+    receive(&mut poa, &late);
+    for block in chain.iter().rev() {
+        receive(&mut poa, block);
+    }
+    assert_ne!(poa.head(), BlockId::of(&chain[2]));
+    let effects = drive(&mut poa, Event::BlockSynced { from: PEER, block: late });
+    assert_eq!(poa.head(), BlockId::of(&chain[2]), "{effects:?}");
+}
+
+#[test]
+fn one_author_has_few_blocks_of_a_height_on_many_parents() {
+    let setup = Setup::new(9);
+    let mut poa = setup.replica(None);
+    let parents = [1, 2, 3, 4, 5, 6].iter().flat_map(|author| {
+        [0, 1].map(|salt| setup.block(&setup.genesis, *author, &Odd { gas_limit: salt, ..Odd::default() }))
+    });
+    let parents = parents.collect::<Vec<_>>();
+    receive_all(&mut poa, &parents);
+    let rejections = parents.iter().map(|parent| receive(&mut poa, &setup.block(parent, 7, &Odd::default())));
+    let refused = rejections.filter(|effects| {
+        effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::Reject(Rejection::TooManySiblings { limit: SIBLINGS_MAX, .. })))
+    });
+    assert_eq!(refused.count(), parents.len() - SIBLINGS_MAX);
+}
+
+#[test]
+fn blocks_that_are_not_judged_yet_are_bounded_by_author() {
+    const LIMIT: usize = 16;
+    let setup = Setup::new(9);
+    let mut poa = setup.replica(None);
+    let mut chain = vec![setup.genesis.clone()];
+    chain.extend(setup.branch(&setup.genesis, &[1, 2, 3, 4, 5, 6, 8, 0, 1, 2, 3, 4, 5, 6, 8, 0, 1, 2, 3]));
+    receive_all(&mut poa, &chain[1..]);
+    let mut effects = Vec::new();
+    let later = Odd { timestamp: Some(9_999), ..Odd::default() };
+    for parent in &chain {
+        let block = setup.block(parent, 7, &later);
+        poa.step(Event::Message { from: PEER, message: ConsensusMessage::Block(block) }, &mut effects);
+    }
+    let refused =
+        effects.iter().filter(|effect| matches!(effect, Effect::Reject(Rejection::Overloaded { limit: LIMIT })));
+    assert_eq!((poa.intake.pending.len(), refused.count()), (LIMIT, chain.len() - LIMIT));
+    let next = setup.branch(chain.last().unwrap(), &[4]);
+    receive_all(&mut poa, &next);
+    assert_eq!(poa.head(), BlockId::of(&next[0]), "the others go on");
+}
+
+/// Seals the block that the replica may make now, if it may, and returns it.
+fn seal(setup: &Setup, poa: &mut Poa, signer: usize, parent: &Block) -> Option<Arc<Block>> {
+    let requested = match poa.production {
+        Production::Scheduled => drive(poa, Event::Timer(SEAL_TIMER)),
+        Production::DrawingDelay(ticket) => {
+            drive(poa, Event::Random { ticket, value: 0 });
+            drive(poa, Event::Timer(SEAL_TIMER))
+        }
+        _ => return None,
+    };
+    let [Effect::Build(request)] = requested.as_slice() else { panic!("{requested:?}") };
+    let block = setup.block(parent, signer, &Odd::default());
+    assert_eq!(request.parent, BlockId::of(parent));
+    drive(poa, Event::BlockBuilt { ticket: request.ticket, block: block.clone() });
+    Some(block)
+}
+
+/// A split leaves two branches of equal weight; the shorter one wins (EIP-3436), and those who may extend it have sealed
+/// its next height on the other one. They seal it again: Clique has no rule against that.
+#[test]
+fn a_signer_seals_a_height_again_on_the_branch_that_won() {
+    let setup = Setup::new(4);
+    let common = setup.branch(&setup.genesis, &[1, 2]);
+    // In turn at 3: heavy and short. Out of turn at 3 and 4: as heavy, and longer.
+    let (short, first) = (setup.branch(&common[1], &[3]), setup.branch(&common[1], &[0]));
+    let mut poa = setup.replica(Some(1));
+    drive(&mut poa, Event::Start);
+    receive_all(&mut poa, common.iter().chain(&first));
+    let lost = seal(&setup, &mut poa, 1, &first[0]).expect("it may seal height 4");
+    assert_eq!((poa.head(), poa.total_difficulty()), (BlockId::of(&lost), 6));
+    receive_all(&mut poa, &short);
+    assert_eq!((poa.head(), poa.total_difficulty()), (BlockId::of(&short[0]), 6), "as heavy, and shorter");
+    let again = seal(&setup, &mut poa, 1, &short[0]).expect("it may seal height 4 on the other branch");
+    assert_eq!((again.height(), poa.head()), (lost.height(), BlockId::of(&again)));
+    // Nobody takes it for a liar.
+    let mut other = setup.replica(None);
+    let all = [&common, &first, &short].into_iter().flatten().chain([&lost, &again]);
+    let effects: Vec<_> = all.flat_map(|block| receive(&mut other, block)).collect();
+    assert!(!effects.iter().any(|effect| matches!(effect, Effect::Evidence(_))));
+    assert_eq!(other.head(), BlockId::of(&again));
+}
+
+#[test]
+fn a_restarted_signer_seals_no_second_block_on_a_parent() {
+    let setup = Setup::new(4);
+    let common = setup.branch(&setup.genesis, &[1, 2]);
+    let mut poa = setup.replica(Some(3));
+    drive(&mut poa, Event::Start);
+    receive_all(&mut poa, &common);
+    let head = super::record::head(&poa.tree);
+    let sealed = seal(&setup, &mut poa, 3, &common[1]).expect("its turn");
+    let signed = super::record::signed(&poa.tree.head().fork_choice_key);
+    let genesis = (BlockId::of(&setup.genesis), setup.genesis.timestamp());
+    // Of the records of one write, any first ones may be durable.
+    for written in
+        [vec![super::record::sealed(&sealed)], vec![super::record::sealed(&sealed), signed.clone()], vec![signed]]
+    {
+        let records =
+            [&head].into_iter().chain(&written).map(|record| (record.key.clone(), record.value.clone())).collect();
+        let (authenticator, signer) = (setup.authenticator.clone(), Some(setup.signers[3].clone()));
+        let mut poa = Poa::recover(setup.config, genesis, setup.set(), &records, authenticator, signer).unwrap();
+        let mut effects = Vec::new();
+        poa.step(Event::Start, &mut effects);
+        assert!(effects.iter().any(|effect| matches!(effect, Effect::Mark("poa/refuse-double-sign"))), "{effects:?}");
+        assert_eq!(poa.production, Production::Idle);
+    }
 }
 
 #[test]
@@ -374,11 +532,14 @@ fn lost_sealed_blocks_are_rebroadcast_and_no_others_are_sealed_in_their_place() 
     let setup = Setup::new(4);
     let blocks = setup.branch(&setup.genesis, &[1, 2, 3, 0, 1, 2]);
     // Signer 1 had sealed blocks 1 and 5; the stored chain ends at block 1.
+    let mut ahead = setup.replica(None);
+    receive_all(&mut ahead, &blocks[..5]);
+    let key = ahead.tree.head().fork_choice_key;
     let mut before = setup.replica(None);
     receive(&mut before, &blocks[0]);
     let written = [
         super::record::head(&before.tree),
-        super::record::signed(BlockId::of(&blocks[4])),
+        super::record::signed(&key),
         super::record::sealed(&blocks[0]),
         super::record::sealed(&blocks[4]),
     ];
@@ -407,7 +568,7 @@ fn lost_sealed_blocks_are_rebroadcast_and_no_others_are_sealed_in_their_place() 
     // Its own block is an orphan until those of others arrive.
     receive_all(&mut poa, &blocks[1..4]);
     assert_eq!(poa.head(), BlockId::of(&blocks[4]));
-    assert_eq!(poa.signed, Some(BlockId::of(&blocks[4])));
+    assert_eq!(poa.signed, Some(key));
     let effects = drive(&mut poa, Event::Timer(ANNOUNCE_TIMER));
     assert_eq!(said(&effects), [5], "as the head");
     receive(&mut poa, &blocks[5]);

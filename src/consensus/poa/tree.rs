@@ -103,11 +103,17 @@ impl Tree {
         self.branches.nodes.get_min().map_or(Height::GENESIS, |(block, _)| block.height)
     }
 
-    /// Returns another block of `author` at this height.
-    pub(super) fn sibling_by(&self, block: &BlockId, author: &Address) -> Option<BlockId> {
-        let same_height = BlockId { height: block.height, hash: Default::default() }..;
-        let siblings = self.branches.nodes.range(same_height).take_while(|(other, _)| other.height == block.height);
-        siblings.filter(|(other, node)| *other != block && node.author == *author).map(|(other, _)| *other).next()
+    /// Returns the blocks at a height.
+    pub(super) fn at_height(&self, height: Height) -> impl Iterator<Item = &Node> {
+        self.branches.nodes.range(BlockId::range_at(height)).map(|(_, node)| node.as_ref())
+    }
+
+    /// Returns another block of the same author on the same parent: no honest signer makes two.
+    pub(super) fn twin_of(&self, node: &Node) -> Option<BlockId> {
+        let is_twin = |other: &&Node| {
+            (other.author, other.parent) == (node.author, node.parent) && other.context.block != node.context.block
+        };
+        self.at_height(node.context.block.height).find(is_twin).map(|other| other.context.block)
     }
 
     /// Adds a block whose parent is in the tree and returns the move of the head, if any.

@@ -259,6 +259,7 @@ impl Raft {
 
     /// Becomes a follower in `term`; ends the duties of a leader.
     pub(super) fn become_follower(&mut self, term: u64, leader: Option<ReplicaId>, output: &mut Output<'_>) {
+        self.abort_reads(output);
         if let ServerState::Leader(former) = &self.state {
             output.effects.push(Effect::DisarmTimer(HEARTBEAT_TIMER));
             former.stop_building(output);

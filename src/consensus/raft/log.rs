@@ -22,9 +22,18 @@ pub struct Entry {
     pub index: u64,
     /// The block; `None` in a leader's first entry.
     pub block: Option<Arc<Block>>,
-    /// Term of the preceding entry and this entry's record: a cache shared by clones, as every replica writes the same.
+    /// What this entry's record was made for, and the record: a cache shared by clones, as most replicas write the same.
     #[serde(skip)]
-    record: Arc<OnceLock<(u64, Record)>>,
+    record: Arc<OnceLock<(RecordContext, Record)>>,
+}
+
+/// What an entry's record says beside the entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RecordContext {
+    /// The term of the preceding entry.
+    pub(super) prev_term: u64,
+    /// The commit index when the entry was written, at most the entry's own.
+    pub(super) committed: u64,
 }
 
 impl Entry {
@@ -33,11 +42,11 @@ impl Entry {
         Self { term, index, block, record: Arc::default() }
     }
 
-    /// Returns the record of this entry after one of `prev_term`: the cached one, or that of `make`.
-    pub(super) fn record(&self, prev_term: u64, make: impl Fn() -> Record) -> Record {
-        let (made_after, record) = self.record.get_or_init(|| (prev_term, make()));
-        // Only a Byzantine leader sends the same entry after different ones.
-        if *made_after == prev_term { record.clone() } else { make() }
+    /// Returns the record of this entry in `context`: the cached one, or that of `make`.
+    pub(super) fn record(&self, context: RecordContext, make: impl Fn() -> Record) -> Record {
+        let (made_for, record) = self.record.get_or_init(|| (context, make()));
+        // A follower that is behind may know of a later commit index than others at their write of this entry.
+        if *made_for == context { record.clone() } else { make() }
     }
 
     pub(crate) fn encode(&self, out: &mut Encoder) {

@@ -92,6 +92,26 @@ pub enum ChangeError {
     /// Without voters nothing could be committed.
     #[error("removed all voters")]
     RemovedAllVoters,
+    /// Two voters would seal with one key, so that a block's author would not be known.
+    #[error("replicas {first} and {second} would both seal as {address}; give each voter its own address")]
+    SharedAddress {
+        /// The address.
+        address: Address,
+        /// The voter with the lower number.
+        first: ReplicaId,
+        /// The voter with the higher number.
+        second: ReplicaId,
+    },
+    /// A voter has another address than the assignment names.
+    #[error("voter {replica} seals as {has}, not as {given}; to change its address, remove it and add it again")]
+    OtherAddress {
+        /// The voter.
+        replica: ReplicaId,
+        /// Its address.
+        has: Address,
+        /// The address in the assignment.
+        given: Address,
+    },
 }
 
 impl Membership {
@@ -179,7 +199,8 @@ impl Membership {
     /// Returns the configuration after `change`.
     ///
     /// # Errors
-    /// [`ChangeError`] when majorities before and after might not intersect, or no voter is left.
+    /// [`ChangeError`] when majorities before and after might not intersect, no voter is left, or an address is not one
+    /// voter's alone.
     pub fn after(&self, change: &Change) -> Result<Self, ChangeError> {
         match change {
             Change::Simple(assignments) => self.simple(assignments),
@@ -237,7 +258,7 @@ impl Membership {
         let mut after = self.clone();
         for Assignment { replica, address, role } in assignments {
             match role {
-                Role::Voter => after.make_voter(*replica, *address),
+                Role::Voter => after.make_voter(*replica, *address)?,
                 Role::Learner => after.make_learner(*replica),
                 Role::Removed => after.remove(*replica),
             }
@@ -246,15 +267,28 @@ impl Membership {
             return Err(ChangeError::RemovedAllVoters);
         }
         after.forget_addresses();
+        after.check_addresses()?;
         Ok(after.with_encoding())
     }
 
-    /// Makes `replica` a voter; an existing voter keeps its address.
-    fn make_voter(&mut self, replica: ReplicaId, address: Address) {
+    /// Makes `replica` a voter. An outgoing or incoming voter has its address already.
+    fn make_voter(&mut self, replica: ReplicaId, address: Address) -> Result<(), ChangeError> {
         self.learners.remove(&replica);
         self.learners_next.remove(&replica);
         self.incoming.insert(replica);
-        self.addresses.entry(replica).or_insert(address);
+        let has = *self.addresses.entry(replica).or_insert(address);
+        if has == address { Ok(()) } else { Err(ChangeError::OtherAddress { replica, has, given: address }) }
+    }
+
+    /// Checks that no two voters have one address.
+    fn check_addresses(&self) -> Result<(), ChangeError> {
+        let mut holders = BTreeMap::new();
+        for (second, address) in &self.addresses {
+            if let Some(first) = holders.insert(*address, *second) {
+                return Err(ChangeError::SharedAddress { address: *address, first, second: *second });
+            }
+        }
+        Ok(())
     }
 
     /// Makes `replica` a learner; an outgoing voter only when the joint configuration is left.
@@ -318,6 +352,25 @@ fn decode_replica(bytes: &mut Decoder<'_>) -> Option<ReplicaId> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_voter_has_an_address_of_its_own_and_keeps_it() {
+        let [first, second, third] = [1, 2, 3].map(ReplicaId::new);
+        let at = |byte| Address::repeat_byte(byte);
+        let voter = |replica, address| Assignment { replica, address, role: Role::Voter };
+        let before = Membership::new([(first, at(1)), (second, at(2))], []);
+        let shared = Err(ChangeError::SharedAddress { address: at(2), first: second, second: third });
+        assert_eq!(before.after(&Change::Simple(vec![voter(third, at(2))])), shared);
+        // Both majorities author while the configuration is joint.
+        let leaves = Assignment { role: Role::Removed, ..voter(second, at(2)) };
+        let assignments = vec![leaves, voter(third, at(2))];
+        assert_eq!(before.after(&Change::EnterJoint { assignments, auto_leave: true }), shared);
+        let moved = Err(ChangeError::OtherAddress { replica: second, has: at(2), given: at(4) });
+        assert_eq!(before.after(&Change::Simple(vec![voter(second, at(4))])), moved);
+        let after = before.after(&Change::Simple(vec![leaves])).unwrap();
+        let after = after.after(&Change::Simple(vec![voter(third, at(2))])).unwrap();
+        assert_eq!(after.voter_of(&at(2)), Some(third));
+    }
 
     #[test]
     fn an_encoding_round_trips() {

@@ -17,7 +17,8 @@ pub(super) struct PendingRead {
 }
 
 impl Raft {
-    /// Starts a ReadIndex request; [`ChainEvent::ReadReady`] follows when the head may be read.
+    /// Starts a ReadIndex request; [`ChainEvent::ReadReady`] follows when the head may be read, or
+    /// [`ChainEvent::ReadAborted`] when this replica stops leading first.
     pub(super) fn read(&mut self, request: u64, output: &mut Output<'_>) -> Result<(), String> {
         let index = self.log.committed();
         let has_committed = self.log.term(index) == Some(self.term);
@@ -34,6 +35,14 @@ impl Raft {
         self.broadcast_heartbeat(output);
         self.release_reads(output);
         Ok(())
+    }
+
+    /// Tells those who wait for a read that this replica, the leader so far, does not serve it.
+    pub(super) fn abort_reads(&mut self, output: &mut Output<'_>) {
+        let ServerState::Leader(leader) = &mut self.state else { return };
+        for PendingRead { request, .. } in core::mem::take(&mut leader.reads) {
+            output.effects.push(Effect::Chain(ChainEvent::ReadAborted { request }));
+        }
     }
 
     /// Completes the reads whose round a majority responded to and whose index is applied.

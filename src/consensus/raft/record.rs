@@ -4,15 +4,19 @@
 //! |---|---|---|
 //! | `head`, `head/copy` | newest applied block, its term and index, the configuration after it | with every head |
 //! | `hard-state`, `hard-state/copy` | term and vote | before any message that depends on them |
-//! | `entry/` index | term, the term before it, block | before it is acknowledged |
+//! | `entry/` index | term, the term before it, commit index at the time, block | before it is acknowledged |
 //!
 //! Indexes are 8 bytes, big-endian. Every value begins with a checksum: one that a crash cut short counts as not written.
 //! Records that are overwritten have a copy, which is written first, so that one of the two is always complete. An entry
 //! whose preceding term does not match is of a truncated suffix, and so are those after it.
+//!
+//! The commit index is in the entry's own record, so that neither is ever durable without the other. A leader proposes a
+//! block when all before it are committed and says so in the message that carries it: whoever has two membership changes
+//! in its durable log also knows, after any crash, that the first of them is committed (`docs/protocols/raft.md`).
 
 use std::sync::Arc;
 
-use super::{Entry, HeaderContext, Membership};
+use super::{Entry, HeaderContext, Membership, log::RecordContext};
 use crate::{
     chain::Block,
     consensus::{
@@ -88,13 +92,15 @@ fn decode_hard_state(content: &[u8]) -> Option<HardState> {
     })
 }
 
-/// Returns the record of an entry that follows one of `prev_term`.
-pub(super) fn entry(entry: &Entry, prev_term: u64) -> Record {
-    entry.record(prev_term, || {
+/// Returns the record of an entry that follows one of `prev_term`, written when the commit index is `committed`.
+pub(super) fn entry(entry: &Entry, prev_term: u64, committed: u64) -> Record {
+    let context = RecordContext { prev_term, committed: committed.min(entry.index) };
+    entry.record(context, || {
         let room = entry.block.as_ref().map_or(0, |block| block.encoded_bytes_max());
-        let value = checked_record(16 + room, |out| {
+        let value = checked_record(24 + room, |out| {
             out.u64(entry.term);
-            out.u64(prev_term);
+            out.u64(context.prev_term);
+            out.u64(context.committed);
             entry.block.iter().for_each(|block| out.stored_block(block));
         });
         Record::new(entry_key(entry.index), value)
@@ -106,13 +112,13 @@ pub(super) fn delete_entry(index: u64) -> Record {
     Record::forgotten(entry_key(index))
 }
 
-/// Returns the entry at `index` if its record is complete and follows one of `prev_term`; the inner `None`: its block
-/// does not decode.
-pub(super) fn find_entry(records: &Records, index: u64, prev_term: u64) -> Option<Option<Entry>> {
+/// Returns the entry at `index`, with the commit index in its record, if that is complete and follows an entry of
+/// `prev_term`; the inner `None`: its block does not decode.
+pub(super) fn find_entry(records: &Records, index: u64, prev_term: u64) -> Option<Option<(Entry, u64)>> {
     let content = check_record(records.get(&entry_key(index))?)?;
-    let (terms, block) = content.split_first_chunk::<16>()?;
-    let mut terms = Decoder::new(terms);
-    let (term, before) = (terms.u64()?, terms.u64()?);
+    let (numbers, block) = content.split_first_chunk::<24>()?;
+    let mut numbers = Decoder::new(numbers);
+    let (term, before, committed) = (numbers.u64()?, numbers.u64()?, numbers.u64()?);
     if before != prev_term {
         return None;
     }
@@ -123,7 +129,7 @@ pub(super) fn find_entry(records: &Records, index: u64, prev_term: u64) -> Optio
             Err(_) => return Some(None),
         },
     };
-    Some(Some(Entry::new(term, index, block)))
+    Some(Some((Entry::new(term, index, block), committed)))
 }
 
 fn with_copy(copy: &'static [u8], key: &'static [u8], value: Vec<u8>) -> [Record; 2] {

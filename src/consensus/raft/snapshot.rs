@@ -1,6 +1,6 @@
 //! Catching up with a compacted log: the leader names a committed block, and the follower fetches it and its ancestors,
 //! down to its own head. Every block's payload has its term, log index and membership change, so that no other state
-//! has to be sent.
+//! has to be sent. A follower that is far behind does so in parts, from below.
 
 use std::sync::Arc;
 
@@ -10,16 +10,18 @@ use super::{Body, Output, Raft, ServerState};
 use crate::{
     chain::Block,
     consensus::{BlockId, Effect, Encoder, Rejection, ReplicaId},
-    primitives::Height,
+    primitives::{B256, Height},
 };
 
-/// Largest number of blocks fetched in one sync: a replica further behind needs a copy of another's store.
-const SYNC_BLOCKS_MAX: u64 = 65_536;
+/// Largest number of blocks held in one sync. A replica further behind asks for the block so many above its head first,
+/// and again when it has reached that one.
+const SYNC_BLOCKS_MAX: u64 = 512;
 
 /// A block sync in progress, from the newest block down.
 #[derive(Clone, Debug)]
 pub(super) struct BlockSync {
     from: ReplicaId,
+    /// Without a hash: the sender's block of that height, which is committed, as all of its chain.
     target: BlockId,
     blocks: OrdMap<Height, Arc<Block>>,
     /// The next block to fetch; `None` when all have arrived.
@@ -38,8 +40,8 @@ impl Raft {
         if index <= self.log.committed() {
             return Ok(());
         }
-        if block.height.get() <= head || block.height.get() - head > SYNC_BLOCKS_MAX {
-            return Err(format!("{block} is not 1 to {SYNC_BLOCKS_MAX} blocks above the head at height {head}"));
+        if block.height.get() <= head {
+            return Err(format!("{block} is not above the head at height {head}"));
         }
         Ok(())
     }
@@ -60,9 +62,13 @@ impl Raft {
             output.send_after_write(from, self.term, Body::Appended { index });
             return self.apply(output);
         }
+        let head = self.head.block.height;
         let sync = self.sync.get_or_insert_with(|| {
             output.effects.push(Effect::Mark("raft/block-sync"));
-            BlockSync { from, target: block, blocks: OrdMap::new(), missing: Some(block) }
+            let highest = Height::new(head.get() + SYNC_BLOCKS_MAX);
+            let is_far = block.height > highest;
+            let target = if is_far { BlockId { height: highest, hash: B256::ZERO } } else { block };
+            BlockSync { from, target, blocks: OrdMap::new(), missing: Some(target) }
         });
         // Requested again with every snapshot message: an earlier request may be lost.
         sync.from = from;
@@ -74,7 +80,7 @@ impl Raft {
     pub(super) fn on_block_synced(&mut self, from: ReplicaId, block: Arc<Block>, output: &mut Output<'_>) {
         let head = self.head.block;
         let Some(sync) = &mut self.sync else { return output.reject(Rejection::Unexpected { what: "block" }) };
-        if sync.missing != Some(BlockId::of(&block)) {
+        if sync.missing.is_none_or(|missing| !is_wanted(missing, BlockId::of(&block))) {
             return output.reject(Rejection::Unexpected { what: "block" });
         }
         let parent = BlockId::parent_of(&block);
@@ -114,6 +120,11 @@ impl Raft {
             self.execute(block, checked, output);
         }
     }
+}
+
+/// Returns whether a block is the one that was asked for; without a hash, any of that height is.
+fn is_wanted(wanted: BlockId, block: BlockId) -> bool {
+    wanted.height == block.height && (wanted.hash.is_zero() || wanted.hash == block.hash)
 }
 
 impl BlockSync {

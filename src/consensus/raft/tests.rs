@@ -1,6 +1,7 @@
 //! Several replicas driven step by step: the papers' scenarios, with the papers' invariants checked after every step.
 
 mod cluster;
+mod durable_commit;
 mod elections;
 mod input;
 mod members;

@@ -84,7 +84,8 @@ fn change(step: &Value) -> Change {
             "r" => Role::Removed,
             _ => return None,
         };
-        Some(Assignment { replica: ReplicaId::new(id.parse().unwrap()), address: Address::ZERO, role })
+        let replica: u8 = id.parse().unwrap();
+        Some(Assignment { replica: ReplicaId::new(replica.into()), address: Address::repeat_byte(replica), role })
     });
     let assignments = assignments.collect();
     match step["command"].as_str().unwrap() {

@@ -13,8 +13,8 @@ use super::{
 use crate::{
     chain::Block,
     consensus::{
-        BlockId, BuildRequest, ConsensusMessage, Deadline, Effect, Encoder, Event, Recipients, ReplicaId, Ticket,
-        TimerId,
+        BlockId, BuildRequest, ConsensusMessage, Deadline, Effect, Encoder, Event, FutureBlocks, Recipients, ReplicaId,
+        Ticket, TimerId,
     },
     primitives::{B256, Timestamp},
     sim::{
@@ -30,8 +30,6 @@ use crate::{
     },
 };
 
-/// Furthest that a block's timestamp may be ahead of the block clock, in seconds, as in Ethereum's clients.
-const FUTURE_SECS_MAX: u64 = 15;
 /// Latency of a message that a misbehaving replica passes on at once, in nanoseconds.
 const RUSH_NANOS: u64 = 100_000;
 
@@ -115,17 +113,26 @@ impl Environment {
         skew.map_or(local, |skew| skew.virtual_time(local))
     }
 
-    /// Defers the validation of a block from the future until its timestamp is acceptable, and returns whether it did.
-    /// Blocks on demand are never deferred: they carry their driver's time, which is unrelated to this clock.
-    pub(super) fn defer_future_block(&mut self, replica: ReplicaId, life: u64, block: &Arc<Block>) -> bool {
-        let latest = self.timestamp_of(replica).saturating_add_secs(FUTURE_SECS_MAX);
-        if self.production == Production::OnDemand || block.timestamp() <= latest {
-            return false;
+    /// Defers the validation of a block from the future until its timestamp is acceptable, and returns whether it did;
+    /// `Err`: the seconds by which it is too far ahead for that. Blocks on demand are never deferred: they carry their
+    /// driver's time, which is unrelated to this clock.
+    pub(super) fn defer_future_block(
+        &mut self,
+        (replica, life): (ReplicaId, u64),
+        block: &Arc<Block>,
+        bounds: FutureBlocks,
+    ) -> Result<bool, u64> {
+        let ahead = block.timestamp().as_secs().saturating_sub(self.timestamp_of(replica).as_secs());
+        if self.production == Production::OnDemand || ahead <= bounds.judged_secs_max {
+            return Ok(false);
         }
-        let acceptable = block.timestamp().as_secs().saturating_sub(FUTURE_SECS_MAX);
+        if bounds.queued_secs_max.is_some_and(|max| ahead > max) {
+            return Err(ahead);
+        }
+        let acceptable = block.timestamp().as_secs().saturating_sub(bounds.judged_secs_max);
         let at = self.time_at_local(replica, self.clock.moment(Timestamp::from_secs(acceptable)));
         self.scheduler.at(at, SimEvent::Judgement { replica, block: block.clone(), life });
-        true
+        Ok(true)
     }
 
     /// Draws the duration of a write on a slow disk, in nanoseconds.

@@ -392,7 +392,10 @@ impl Replica {
                 self.chain.set_advisory_finality(safe, finalized, finality.irreversible).map_err(ChainError::from)
             }
             ChainEvent::Sealed { block, seal } => self.chain.reseal(block.hash, seal).map_err(ChainError::from),
-            ChainEvent::Inserted(_) | ChainEvent::Justified(_) | ChainEvent::ReadReady { .. } => Ok(()),
+            ChainEvent::Inserted(_)
+            | ChainEvent::Justified(_)
+            | ChainEvent::ReadReady { .. }
+            | ChainEvent::ReadAborted { .. } => Ok(()),
         };
         result.map_err(|error| self.chain_error(error))
     }

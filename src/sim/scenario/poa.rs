@@ -37,14 +37,14 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         protocol: "poa",
         summary: "EIP-3436's first constellation, block by block: branches of equal weight and of two and three blocks",
         outcome: "every signer takes the shorter one, whichever it saw first, and those who are up go on",
-        script: Script::Network { validators: EIGHT, seed: 5, consensus, setup, play: exact::other_length },
+        script: Script::Network { validators: EIGHT, seed: 5, consensus: ahead, setup, play: exact::other_length },
     },
     Scenario {
         name: "poa-deadlock-exact-equal-length",
         protocol: "poa",
         summary: "EIP-3436's second constellation, block by block: branches of equal weight and of three blocks each",
         outcome: "every signer takes the same one, whichever it saw first, and those who are up go on",
-        script: Script::Network { validators: EIGHT, seed: 5, consensus, setup, play: exact::equal_length },
+        script: Script::Network { validators: EIGHT, seed: 5, consensus: ahead, setup, play: exact::equal_length },
     },
     Scenario {
         name: "poa-four-signers",
@@ -89,6 +89,12 @@ const SIGNERS: Sizes =
 
 fn consensus() -> ConsensusConfig {
     ConsensusConfig::Poa(PoaConfig::default().with_period(Duration::from_secs(1)))
+}
+
+/// As [`consensus`], with blocks ahead of their time: they are all made by hand in the first second.
+fn ahead() -> ConsensusConfig {
+    let period = Duration::from_secs(1);
+    ConsensusConfig::Poa(PoaConfig::default().with_period(period).with_future_allowance(15 * period))
 }
 
 const fn setup(builder: NetworkBuilder) -> NetworkBuilder {

@@ -57,3 +57,19 @@ fn a_run_longer_than_what_may_be_reverted_asks_durability() {
         assert!(report.counters.acknowledged > 0, "seed {seed}: {:?}", report.counters);
     }
 }
+
+/// In both plans a split ends with a head that only signers of the losing branch may extend, who have sealed its next height
+/// there. Clique's signers seal it again.
+#[test]
+fn a_signer_that_never_seals_a_height_again_halts_the_chain() {
+    for file in [
+        include_str!("../../../tests/regressions/poa-7008743-liveness.toml"),
+        include_str!("../../../tests/regressions/poa-7018737-liveness.toml"),
+    ] {
+        let regression = Regression::from_toml(file).unwrap();
+        let (report, _) = mutation::with(Mutation::PoaNeverSealsHeightAgain, || regression.replay());
+        let found = report.violation().map(|violation| violation.invariant.to_string());
+        assert_eq!(found.as_deref(), Some("liveness"), "{:?}", report.outcome);
+        assert!(regression.replay().1);
+    }
+}

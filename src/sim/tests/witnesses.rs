@@ -191,7 +191,7 @@ fn seals() -> Violation {
 }
 
 fn seals_once() -> Violation {
-    let (network, other) = (history(poa(), false, 3), history(poa(), true, 3));
+    let (network, other) = (history(poa(), false, 1), history(poa(), true, 1));
     let mut invariant = NoDoubleSealing::default();
     look(&mut invariant, &network, other_than_author(&network)).unwrap();
     let twice = (0..4).filter_map(|replica| look(&mut invariant, &other, id(replica)).err()).next();

@@ -310,6 +310,11 @@ pub enum TracedEffect {
         /// Head at which it is valid.
         id: BlockId,
     },
+    /// A read can't be made: the replica no longer leads.
+    ReadAborted {
+        /// Ticket of the read.
+        request: u64,
+    },
     /// Evidence of misbehaviour.
     Evidence {
         /// Offender and offence.

@@ -267,6 +267,7 @@ fn effect_of_chain(event: &ChainEvent) -> TracedEffect {
             proof: proof.clone(),
         },
         ChainEvent::ReadReady { request, block } => TracedEffect::ReadReady { request: *request, id: *block },
+        ChainEvent::ReadAborted { request } => TracedEffect::ReadAborted { request: *request },
     }
 }
 

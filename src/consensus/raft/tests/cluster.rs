@@ -87,6 +87,16 @@ impl Cluster {
         reads.collect()
     }
 
+    /// The reads that a replica reported as aborted.
+    pub(super) fn aborted_reads(&self, number: usize) -> Vec<u64> {
+        let events = self.nodes[number].chain_events.iter();
+        let aborted = events.filter_map(|event| match event {
+            ChainEvent::ReadAborted { request } => Some(*request),
+            _ => None,
+        });
+        aborted.collect()
+    }
+
     /// Links these replicas with each other only.
     pub(super) fn only(&mut self, group: &[usize]) {
         self.heal();

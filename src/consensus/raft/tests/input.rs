@@ -256,7 +256,7 @@ fn entries_of_a_truncated_tail_are_not_recovered() {
     // A later entry, written when another entry was before it.
     let stale = super::super::Entry::new(1, last + 1, None);
     let mut with_stale = records;
-    let record = super::super::record::entry(&stale, log.log.last_term() + 1);
+    let record = super::super::record::entry(&stale, log.log.last_term() + 1, last);
     with_stale.insert(record.key, record.value);
     assert_eq!(RaftFixture::recover(&cluster, 1, &with_stale).last_index(), last);
 }

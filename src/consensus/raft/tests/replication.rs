@@ -174,6 +174,27 @@ fn a_follower_behind_a_compacted_log_fetches_blocks() {
 }
 
 #[test]
+fn a_follower_that_is_far_behind_fetches_blocks_in_parts() {
+    let config = RaftConfig::default().with_period(Duration::ZERO).with_log_keep(4);
+    let mut cluster = Cluster::with_config(1, 1, config);
+    cluster.elect(0);
+    for _ in 0..1_100 {
+        cluster.produce(0);
+    }
+    let learner = cluster.assign(1, Role::Learner);
+    cluster.deliver(0, Event::Admin(Admin::ChangeMembers(Change::Simple(vec![learner]))));
+    let head = cluster.produce(0);
+    let mut heights = Vec::new();
+    while cluster.replica(1).head() != head && heights.len() < 20 {
+        cluster.beat(0);
+        heights.push(cluster.replica(1).head().height.get());
+    }
+    heights.dedup();
+    // The first part came with the block that made it a learner.
+    assert_eq!((heights.as_slice(), cluster.nodes[1].marks["raft/block-sync"]), ([1_024, 1_101].as_slice(), 3));
+}
+
+#[test]
 fn an_unrequested_block_changes_nothing() {
     let mut cluster = Cluster::new(3, 0);
     cluster.elect(0);
@@ -280,6 +301,7 @@ fn a_read_waits_for_a_majority_and_a_stale_leader_serves_none() {
     cluster.heal();
     cluster.beat(0);
     assert_eq!(cluster.reads(0).len(), 1, "it does not lead any more, and knows it now");
+    assert_eq!(cluster.aborted_reads(0), [8], "who waits is told");
     assert!(!cluster.replica(0).is_leader());
     cluster.deliver(0, Event::Admin(Admin::Read { request: 9 }));
     assert!(matches!(cluster.rejections_of(0).last(), Some(Rejection::Admin { .. })));

@@ -9,10 +9,10 @@ use crate::{
     sim::network::{Network, step::SimStep},
 };
 
-/// An honest signer seals at most one block of a height.
+/// An honest signer seals at most one block on a parent. On another branch it may seal a height again, as in Clique.
 #[derive(Clone, Debug, Default)]
 pub struct NoDoubleSealing {
-    sealed: BTreeMap<(u64, Address), B256>,
+    sealed: BTreeMap<(B256, Address), B256>,
     seen: BTreeMap<ReplicaId, B256>,
 }
 
@@ -34,11 +34,12 @@ impl Invariant for NoDoubleSealing {
         if owner.is_none_or(|owner| owner.id() == replica.id() || !network.is_honest(owner.id())) {
             return Ok(());
         }
-        let first = *self.sealed.entry((head.height.get(), author)).or_insert(head.hash);
+        let first = *self.sealed.entry((block.parent_hash(), author)).or_insert(head.hash);
         if first == head.hash {
             return Ok(());
         }
-        let detail = format!("honest {author} sealed {first} and {} at height {}", head.hash, head.height);
+        let detail =
+            format!("honest {author} sealed {first} and {} on one parent at height {}", head.hash, head.height);
         Err(Violation::new(self.name(), network, detail))
     }
 }

@@ -97,8 +97,13 @@ impl EffectHandler for InEnvironment<'_> {
     fn validate(&mut self, block: Arc<Block>) -> Result<Option<Verdict>, NetworkError> {
         let Self { replica, env } = self;
         let (slot, life) = (replica.slot, replica.disk.life());
-        if env.defer_future_block(slot, life, &block) {
-            return Ok(None);
+        match env.defer_future_block((slot, life), &block, replica.protocol.future_blocks()) {
+            Ok(true) => return Ok(None),
+            Ok(false) => {}
+            Err(ahead) => {
+                let reason = format!("its time is {ahead} s ahead of this replica's clock");
+                return Ok(Some(Verdict::Invalid { reason }));
+            }
         }
         let now = env.scheduler.now();
         if let Some(at) = replica.processor.occupy(now, |latency| env.execution_nanos(latency)) {
