@@ -26,7 +26,7 @@ impl ProtocolFamily for Pbft {
         never_rests: false,
         has_inclusion_timeout: true,
         has_elections: false,
-        message_labels: &["pre-prepare", "prepare", "commit", "checkpoint", "view-change", "new-view"],
+        message_labels: &["pre-prepare", "prepare", "commit", "checkpoint", "view-change", "new-view", "suspicion"],
         campaign_rounds_max: 6,
         record_keys: record::RECORD_KEYS,
     };

@@ -347,9 +347,9 @@ impl Replica {
             Err(InsertError::Invalid(InvalidBlock { reason: BlockError::Rule(RuleError::Pending { .. }), .. })) => {
                 return Ok(None);
             }
-            Err(error @ (InsertError::Invalid(_) | InsertError::UnknownParent { .. })) => {
-                Verdict::Invalid { reason: error.to_string() }
-            }
+            Err(
+                error @ (InsertError::Invalid(_) | InsertError::UnknownParent { .. } | InsertError::OtherBody { .. }),
+            ) => Verdict::Invalid { reason: error.to_string() },
             Err(error) => return Err(self.chain_error(error)),
         };
         Ok(Some(verdict))
