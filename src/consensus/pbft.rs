@@ -385,7 +385,9 @@ impl Pbft {
                 MessageError::Watermarks { .. } | MessageError::OldView { .. } | MessageError::OtherCommittee { .. },
             ) if is_new_claim => effects.push(Effect::Mark("pbft/behind")),
             // A relay was faster with it. The link on which it came now may be the sender's own.
-            Err(MessageError::Known) if self.learn_link(sender, from) => {
+            Err(MessageError::Known)
+                if !mutation::active(Mutation::PbftRebindsPeers) && self.learn_link(sender, from) =>
+            {
                 effects.push(Effect::Mark("pbft/another-link"));
             }
             other => other?,

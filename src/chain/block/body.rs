@@ -11,7 +11,7 @@ use super::Block;
 #[non_exhaustive]
 pub enum BodyError {
     /// The payload's keccak is not `extraData`.
-    #[error("the body is another block's: extra data is {got}, its payload gives {want}")]
+    #[error("the body is not this header's: extraData is {got}, the payload gives {want}")]
     Payload {
         /// `extraData` in the header.
         got: Bytes,
@@ -19,7 +19,7 @@ pub enum BodyError {
         want: Bytes,
     },
     /// The transactions have another root.
-    #[error("the body is another block's: transactions root is {got}, its transactions give {want}")]
+    #[error("the body is not this header's: transactionsRoot is {got}, the transactions give {want}")]
     Transactions {
         /// Root in the header.
         got: B256,

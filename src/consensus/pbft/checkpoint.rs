@@ -124,6 +124,9 @@ impl Pbft {
         to: ReplicaId,
         effects: &mut Vec<Effect>,
     ) -> Result<(), MessageError> {
+        if self.me.is_none() && mutation::active(Mutation::PbftLeaverFallsSilent) {
+            return Err(MessageError::NotValidator { signer: author });
+        }
         if !self.answered.insert(author) {
             return Err(MessageError::Known);
         }

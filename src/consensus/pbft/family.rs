@@ -1,5 +1,7 @@
 //! PBFT's implementation of the interface common to all protocols.
 
+use core::time::Duration;
+
 use super::{Committee, CommitteeTransition, HeaderError, LightVerifier, Pbft, PbftConfig, PbftError, record};
 use crate::{
     consensus::{
@@ -64,6 +66,10 @@ impl ProtocolFamily for Pbft {
 
     fn round(&self) -> u64 {
         self.view().get()
+    }
+
+    fn inclusion_timeout(&self) -> Option<Duration> {
+        Some(self.config.inclusion_timeout())
     }
 
     fn round_status(

@@ -74,6 +74,7 @@ fn a_relayed_proposal_with_another_body_has_no_effect() {
         assert_eq!((lab.mark("pbft/view-change"), lab.evidence.len()), (0, 0), "nobody accuses the primary");
         let is_body = |rejection: &Rejection| matches!(rejection, Rejection::Pbft(MessageError::Body(_)));
         assert_eq!(lab.rejections_of(1).any(is_body), way < 2, "interventions are refused by the chain");
+        assert_eq!(lab.mark("pbft/unsigned-copy") > 0, way == 2);
     }
     let (lab, lowest) = mutation::with(Mutation::PbftTakesAnyBody, || six_relayed_proposals(0));
     assert_eq!(lowest, 0, "one relay stops four honest primaries: {:?}", lab.views());
