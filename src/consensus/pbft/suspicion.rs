@@ -1,9 +1,9 @@
 //! Suspicion of a primary that omits a client's transaction from its blocks.
 //!
-//! In the paper each backup leaves the view when its timer for a request expires (section 4.5). A correct backup may have a request
+//! In the paper each backup leaves the view when its timer for a request expires (OSDI 1999, section 4.4). A correct backup may have a request
 //! that the others lack, and would then stay outside of the view alone, without a vote in it, until the next view change. So a
 //! replica says that it suspects the primary and stays, until `f + 1` validators do: at least one of them is honest, and
-//! whoever leaves shows the others why, so that all leave ("I hate the primary" of Zyzzyva, Kotla et al. 2007, section 4.3).
+//! whoever leaves shows the others why, so that all leave ("I hate the primary" of Zyzzyva, Kotla et al. 2007).
 //! A primary that makes no block at all is left as in the paper, by each replica's own timer.
 
 use std::sync::Arc;

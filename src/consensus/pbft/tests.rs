@@ -8,6 +8,7 @@ mod invalid;
 mod lab;
 mod leavers;
 mod model;
+mod model_change;
 mod normal;
 mod random;
 mod relays;

@@ -29,7 +29,10 @@ use By::{Campaign, Guard, Test};
 type Marks = &'static [(&'static str, By)];
 
 const PBFT: Marks = &[
-    ("pbft/another-link", Campaign),
+    (
+        "pbft/another-link",
+        Test("consensus/pbft/tests/relays.rs", "a_relay_can_not_take_the_place_of_those_whose_messages_it_passes_on"),
+    ),
     (
         "pbft/ask-who-is-ahead",
         Test("consensus/pbft/tests/leavers.rs", "whoever_missed_the_replacement_of_all_validators_asks_those_it_knew"),

@@ -76,7 +76,8 @@ fn a_primary_that_censors_a_transaction_that_is_never_first_is_replaced() {
         let outcome = censored(seed, true);
         assert!(outcome.is_included() && outcome.views() == 1, "{} views", outcome.views());
         assert_eq!(outcome.network.replicas().iter().map(|replica| mark(replica, "pbft/timeout")).sum::<u64>(), 0);
-        assert!(outcome.network.replicas().iter().any(|replica| mark(replica, "pbft/suspected") > 0));
+        let passed = |name: &str| outcome.network.replicas().iter().any(|replica| mark(replica, name) > 0);
+        assert!(passed("pbft/overdue") && passed("pbft/suspected"));
         assert!(outcome.network.lowest_height().get() > 60, "{}", outcome.network.lowest_height());
     }
     let outcome = mutation::with(Mutation::PbftWatchesFirstTransaction, || censored(3, true));

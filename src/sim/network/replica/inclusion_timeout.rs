@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn what_left_the_pool_is_forgotten() {
-        let (mut watch, pool) = (InclusionWatch::default(), Pool::new(crate::chain::PoolConfig::new(Gas::new(30_000_000))));
+        let (mut watch, pool) = (InclusionWatch::default(), Pool::new(crate::chain::PoolConfig::new(1)));
         for number in 0..10 * FORGOTTEN_MAX {
             watch.add(crate::primitives::keccak256(number.to_be_bytes()), &pool);
             assert!(watch.added.len() <= FORGOTTEN_MAX);
