@@ -1,6 +1,6 @@
 //! A replica's state of a protocol whose type only its author knows.
 
-use core::{any::Any, fmt};
+use core::{any::Any, fmt, time::Duration};
 
 use crate::consensus::common::{
     effect::Effect,
@@ -106,6 +106,10 @@ impl OwnReplica {
 
     pub(in crate::consensus) const fn future_blocks(&self) -> FutureBlocks {
         FutureBlocks::LENIENT
+    }
+
+    pub(in crate::consensus) const fn inclusion_timeout(&self) -> Option<Duration> {
+        None
     }
 
     pub(in crate::consensus) const fn leading_term(&self) -> Option<u64> {
