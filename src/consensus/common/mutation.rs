@@ -93,6 +93,17 @@ pub(crate) enum Mutation {
     PosVotesEachSlot,
     /// Proof of stake: a validator forgets its vote when it restarts.
     PosForgetsVote,
+    /// Proof of stake: votes that not every replica gets count in fork choice as long as no newer one comes: those that no
+    /// block carries, and those of the proposer of two blocks.
+    PosKeepsMessages,
+    /// Proof of stake: a proposer may reveal anything as its part of the randomness.
+    PosAnyReveal,
+    /// Proof of stake: who left the set is no longer accountable.
+    PosForgetsLeavers,
+    /// Proof of stake: every block of a proposer for a slot is taken, however many there are.
+    PosTakesEveryTwin,
+    /// Proof of stake: early blocks of all validators share one bound.
+    PosSharesEarlyBlocks,
 }
 
 /// Returns whether `mutation` is switched on in this thread.

@@ -67,14 +67,15 @@ fn a_silent_quarter_costs_slots_and_not_finality() {
 #[test]
 fn half_of_the_stake_absent_leaks_until_the_others_finalise() {
     let config = ConsensusConfig::Pos(config().with_leak_quotient(256));
-    let mut network = silenced(network(4, 5).with_consensus(config), &[1, 2], 4);
+    let seed = 7;
+    let mut network = silenced(network(4, seed).with_consensus(config), &[1, 2], 4);
     network.run_for(Duration::from_secs(24)).unwrap();
     assert_eq!(pos(network.primary()).finalized().epoch, 0, "half is not two thirds");
     let is_final = |network: &Network| pos(network.primary()).finalized().epoch > 0;
     network.run_until(Duration::from_secs(400), is_final).unwrap();
     let state = pos(network.primary()).head_state().unwrap();
     let weight = |set: &crate::consensus::ValidatorSet, replica: u32| {
-        let address = NetworkBuilder::validator_key(5, replica).address();
+        let address = NetworkBuilder::validator_key(seed, replica).address();
         set.index_of(&address).map_or(0, |place| set.members()[place].weight)
     };
     let full = 32_000_000_000;
@@ -266,5 +267,27 @@ fn deliberate_bugs_are_found_by_their_invariants() {
     ] {
         assert_eq!(found(mutation, seed..seed + 1), Some((seed, invariant.to_owned())), "{mutation:?}");
         assert_eq!(run_seed(&CampaignSetup::of(ConsensusConfig::Pos(config())), seed).outcome, RunOutcome::Passed);
+    }
+}
+
+/// The plan of `tests/regressions/pos-twins-1051-convergence.toml` with other seeds: a twin's votes, which each side alone has.
+#[test]
+fn votes_that_one_side_alone_has_leave_two_heads() {
+    let text = include_str!("../../../tests/regressions/pos-twins-1051-convergence.toml");
+    let plan = |seed| text.replace("seed = 1051", &format!("seed = {seed}"));
+    let outcome = |seed| Regression::from_toml(&plan(seed)).unwrap().replay().0.outcome;
+    let seeds = std::env::var("SEEDS").ok().and_then(|text| text.parse().ok()).map_or(1_051..1_052, |last| 1_052..last);
+    mutation::with(Mutation::PosKeepsMessages, || {
+        let found = seeds.clone().find_map(|seed| match outcome(seed) {
+            RunOutcome::Violated(violation) => {
+                println!("seed {seed}: {}", violation.invariant);
+                Some(violation.invariant.into_owned())
+            }
+            _ => None,
+        });
+        assert_eq!(found.as_deref(), Some("convergence"));
+    });
+    for seed in seeds {
+        assert!(matches!(outcome(seed), RunOutcome::Passed), "{seed}");
     }
 }
