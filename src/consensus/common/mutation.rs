@@ -75,6 +75,8 @@ pub(crate) enum Mutation {
     DposLockIgnored,
     /// Delegated proof of stake: both of the last two, as in EOSIO.
     DposClassic,
+    /// Delegated proof of stake: who left the schedule is no longer accountable.
+    DposForgetsLeavers,
     /// Proof of stake: more than half of the stake justifies.
     PosJustifiesAtHalf,
     /// Proof of stake: two justified epochs in a row finalise the first, whatever the source of the second.

@@ -95,6 +95,11 @@ const BY_TEST: &[(Mutation, &str, &str)] = &[
         "who is not punished breaks no invariant of a run",
     ),
     (
+        Mutation::DposForgetsLeavers,
+        "consensus::dpos::tests::leavers::who_left_the_schedule_is_slashed_until_its_stake_is_withdrawable",
+        "who is not punished breaks no invariant of a run",
+    ),
+    (
         Mutation::PosTakesEveryTwin,
         "consensus::pos::tests::attacks::one_proposer_can_not_fill_the_tree",
         "memory is no invariant, and twins of a campaign are two",
@@ -165,6 +170,7 @@ fn every_bug_is_in_the_table_or_has_a_reason() {
     assert_eq!(variants.len(), listed.len(), "each once");
     let tests = [
         include_str!("../../consensus/dpos/tests/faults.rs"),
+        include_str!("../../consensus/dpos/tests/leavers.rs"),
         include_str!("../../consensus/pos/tests/attacks.rs"),
         include_str!("../../consensus/pos/tests/reveals.rs"),
         include_str!("pos.rs"),
