@@ -21,6 +21,8 @@ pub(crate) enum Mutation {
     PbftSkipsNewView,
     /// PBFT: no replica starts a view change because of a silent primary.
     PbftNeverSuspects,
+    /// PBFT: who left the committee is no longer accountable.
+    PbftForgetsLeavers,
     /// Raft: a replica votes for a second candidate in one term.
     RaftVotesTwice,
     /// Raft: a replica votes for a candidate whose log is less up-to-date than its own.

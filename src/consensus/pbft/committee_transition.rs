@@ -12,8 +12,13 @@ use std::{
 
 use super::{Committee, DoubleSigning, EvidenceError, HeaderError, Payload, PbftConfig, PbftError};
 use crate::{
-    consensus::{Authenticator, Encoder, Validator, ValidatorSet, encoding::Decoder},
-    primitives::{Address, Bytes, Height},
+    consensus::{
+        Authenticator, Encoder, Validator, ValidatorSet,
+        encoding::Decoder,
+        former_members::{Departure, FormerMembers},
+        mutation::{self, Mutation},
+    },
+    primitives::{Address, Bytes, Height, Timestamp},
     system::ValidatorUpdates,
 };
 
@@ -25,17 +30,48 @@ pub struct CommitteeTransition {
     pending: Option<Arc<BTreeMap<Address, u64>>>,
     /// Members convicted by evidence.
     convicted: BTreeSet<Address>,
+    /// Members that left and whose stake is still locked.
+    former: FormerMembers,
 }
 
 impl CommitteeTransition {
     /// Returns a committee at genesis, without pending changes.
-    pub const fn new(committee: Committee) -> Self {
-        Self { committee, pending: None, convicted: BTreeSet::new() }
+    pub fn new(committee: Committee) -> Self {
+        Self { committee, pending: None, convicted: BTreeSet::new(), former: FormerMembers::default() }
     }
 
     /// Returns the committee of the next block.
     pub const fn committee(&self) -> &Committee {
         &self.committee
+    }
+
+    /// Whether evidence against `validator` counts at `height`: it is a member, or left and its stake is still locked.
+    pub(super) fn is_accountable(&self, config: &PbftConfig, height: Height, validator: &Address) -> bool {
+        let is_locked = |departure: &Departure| !departure.is_withdrawable(&config.evidence, time_at(config, height));
+        self.committee.contains(validator)
+            || (self.former.get(validator).is_some_and(is_locked) && !mutation::active(Mutation::PbftForgetsLeavers))
+    }
+
+    /// Returns the offender if the next block, at height `newest`, may include this evidence.
+    ///
+    /// # Errors
+    /// [`EvidenceError`] for evidence that is old or proves nothing, and for who is convicted or not accountable.
+    pub(super) fn check_evidence(
+        &self,
+        config: &PbftConfig,
+        newest: Height,
+        proof: &DoubleSigning,
+        authenticator: &Authenticator,
+    ) -> Result<Address, EvidenceError> {
+        let offender = proof.recent_offender(config, newest, authenticator)?;
+        if self.convicted.contains(&offender) {
+            return Err(EvidenceError::Convicted { offender });
+        }
+        if self.is_accountable(config, newest, &offender) {
+            Ok(offender)
+        } else {
+            Err(EvidenceError::Withdrawable { offender })
+        }
     }
 
     /// Returns members that are convicted by evidence and not removed yet.
@@ -57,7 +93,7 @@ impl CommitteeTransition {
         let mut pending = self.pending.as_deref().cloned().unwrap_or_default();
         pending.extend(weights);
         let pending = (!pending.is_empty()).then(|| Arc::new(pending));
-        Self { committee: self.committee.clone(), pending, convicted: self.convicted.clone() }
+        Self { pending, ..self.clone() }
     }
 
     /// Returns the committee that a checkpoint would put in force now; `None` when nothing changes.
@@ -102,8 +138,8 @@ impl CommitteeTransition {
                 (named.map_or(0, |set| set.len()), successor.map_or(0, |committee| committee.validators().len()));
             return Err(HeaderError::Successor { got, want });
         }
-        let offenders = self.offenders(height, &evidence, authenticator)?;
-        Ok(self.followed_by(successor, offenders))
+        let offenders = self.offenders(config, height, &evidence, authenticator)?;
+        Ok(self.followed_by(config, height, successor, offenders))
     }
 
     /// Like [`CommitteeTransition::after`] for a light verifier, which trusts the successor named in a certified header.
@@ -122,20 +158,21 @@ impl CommitteeTransition {
             return Err(HeaderError::Successor { got: set.len(), want: 0 });
         }
         let successor = successor.map(|set| Committee::new(config, set)).transpose()?;
-        let offenders = self.offenders(height, &evidence, authenticator)?;
-        Ok(self.followed_by(successor, offenders))
+        let offenders = self.offenders(config, height, &evidence, authenticator)?;
+        Ok(self.followed_by(config, height, successor, offenders))
     }
 
     /// Returns the members convicted by evidence in the block at `height`, each at most once.
     fn offenders(
         &self,
+        config: &PbftConfig,
         height: Height,
         evidence: &[DoubleSigning],
         authenticator: &Authenticator,
     ) -> Result<BTreeSet<Address>, EvidenceError> {
         let mut found = BTreeSet::new();
         for proof in evidence {
-            let offender = proof.check(height, &self.committee, &self.convicted, authenticator)?;
+            let offender = self.check_evidence(config, height, proof, authenticator)?;
             if !found.insert(offender) {
                 return Err(EvidenceError::Convicted { offender });
             }
@@ -144,12 +181,35 @@ impl CommitteeTransition {
     }
 
     /// Returns the transition after a change to `successor`, with `offenders` pending removal.
-    fn followed_by(&self, successor: Option<Committee>, offenders: BTreeSet<Address>) -> Self {
+    fn followed_by(
+        &self,
+        config: &PbftConfig,
+        height: Height,
+        successor: Option<Committee>,
+        offenders: BTreeSet<Address>,
+    ) -> Self {
         let mut after = successor.map_or_else(|| self.clone(), Self::new);
+        after.former = self.former_at(config, height, after.committee(), &offenders);
         let remains = |offender: &&Address| after.committee.contains(offender);
         after.convicted = self.convicted.iter().chain(&offenders).filter(remains).copied().collect();
         let leaving: Vec<_> = after.convicted.iter().map(|offender| (*offender, 0)).collect();
         after.with_pending(leaving.into_iter())
+    }
+
+    /// Returns who left and is not convicted, after the block at `height` put `committee` in force.
+    fn former_at(
+        &self,
+        config: &PbftConfig,
+        height: Height,
+        committee: &Committee,
+        offenders: &BTreeSet<Address>,
+    ) -> FormerMembers {
+        let mut former = self.former.clone();
+        let now = time_at(config, height);
+        former.note(self.committee.validators(), committee.validators(), (height, now));
+        self.convicted.iter().chain(offenders).for_each(|offender| former.remove(offender));
+        former.retain(&config.evidence, now);
+        former
     }
 
     fn successor_at(&self, config: &PbftConfig, height: Height) -> Option<Committee> {
@@ -160,8 +220,8 @@ impl CommitteeTransition {
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        // Quorums follow from the parameters and the validators; `encode_convicted` writes the convicted members.
-        let Self { committee, pending, convicted: _ } = self;
+        // Quorums follow from the parameters and the validators; `encode_convicted` writes the rest.
+        let Self { committee, pending, convicted: _, former: _ } = self;
         out.list(committee.validators().members().iter(), |out, member| {
             out.address(&member.address);
             out.u64(member.weight);
@@ -174,17 +234,23 @@ impl CommitteeTransition {
         }
     }
 
-    /// Encodes the convicted members; no bytes when there are none.
+    /// Encodes the convicted and the former members; no bytes when there are none.
     pub(super) fn encode_convicted(&self, out: &mut Encoder) {
-        if !self.convicted.is_empty() {
+        if !self.convicted.is_empty() || !self.former.is_empty() {
             out.list(self.convicted.iter(), |out, offender| out.address(offender));
+        }
+        if !self.former.is_empty() {
+            self.former.encode(out);
         }
     }
 
-    /// Returns the transition with the convicted members of [`CommitteeTransition::encode_convicted`].
+    /// Returns the transition with the members of [`CommitteeTransition::encode_convicted`].
     pub(super) fn with_convicted(mut self, bytes: &mut Decoder<'_>) -> Option<Self> {
         if !bytes.is_empty() {
             self.convicted = bytes.list(Decoder::address)?.into_iter().collect();
+        }
+        if !bytes.is_empty() {
+            self.former = FormerMembers::decode(bytes)?;
         }
         Some(self)
     }
@@ -195,8 +261,14 @@ impl CommitteeTransition {
         let pending: BTreeMap<_, _> = bytes.list(|bytes| Some((bytes.address()?, bytes.u64()?)))?.into_iter().collect();
         let pending = (!pending.is_empty()).then(|| Arc::new(pending));
         let set = ValidatorSet::new(members).ok()?;
-        Some(Committee::new(config, set).map(|committee| Self { committee, pending, convicted: BTreeSet::new() }))
+        Some(Committee::new(config, set).map(|committee| Self { pending, ..Self::new(committee) }))
     }
+}
+
+/// Returns the time of a block, at the earliest: each takes at least a period, on demand it counts as a second.
+const fn time_at(config: &PbftConfig, height: Height) -> Timestamp {
+    let period = if config.period == 0 { 1 } else { config.period };
+    Timestamp::from_secs(height.get().saturating_mul(period))
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use crate::{
         },
     },
     primitives::{Address, B256, Header},
+    system::staking::StakingParams,
 };
 
 impl ProtocolFamily for Pbft {
@@ -30,6 +31,10 @@ impl ProtocolFamily for Pbft {
         campaign_rounds_max: 6,
         record_keys: record::RECORD_KEYS,
     };
+
+    fn with_staking(config: PbftConfig, params: &StakingParams) -> PbftConfig {
+        config.with_staking(params)
+    }
 
     fn at_genesis(config: &PbftConfig, setup: ReplicaSetup<'_>) -> Result<Self, PbftError> {
         let (root, keys) = (setup.root(), setup.keys);

@@ -100,6 +100,11 @@ const BY_TEST: &[(Mutation, &str, &str)] = &[
         "who is not punished breaks no invariant of a run",
     ),
     (
+        Mutation::PbftForgetsLeavers,
+        "consensus::pbft::tests::evidence::who_left_is_convicted_until_its_stake_is_withdrawable",
+        "who is not punished breaks no invariant of a run",
+    ),
+    (
         Mutation::PosTakesEveryTwin,
         "consensus::pos::tests::attacks::one_proposer_can_not_fill_the_tree",
         "memory is no invariant, and twins of a campaign are two",
@@ -171,6 +176,7 @@ fn every_bug_is_in_the_table_or_has_a_reason() {
     let tests = [
         include_str!("../../consensus/dpos/tests/faults.rs"),
         include_str!("../../consensus/dpos/tests/leavers.rs"),
+        include_str!("../../consensus/pbft/tests/evidence.rs"),
         include_str!("../../consensus/pos/tests/attacks.rs"),
         include_str!("../../consensus/pos/tests/reveals.rs"),
         include_str!("pos.rs"),
