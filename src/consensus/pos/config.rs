@@ -312,3 +312,30 @@ impl PosConfig {
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_weak_subjectivity_period_is_that_of_locked_stake_and_churn() {
+        let staked = |churn_limit, unbonding_secs| {
+            PosConfig::default().with_staking(&StakingParams { churn_limit, unbonding_secs, ..StakingParams::default() })
+        };
+        // Epochs of 96 seconds; 100 validators change by three an epoch, 1,000 by 31.
+        for (churn, secs, validators, want) in
+            [(1, 1_814_400, 4, 18_900), (1, 1_814_400, 100, 18_901), (1, 960, 1_000, 11), (0, 960, 1_000, 10)]
+        {
+            assert_eq!(staked(churn, secs).weak_subjectivity_epochs(validators), want, "{validators} validators");
+        }
+        let on_demand = PosConfig::default().with_period(Duration::ZERO);
+        assert_eq!(on_demand.weak_subjectivity_epochs(4), u64::MAX, "slots follow no clock");
+    }
+
+    #[test]
+    fn hash_chains_have_a_length_that_can_be_renewed() {
+        for (length, is_right) in [(3, false), (4, true), (65_536, true), (65_537, false)] {
+            assert_eq!(PosConfig::default().with_reveal_chain_length(length).check().is_ok(), is_right, "{length}");
+        }
+    }
+}

@@ -58,7 +58,7 @@ fn a_proposer_can_not_choose_its_reveal() {
 }
 
 /// What is left to the proposer of an epoch's last slot is one bit: to propose, or to leave its slot empty. With a quarter of the
-/// stake it then has 1.37 slots of four on average in place of 1, and pays for it with the slot that it skips.
+/// stake it then has 1.46 slots of four on average in place of 1, and pays for it with the slot that it skips.
 #[test]
 fn withholding_gives_the_better_of_two_draws_and_no_more() {
     let lab = Lab::new(4);
