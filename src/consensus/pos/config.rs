@@ -320,7 +320,11 @@ mod tests {
     #[test]
     fn the_weak_subjectivity_period_is_that_of_locked_stake_and_churn() {
         let staked = |churn_limit, unbonding_secs| {
-            PosConfig::default().with_staking(&StakingParams { churn_limit, unbonding_secs, ..StakingParams::default() })
+            PosConfig::default().with_staking(&StakingParams {
+                churn_limit,
+                unbonding_secs,
+                ..StakingParams::default()
+            })
         };
         // Epochs of 96 seconds; 100 validators change by three an epoch, 1,000 by 31.
         for (churn, secs, validators, want) in
