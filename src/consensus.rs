@@ -54,13 +54,14 @@ pub mod testing;
 mod words;
 
 pub use any::{AdminError, AnyProtocol, ConsensusConfig, ConsensusError, ConsensusKind, FollowError, LightVerifier};
-use common::{branch_tree, encoding, header, intake, orphans, protocol::impl_by_encoding};
+use common::{branch_tree, encoding, former_members, header, intake, orphans, protocol::impl_by_encoding};
 pub use common::{
     effect::{BuildRequest, ChainEvent, Deadline, Effect, Evidence, Recipients, Rejection},
     encoding::Encoder,
     event::{Admin, ConsensusMessage, Event, Verdict},
     family::StakeUse,
     finality::{Finality, FinalityKind},
+    former_members::EvidenceWindow,
     id::{BlockId, ReplicaId, Ticket, TimerId},
     light::SealedHeader,
     own_message::OwnMessage,

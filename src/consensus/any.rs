@@ -30,6 +30,7 @@ use super::{
 use crate::{
     chain::{Block, HeaderRules},
     primitives::{Address, Header},
+    system::staking::StakingParams,
 };
 
 /// Defines the types whose variants are the protocols, and the macros that match on them.
@@ -137,6 +138,16 @@ macro_rules! protocols {
                 match self {
                     $(Self::$name(config) => Self::$name($module::$name::with_roster(config, roster, observers)),)*
                     Self::Own(own) => Self::Own(own.with_addresses(roster)),
+                }
+            }
+
+            /// Returns the configuration of a chain with these parameters of stake, which are no part of the protocol's section of
+            /// genesis. A network takes them from its genesis; a verifier by headers alone needs them, too.
+            #[must_use]
+            pub fn with_staking(self, params: &StakingParams) -> Self {
+                match self {
+                    $(Self::$name(config) => Self::$name($module::$name::with_staking(config, params)),)*
+                    Self::Own(_) => self,
                 }
             }
         }

@@ -7,6 +7,7 @@ pub(super) mod encoding;
 pub(super) mod event;
 pub(super) mod family;
 pub(super) mod finality;
+pub(super) mod former_members;
 #[cfg_attr(not(feature = "internals"), expect(unreachable_pub, reason = "public with the feature `internals`"))]
 pub(super) mod header;
 pub(super) mod header_rules;

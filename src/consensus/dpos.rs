@@ -270,7 +270,8 @@ impl Protocol for Dpos {
     fn encode(&self, out: &mut Encoder) {
         // The authenticator is the same in every replica of a chain; a signer is known by its address.
         let Self {
-            config: DposConfig { period, producers, blocks_per_turn, shuffle },
+            // The age of evidence is the same in every replica of a chain.
+            config: DposConfig { period, producers, blocks_per_turn, shuffle, evidence: _ },
             authenticator: _,
             signer,
             tree,

@@ -29,6 +29,7 @@ mod payload;
 mod proof;
 mod proposal;
 mod record;
+mod reveal;
 mod rules;
 mod shuffling;
 mod slashing_evidence;
@@ -45,6 +46,7 @@ use imbl::{OrdMap, OrdSet};
 use self::{
     blocks::Verified,
     record::{HeadRecord, SlashingProtection},
+    reveal::OwnReveals,
     tree::{Node, Tree},
     votes::UnknownBlockVote,
 };
@@ -77,12 +79,11 @@ pub use proof::FinalityProof;
 pub use proposal::Proposal;
 #[cfg(feature = "internals")]
 pub use proposal::proposal_hash;
-#[cfg(any(test, feature = "internals"))]
-pub use proposal::reveal_hash;
 pub use record::{HEAD_KEY, NODE_PREFIX, SLASHING_PROTECTION_KEY};
+pub use reveal::{Reveal, RevealChain, RevealError};
 #[cfg(feature = "internals")]
 pub use rules::VoteError;
-pub use rules::{HeaderContext, HeaderError, StakeSource, check_header};
+pub use rules::{HeaderContext, HeaderError, OffenderError, StakeSource, check_header};
 #[cfg(feature = "internals")]
 pub use shuffling::{SeedStream, attestation_slots, permutation, proposer};
 pub use slashing_evidence::{SlashingCondition, SlashingEvidence, SlashingEvidenceError, offenders};
@@ -119,12 +120,18 @@ pub struct Pos {
     unknown_block_votes: OrdMap<(Address, u64), UnknownBlockVote>,
     /// First proposal of each proposer in each slot.
     proposals: OrdMap<(u64, Address), Arc<Proposal>>,
+    /// Number of blocks of each proposer in each slot that were taken.
+    taken: OrdMap<(u64, Address), u32>,
     /// Evidence of one offence of each offender.
     offences: OrdMap<Address, Arc<SlashingEvidence>>,
     slashing_protection: SlashingProtection,
     /// Ticket of the newest slashing protection record, which has to be durable before votes are rebroadcast.
     protection_ticket: Option<Ticket>,
     production: Production,
+    /// Newest epoch in which a block was taken in its slot: until then this replica was online.
+    active_epoch: u64,
+    /// Hash chains of this replica's own reveals.
+    own_reveals: OwnReveals,
     peers: OrdSet<ReplicaId>,
     /// Number of requests made, which selects the next peer.
     requests: u64,
@@ -212,6 +219,7 @@ impl Pos {
 
     fn at(config: PosConfig, tree: Tree, authenticator: Authenticator, signer: Option<Signer>) -> Self {
         let slot = tree.head_node().map(|node| node.context.state.slot).unwrap_or_default();
+        let active_epoch = config.epoch_of(slot);
         Self {
             config,
             authenticator,
@@ -225,10 +233,13 @@ impl Pos {
             queued_votes: OrdMap::new(),
             unknown_block_votes: OrdMap::new(),
             proposals: OrdMap::new(),
+            taken: OrdMap::new(),
             offences: OrdMap::new(),
             slashing_protection: SlashingProtection::default(),
             protection_ticket: None,
             production: Production::Idle,
+            active_epoch,
+            own_reveals: OwnReveals::default(),
             peers: OrdSet::new(),
             requests: 0,
             next_ticket: Ticket::default(),
@@ -366,6 +377,7 @@ impl Pos {
         self.intake.orphans.keep_above(root);
         let history = votes::HISTORY_EPOCHS * self.config.slots_per_epoch;
         remove_old(&mut self.proposals, |(at, _), _| *at + history < slot);
+        remove_old(&mut self.taken, |(at, _), _| *at + history < slot);
         self.remove_old_votes();
     }
 
@@ -434,7 +446,7 @@ impl Protocol for Pos {
     }
 
     fn encode(&self, out: &mut Encoder) {
-        // The authenticator is the same in every replica of a chain; a signer is known by its address.
+        // The authenticator is the same in every replica of a chain; a signer is known by its address, and its reveals follow.
         let Self {
             config,
             authenticator: _,
@@ -448,10 +460,13 @@ impl Protocol for Pos {
             queued_votes,
             unknown_block_votes,
             proposals,
+            taken,
             offences,
             slashing_protection: SlashingProtection { vote, proposed },
             protection_ticket,
             production,
+            active_epoch,
+            own_reveals: _,
             peers,
             requests,
             next_ticket,
@@ -479,10 +494,15 @@ impl Protocol for Pos {
         out.list(votes.values(), |out, vote| vote.encode(out));
         out.list(queued_votes.values(), |out, vote| vote.encode(out));
         out.list(unknown_block_votes.values(), |out, UnknownBlockVote { from, vote }| {
-            out.u32(from.get());
+            out.u32(from.map_or(u32::MAX, ReplicaId::get));
             vote.encode(out);
         });
         out.list(proposals.values(), |out, proposal| proposal.encode(out));
+        out.list(taken.iter(), |out, ((slot, author), count)| {
+            out.u64(*slot);
+            out.address(author);
+            out.u32(*count);
+        });
         out.list(offences.values(), |out, offence| offence.encode(out));
         out.option(vote.as_ref(), |out, vote| vote.encode(out));
         out.option(*proposed, Encoder::u64);
@@ -495,6 +515,7 @@ impl Protocol for Pos {
         out.u64(ticket.get());
         out.u64(slot);
         parent.encode(out);
+        out.u64(*active_epoch);
         out.list(peers.iter(), |out, peer| out.u32(peer.get()));
         out.u64(*requests);
         out.u64(next_ticket.get());

@@ -12,6 +12,7 @@
 //! - A slash burns a part of the pool at once, and the same part of each unbonding begun at the infraction's height or
 //!   later, once it is withdrawn. (The Cosmos SDK charges the pool at the infraction's height; here the delegators of the
 //!   pool now are charged.)
+//! - Validators become active, and leave, through two queues: at the end of an epoch some of each ([`churn_limit`]).
 //! - Double signing tombstones. Absence in more than half of a window of blocks slashes and jails; jail clears the window.
 //! - Rewards are minted for a block's proposer: its commission first, the rest for its pool pro rata. Other income of the
 //!   contract, such as the fees of blocks whose beneficiary it is, goes to the proposer's pool one block later.
@@ -46,7 +47,10 @@ use crate::vm::{
 pub use calls::{Offence, begin_block, end_epoch, penalize, slash, weight_changes};
 pub use delegations::UNBONDINGS_MAX;
 pub use layout::StakeSums;
-pub use params::{DOWNTIME_WINDOW_MAX, StakingParams, StakingParamsError, VALIDATORS_MAX, WEIGHT_UNIT};
+pub use params::{
+    CHURN_LIMIT_QUOTIENT, DOWNTIME_WINDOW_MAX, StakingParams, StakingParamsError, VALIDATORS_MAX, WEIGHT_UNIT,
+    churn_limit,
+};
 pub use record::{StakeRecord, ValidatorRecord, ValidatorStatus};
 pub use views::PAGE_MAX;
 
@@ -142,7 +146,8 @@ fn dispatch(staking: &mut Staking<'_, '_>, selector: [u8; 4], args: CallArgs<'_>
         validatorCall::SELECTOR => staking.validator(args.address(0)?),
         delegationCall::SELECTOR => staking.delegation_of(args.address(0)?, args.address(1)?),
         unbondingsCall::SELECTOR => staking.unbondings(args.address(0)?),
-        exitQueueLengthCall::SELECTOR => staking.exit_queue_length(),
+        exitQueueLengthCall::SELECTOR => staking.length_of(layout::EXITS),
+        activationQueueLengthCall::SELECTOR => staking.length_of(layout::ACTIVATIONS),
         _ => Err(abi::empty_revert()),
     }
 }

@@ -17,6 +17,7 @@ use super::{
 use crate::{
     chain::{Block, HeaderRules},
     primitives::{Address, B256, Header, Timestamp},
+    system::staking::StakingParams,
 };
 
 /// A protocol's use of stake.
@@ -129,6 +130,12 @@ pub(crate) trait ProtocolFamily:
     /// never seal. By default they make no difference.
     fn with_roster(config: ConfigOf<Self>, roster: &[Address], observers: Vec<ReplicaId>) -> ConfigOf<Self> {
         let _ = (roster, observers);
+        config
+    }
+
+    /// Returns the parameters of a chain with these parameters of stake. By default they make no difference.
+    fn with_staking(config: ConfigOf<Self>, params: &StakingParams) -> ConfigOf<Self> {
+        let _ = params;
         config
     }
 

@@ -41,6 +41,8 @@ pub(crate) enum Mutation {
     PbftRebindsPeers,
     /// PBFT: a request that is not answered goes to the same peer again.
     PbftRepeatsPeer,
+    /// PBFT: who left the committee is no longer accountable.
+    PbftForgetsLeavers,
     /// Raft: a replica votes for a second candidate in one term.
     RaftVotesTwice,
     /// Raft: a replica votes for a candidate whose log is less up-to-date than its own.
@@ -99,6 +101,8 @@ pub(crate) enum Mutation {
     DposLockIgnored,
     /// Delegated proof of stake: both of the last two, as in EOSIO.
     DposClassic,
+    /// Delegated proof of stake: who left the schedule is no longer accountable.
+    DposForgetsLeavers,
     /// Proof of stake: more than half of the stake justifies.
     PosJustifiesAtHalf,
     /// Proof of stake: two justified epochs in a row finalise the first, whatever the source of the second.
@@ -117,6 +121,17 @@ pub(crate) enum Mutation {
     PosVotesEachSlot,
     /// Proof of stake: a validator forgets its vote when it restarts.
     PosForgetsVote,
+    /// Proof of stake: votes that not every replica gets count in fork choice as long as no newer one comes: those that no
+    /// block carries, and those of the proposer of two blocks.
+    PosKeepsMessages,
+    /// Proof of stake: a proposer may reveal anything as its part of the randomness.
+    PosAnyReveal,
+    /// Proof of stake: who left the set is no longer accountable.
+    PosForgetsLeavers,
+    /// Proof of stake: every block of a proposer for a slot is taken, however many there are.
+    PosTakesEveryTwin,
+    /// Proof of stake: early blocks of all validators share one bound.
+    PosSharesEarlyBlocks,
 }
 
 /// Returns whether `mutation` is switched on in this thread.

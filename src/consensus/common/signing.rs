@@ -45,6 +45,8 @@ pub enum Purpose {
     Block,
     /// A message of the protocol, such as a vote: over the keccak of its encoding, which begins with its kind.
     Message,
+    /// A secret of the signer, derived from its key: never sent, so that nobody can have it signed as something else.
+    Secret,
 }
 
 /// A seal without an author.
@@ -225,6 +227,7 @@ impl Purpose {
         match self {
             Self::Block => 1,
             Self::Message => 2,
+            Self::Secret => 3,
         }
     }
 }

@@ -6,7 +6,9 @@
 use std::sync::Arc;
 
 use super::{
-    DoubleProduction, Dpos, EVIDENCE_SLOTS_MAX, Infraction, OFFENCES_MAX, SLOTS_AHEAD_MAX, check_header, record,
+    DoubleProduction, Dpos, Infraction, OFFENCES_MAX, SLOTS_AHEAD_MAX, check_header,
+    evidence::evidence_slots,
+    record,
     tree::{Node, SIDE_BLOCKS_MAX},
 };
 use crate::{
@@ -218,7 +220,7 @@ impl Dpos {
         }
         let is_open = |(slot, offender): &(u64, Address)| {
             let offence = Infraction { slot: *slot, offender: *offender, height: head.block.height };
-            !head.state.is_reported(&offence) && slot.saturating_add(EVIDENCE_SLOTS_MAX) > head.slot
+            !head.state.is_reported(&offence) && slot.saturating_add(evidence_slots(&self.config)) > head.slot
         };
         if self.offences.keys().any(|offence| !is_open(offence)) {
             self.offences = self.offences.iter().filter(|(offence, _)| is_open(offence)).map(clone_pair).collect();

@@ -4,7 +4,11 @@ use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::primitives::{Timestamp, secs_rounded_up};
+use crate::{
+    consensus::EvidenceWindow,
+    primitives::{Timestamp, secs_rounded_up},
+    system::staking::StakingParams,
+};
 
 /// Largest number of producers of a schedule, as in EOSIO.
 pub const PRODUCERS_MAX: u32 = 125;
@@ -23,6 +27,9 @@ pub struct DposConfig {
     pub(crate) blocks_per_turn: u32,
     /// Period after which the order of the producers changes.
     pub(crate) shuffle: Shuffle,
+    /// Age up to which evidence counts; from the parameters of stake, whatever genesis says here.
+    #[serde(skip_serializing_if = "EvidenceWindow::is_default")]
+    pub(crate) evidence: EvidenceWindow,
 }
 
 /// Period after which the order of the producers changes.
@@ -62,7 +69,13 @@ pub enum DposError {
 
 impl Default for DposConfig {
     fn default() -> Self {
-        Self { period: 1, producers: 21, blocks_per_turn: 1, shuffle: Shuffle::Schedule }
+        Self {
+            period: 1,
+            producers: 21,
+            blocks_per_turn: 1,
+            shuffle: Shuffle::Schedule,
+            evidence: EvidenceWindow::default(),
+        }
     }
 }
 
@@ -94,6 +107,19 @@ impl DposConfig {
     pub const fn with_shuffle(mut self, shuffle: Shuffle) -> Self {
         self.shuffle = shuffle;
         self
+    }
+
+    /// Returns the configuration of a chain with these parameters of stake, which decide how long evidence counts. A network takes
+    /// them from its genesis.
+    #[must_use]
+    pub fn with_staking(mut self, params: &StakingParams) -> Self {
+        self.evidence = EvidenceWindow::of_staking(params);
+        self
+    }
+
+    /// Returns the time of `slot` on the clock of slots, which begins with genesis; on demand a slot counts as a second.
+    pub(super) const fn slot_time(&self, slot: u64) -> Timestamp {
+        Timestamp::from_secs(slot.saturating_mul(if self.period == 0 { 1 } else { self.period }))
     }
 
     /// Returns the start of `slot`, counted from a block at the slot and time of `from`; on demand, the time of that block.

@@ -10,7 +10,7 @@ use crate::{
 
 /// Largest number of pieces of evidence in a block.
 pub const EVIDENCE_PER_BLOCK_MAX: usize = 4;
-/// Largest age of evidence, in slots before the block that reports it.
+/// Age up to which evidence counts, in slots before the block that reports it, when stake is not locked for longer.
 pub const EVIDENCE_SLOTS_MAX: u64 = 8_192;
 
 /// Two headers of one slot with seals of one producer, in ascending order of hash.
@@ -37,7 +37,7 @@ pub enum EvidenceError {
     #[error("the headers of evidence are of different slots")]
     Slots,
     /// The slot is after the block that reports it, or too old.
-    #[error("the evidence is not of the last {EVIDENCE_SLOTS_MAX} slots")]
+    #[error("the evidence is of a later slot than its block, or stake of that time is not locked any more")]
     Age,
     /// Different producers sealed the headers, or the author is not a producer.
     #[error("{first} and {second} sealed the headers of evidence; expected the same active producer")]
@@ -46,6 +46,12 @@ pub enum EvidenceError {
         first: Address,
         /// Author of the second header.
         second: Address,
+    },
+    /// The offender has no stake that is locked.
+    #[error("{offender} is no producer, and if it was one, it left so long ago that its stake is withdrawable")]
+    Withdrawable {
+        /// Author of the headers.
+        offender: Address,
     },
     /// The offence is reported on this branch already.
     #[error("double production of {offender} in slot {slot} is reported already")]
@@ -69,6 +75,11 @@ pub struct Infraction {
     pub offender: Address,
     /// Height of the higher block.
     pub height: Height,
+}
+
+/// Returns the age of evidence that counts, in slots: at least [`EVIDENCE_SLOTS_MAX`], and no less than stake is locked.
+pub(super) fn evidence_slots(config: &DposConfig) -> u64 {
+    EVIDENCE_SLOTS_MAX.max(config.evidence.secs / config.period.max(1))
 }
 
 impl DoubleProduction {
@@ -128,7 +139,7 @@ impl DoubleProduction {
                 slot.checked_sub(ago / period)?
             }
         };
-        let is_recent = of_evidence <= slot && slot - of_evidence <= EVIDENCE_SLOTS_MAX;
+        let is_recent = of_evidence <= slot && slot - of_evidence <= evidence_slots(config);
         is_recent.then_some(of_evidence)
     }
 }

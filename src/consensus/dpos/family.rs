@@ -14,6 +14,7 @@ use crate::{
         },
     },
     primitives::{B256, Header},
+    system::staking::StakingParams,
 };
 
 impl ProtocolFamily for Dpos {
@@ -39,6 +40,10 @@ impl ProtocolFamily for Dpos {
             attested_prefixes: &[],
         },
     };
+
+    fn with_staking(config: DposConfig, params: &StakingParams) -> DposConfig {
+        config.with_staking(params)
+    }
 
     fn at_genesis(config: &DposConfig, setup: ReplicaSetup<'_>) -> Result<Self, DposError> {
         let (root, keys) = (setup.root(), setup.keys);

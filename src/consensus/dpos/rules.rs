@@ -155,8 +155,8 @@ fn offences(
     for evidence in &payload.evidence {
         let offence = evidence.check(config, at, authenticator)?;
         let (slot, offender) = (offence.slot, offence.offender);
-        if !parent.state.active().producers().contains(&offender) {
-            return Err(EvidenceError::Offender { first: offender, second: offender }.into());
+        if !parent.state.is_accountable(&offender) {
+            return Err(EvidenceError::Withdrawable { offender }.into());
         }
         let is_repeated = found.iter().any(|other| (other.slot, other.offender) == (slot, offender));
         if is_repeated || parent.state.is_reported(&offence) {

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use imbl::{OrdMap, OrdSet};
 
-use super::{ConfirmError, DposConfig, EVIDENCE_SLOTS_MAX, Infraction, Irreversibility, Schedule, elect};
+use super::{ConfirmError, DposConfig, Infraction, Irreversibility, Schedule, elect, evidence::evidence_slots};
 use crate::{
     consensus::{
         BlockId, Encoder, ValidatorSet,
         encoding::Decoder,
+        former_members::FormerMembers,
         mutation::{self, Mutation},
     },
     primitives::{Address, B256, Height, Timestamp},
@@ -39,8 +40,10 @@ pub struct State {
     active: Arc<Schedule>,
     pending: Option<Pending>,
     progress: Irreversibility,
-    /// Double productions reported on this branch, by slot and offender; at most [`EVIDENCE_SLOTS_MAX`] slots old.
+    /// Double productions reported on this branch, by slot and offender; as old as evidence may be.
     reported: OrdSet<(u64, Address)>,
+    /// Producers that left the schedule and whose stake is still locked.
+    former: FormerMembers,
 }
 
 /// A schedule that takes effect when the block that proposed it is irreversible.
@@ -93,7 +96,13 @@ impl HeaderContext {
         let producers = elect(&candidates, config.producers).unwrap_or_else(|| validators.clone());
         let progress = Irreversibility::new(block.height, producers.len());
         let active = Arc::new(Schedule::new(0, block.hash, producers));
-        let state = Arc::new(State { active, pending: None, progress, reported: OrdSet::new() });
+        let state = Arc::new(State {
+            active,
+            pending: None,
+            progress,
+            reported: OrdSet::new(),
+            former: FormerMembers::default(),
+        });
         Self { block, timestamp, slot: 0, state, candidates }
     }
 
@@ -112,7 +121,7 @@ impl HeaderContext {
         let absent = active.absent(self.slot, inputs.slot, config);
         let proposes = self.elected(config, inputs.slot, election);
         let mut reported = self.state.reported.clone();
-        while reported.get_min().is_some_and(|(slot, _)| slot.saturating_add(EVIDENCE_SLOTS_MAX) < inputs.slot) {
+        while reported.get_min().is_some_and(|(slot, _)| slot.saturating_add(evidence_slots(config)) < inputs.slot) {
             reported.remove_min();
         }
         reported.extend(inputs.offences.iter().map(|offence| (offence.slot, offence.offender)));
@@ -123,8 +132,15 @@ impl HeaderContext {
             }
             None => self.state.pending.clone(),
         };
-        let mut state = State { active: active.clone(), pending, progress, reported };
+        let former = self.state.former.clone();
+        let mut state = State { active: active.clone(), pending, progress, reported, former };
         let activates = state.promote();
+        let now = config.slot_time(inputs.slot);
+        if activates.is_some() {
+            let at = (state.progress.height(), now);
+            state.former.note(active.producers(), state.active.producers(), at);
+        }
+        state.former.retain(&config.evidence, now);
         Ok((state, DerivedPayload { absent, proposes, activates }))
     }
 
@@ -202,6 +218,12 @@ impl State {
         self.reported.contains(&(offence.slot, offence.offender))
     }
 
+    /// Whether evidence against `producer` counts: it produces, or left the schedule and its stake is still locked.
+    pub(super) fn is_accountable(&self, producer: &Address) -> bool {
+        let has_left = self.former.get(producer).is_some() && !mutation::active(Mutation::DposForgetsLeavers);
+        self.active.producers().contains(producer) || has_left
+    }
+
     /// Puts the pending schedule in force when the block that proposed it is irreversible, and returns its hash.
     fn promote(&mut self) -> Option<B256> {
         let is_due = |pending: &Pending| {
@@ -216,7 +238,7 @@ impl State {
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        let Self { active, pending, progress, reported } = self;
+        let Self { active, pending, progress, reported, former } = self;
         active.encode(out);
         out.option(pending.as_ref(), |out, Pending { schedule, proposed_at }| {
             schedule.encode(out);
@@ -227,6 +249,7 @@ impl State {
             out.u64(*slot);
             out.address(offender);
         });
+        former.encode(out);
     }
 
     fn decode(bytes: &mut Decoder<'_>) -> Option<Self> {
@@ -239,7 +262,8 @@ impl State {
         };
         let progress = Irreversibility::decode(bytes)?;
         let reported = bytes.list(|bytes| Some((bytes.u64()?, bytes.address()?)))?;
+        let former = FormerMembers::decode(bytes)?;
         let is_valid = progress.confirmers().len() == active.producers().len();
-        is_valid.then(|| Self { active, pending, progress, reported: reported.into_iter().collect() })
+        is_valid.then(|| Self { active, pending, progress, reported: reported.into_iter().collect(), former })
     }
 }

@@ -4,5 +4,6 @@ mod elections;
 mod faults;
 mod invalid;
 mod lab;
+mod leavers;
 mod model;
 mod normal;

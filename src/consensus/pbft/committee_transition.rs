@@ -12,8 +12,13 @@ use std::{
 
 use super::{Committee, DoubleSigning, EvidenceError, HeaderError, Payload, PbftConfig, PbftError};
 use crate::{
-    consensus::{Authenticator, Encoder, Validator, ValidatorSet, encoding::Decoder},
-    primitives::{Address, Bytes, Height},
+    consensus::{
+        Authenticator, Encoder, Validator, ValidatorSet,
+        encoding::Decoder,
+        former_members::{Departure, FormerMembers},
+        mutation::{self, Mutation},
+    },
+    primitives::{Address, Bytes, Height, Timestamp},
     system::ValidatorUpdates,
 };
 
@@ -29,18 +34,49 @@ pub struct CommitteeTransition {
     since: Height,
     /// Members of the committee before, which that block removed.
     leavers: BTreeSet<Address>,
+    /// Members that left and whose stake is still locked.
+    former: FormerMembers,
 }
 
 impl CommitteeTransition {
     /// Returns a committee at genesis, without pending changes.
-    pub const fn new(committee: Committee) -> Self {
-        let since = Height::GENESIS;
-        Self { committee, pending: None, convicted: BTreeSet::new(), since, leavers: BTreeSet::new() }
+    pub fn new(committee: Committee) -> Self {
+        let (since, former) = (Height::GENESIS, FormerMembers::default());
+        Self { committee, pending: None, convicted: BTreeSet::new(), since, leavers: BTreeSet::new(), former }
     }
 
     /// Returns the committee of the next block.
     pub const fn committee(&self) -> &Committee {
         &self.committee
+    }
+
+    /// Whether evidence against `validator` counts at `height`: it is a member, or left and its stake is still locked.
+    pub(super) fn is_accountable(&self, config: &PbftConfig, height: Height, validator: &Address) -> bool {
+        let is_locked = |departure: &Departure| !departure.is_withdrawable(&config.evidence, time_at(config, height));
+        self.committee.contains(validator)
+            || (self.former.get(validator).is_some_and(is_locked) && !mutation::active(Mutation::PbftForgetsLeavers))
+    }
+
+    /// Returns the offender if the next block, at height `newest`, may include this evidence.
+    ///
+    /// # Errors
+    /// [`EvidenceError`] for evidence that is old or proves nothing, and for who is convicted or not accountable.
+    pub(super) fn check_evidence(
+        &self,
+        config: &PbftConfig,
+        newest: Height,
+        proof: &DoubleSigning,
+        authenticator: &Authenticator,
+    ) -> Result<Address, EvidenceError> {
+        let offender = proof.recent_offender(config, newest, authenticator)?;
+        if self.convicted.contains(&offender) {
+            return Err(EvidenceError::Convicted { offender });
+        }
+        if self.is_accountable(config, newest, &offender) {
+            Ok(offender)
+        } else {
+            Err(EvidenceError::Withdrawable { offender })
+        }
     }
 
     /// Returns members that are convicted by evidence and not removed yet.
@@ -117,8 +153,8 @@ impl CommitteeTransition {
                 (named.map_or(0, |set| set.len()), successor.map_or(0, |committee| committee.validators().len()));
             return Err(HeaderError::Successor { got, want });
         }
-        let offenders = self.offenders(height, &evidence, authenticator)?;
-        Ok(self.followed_by(height, successor, offenders))
+        let offenders = self.offenders(config, height, &evidence, authenticator)?;
+        Ok(self.followed_by(config, height, successor, offenders))
     }
 
     /// Like [`CommitteeTransition::after`] for a light verifier, which trusts the successor named in a certified header.
@@ -137,20 +173,21 @@ impl CommitteeTransition {
             return Err(HeaderError::Successor { got: set.len(), want: 0 });
         }
         let successor = successor.map(|set| Committee::new(config, set)).transpose()?;
-        let offenders = self.offenders(height, &evidence, authenticator)?;
-        Ok(self.followed_by(height, successor, offenders))
+        let offenders = self.offenders(config, height, &evidence, authenticator)?;
+        Ok(self.followed_by(config, height, successor, offenders))
     }
 
     /// Returns the members convicted by evidence in the block at `height`, each at most once.
     fn offenders(
         &self,
+        config: &PbftConfig,
         height: Height,
         evidence: &[DoubleSigning],
         authenticator: &Authenticator,
     ) -> Result<BTreeSet<Address>, EvidenceError> {
         let mut found = BTreeSet::new();
         for proof in evidence {
-            let offender = proof.check(height, &self.committee, &self.convicted, authenticator)?;
+            let offender = self.check_evidence(config, height, proof, authenticator)?;
             if !found.insert(offender) {
                 return Err(EvidenceError::Convicted { offender });
             }
@@ -158,9 +195,16 @@ impl CommitteeTransition {
         Ok(found)
     }
 
-    /// Returns the transition after a change to `successor` by the block at `height`, with `offenders` pending removal.
-    fn followed_by(&self, height: Height, successor: Option<Committee>, offenders: BTreeSet<Address>) -> Self {
+    /// Returns the transition after a change to `successor`, with `offenders` pending removal.
+    fn followed_by(
+        &self,
+        config: &PbftConfig,
+        height: Height,
+        successor: Option<Committee>,
+        offenders: BTreeSet<Address>,
+    ) -> Self {
         let mut after = successor.map_or_else(|| self.clone(), |committee| self.changed_to(committee, height));
+        after.former = self.former_at(config, height, after.committee(), &offenders);
         let remains = |offender: &&Address| after.committee.contains(offender);
         after.convicted = self.convicted.iter().chain(&offenders).filter(remains).copied().collect();
         let leaving: Vec<_> = after.convicted.iter().map(|offender| (*offender, 0)).collect();
@@ -174,6 +218,22 @@ impl CommitteeTransition {
         Self { since: height, leavers, ..Self::new(committee) }
     }
 
+    /// Returns who left and is not convicted, after the block at `height` put `committee` in force.
+    fn former_at(
+        &self,
+        config: &PbftConfig,
+        height: Height,
+        committee: &Committee,
+        offenders: &BTreeSet<Address>,
+    ) -> FormerMembers {
+        let mut former = self.former.clone();
+        let now = time_at(config, height);
+        former.note(self.committee.validators(), committee.validators(), (height, now));
+        self.convicted.iter().chain(offenders).for_each(|offender| former.remove(offender));
+        former.retain(&config.evidence, now);
+        former
+    }
+
     fn successor_at(&self, config: &PbftConfig, height: Height) -> Option<Committee> {
         if self.pending.is_none() || !config.is_checkpoint_height(height) {
             return None;
@@ -182,8 +242,8 @@ impl CommitteeTransition {
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        // Quorums follow from the parameters and the validators; `encode_convicted` writes the convicted members.
-        let Self { committee, pending, convicted: _, since, leavers } = self;
+        // Quorums follow from the parameters and the validators; `encode_convicted` writes the convicted and the former members.
+        let Self { committee, pending, convicted: _, since, leavers, former: _ } = self;
         out.u64(since.get());
         out.list(leavers.iter(), |out, leaver| out.address(leaver));
         out.list(committee.validators().members().iter(), |out, member| {
@@ -198,17 +258,23 @@ impl CommitteeTransition {
         }
     }
 
-    /// Encodes the convicted members; no bytes when there are none.
+    /// Encodes the convicted and the former members; no bytes when there are none.
     pub(super) fn encode_convicted(&self, out: &mut Encoder) {
-        if !self.convicted.is_empty() {
+        if !self.convicted.is_empty() || !self.former.is_empty() {
             out.list(self.convicted.iter(), |out, offender| out.address(offender));
+        }
+        if !self.former.is_empty() {
+            self.former.encode(out);
         }
     }
 
-    /// Returns the transition with the convicted members of [`CommitteeTransition::encode_convicted`].
+    /// Returns the transition with the members of [`CommitteeTransition::encode_convicted`].
     pub(super) fn with_convicted(mut self, bytes: &mut Decoder<'_>) -> Option<Self> {
         if !bytes.is_empty() {
             self.convicted = bytes.list(Decoder::address)?.into_iter().collect();
+        }
+        if !bytes.is_empty() {
+            self.former = FormerMembers::decode(bytes)?;
         }
         Some(self)
     }
@@ -223,6 +289,12 @@ impl CommitteeTransition {
         let set = ValidatorSet::new(members).ok()?;
         Some(Committee::new(config, set).map(|committee| Self { pending, since, leavers, ..Self::new(committee) }))
     }
+}
+
+/// Returns the time of a block, at the earliest: each takes at least a period, on demand it counts as a second.
+const fn time_at(config: &PbftConfig, height: Height) -> Timestamp {
+    let period = if config.period == 0 { 1 } else { config.period };
+    Timestamp::from_secs(height.get().saturating_mul(period))
 }
 
 #[cfg(test)]

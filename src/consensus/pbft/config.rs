@@ -6,10 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     consensus::{
-        BlockId, Encoder, ValidatorSet,
+        BlockId, Encoder, EvidenceWindow, ValidatorSet,
         mutation::{self, Mutation},
     },
     primitives::{Height, Timestamp, millis_rounded_up, secs_rounded_up},
+    system::staking::StakingParams,
 };
 
 /// Parameters of PBFT, the same for every validator of a chain.
@@ -30,6 +31,9 @@ pub struct PbftConfig {
     pub(crate) log_window: u64,
     /// Faulty validators to tolerate (f); by default as many as `n >= 3f + 1` allows.
     pub(crate) faulty: Option<u32>,
+    /// Age up to which evidence counts; from the parameters of stake, whatever genesis says here.
+    #[serde(skip_serializing_if = "EvidenceWindow::is_default")]
+    pub(crate) evidence: EvidenceWindow,
 }
 
 /// Invalid parameters, validators or records of PBFT.
@@ -95,6 +99,7 @@ impl Default for PbftConfig {
             checkpoint_every: 16,
             log_window: 32,
             faulty: None,
+            evidence: EvidenceWindow::default(),
         }
     }
 }
@@ -136,6 +141,19 @@ impl PbftConfig {
         self
     }
 
+    /// Returns the configuration of a chain with these parameters of stake, which decide how long evidence counts. A network takes
+    /// them from its genesis.
+    #[must_use]
+    pub fn with_staking(mut self, params: &StakingParams) -> Self {
+        self.evidence = EvidenceWindow::of_staking(params);
+        self
+    }
+
+    /// Returns the number of blocks in `secs`, at most: a block takes at least a period, on demand it counts as a second.
+    pub(super) fn blocks_in(&self, secs: u64) -> u64 {
+        secs / self.period.max(1)
+    }
+
     /// Returns the earliest timestamp of a block whose parent has timestamp `parent`.
     pub const fn earliest_after(&self, parent: Timestamp) -> Timestamp {
         parent.saturating_add_secs(self.period)
@@ -165,7 +183,8 @@ impl PbftConfig {
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        let Self { period, timeout_ms, timeout_ms_max, checkpoint_every, log_window, faulty } = self;
+        // The age of evidence is the same in every replica of a chain.
+        let Self { period, timeout_ms, timeout_ms_max, checkpoint_every, log_window, faulty, evidence: _ } = self;
         out.u64(*period);
         out.u64(*timeout_ms);
         out.u64(*timeout_ms_max);

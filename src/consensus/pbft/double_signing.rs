@@ -1,11 +1,9 @@
 //! Proof of double signing: two signatures of one validator over two blocks at one height, in one view and phase.
 
-use std::collections::BTreeSet;
-
 use alloy_rlp::{RlpDecodable, RlpEncodable};
 use serde::{Deserialize, Serialize};
 
-use super::{Committee, Phase, View, vote::vote};
+use super::{PbftConfig, Phase, View, vote::vote};
 use crate::{
     consensus::{Authenticator, BlockId, Encoder, Purpose, SealError},
     primitives::{Address, B256, Bytes, Height},
@@ -13,7 +11,7 @@ use crate::{
 
 /// Pieces of evidence in one block.
 pub const EVIDENCE_PER_BLOCK_MAX: usize = 4;
-/// Age after which evidence is invalid, in blocks.
+/// Age up to which evidence counts, in blocks, when stake is not locked for longer.
 pub const EVIDENCE_BLOCKS_MAX: u64 = 8_192;
 
 /// Votes of one validator in one view, height and phase for two blocks, in ascending order of hash.
@@ -37,7 +35,7 @@ pub enum EvidenceError {
     #[error("evidence is not of two blocks in ascending order of hash")]
     Form,
     /// The height is in the future or too far in the past.
-    #[error("evidence of height {got} is not of the last {EVIDENCE_BLOCKS_MAX} heights up to {newest}")]
+    #[error("evidence of height {got} is after {newest}, or stake of that time is not locked any more")]
     Age {
         /// Height of the votes.
         got: Height,
@@ -51,6 +49,12 @@ pub enum EvidenceError {
         first: Address,
         /// Signer of the second block.
         second: Address,
+    },
+    /// The signer has no stake that is locked.
+    #[error("{offender} is no validator, and if it was one, it left so long ago that its stake is withdrawable")]
+    Withdrawable {
+        /// Signer of both blocks.
+        offender: Address,
     },
     /// The validator is already convicted.
     #[error("{offender} is already convicted by earlier evidence")]
@@ -119,23 +123,19 @@ impl DoubleSigning {
         if first == second { Ok(first) } else { Err(EvidenceError::Offender { first, second }) }
     }
 
-    /// Returns the offender if a block at height `newest` of `committee` may include this evidence.
-    pub(super) fn check(
+    /// Returns the signer of both votes if they are recent enough for a block at height `newest`.
+    pub(super) fn recent_offender(
         &self,
+        config: &PbftConfig,
         newest: Height,
-        committee: &Committee,
-        convicted: &BTreeSet<Address>,
         authenticator: &Authenticator,
     ) -> Result<Address, EvidenceError> {
         let got = self.height();
-        if got > newest || newest.get() - got.get() > EVIDENCE_BLOCKS_MAX {
+        let blocks_max = EVIDENCE_BLOCKS_MAX.max(config.blocks_in(config.evidence.secs));
+        if got > newest || newest.get() - got.get() > blocks_max {
             return Err(EvidenceError::Age { got, newest });
         }
-        let offender = self.offender(authenticator)?;
-        if !committee.contains(&offender) {
-            return Err(EvidenceError::Offender { first: offender, second: offender });
-        }
-        if convicted.contains(&offender) { Err(EvidenceError::Convicted { offender }) } else { Ok(offender) }
+        self.offender(authenticator)
     }
 
     pub(super) fn encode_to(&self, out: &mut Encoder) {

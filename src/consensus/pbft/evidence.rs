@@ -47,8 +47,7 @@ impl Pbft {
 
     /// Stores evidence until a block includes it, one piece per validator.
     fn take_evidence(&mut self, proof: &DoubleSigning) -> Result<Address, MessageError> {
-        let (newest, committee) = (self.log.high(), self.transition.committee());
-        let offender = proof.check(newest, committee, self.transition.convicted(), &self.authenticator)?;
+        let offender = self.transition.check_evidence(&self.config, self.log.high(), proof, &self.authenticator)?;
         if self.evidence.contains_key(&offender) {
             return Err(MessageError::Known);
         }
@@ -71,14 +70,16 @@ impl Pbft {
     /// Returns the evidence for a block at `height`.
     pub(super) fn evidence_for(&self, height: Height) -> Vec<DoubleSigning> {
         let is_due = |proof: &&DoubleSigning| {
-            proof.check(height, self.transition.committee(), self.transition.convicted(), &self.authenticator).is_ok()
+            self.transition.check_evidence(&self.config, height, proof, &self.authenticator).is_ok()
         };
         self.evidence.values().filter(is_due).take(EVIDENCE_PER_BLOCK_MAX).cloned().collect()
     }
 
-    /// Drops evidence against validators that are convicted or no longer members.
+    /// Drops evidence against validators that are convicted, or whose stake is withdrawable.
     pub(super) fn forget_evidence(&mut self) {
-        let (committee, convicted) = (self.transition.committee(), self.transition.convicted());
-        self.evidence.retain(|offender, _| committee.contains(offender) && !convicted.contains(offender));
+        let (config, transition, height) = (self.config, &self.transition, self.head.height);
+        self.evidence.retain(|offender, _| {
+            transition.is_accountable(&config, height, offender) && !transition.convicted().contains(offender)
+        });
     }
 }

@@ -12,6 +12,7 @@ use crate::{
         },
     },
     primitives::{Address, B256, Header},
+    system::staking::StakingParams,
 };
 
 impl ProtocolFamily for Pbft {
@@ -32,6 +33,10 @@ impl ProtocolFamily for Pbft {
         campaign_rounds_max: 6,
         record_keys: record::RECORD_KEYS,
     };
+
+    fn with_staking(config: PbftConfig, params: &StakingParams) -> PbftConfig {
+        config.with_staking(params)
+    }
 
     fn at_genesis(config: &PbftConfig, setup: ReplicaSetup<'_>) -> Result<Self, PbftError> {
         let (root, keys) = (setup.root(), setup.keys);

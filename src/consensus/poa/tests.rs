@@ -8,7 +8,6 @@ use crate::{
     chain::{Ancestors, HeaderRules, RuleError},
     consensus::{
         ChainEvent, Evidence, HeaderFieldError, Purpose, ReplicaId, SealedHeader, Verdict,
-        poa::blocks::INTAKE,
         poa::blocks::{INTAKE, SIBLINGS_MAX, TWINS_MAX},
     },
     primitives::{B64, B256, Bytes, Header, Height, KeyPair, U256},

@@ -3,33 +3,39 @@
 use std::sync::Arc;
 
 use super::{
-    MessageError, Payload, Pos, Proposal,
+    MessageError, Payload, Pos, Proposal, State,
     config::Trusted,
     proposal::proposer_of,
     record,
     rules::{HeaderContext, StakeSource, check_header},
     tree::Node,
-    votes::Counting,
+    votes::UnknownBlockVote,
 };
 use crate::{
     chain::Block,
     consensus::{
         BlockId, ChainEvent, ConsensusMessage, Effect, Recipients, Rejection, ReplicaId, Ticket, Verdict,
-        intake::{BlockIntake, CatchUpMode, CatchUpPolicy, Intake, IntakePolicy, Overflow, Parked, PendingBlock},
+        intake::{
+            BlockIntake, CatchUp, CatchUpMode, CatchUpPolicy, Intake, IntakePolicy, Overflow, Parked, PendingBlock,
+        },
+        mutation::{self, Mutation},
         orphans::Orphan,
     },
     primitives::{Address, B256},
     system::ValidatorUpdates,
 };
 
-/// Most blocks of the next slot kept.
-const FUTURE_BLOCKS_MAX: usize = 16;
+/// Most blocks of the next slot kept of one author, who is a validator.
+const FUTURE_BLOCKS_PER_AUTHOR_MAX: usize = 2;
+/// Most blocks of one proposer for one slot that are taken before anybody builds on them or votes for them. (The
+/// specifications' gossip passes the first one only; the second one is evidence.)
+pub(super) const TWINS_MAX: u32 = 2;
 /// Bounds of the block intake.
 pub(super) const INTAKE: IntakePolicy = IntakePolicy {
-    pending_max: 256,
-    pending_per_author_max: None,
+    pending_max: 1_024,
+    pending_per_author_max: Some(8),
     ahead_max: None,
-    orphans_max: 256,
+    orphans_max: 4_096,
     orphans_per_author_max: Some(64),
     overflow: Overflow::Reject,
     catch_up: Some(CatchUpPolicy { gap_max: 24, mode: CatchUpMode::FirstPeer }),
@@ -66,12 +72,12 @@ impl BlockIntake for Pos {
         if id.height <= oldest {
             return Err(Rejection::TooOld { block: id, oldest });
         }
-        if own.is_none() {
-            self.intake.check_pending()?;
-        }
         let refuse = |reason: String| Rejection::Header { block: id, reason };
         let slot = Payload::slot_of(block.payload()).ok_or_else(|| refuse("payload names no slot".to_owned()))?;
         let author = proposer_of(&self.authenticator, slot, &id, block.seal())?;
+        if own.is_none() {
+            self.intake.check_pending_of(author)?;
+        }
         self.check_subjectivity()?;
         if self.has_timers() && slot > self.slot {
             return self.wait_for_slot(from, block, slot, author);
@@ -88,8 +94,15 @@ impl BlockIntake for Pos {
             check_header(&self.config, &self.authenticator, &parent_node.context, &candidate, StakeSource::Executed)
                 .map_err(|error| refuse(error.to_string()))?;
         self.check_trusted(&parent_node, &context)?;
+        // The block that makes the evidence is one of those before it.
+        let twins_max = self.twins_max(slot, &author);
         let proposal = Proposal { slot, block: id, signature: block.seal().clone() };
         self.record_proposal(author, proposal, effects);
+        let of_slot = self.taken.get(&(slot, author)).copied().unwrap_or_default();
+        if own.is_none() && of_slot >= twins_max && !self.is_needed(from, id) {
+            return Err(Rejection::Overloaded { limit: TWINS_MAX as usize });
+        }
+        self.taken.insert((slot, author), of_slot.saturating_add(1));
         let is_timely = self.has_timers() && slot == self.slot && !self.is_late;
         let verified = Verified { node: Node::new(context, parent.hash), is_timely };
         self.intake.pending.insert(id, PendingBlock { block: block.clone(), author, own, verified });
@@ -102,15 +115,39 @@ impl BlockIntake for Pos {
 }
 
 impl Pos {
+    /// Returns how many blocks of `author` for `slot` are taken unless others need them: of one with evidence against it only
+    /// the first of a slot that is not long over.
+    fn twins_max(&self, slot: u64, author: &Address) -> u32 {
+        match self.offences.contains_key(author) {
+            _ if mutation::active(Mutation::PosTakesEveryTwin) => u32::MAX,
+            true => u32::from(slot.saturating_add(1) >= self.slot),
+            false => TWINS_MAX,
+        }
+    }
+
+    /// Whether a block is needed to follow others: a child of it waits, a validator without offence voted for it, or it is the
+    /// next one of the peer's chain that is requested.
+    fn is_needed(&self, from: Option<ReplicaId>, id: BlockId) -> bool {
+        let is_voted = |((signer, _), unknown): (&(Address, u64), &UnknownBlockVote)| {
+            unknown.vote.data.head == id && !self.offences.contains_key(signer)
+        };
+        let is_synced = |catch_up: CatchUp| Some(catch_up.from) == from && catch_up.next == id.height;
+        self.intake.orphans.has_children(id)
+            || self.unknown_block_votes.iter().any(is_voted)
+            || self.intake.catch_up.is_some_and(is_synced)
+    }
+
     /// Whether a block is pending, waits for its parent, or waits for its slot.
     pub(super) fn is_waiting(&self, id: &BlockId) -> bool {
         self.intake.contains(id) || self.future_blocks.contains(id)
     }
 
-    /// Checks that this replica was not offline for longer than stake stays slashable, unless a checkpoint is trusted.
+    /// Checks that this replica was not offline for longer than the weak subjectivity period, unless a checkpoint is trusted. One
+    /// that takes blocks in their slots is not offline, however long finality takes.
     fn check_subjectivity(&self) -> Result<(), Rejection> {
-        let (finalized, now, limit) = (self.tree.finalized.epoch, self.epoch(), self.config.unbonding_epochs);
-        let is_away = self.has_timers() && now.saturating_sub(finalized) > limit;
+        let limit = self.config.weak_subjectivity_epochs(self.tree.weights.len());
+        let (finalized, now) = (self.tree.finalized.epoch, self.epoch());
+        let is_away = self.has_timers() && now.saturating_sub(finalized.max(self.active_epoch)) > limit;
         let is_trusting = self.config.trusted.is_some_and(|trusted| now.saturating_sub(trusted.epoch) <= limit);
         if is_away && !is_trusting {
             return Err(MessageError::WeakSubjectivity { finalized, now, limit }.into());
@@ -141,8 +178,13 @@ impl Pos {
             return Err(MessageError::FutureSlot { slot, now }.into());
         };
         self.check_known(&author)?;
-        if self.future_blocks.len() >= FUTURE_BLOCKS_MAX {
-            return Err(Rejection::Overloaded { limit: FUTURE_BLOCKS_MAX });
+        let shared = mutation::active(Mutation::PosSharesEarlyBlocks);
+        let (kept, limit) = match shared {
+            true => (self.future_blocks.len(), 16),
+            false => (self.future_blocks.count_of(author), FUTURE_BLOCKS_PER_AUTHOR_MAX),
+        };
+        if kept >= limit {
+            return Err(Rejection::Overloaded { limit });
         }
         self.future_blocks.insert(Orphan { from: Some(from), author, block });
         Ok(())
@@ -175,6 +217,19 @@ impl Pos {
         let is_known = self.head_state().into_iter().chain(root).any(|state| state.knows(signer));
         let epoch = self.epoch();
         if is_known { Ok(()) } else { Err(MessageError::NotValidator { signer: *signer, epoch }.into()) }
+    }
+
+    /// Checks that evidence against `offender` may count on the head's branch or at the final checkpoint: it is a validator, or
+    /// left and its stake is locked.
+    pub(super) fn check_accountable(&self, offender: &Address) -> Result<(), Rejection> {
+        let root = self.tree.get(&self.tree.root().hash).map(|node| node.context.state.as_ref());
+        let is_accountable = |state: &State| state.knows(offender) || state.is_accountable(offender);
+        let (signer, epoch) = (*offender, self.epoch());
+        if self.head_state().into_iter().chain(root).any(is_accountable) {
+            Ok(())
+        } else {
+            Err(MessageError::NotValidator { signer, epoch }.into())
+        }
     }
 
     /// Stores a proposal and detects a second one for the same slot.
@@ -217,6 +272,9 @@ impl Pos {
             self.advance_to_slot(slot);
         }
         let records = vec![record::node(&node)];
+        if slot == self.slot {
+            self.active_epoch = self.epoch();
+        }
         self.tree.insert(&self.config, node, self.slot);
         if is_timely && slot == self.slot && self.tree.forks.boosted().is_none() {
             self.tree.forks.set_boost(Some(id.hash));
@@ -252,7 +310,7 @@ impl Pos {
         }
         for vote in payload.votes {
             if let Ok(signer) = vote.signer(&self.authenticator) {
-                self.count(signer, Arc::new(vote), Counting::Now, effects);
+                self.count_in_block(signer, vote, effects);
             }
         }
     }

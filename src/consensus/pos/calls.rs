@@ -23,10 +23,9 @@ pub(super) fn system_calls<E: From<PayloadError> + From<SlashingEvidenceError>>(
     let mut calls = vec![staking::begin_block(context.header.beneficiary, &payload.absent)];
     for offence in &payload.offences {
         let offender = offence.offender(authenticator)?;
-        let slots_ago = payload.slot.saturating_sub(offence.slot());
-        let ago = slots_ago.saturating_mul(config.period);
+        let ago = config.secs_since(offence.slot(), payload.slot);
         let time = Timestamp::from_secs(context.header.timestamp.saturating_sub(ago));
-        let height = height_of(offence).min(Height::new(context.header.number));
+        let height = offence.height().min(Height::new(context.header.number));
         calls.push(staking::slash(offender, kind_of(offence), height, time));
     }
     if let Some(accounting) = &payload.accounting {
@@ -46,13 +45,5 @@ const fn kind_of(offence: &SlashingEvidence) -> staking::Offence {
         SlashingCondition::DoubleProposal => staking::Offence::DoubleSign,
         SlashingCondition::DoubleVote => staking::Offence::DoubleVote,
         SlashingCondition::SurroundVote => staking::Offence::SurroundVote,
-    }
-}
-
-/// Returns the height of the offence, by the signed messages.
-fn height_of(offence: &SlashingEvidence) -> Height {
-    match offence {
-        SlashingEvidence::Votes { first, second } => first.data.head.height.max(second.data.head.height),
-        SlashingEvidence::Proposals { first, second } => first.block.height.max(second.block.height),
     }
 }

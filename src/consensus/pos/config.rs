@@ -5,8 +5,9 @@ use core::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    consensus::{Encoder, ValidatorSetError},
+    consensus::{Encoder, EvidenceWindow, ValidatorSetError},
     primitives::{B256, Timestamp, secs_rounded_up},
+    system::staking::{self, StakingParams},
 };
 
 /// Parameters of proof of stake, the same for every validator of a chain; smaller than Ethereum's, for few validators.
@@ -29,9 +30,16 @@ pub struct PosConfig {
     pub(crate) correlation_multiplier: u64,
     /// Number of epochs between evidence and correlation penalty; offences up to this far before and after count together.
     pub(crate) correlation_delay: u64,
-    /// Number of epochs for which stake stays slashable: a replica that was offline for longer needs a trusted checkpoint (weak
-    /// subjectivity).
-    pub(crate) unbonding_epochs: u64,
+    /// Number of elements of a validator's hash chain, from which it reveals one a block, at least 4. A replica computes a whole
+    /// chain when it announces it.
+    pub(crate) reveal_chain_length: u64,
+    /// Age up to which evidence counts; from the parameters of stake, whatever genesis says here.
+    #[serde(skip_serializing_if = "EvidenceWindow::is_default")]
+    pub(crate) evidence: EvidenceWindow,
+    /// Validators that join and leave an epoch, at least; 0 for any number. From the parameters of stake, whatever genesis says
+    /// here.
+    #[serde(skip_serializing_if = "is_default_churn")]
+    pub(crate) churn_limit: u32,
     /// Checkpoint that the operator trusts; not part of genesis.
     #[serde(skip)]
     pub(crate) trusted: Option<Trusted>,
@@ -64,6 +72,15 @@ pub enum PosError {
         /// Name of the parameter.
         field: &'static str,
     },
+    /// The hash chains are too short or too long.
+    #[error(
+        "proof of stake: revealChainLength is {got}; give at least {REVEAL_CHAIN_LENGTH_MIN} and at most \
+         {REVEAL_CHAIN_LENGTH_MAX}, such as 256"
+    )]
+    RevealChainLength {
+        /// Value configured.
+        got: u64,
+    },
     /// The boost is more than a slot's share of the stake: it would decide every fork alone.
     #[error("proof of stake: boostPercent is {got}; give at most 100, such as 40")]
     Boost {
@@ -81,6 +98,13 @@ pub enum PosError {
     },
 }
 
+/// Fewest elements of a hash chain: one is left when the next chain is announced.
+const REVEAL_CHAIN_LENGTH_MIN: u64 = 4;
+/// Most elements of a hash chain, which a validator computes at once.
+const REVEAL_CHAIN_LENGTH_MAX: u64 = 65_536;
+/// Part of the stake that may be replaced before a checkpoint is too old to start from, in percent (`SAFETY_DECAY`).
+const SAFETY_DECAY_PERCENT: u64 = 10;
+
 /// Largest number of slots of an epoch.
 const SLOTS_PER_EPOCH_MAX: u64 = 256;
 
@@ -89,6 +113,13 @@ pub const EMPTY_SLOTS_MAX: u64 = 65_536;
 /// Largest distance of a block from its parent on demand, in epochs: a proposer takes its next slot, and validators with most of
 /// the stake may not run.
 const EPOCHS_AHEAD_MAX: u64 = 64;
+
+/// [`StakingParams::churn_limit`] by default.
+const DEFAULT_CHURN_LIMIT: u32 = 1;
+
+const fn is_default_churn(limit: &u32) -> bool {
+    *limit == DEFAULT_CHURN_LIMIT
+}
 
 impl Default for PosConfig {
     fn default() -> Self {
@@ -100,7 +131,9 @@ impl Default for PosConfig {
             leak_quotient: 4_096,
             correlation_multiplier: 3,
             correlation_delay: 8,
-            unbonding_epochs: 256,
+            reveal_chain_length: 256,
+            evidence: EvidenceWindow::default(),
+            churn_limit: DEFAULT_CHURN_LIMIT,
             trusted: None,
         }
     }
@@ -136,11 +169,41 @@ impl PosConfig {
         self
     }
 
-    /// Returns the configuration with another number of epochs for which stake stays slashable.
+    /// Returns the configuration with hash chains of another length.
     #[must_use]
-    pub const fn with_unbonding_epochs(mut self, epochs: u64) -> Self {
-        self.unbonding_epochs = epochs;
+    pub const fn with_reveal_chain_length(mut self, elements: u64) -> Self {
+        self.reveal_chain_length = elements;
         self
+    }
+
+    /// Returns the configuration of a chain with these parameters of stake, which decide how long evidence counts and how fast
+    /// the validators change. A network takes them from its genesis.
+    #[must_use]
+    pub fn with_staking(mut self, params: &StakingParams) -> Self {
+        self.evidence = EvidenceWindow::of_staking(params);
+        self.churn_limit = params.churn_limit;
+        self
+    }
+
+    /// Returns the weak subjectivity period, in epochs, with this number of validators: a replica that was offline for longer
+    /// needs a trusted checkpoint. Infinite on demand, where slots follow no clock.
+    ///
+    /// It is the time for which stake is locked after its validator left, and the time in which a tenth of the validators can be
+    /// replaced (`compute_weak_subjectivity_period`, with equal stakes: `SAFETY_DECAY * N / (2 * churn * 100)`).
+    pub fn weak_subjectivity_epochs(&self, validators: usize) -> u64 {
+        let epoch_secs = self.period.saturating_mul(self.slots_per_epoch);
+        let Some(unbonding) = self.evidence.unbonding_secs.checked_div(epoch_secs) else { return u64::MAX };
+        let validators = validators as u64;
+        let churn = match self.churn_limit {
+            0 => validators,
+            least => staking::churn_limit(least, validators),
+        };
+        unbonding.saturating_add((SAFETY_DECAY_PERCENT * validators).checked_div(200 * churn).unwrap_or_default())
+    }
+
+    /// Returns the age of something in `slot` at `now`, in seconds; 0 on demand, where slots have no length.
+    pub(super) const fn secs_since(&self, slot: u64, now: u64) -> u64 {
+        now.saturating_sub(slot).saturating_mul(self.period)
     }
 
     /// Returns the configuration with a checkpoint that the operator trusts.
@@ -203,6 +266,9 @@ impl PosConfig {
         if self.leak_quotient == 0 {
             return Err(PosError::Zero { field: "leakQuotient" });
         }
+        if self.reveal_chain_length < REVEAL_CHAIN_LENGTH_MIN || self.reveal_chain_length > REVEAL_CHAIN_LENGTH_MAX {
+            return Err(PosError::RevealChainLength { got: self.reveal_chain_length });
+        }
         if self.correlation_delay == 0 {
             return Err(PosError::Zero { field: "correlationDelay" });
         }
@@ -221,7 +287,9 @@ impl PosConfig {
             leak_quotient,
             correlation_multiplier,
             correlation_delay,
-            unbonding_epochs,
+            reveal_chain_length,
+            evidence,
+            churn_limit,
             trusted,
         } = self;
         for number in [
@@ -232,13 +300,46 @@ impl PosConfig {
             leak_quotient,
             correlation_multiplier,
             correlation_delay,
-            unbonding_epochs,
+            reveal_chain_length,
         ] {
             out.u64(*number);
         }
+        evidence.encode(out);
+        out.u32(*churn_limit);
         out.option(trusted.as_ref(), |out, Trusted { epoch, block }| {
             out.u64(*epoch);
             out.hash(block);
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_weak_subjectivity_period_is_that_of_locked_stake_and_churn() {
+        let staked = |churn_limit, unbonding_secs| {
+            PosConfig::default().with_staking(&StakingParams {
+                churn_limit,
+                unbonding_secs,
+                ..StakingParams::default()
+            })
+        };
+        // Epochs of 96 seconds; 100 validators change by three an epoch, 1,000 by 31.
+        for (churn, secs, validators, want) in
+            [(1, 1_814_400, 4, 18_900), (1, 1_814_400, 100, 18_901), (1, 960, 1_000, 11), (0, 960, 1_000, 10)]
+        {
+            assert_eq!(staked(churn, secs).weak_subjectivity_epochs(validators), want, "{validators} validators");
+        }
+        let on_demand = PosConfig::default().with_period(Duration::ZERO);
+        assert_eq!(on_demand.weak_subjectivity_epochs(4), u64::MAX, "slots follow no clock");
+    }
+
+    #[test]
+    fn hash_chains_have_a_length_that_can_be_renewed() {
+        for (length, is_right) in [(3, false), (4, true), (65_536, true), (65_537, false)] {
+            assert_eq!(PosConfig::default().with_reveal_chain_length(length).check().is_ok(), is_right, "{length}");
+        }
     }
 }

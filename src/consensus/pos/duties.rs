@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use super::{
     ATTEST_TIMER, OFFENCES_MAX, PROPOSE_TIMER, Payload, Pos, PosMessage, Production, Proposal, SLOT_TIMER, State,
-    VOTES_MAX, Vote, VoteData, genesis_time, proposal::reveal_hash, remove_old, rules::mixed, tree::state_in,
-    votes::Counting,
+    VOTES_MAX, Vote, VoteData, genesis_time, remove_old, reveal::mixed, tree::state_in, votes::Counting,
 };
 use crate::{
     chain::Block,
     consensus::{
-        BlockId, BuildRequest, ConsensusMessage, Deadline, Effect, Purpose, Recipients, Signer, TimerId,
+        BlockId, BuildRequest, ConsensusMessage, Deadline, Effect, Recipients, Signer, TimerId,
         intake::BlockIntake,
         mutation::{self, Mutation},
     },
@@ -77,6 +76,7 @@ impl Pos {
         self.count_queued_votes();
         if is_new_epoch {
             self.tree.pull_up(&self.config);
+            self.tree.expire_messages(self.epoch());
             self.remove_old_votes();
             let oldest = self.config.start_of(self.epoch().saturating_sub(1));
             remove_old(&mut self.unknown_block_votes, |(_, at), _| *at < oldest);
@@ -181,8 +181,8 @@ impl Pos {
         }
         let Some(node) = self.tree.head_node().cloned() else { return };
         let (mut state, penalties) = node.context.state.advanced(&self.config, slot);
-        let reveal = signer.sign(Purpose::Message, reveal_hash(state.epoch()));
-        let mix_hash = mixed(&self.authenticator, state.mix, &reveal);
+        let reveal = self.own_reveals.reveal(&self.config, signer, &state.reveal_chain(&signer.address()), slot);
+        let mix_hash = mixed(&self.authenticator, state.mix, reveal.element);
         let accounting = state.apply_epoch(penalties, None);
         let payload = Payload {
             slot,
@@ -219,7 +219,8 @@ impl Pos {
 
     /// Returns offences for the next block: those that the branch has not punished yet.
     fn packed_offences(&self, state: &State) -> Vec<super::SlashingEvidence> {
-        let due = self.offences.iter().filter(|(offender, offence)| state.is_due(&self.config, offence, offender));
+        let due =
+            self.offences.iter().filter(|(offender, offence)| state.check_due(&self.config, offence, offender).is_ok());
         let mut offences: Vec<_> = due.map(|(_, offence)| offence.as_ref().clone()).take(OFFENCES_MAX).collect();
         offences.sort();
         offences

@@ -9,7 +9,10 @@ use super::{
     Checkpoint, Epoch, EpochAccounting, PosConfig,
     state::{EpochPenalties, Stake, State, epoch_seed},
 };
-use crate::{consensus::ValidatorSet, primitives::Address};
+use crate::{
+    consensus::ValidatorSet,
+    primitives::{Address, Timestamp},
+};
 
 /// Increase of an inactivity score by an epoch of absence (`INACTIVITY_SCORE_BIAS`).
 const SCORE_ABSENT: u64 = 4;
@@ -69,6 +72,8 @@ impl State {
     fn end_epoch(&mut self, config: &PosConfig, penalties: &mut EpochPenalties) {
         penalties.ended = true;
         self.casper = self.unrealized();
+        self.slot = config.start_of(self.epoch() + 1).max(self.slot);
+        let now = self.now(config);
         let mut stake = Stake::clone(&self.stake);
         stake.inactivity_scores.retain(|validator, _| stake.bonded.iter().any(|member| member.address == *validator));
         self.apply_absence(config, &mut stake, penalties);
@@ -76,10 +81,26 @@ impl State {
         if stake.elected.as_ref().is_some_and(|(epoch, _)| self.casper.finalized.epoch > *epoch)
             && let Some((_, members)) = stake.elected.take()
         {
-            stake.bonded = members;
+            let after = ValidatorSet::from_sorted(members);
+            let before = core::mem::replace(&mut stake.bonded, after.members().to_vec());
+            stake.former.note(&ValidatorSet::from_sorted(before), &after, (self.latest.height, now));
             stake.debts[0].clear();
         }
+        self.forget_former(config, &mut stake, now);
         self.begin_epoch(config, stake);
+    }
+
+    /// Drops those about whom evidence counts no longer: former validators whose stake is withdrawable, and offenders that have
+    /// left (they can't be punished twice) and whose correlation penalty is past.
+    fn forget_former(&self, config: &PosConfig, stake: &mut Stake, now: Timestamp) {
+        let (epoch, kept) = (self.epoch(), 2 * config.correlation_delay);
+        let elected = stake.elected.as_ref().map_or(&[][..], |(_, members)| members.as_slice());
+        let is_bonded = |who: &Address| stake.bonded.iter().chain(elected).any(|member| member.address == *who);
+        let sets = [&self.previous.set, &self.current.set, &self.next.0];
+        let stays = |who: &Address| is_bonded(who) || sets.iter().any(|set| set.contains(who));
+        stake.slashed.keys().for_each(|offender| stake.former.remove(offender));
+        stake.slashed.retain(|offender, (at, _)| at.saturating_add(kept) >= epoch || stays(offender));
+        stake.former.retain(&config.evidence, now);
     }
 
     fn begin_epoch(&mut self, config: &PosConfig, stake: Stake) {
@@ -95,6 +116,13 @@ impl State {
         self.voted = [voted, vec![false; self.current.set.len()]];
         self.checkpoints = [self.checkpoints[1], Checkpoint { epoch: number, block: self.latest }];
         self.slot = config.start_of(number);
+        let is_known = |who: &Address| {
+            [&self.previous.set, &self.current.set, &self.next.0].iter().any(|set| set.contains(who))
+                || stake.bonded.iter().any(|member| member.address == *who)
+        };
+        if self.reveals.keys().any(|who| !is_known(who)) {
+            self.reveals = core::mem::take(&mut self.reveals).into_iter().filter(|(who, _)| is_known(who)).collect();
+        }
         self.stake = Arc::new(stake);
     }
 
@@ -148,9 +176,6 @@ fn apply_correlation(
         let penalty = u128::from(weight).saturating_mul(share).checked_div(total).unwrap_or_default();
         penalize(stake, penalties, validator, u64::try_from(penalty).unwrap_or(u64::MAX).min(weight));
     }
-    // Offenders are kept as long as evidence of their offences could be included again.
-    let kept = config.unbonding_epochs.max(2 * delay);
-    stake.slashed.retain(|_, (at, _)| at.saturating_add(kept) >= epoch);
 }
 
 fn penalize(stake: &mut Stake, penalties: &mut EpochPenalties, validator: Address, gwei: u64) {

@@ -13,6 +13,7 @@ use crate::{
         },
     },
     primitives::{Address, B256, Header},
+    system::staking::StakingParams,
 };
 
 impl ProtocolFamily for Pos {
@@ -38,6 +39,10 @@ impl ProtocolFamily for Pos {
             attested_prefixes: &[],
         },
     };
+
+    fn with_staking(config: PosConfig, params: &StakingParams) -> PosConfig {
+        config.with_staking(params)
+    }
 
     fn at_genesis(config: &PosConfig, setup: ReplicaSetup<'_>) -> Result<Self, PosError> {
         let (root, keys) = (setup.genesis, setup.keys);

@@ -66,6 +66,8 @@ pub struct ForkChoice {
     is_line: bool,
     index: BTreeMap<B256, usize>,
     votes: BTreeMap<Address, LatestMessage>,
+    /// Newest vote of each validator that a block carries: at most as new as the one in `votes`.
+    carried: BTreeMap<Address, LatestMessage>,
     equivocators: BTreeSet<Address>,
     boosted: Option<B256>,
 }
@@ -84,6 +86,7 @@ impl ForkChoice {
             is_line: true,
             index: BTreeMap::from([(root.block.hash, 0)]),
             votes: BTreeMap::new(),
+            carried: BTreeMap::new(),
             equivocators: BTreeSet::new(),
             boosted: None,
         }
@@ -113,9 +116,43 @@ impl ForkChoice {
         is_newer
     }
 
+    /// Counts a vote that a block carries, so that every replica with that block has it, as [`ForkChoice::vote`].
+    pub fn vote_in_block(&mut self, validator: Address, message: LatestMessage) -> bool {
+        if !self.equivocators.contains(&validator)
+            && self.carried.get(&validator).is_none_or(|known| message.epoch > known.epoch)
+        {
+            self.carried.insert(validator, message);
+        }
+        self.vote(validator, message)
+    }
+
+    /// Drops the votes for epochs before `oldest` that no block carries; the newest carried vote of their validators counts
+    /// instead.
+    ///
+    /// A message reaches only those to whom it was sent. Within two epochs it gets into a block, or will never: counted any
+    /// longer, it would let replicas with the same blocks choose different heads for ever.
+    pub fn expire_messages(&mut self, oldest: u64) {
+        let is_expired = |(validator, message): &(&Address, &LatestMessage)| {
+            message.epoch < oldest && self.carried.get(*validator) != Some(*message)
+        };
+        let expired: Vec<_> = self.votes.iter().filter(is_expired).map(|(validator, _)| *validator).collect();
+        for validator in expired {
+            match self.carried.get(&validator) {
+                Some(message) => drop(self.votes.insert(validator, *message)),
+                None => drop(self.votes.remove(&validator)),
+            }
+        }
+    }
+
+    /// Returns the newest vote of each validator that a block carries.
+    pub const fn carried(&self) -> &BTreeMap<Address, LatestMessage> {
+        &self.carried
+    }
+
     /// Removes a validator's votes permanently (`on_attester_slashing`).
     pub fn discount(&mut self, equivocator: Address) {
         self.votes.remove(&equivocator);
+        self.carried.remove(&equivocator);
         self.equivocators.insert(equivocator);
     }
 
@@ -261,16 +298,21 @@ impl ForkChoice {
 
     pub(super) fn encode(&self, out: &mut Encoder) {
         // Hashes determine the blocks and whether there is a fork.
-        let Self { blocks: _, is_line: _, index, votes, equivocators, boosted } = self;
+        let Self { blocks: _, is_line: _, index, votes, carried, equivocators, boosted } = self;
         out.list(index.keys(), |out, hash| out.hash(hash));
-        out.list(votes.iter(), |out, (validator, LatestMessage { epoch, block })| {
-            out.address(validator);
-            out.u64(*epoch);
-            out.hash(block);
-        });
+        encode_messages(votes, out);
+        encode_messages(carried, out);
         out.list(equivocators.iter(), |out, validator| out.address(validator));
         out.option(boosted.as_ref(), |out, hash| out.hash(hash));
     }
+}
+
+pub(super) fn encode_messages(messages: &BTreeMap<Address, LatestMessage>, out: &mut Encoder) {
+    out.list(messages.iter(), |out, (validator, LatestMessage { epoch, block })| {
+        out.address(validator);
+        out.u64(*epoch);
+        out.hash(block);
+    });
 }
 
 #[cfg(test)]

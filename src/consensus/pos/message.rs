@@ -56,7 +56,7 @@ pub enum MessageError {
     #[error(transparent)]
     Signature(#[from] SealError),
     /// The signer is not a validator of that epoch.
-    #[error("{signer} is no validator of epoch {epoch}")]
+    #[error("{signer} is no validator of epoch {epoch}, nor one that left and whose stake is locked")]
     NotValidator {
         /// Signer of the message.
         signer: Address,
@@ -100,7 +100,7 @@ pub enum MessageError {
         /// The block.
         block: BlockId,
     },
-    /// The replica was offline for longer than stake stays slashable and cannot distinguish the chain from a forged one.
+    /// The replica was offline for longer than the weak subjectivity period and cannot distinguish the chain from a forged one.
     #[error("the newest final epoch {finalized} is more than {limit} before epoch {now}: give a trusted checkpoint")]
     WeakSubjectivity {
         /// Newest final epoch that the replica has.

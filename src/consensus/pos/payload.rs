@@ -1,6 +1,6 @@
 //! The consensus payload of a proof-of-stake block: slot, randomness, votes, evidence, epoch accounting.
 
-use super::{SlashingEvidence, Vote, VoteData};
+use super::{Reveal, SlashingEvidence, Vote, VoteData};
 use crate::{
     consensus::{Encoder, Validator, ValidatorSet, encoding::Decoder},
     primitives::{Address, B256, Bytes},
@@ -13,15 +13,16 @@ pub const OFFENCES_MAX: usize = 16;
 
 /// The consensus payload; its keccak is the header's `extraData`.
 ///
-/// Encoding (all integers big-endian, lists after their length as 4 bytes): the slot (8 bytes), the reveal, the votes
+/// Encoding (all integers big-endian, lists after their length as 4 bytes): the slot (8 bytes), the reveal and the end of the next hash
+/// chain (each after a presence byte), the votes
 /// grouped by their data (each group: the data, then the signatures), the offences, the absent validators, and after a presence
 /// byte the accounting of the epochs that ended before this block.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Payload {
     /// Slot of the block.
     pub slot: u64,
-    /// The proposer's signature over [`super::reveal_hash`].
-    pub reveal: Bytes,
+    /// The proposer's part of the randomness.
+    pub reveal: Reveal,
     /// Votes that the branch has not counted yet, in ascending order.
     pub votes: Vec<Vote>,
     /// Offences that the branch has not punished yet, in ascending order.
@@ -54,7 +55,7 @@ impl Payload {
         let Self { slot, reveal, votes, offences, absent, accounting } = self;
         let mut out = Encoder::new();
         out.u64(*slot);
-        out.bytes(reveal);
+        reveal.encode(&mut out);
         let groups: Vec<&[Vote]> = votes.chunk_by(|one, other| one.data == other.data).collect();
         out.list(groups.into_iter(), |out, group| {
             group[0].data.encode(out);
@@ -76,7 +77,7 @@ impl Payload {
 
     fn read(bytes: &[u8]) -> Option<Self> {
         let mut bytes = Decoder::new(bytes);
-        let (slot, reveal) = (bytes.u64()?, Bytes::copy_from_slice(bytes.bytes()?));
+        let (slot, reveal) = (bytes.u64()?, Reveal::decode(&mut bytes)?);
         let groups = bytes.list(|bytes| {
             let data = VoteData::decode(bytes)?;
             let signatures = bytes.list(Decoder::bytes)?;
@@ -149,7 +150,7 @@ mod tests {
     use super::*;
     use crate::{
         consensus::{
-            Authenticator, BlockId, Purpose,
+            Authenticator, BlockId,
             pos::{Checkpoint, Proposal},
         },
         primitives::{Height, KeyPair},
@@ -177,7 +178,7 @@ mod tests {
         };
         Payload {
             slot: 9,
-            reveal: signers[0].sign(Purpose::Message, B256::ZERO),
+            reveal: Reveal { element: Some(B256::repeat_byte(8)), next_chain: Some(B256::repeat_byte(7)) },
             votes,
             offences,
             absent: vec![signers[2].address()],

@@ -1,4 +1,4 @@
-//! Proposals: what a block's proposer signs, its part of the randomness included.
+//! Proposals: what a block's proposer signs.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,8 +9,6 @@ use crate::{
 
 /// Length of a proposal's signed bytes.
 const PROPOSAL_BYTES: usize = 4 + 21 + 8 + 40;
-/// Length of a reveal's signed bytes.
-const REVEAL_BYTES: usize = 4 + 19 + 8;
 
 /// A block that was sealed for a slot. The block's seal is this signature.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -75,26 +73,6 @@ fn proposal_message(slot: u64, block: &BlockId) -> Encoder {
     out.bytes(b"chainbox pos proposal");
     out.u64(slot);
     block.encode(&mut out);
-    out
-}
-
-/// Returns the hash that a proposer signs as its contribution to the randomness of `epoch` (RANDAO reveal).
-///
-/// Signatures here are deterministic (RFC 6979), so an honest proposer has one reveal an epoch. Unlike Ethereum's BLS
-/// signatures they are not unique: a dishonest proposer may choose among many.
-pub fn reveal_hash(epoch: u64) -> B256 {
-    keccak256(reveal_message(epoch).as_bytes())
-}
-
-/// Returns the signer of a randomness reveal for `epoch`. The authenticator caches the hash.
-pub(super) fn revealer_of(authenticator: &Authenticator, epoch: u64, reveal: &[u8]) -> Result<Address, SealError> {
-    authenticator.author(Purpose::Message, authenticator.keccak(reveal_message(epoch).as_bytes()), reveal)
-}
-
-fn reveal_message(epoch: u64) -> Encoder {
-    let mut out = Encoder::with_capacity(REVEAL_BYTES);
-    out.bytes(b"chainbox pos reveal");
-    out.u64(epoch);
     out
 }
 

@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     Checkpoint, HeaderContext, LatestMessage, PosConfig, SlashingEvidence, State, Vote,
+    fork_choice::encode_messages,
     payload::{decode_set, encode_members},
     tree::{Node, Tree},
 };
@@ -69,6 +70,7 @@ pub(super) struct HeadRecord {
     finalized: Checkpoint,
     weights: ValidatorSet,
     votes: Vec<(Address, LatestMessage)>,
+    carried: Vec<(Address, LatestMessage)>,
     equivocators: Vec<Address>,
     pub(super) offences: Vec<(Address, SlashingEvidence)>,
 }
@@ -88,11 +90,8 @@ pub(super) fn head<'a>(
         tree.justified.encode(out);
         tree.finalized.encode(out);
         encode_members(tree.weights.members(), out);
-        out.list(tree.forks.votes().iter(), |out, (validator, LatestMessage { epoch, block })| {
-            out.address(validator);
-            out.u64(*epoch);
-            out.hash(block);
-        });
+        encode_messages(tree.forks.votes(), out);
+        encode_messages(tree.forks.carried(), out);
         out.list(tree.forks.equivocators().iter(), |out, validator| out.address(validator));
         out.list(offences, |out, (offender, offence)| {
             out.address(offender);
@@ -112,10 +111,8 @@ impl HeadRecord {
                 justified: Checkpoint::decode(bytes)?,
                 finalized: Checkpoint::decode(bytes)?,
                 weights: decode_set(bytes)?,
-                votes: bytes.list(|bytes| {
-                    let validator = bytes.address()?;
-                    Some((validator, LatestMessage { epoch: bytes.u64()?, block: bytes.hash()? }))
-                })?,
+                votes: bytes.list(decode_message)?,
+                carried: bytes.list(decode_message)?,
                 equivocators: bytes.list(Decoder::address)?,
                 offences: bytes.list(|bytes| Some((bytes.address()?, SlashingEvidence::decode(bytes)?)))?,
             })
@@ -141,6 +138,9 @@ impl HeadRecord {
         oldest_first.for_each(|node| tree.insert(config, node, self.slot));
         (tree.justified, tree.finalized) = (self.justified, self.finalized);
         tree.weights = self.weights.clone();
+        self.carried
+            .iter()
+            .for_each(|(validator, message)| tree.vote_in_block(*validator, message.epoch, message.block));
         self.votes.iter().for_each(|(validator, message)| tree.vote(*validator, message.epoch, message.block));
         self.equivocators.iter().for_each(|validator| tree.discount(*validator));
         tree.set_head(self.head.context.block);
@@ -160,6 +160,10 @@ pub(super) fn no_node(block: &BlockId) -> Record {
 
 pub(super) fn decode_node(config: &PosConfig, bytes: &[u8]) -> Option<Node> {
     decode_record(bytes, |bytes| decode_node_from(config, bytes))
+}
+
+fn decode_message(bytes: &mut Decoder<'_>) -> Option<(Address, LatestMessage)> {
+    Some((bytes.address()?, LatestMessage { epoch: bytes.u64()?, block: bytes.hash()? }))
 }
 
 fn node_key(hash: &B256) -> Bytes {

@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use super::{
-    Checkpoint, Payload, PayloadError, Pos, PosConfig, SlashingEvidence, SlashingEvidenceError, State, Vote,
+    Checkpoint, Payload, PayloadError, Pos, PosConfig, RevealChain, RevealError, SlashingEvidence,
+    SlashingEvidenceError, State, Vote,
     payload::{OFFENCES_MAX, VOTES_MAX},
-    proposal::{proposer_of, revealer_of},
+    proposal::proposer_of,
+    reveal::mixed,
 };
 use crate::{
     chain::{Block, MixHashSource, RuleError},
     consensus::{
-        Authenticator, BlockId, HeaderChainRules, HeaderFieldError, ParentContext, SealError, UnverifiedHeader,
-        ValidatorSet,
+        Authenticator, BlockId, EvidenceWindow, HeaderChainRules, HeaderFieldError, ParentContext, SealError,
+        UnverifiedHeader, ValidatorSet,
         header::UnusedField,
         mutation::{self, Mutation},
     },
@@ -67,12 +69,9 @@ pub enum HeaderError {
         /// Proposer by the epoch's duties.
         want: Address,
     },
-    /// The randomness reveal has another signer than the proposer, or is of another epoch.
-    #[error("randomness reveal is not the proposer's for epoch {epoch}")]
-    Reveal {
-        /// Epoch of the block.
-        epoch: u64,
-    },
+    /// The randomness reveal is not the next element of the proposer's hash chain, or the next chain is announced too early.
+    #[error("randomness reveal: {0}")]
+    Reveal(#[from] RevealError),
     /// `mixHash` is not the parent's randomness with the reveal mixed in.
     #[error("mixHash is {got}; expected {want}")]
     Mix {
@@ -104,11 +103,13 @@ pub enum HeaderError {
     /// The evidence proves no offence.
     #[error("evidence: {0}")]
     Offence(#[from] SlashingEvidenceError),
-    /// The offender is not a validator or is slashed already, or the offence is too old.
-    #[error("evidence against {offender} is known on this branch, too old, or not against a validator")]
+    /// The offender can't be punished for the offence.
+    #[error("evidence against {offender}: {reason}")]
     Offender {
         /// The offender.
         offender: Address,
+        /// Rule that the evidence violates.
+        reason: OffenderError,
     },
     /// The payload's accounting of the epochs that ended differs from the one computed.
     #[error("epoch accounting at slot {slot} differs from the one computed")]
@@ -128,6 +129,41 @@ pub enum HeaderError {
     /// A seal or signature does not verify.
     #[error(transparent)]
     Seal(#[from] SealError),
+}
+
+/// Reason for which evidence does not count on a branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OffenderError {
+    /// The offender is slashed on this branch.
+    #[error("it is slashed already")]
+    Slashed,
+    /// The offence is of a later epoch than the block.
+    #[error("the offence is of epoch {epoch}, which has not begun; it is epoch {now}")]
+    Future {
+        /// Epoch of the offence.
+        epoch: u64,
+        /// Epoch of the block.
+        now: u64,
+    },
+    /// The offence is too old.
+    #[error("the offence is {blocks} blocks and {secs} s old; it counts up to {} blocks or {} s", window.blocks, window.secs)]
+    Expired {
+        /// Age in blocks.
+        blocks: u64,
+        /// Age in seconds.
+        secs: u64,
+        /// Ages up to which evidence counts.
+        window: EvidenceWindow,
+    },
+    /// The offender has no stake that is locked.
+    #[error(
+        "it is no validator, and if it was one, it left {unbonding_secs} s ago or earlier, and its stake is withdrawable"
+    )]
+    Withdrawable {
+        /// Time for which stake is locked after its validator left, in seconds.
+        unbonding_secs: u64,
+    },
 }
 
 /// Rule by which a vote does not count on a branch.
@@ -196,10 +232,9 @@ pub fn check_header(
         }
     }
     let epoch = state.epoch();
-    if revealer_of(authenticator, epoch, &payload.reveal)? != want {
-        return Err(HeaderError::Reveal { epoch });
-    }
-    state.mix = mixed(authenticator, state.mix, &payload.reveal);
+    let reveals = state.reveal_chain(&want).after(config, authenticator, slot, &payload.reveal)?;
+    state.reveals.insert(want, reveals);
+    state.mix = mixed(authenticator, state.mix, payload.reveal.element);
     if header.mix_hash != state.mix {
         return Err(HeaderError::Mix { got: header.mix_hash, want: state.mix });
     }
@@ -224,16 +259,11 @@ pub fn check_header(
     }
     apply_votes(config, authenticator, &mut state, &payload)?;
     apply_offences(config, authenticator, &mut state, &payload)?;
-    state.latest = block;
+    (state.latest, state.time) = (block, timestamp);
     if slot == config.start_of(epoch) {
         state.checkpoints[1] = Checkpoint { epoch, block };
     }
     Ok(HeaderContext { block, timestamp, state: Arc::new(state) })
-}
-
-/// Returns the randomness with a reveal mixed in (RANDAO).
-pub(super) fn mixed(authenticator: &Authenticator, mix: B256, reveal: &[u8]) -> B256 {
-    mix ^ authenticator.keccak(reveal)
 }
 
 fn check_slot(config: &PosConfig, parent: &State, got: u64) -> Result<(), HeaderError> {
@@ -286,11 +316,11 @@ fn apply_offences(
     }
     for offence in &payload.offences {
         let offender = offence.offender(authenticator)?;
-        if !state.is_due(config, offence, &offender) {
-            return Err(HeaderError::Offender { offender });
-        }
+        state.check_due(config, offence, &offender).map_err(|reason| HeaderError::Offender { offender, reason })?;
         let entry = (state.epoch(), state.weight_of(&offender));
-        Arc::make_mut(&mut state.stake).slashed.insert(offender, entry);
+        let stake = Arc::make_mut(&mut state.stake);
+        stake.slashed.insert(offender, entry);
+        stake.former.remove(&offender);
     }
     Ok(())
 }
@@ -327,11 +357,33 @@ impl State {
         Ok((place, index))
     }
 
-    /// Whether the next block of this branch may include evidence against `offender`.
-    pub(super) fn is_due(&self, config: &PosConfig, offence: &SlashingEvidence, offender: &Address) -> bool {
-        let epoch = config.epoch_of(offence.slot());
-        let is_recent = epoch.saturating_add(config.unbonding_epochs) >= self.epoch() && epoch <= self.epoch();
-        is_recent && self.is_slashable(offender)
+    /// Returns the reveals of `validator` on this branch.
+    pub(super) fn reveal_chain(&self, validator: &Address) -> RevealChain {
+        self.reveals.get(validator).copied().unwrap_or_default()
+    }
+
+    /// Checks that the next block of this branch may include evidence against `offender`.
+    pub(super) fn check_due(
+        &self,
+        config: &PosConfig,
+        offence: &SlashingEvidence,
+        offender: &Address,
+    ) -> Result<(), OffenderError> {
+        let (epoch, now) = (config.epoch_of(offence.slot()), self.epoch());
+        if epoch > now {
+            return Err(OffenderError::Future { epoch, now });
+        }
+        if self.is_slashed(offender) {
+            return Err(OffenderError::Slashed);
+        }
+        if !self.is_accountable(offender) {
+            return Err(OffenderError::Withdrawable { unbonding_secs: config.evidence.unbonding_secs });
+        }
+        let (blocks, secs) = offence.age(config, self.latest.height, self.slot);
+        if config.evidence.is_expired(blocks, secs) {
+            return Err(OffenderError::Expired { blocks, secs, window: config.evidence });
+        }
+        Ok(())
     }
 }
 

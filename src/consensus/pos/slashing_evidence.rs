@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Proposal, Vote, VoteData};
+use super::{PosConfig, Proposal, Vote, VoteData};
 use crate::{
     consensus::{Authenticator, Encoder, SealError, encoding::Decoder},
-    primitives::{Address, B256, keccak256},
+    primitives::{Address, B256, Height, keccak256},
 };
 
 /// Evidence of a slashable offence: two conflicting signed messages of one validator.
@@ -104,6 +104,20 @@ impl SlashingEvidence {
             Self::Votes { first, second } => first.data.slot.max(second.data.slot),
             Self::Proposals { first, .. } => first.slot,
         }
+    }
+
+    /// Returns the height of the offence, by the signed messages. A block's height is at most its slot.
+    pub(super) fn height(&self) -> Height {
+        let height = match self {
+            Self::Votes { first, second } => first.data.head.height.max(second.data.head.height),
+            Self::Proposals { first, second } => first.block.height.max(second.block.height),
+        };
+        height.min(Height::new(self.slot()))
+    }
+
+    /// Returns the age of the offence in blocks and in seconds, at a height and a slot.
+    pub(super) fn age(&self, config: &PosConfig, height: Height, slot: u64) -> (u64, u64) {
+        (height.get().saturating_sub(self.height().get()), config.secs_since(self.slot(), slot))
     }
 
     /// Returns the offender.

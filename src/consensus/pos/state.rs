@@ -16,13 +16,20 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use imbl::OrdMap;
+
 use super::{
-    Casper, Checkpoint, PosConfig, Turnout,
+    Casper, Checkpoint, PosConfig, RevealChain, Turnout,
     payload::{decode_set, encode_members},
     shuffling,
 };
 use crate::{
-    consensus::{BlockId, Encoder, Validator, ValidatorSet, encoding::Decoder},
+    consensus::{
+        BlockId, Encoder, Validator, ValidatorSet,
+        encoding::Decoder,
+        former_members::FormerMembers,
+        mutation::{self, Mutation},
+    },
     primitives::{Address, B256, Timestamp},
     system::ValidatorUpdates,
 };
@@ -77,8 +84,12 @@ pub struct State {
     pub slot: u64,
     /// Newest block.
     pub latest: BlockId,
+    /// Timestamp of the newest block.
+    pub time: Timestamp,
     /// Accumulated randomness (RANDAO mix).
     pub mix: B256,
+    /// Reveals of each validator.
+    pub(super) reveals: OrdMap<Address, RevealChain>,
     /// Previous epoch.
     pub previous: Arc<Epoch>,
     /// Current epoch.
@@ -112,6 +123,8 @@ pub(super) struct Stake {
     pub(super) inactivity_scores: BTreeMap<Address, u64>,
     /// Epoch of the evidence and weight at that time, in gwei, of each offender.
     pub(super) slashed: BTreeMap<Address, (u64, u64)>,
+    /// Validators that left and whose stake is still locked.
+    pub(super) former: FormerMembers,
     /// Validators that did not vote in the newest epoch whose votes can no longer be included; ascending.
     pub(super) absent: Vec<Address>,
 }
@@ -164,7 +177,9 @@ impl State {
             genesis_time: time,
             slot: 0,
             latest: block,
+            time,
             mix,
+            reveals: OrdMap::new(),
             previous: current.clone(),
             current,
             next: (set, seed(1)),
@@ -228,17 +243,29 @@ impl State {
         self.current.set.contains(validator) || self.next.0.contains(validator)
     }
 
-    /// Whether `validator` has stake that can be slashed.
+    /// Whether `validator` has stake that can be slashed: it is a validator, or left and its stake is still locked
+    /// (`is_slashable_validator`).
     pub fn is_slashable(&self, validator: &Address) -> bool {
+        !self.is_slashed(validator) && self.is_accountable(validator)
+    }
+
+    /// Whether `validator` is a validator of the previous, current or next epoch, or left and its stake is still locked.
+    pub(super) fn is_accountable(&self, validator: &Address) -> bool {
         let sets = [&self.previous.set, &self.current.set, &self.next.0];
-        !self.is_slashed(validator) && sets.iter().any(|set| set.contains(validator))
+        sets.iter().any(|set| set.contains(validator))
+            || (self.stake.former.get(validator).is_some() && !mutation::active(Mutation::PosForgetsLeavers))
     }
 
     /// Returns the weight of an offender for the correlation penalty, in gwei.
     pub(super) fn weight_of(&self, validator: &Address) -> u64 {
         let sets = [&self.current.set, &self.next.0, &self.previous.set];
         let found = sets.iter().find_map(|set| Some(set.members()[set.index_of(validator)?].weight));
-        found.unwrap_or_default()
+        found.or_else(|| self.stake.former.get(validator).map(|departure| departure.weight)).unwrap_or_default()
+    }
+
+    /// Returns the time of the state: the start of its slot, on demand the timestamp of the newest block.
+    pub(super) const fn now(&self, config: &PosConfig) -> Timestamp {
+        if config.period == 0 { self.time } else { config.time_of(self.genesis_time, self.slot) }
     }
 
     /// Returns the turnout of the previous (0) or the current (1) epoch. Votes that an offender cast before the evidence stay
@@ -276,7 +303,9 @@ impl State {
             genesis_time,
             slot,
             latest,
+            time,
             mix,
+            reveals,
             previous,
             current,
             next: (next_set, next_seed),
@@ -289,7 +318,12 @@ impl State {
         out.timestamp(*genesis_time);
         out.u64(*slot);
         latest.encode(out);
+        out.timestamp(*time);
         out.hash(mix);
+        out.list(reveals.iter(), |out, (validator, chain)| {
+            out.address(validator);
+            chain.encode(out);
+        });
         for epoch in [previous, current] {
             // Proposers and attestation slots follow from the seed.
             let Epoch { number, set, seed, proposers: _, attestation_slots: _ } = epoch.as_ref();
@@ -307,7 +341,9 @@ impl State {
 
     pub(super) fn decode(config: &PosConfig, bytes: &mut Decoder<'_>) -> Option<Self> {
         let (genesis_time, slot) = (Timestamp::from_secs(bytes.u64()?), bytes.u64()?);
-        let (latest, mix) = (BlockId::decode(bytes)?, bytes.hash()?);
+        let (latest, time) = (BlockId::decode(bytes)?, Timestamp::from_secs(bytes.u64()?));
+        let mix = bytes.hash()?;
+        let reveals = bytes.list(|bytes| Some((bytes.address()?, RevealChain::decode(bytes)?)))?.into_iter().collect();
         let mut epoch = || {
             let (number, set) = (bytes.u64()?, decode_set(bytes)?);
             Some(Arc::new(Epoch::new(config, number, set, bytes.hash()?)))
@@ -322,7 +358,9 @@ impl State {
             genesis_time,
             slot,
             latest,
+            time,
             mix,
+            reveals,
             previous,
             current,
             next,
@@ -338,8 +376,16 @@ impl State {
 
 impl Stake {
     fn encode(&self, out: &mut Encoder) {
-        let Self { bonded, elected, pending_updates, debts: [deducted, owed], inactivity_scores, slashed, absent } =
-            self;
+        let Self {
+            bonded,
+            elected,
+            pending_updates,
+            debts: [deducted, owed],
+            inactivity_scores,
+            slashed,
+            former,
+            absent,
+        } = self;
         encode_members(bonded, out);
         out.option(elected.as_ref(), |out, (epoch, members)| {
             out.u64(*epoch);
@@ -356,6 +402,7 @@ impl Stake {
             out.u64(*epoch);
             out.u64(*weight);
         });
+        former.encode(out);
         out.list(absent.iter(), |out, validator| out.address(validator));
     }
 
@@ -365,6 +412,7 @@ impl Stake {
         let mut amounts = || Some(bytes.list(|bytes| Some((bytes.address()?, bytes.u64()?)))?.into_iter().collect());
         let (pending_updates, debts, inactivity_scores) = (amounts()?, [amounts()?, amounts()?], amounts()?);
         let slashed = bytes.list(|bytes| Some((bytes.address()?, (bytes.u64()?, bytes.u64()?))))?;
+        let former = FormerMembers::decode(bytes)?;
         let absent = bytes.list(Decoder::address)?;
         Some(Self {
             bonded,
@@ -373,6 +421,7 @@ impl Stake {
             debts,
             inactivity_scores,
             slashed: slashed.into_iter().collect(),
+            former,
             absent,
         })
     }

@@ -4,4 +4,5 @@ mod attacks;
 mod invalid;
 mod lab;
 mod life;
+mod reveals;
 mod sets;

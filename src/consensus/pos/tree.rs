@@ -194,6 +194,18 @@ impl Tree {
         self.forks.vote(validator, LatestMessage { epoch, block });
     }
 
+    /// Counts a vote for a head that a block carries.
+    pub(super) fn vote_in_block(&mut self, validator: Address, epoch: u64, block: B256) {
+        self.forks.vote_in_block(validator, LatestMessage { epoch, block });
+    }
+
+    /// Drops votes of epochs that ended before the last one, unless a block carries them.
+    pub(super) fn expire_messages(&mut self, epoch: u64) {
+        if !mutation::active(Mutation::PosKeepsMessages) {
+            self.forks.expire_messages(epoch.saturating_sub(1));
+        }
+    }
+
     /// Removes an equivocator's votes from fork choice.
     pub(super) fn discount(&mut self, offender: Address) {
         if !mutation::active(Mutation::PosCountsEquivocators) {

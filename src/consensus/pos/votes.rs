@@ -4,15 +4,22 @@ use std::sync::Arc;
 
 use super::{MessageError, Pos, PosMessage, SlashingEvidence, Vote, remove_old, tree::state_in};
 use crate::{
-    consensus::{BlockId, ConsensusMessage, Effect, Evidence, Recipients, Rejection, ReplicaId},
+    consensus::{
+        BlockId, ConsensusMessage, Effect, Evidence, Recipients, Rejection, ReplicaId,
+        mutation::{self, Mutation},
+    },
     primitives::Address,
 };
 
 /// Most votes of one validator kept for unknown blocks.
 const UNKNOWN_BLOCK_VOTES_PER_VALIDATOR_MAX: usize = 4;
 /// Most votes kept for unknown blocks.
-const UNKNOWN_BLOCK_VOTES_MAX: usize = 512;
+const UNKNOWN_BLOCK_VOTES_MAX: usize = 4_096;
 /// Number of epochs below the final one whose votes and proposals are kept, to detect late offences.
+///
+/// A vote that surrounds an older one has a source below it, which no branch above the final checkpoint has justified, so that it
+/// counts on no branch that a replica follows. Who finalises another history with such votes is named by the votes in the blocks
+/// of both ([`offenders`](super::offenders)).
 pub(super) const HISTORY_EPOCHS: u64 = 8;
 /// Largest number of epochs whose votes are kept when finality stalls.
 const HISTORY_EPOCHS_MAX: u64 = 64;
@@ -20,7 +27,8 @@ const HISTORY_EPOCHS_MAX: u64 = 64;
 /// A vote for a block that is not in the tree.
 #[derive(Clone, Debug)]
 pub(super) struct UnknownBlockVote {
-    pub(super) from: ReplicaId,
+    /// Sender of the vote; `None` for one that a block carries.
+    pub(super) from: Option<ReplicaId>,
     pub(super) vote: Arc<Vote>,
 }
 
@@ -31,6 +39,8 @@ pub(super) enum Counting {
     Now,
     /// From the slot after its own, so that a late vote does not influence other votes of its slot.
     AfterItsSlot,
+    /// Immediately, and for good: a block carries it.
+    InBlock,
 }
 
 impl Pos {
@@ -107,23 +117,38 @@ impl Pos {
         if self.unknown_block_votes.contains_key(&key) {
             return Err(MessageError::Known.into());
         }
-        let of_validator = self.unknown_block_votes.range((signer, 0)..=(signer, u64::MAX)).count();
-        if self.unknown_block_votes.len() >= UNKNOWN_BLOCK_VOTES_MAX
-            || of_validator >= UNKNOWN_BLOCK_VOTES_PER_VALIDATOR_MAX
-        {
+        if !self.has_room_for_vote(signer) {
             return Err(MessageError::Overloaded { limit: UNKNOWN_BLOCK_VOTES_MAX }.into());
         }
         if vote.data.head.height <= self.tree.root().height {
             return Err(MessageError::NotFinal { block: vote.data.head }.into());
         }
         let head = vote.data.head;
-        self.unknown_block_votes.insert(key, UnknownBlockVote { from, vote: Arc::new(vote.clone()) });
+        self.unknown_block_votes.insert(key, UnknownBlockVote { from: Some(from), vote: Arc::new(vote.clone()) });
         let is_expected = self.is_waiting(&head);
         if !is_expected && !self.is_far(head.height) {
             effects.push(Effect::Fetch { block: head, from });
             effects.push(Effect::Mark("pos/fetch-voted"));
         }
         Ok(())
+    }
+
+    fn has_room_for_vote(&self, signer: Address) -> bool {
+        let of_validator = self.unknown_block_votes.range((signer, 0)..=(signer, u64::MAX)).count();
+        self.unknown_block_votes.len() < UNKNOWN_BLOCK_VOTES_MAX && of_validator < UNKNOWN_BLOCK_VOTES_PER_VALIDATOR_MAX
+    }
+
+    /// Counts a vote that a block of the tree carries. While its head is unknown, that block is requested from peers: others
+    /// with the same blocks may have it, and count the vote.
+    pub(super) fn count_in_block(&mut self, signer: Address, vote: Vote, effects: &mut Vec<Effect>) {
+        let head = vote.data.head;
+        let is_missing = self.tree.get(&head.hash).is_none() && head.height > self.tree.root().height;
+        let key = (signer, vote.data.slot);
+        let vote = Arc::new(vote);
+        if is_missing && !self.unknown_block_votes.contains_key(&key) && self.has_room_for_vote(signer) {
+            self.unknown_block_votes.insert(key, UnknownBlockVote { from: None, vote: vote.clone() });
+        }
+        self.count(signer, vote, Counting::InBlock, effects);
     }
 
     /// Processes the votes for `block`, which was unknown before.
@@ -135,10 +160,16 @@ impl Pos {
             .map(|(key, _)| *key)
             .collect();
         for key in ready {
-            if let Some(UnknownBlockVote { from, vote }) = self.unknown_block_votes.remove(&key)
-                && let Err(rejection) = self.on_vote(from, &vote, effects)
-            {
-                effects.push(Effect::Reject(rejection));
+            match self.unknown_block_votes.remove(&key) {
+                Some(UnknownBlockVote { from: None, vote }) => {
+                    self.count(key.0, vote, Counting::InBlock, effects);
+                }
+                Some(UnknownBlockVote { from: Some(from), vote }) => {
+                    if let Err(rejection) = self.on_vote(from, &vote, effects) {
+                        effects.push(Effect::Reject(rejection));
+                    }
+                }
+                None => {}
             }
         }
     }
@@ -154,10 +185,13 @@ impl Pos {
         }
         match counting {
             Counting::AfterItsSlot => drop(self.queued_votes.insert(signer, vote)),
+            Counting::InBlock if self.tree.get(&vote.data.head.hash).is_some() => {
+                self.tree.vote_in_block(signer, epoch, vote.data.head.hash);
+            }
             Counting::Now if self.tree.get(&vote.data.head.hash).is_some() => {
                 self.tree.vote(signer, epoch, vote.data.head.hash);
             }
-            Counting::Now => {}
+            Counting::Now | Counting::InBlock => {}
         }
     }
 
@@ -190,23 +224,25 @@ impl Pos {
             return Err(MessageError::Known.into());
         }
         let epoch = self.config.epoch_of(offence.slot());
-        let oldest = self.epoch().saturating_sub(self.config.unbonding_epochs);
-        if epoch > self.epoch() + 1 || epoch < oldest {
+        if epoch > self.epoch() + 1 || self.is_expired(offence) {
             return Err(MessageError::OldEpoch { epoch, now: self.epoch() }.into());
         }
-        self.check_known(&offender)?;
+        self.check_accountable(&offender)?;
         self.report_offence(offender, offence.clone(), false, effects);
         Ok(())
     }
 
-    /// Whether an offence is the first known of its offender, or the first by votes, which also removes its votes from fork
-    /// choice.
+    /// Whether an offence is the first known of its offender, or the first that removes its votes from fork choice.
     fn is_new_offence(&self, offender: &Address, offence: &SlashingEvidence) -> bool {
-        let by_votes = matches!(offence, SlashingEvidence::Votes { .. });
-        !self.offences.contains_key(offender) || (by_votes && !self.tree.forks.equivocators().contains(offender))
+        !self.offences.contains_key(offender)
+            || (discounts(offence) && !self.tree.forks.equivocators().contains(offender))
     }
 
-    /// Stores new evidence for a block and reports it; an offence by votes removes the offender's votes from fork choice.
+    /// Stores new evidence for a block and reports it; the offender's votes are removed from fork choice.
+    ///
+    /// (The specifications remove them for conflicting votes, and for two proposals once the evidence is in the justified
+    /// state. A block carries only one piece of evidence of an offender, so that replicas with the same blocks may know
+    /// different ones: they must follow from either.)
     pub(super) fn report_offence(
         &mut self,
         offender: Address,
@@ -217,7 +253,7 @@ impl Pos {
         if !self.is_new_offence(&offender, &offence) {
             return;
         }
-        if matches!(offence, SlashingEvidence::Votes { .. }) {
+        if discounts(&offence) {
             self.tree.discount(offender);
         }
         let offence = Arc::new(offence);
@@ -235,13 +271,25 @@ impl Pos {
         let oldest = self.tree.finalized.epoch.saturating_sub(HISTORY_EPOCHS);
         let oldest = oldest.max(self.epoch().saturating_sub(HISTORY_EPOCHS_MAX));
         remove_old(&mut self.votes, |(_, epoch), _| *epoch < oldest);
-        let oldest = self.epoch().saturating_sub(self.config.unbonding_epochs);
-        let config = self.config;
-        remove_old(&mut self.offences, |_, offence| config.epoch_of(offence.slot()) < oldest);
+        let expired: Vec<_> = self.offences.iter().filter(|(_, offence)| self.is_expired(offence)).collect();
+        let expired: Vec<Address> = expired.into_iter().map(|(offender, _)| *offender).collect();
+        for offender in &expired {
+            self.offences.remove(offender);
+        }
+    }
+
+    fn is_expired(&self, offence: &SlashingEvidence) -> bool {
+        let (blocks, secs) = offence.age(&self.config, self.tree.head().height, self.slot);
+        self.config.evidence.is_expired(blocks, secs)
     }
 
     /// Whether `vote` is this replica's own newest vote.
     fn is_own(&self, vote: &Vote) -> bool {
         self.slashing_protection.vote.as_ref().is_some_and(|own| own.data == vote.data)
     }
+}
+
+/// Whether evidence removes the offender's votes from fork choice.
+fn discounts(offence: &SlashingEvidence) -> bool {
+    matches!(offence, SlashingEvidence::Votes { .. }) || !mutation::active(Mutation::PosKeepsMessages)
 }

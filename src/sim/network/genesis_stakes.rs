@@ -75,7 +75,11 @@ fn decide(genesis: &mut GenesisSpec, config: &ConsensusConfig, has_stakes: bool)
         StakeUse::Never => Ok(false),
         StakeUse::Optional if !wants => Ok(false),
         StakeUse::Optional | StakeUse::Always => {
-            genesis.staking.get_or_insert_with(StakingParams::default);
+            let staking = genesis.staking.get_or_insert_with(StakingParams::default);
+            if !matches!(config, ConsensusConfig::Pos(_)) {
+                // Its queues move at the ends of epochs, which only proof of stake has.
+                staking.churn_limit = 0;
+            }
             Ok(true)
         }
     }

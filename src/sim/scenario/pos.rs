@@ -17,6 +17,7 @@ use crate::{
         faults::plan::{Behaviour, Delay, LinkEffect},
         network::builder::NetworkBuilder,
     },
+    system::staking::StakingParams,
 };
 
 pub(super) const SCENARIOS: &[Scenario] = &[
@@ -89,8 +90,8 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         script: Script::Network {
             validators: FOUR_UP,
             seed: 8,
-            consensus: short_unbonding,
-            setup,
+            consensus,
+            setup: short_unbonding,
             play: finality::long_range,
         },
     },
@@ -135,10 +136,6 @@ fn without_boost() -> ConsensusConfig {
     ConsensusConfig::Pos(parameters().with_boost_percent(0))
 }
 
-fn short_unbonding() -> ConsensusConfig {
-    ConsensusConfig::Pos(parameters().with_unbonding_epochs(finality::UNBONDING_EPOCHS))
-}
-
 fn parameters() -> PosConfig {
     PosConfig::default().with_period(Duration::from_secs(2)).with_slots_per_epoch(4)
 }
@@ -159,6 +156,12 @@ fn pos<'a>(runner: &'a ScenarioRunner<'_>, number: u32) -> Option<&'a Pos> {
 
 const fn setup(builder: NetworkBuilder) -> NetworkBuilder {
     builder
+}
+
+fn short_unbonding(builder: NetworkBuilder) -> NetworkBuilder {
+    let epoch_secs = parameters().period * parameters().slots_per_epoch;
+    let unbonding_secs = finality::UNBONDING_EPOCHS * epoch_secs;
+    builder.with_staking(StakingParams { unbonding_secs, ..StakingParams::default() })
 }
 
 fn all(runner: &ScenarioRunner<'_>) -> Vec<u32> {

@@ -139,6 +139,41 @@ const BY_TEST: &[(Mutation, &str, &str)] = &[
         "consensus::dpos::tests::faults::by_length_alone_and_without_locks_two_blocks_become_irreversible",
         "needs four producers to stop and restart in one particular order of slots",
     ),
+    (
+        Mutation::PosKeepsMessages,
+        "sim::tests::pos::votes_that_one_side_alone_has_leave_two_heads",
+        "a campaign does, once in some 4,500 seeds",
+    ),
+    (
+        Mutation::PosAnyReveal,
+        "consensus::pos::tests::reveals::a_proposer_can_not_choose_its_reveal",
+        "no Byzantine replica of a campaign grinds, and biased duties break no invariant",
+    ),
+    (
+        Mutation::PosForgetsLeavers,
+        "consensus::pos::tests::reveals::who_left_is_slashed_until_its_stake_is_withdrawable",
+        "who is not punished breaks no invariant of a run",
+    ),
+    (
+        Mutation::DposForgetsLeavers,
+        "consensus::dpos::tests::leavers::who_left_the_schedule_is_slashed_until_its_stake_is_withdrawable",
+        "who is not punished breaks no invariant of a run",
+    ),
+    (
+        Mutation::PbftForgetsLeavers,
+        "consensus::pbft::tests::evidence::who_left_is_convicted_until_its_stake_is_withdrawable",
+        "who is not punished breaks no invariant of a run",
+    ),
+    (
+        Mutation::PosTakesEveryTwin,
+        "consensus::pos::tests::attacks::one_proposer_can_not_fill_the_tree",
+        "memory is no invariant, and twins of a campaign are two",
+    ),
+    (
+        Mutation::PosSharesEarlyBlocks,
+        "consensus::pos::tests::attacks::early_blocks_of_one_validator_keep_out_no_other",
+        "no Byzantine replica of a campaign fills the bound",
+    ),
 ];
 
 /// The protocol that a bug is of, as `chainbox campaign` runs it.

@@ -6,13 +6,13 @@ use super::*;
 use crate::{
     chain::GenesisSpec,
     consensus::{
-        Admin, AnyProtocol, Authenticator, ConsensusConfig, ConsensusError, FinalityKind, Protocol, ReplicaId,
-        SealScheme, SealedHeader,
+        Admin, AnyProtocol, Authenticator, BlockId, ConsensusConfig, ConsensusError, ConsensusMessage, FinalityKind,
+        Protocol, ReplicaId, SealScheme, SealedHeader,
         mutation::{self, Mutation},
-        pos::{LightVerifier, Pos, PosConfig, PosError},
+        pos::{Checkpoint, LightVerifier, Pos, PosConfig, PosError, PosMessage, SlashingEvidence, Vote, VoteData},
     },
-    primitives::{Address, Height, U256, ether},
-    system::staking::ValidatorStatus,
+    primitives::{Address, B256, Height, U256, ether},
+    system::staking::{StakingParams, ValidatorStatus},
 };
 
 fn config() -> PosConfig {
@@ -67,14 +67,15 @@ fn a_silent_quarter_costs_slots_and_not_finality() {
 #[test]
 fn half_of_the_stake_absent_leaks_until_the_others_finalise() {
     let config = ConsensusConfig::Pos(config().with_leak_quotient(256));
-    let mut network = silenced(network(4, 6).with_consensus(config), &[1, 2], 4);
+    let seed = 7;
+    let mut network = silenced(network(4, seed).with_consensus(config), &[1, 2], 4);
     network.run_for(Duration::from_secs(24)).unwrap();
     assert_eq!(pos(network.primary()).finalized().epoch, 0, "half is not two thirds");
     let is_final = |network: &Network| pos(network.primary()).finalized().epoch > 0;
     network.run_until(Duration::from_secs(400), is_final).unwrap();
     let state = pos(network.primary()).head_state().unwrap();
     let weight = |set: &crate::consensus::ValidatorSet, replica: u32| {
-        let address = NetworkBuilder::validator_key(6, replica).address();
+        let address = NetworkBuilder::validator_key(seed, replica).address();
         set.index_of(&address).map_or(0, |place| set.members()[place].weight)
     };
     let full = 32_000_000_000;
@@ -266,5 +267,72 @@ fn deliberate_bugs_are_found_by_their_invariants() {
     ] {
         assert_eq!(found(mutation, seed..seed + 1), Some((seed, invariant.to_owned())), "{mutation:?}");
         assert_eq!(run_seed(&CampaignSetup::of(ConsensusConfig::Pos(config())), seed).outcome, RunOutcome::Passed);
+    }
+}
+
+/// The plan of `tests/regressions/pos-twins-1108-convergence.toml`: a twin's votes, of which each side has its own.
+#[test]
+fn votes_that_one_side_alone_has_leave_two_heads() {
+    let text = include_str!("../../../tests/regressions/pos-twins-1108-convergence.toml");
+    let outcome = || Regression::from_toml(text).unwrap().replay().0.outcome;
+    assert!(matches!(outcome(), RunOutcome::Passed));
+    let RunOutcome::Violated(violation) = mutation::with(Mutation::PosKeepsMessages, outcome) else {
+        panic!("the two sides converge");
+    };
+    assert_eq!(violation.invariant, "convergence");
+}
+
+/// Returns the status and the stake of validator 4, whose double vote is shown while it validates, or so long after it has left.
+/// Stake is locked for 100 seconds.
+fn double_voter_shown(after_leaving: Option<Duration>) -> (ValidatorStatus, U256) {
+    let (seed, who) = (5, 4);
+    let params = StakingParams { unbonding_secs: 100, evidence_max_age_blocks: 10, ..StakingParams::default() };
+    let mut network = network(5, seed).with_staking(params).build().unwrap();
+    network.run_to_height(Height::new(12)).unwrap();
+    let key = NetworkBuilder::validator_key(seed, who);
+    let epoch = pos(network.primary()).epoch();
+    let checkpoint = |epoch, byte| Checkpoint { epoch, block: block(1, byte) };
+    let vote = |byte| {
+        let data = VoteData {
+            slot: epoch * 4 + 1,
+            head: block(2, byte),
+            source: checkpoint(epoch - 1, 7),
+            target: checkpoint(epoch, byte),
+        };
+        Vote::signed(data, &network.authenticator().signer(&key))
+    };
+    let offence = SlashingEvidence::of_votes(&vote(1), &vote(2)).unwrap();
+    if let Some(wait) = after_leaving {
+        network.validator_action(&key, &ValidatorAction::Exit).unwrap();
+        let is_out = |network: &Network| {
+            let state = pos(network.primary()).head_state().unwrap();
+            ![&state.previous.set, &state.current.set, &state.next.0].iter().any(|set| set.contains(&key.address()))
+        };
+        network.run_until(Duration::from_secs(120), is_out).unwrap();
+        network.run_for(wait).unwrap();
+    }
+    for to in 0..4 {
+        let message = ConsensusMessage::Pos(Arc::new(PosMessage::Offence(offence.clone())));
+        network.inject(ReplicaId::new(who), ReplicaId::new(to), message).unwrap();
+    }
+    network.run_for(Duration::from_secs(16)).unwrap();
+    let record = network.validators().unwrap().into_iter().find(|record| record.address == key.address()).unwrap();
+    (record.status, record.stake.unwrap().tokens)
+}
+
+fn block(height: u64, byte: u8) -> BlockId {
+    BlockId { height: Height::new(height), hash: B256::repeat_byte(byte) }
+}
+
+#[test]
+fn the_contract_slashes_who_left_until_its_stake_is_withdrawable() {
+    for (name, after_leaving, is_slashed) in [
+        ("while it validates", None, true),
+        ("six epochs after it left", Some(24), true),
+        ("after its stake is free", Some(140), false),
+    ] {
+        let (status, tokens) = double_voter_shown(after_leaving.map(Duration::from_secs));
+        assert_eq!(status == ValidatorStatus::Tombstoned, is_slashed, "{name}: {status:?}");
+        assert_eq!(tokens < ether(32), is_slashed, "{name}: {tokens}");
     }
 }

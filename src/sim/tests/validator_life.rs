@@ -60,7 +60,7 @@ fn network(kind: ConsensusKind) -> Network {
         ConsensusKind::Raft => ConsensusConfig::Raft(RaftConfig::default()),
     };
     let params = StakingParams {
-        unbonding_secs: 20,
+        unbonding_secs: unbonding_secs(kind),
         commission_change_secs: 0,
         downtime_window: 20,
         // A validator has one slot in four and one vote an epoch: three of twenty missed are too many.
@@ -74,6 +74,11 @@ fn network(kind: ConsensusKind) -> Network {
     let mut network = builder.build().unwrap();
     network.run_to_height(Height::new(3)).unwrap();
     network
+}
+
+/// A replica of proof of stake that was down for longer needs a trusted checkpoint; one is, until it is jailed and out.
+const fn unbonding_secs(kind: ConsensusKind) -> u64 {
+    if matches!(kind, ConsensusKind::Pos) { 120 } else { 20 }
 }
 
 fn key(index: u32) -> KeyPair {
@@ -175,7 +180,7 @@ fn live(kind: ConsensusKind, step: &str, network: &mut Network) -> Fate {
         "exit" => act(network, NEWCOMER, &ValidatorAction::Exit, |network| !validates(network, NEWCOMER)),
         "withdraw" => {
             // The token that was delegated, after the unbonding period.
-            network.run_for(Duration::from_secs(25)).unwrap();
+            network.run_for(Duration::from_secs(unbonding_secs(kind) + 5)).unwrap();
             let own = balance(network, key(1).address());
             act(network, 1, &ValidatorAction::Withdraw, |n| balance(n, key(1).address()) > own)
         }

@@ -73,7 +73,8 @@ pub fn penalize(penalties: &[(Address, U256)]) -> SystemCall {
     call(&sol::penalizeCall { validators, amounts })
 }
 
-/// Ends epoch `epoch`: the first validators in the exit queue leave, up to the churn limit.
+/// Ends epoch `epoch`: the first validators in the activation queue become active and the first in the exit queue leave, each up
+/// to the [`churn_limit`](super::churn_limit).
 pub fn end_epoch(epoch: u64) -> SystemCall {
     call(&sol::endEpochCall { epoch })
 }

@@ -159,7 +159,7 @@ impl Staking<'_, '_> {
                 index += 1;
                 continue;
             }
-            let amount = self.payable(&entry)?;
+            let amount = self.payable(&delegator, &entry)?;
             paid += amount;
             cut += entry.amount - amount;
             count -= 1;
@@ -183,13 +183,16 @@ impl Staking<'_, '_> {
     }
 
     /// Returns the payment of an unbonding: its amount, less the part of each slash for an infraction not after its
-    /// beginning. As in the Cosmos SDK, parts are of the initial amount, and a slash after completion takes nothing.
-    pub(super) fn payable(&mut self, entry: &UnbondingEntry) -> Result<U256, Stop> {
+    /// beginning. As in the Cosmos SDK, parts are of the initial amount, and a slash after completion takes nothing. The
+    /// validator's own stake answers for its equivocations whenever they were: it keeps its vote for some epochs after it
+    /// left.
+    pub(super) fn payable(&mut self, delegator: &Address, entry: &UnbondingEntry) -> Result<U256, Stop> {
         let validator = self.find(entry.validator)?;
         let mut cut = U256::ZERO;
         for index in entry.first_slash..validator.slashes {
             let slash = self.slash_at(&validator, index)?;
-            if slash.infraction_height <= entry.begun_height && slash.time < entry.completes_at {
+            let is_own = slash.is_equivocation && *delegator == entry.validator;
+            if (is_own || slash.infraction_height <= entry.begun_height) && slash.time < entry.completes_at {
                 cut = cut.saturating_add(part(entry.amount, slash.fraction_ppm));
             }
         }

@@ -34,7 +34,7 @@ alloy_sol_types::sol! {
         }
 
         /// Record of a validator. Status: 0 unknown, 1 bonded, 2 waiting in the exit queue (bonded still), 3
-        /// jailed, 4 unbonding, 5 unbonded, 6 tombstoned.
+        /// jailed, 4 unbonding, 5 unbonded, 6 tombstoned, 7 waiting in the activation queue.
         struct ValidatorInfo {
             address validator;
             uint8 status;
@@ -157,6 +157,7 @@ alloy_sol_types::sol! {
         function delegation(address delegator, address validator) external view returns (uint256 shares, uint256 amount, uint256 rewards);
         function unbondings(address delegator) external view returns (Unbonding[] memory);
         function exitQueueLength() external view returns (uint256);
+        function activationQueueLength() external view returns (uint256);
     }
 }
 

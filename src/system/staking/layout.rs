@@ -9,6 +9,7 @@
 //! | 11 | list of validators: length, elements as of a dynamic array |
 //! | 12 | validators that have not left |
 //! | 13, 14 | exit queue: first and next position, `mapping(position => address)` |
+//! | 18, 19 | activation queue, in the same way |
 //! | 15 | `mapping(address => validator)`, see [`ValidatorEntry`] and the constants below |
 //! | 16 | `mapping(validator => mapping(delegator => delegation))`: shares, reward ratio when last settled, rewards settled |
 //! | 17 | `mapping(delegator => unbonding[])`, three slots each |
@@ -40,11 +41,18 @@ pub(super) const BURNED: U256 = slot(9);
 pub(super) const LAST_PROPOSER: U256 = slot(10);
 const LIST: U256 = slot(11);
 pub(super) const ACTIVE: U256 = slot(12);
-const QUEUE: U256 = slot(13);
-const QUEUED: U256 = slot(14);
 const VALIDATORS: U256 = slot(15);
 const DELEGATIONS: U256 = slot(16);
 pub(super) const UNBONDINGS: U256 = slot(17);
+
+/// A queue of validators: the slot of its ends, followed by that of its elements.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Queue(U256);
+
+/// Validators that wait to leave.
+pub(super) const EXITS: Queue = Queue(slot(13));
+/// Validators that wait to become active.
+pub(super) const ACTIVATIONS: Queue = Queue(slot(18));
 
 /// Liabilities of the contract, and amounts minted and burned since genesis, in wei, read from a state without a
 /// call.
@@ -106,6 +114,7 @@ const IN_QUEUE: u64 = 1 << 1;
 const HAS_LEFT: u64 = 1 << 2;
 const JAILED: u64 = 1 << 3;
 const TOMBSTONED: u64 = 1 << 4;
+const PENDING: u64 = 1 << 5;
 
 /// A validator's flags, commission and times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,6 +128,8 @@ pub(super) struct ValidatorEntry {
     pub(super) has_left: bool,
     pub(super) is_jailed: bool,
     pub(super) is_tombstoned: bool,
+    /// Whether it waits in the activation queue.
+    pub(super) is_pending: bool,
     pub(super) commission_bps: u16,
     pub(super) max_commission_bps: u16,
     pub(super) max_change_bps: u16,
@@ -136,10 +147,16 @@ pub(super) struct ValidatorEntry {
     pub(super) start_height: u64,
 }
 
+impl Queue {
+    const fn elements(self) -> U256 {
+        self.0.wrapping_add(slot(1))
+    }
+}
+
 impl ValidatorEntry {
     /// Returns whether it is in consensus.
     pub(super) const fn is_bonded(&self) -> bool {
-        self.exists && !self.is_jailed && !self.has_left && !self.is_tombstoned
+        self.exists && !self.is_jailed && !self.has_left && !self.is_tombstoned && !self.is_pending
     }
 
     /// Returns its consensus weight with this stake.
@@ -158,6 +175,8 @@ pub(super) struct Slash {
     pub(super) infraction_height: u64,
     pub(super) time: u64,
     pub(super) fraction_ppm: u64,
+    /// Whether it is for an equivocation, for which all unbondings of the validator's own stake answer.
+    pub(super) is_equivocation: bool,
 }
 
 /// A delegator's part of a validator's pool.
@@ -284,6 +303,7 @@ impl Staking<'_, '_> {
             has_left: meta & HAS_LEFT != 0,
             is_jailed: meta & JAILED != 0,
             is_tombstoned: meta & TOMBSTONED != 0,
+            is_pending: meta & PENDING != 0,
             commission_bps: (meta >> 16) as u16,
             max_commission_bps: (meta >> 32) as u16,
             max_change_bps: (meta >> 48) as u16,
@@ -310,6 +330,7 @@ impl Staking<'_, '_> {
             (validator.has_left, HAS_LEFT),
             (validator.is_jailed, JAILED),
             (validator.is_tombstoned, TOMBSTONED),
+            (validator.is_pending, PENDING),
         ];
         let flags = flags.iter().filter(|(is_set, _)| *is_set).fold(0, |word, (_, bit)| word | bit);
         let meta = flags
@@ -335,13 +356,16 @@ impl Staking<'_, '_> {
     pub(super) fn push_slash(&mut self, validator: &mut ValidatorEntry, slash: Slash) -> Result<(), Stop> {
         let place = self.0.mapping_slot(slot(validator.slashes), validator.field(SLASHES))?;
         validator.slashes += 1;
-        self.0.store(place, U256::from_limbs([slash.infraction_height, slash.time, slash.fraction_ppm, 0]))
+        self.0.store(
+            place,
+            U256::from_limbs([slash.infraction_height, slash.time, slash.fraction_ppm, slash.is_equivocation.into()]),
+        )
     }
 
     pub(super) fn slash_at(&mut self, validator: &ValidatorEntry, index: u64) -> Result<Slash, Stop> {
         let place = self.0.mapping_slot(slot(index), validator.field(SLASHES))?;
-        let [infraction_height, time, fraction_ppm, _] = self.0.load(place)?.into_limbs();
-        Ok(Slash { infraction_height, time, fraction_ppm })
+        let [infraction_height, time, fraction_ppm, is_equivocation] = self.0.load(place)?.into_limbs();
+        Ok(Slash { infraction_height, time, fraction_ppm, is_equivocation: is_equivocation != 0 })
     }
 
     /// Emits the new weight if it changed.
@@ -350,7 +374,7 @@ impl Staking<'_, '_> {
     }
 }
 
-/// The list of validators, and the exit queue.
+/// The list of validators, and the queues.
 impl Staking<'_, '_> {
     pub(super) fn listed(&mut self) -> Result<u64, Stop> {
         Ok(self.0.load(LIST)?.saturating_to())
@@ -396,29 +420,29 @@ impl Staking<'_, '_> {
         Ok(self.0.array_slot(LIST)?.wrapping_add(slot(index)))
     }
 
-    /// Returns the first and the next position of the exit queue.
-    pub(super) fn queue(&mut self) -> Result<(u64, u64), Stop> {
-        let [first, next, ..] = self.0.load(QUEUE)?.into_limbs();
+    /// Returns the first and the next position of a queue.
+    pub(super) fn ends_of(&mut self, Queue(base): Queue) -> Result<(u64, u64), Stop> {
+        let [first, next, ..] = self.0.load(base)?.into_limbs();
         Ok((first, next))
     }
 
-    pub(super) fn enqueue(&mut self, validator: Address) -> Result<(), Stop> {
-        let (first, next) = self.queue()?;
-        let place = self.0.mapping_slot(slot(next), QUEUED)?;
+    pub(super) fn enqueue(&mut self, queue: Queue, validator: Address) -> Result<(), Stop> {
+        let (first, next) = self.ends_of(queue)?;
+        let place = self.0.mapping_slot(slot(next), queue.elements())?;
         self.0.store(place, word_of(validator))?;
-        self.0.store(QUEUE, U256::from_limbs([first, next + 1, 0, 0]))
+        self.0.store(queue.0, U256::from_limbs([first, next + 1, 0, 0]))
     }
 
-    /// Removes the first validator of the exit queue.
-    pub(super) fn dequeue(&mut self) -> Result<Option<Address>, Stop> {
-        let (first, next) = self.queue()?;
+    /// Removes the first validator of a queue.
+    pub(super) fn dequeue(&mut self, queue: Queue) -> Result<Option<Address>, Stop> {
+        let (first, next) = self.ends_of(queue)?;
         if first == next {
             return Ok(None);
         }
-        let place = self.0.mapping_slot(slot(first), QUEUED)?;
+        let place = self.0.mapping_slot(slot(first), queue.elements())?;
         let validator = address_of(self.0.load(place)?);
         self.0.store(place, U256::ZERO)?;
-        self.0.store(QUEUE, U256::from_limbs([first + 1, next, 0, 0]))?;
+        self.0.store(queue.0, U256::from_limbs([first + 1, next, 0, 0]))?;
         Ok(Some(validator))
     }
 }

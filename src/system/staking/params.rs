@@ -72,7 +72,9 @@ pub struct StakingParams {
     /// days.
     #[serde(with = "amount::small")]
     pub evidence_max_age_secs: u64,
-    /// Validators that leave the exit queue per epoch; 0, the default, lets each leave at once.
+    /// Validators that leave the activation queue, and as many the exit queue, at the end of an epoch, at least (see
+    /// [`churn_limit`]); default 1, 0 lets each join and leave at once. Always 0 on chains of protocols that end no epochs
+    /// there: all but proof of stake.
     pub churn_limit: u32,
 }
 
@@ -94,7 +96,7 @@ impl Default for StakingParams {
             downtime_jail_secs: 600,
             evidence_max_age_blocks: 100_000,
             evidence_max_age_secs: 1_814_400,
-            churn_limit: 0,
+            churn_limit: 1,
         }
     }
 }
@@ -166,11 +168,31 @@ impl StakingParams {
         }
     }
 
+    /// Returns the age in seconds above which evidence is ignored when it is too old in blocks, too: no less than stake is
+    /// locked after its validator left.
+    pub fn evidence_age_secs(&self) -> u64 {
+        self.evidence_max_age_secs.max(self.unbonding_secs)
+    }
+
     /// Returns the absences in a window beyond which a validator is punished.
     pub(super) fn absences_max(&self) -> u64 {
         let window = u64::from(self.downtime_window);
         window - window * u64::from(self.downtime_min_signed_ppm) / PPM
     }
+}
+
+/// Validators for each that joins and each that leaves in an epoch, in sets for which that is more than
+/// [`StakingParams::churn_limit`].
+pub const CHURN_LIMIT_QUOTIENT: u64 = 32;
+
+/// Returns how many validators join, and how many leave, at the end of an epoch.
+///
+/// It is `get_validator_churn_limit` of the consensus specifications, `max(MIN_PER_EPOCH_CHURN_LIMIT, active /
+/// CHURN_LIMIT_QUOTIENT)`, scaled to small sets: there 4 and 65,536, which is 4 up to 262,144 validators; here by default 1 and
+/// 32, which is 1 up to 63 validators.
+pub const fn churn_limit(least: u32, active: u64) -> u64 {
+    let share = active / CHURN_LIMIT_QUOTIENT;
+    if share > least as u64 { share } else { least as u64 }
 }
 
 /// Exclusive bound of stakes, so that products of two amounts fit 256 bits.

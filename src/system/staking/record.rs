@@ -23,6 +23,8 @@ pub enum ValidatorStatus {
     Unbonded,
     /// Excluded permanently for an equivocation.
     Tombstoned,
+    /// Joined, and waiting in the activation queue.
+    Pending,
 }
 
 impl ValidatorStatus {
@@ -36,6 +38,7 @@ impl ValidatorStatus {
             4 => Self::Unbonding,
             5 => Self::Unbonded,
             6 => Self::Tombstoned,
+            7 => Self::Pending,
             _ => Self::Unknown,
         }
     }

@@ -62,7 +62,7 @@ impl Staking<'_, '_> {
         let offence = Offence::from_code(offence).ok_or_else(abi::empty_revert)?;
         let mut validator = self.find(address)?;
         let is_expired = self.height().saturating_sub(infraction_height) > params.evidence_max_age_blocks
-            && self.now().saturating_sub(infraction_time) > params.evidence_max_age_secs;
+            && self.now().saturating_sub(infraction_time) > params.evidence_age_secs();
         if !validator.exists || validator.is_tombstoned || is_expired || self.is_unbonded(&params, &validator) {
             let (validator, offence) = (address, offence.code());
             self.0.emit(&sol::EvidenceIgnored { validator, offence, infractionHeight: infraction_height })?;
@@ -88,7 +88,8 @@ impl Staking<'_, '_> {
         fraction_ppm: u32,
     ) -> Result<(), Stop> {
         let amount = part(self.field(validator, TOKENS)?, fraction_ppm.into());
-        let slash = Slash { infraction_height, time: self.now(), fraction_ppm: fraction_ppm.into() };
+        let is_equivocation = offence != Offence::Downtime;
+        let slash = Slash { infraction_height, time: self.now(), fraction_ppm: fraction_ppm.into(), is_equivocation };
         self.push_slash(validator, slash)?;
         self.put(validator)?;
         self.take_from_pool(validator, amount)?;

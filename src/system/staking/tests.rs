@@ -11,3 +11,8 @@ mod validators;
 
 use super::{interface as sol, *};
 use lab::{ALICE, BOB, Lab, V1, V2, V3, eth, gwei};
+
+/// The default parameters without queues: validators join and leave in the call itself.
+fn at_once() -> StakingParams {
+    StakingParams { churn_limit: 0, ..StakingParams::default() }
+}

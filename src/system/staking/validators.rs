@@ -4,8 +4,11 @@ use alloy_primitives::{Address, Bytes, U256};
 
 use super::{
     interface as sol,
-    layout::{ABSENCES, ABSENT_AT, ACTIVE, COMMISSION, REWARDS, SHARES, Staking, TOKENS, ValidatorEntry, overflow},
-    params::{AMOUNT_END, BPS, StakingParams, WEIGHT_UNIT},
+    layout::{
+        ABSENCES, ABSENT_AT, ACTIVATIONS, ACTIVE, COMMISSION, EXITS, REWARDS, SHARES, Staking, TOKENS, ValidatorEntry,
+        overflow,
+    },
+    params::{AMOUNT_END, BPS, StakingParams, WEIGHT_UNIT, churn_limit},
 };
 use crate::vm::{
     Stop,
@@ -26,6 +29,7 @@ impl Staking<'_, '_> {
             }
             let commission = params.genesis_commission_bps;
             self.admit(params, validator, stake.stake, [commission, BPS as u16, BPS as u16])?;
+            self.activate(stake.validator)?;
             sum = sum.checked_add(stake.stake).ok_or_else(overflow)?;
         }
         let own = self.0.address();
@@ -59,10 +63,15 @@ impl Staking<'_, '_> {
             return Err(revert(&sol::SelfStakeTooLow { selfStake: self_stake, minimum }));
         }
         self.admit(&params, validator, value, [commission, maximum, change])?;
+        if params.churn_limit == 0 {
+            self.activate(caller)?
+        } else {
+            self.enqueue(ACTIVATIONS, caller)?
+        }
         Ok(Bytes::new())
     }
 
-    /// Makes an address that is no validator, or has left, a validator.
+    /// Makes an address that is no validator, or has left, a validator that is not active yet.
     fn admit(
         &mut self,
         params: &StakingParams,
@@ -79,18 +88,25 @@ impl Staking<'_, '_> {
             self.list(&mut validator)?;
         }
         (validator.exists, validator.has_left, validator.in_queue) = (true, false, false);
-        (validator.is_jailed, validator.jailed_until) = (false, 0);
+        (validator.is_jailed, validator.jailed_until, validator.is_pending) = (false, 0, true);
         validator.commission_bps = commission;
         (validator.max_commission_bps, validator.max_change_bps) = (maximum, change);
         validator.commission_changed_at = self.now();
-        validator.start_height = self.height();
         self.forget_absences(&validator)?;
         self.put(&validator)?;
         let address = validator.address;
         self.0.emit(&sol::ValidatorJoined { validator: address, stake, commissionBps: commission })?;
-        if !stake.is_zero() {
-            self.bond(&validator, address, stake)?;
+        if stake.is_zero() { Ok(()) } else { self.bond(&validator, address, stake) }
+    }
+
+    /// Lets a validator that is pending take part in consensus.
+    fn activate(&mut self, address: Address) -> Result<(), Stop> {
+        let mut validator = self.find(address)?;
+        if !validator.is_pending || validator.has_left {
+            return Ok(());
         }
+        (validator.is_pending, validator.start_height) = (false, self.height());
+        self.put(&validator)?;
         let tokens = self.field(&validator, TOKENS)?;
         self.announce(address, 0, validator.weight(tokens))
     }
@@ -151,11 +167,14 @@ impl Staking<'_, '_> {
         if self_stake < minimum {
             return Err(revert(&sol::SelfStakeTooLow { selfStake: self_stake, minimum }));
         }
-        (validator.is_jailed, validator.jailed_until, validator.start_height) = (false, 0, self.height());
+        (validator.is_jailed, validator.jailed_until, validator.is_pending) = (false, 0, true);
         self.put(&validator)?;
         self.0.emit(&sol::Unjailed { validator: caller })?;
-        let tokens = self.field(&validator, TOKENS)?;
-        self.announce(caller, 0, validator.weight(tokens))?;
+        if params.churn_limit == 0 {
+            self.activate(caller)?
+        } else {
+            self.enqueue(ACTIVATIONS, caller)?
+        }
         Ok(Bytes::new())
     }
 
@@ -171,12 +190,12 @@ impl Staking<'_, '_> {
             return Err(revert(&sol::AlreadyExiting { validator: caller }));
         }
         self.0.emit(&sol::ExitRequested { validator: caller })?;
-        if params.churn_limit == 0 || validator.is_jailed {
+        if params.churn_limit == 0 || !validator.is_bonded() {
             self.leave(validator)?;
         } else {
             validator.in_queue = true;
             self.put(&validator)?;
-            self.enqueue(caller)?;
+            self.enqueue(EXITS, caller)?;
         }
         Ok(Bytes::new())
     }
@@ -184,11 +203,19 @@ impl Staking<'_, '_> {
 
 /// Changes of validators by the protocol.
 impl Staking<'_, '_> {
-    /// Ends an epoch: the first validators in the exit queue leave.
+    /// Ends an epoch: the first validators in the exit queue leave, and the first in the activation queue become active.
     pub(super) fn end_epoch(&mut self) -> Result<Bytes, Stop> {
-        let limit = self.load_params()?.churn_limit;
+        let least = self.load_params()?.churn_limit;
+        if least == 0 {
+            return Ok(Bytes::new());
+        }
+        let limit = churn_limit(least, self.0.load(ACTIVE)?.saturating_to());
         for _ in 0..limit {
-            let Some(address) = self.dequeue()? else { break };
+            let Some(address) = self.dequeue(ACTIVATIONS)? else { break };
+            self.activate(address)?;
+        }
+        for _ in 0..limit {
+            let Some(address) = self.dequeue(EXITS)? else { break };
             let validator = self.find(address)?;
             if validator.in_queue && !validator.has_left {
                 self.leave(validator)?;
@@ -201,7 +228,7 @@ impl Staking<'_, '_> {
         let tokens = self.field(&validator, TOKENS)?;
         let weight = validator.weight(tokens);
         self.unbond_from_now(&mut validator);
-        (validator.has_left, validator.in_queue) = (true, false);
+        (validator.has_left, validator.in_queue, validator.is_pending) = (true, false, false);
         self.sub(ACTIVE, U256::from(1))?;
         self.unlist_when_empty(&mut validator)?;
         self.put(&validator)?;
@@ -229,6 +256,7 @@ impl Staking<'_, '_> {
             self.sub(ACTIVE, U256::from(1))?;
         }
         (validator.is_tombstoned, validator.has_left, validator.in_queue) = (true, true, false);
+        validator.is_pending = false;
         self.unlist_when_empty(validator)?;
         self.put(validator)?;
         self.0.emit(&sol::Tombstoned { validator: validator.address })

@@ -5,7 +5,7 @@ use alloy_sol_types::SolCall;
 
 use super::{
     interface as sol,
-    layout::{BONDED, BURNED, COMMISSION, MINTED, RATIO, REWARDS, SHARES, Staking, TOKENS, UNBONDING},
+    layout::{BONDED, BURNED, COMMISSION, MINTED, Queue, RATIO, REWARDS, SHARES, Staking, TOKENS, UNBONDING},
     params::StakingParams,
     rewards::earned,
 };
@@ -60,6 +60,7 @@ impl Staking<'_, '_> {
             () if validator.has_left && self.is_unbonded(params, &validator) => 5,
             () if validator.has_left => 4,
             () if validator.is_jailed => 3,
+            () if validator.is_pending => 7,
             () if validator.in_queue => 2,
             () => 1,
         };
@@ -101,7 +102,7 @@ impl Staking<'_, '_> {
             let entry = self.unbonding(list, index)?;
             entries.push(sol::Unbonding {
                 validator: entry.validator,
-                amount: self.payable(&entry)?,
+                amount: self.payable(&delegator, &entry)?,
                 begunHeight: entry.begun_height,
                 completesAt: entry.completes_at,
             });
@@ -109,7 +110,7 @@ impl Staking<'_, '_> {
         Ok(abi::encode_output(&entries))
     }
 
-    pub(super) fn exit_queue_length(&mut self) -> Result<Bytes, Stop> {
-        self.queue().map(|(first, next)| abi::encode_output_u256(U256::from(next.saturating_sub(first))))
+    pub(super) fn length_of(&mut self, queue: Queue) -> Result<Bytes, Stop> {
+        self.ends_of(queue).map(|(first, next)| abi::encode_output_u256(U256::from(next.saturating_sub(first))))
     }
 }

@@ -128,9 +128,9 @@ fn invalid_evidence_is_refused() {
         ("ascending order", vec![swapped]),
         ("ascending order", vec![DoubleProduction::new(sealed(1, 8, 1, 0), sealed(1, 8, 1, 0))]),
         ("different slots", vec![DoubleProduction::new(sealed(1, 8, 1, 0), sealed(1, 7, 1, 0))]),
-        ("last 8192 slots", vec![DoubleProduction::new(sealed(1, 80, 1, 0), sealed(1, 80, 2, 0))]),
+        ("of a later slot", vec![DoubleProduction::new(sealed(1, 80, 1, 0), sealed(1, 80, 2, 0))]),
         ("the same active producer", vec![DoubleProduction::new(sealed(1, 8, 1, 0), sealed(2, 8, 2, 0))]),
-        ("the same active producer", vec![DoubleProduction::new(sealed(4, 8, 1, 0), sealed(4, 8, 2, 0))]),
+        ("is no producer", vec![DoubleProduction::new(sealed(4, 8, 1, 0), sealed(4, 8, 2, 0))]),
         ("is reported already", vec![good.clone(), good.clone()]),
     ];
     for (named, proofs) in cases {

@@ -5,13 +5,16 @@ use std::{collections::BTreeSet, sync::Arc};
 use super::lab::{Lab, config};
 use crate::{
     consensus::{
-        BlockId, ConsensusMessage, Event, Evidence, Protocol, ReplicaId, SealedHeader,
+        BlockId, ConsensusMessage, Encoder, Event, Evidence, Protocol, ReplicaId, SealedHeader,
+        encoding::Decoder,
+        mutation::{self, Mutation},
         pbft::{
-            Body, DoubleSigning, EVIDENCE_BLOCKS_MAX, EVIDENCE_PER_BLOCK_MAX, EvidenceError, HeaderError,
-            LightVerifier, MessageError, Payload, Phase, View,
+            Body, CommitteeTransition, DoubleSigning, EVIDENCE_BLOCKS_MAX, EVIDENCE_PER_BLOCK_MAX, EvidenceError,
+            HeaderError, LightVerifier, MessageError, Payload, Phase, View,
         },
     },
     primitives::{Address, B256, Bytes, Height},
+    system::staking::StakingParams,
 };
 
 /// Double signing of `signer` in one phase.
@@ -176,8 +179,10 @@ fn evidence_in_a_block_is_bounded_unique_and_recent() {
     let many: Vec<_> = (1..=5).map(|signer| proof(&lab, signer, Phase::Prepare, 0, 1)).collect();
     assert_eq!(judge(3, many.clone()), Err(EvidenceError::TooMuch { got: EVIDENCE_PER_BLOCK_MAX + 1 }.into()));
     assert!(judge(3, many[1..].to_vec()).is_ok());
-    assert!(judge(2 + EVIDENCE_BLOCKS_MAX, vec![good.clone()]).is_ok());
-    let old = judge(3 + EVIDENCE_BLOCKS_MAX, vec![good.clone()]);
+    // As long as stake is locked: 21 days of blocks of a second.
+    let oldest = 1_814_400.max(EVIDENCE_BLOCKS_MAX);
+    assert!(judge(2 + oldest, vec![good.clone()]).is_ok());
+    let old = judge(3 + oldest, vec![good.clone()]);
     assert!(matches!(old, Err(HeaderError::Evidence(EvidenceError::Age { .. }))), "{old:?}");
     // In the block of a checkpoint the set is chosen already; the next checkpoint removes the offender.
     let joins = crate::system::ValidatorUpdate { address: Address::repeat_byte(0xaa), weight: 3 };
@@ -187,4 +192,41 @@ fn evidence_in_a_block_is_bounded_unique_and_recent() {
     assert_eq!((after.committee().validators().len(), after.convicted().len()), (8, 1));
     assert_eq!(transition.after_proven(&config(), Height::new(4), &payload, &lab.authenticator), Ok(after.clone()));
     assert_eq!(after.successor(&config()).unwrap().unwrap().validators().len(), 7);
+}
+
+/// Returns the judgement of evidence against a validator that left with block 4, in the block at `height`. Stake is locked for
+/// 100 seconds.
+fn judged_after_leaving(height: u64) -> Result<BTreeSet<Address>, HeaderError> {
+    let params = StakingParams { unbonding_secs: 100, ..StakingParams::default() };
+    let config = config().with_staking(&params);
+    let lab = Lab::new(7);
+    let leaver = lab.signers[3].address();
+    let leaves = crate::system::ValidatorUpdate { address: leaver, weight: 0 };
+    let before = lab.replica(1).transition.with(&crate::system::ValidatorUpdates::new([leaves]));
+    let payload = before.payload(&config, Height::new(4), Vec::new());
+    let left = before.after(&config, Height::new(4), &payload, &lab.authenticator)?;
+    assert!(!left.committee().contains(&leaver));
+    let payload = Payload { successor: None, evidence: vec![proof(&lab, 3, Phase::Commit, 5, 2)] }.encoded();
+    // A replica that restarts knows who left.
+    let mut out = Encoder::new();
+    left.encode_convicted(&mut out);
+    let restored = CommitteeTransition::new(left.committee().clone());
+    let restored = restored.with_convicted(&mut Decoder::new(out.as_bytes())).unwrap();
+    let after = restored.after(&config, Height::new(height), &payload, &lab.authenticator)?;
+    let again = after.after(&config, Height::new(height), &payload, &lab.authenticator);
+    assert!(
+        matches!(again, Err(HeaderError::Evidence(EvidenceError::Withdrawable { .. }))),
+        "punished once: {again:?}"
+    );
+    Ok(after.convicted().clone())
+}
+
+#[test]
+fn who_left_is_convicted_until_its_stake_is_withdrawable() {
+    assert!(judged_after_leaving(30).is_ok());
+    let late = judged_after_leaving(120);
+    assert!(matches!(late, Err(HeaderError::Evidence(EvidenceError::Withdrawable { .. }))), "{late:?}");
+    mutation::with(Mutation::PbftForgetsLeavers, || {
+        assert!(judged_after_leaving(30).is_err(), "as long as it is a member only");
+    });
 }

@@ -68,6 +68,24 @@ fn only_the_newest_vote_of_a_validator_counts_and_others_do_not() {
 }
 
 #[test]
+fn messages_expire_unless_a_block_carries_them() {
+    let (mut forks, set) = (forked(), equal(3));
+    forks.vote_in_block(address(1), LatestMessage { epoch: 1, block: hash(3) });
+    vote(&mut forks, 1, 2, 5);
+    vote(&mut forks, 2, 2, 5);
+    assert_eq!(forks.head(&view(&set)).hash, hash(5));
+    forks.expire_messages(2);
+    assert_eq!(forks.head(&view(&set)).hash, hash(5), "of this epoch and the last one all count");
+    forks.expire_messages(3);
+    assert_eq!(forks.votes().get(&address(1)), Some(&LatestMessage { epoch: 1, block: hash(3) }), "the carried one");
+    assert_eq!(forks.votes().get(&address(2)), None);
+    assert_eq!(forks.head(&view(&set)).hash, hash(3));
+    forks.vote_in_block(address(2), LatestMessage { epoch: 2, block: hash(5) });
+    forks.expire_messages(9);
+    assert_eq!(forks.votes().len(), 2);
+}
+
+#[test]
 fn an_equivocator_is_excluded_permanently() {
     let (mut forks, set) = (forked(), equal(3));
     vote(&mut forks, 1, 1, 3);

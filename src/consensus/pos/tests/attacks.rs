@@ -6,9 +6,11 @@ use super::lab::{Lab, WEIGHT, config};
 use crate::{
     consensus::{
         Event, Evidence, Protocol, Rejection, ReplicaId,
+        mutation::{self, Mutation},
         pos::{ATTEST_TIMER, MessageError, Pos, PosConfig, SLOT_TIMER, SlashingCondition, Vote, VoteData, offenders},
     },
     primitives::{Address, B256},
+    system::staking::StakingParams,
 };
 
 fn named(lab: &Lab) -> BTreeSet<(Address, SlashingCondition)> {
@@ -186,7 +188,8 @@ fn forged_history(config: PosConfig, slots: u64) -> Lab {
 
 #[test]
 fn a_history_from_keys_without_stake_is_rejected() {
-    let config = config().with_unbonding_epochs(6);
+    // Six epochs of four seconds.
+    let config = config().with_staking(&StakingParams { unbonding_secs: 24, ..StakingParams::default() });
     let mut lab = Lab::with_config(4, config);
     lab.run(60);
     let forged = forged_history(config, 60);
@@ -342,9 +345,10 @@ fn evidence_undoes_no_justification() {
     assert!(after.unrealized().justified.epoch >= before.justified.epoch);
 }
 
-/// A proposer of two blocks in one slot that also votes twice must not keep two branches balanced with its votes.
+/// A proposer of two blocks in one slot must not keep two branches balanced with its votes, which no block carries once it is
+/// slashed.
 #[test]
-fn an_offender_by_blocks_is_discounted_when_it_votes_twice() {
+fn the_votes_of_an_offender_by_blocks_do_not_count() {
     let mut lab = Lab::new(5);
     lab.run(9);
     let parent = lab.heads()[0];
@@ -356,14 +360,90 @@ fn an_offender_by_blocks_is_discounted_when_it_votes_twice() {
     lab.give_block(0, &left);
     lab.give_block(0, &right);
     assert_eq!(named(&lab), [(lab.address(byzantine), SlashingCondition::DoubleProposal)].into());
-    let equivocators = |lab: &Lab| lab.replica(0).tree.forks.equivocators().clone();
-    assert!(equivocators(&lab).is_empty());
+    let forks = |lab: &Lab| lab.replica(0).tree.forks.clone();
+    assert_eq!(*forks(&lab).equivocators(), [lab.address(byzantine)].into());
     for head in [&left, &right] {
         let vote = lab.vote(0, byzantine, 11, head.hash());
         lab.give_vote(0, &vote);
+        assert!(!forks(&lab).votes().contains_key(&lab.address(byzantine)));
     }
-    assert_eq!(equivocators(&lab), [lab.address(byzantine)].into());
-    assert_eq!(named(&lab).len(), 2, "and the world is told of both");
-    let votes = lab.replica(0).tree.forks.votes();
-    assert!(!votes.contains_key(&lab.address(byzantine)));
+}
+
+/// A vote that its validator sends to one replica alone counts there for two epochs; then replicas with the same blocks have
+/// the same votes again.
+#[test]
+fn a_vote_that_no_block_carries_expires() {
+    let mut lab = Lab::new(5);
+    lab.run(9);
+    let (head, voter) = (lab.heads()[0], lab.committee(0, 10, lab.heads()[0])[0]);
+    let to = (voter + 1) % 5;
+    let vote = lab.vote(0, voter, 10, head);
+    lab.tick();
+    // It alone has the vote, and makes no block.
+    lab.give_vote(to, &vote);
+    assert!(lab.rejections.is_empty(), "{:?}", lab.rejections);
+    lab.deliver(to, Event::Timer(SLOT_TIMER));
+    let newest = |lab: &Lab| lab.replica(to).fork_choice().votes().get(&lab.address(voter)).map(|it| it.epoch);
+    assert_eq!(newest(&lab), Some(2));
+    (11..16).for_each(|_| lab.deliver(to, Event::Timer(SLOT_TIMER)));
+    assert_eq!((lab.replica(to).epoch(), newest(&lab)), (4, Some(1)), "the one that a block carries");
+}
+
+/// Returns how many of 40 blocks of one proposer for one slot a replica keeps, and the lab, in which another validator has built
+/// on the last of them.
+fn flooded() -> (usize, Lab) {
+    let mut lab = Lab::new(5);
+    lab.run(9);
+    let parent = lab.heads()[0];
+    let blocks: Vec<_> = (0..40).map(|_| lab.forge(0, parent, 10, &[])).collect();
+    let to = (lab.proposer(0, 10, parent) + 1) % 5;
+    lab.deliver(to, Event::Timer(SLOT_TIMER));
+    blocks.iter().for_each(|block| lab.give_block(to, block));
+    let kept = |lab: &Lab| blocks.iter().filter(|block| lab.replica(to).tree.get(&block.hash()).is_some()).count();
+    let (first, last) = (kept(&lab), blocks[39].clone());
+    // A block on top of the last one, which it lacks: then it needs it.
+    let mut other = lab.clone();
+    other.nodes[to].is_up = true;
+    let apart = (to + 1) % 5;
+    other.deliver(apart, Event::Timer(SLOT_TIMER));
+    other.give_block(apart, &last);
+    let child = other.forge(apart, last.hash(), 11, &[]);
+    lab.deliver(to, Event::Timer(SLOT_TIMER));
+    lab.give_block(to, &child);
+    lab.give_block(to, &last);
+    assert!(lab.replica(to).tree.get(&child.hash()).is_some(), "{:?}", lab.rejections.last());
+    (first, lab)
+}
+
+#[test]
+fn one_proposer_can_not_fill_the_tree() {
+    let (kept, lab) = flooded();
+    assert!(kept <= 2, "{kept}");
+    assert_eq!(named(&lab).len(), 1);
+    let (kept, _) = mutation::with(Mutation::PosTakesEveryTwin, flooded);
+    assert_eq!(kept, 40);
+}
+
+/// Whether the proposer of slot 10 gets its early block to a replica to which another validator has sent 20.
+fn is_early_block_kept() -> bool {
+    let mut lab = Lab::new(5);
+    lab.run(9);
+    let parent = lab.heads()[0];
+    let proposer = lab.proposer(0, 10, parent);
+    let (liar, to) = ((proposer + 1) % 5, (proposer + 2) % 5);
+    let good = lab.forge(0, parent, 10, &[]);
+    for _ in 0..20 {
+        let junk = lab.forge(0, parent, 10, &[]);
+        let junk = lab.seal(junk.as_ref().clone(), 10, liar);
+        lab.give_block(to, &junk);
+    }
+    lab.give_block(to, &good);
+    lab.deliver(to, Event::Timer(SLOT_TIMER));
+    lab.replica(to).head().hash == good.hash()
+}
+
+#[test]
+fn early_blocks_of_one_validator_keep_out_no_other() {
+    assert!(is_early_block_kept());
+    assert!(!mutation::with(Mutation::PosSharesEarlyBlocks, is_early_block_kept));
 }

@@ -6,8 +6,8 @@ use super::lab::{Lab, config};
 use crate::{
     chain::Block,
     consensus::{
-        Admin, BlockId, ConsensusMessage, Effect, Event, HeaderFieldError, Protocol, Purpose, ReplicaId, Signer,
-        Ticket, TimerId, Verdict,
+        Admin, BlockId, ConsensusMessage, Effect, Event, HeaderFieldError, Protocol, ReplicaId, Signer, Ticket,
+        TimerId, Verdict,
         pos::{
             HeaderError, Payload, Pos, PosError, Proposal, SlashingEvidence, StakeSource, Vote, VoteData, check_header,
         },
@@ -189,10 +189,13 @@ fn blocks_with_refused_payloads_change_nothing() {
     let old = votes.iter().find(|vote| vote.data.target.epoch == 2).unwrap().clone();
     let uncounted = lab.vote(0, scene.another, 19, scene.parent);
     let other_source = Vote::signed(VoteData { source: old.data.source, ..uncounted.data }, another);
-    let reveal = another.sign(Purpose::Message, super::super::reveal_hash(5));
+    let none = |payload: &mut Payload| payload.reveal.element = None;
+    let other = |payload: &mut Payload| payload.reveal.element = Some(B256::repeat_byte(5));
     let no_offence = SlashingEvidence::Votes { first: old.clone(), second: old.clone() };
     let cases = [
-        ("other reveal", scene.with(|payload| payload.reveal = reveal), "reveal"),
+        ("no reveal", scene.with(none), "nothing is revealed"),
+        ("another reveal", scene.with(other), "hash chain"),
+        ("a chain too early", scene.with(|payload| payload.reveal.next_chain = Some(B256::ZERO)), "too early"),
         ("a vote twice", scene.with(|payload| payload.votes = vec![counted]), "already counted"),
         ("an old vote", scene.with(|payload| payload.votes = vec![old]), "not counted"),
         ("a vote with another source", scene.with(|payload| payload.votes = vec![other_source]), ": "),

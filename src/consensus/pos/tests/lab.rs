@@ -6,11 +6,13 @@ use std::{collections::BTreeMap, sync::Arc};
 use crate::{
     chain::Block,
     consensus::{
-        Authenticator, BlockId, BuildRequest, ChainEvent, ConsensusMessage, Event, HeaderChainRules, Protocol, Purpose,
-        Records, ReplicaId, Signer, TimerId, Validator, ValidatorSet,
+        Authenticator, BlockId, BuildRequest, ChainEvent, ConsensusMessage, Event, HeaderChainRules, Protocol, Records,
+        ReplicaId, Signer, TimerId, Validator, ValidatorSet,
         pos::{
             ATTEST_TIMER, Checkpoint, HeaderContext, PROPOSE_TIMER, Payload, Pos, PosConfig, PosMessage, Proposal,
-            SLOT_TIMER, SlashingEvidence, State, Vote, VoteData, reveal_hash, rules, tree::state_in,
+            SLOT_TIMER, SlashingEvidence, State, Vote, VoteData,
+            reveal::{OwnReveals, mixed},
+            tree::state_in,
         },
         testing::{self, Fixture, genesis},
     },
@@ -213,10 +215,29 @@ impl Lab {
         slot: u64,
         change: impl FnOnce(&mut Payload),
     ) -> Arc<Block> {
+        self.forge_revealing(link, parent, slot, None, change)
+    }
+
+    /// A block with another reveal than the proposer's next one.
+    pub(super) fn forge_with_reveal(&mut self, replica: usize, parent: B256, slot: u64, element: B256) -> Arc<Block> {
+        let (link, parent) = (self.link(replica, parent), self.nodes[replica].blocks[&parent].clone());
+        self.forge_revealing(&link, &parent, slot, Some(element), |_| {})
+    }
+
+    fn forge_revealing(
+        &mut self,
+        link: &HeaderContext,
+        parent: &Block,
+        slot: u64,
+        element: Option<B256>,
+        change: impl FnOnce(&mut Payload),
+    ) -> Arc<Block> {
         let (mut state, dues) = link.state.advanced(&self.fixture.config, slot);
         let proposer = self.index_of(&state.current.proposer(&self.fixture.config, slot).unwrap());
-        let reveal = self.signers[proposer].sign(Purpose::Message, reveal_hash(state.epoch()));
-        let mix = rules::mixed(&self.authenticator, state.mix, &reveal);
+        let chain = state.reveal_chain(&self.address(proposer));
+        let mut reveal = OwnReveals::default().reveal(&self.fixture.config, &self.signers[proposer], &chain, slot);
+        reveal.element = element.or(reveal.element);
+        let mix = mixed(&self.authenticator, state.mix, reveal.element);
         let accounting = state.apply_epoch(dues, None);
         let absent = state.stake.absent.clone();
         let mut payload = Payload { slot, reveal, accounting, absent, ..Payload::default() };

@@ -7,6 +7,7 @@ use crate::{
         pos::{FinalityProof, LightVerifier, Payload, Pos},
     },
     primitives::Height,
+    system::staking::StakingParams,
 };
 
 #[test]
@@ -167,7 +168,9 @@ fn a_partition_heals_into_one_chain() {
 
 #[test]
 fn a_light_verifier_counts_the_votes_itself() {
-    let mut lab = Lab::new(4);
+    // 200 epochs of four seconds.
+    let params = StakingParams { unbonding_secs: 800, ..StakingParams::default() };
+    let mut lab = Lab::with_config(4, config().with_staking(&params));
     lab.run(26);
     let new =
         || LightVerifier::new(lab.fixture.config, lab.genesis.header(), &lab.genesis_set(), lab.authenticator.clone());
@@ -178,7 +181,7 @@ fn a_light_verifier_counts_the_votes_itself() {
     let state = lab.replica(0).head_state().unwrap();
     assert_eq!((light.finalized(), light.justified()), (state.casper.finalized, state.casper.justified));
     assert!(light.finalized().epoch >= 4);
-    assert!(light.is_within_weak_subjectivity(200) && !light.is_within_weak_subjectivity(300));
+    assert!(light.is_within_weak_subjectivity(204) && !light.is_within_weak_subjectivity(206));
     // A header with another parent or with a seal of another validator changes nothing.
     let chain = lab.chain_of(0);
     let mut light = new().unwrap();

@@ -59,6 +59,10 @@ impl NetworkBuilder {
         if genesis.consensus.is_null() {
             genesis.consensus = config.section();
         }
+        let config = match &genesis.staking {
+            Some(params) => config.with_staking(params),
+            None => config,
+        };
         let keys = [keys, candidates].concat();
 
         let (state, store) = self.stores.take().unwrap_or_else(|| {

@@ -107,7 +107,7 @@ fn other_network(runner: &ScenarioRunner<'_>, config: PosConfig, plan: FaultPlan
         .with_seed(runner.seed())
         .with_latency(Latency::Uniform { min: Duration::from_millis(8), max: Duration::from_millis(30) })
         .with_faults(plan);
-    Ok(builder.build()?)
+    Ok(super::short_unbonding(builder).build()?)
 }
 
 /// Sends blocks to a replica, one after the other; returns how many of them it rejected for a reason.

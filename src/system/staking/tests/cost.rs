@@ -7,7 +7,7 @@ use crate::vm::FrameResult;
 fn gas(others: u8) -> [u64; 4] {
     let strangers = (0..others).map(|byte| (Address::repeat_byte(0x20 + byte), eth(1)));
     let stakes: Vec<_> = [(V1, eth(100)), (V2, eth(300))].into_iter().chain(strangers).collect();
-    let mut lab = Lab::with_stakes(StakingParams::default(), &stakes).unwrap();
+    let mut lab = Lab::with_stakes(at_once(), &stakes).unwrap();
     for byte in 0..others {
         lab.pay(BOB, eth(1), &sol::delegateCall { validator: Address::repeat_byte(0x20 + byte) });
         lab.pay(BOB, eth(1), &sol::delegateCall { validator: V1 });

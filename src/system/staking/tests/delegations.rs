@@ -12,7 +12,7 @@ fn undelegate(validator: Address, amount: U256) -> sol::undelegateCall {
 
 #[test]
 fn stake_goes_in_and_comes_out_after_the_unbonding_period() {
-    let mut lab = Lab::new(StakingParams::default());
+    let mut lab = Lab::new(at_once());
     lab.pay(ALICE, eth(50), &delegate(V1));
     assert_eq!(lab.validator(V1).weight, 150_000_000_000);
     lab.pass(10);
@@ -37,7 +37,7 @@ fn stake_goes_in_and_comes_out_after_the_unbonding_period() {
 /// After a slash of a tenth, a share is worth nine tenths: 9 tokens buy 10 shares.
 #[test]
 fn shares_follow_the_pool() {
-    let mut lab = Lab::new(StakingParams::default());
+    let mut lab = Lab::new(at_once());
     lab.system(&penalize(&[(V1, eth(10))]));
     lab.pay(ALICE, eth(9), &delegate(V1));
     assert_eq!(lab.delegation(ALICE, V1), (eth(10), eth(9), U256::ZERO));
@@ -47,7 +47,7 @@ fn shares_follow_the_pool() {
 
 #[test]
 fn rounding_stays_in_the_pool() {
-    let mut lab = Lab::new(StakingParams { min_delegation: U256::from(1), ..StakingParams::default() });
+    let mut lab = Lab::new(StakingParams { min_delegation: U256::from(1), ..at_once() });
     lab.system(&penalize(&[(V1, eth(100) / U256::from(3))]));
     lab.pay(ALICE, U256::from(1_000), &delegate(V1));
     let (shares, worth, _) = lab.delegation(ALICE, V1);
@@ -61,7 +61,7 @@ fn rounding_stays_in_the_pool() {
 
 #[test]
 fn all_is_undelegated_by_the_maximum_or_by_its_worth() {
-    let mut lab = Lab::new(StakingParams::default());
+    let mut lab = Lab::new(at_once());
     for amount in [U256::MAX, eth(5)] {
         lab.pay(ALICE, eth(5), &delegate(V1));
         lab.ok(ALICE, &undelegate(V1, amount));
@@ -77,7 +77,7 @@ fn all_is_undelegated_by_the_maximum_or_by_its_worth() {
 
 #[test]
 fn unbondings_are_bounded_and_partly_withdrawn() {
-    let mut lab = Lab::new(StakingParams::default());
+    let mut lab = Lab::new(at_once());
     lab.pay(ALICE, eth(50), &delegate(V1));
     for _ in 0..UNBONDINGS_MAX {
         lab.ok(ALICE, &undelegate(V1, eth(1)));
@@ -96,7 +96,7 @@ fn unbondings_are_bounded_and_partly_withdrawn() {
 
 #[test]
 fn a_pool_slashed_to_nothing_sells_no_shares() {
-    let mut lab = Lab::new(StakingParams::default());
+    let mut lab = Lab::new(at_once());
     lab.system(&penalize(&[(V1, U256::MAX)]));
     assert_eq!((lab.validator(V1).weight, lab.totals().burned), (0, eth(100)));
     lab.fails(ALICE, eth(1), &delegate(V1), &sol::PoolEmpty { validator: V1 });

@@ -46,7 +46,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => validator().prop_map(Step::Exit),
         2 => validator().prop_map(Step::Unjail),
         10 => (validator(), 0_u8..8, 0_u64..40).prop_map(|(proposer, absent, secs)| Step::Block { proposer, absent, secs }),
-        1 => (validator(), 0_u64..6, any::<bool>())
+        1 => (validator(), 0_u64..8, any::<bool>())
             .prop_map(|(validator, age, is_downtime)| Step::Slash { validator, age, is_downtime }),
         1 => (validator(), amount()).prop_map(|(v, n)| Step::Penalize(v, n)),
         1 => Just(Step::EndEpoch),
@@ -82,6 +82,7 @@ struct Pool {
     has_left: bool,
     in_queue: bool,
     is_tombstoned: bool,
+    is_pending: bool,
     /// Height and time of the end of bonding.
     unbonded: (u64, u64),
 }
@@ -97,7 +98,7 @@ impl Pool {
     }
 
     fn is_bonded(&self) -> bool {
-        self.jailed_until.is_none() && !self.has_left && !self.is_tombstoned
+        self.jailed_until.is_none() && !self.has_left && !self.is_tombstoned && !self.is_pending
     }
 
     fn weight(&self) -> u64 {
@@ -118,6 +119,7 @@ struct Model {
     pools: BTreeMap<usize, Pool>,
     outgoing: Vec<Outgoing>,
     queue: Vec<usize>,
+    joining: Vec<usize>,
     churn_limit: u32,
     minted: U256,
     height: u64,
@@ -156,7 +158,20 @@ impl Model {
     fn leave(&mut self, validator: usize) {
         self.end_bonding(validator);
         let pool = self.pools.get_mut(&validator).unwrap();
-        (pool.has_left, pool.in_queue) = (true, false);
+        (pool.has_left, pool.in_queue, pool.is_pending) = (true, false, false);
+    }
+
+    /// Lets a validator that joined or left jail into consensus: at once, or through the activation queue.
+    fn admitted(&mut self, validator: usize) {
+        self.pools.get_mut(&validator).unwrap().is_pending = true;
+        if self.churn_limit == 0 { self.activate(validator) } else { self.joining.push(validator) }
+    }
+
+    fn activate(&mut self, validator: usize) {
+        let height = self.height;
+        if let Some(pool) = self.pools.get_mut(&validator).filter(|pool| pool.is_pending && !pool.has_left) {
+            (pool.is_pending, pool.start) = (false, height);
+        }
     }
 
     fn slash(&mut self, validator: usize, infraction: u64, ppm: u64) {
@@ -165,7 +180,8 @@ impl Model {
         pool.tokens -= part(pool.tokens);
         pool.slashes += 1;
         for entry in self.outgoing.iter_mut().filter(|entry| entry.validator == validator) {
-            if entry.begun >= infraction && self.now < entry.completes {
+            let is_own = ppm == 50_000 && entry.person == validator;
+            if (is_own || entry.begun >= infraction) && self.now < entry.completes {
                 entry.left = entry.left.saturating_sub(part(entry.begun_with));
             }
         }
@@ -198,7 +214,7 @@ impl Model {
                 if pool.worth(person) + amount < gwei(1) {
                     return None;
                 }
-                (pool.has_left, pool.in_queue, pool.jailed_until) = (false, false, None);
+                (pool.has_left, pool.in_queue, pool.jailed_until, pool.is_pending) = (false, false, None, true);
                 pool.commission_bps = commission.into();
                 pool.start = self.height;
                 pool.absences.clear();
@@ -209,6 +225,8 @@ impl Model {
                         Some(before) => self.pools.insert(person, before),
                         None => self.pools.remove(&person),
                     };
+                } else {
+                    self.admitted(person);
                 }
                 bonded
             }
@@ -233,7 +251,7 @@ impl Model {
                 if pool.is_tombstoned || pool.has_left || pool.in_queue {
                     return None;
                 }
-                if self.churn_limit == 0 || pool.jailed_until.is_some() {
+                if self.churn_limit == 0 || !pool.is_bonded() {
                     self.leave(validator);
                 } else {
                     pool.in_queue = true;
@@ -242,12 +260,13 @@ impl Model {
                 Some(())
             }
             Step::Unjail(validator) => {
-                let (now, height) = (self.now, self.height);
+                let now = self.now;
                 let pool = self.pools.get_mut(&validator)?;
                 if pool.is_tombstoned || pool.has_left || pool.jailed_until? > now || pool.worth(validator) < gwei(1) {
                     return None;
                 }
-                (pool.jailed_until, pool.start) = (None, height);
+                pool.jailed_until = None;
+                self.admitted(validator);
                 Some(())
             }
             Step::Block { proposer, absent, secs } => {
@@ -260,7 +279,8 @@ impl Model {
             }
             Step::Slash { validator, age, is_downtime } => {
                 let infraction = self.height.saturating_sub(age);
-                let is_old = self.height - infraction > 3 && age * 20 > 60;
+                // The unbonding time is more than the age that evidence may have otherwise.
+                let is_old = self.height - infraction > 3 && age * 20 > 100;
                 let known = self.pools.get(&validator);
                 if known.is_none_or(|pool| pool.is_tombstoned || self.is_free(pool)) || is_old {
                     return Some(());
@@ -270,6 +290,7 @@ impl Model {
                 if !is_downtime {
                     let pool = self.pools.get_mut(&validator)?;
                     (pool.is_tombstoned, pool.has_left, pool.in_queue) = (true, true, false);
+                    pool.is_pending = false;
                 }
                 Some(())
             }
@@ -280,6 +301,10 @@ impl Model {
                 Some(())
             }
             Step::EndEpoch => {
+                for _ in 0..self.churn_limit.min(self.joining.len() as u32) {
+                    let validator = self.joining.remove(0);
+                    self.activate(validator);
+                }
                 for _ in 0..self.churn_limit.min(self.queue.len() as u32) {
                     let validator = self.queue.remove(0);
                     if self.pools.get(&validator)?.in_queue {
@@ -371,6 +396,7 @@ impl Run {
             pools: [(0, pool(0)), (1, pool(1))].into(),
             outgoing: Vec::new(),
             queue: Vec::new(),
+            joining: Vec::new(),
             churn_limit,
             minted: U256::ZERO,
             height: 0,

@@ -11,7 +11,7 @@ use crate::{
 
 #[test]
 fn only_the_chain_makes_system_calls() {
-    let mut lab = Lab::new(StakingParams::default());
+    let mut lab = Lab::new(at_once());
     let calls = [
         begin_block(V1, &[]),
         slash(V1, Offence::DoubleSign, Height::GENESIS, lab.block.timestamp),
@@ -30,7 +30,7 @@ fn only_the_chain_makes_system_calls() {
 
 #[test]
 fn value_is_refused_by_functions_that_are_not_payable() {
-    let mut lab = Lab::new(StakingParams::default());
+    let mut lab = Lab::new(at_once());
     for input in [sol::exitCall {}.abi_encode(), sol::totalsCall {}.abi_encode(), vec![1, 2, 3]] {
         assert_eq!(lab.call_raw(V1, eth(1), &input).outcome, FrameOutcome::Revert);
     }
@@ -50,7 +50,7 @@ fn value_is_refused_by_functions_that_are_not_payable() {
 
 #[test]
 fn an_unknown_offence_and_uneven_lists_are_refused() {
-    let mut lab = Lab::new(StakingParams::default());
+    let mut lab = Lab::new(at_once());
     let unknown = sol::slashCall { validator: V1, offence: 9, infractionHeight: 0, infractionTime: 0 };
     let uneven = sol::penalizeCall { validators: vec![V1], amounts: vec![] };
     for input in [unknown.abi_encode(), uneven.abi_encode()] {
@@ -63,7 +63,7 @@ proptest! {
 
     #[test]
     fn no_input_makes_it_panic(selector in 0_usize..30, tail: Vec<u8>, value in 0_u64..2, is_system: bool) {
-        let mut lab = Lab::new(StakingParams::default());
+        let mut lab = Lab::new(at_once());
         let known = sol::StakingContractCalls::selectors().nth(selector).unwrap_or([1; 4]);
         let input = [known.as_slice(), &tail].concat();
         let result = if is_system { lab.system_raw(&input) } else { lab.call_raw(V1, U256::from(value), &input) };

@@ -4,7 +4,7 @@ use super::*;
 
 /// Reward of 1 token, commission 10 %.
 fn lab() -> Lab {
-    Lab::new(StakingParams { block_reward: eth(1), ..StakingParams::default() })
+    Lab::new(StakingParams { block_reward: eth(1), ..at_once() })
 }
 
 fn claim(validator: Address) -> sol::claimRewardsCall {

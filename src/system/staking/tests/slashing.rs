@@ -9,7 +9,7 @@ fn double_sign(lab: &Lab, validator: Address) -> crate::system::SystemCall {
 
 #[test]
 fn double_signing_slashes_a_twentieth_and_tombstones() {
-    let mut lab = Lab::new(StakingParams::default());
+    let mut lab = Lab::new(at_once());
     lab.pay(ALICE, eth(100), &sol::delegateCall { validator: V1 });
     lab.pass(5);
     let updates = lab.system(&double_sign(&lab, V1));
@@ -33,7 +33,7 @@ fn double_signing_slashes_a_twentieth_and_tombstones() {
 /// Unbondings begun before the infraction are untouched, those at its height or later are slashed.
 #[test]
 fn unbondings_begun_since_the_infraction_are_slashed() {
-    let mut lab = Lab::new(StakingParams::default());
+    let mut lab = Lab::new(at_once());
     let undelegate = |amount| sol::undelegateCall { validator: V1, amount: eth(amount) };
     lab.pay(ALICE, eth(100), &sol::delegateCall { validator: V1 });
     lab.pass(10);
@@ -55,7 +55,7 @@ fn unbondings_begun_since_the_infraction_are_slashed() {
 
 #[test]
 fn a_slash_after_the_end_of_an_unbonding_takes_nothing() {
-    let mut lab = Lab::new(StakingParams::default());
+    let mut lab = Lab::new(at_once());
     lab.pay(ALICE, eth(100), &sol::delegateCall { validator: V1 });
     lab.ok(ALICE, &sol::undelegateCall { validator: V1, amount: eth(100) });
     lab.pass_time(1, 1_814_400);
@@ -65,18 +65,35 @@ fn a_slash_after_the_end_of_an_unbonding_takes_nothing() {
 
 #[test]
 fn evidence_is_too_old_only_when_both_ages_are_past() {
-    let params = StakingParams { evidence_max_age_blocks: 10, evidence_max_age_secs: 100, ..StakingParams::default() };
+    let params =
+        StakingParams { evidence_max_age_blocks: 10, evidence_max_age_secs: 100, unbonding_secs: 90, ..at_once() };
     for (blocks, secs, counts) in [(11, 100, true), (10, 101, true), (11, 101, false)] {
         let mut lab = Lab::new(params);
         lab.pass_time(blocks, secs);
         lab.system(&slash(V1, Offence::DoubleVote, Height::GENESIS, Timestamp::from_secs(1_000)));
         assert_eq!(lab.validator(V1).status == 6, counts, "{blocks} blocks, {secs} s");
     }
+    let params = StakingParams { unbonding_secs: 200, ..params };
+    assert_eq!(params.evidence_age_secs(), 200, "evidence counts as long as stake is locked");
+}
+
+/// The height in evidence is what the offender signed: it may be later than the truth.
+#[test]
+fn own_stake_answers_for_equivocations_whenever_they_were() {
+    let mut lab = Lab::new(at_once());
+    lab.pay(ALICE, eth(100), &sol::delegateCall { validator: V1 });
+    lab.ok(V1, &sol::exitCall {});
+    lab.ok(V1, &sol::unstakeCall { amount: U256::MAX });
+    lab.ok(ALICE, &sol::undelegateCall { validator: V1, amount: U256::MAX });
+    lab.pass(5);
+    lab.system(&slash(V1, Offence::DoubleVote, lab.block.height, lab.block.timestamp));
+    let owed = |lab: &mut Lab, delegator| lab.ok(ALICE, &sol::unbondingsCall { delegator })[0].amount;
+    assert_eq!((owed(&mut lab, V1), owed(&mut lab, ALICE)), (eth(95), eth(100)));
 }
 
 #[test]
 fn evidence_is_ignored_once_the_stake_is_free() {
-    let mut lab = Lab::new(StakingParams::default());
+    let mut lab = Lab::new(at_once());
     lab.ok(V1, &sol::exitCall {});
     lab.pass_time(5, 1_814_400);
     lab.system(&slash(V1, Offence::DoubleSign, Height::GENESIS, Timestamp::from_secs(1_000)));
@@ -86,7 +103,7 @@ fn evidence_is_ignored_once_the_stake_is_free() {
 /// Over a window of 100 blocks, 50 absences are few enough and 51 are not.
 #[test]
 fn downtime_jails_at_the_fifty_first_absence() {
-    let mut lab = Lab::new(StakingParams::default());
+    let mut lab = Lab::new(at_once());
     lab.pass(100);
     for _ in 0..50 {
         lab.pass(1);
@@ -109,7 +126,7 @@ fn downtime_jails_at_the_fifty_first_absence() {
 
 #[test]
 fn no_validator_is_jailed_in_the_first_window_after_joining_or_jail() {
-    let mut lab = Lab::new(StakingParams::default());
+    let mut lab = Lab::new(at_once());
     for _ in 0..100 {
         lab.pass(1);
         assert!(lab.system(&begin_block(V2, &[V1])).is_empty());
@@ -127,7 +144,7 @@ fn no_validator_is_jailed_in_the_first_window_after_joining_or_jail() {
 
 #[test]
 fn absences_expire_and_duplicates_count_once() {
-    let mut lab = Lab::new(StakingParams { downtime_window: 10, ..StakingParams::default() });
+    let mut lab = Lab::new(StakingParams { downtime_window: 10, ..at_once() });
     lab.pass(1);
     lab.system(&begin_block(V2, &[V1, V1]));
     assert_eq!(lab.validator(V1).missedBlocks, 1);
@@ -142,7 +159,7 @@ fn absences_expire_and_duplicates_count_once() {
 
 #[test]
 fn penalties_reach_tombstoned_validators_and_are_capped_by_the_pool() {
-    let mut lab = Lab::new(StakingParams::default());
+    let mut lab = Lab::new(at_once());
     lab.system(&double_sign(&lab, V1));
     let updates = lab.system(&penalize(&[(V1, eth(5)), (V2, eth(1)), (ALICE, eth(1)), (V2, U256::MAX)]));
     assert_eq!(updates.as_slice().iter().map(|update| update.weight).collect::<Vec<_>>(), [0]);

@@ -13,7 +13,7 @@ fn join() -> sol::joinCall {
 
 #[test]
 fn genesis_validators_are_bonded_with_their_stakes() {
-    let mut lab = Lab::new(StakingParams::default());
+    let mut lab = Lab::new(at_once());
     assert_eq!(lab.ok(ALICE, &sol::validatorCountCall {}), U256::from(2));
     let page = lab.ok(ALICE, &sol::validatorsCall { from: U256::ZERO, count: U256::from(9) });
     assert_eq!(page.iter().map(|info| info.validator).collect::<Vec<_>>(), [V1, V2]);
@@ -22,13 +22,13 @@ fn genesis_validators_are_bonded_with_their_stakes() {
     assert_eq!((info.selfStake, info.commissionBps), (eth(100), 1_000));
     assert_eq!(lab.totals().bonded, eth(400));
     assert_eq!(lab.balance(STAKING_ADDRESS), eth(400));
-    assert_eq!(StakingParams::from(lab.ok(ALICE, &sol::paramsCall {})), StakingParams::default());
+    assert_eq!(StakingParams::from(lab.ok(ALICE, &sol::paramsCall {})), at_once());
     lab.check_supply();
 }
 
 #[test]
 fn a_joined_validator_has_the_weight_of_its_stake() {
-    let mut lab = Lab::new(StakingParams::default());
+    let mut lab = Lab::new(at_once());
     lab.pay(V3, eth(5) + U256::from(999_999_999), &join());
     assert_eq!(lab.updates().as_slice(), weight(V3, 5_000_000_000));
     let info = lab.validator(V3);
@@ -41,7 +41,7 @@ fn a_joined_validator_has_the_weight_of_its_stake() {
 
 #[test]
 fn a_commission_changes_within_bounds_and_once_a_day() {
-    let mut lab = Lab::new(StakingParams::default());
+    let mut lab = Lab::new(at_once());
     lab.pay(V3, eth(1), &join());
     let set = |bps| sol::setCommissionCall { commissionBps: bps };
     lab.fails(V3, U256::ZERO, &set(2_001), &sol::CommissionTooHigh { commissionBps: 2_001, maximum: 2_000 });
@@ -57,7 +57,7 @@ fn a_commission_changes_within_bounds_and_once_a_day() {
 
 #[test]
 fn leaving_without_a_queue_is_at_once_and_rejoining_possible() {
-    let mut lab = Lab::new(StakingParams::default());
+    let mut lab = Lab::new(at_once());
     lab.fails(
         V1,
         U256::ZERO,
@@ -100,6 +100,39 @@ fn the_exit_queue_releases_the_churn_limit_per_epoch() {
 }
 
 #[test]
+fn the_activation_queue_admits_the_churn_limit_per_epoch() {
+    let params = StakingParams { churn_limit: 1, downtime_jail_secs: 1, ..StakingParams::default() };
+    let mut lab = Lab::with_stakes(params, &[(V1, eth(1))]).unwrap();
+    for validator in [V3, V2] {
+        lab.pay(validator, eth(2), &join());
+        assert!(lab.updates().is_empty());
+        assert_eq!((lab.validator(validator).status, lab.validator(validator).weight), (7, 0));
+    }
+    assert_eq!(lab.ok(ALICE, &sol::activationQueueLengthCall {}), U256::from(2));
+    lab.fails(V2, eth(1), &join(), &sol::AlreadyValidator { validator: V2 });
+    assert_eq!(lab.system(&end_epoch(1)).as_slice(), weight(V3, 2_000_000_000));
+    // Who leaves the queue is passed over.
+    lab.ok(V2, &sol::exitCall {});
+    assert!(lab.system(&end_epoch(2)).is_empty());
+    assert_eq!((lab.validator(V3).status, lab.validator(V2).status), (1, 4));
+    // Who returns from jail waits like one that joins.
+    lab.system(&slash(V3, Offence::Downtime, lab.block.height, lab.block.timestamp));
+    lab.pass(2);
+    lab.ok(V3, &sol::unjailCall {});
+    assert!(lab.updates().is_empty());
+    assert_eq!(lab.system(&end_epoch(3)).as_slice().len(), 1);
+    assert_eq!(lab.validator(V3).status, 1);
+    lab.check_supply();
+}
+
+#[test]
+fn the_churn_limit_grows_with_the_set() {
+    for (least, active, want) in [(1, 4, 1), (1, 63, 1), (1, 64, 2), (1, 320, 10), (4, 100, 4), (4, 160, 5)] {
+        assert_eq!(churn_limit(least, active), want, "{active} validators");
+    }
+}
+
+#[test]
 fn a_queued_validator_that_is_tombstoned_leaves_once() {
     let params = StakingParams { churn_limit: 4, ..StakingParams::default() };
     let mut lab = Lab::new(params);
@@ -112,7 +145,7 @@ fn a_queued_validator_that_is_tombstoned_leaves_once() {
 
 #[test]
 fn the_number_of_validators_is_bounded() {
-    let mut lab = Lab::new(StakingParams { max_validators: 2, ..StakingParams::default() });
+    let mut lab = Lab::new(StakingParams { max_validators: 2, ..at_once() });
     lab.fails(V3, eth(1), &join(), &sol::TooManyValidators { maximum: U256::from(2) });
     lab.ok(V1, &sol::exitCall {});
     lab.pay(V3, eth(1), &join());
