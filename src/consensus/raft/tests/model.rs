@@ -560,15 +560,12 @@ fn a_replica_that_forgets_its_commit_index_leads_without_committed_entries() {
 #[test]
 #[ignore = "minutes: scripts/model-check"]
 fn changes_of_members_within_larger_bounds() {
-    for (plan, wire, crashes, terms) in [
-        (Plan::LeaveThroughJoint, 2, 1, 2),
-        (Plan::RemoveOneByOne, 2, 2, 2),
-        (Plan::AddOneByOne, 3, 1, 2),
-        (Plan::SwapThroughJoint, 3, 1, 2),
-        (Plan::AddOneByOne, 2, 1, 3),
-        (Plan::SwapThroughJoint, 2, 1, 3),
+    for (plan, wire, crashes) in [
+        (Plan::LeaveThroughJoint, 2, 1),
+        (Plan::RemoveOneByOne, 2, 2),
+        (Plan::AddOneByOne, 3, 1),
+        (Plan::SwapThroughJoint, 3, 1),
     ] {
-        let campaigns = terms as u8;
-        explore(Bounds { wire, crashes, terms, campaigns, ..changing(plan) });
+        explore(Bounds { wire, crashes, ..changing(plan) });
     }
 }
