@@ -249,7 +249,7 @@ pub(super) fn recover(config: &PbftConfig, genesis: BlockId, records: &Records) 
     }
     journal.views.extend(views.keys().copied());
     let since = head.as_ref().map_or(Height::GENESIS, |head| head.transition.since());
-    let newest_view = views.into_iter().filter(|((of, ..), _)| *of == since).next_back();
+    let newest_view = views.into_iter().rfind(|((of, ..), _)| *of == since);
     let (view, begun, mut chosen) = match (newest_view, &head) {
         (Some(((_, view, begun), chosen)), _) => (view, begun, chosen),
         (None, Some(head)) => (head.view, true, Vec::new()),
