@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::{
-    DoubleProduction, Dpos, EVIDENCE_SLOTS_MAX, Infraction, OFFENCES_MAX, SLOTS_AHEAD_MAX, check_header, record,
+    ConflictingBlocks, Dpos, EVIDENCE_SLOTS_MAX, Infraction, OFFENCES_MAX, SLOTS_AHEAD_MAX, check_header, record,
     tree::{Node, SIDE_BLOCKS_MAX},
 };
 use crate::{
@@ -159,7 +159,7 @@ impl Dpos {
         let PendingBlock { block, own, verified: Verified { mut node, from }, .. } = pending;
         node.context = node.context.with_updates(updates);
         let (id, slot) = (node.context.block, node.context.slot);
-        self.detect_double_production(&node, effects);
+        self.detect_conflicts(&node, effects);
         let irreversible = self.tree.finalized();
         let mut records: Vec<_> = node.sealed.iter().map(|sealed| record::block(id, sealed, updates)).collect();
         let moved = self.tree.insert(node);
@@ -225,19 +225,24 @@ impl Dpos {
         }
     }
 
-    /// Records evidence when this producer has another block in this slot.
-    fn detect_double_production(&mut self, node: &Node, effects: &mut Vec<Effect>) {
-        let Some(known) = self.tree.same_slot_block(node) else { return };
+    /// Records evidence when this producer has another block in this slot, or one whose vote contradicts this block's.
+    fn detect_conflicts(&mut self, node: &Node, effects: &mut Vec<Effect>) {
+        let (known, mark) = match (self.tree.same_slot_block(node), self.tree.conflicting_vote(node)) {
+            (Some(known), _) => (known, "dpos/double-production"),
+            (None, Some(known)) => (known, "dpos/conflicting-votes"),
+            (None, None) => return,
+        };
         let (first, second) = (known.context.block, node.context.block);
         let (offender, height) = (node.author, first.height.max(second.height));
-        effects.push(Effect::Mark("dpos/double-production"));
+        effects.push(Effect::Mark(mark));
         let evidence = Evidence::DoubleSign { offender, height, first: first.hash, second: second.hash };
         effects.push(Effect::Evidence(evidence));
+        let slot = known.context.slot.max(node.context.slot);
         if let (Some(one), Some(other)) = (&known.sealed, &node.sealed) {
             let sealed = |sealed: &SealedHeader| (sealed.header.clone(), sealed.seal.clone());
-            let proof = DoubleProduction::new(sealed(one), sealed(other));
-            if self.offences.len() < OFFENCES_MAX {
-                self.offences.insert((node.context.slot, offender), Arc::new(proof));
+            let proof = ConflictingBlocks::new(sealed(one), sealed(other));
+            if self.offences.len() < OFFENCES_MAX && proof.conflict(&self.config).is_some() {
+                self.offences.insert((slot, offender), Arc::new(proof));
             }
         }
     }

@@ -23,6 +23,8 @@ pub struct DposConfig {
     pub(crate) blocks_per_turn: u32,
     /// Period after which the order of the producers changes.
     pub(crate) shuffle: Shuffle,
+    /// Rule by which blocks become irreversible.
+    pub(crate) finality: FinalityRule,
 }
 
 /// Period after which the order of the producers changes.
@@ -34,6 +36,20 @@ pub enum Shuffle {
     Schedule,
     /// A round, in which every producer has one turn.
     Round,
+}
+
+/// Rule by which blocks become irreversible, with the fork choice that belongs to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FinalityRule {
+    /// Confirmations with a lock: safe while less than a third of the producers break the rules, whatever the network does.
+    /// `docs/protocols/dpos.md` has the argument.
+    #[default]
+    Locked,
+    /// EOSIO's DPOS 3, for comparison. **Unsafe**: what a producer implied counts on a branch for ever, though it has left the branch
+    /// since, and nothing keeps it from confirming another one. Honest producers on a slow network can make two
+    /// conflicting blocks irreversible.
+    Classic,
 }
 
 /// Invalid parameters or records of delegated proof of stake.
@@ -62,7 +78,13 @@ pub enum DposError {
 
 impl Default for DposConfig {
     fn default() -> Self {
-        Self { period: 1, producers: 21, blocks_per_turn: 1, shuffle: Shuffle::Schedule }
+        Self {
+            period: 1,
+            producers: 21,
+            blocks_per_turn: 1,
+            shuffle: Shuffle::Schedule,
+            finality: FinalityRule::Locked,
+        }
     }
 }
 
@@ -94,6 +116,18 @@ impl DposConfig {
     pub const fn with_shuffle(mut self, shuffle: Shuffle) -> Self {
         self.shuffle = shuffle;
         self
+    }
+
+    /// Returns the configuration with blocks that become irreversible by `finality`.
+    #[must_use]
+    pub const fn with_finality(mut self, finality: FinalityRule) -> Self {
+        self.finality = finality;
+        self
+    }
+
+    /// Returns the rule by which blocks become irreversible.
+    pub const fn finality(&self) -> FinalityRule {
+        self.finality
     }
 
     /// Returns the start of `slot`, counted from a block at the slot and time of `from`; on demand, the time of that block.

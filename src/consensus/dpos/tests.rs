@@ -2,6 +2,7 @@
 
 mod elections;
 mod faults;
+mod interleavings;
 mod invalid;
 mod lab;
 mod model;

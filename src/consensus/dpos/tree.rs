@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use imbl::OrdSet;
+use imbl::{OrdMap, OrdSet};
 
-use super::{ForkChoiceKey, HeaderContext};
+use super::{Confirmation, ForkChoiceKey, HeaderContext};
 use crate::{
     consensus::{
         BlockId, Encoder, SealedHeader,
         branch_tree::{BranchNode, BranchTree, HeadMove},
     },
-    primitives::{Address, Height},
+    primitives::{Address, B256, Height},
 };
 
 /// Most blocks kept outside the head's branch; more are rejected until a block becomes irreversible.
@@ -28,9 +28,14 @@ pub(super) struct Node {
 
 impl Node {
     pub(super) fn fork_choice_key(&self) -> ForkChoiceKey {
-        let progress = self.context.state.progress();
-        let (irreversible, proposed) = (progress.irreversible(), progress.proposed());
-        ForkChoiceKey { irreversible, proposed, block: self.context.block, slot: self.context.slot }
+        let HeaderContext { block, slot, state, .. } = &self.context;
+        let (rule, irreversible) = (state.progress().rule(), state.progress().irreversible());
+        ForkChoiceKey { rule, prepared: state.prepared(), irreversible, block: *block, slot: *slot }
+    }
+
+    /// Returns the vote of the block; `None` where it confirms nothing, and for the block that the replica started at.
+    fn vote(&self) -> Option<Confirmation> {
+        Confirmation::of_header(&self.sealed.as_ref()?.header).ok()?
     }
 }
 
@@ -50,11 +55,13 @@ impl BranchNode for Node {
     }
 }
 
-/// Verified blocks by height, hash and slot, the head, and the last irreversible block. Cloning is O(1).
+/// Verified blocks by height, hash, slot and author, the head, and the last irreversible block. Cloning is O(1).
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tree {
     branches: BranchTree<Node>,
     slots: OrdSet<(u64, BlockId)>,
+    /// Votes of confirming blocks, by author and block.
+    votes: OrdMap<(Address, BlockId), Confirmation>,
     head: Arc<Node>,
     root: BlockId,
     finalized: BlockId,
@@ -65,7 +72,8 @@ impl Tree {
     pub(super) fn new(root: Node, finalized: BlockId) -> Self {
         let (block, slot, head) = (root.context.block, root.context.slot, Arc::new(root));
         let slots = OrdSet::unit((slot, block));
-        Self { branches: BranchTree::new(head.clone()), slots, head, root: block, finalized }
+        let branches = BranchTree::new(head.clone());
+        Self { branches, slots, votes: OrdMap::new(), head, root: block, finalized }
     }
 
     pub(super) fn get(&self, block: &BlockId) -> Option<&Arc<Node>> {
@@ -100,6 +108,30 @@ impl Tree {
         blocks.into_iter().find(|block| block.author == node.author)
     }
 
+    /// Returns a block of the same author whose vote contradicts the one of `node`. The votes of a producer that keeps to the rules rise in
+    /// height and in what they imply, so that the neighbours by height are enough.
+    pub(super) fn conflicting_vote(&self, node: &Node) -> Option<&Arc<Node>> {
+        let (vote, height) = (node.vote()?, node.context.block.height);
+        let of_author = |from: Height| {
+            let from = BlockId { height: from, hash: B256::ZERO };
+            self.votes.range((node.author, from)..).take_while(|((author, _), _)| *author == node.author)
+        };
+        let mut lower = self.votes.range(..(node.author, BlockId { height: vote.first(height), hash: B256::ZERO }));
+        let lower = lower.next_back().filter(|((author, _), _)| *author == node.author);
+        let others = lower.into_iter().chain(of_author(vote.first(height)).take(2));
+        let conflicts = |((_, block), other): &(&(Address, BlockId), &Confirmation)| {
+            *block != node.context.block && Confirmation::conflict((block.height, **other), (height, vote)).is_some()
+        };
+        others.filter(conflicts).find_map(|((_, block), _)| self.branches.get(block))
+    }
+
+    /// Returns the block of `author` at `height` that confirms something.
+    pub(super) fn confirming_block(&self, author: Address, height: Height) -> Option<&Arc<Node>> {
+        let from = (author, BlockId { height, hash: B256::ZERO });
+        let ((of, block), _) = self.votes.range(from..).next()?;
+        self.branches.get(block).filter(|_| *of == author && block.height == height)
+    }
+
     /// Whether the branch that ends in `tip` includes `block`; true for any block at or below the root's height.
     pub(super) fn has_ancestor(&self, tip: &Node, block: BlockId) -> bool {
         block.height <= self.root.height || self.ancestor_at(tip, block.height) == Some(block)
@@ -114,6 +146,9 @@ impl Tree {
     pub(super) fn insert(&mut self, node: Node) -> Option<HeadMove> {
         let node = Arc::new(node);
         self.slots.insert((node.context.slot, node.context.block));
+        if let Some(vote) = node.vote() {
+            self.votes.insert((node.author, node.context.block), vote);
+        }
         self.branches.insert(node.clone());
         if !node.fork_choice_key().beats(&self.head.fork_choice_key()) {
             return None;
@@ -161,12 +196,13 @@ impl Tree {
     fn forget(&mut self, block: &BlockId) {
         if let Some(node) = self.branches.nodes.remove(block) {
             self.slots.remove(&(node.context.slot, *block));
+            self.votes.remove(&(node.author, *block));
         }
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        // The slots follow from the nodes.
-        let Self { branches: BranchTree { nodes }, slots: _, head, root, finalized } = self;
+        // Slots and votes follow from the nodes.
+        let Self { branches: BranchTree { nodes }, slots: _, votes: _, head, root, finalized } = self;
         out.list(nodes.iter(), |out, (block, node)| {
             let Node { context, parent, author, sealed } = node.as_ref();
             block.encode(out);

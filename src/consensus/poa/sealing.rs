@@ -8,7 +8,7 @@ use crate::{
     consensus::{
         BlockId, BuildRequest, ConsensusMessage, Deadline, Effect, Recipients, Signer, Ticket, intake::BlockIntake,
     },
-    primitives::{Address, B256},
+    primitives::{Address, B64, B256},
 };
 
 impl Poa {
@@ -107,6 +107,7 @@ impl Poa {
             difficulty: context.snapshot.difficulty(height, &beneficiary),
             timestamp_min: self.config.earliest_after(context.timestamp),
             mix_hash: B256::ZERO,
+            nonce: B64::ZERO,
             payload: self.payload(context, beneficiary).encoded(),
         }));
     }

@@ -46,7 +46,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         name: "dpos-two-forks",
         protocol: "dpos",
         summary: "four producers cross between two forks in every order of twelve slots",
-        outcome: "the naive rule makes both forks irreversible in some; this one in none, unless watermarks are lost",
+        outcome: "the naive rule makes both forks irreversible in some; this one in none, unless safety states are lost",
         script: Script::Rules { play: rules::two_forks },
     },
     Scenario {

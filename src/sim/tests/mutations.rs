@@ -66,18 +66,28 @@ const TABLE: &[(Mutation, u64)] = &[
 const BY_TEST: &[(Mutation, &str, &str)] = &[
     (
         Mutation::DposLengthAlone,
-        "consensus::dpos::tests::faults::by_length_alone_and_without_locks_two_blocks_become_irreversible",
+        "consensus::dpos::tests::faults::by_length_alone_locked_producers_stop_irreversibility",
         "violates nothing alone: the producers' locks still prevent a second irreversible block",
     ),
     (
         Mutation::DposLockIgnored,
-        "consensus::dpos::tests::faults::by_length_alone_and_without_locks_two_blocks_become_irreversible",
+        "consensus::dpos::tests::faults::by_length_alone_locked_producers_stop_irreversibility",
         "violates nothing alone: the fork choice still prevents a second irreversible block",
     ),
     (
-        Mutation::DposClassic,
-        "consensus::dpos::tests::faults::by_length_alone_and_without_locks_two_blocks_become_irreversible",
-        "needs four producers to stop and restart in one particular order of slots",
+        Mutation::DposVotesAcrossGaps,
+        "consensus::dpos::tests::faults::by_length_alone_locked_producers_stop_irreversibility",
+        "",
+    ),
+    (
+        Mutation::DposVotesOutliveSchedule,
+        "consensus::dpos::tests::faults::by_length_alone_locked_producers_stop_irreversibility",
+        "",
+    ),
+    (
+        Mutation::DposImpliedForEver,
+        "consensus::dpos::tests::interleavings::implied_heights_that_count_for_ever_make_two_blocks_irreversible",
+        "needs four producers that wake, hear and sleep in one particular order of 39 slots",
     ),
 ];
 
