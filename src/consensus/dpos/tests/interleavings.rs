@@ -105,9 +105,3 @@ fn implied_heights_that_count_for_ever_make_two_blocks_irreversible() {
     assert_eq!((first.property, first.at), (AGREEMENT, Height::new(17).get()), "{:?}", lab.violations);
     assert!(lab.evidence.is_empty(), "no producer broke a rule: {:?}", lab.evidence);
 }
-
-#[test]
-fn by_the_classic_rule_the_same_messages_make_two_blocks_irreversible_or_none() {
-    let lab = two_branches(DposConfig::default().with_finality(FinalityRule::Classic));
-    assert!(lab.violations.iter().all(|violation| violation.property == AGREEMENT), "{:?}", lab.violations);
-}
