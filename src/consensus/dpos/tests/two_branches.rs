@@ -32,22 +32,55 @@ struct Setting {
     mutation: Option<Mutation>,
     /// Whether the last producer makes any block that the header rules allow, on either branch.
     has_byzantine: bool,
+    /// Whether producers follow the fork choice, by what they know; else they extend any branch at any time.
+    has_fork_choice: bool,
     /// Crashes of producers.
     crashes: u8,
     /// Most blocks of the shorter and of the longer branch.
     lengths: (u64, u64),
     /// Most blocks of both.
     blocks: u64,
+    /// Blocks of [`KNOWN_WAY`] that are made before.
+    prefix: usize,
 }
+
+/// Producer and branch of each block on a way of honest producers to two irreversible blocks, by the rule of
+/// [`Mutation::DposImpliedForEver`]: 8 blocks on the first branch and 11 on the second.
+const KNOWN_WAY: [(usize, usize); 19] = {
+    let ([p, u, s, t], [a, b]) = ([0, 1, 2, 3], [0, 1]);
+    [
+        (u, b),
+        (s, a),
+        (t, a),
+        (p, a),
+        (s, b),
+        (p, a),
+        (s, b),
+        (s, b),
+        (s, b),
+        (t, b),
+        (s, a),
+        (t, b),
+        (s, a),
+        (u, b),
+        (p, b),
+        (u, b),
+        (s, b),
+        (t, a),
+        (t, a),
+    ]
+};
 
 impl Setting {
     const LOCKED: Self = Self {
         finality: FinalityRule::Locked,
         mutation: None,
         has_byzantine: false,
+        has_fork_choice: true,
         crashes: 0,
         lengths: (8, 8),
         blocks: 16,
+        prefix: 0,
     };
 }
 
@@ -194,6 +227,9 @@ impl TwoBranches {
 
     /// Whether the producer would have the tip of this branch for its head.
     fn follows(&self, state: &State, tips: &[Tip; 2], place: usize, branch: usize) -> bool {
+        if !self.setting.has_fork_choice {
+            return true;
+        }
         let producer = &state.producers[place];
         let has_final = producer.finalized == 0 || producer.finalized == branch as u8 + 1;
         has_final && !self.beats(producer.known[1 - branch], tips[branch])
@@ -219,6 +255,9 @@ impl TwoBranches {
         let next = self.extended(state.branches[branch], place, vote.map_or(0, |vote| vote.confirmed));
         state.branches[branch] = next;
         let tip = Tip::of(&self.branch(next));
+        if !self.setting.has_fork_choice {
+            return;
+        }
         let producer = &mut state.producers[place];
         producer.known[branch] = tip;
         if tip.irreversible > 0 {
@@ -298,7 +337,13 @@ impl Model for TwoBranches {
         let common = Irreversibility::new(self.setting.finality, Height::GENESIS, PRODUCERS);
         let key = self.tables.lock().unwrap().key(common);
         let producers = [Producer::default(); PRODUCERS];
-        vec![State { branches: [key; 2], producers, crashes: self.setting.crashes }]
+        let mut state = State { branches: [key; 2], producers, crashes: self.setting.crashes };
+        for (place, branch) in &KNOWN_WAY[..self.setting.prefix] {
+            let tips = self.branches(&state).map(|branch| Tip::of(&branch));
+            assert!(self.follows(&state, &tips, *place, *branch), "{place} leaves branch {branch}");
+            self.produce(&mut state, *place, *branch);
+        }
+        vec![self.canonical(state)]
     }
 
     fn actions(&self, state: &State, actions: &mut Vec<Action>) {
@@ -376,16 +421,19 @@ impl Model for TwoBranches {
     }
 }
 
+const ALWAYS: [&str; 3] = [
+    "agreement",
+    "nothing as high is prepared beside an irreversible block",
+    "everybody who hears everything makes more irreversible",
+];
+
+/// Explores all states, checks the properties and returns the number of states.
 fn explore(setting: Setting) -> usize {
     let checker = TwoBranches::new(setting).checker().spawn_bfs().join();
     let unique = checker.unique_state_count();
-    println!("dpos, {setting:?}: all {unique} states explored, {} blocks deep", checker.max_depth());
+    println!("dpos, {setting:?}: all {unique} states explored");
     assert!(checker.is_done());
-    for name in [
-        "agreement",
-        "nothing as high is prepared beside an irreversible block",
-        "everybody who hears everything makes more irreversible",
-    ] {
+    for name in ALWAYS {
         if let Some(path) = checker.discovery(name) {
             panic!("{name}: {:?}", path.into_actions());
         }
@@ -399,31 +447,90 @@ fn shortest_disagreement(setting: Setting) -> usize {
     let names = ["agreement"].into_iter().collect();
     let checker = TwoBranches::new(setting).checker().finish_when(HasDiscoveries::AnyOf(names)).spawn_bfs().join();
     let path = checker.discovery("agreement").expect("a disagreement").into_actions();
-    println!("dpos, {setting:?}: {} states, {path:?}", checker.unique_state_count());
-    path.len()
+    println!("dpos, {setting:?}: two irreversible blocks after {} states: {path:?}", checker.unique_state_count());
+    setting.prefix + path.len()
+}
+
+/// As long as the known way to two irreversible blocks, of which the first `prefix` blocks are made before.
+const fn along_the_known_way(prefix: usize) -> Setting {
+    Setting { lengths: (8, 11), blocks: 19, prefix, ..Setting::LOCKED }
 }
 
 #[test]
-fn scratch() {
-    let n = |name: &str| std::env::var(name).ok().and_then(|it| it.parse::<u64>().ok()).unwrap_or(0);
-    let lengths = (n("A"), n("B"));
-    let mut setting =
-        Setting { lengths, blocks: n("T"), crashes: n("C") as u8, has_byzantine: n("Z") > 0, ..Setting::LOCKED };
-    setting.mutation = match n("M") {
-        1 => Some(Mutation::DposImpliedForEver),
-        2 => Some(Mutation::DposVotesAcrossGaps),
-        3 => Some(Mutation::DposLockIgnored),
-        4 => Some(Mutation::DposConfirmsTwice),
-        5 => Some(Mutation::DposLengthAlone),
-        6 => Some(Mutation::DposQuorumOneShort),
-        _ => None,
-    };
-    if n("K") > 0 {
-        setting.finality = FinalityRule::Classic;
+fn every_order_of_eleven_blocks() {
+    assert!(explore(Setting { lengths: (6, 6), blocks: 11, ..Setting::LOCKED }) > 30_000);
+}
+
+#[test]
+fn every_order_of_ten_blocks_with_a_crash() {
+    assert!(explore(Setting { lengths: (5, 5), blocks: 10, crashes: 1, ..Setting::LOCKED }) > 10_000);
+}
+
+/// Though nothing but watermarks and locks keeps producers from a branch.
+#[test]
+fn every_order_of_ten_blocks_without_a_fork_choice() {
+    assert!(explore(Setting { lengths: (5, 5), blocks: 10, has_fork_choice: false, ..Setting::LOCKED }) > 10_000);
+}
+
+#[test]
+fn every_order_of_eight_blocks_with_a_byzantine_producer() {
+    assert!(explore(Setting { lengths: (4, 4), blocks: 8, has_byzantine: true, ..Setting::LOCKED }) > 40_000);
+}
+
+#[test]
+fn every_order_of_eight_blocks_after_eleven_of_the_known_way() {
+    assert!(explore(along_the_known_way(11)) > 20_000);
+}
+
+#[test]
+fn implied_heights_that_count_for_ever_disagree_after_the_known_way() {
+    let setting = Setting { mutation: Some(Mutation::DposImpliedForEver), ..along_the_known_way(11) };
+    assert!(shortest_disagreement(setting) <= KNOWN_WAY.len());
+}
+
+#[test]
+fn votes_across_gaps_disagree() {
+    let setting = Setting { mutation: Some(Mutation::DposVotesAcrossGaps), ..along_the_known_way(11) };
+    assert!(shortest_disagreement(setting) <= KNOWN_WAY.len());
+}
+
+#[test]
+fn heights_confirmed_twice_disagree() {
+    let mutation = Some(Mutation::DposConfirmsTwice);
+    assert!(shortest_disagreement(Setting { mutation, lengths: (7, 7), blocks: 12, ..Setting::LOCKED }) <= 12);
+}
+
+/// Where a replica remembers all of its branches, the fork choice keeps it from those that have prepared less. Without it, three of
+/// four make a block of the first branch irreversible, and then, without their locks, one of the second, which the fourth has made longer.
+#[test]
+fn ignored_locks_disagree_without_a_fork_choice() {
+    let ([p, u, s, t], [a, b]) = ([0, 1, 2, 3], [0, 1]);
+    let first = [s, t, p, p, s, t].map(|place| (place, a));
+    let second = [u, u, u, u, u, u, p, s, u, p, s, u].map(|place| (place, b));
+    for (mutation, want) in [(None, [1, 0]), (Some(Mutation::DposLockIgnored), [1, 7])] {
+        let model = TwoBranches::new(Setting { mutation, has_fork_choice: false, ..Setting::LOCKED });
+        let mut state = model.init_states().remove(0);
+        for (place, branch) in first.into_iter().chain(second) {
+            model.produce(&mut state, place, branch);
+        }
+        assert_eq!(model.branches(&state).map(|branch| branch.irreversible().get()), want, "{mutation:?}");
     }
-    if n("F") > 0 {
-        shortest_disagreement(setting);
-    } else {
-        explore(setting);
-    }
+}
+
+/// Hours at most: `scripts/model-dpos`. The variables `SHORTER`, `LONGER`, `BLOCKS` and `PREFIX` set the bounds, `BYZANTINE`, `FREE`
+/// and `CRASHES` the producers.
+#[test]
+#[ignore = "minutes to hours: scripts/model-dpos"]
+fn larger_bounds() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse().ok());
+    let bound = |name: &str, default: u64| number(name).unwrap_or(default);
+    explore(Setting {
+        lengths: (bound("SHORTER", 8), bound("LONGER", 11)),
+        blocks: bound("BLOCKS", 19),
+        prefix: bound("PREFIX", 6) as usize,
+        has_byzantine: bound("BYZANTINE", 0) > 0,
+        has_fork_choice: bound("FREE", 0) == 0,
+        crashes: bound("CRASHES", 0) as u8,
+        ..Setting::LOCKED
+    });
 }
