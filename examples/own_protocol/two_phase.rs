@@ -14,7 +14,7 @@ use chainbox::{
         FinalityKind, OwnMessage, OwnProtocol, Protocol, Purpose, Recipients, Record, Rejection, ReplicaId,
         ReplicaStart, RoundRole, RoundStatus, Signer, Ticket, TimerId, ValidatorSet,
     },
-    primitives::{Address, B256, Bytes, Height, Timestamp, keccak256},
+    primitives::{Address, B64, B256, Bytes, Height, Timestamp, keccak256},
 };
 
 /// Beginning of the keys of blocks that it voted for.
@@ -230,6 +230,7 @@ impl TwoPhase {
             difficulty: 0,
             timestamp_min: parent.timestamp.saturating_add_secs(1),
             mix_hash: B256::ZERO,
+            nonce: B64::ZERO,
             payload: payload.into_bytes().into(),
         }));
     }

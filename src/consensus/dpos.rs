@@ -1,25 +1,30 @@
 //! Delegated proof of stake: elected producers with a last irreversible block, after EOSIO's DPOS 3.
 //!
 //! Holders of the native token delegate stake to candidates; the `producers` candidates with the most stake are
-//! the producers, and take turns in slots of fixed length. A block's payload states how many of the newest blocks its producer
-//! confirms. A block is irreversible once two thirds of the producers confirmed it and two thirds built upon that
-//! ([`Irreversibility`]). The chain may fork above the last irreversible block; the branch with the greatest [`ForkChoiceKey`]
-//! wins.
+//! the producers, and take turns in slots of fixed length. A block's nonce has its vote ([`Confirmation`]): how many of the newest
+//! heights its producer confirms, and the height that is prepared at its parent. A height that two thirds of the producers
+//! confirmed is prepared, and one that two thirds voted for is irreversible ([`Irreversibility`]). The chain may fork above the
+//! last irreversible block; the branch with the greatest [`ForkChoiceKey`] wins.
 //!
-//! Safety:
+//! Safety, with the argument in `docs/protocols/dpos.md`:
 //!
-//! - No producer confirms a height twice, on any branch: the newest height confirmed is a *watermark* that is durable before
-//!   the block is sent ([`SafetyState`]). Nor does it confirm a branch without the proposed block that it implied last
-//!   ([`Lock`]), or produce twice in a slot. EOSIO keeps its watermark in memory and has no lock.
+//! - No producer confirms a height twice, on any branch, or implies a lower prepared height than before: its *watermark* and its
+//!   *lock* are durable before the block is sent ([`SafetyState`]). Nor does it produce twice in a slot. EOSIO keeps its
+//!   watermark in memory and has no lock.
 //! - A producer whose watermark or lock excludes its branch still produces, so that the chain grows; the block confirms
 //!   nothing. (EOSIO's producer makes no block, and when all are in that position, the chain stops.)
-//! - Two blocks of one producer in one slot are evidence, which later blocks report to the staking contract.
+//! - Two headers of one producer that break one of these rules are evidence ([`ConflictingBlocks`]), which later blocks report to the
+//!   staking contract. While less than a third of the producers break them, no two conflicting blocks are irreversible.
 //!
 //! The first block of a round counts the stake: when other producers are elected than are active, it proposes their schedule.
-//! The schedule is pending until that block is irreversible, and no other is proposed meanwhile.
+//! The schedule is pending until that block is irreversible, and no other is proposed meanwhile. What is above that block becomes
+//! irreversible by the new producers alone.
+//!
+//! [`FinalityRule::Classic`] is EOSIO's rule, without the lock.
 
 mod blocks;
 mod config;
+mod confirmation;
 mod evidence;
 mod family;
 mod fork_choice;
@@ -29,6 +34,7 @@ mod payload;
 mod production;
 mod record;
 mod rules;
+mod safety_state;
 mod schedule;
 mod state;
 mod tree;
@@ -55,24 +61,26 @@ use crate::{
 
 #[cfg(feature = "internals")]
 pub use config::BLOCKS_PER_TURN_MAX;
-pub use config::{DposConfig, DposError, PRODUCERS_MAX, Shuffle};
-pub use evidence::{DoubleProduction, EVIDENCE_PER_BLOCK_MAX, EVIDENCE_SLOTS_MAX, EvidenceError, Infraction};
+pub use config::{DposConfig, DposError, FinalityRule, PRODUCERS_MAX, Shuffle};
+pub use confirmation::{CONFIRMED_MAX, Confirmation, Conflict, IMPLIED_BELOW_MAX, Prepared, VERSION_MAX};
+pub use evidence::{ConflictingBlocks, EVIDENCE_PER_BLOCK_MAX, EVIDENCE_SLOTS_MAX, EvidenceError, Infraction};
 pub use fork_choice::ForkChoiceKey;
-#[cfg(any(test, feature = "internals"))]
-pub use irreversibility::Confirmer;
 #[cfg(feature = "internals")]
 pub use irreversibility::TRACKED_MAX;
 #[cfg(any(feature = "internals", feature = "scenarios"))]
 pub use irreversibility::quorum;
 pub use irreversibility::{ConfirmError, Irreversibility};
+#[cfg(any(test, feature = "internals"))]
+pub use irreversibility::{Confirmer, Vote};
 pub use light::LightVerifier;
 #[cfg(feature = "internals")]
 pub use payload::PAYLOAD_BYTES_MAX;
 pub use payload::{Payload, PayloadError};
 #[cfg(feature = "internals")]
 pub use record::ROOT_KEY;
-pub use record::{BLOCK_PREFIX, HEAD_KEY, Lock, SAFETY_STATE_KEY, SafetyState};
+pub use record::{BLOCK_PREFIX, HEAD_KEY, SAFETY_STATE_KEY};
 pub use rules::{HeaderError, check_header};
+pub use safety_state::{NothingToConfirm, SafetyState};
 pub use schedule::{Schedule, elect};
 #[cfg(any(test, feature = "internals"))]
 pub use state::DerivedPayload;
@@ -84,7 +92,7 @@ pub use state::{Candidates, Pending, State};
 pub const SLOT_TIMER: TimerId = TimerId::new(1);
 /// Largest distance in slots of a block above the head, or the replica's own clock; twelve days with slots of 1 s.
 pub const SLOTS_AHEAD_MAX: u64 = 1 << 20;
-/// Most double productions kept to report in a block.
+/// Most pieces of evidence kept to report in a block.
 const OFFENCES_MAX: usize = 256;
 
 /// One replica of delegated proof of stake.
@@ -100,8 +108,8 @@ pub struct Dpos {
     safety_state: SafetyState,
     /// Newest slot known to be over, from a block that was built too late for its slot.
     elapsed_slot: u64,
-    /// Double productions to report in a block, by slot and offender.
-    offences: OrdMap<(u64, Address), Arc<DoubleProduction>>,
+    /// Evidence to report in a block, by slot and offender.
+    offences: OrdMap<(u64, Address), Arc<ConflictingBlocks>>,
     /// The head, to send to replicas that extend worse branches, and the ticket of its record, which has to be durable before
     /// that; `None` after a restart.
     head_block: Option<(Ticket, Arc<Block>)>,
@@ -271,7 +279,7 @@ impl Protocol for Dpos {
         // The authenticator is the same in every replica of a chain; a signer is known by its address.
         let Self {
             // The age of evidence is the same in every replica of a chain.
-            config: DposConfig { period, producers, blocks_per_turn, shuffle, evidence: _ },
+            config: DposConfig { period, producers, blocks_per_turn, shuffle, finality, evidence: _ },
             authenticator: _,
             signer,
             tree,
@@ -289,6 +297,7 @@ impl Protocol for Dpos {
         out.u32(*producers);
         out.u32(*blocks_per_turn);
         out.bool(*shuffle == Shuffle::Round);
+        out.bool(*finality == FinalityRule::Classic);
         out.option(signer.as_ref(), |out, signer| out.address(&signer.address()));
         tree.encode(out);
         out.list(pending.iter(), |out, (id, pending)| {

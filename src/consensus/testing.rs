@@ -607,6 +607,7 @@ pub fn build(request: &BuildRequest) -> Block {
         beneficiary: request.beneficiary,
         difficulty: U256::from(request.difficulty),
         mix_hash: request.mix_hash,
+        nonce: request.nonce,
         extra_data: Block::extra_data_of(&request.payload).unwrap_or_default(),
         ..Header::default()
     };

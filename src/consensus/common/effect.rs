@@ -18,7 +18,7 @@ use crate::{
         pbft::MessageError,
         pos::{self, SlashingEvidence},
     },
-    primitives::{Address, B256, Bytes, Height, Timestamp},
+    primitives::{Address, B64, B256, Bytes, Height, Timestamp},
 };
 
 /// The time at which a timer fires. Durations are nanoseconds of the replica's own clock.
@@ -62,6 +62,8 @@ pub struct BuildRequest {
     pub timestamp_min: Timestamp,
     /// The header's `mixHash`; zero where the chain gives it.
     pub mix_hash: B256,
+    /// The header's nonce; zero where the protocol has none.
+    pub nonce: B64,
     /// Consensus payload kept beside the block; its keccak is the header's `extraData`.
     pub payload: Bytes,
 }

@@ -81,9 +81,9 @@ pub(crate) enum Mutation {
     PoaLongestWins,
     /// Proof of authority: a signer never seals a height again, not on another branch either.
     PoaNeverSealsHeightAgain,
-    /// Delegated proof of stake: `2n/3` confirmations propose a block.
+    /// Delegated proof of stake: `2n/3` confirmations prepare a block.
     DposQuorumOneShort,
-    /// Delegated proof of stake: the last irreversible block is what half of the producers imply.
+    /// Delegated proof of stake: half of the producers' votes make a block irreversible.
     DposIrreversibleIndex,
     /// Delegated proof of stake: a producer confirms heights of a branch that it has confirmed on another branch.
     DposConfirmsTwice,
@@ -95,12 +95,17 @@ pub(crate) enum Mutation {
     DposWrongProducer,
     /// Delegated proof of stake: a schedule is active at once, not when it is irreversible.
     DposScheduleEarly,
-    /// Delegated proof of stake: of branches with the same irreversible block the longest wins, whatever they proposed.
+    /// Delegated proof of stake: the longest branch wins, whatever is prepared.
     DposLengthAlone,
-    /// Delegated proof of stake: a producer that implied a block confirms branches without it.
+    /// Delegated proof of stake: a producer confirms branches that have prepared less than it implied.
     DposLockIgnored,
-    /// Delegated proof of stake: both of the last two, as in EOSIO.
-    DposClassic,
+    /// Delegated proof of stake: a vote reaches below the start of its producer's run of confirmations.
+    DposVotesAcrossGaps,
+    /// Delegated proof of stake: votes under a schedule count under the next one.
+    DposVotesOutliveSchedule,
+    /// Delegated proof of stake: what a producer implied counts for ever; its lock is on that block and released by anything prepared
+    /// above the producer's newest vote; the higher irreversible height comes first in the fork choice.
+    DposImpliedForEver,
     /// Delegated proof of stake: who left the schedule is no longer accountable.
     DposForgetsLeavers,
     /// Proof of stake: more than half of the stake justifies.

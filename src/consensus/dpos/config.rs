@@ -27,6 +27,8 @@ pub struct DposConfig {
     pub(crate) blocks_per_turn: u32,
     /// Period after which the order of the producers changes.
     pub(crate) shuffle: Shuffle,
+    /// Rule by which blocks become irreversible.
+    pub(crate) finality: FinalityRule,
     /// Age up to which evidence counts; from the parameters of stake, whatever genesis says here.
     #[serde(skip_serializing_if = "EvidenceWindow::is_default")]
     pub(crate) evidence: EvidenceWindow,
@@ -41,6 +43,20 @@ pub enum Shuffle {
     Schedule,
     /// A round, in which every producer has one turn.
     Round,
+}
+
+/// Rule by which blocks become irreversible, with the fork choice that belongs to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FinalityRule {
+    /// Confirmations with a lock: safe while less than a third of the producers break the rules, whatever the network does.
+    /// `docs/protocols/dpos.md` has the argument.
+    #[default]
+    Locked,
+    /// EOSIO's DPOS 3, for comparison. **Unsafe**: what a producer implied counts on a branch for ever, though it has left the branch
+    /// since, and nothing keeps it from confirming another one. Honest producers on a slow network can make two
+    /// conflicting blocks irreversible.
+    Classic,
 }
 
 /// Invalid parameters or records of delegated proof of stake.
@@ -74,6 +90,7 @@ impl Default for DposConfig {
             producers: 21,
             blocks_per_turn: 1,
             shuffle: Shuffle::Schedule,
+            finality: FinalityRule::Locked,
             evidence: EvidenceWindow::default(),
         }
     }
@@ -120,6 +137,18 @@ impl DposConfig {
     /// Returns the time of `slot` on the clock of slots, which begins with genesis; on demand a slot counts as a second.
     pub(super) const fn slot_time(&self, slot: u64) -> Timestamp {
         Timestamp::from_secs(slot.saturating_mul(if self.period == 0 { 1 } else { self.period }))
+    }
+
+    /// Returns the configuration with blocks that become irreversible by `finality`.
+    #[must_use]
+    pub const fn with_finality(mut self, finality: FinalityRule) -> Self {
+        self.finality = finality;
+        self
+    }
+
+    /// Returns the rule by which blocks become irreversible.
+    pub const fn finality(&self) -> FinalityRule {
+        self.finality
     }
 
     /// Returns the start of `slot`, counted from a block at the slot and time of `from`; on demand, the time of that block.

@@ -1,8 +1,8 @@
-//! Evidence that a producer made two blocks in one slot.
+//! Evidence that two blocks of a producer contradict each other: headers alone prove it, whatever their branches are.
 
 use alloy_rlp::{RlpDecodable, RlpEncodable};
 
-use super::DposConfig;
+use super::{Confirmation, Conflict, DposConfig};
 use crate::{
     consensus::{Authenticator, Purpose, SealError},
     primitives::{Address, B256, Bytes, Header, Height, Timestamp},
@@ -13,14 +13,16 @@ pub const EVIDENCE_PER_BLOCK_MAX: usize = 4;
 /// Age up to which evidence counts, in slots before the block that reports it, when stake is not locked for longer.
 pub const EVIDENCE_SLOTS_MAX: u64 = 8_192;
 
-/// Two headers of one slot with seals of one producer, in ascending order of hash.
+/// Two headers that contradict each other, with seals of one producer, in ascending order of hash: they are of one slot, confirm a
+/// common height, or the lower one implies a higher prepared height ([`Conflict`]). A producer that keeps to the rules never makes
+/// such blocks; when two conflicting blocks are irreversible, more than a third of the producers have.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, RlpEncodable, RlpDecodable)]
-pub struct DoubleProduction {
+pub struct ConflictingBlocks {
     /// Header with the lower hash.
     pub first: Header,
     /// Seal of `first`.
     pub first_seal: Bytes,
-    /// Header with the higher hash, of the same timestamp (on demand: of the same height).
+    /// Header with the higher hash.
     pub second: Header,
     /// Seal of `second`.
     pub second_seal: Bytes,
@@ -33,10 +35,10 @@ pub enum EvidenceError {
     /// The headers are the same or not in ascending order of hash.
     #[error("the headers of evidence are the same or not in ascending order of hash")]
     Order,
-    /// The headers are of different slots.
-    #[error("the headers of evidence are of different slots")]
-    Slots,
-    /// The slot is after the block that reports it, or too old.
+    /// The headers do not contradict each other.
+    #[error("the headers of evidence are of different slots, and their votes do not contradict each other")]
+    NoConflict,
+    /// The slot of the newer header is after the block that reports it, or too old.
     #[error("the evidence is of a later slot than its block, or stake of that time is not locked any more")]
     Age,
     /// Different producers sealed the headers, or the author is not a producer.
@@ -53,8 +55,8 @@ pub enum EvidenceError {
         /// Author of the headers.
         offender: Address,
     },
-    /// The offence is reported on this branch already.
-    #[error("double production of {offender} in slot {slot} is reported already")]
+    /// The infraction is reported on this branch already.
+    #[error("the infraction of {offender} in slot {slot} is reported already")]
     AlreadyReported {
         /// The offender.
         offender: Address,
@@ -66,10 +68,10 @@ pub enum EvidenceError {
     Seal(#[from] SealError),
 }
 
-/// A double production that evidence proves.
+/// An infraction that evidence proves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Infraction {
-    /// Slot of both blocks.
+    /// Slot of the newer block.
     pub slot: u64,
     /// Producer of both blocks.
     pub offender: Address,
@@ -82,7 +84,7 @@ pub(super) fn evidence_slots(config: &DposConfig) -> u64 {
     EVIDENCE_SLOTS_MAX.max(config.evidence.secs / config.period.max(1))
 }
 
-impl DoubleProduction {
+impl ConflictingBlocks {
     /// Returns the evidence of two sealed headers, in either order.
     pub fn new(one: (Header, Bytes), other: (Header, Bytes)) -> Self {
         let is_ordered = one.0.hash_slow() < other.0.hash_slow();
@@ -95,7 +97,7 @@ impl DoubleProduction {
         (self.first.hash_slow(), self.second.hash_slow())
     }
 
-    /// Returns the offence that it proves to a block at the slot and time of `at`.
+    /// Returns the infraction that it proves to a block at the slot and time of `at`.
     ///
     /// # Errors
     /// [`EvidenceError`] when it proves none.
@@ -109,15 +111,8 @@ impl DoubleProduction {
         if first >= second {
             return Err(EvidenceError::Order);
         }
+        self.conflict(config).ok_or(EvidenceError::NoConflict)?;
         let slot = self.slot(config, at).ok_or(EvidenceError::Age)?;
-        let is_same = if config.period == 0 {
-            self.first.number == self.second.number
-        } else {
-            self.first.timestamp == self.second.timestamp
-        };
-        if !is_same {
-            return Err(EvidenceError::Slots);
-        }
         let first = authenticator.author(Purpose::Block, first, &self.first_seal)?;
         let second = authenticator.author(Purpose::Block, second, &self.second_seal)?;
         if first != second {
@@ -127,12 +122,27 @@ impl DoubleProduction {
         Ok(Infraction { slot, offender: first, height })
     }
 
-    /// Returns the slot of the headers: on demand their height, otherwise counted back from the block that reports them.
+    /// Returns the contradiction between the two headers. What a producer implies binds it only where there are locks.
+    pub fn conflict(&self, config: &DposConfig) -> Option<Conflict> {
+        let is_same_slot = if config.period == 0 {
+            self.first.number == self.second.number
+        } else {
+            self.first.timestamp == self.second.timestamp
+        };
+        if is_same_slot {
+            return Some(Conflict::SameSlot);
+        }
+        let vote = |header: &Header| Some((Height::new(header.number), Confirmation::of_header(header).ok()??));
+        let conflict = Confirmation::conflict(vote(&self.first)?, vote(&self.second)?)?;
+        (conflict != Conflict::ImpliedLess || config.finality.is_locked()).then_some(conflict)
+    }
+
+    /// Returns the slot of the newer header: on demand its height, otherwise counted back from the block that reports it.
     fn slot(&self, config: &DposConfig, (slot, time): (u64, Timestamp)) -> Option<u64> {
         let of_evidence = match config.period {
-            0 => self.first.number,
+            0 => self.first.number.max(self.second.number),
             period => {
-                let ago = time.as_secs().checked_sub(self.first.timestamp)?;
+                let ago = time.as_secs().checked_sub(self.first.timestamp.max(self.second.timestamp))?;
                 if !ago.is_multiple_of(period) {
                     return None;
                 }

@@ -1,7 +1,8 @@
-//! Fork choice: the longest branch above the last irreversible block.
+//! Fork choice: the branch that has prepared most.
 
 use core::cmp::{Ordering, Reverse};
 
+use super::{FinalityRule, Prepared};
 use crate::{
     consensus::{
         BlockId,
@@ -10,20 +11,22 @@ use crate::{
     primitives::{B256, Height},
 };
 
-/// The key by which heads are compared; the greater one wins.
+/// The key by which heads are compared; the greater one wins. Only branches with the replica's last irreversible block compete.
 ///
-/// Only blocks above the last irreversible one compete. The branch with the higher irreversible height comes first, as in
-/// EOSIO (`fork_database`), then the higher *proposed* height, the greater length, the earlier slot, the lower hash.
+/// The branch with the higher prepared height comes first, where a later schedule precedes a greater height; then the greater length,
+/// the earlier slot, the lower hash. Every lock is on a height that some branch has prepared, so that all producers may confirm the
+/// best branch. Irreversible heights are not compared: producers whose lock is above what the branch with the higher
+/// irreversible height has prepared would follow that branch and never confirm it again.
 ///
-/// EOSIO does not compare proposed heights. With length alone two thirds of the producers may each imply a block, stop, and
-/// restart with a longer branch without it; together they follow that branch, confirm it above their watermarks, and a
-/// second block becomes irreversible that conflicts with the first.
+/// By [`FinalityRule::Classic`] the higher irreversible height comes first, then the length, as in EOSIO (`fork_database`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ForkChoiceKey {
+    /// Rule by which blocks become irreversible.
+    pub rule: FinalityRule,
+    /// Prepared height of its branch.
+    pub prepared: Prepared,
     /// Last irreversible height of its branch.
     pub irreversible: Height,
-    /// Newest proposed height of its branch.
-    pub proposed: Height,
     /// The block, whose height is the branch's length.
     pub block: BlockId,
     /// Slot of the block.
@@ -36,10 +39,13 @@ impl ForkChoiceKey {
         self.cmp(current) == Ordering::Greater
     }
 
-    fn rank(&self) -> (Height, Height, Height, Reverse<u64>, Reverse<B256>) {
-        let by_length = mutation::active(Mutation::DposLengthAlone) || mutation::active(Mutation::DposClassic);
-        let proposed = if by_length { Height::default() } else { self.proposed };
-        (self.irreversible, proposed, self.block.height, Reverse(self.slot), Reverse(self.block.hash))
+    fn rank(&self) -> (Height, Prepared, Height, Reverse<u64>, Reverse<B256>) {
+        let before = mutation::active(Mutation::DposImpliedForEver);
+        let is_classic = self.rule == FinalityRule::Classic;
+        let irreversible = if is_classic || before { self.irreversible } else { Height::GENESIS };
+        let by_length = is_classic || mutation::active(Mutation::DposLengthAlone);
+        let prepared = if by_length { Prepared::default() } else { self.prepared };
+        (irreversible, prepared, self.block.height, Reverse(self.slot), Reverse(self.block.hash))
     }
 }
 
@@ -60,23 +66,41 @@ impl PartialOrd for ForkChoiceKey {
 mod tests {
     use super::*;
 
-    fn fork_choice_key(irreversible: u64, proposed: u64, height: u64, slot: u64, hash: u8) -> ForkChoiceKey {
-        let block = BlockId { height: Height::new(height), hash: B256::repeat_byte(hash) };
-        ForkChoiceKey { irreversible: Height::new(irreversible), proposed: Height::new(proposed), block, slot }
+    /// A key by (version, prepared height), irreversible height, height, slot and hash.
+    fn key(prepared: (u64, u64), irreversible: u64, height: u64, slot: u64, hash: u8) -> ForkChoiceKey {
+        ForkChoiceKey {
+            rule: FinalityRule::Locked,
+            prepared: Prepared { version: prepared.0, height: Height::new(prepared.1) },
+            irreversible: Height::new(irreversible),
+            block: BlockId { height: Height::new(height), hash: B256::repeat_byte(hash) },
+            slot,
+        }
     }
 
     #[test]
     fn each_rule_decides_only_what_the_earlier_ones_leave_open() {
-        let current = fork_choice_key(5, 7, 10, 20, 0x50);
+        let current = key((2, 7), 5, 10, 20, 0x50);
         for (name, better) in [
-            ("more is irreversible, though shorter", fork_choice_key(6, 7, 9, 20, 0xff)),
-            ("more is proposed, though shorter", fork_choice_key(5, 8, 9, 20, 0xff)),
-            ("longer, though later", fork_choice_key(5, 7, 11, 30, 0xff)),
-            ("an earlier slot", fork_choice_key(5, 7, 10, 19, 0xff)),
-            ("a lower hash", fork_choice_key(5, 7, 10, 20, 0x4f)),
+            ("a later schedule, though less is prepared", key((3, 6), 4, 9, 20, 0xff)),
+            ("more is prepared, though less is irreversible and it is shorter", key((2, 8), 4, 9, 20, 0xff)),
+            ("longer, though later", key((2, 7), 4, 11, 30, 0xff)),
+            ("an earlier slot", key((2, 7), 5, 10, 19, 0xff)),
+            ("a lower hash", key((2, 7), 5, 10, 20, 0x4f)),
         ] {
             assert!(better.beats(&current) && !current.beats(&better), "{name}");
         }
         assert!(!current.beats(&current));
+    }
+
+    #[test]
+    fn the_classic_rule_compares_irreversible_heights_and_lengths() {
+        let classic = |key| ForkChoiceKey { rule: FinalityRule::Classic, ..key };
+        let current = classic(key((2, 7), 5, 10, 20, 0x50));
+        for (name, better) in [
+            ("more is irreversible, though shorter", key((2, 6), 6, 9, 30, 0xff)),
+            ("longer, though less is prepared", key((1, 6), 5, 11, 30, 0xff)),
+        ] {
+            assert!(classic(better).beats(&current) && !current.beats(&classic(better)), "{name}");
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use alloy_rlp::{Decodable, RlpDecodable, RlpEncodable};
 
-use super::{DoubleProduction, EVIDENCE_PER_BLOCK_MAX, PRODUCERS_MAX};
+use super::{ConflictingBlocks, EVIDENCE_PER_BLOCK_MAX, PRODUCERS_MAX};
 use crate::{
     consensus::{Validator, ValidatorSet},
     primitives::{Address, B256, Bytes},
@@ -13,21 +13,19 @@ pub const PAYLOAD_BYTES_MAX: usize = 24 * 1_024;
 
 /// The consensus payload; its keccak is in `extraData`.
 ///
-/// Encoding: RLP of `[confirmed, absent, proposes, activates, evidence]`: addresses in ascending order, producers as
+/// Encoding: RLP of `[absent, proposes, activates, evidence]`: addresses in ascending order, producers as
 /// `[address, weight]` in ascending order of address (empty: none), the hash of a schedule or no bytes, evidence as
 /// `[header, seal, header, seal]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Payload {
-    /// Number of the newest blocks of the branch that its producer confirms, including this one.
-    pub confirmed: u16,
     /// Producers of the empty slots between the parent and this block, in ascending order of address.
     pub absent: Vec<Address>,
     /// Producers of a schedule that is pending from this block on.
     pub proposes: Option<ValidatorSet>,
     /// [`Schedule::hash`](super::Schedule::hash) of the schedule that is in force after this block.
     pub activates: Option<B256>,
-    /// Double productions that the branch has not reported before.
-    pub evidence: Vec<DoubleProduction>,
+    /// Contradictions of producers that the branch has not reported before.
+    pub evidence: Vec<ConflictingBlocks>,
 }
 
 /// Bytes that do not decode to a payload.
@@ -54,11 +52,10 @@ pub enum PayloadError {
 
 #[derive(RlpEncodable, RlpDecodable)]
 struct Fields {
-    confirmed: u16,
     absent: Vec<Address>,
     proposes: Vec<Member>,
     activates: Bytes,
-    evidence: Vec<DoubleProduction>,
+    evidence: Vec<ConflictingBlocks>,
 }
 
 #[derive(RlpEncodable, RlpDecodable)]
@@ -70,10 +67,9 @@ struct Member {
 impl Payload {
     /// Returns the canonical encoding.
     pub fn encoded(&self) -> Bytes {
-        let Self { confirmed, absent, proposes, activates, evidence } = self;
+        let Self { absent, proposes, activates, evidence } = self;
         let members = proposes.iter().flat_map(ValidatorSet::members);
         let fields = Fields {
-            confirmed: *confirmed,
             absent: absent.clone(),
             proposes: members.map(|member| Member { address: member.address, weight: member.weight }).collect(),
             activates: activates.map(|hash| Bytes::copy_from_slice(hash.as_slice())).unwrap_or_default(),
@@ -94,7 +90,6 @@ impl Payload {
         at_most("pieces of evidence", fields.evidence.len(), EVIDENCE_PER_BLOCK_MAX)?;
         let members = fields.proposes.iter().map(|member| Validator { address: member.address, weight: member.weight });
         let payload = Self {
-            confirmed: fields.confirmed,
             absent: fields.absent,
             proposes: ValidatorSet::new(members).ok(),
             activates: B256::try_from(fields.activates.as_ref()).ok(),
@@ -121,14 +116,12 @@ mod tests {
         let producers = proptest::collection::btree_set(address, 0..5);
         let activates = proptest::option::of(any::<[u8; 32]>().prop_map(B256::new));
         let evidence = proptest::collection::vec((any::<u64>(), any::<u64>()), 0..3);
-        (any::<u16>(), absent, producers, activates, evidence).prop_map(
-            |(confirmed, absent, producers, activates, evidence)| {
-                let header = |number| (Header { number, ..Header::default() }, Bytes::from_static(b"seal"));
-                let double = |(one, other)| DoubleProduction::new(header(one), header(other));
-                let proposes = ValidatorSet::equal(producers).ok();
-                Payload { confirmed, absent, proposes, activates, evidence: evidence.into_iter().map(double).collect() }
-            },
-        )
+        (absent, producers, activates, evidence).prop_map(|(absent, producers, activates, evidence)| {
+            let header = |number| (Header { number, ..Header::default() }, Bytes::from_static(b"seal"));
+            let double = |(one, other)| ConflictingBlocks::new(header(one), header(other));
+            let proposes = ValidatorSet::equal(producers).ok();
+            Payload { absent, proposes, activates, evidence: evidence.into_iter().map(double).collect() }
+        })
     }
 
     proptest! {
@@ -151,8 +144,7 @@ mod tests {
         assert!(Payload::decode(&[good.encoded().as_ref(), &[0]].concat()).is_err());
         let member = |byte, weight| Member { address: Address::repeat_byte(byte), weight };
         for proposes in [vec![member(1, 0)], vec![member(2, 1), member(1, 1)], vec![member(1, 1), member(1, 1)]] {
-            let fields =
-                Fields { confirmed: 1, absent: vec![], proposes, activates: Bytes::new(), evidence: Vec::new() };
+            let fields = Fields { absent: vec![], proposes, activates: Bytes::new(), evidence: Vec::new() };
             assert_eq!(Payload::decode(&alloy_rlp::encode(fields)), Err(PayloadError::NotCanonical));
         }
         let crowd = Payload { absent: vec![Address::ZERO; 126], ..Payload::default() };

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{BlockInputs, Dpos, Election, Infraction, Lock, Payload, SLOT_TIMER, SafetyState, schedule::Schedule};
+use super::{
+    BlockInputs, Confirmation, Dpos, Election, Infraction, NothingToConfirm, Payload, SLOT_TIMER, SafetyState,
+    schedule::Schedule,
+};
 use crate::{
     chain::Block,
     consensus::{
@@ -10,7 +13,7 @@ use crate::{
         intake::BlockIntake,
         mutation::{self, Mutation},
     },
-    primitives::{B256, Height},
+    primitives::B256,
 };
 
 use super::EVIDENCE_PER_BLOCK_MAX;
@@ -97,8 +100,9 @@ impl Dpos {
             return;
         };
         let timestamp = self.config.time_of(slot, (context.slot, context.timestamp));
-        let confirmed = self.confirmable(place, effects);
+        let vote = self.vote(place, effects);
         let (offences, evidence): (Vec<_>, Vec<_>) = self.unreported(slot).into_iter().unzip();
+        let confirmed = vote.map_or(0, |vote| vote.confirmed);
         let inputs = BlockInputs { slot, place, confirmed, offences: &offences };
         let derived = match context.extend(&self.config, &inputs, Election::Counted) {
             Ok((_, derived)) => derived,
@@ -114,38 +118,41 @@ impl Dpos {
             difficulty: 0,
             timestamp_min: timestamp,
             mix_hash: B256::ZERO,
-            payload: Payload { confirmed, absent, proposes, activates, evidence }.encoded(),
+            nonce: vote.and_then(|vote| vote.nonce(context.block.height.next())).unwrap_or_default(),
+            payload: Payload { absent, proposes, activates, evidence }.encoded(),
         }));
     }
 
-    /// Returns how many of the newest blocks the next block confirms: all above this producer's watermark; none while a lock
-    /// excludes the head's branch.
-    fn confirmable(&self, place: usize, effects: &mut Vec<Effect>) -> u16 {
+    /// Returns the vote of the next block, if it may confirm something.
+    fn vote(&self, place: usize, effects: &mut Vec<Effect>) -> Option<Confirmation> {
         let head = self.tree.head();
-        let progress = head.context.state.progress();
-        if self.is_locked_out() {
-            effects.push(Effect::Mark("dpos/locked-out"));
-            return 0;
+        let (progress, version) = (head.context.state.progress(), head.context.state.active().version());
+        if mutation::active(Mutation::DposImpliedForEver) && self.is_locked_to_a_block() {
+            return None;
         }
-        let watermark =
-            if mutation::active(Mutation::DposConfirmsTwice) { Height::default() } else { self.safety_state.confirmed };
-        if watermark > progress.height() {
-            effects.push(Effect::Mark("dpos/below-watermark"));
-        }
-        progress.confirmable(place, watermark)
+        let mark = match self.safety_state.vote(place, progress, version) {
+            Ok(vote) => return Some(vote),
+            Err(NothingToConfirm::Locked) => "dpos/locked-out",
+            Err(NothingToConfirm::Confirmed) => "dpos/below-watermark",
+            Err(NothingToConfirm::NoRoom) => "dpos/no-room",
+        };
+        effects.push(Effect::Mark(mark));
+        None
     }
 
-    /// Whether the lock is on a block that the head's branch does not include, and no later proposed block there releases it.
-    fn is_locked_out(&self) -> bool {
-        let Some(Lock { block, at }) = self.safety_state.lock else { return false };
+    /// The lock before a vote needed a run of confirmations: on the block that this producer's newest vote implied, until the
+    /// head's branch has prepared more than the height of that vote.
+    fn is_locked_to_a_block(&self) -> bool {
+        let SafetyState { confirmed, lock, .. } = self.safety_state;
         let head = self.tree.head();
-        let is_ignored = mutation::active(Mutation::DposLockIgnored) || mutation::active(Mutation::DposClassic);
-        let is_released = is_ignored || head.context.state.progress().proposed() > at;
-        !is_released && !self.tree.has_ancestor(head, block)
+        let own = self.signer.as_ref().and_then(|signer| self.tree.confirming_block(signer.address(), confirmed));
+        let implied = own.and_then(|own| self.tree.ancestor_at(own, lock.height));
+        let is_released = head.context.state.progress().prepared() > confirmed;
+        !is_released && implied.is_some_and(|implied| !self.tree.has_ancestor(head, implied))
     }
 
-    /// Returns the double productions that a block at `slot` may report on the head's branch.
-    fn unreported(&self, slot: u64) -> Vec<(Infraction, super::DoubleProduction)> {
+    /// Returns the infractions that a block at `slot` may report on the head's branch.
+    fn unreported(&self, slot: u64) -> Vec<(Infraction, super::ConflictingBlocks)> {
         let context = &self.tree.head().context;
         let at = (slot, self.config.time_of(slot, (context.slot, context.timestamp)));
         let known = self.offences.values().filter_map(|proof| {
@@ -189,15 +196,8 @@ impl Dpos {
 
     /// Returns the safety state after sealing this pending block.
     fn safety_state_after(&self, block: BlockId, slot: u64) -> SafetyState {
-        let unconfirmed = SafetyState { slot, ..self.safety_state };
-        let Some(pending) = self.intake.pending.get(&block) else { return unconfirmed };
-        let confirms = Payload::decode(pending.block.payload()).is_ok_and(|payload| payload.confirmed > 0);
-        if !confirms {
-            return unconfirmed;
-        }
-        let head = self.tree.head();
-        let implied = self.tree.ancestor_at(head, head.context.state.progress().proposed());
-        let lock = implied.map_or(self.safety_state.lock, |implied| Some(Lock { block: implied, at: block.height }));
-        SafetyState { slot, confirmed: block.height, lock }
+        let pending = self.intake.pending.get(&block);
+        let vote = pending.and_then(|pending| Confirmation::of_header(pending.block.header()).ok().flatten());
+        self.safety_state.after(slot, block.height, vote)
     }
 }

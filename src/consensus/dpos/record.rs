@@ -5,7 +5,7 @@ use std::sync::Arc;
 use alloy_rlp::Decodable;
 
 use super::{
-    DposConfig, DposError, HeaderContext, check_header,
+    DposConfig, DposError, HeaderContext, Prepared, SafetyState, check_header,
     tree::{Node, Tree},
 };
 use crate::{
@@ -27,40 +27,17 @@ pub const SAFETY_STATE_KEY: &[u8] = b"promise";
 /// Prefix of the key of a block above the last irreversible one; its height (8 bytes, big-endian) and hash follow.
 pub const BLOCK_PREFIX: &[u8] = b"block/";
 
-/// The blocks and confirmations that a producer must not contradict.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct SafetyState {
-    /// Newest slot in which it produced.
-    pub slot: u64,
-    /// Newest height that it confirmed on any branch: its *watermark*.
-    pub confirmed: Height,
-    /// Newest proposed block that it implied, if any.
-    pub lock: Option<Lock>,
-}
-
-/// A proposed block that a producer implied. On a branch without it the producer confirms nothing, unless a block above `at` is
-/// proposed there: in that case two thirds confirmed the other branch later than this producer implied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Lock {
-    /// The proposed block.
-    pub block: BlockId,
-    /// Height of the producer's own newest block above it that confirmed a range.
-    pub at: Height,
-}
-
 impl SafetyState {
     pub(super) fn encode(&self, out: &mut Encoder) {
-        let Self { slot, confirmed, lock } = self;
+        let Self { slot, confirmed, lock: Prepared { version, height } } = self;
         out.u64(*slot);
         out.u64(confirmed.get());
-        out.option(lock.as_ref(), |out, Lock { block, at }| {
-            block.encode(out);
-            out.u64(at.get());
-        });
+        out.u64(*version);
+        out.u64(height.get());
     }
 
     pub(super) fn record(&self) -> Record {
-        Record::new(SAFETY_STATE_KEY, checked_record(96, |out| self.encode(out)))
+        Record::new(SAFETY_STATE_KEY, checked_record(32, |out| self.encode(out)))
     }
 
     pub(super) fn decode(record: &[u8]) -> Option<Self> {
@@ -69,8 +46,7 @@ impl SafetyState {
 
     fn decode_from(bytes: &mut Decoder<'_>) -> Option<Self> {
         let (slot, confirmed) = (bytes.u64()?, Height::new(bytes.u64()?));
-        let lock =
-            bytes.option(|bytes| Some(Lock { block: BlockId::decode(bytes)?, at: Height::new(bytes.u64()?) }))?;
+        let lock = Prepared { version: bytes.u64()?, height: Height::new(bytes.u64()?) };
         Some(Self { slot, confirmed, lock })
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    BlockInputs, ConfirmError, Dpos, DposConfig, Election, EvidenceError, HeaderContext, Infraction, Payload,
-    PayloadError,
+    BlockInputs, ConfirmError, Confirmation, Dpos, DposConfig, Election, EvidenceError, HeaderContext, Infraction,
+    Payload, PayloadError, Prepared,
 };
 use crate::{
     chain::{Block, RuleError},
@@ -12,7 +12,7 @@ use crate::{
         Authenticator, BlockId, HeaderChainRules, HeaderFieldError, ParentContext, Purpose, SealError,
         UnverifiedHeader, ValidatorSet, header::UnusedField,
     },
-    primitives::{Address, B256, Header, Height, Timestamp},
+    primitives::{Address, B64, B256, Header, Height, Timestamp},
     system::{SystemCall, SystemContext, ValidatorUpdates, staking},
 };
 
@@ -75,6 +75,24 @@ pub enum HeaderError {
         /// Hash of the pending schedule, once the block that proposed it is irreversible.
         want: Option<B256>,
     },
+    /// The nonce is no vote that a block of this height can have.
+    #[error(
+        "nonce is {got}; expected zero, or a vote of {height}: heights confirmed, schedule, distance of the implied height"
+    )]
+    Vote {
+        /// Nonce in the header.
+        got: B64,
+        /// Height of the header.
+        height: Height,
+    },
+    /// The block implies another height than the one that is prepared at its parent.
+    #[error("the block implies height {} under schedule {}; expected {} under {}", got.height, got.version, want.height, want.version)]
+    Implied {
+        /// Value in the nonce.
+        got: Prepared,
+        /// What is prepared at the parent.
+        want: Prepared,
+    },
     /// The block confirms a range that was confirmed before.
     #[error(transparent)]
     Confirm(#[from] ConfirmError),
@@ -107,15 +125,16 @@ pub fn check_header(
     let Some(slot) = config.slot_at(timestamp, (parent.slot, parent.timestamp)) else {
         return Err(HeaderError::Timestamp { got: timestamp, parent: parent.timestamp, period: config.period });
     };
-    candidate.check_unused(&[UnusedField::Difficulty, UnusedField::Nonce])?;
+    candidate.check_unused(&[UnusedField::Difficulty])?;
     candidate.check_mix_hash()?;
     candidate.check_extra_data()?;
     let place = place_of(config, parent, slot, author)?;
     candidate.check_beneficiary(author)?;
+    let confirmed = confirmed(parent, candidate.header)?;
     let payload = Payload::decode(candidate.payload)?;
     let offences = offences(config, authenticator, parent, &payload, (slot, timestamp))?;
     let election = if is_counted { Election::Counted } else { Election::FromHeader(payload.proposes.as_ref()) };
-    let inputs = BlockInputs { slot, place, confirmed: payload.confirmed, offences: &offences };
+    let inputs = BlockInputs { slot, place, confirmed, offences: &offences };
     let (state, derived) = parent.extend(config, &inputs, election)?;
     if payload.absent != derived.absent {
         return Err(HeaderError::Absent { got: payload.absent, want: derived.absent });
@@ -141,6 +160,15 @@ fn place_of(config: &DposConfig, parent: &HeaderContext, slot: u64, author: Addr
     }
     let want = producers.members()[schedule.producer_at(slot, config)].address;
     Err(HeaderError::NotItsTurn { author, slot, want })
+}
+
+/// Returns the number of heights that the header confirms; what it implies must be what is prepared at its parent.
+fn confirmed(parent: &HeaderContext, header: &Header) -> Result<u16, HeaderError> {
+    let vote =
+        Confirmation::of_header(header).map_err(|got| HeaderError::Vote { got, height: Height::new(header.number) })?;
+    let Some(Confirmation { confirmed, implied }) = vote else { return Ok(0) };
+    let want = parent.state.prepared();
+    if implied == want { Ok(confirmed) } else { Err(HeaderError::Implied { got: implied, want }) }
 }
 
 /// Returns the offences that the payload's evidence proves; they must be new and of active producers.
@@ -193,8 +221,8 @@ impl HeaderChainRules for Dpos {
         context.with_updates(updates)
     }
 
-    /// Returns `begin_block` with the producer and the absent producers, then a `slash` for each double production that the
-    /// payload proves.
+    /// Returns `begin_block` with the producer and the absent producers, then a `slash` for each infraction that the payload
+    /// proves.
     fn system_calls(
         _config: &DposConfig,
         authenticator: &Authenticator,
@@ -205,7 +233,7 @@ impl HeaderChainRules for Dpos {
         for evidence in &payload.evidence {
             let offender = authenticator.author(Purpose::Block, evidence.first.hash_slow(), &evidence.first_seal)?;
             let height = Height::new(evidence.first.number.max(evidence.second.number));
-            let time = Timestamp::from_secs(evidence.first.timestamp);
+            let time = Timestamp::from_secs(evidence.first.timestamp.max(evidence.second.timestamp));
             calls.push(staking::slash(offender, staking::Offence::DoubleSign, height, time));
         }
         Ok(calls)
@@ -219,6 +247,10 @@ impl From<HeaderError> for RuleError {
             HeaderError::Field(error) => error.into(),
             HeaderError::Timestamp { got, parent, .. } => {
                 field("timestamp", got.to_string(), format!("a slot after {parent}"))
+            }
+            HeaderError::Vote { got, .. } => field("nonce", got.to_string(), "zero or a vote".to_owned()),
+            HeaderError::Implied { .. } | HeaderError::Confirm(_) => {
+                field("nonce", error.to_string(), "a vote that follows from the parent".to_owned())
             }
             HeaderError::Seal(_) | HeaderError::NotProducer { .. } | HeaderError::NotItsTurn { .. } => {
                 Self::Seal { reason: error.to_string() }

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use imbl::{OrdMap, OrdSet};
 
-use super::{ConfirmError, DposConfig, Infraction, Irreversibility, Schedule, elect, evidence::evidence_slots};
+use super::{
+    ConfirmError, DposConfig, Infraction, Irreversibility, Prepared, Schedule, confirmation::may_be_succeeded, elect,
+    evidence::evidence_slots,
+};
 use crate::{
     consensus::{
         BlockId, Encoder, ValidatorSet,
@@ -40,7 +43,7 @@ pub struct State {
     active: Arc<Schedule>,
     pending: Option<Pending>,
     progress: Irreversibility,
-    /// Double productions reported on this branch, by slot and offender; as old as evidence may be.
+    /// Infractions reported on this branch, by slot and offender; as old as evidence may be.
     reported: OrdSet<(u64, Address)>,
     /// Producers that left the schedule and whose stake is still locked.
     former: FormerMembers,
@@ -64,7 +67,7 @@ pub struct BlockInputs<'a> {
     pub place: usize,
     /// Number of the newest blocks that it confirms, including itself.
     pub confirmed: u16,
-    /// Double productions that the block proves.
+    /// Infractions that the block proves.
     pub offences: &'a [Infraction],
 }
 
@@ -94,7 +97,7 @@ impl HeaderContext {
         let candidates: Candidates =
             validators.members().iter().map(|member| (member.address, member.weight)).collect();
         let producers = elect(&candidates, config.producers).unwrap_or_else(|| validators.clone());
-        let progress = Irreversibility::new(block.height, producers.len());
+        let progress = Irreversibility::new(config.finality, block.height, producers.len());
         let active = Arc::new(Schedule::new(0, block.hash, producers));
         let state = Arc::new(State {
             active,
@@ -117,7 +120,8 @@ impl HeaderContext {
         election: Election<'_>,
     ) -> Result<(State, DerivedPayload), ConfirmError> {
         let active = &self.state.active;
-        let progress = self.state.progress.extend(inputs.place, inputs.confirmed)?;
+        let limit = self.state.pending.as_ref().map(|pending| pending.proposed_at);
+        let progress = self.state.progress.extend(inputs.place, inputs.confirmed, limit)?;
         let absent = active.absent(self.slot, inputs.slot, config);
         let proposes = self.elected(config, inputs.slot, election);
         let mut reported = self.state.reported.clone();
@@ -162,7 +166,7 @@ impl HeaderContext {
     fn elected(&self, config: &DposConfig, slot: u64, election: Election<'_>) -> Option<ValidatorSet> {
         let active = &self.state.active;
         let is_new_round = active.round(slot, config) > active.round(self.slot, config);
-        if !is_new_round || self.state.pending.is_some() {
+        if !is_new_round || self.state.pending.is_some() || !may_be_succeeded(active) {
             return None;
         }
         let elected = match election {
@@ -213,7 +217,17 @@ impl State {
         &self.progress
     }
 
-    /// Whether a double production was reported before on this branch.
+    /// Returns the prepared height under the schedule in force: what a child that confirms something implies.
+    pub fn prepared(&self) -> Prepared {
+        Prepared { version: self.active.version(), height: self.progress.prepared() }
+    }
+
+    /// Iterates over the producers whose infractions were reported on this branch.
+    pub fn reported_offenders(&self) -> impl Iterator<Item = Address> {
+        self.reported.iter().map(|(_, offender)| *offender)
+    }
+
+    /// Whether this infraction was reported before on this branch.
     pub fn is_reported(&self, offence: &Infraction) -> bool {
         self.reported.contains(&(offence.slot, offence.offender))
     }
@@ -229,10 +243,10 @@ impl State {
         let is_due = |pending: &Pending| {
             self.progress.irreversible() >= pending.proposed_at || mutation::active(Mutation::DposScheduleEarly)
         };
-        let schedule = self.pending.as_ref().filter(|pending| is_due(pending))?.schedule.clone();
+        let Pending { schedule, proposed_at } = self.pending.clone().filter(is_due)?;
         let before = self.active.producers();
         let origin: Vec<_> = schedule.producers().addresses().map(|address| before.index_of(&address)).collect();
-        self.progress = self.progress.reelect(origin);
+        self.progress = self.progress.reelect(origin, proposed_at);
         (self.active, self.pending) = (schedule, None);
         Some(self.active.hash())
     }

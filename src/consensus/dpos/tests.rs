@@ -2,8 +2,10 @@
 
 mod elections;
 mod faults;
+mod interleavings;
 mod invalid;
 mod lab;
 mod leavers;
 mod model;
 mod normal;
+mod two_branches;

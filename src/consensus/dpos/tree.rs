@@ -2,19 +2,21 @@
 
 use std::sync::Arc;
 
-use imbl::OrdSet;
+use imbl::{OrdMap, OrdSet};
 
-use super::{ForkChoiceKey, HeaderContext};
+use super::{Confirmation, ForkChoiceKey, HeaderContext};
 use crate::{
     consensus::{
         BlockId, Encoder, SealedHeader,
         branch_tree::{BranchNode, BranchTree, HeadMove},
     },
-    primitives::{Address, Height},
+    primitives::{Address, B256, Height},
 };
 
-/// Most blocks kept outside the head's branch; more are rejected until a block becomes irreversible.
-pub(super) const SIDE_BLOCKS_MAX: u64 = 4_096;
+/// Most blocks of one author kept outside the head's branch, until a block becomes irreversible. No author takes the room of others.
+pub(super) const SIDE_BLOCKS_PER_AUTHOR_MAX: u64 = 4_096;
+/// Most blocks kept of one author in one slot; two are evidence. More are kept only where another block waits for them.
+pub(super) const SAME_SLOT_BLOCKS_MAX: usize = 2;
 
 /// A verified block.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,9 +30,14 @@ pub(super) struct Node {
 
 impl Node {
     pub(super) fn fork_choice_key(&self) -> ForkChoiceKey {
-        let progress = self.context.state.progress();
-        let (irreversible, proposed) = (progress.irreversible(), progress.proposed());
-        ForkChoiceKey { irreversible, proposed, block: self.context.block, slot: self.context.slot }
+        let HeaderContext { block, slot, state, .. } = &self.context;
+        let (rule, irreversible) = (state.progress().rule(), state.progress().irreversible());
+        ForkChoiceKey { rule, prepared: state.prepared(), irreversible, block: *block, slot: *slot }
+    }
+
+    /// Returns the vote of the block; `None` where it confirms nothing, and for the block that the replica started at.
+    fn vote(&self) -> Option<Confirmation> {
+        Confirmation::of_header(&self.sealed.as_ref()?.header).ok()?
     }
 }
 
@@ -50,11 +57,15 @@ impl BranchNode for Node {
     }
 }
 
-/// Verified blocks by height, hash and slot, the head, and the last irreversible block. Cloning is O(1).
+/// Verified blocks by height, hash, slot and author, the head, and the last irreversible block. Cloning is O(1).
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tree {
     branches: BranchTree<Node>,
     slots: OrdSet<(u64, BlockId)>,
+    /// Number of blocks kept, by author.
+    authors: OrdMap<Address, u64>,
+    /// Votes of confirming blocks, by author and block.
+    votes: OrdMap<(Address, BlockId), Confirmation>,
     head: Arc<Node>,
     root: BlockId,
     finalized: BlockId,
@@ -65,7 +76,9 @@ impl Tree {
     pub(super) fn new(root: Node, finalized: BlockId) -> Self {
         let (block, slot, head) = (root.context.block, root.context.slot, Arc::new(root));
         let slots = OrdSet::unit((slot, block));
-        Self { branches: BranchTree::new(head.clone()), slots, head, root: block, finalized }
+        let branches = BranchTree::new(head.clone());
+        let authors = OrdMap::unit(head.author, 1);
+        Self { branches, slots, authors, votes: OrdMap::new(), head, root: block, finalized }
     }
 
     pub(super) fn get(&self, block: &BlockId) -> Option<&Arc<Node>> {
@@ -92,12 +105,69 @@ impl Tree {
         (self.branches.nodes.len() as u64).saturating_sub(branch)
     }
 
+    /// Returns the number of blocks of an author outside the head's branch.
+    pub(super) fn side_blocks_of(&self, author: Address) -> u64 {
+        let kept = self.authors.get(&author).copied().unwrap_or_default();
+        // The head's branch is counted only where it matters.
+        if kept <= SIDE_BLOCKS_PER_AUTHOR_MAX {
+            return 0;
+        }
+        kept - self.branches.branch(&self.head).filter(|node| node.author == author).count() as u64
+    }
+
+    /// Returns a block of the author outside the head's branch on which nothing is built: the highest one.
+    pub(super) fn side_leaf_of(&self, author: Address) -> Option<BlockId> {
+        let of_author = self.branches.nodes.iter().rev().filter(|(_, node)| node.author == author);
+        let mut blocks = of_author.map(|(block, _)| *block);
+        blocks.find(|block| *block != self.head.context.block && *block != self.root && !self.has_child(block))
+    }
+
+    fn has_child(&self, block: &BlockId) -> bool {
+        let height = block.height.next();
+        let above = self.branches.nodes.range(BlockId { height, hash: B256::ZERO }..);
+        above.take_while(|(id, _)| id.height == height).any(|(_, node)| node.parent == *block)
+    }
+
+    /// Drops a block on which nothing is built.
+    pub(super) fn drop_leaf(&mut self, leaf: &BlockId) {
+        self.forget(leaf);
+    }
+
+    /// Iterates over the blocks of an author in a slot.
+    pub(super) fn blocks_of_slot(&self, slot: u64, author: Address) -> impl Iterator<Item = &Arc<Node>> {
+        let same_slot = self.slots.range((slot, BlockId::default())..).take_while(move |(other, _)| *other == slot);
+        let blocks = same_slot.filter_map(|(_, block)| self.branches.get(block));
+        blocks.filter(move |block| block.author == author)
+    }
+
     /// Returns another block of the same author in the same slot.
     pub(super) fn same_slot_block(&self, node: &Node) -> Option<&Arc<Node>> {
-        let (slot, block) = (node.context.slot, node.context.block);
-        let same_slot = self.slots.range((slot, BlockId::default())..).take_while(|(other, _)| *other == slot);
-        let blocks = same_slot.filter(|(_, other)| *other != block).filter_map(|(_, other)| self.branches.get(other));
-        blocks.into_iter().find(|block| block.author == node.author)
+        let mut blocks = self.blocks_of_slot(node.context.slot, node.author);
+        blocks.find(|block| block.context.block != node.context.block)
+    }
+
+    /// Returns a block of the same author whose vote contradicts the one of `node`. The votes of a producer that keeps to the rules rise in
+    /// height and in what they imply, so that the neighbours by height are enough.
+    pub(super) fn conflicting_vote(&self, node: &Node) -> Option<&Arc<Node>> {
+        let (vote, height) = (node.vote()?, node.context.block.height);
+        let of_author = |from: Height| {
+            let from = BlockId { height: from, hash: B256::ZERO };
+            self.votes.range((node.author, from)..).take_while(|((author, _), _)| *author == node.author)
+        };
+        let mut lower = self.votes.range(..(node.author, BlockId { height: vote.first(height), hash: B256::ZERO }));
+        let lower = lower.next_back().filter(|((author, _), _)| *author == node.author);
+        let others = lower.into_iter().chain(of_author(vote.first(height)).take(2));
+        let conflicts = |((_, block), other): &(&(Address, BlockId), &Confirmation)| {
+            *block != node.context.block && Confirmation::conflict((block.height, **other), (height, vote)).is_some()
+        };
+        others.filter(conflicts).find_map(|((_, block), _)| self.branches.get(block))
+    }
+
+    /// Returns the block of `author` at `height` that confirms something.
+    pub(super) fn confirming_block(&self, author: Address, height: Height) -> Option<&Arc<Node>> {
+        let from = (author, BlockId { height, hash: B256::ZERO });
+        let ((of, block), _) = self.votes.range(from..).next()?;
+        self.branches.get(block).filter(|_| *of == author && block.height == height)
     }
 
     /// Whether the branch that ends in `tip` includes `block`; true for any block at or below the root's height.
@@ -114,6 +184,10 @@ impl Tree {
     pub(super) fn insert(&mut self, node: Node) -> Option<HeadMove> {
         let node = Arc::new(node);
         self.slots.insert((node.context.slot, node.context.block));
+        *self.authors.entry(node.author).or_default() += 1;
+        if let Some(vote) = node.vote() {
+            self.votes.insert((node.author, node.context.block), vote);
+        }
         self.branches.insert(node.clone());
         if !node.fork_choice_key().beats(&self.head.fork_choice_key()) {
             return None;
@@ -161,12 +235,19 @@ impl Tree {
     fn forget(&mut self, block: &BlockId) {
         if let Some(node) = self.branches.nodes.remove(block) {
             self.slots.remove(&(node.context.slot, *block));
+            self.votes.remove(&(node.author, *block));
+            if let Some(kept) = self.authors.get_mut(&node.author) {
+                *kept -= 1;
+            }
+            if self.authors.get(&node.author) == Some(&0) {
+                self.authors.remove(&node.author);
+            }
         }
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        // The slots follow from the nodes.
-        let Self { branches: BranchTree { nodes }, slots: _, head, root, finalized } = self;
+        // Slots, authors and votes follow from the nodes.
+        let Self { branches: BranchTree { nodes }, slots: _, authors: _, votes: _, head, root, finalized } = self;
         out.list(nodes.iter(), |out, (block, node)| {
             let Node { context, parent, author, sealed } = node.as_ref();
             block.encode(out);

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     chain::Block,
     consensus::{BlockId, BuildRequest, Deadline, Effect, Purpose, Ticket},
-    primitives::{B256, Timestamp},
+    primitives::{B64, B256, Timestamp},
 };
 
 impl Pbft {
@@ -57,6 +57,7 @@ impl Pbft {
             difficulty: 0,
             timestamp_min: self.earliest_next(),
             mix_hash: B256::ZERO,
+            nonce: B64::ZERO,
             payload: self.transition.payload(&self.config, height, self.evidence_for(height)),
         }));
     }

@@ -10,7 +10,7 @@ use crate::{
         intake::BlockIntake,
         mutation::{self, Mutation},
     },
-    primitives::{Address, B256},
+    primitives::{Address, B64, B256},
 };
 
 impl Poa {
@@ -130,6 +130,7 @@ impl Poa {
             difficulty: context.snapshot.difficulty(height, &beneficiary),
             timestamp_min: self.config.earliest_after(context.timestamp),
             mix_hash: B256::ZERO,
+            nonce: B64::ZERO,
             payload: self.payload(context, beneficiary).encoded(),
         }));
     }

@@ -13,7 +13,7 @@ use crate::{
         intake::BlockIntake,
         mutation::{self, Mutation},
     },
-    primitives::Timestamp,
+    primitives::{B64, Timestamp},
 };
 
 /// Delay of a proposal after the start of its slot, in nanoseconds. Slots that were missed, for instance in a crash, are
@@ -204,6 +204,7 @@ impl Pos {
             difficulty: 0,
             timestamp_min,
             mix_hash,
+            nonce: B64::ZERO,
             payload: payload.encoded(),
         }));
     }

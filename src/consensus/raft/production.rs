@@ -13,7 +13,7 @@ use super::{
 use crate::{
     chain::Block,
     consensus::{BlockId, BuildRequest, Effect, Encoder, Purpose, Rejection, ReplicaId, Signer, Ticket},
-    primitives::B256,
+    primitives::{B64, B256},
 };
 
 /// Volatile state of a leader.
@@ -124,6 +124,7 @@ impl Raft {
             difficulty: 0,
             timestamp_min: self.head.earliest_next(&self.config),
             mix_hash: B256::ZERO,
+            nonce: B64::ZERO,
             payload: payload.encoded(),
         }));
     }

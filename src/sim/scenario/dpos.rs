@@ -2,6 +2,7 @@
 
 mod elections;
 mod rules;
+mod two_irreversible;
 
 use super::{
     Scenario, ScenarioError, ScenarioRunner, Script, Sizes,
@@ -43,10 +44,30 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         script: Script::Network { validators: FOUR, seed: 6, consensus, setup, play: watermark_lost },
     },
     Scenario {
+        name: "dpos-classic-disagrees",
+        protocol: "dpos",
+        summary: "by EOSIO's rule, two producers that were cut off from a block that they made irreversible return to another branch",
+        outcome: "two blocks of one height become irreversible without any liar, and the invariant agreement reports it",
+        script: Script::Network {
+            validators: FOUR,
+            seed: 6,
+            consensus: two_irreversible::classic,
+            setup,
+            play: two_irreversible::disagree,
+        },
+    },
+    Scenario {
+        name: "dpos-locked-agrees",
+        protocol: "dpos",
+        summary: "the same cuts and crashes as in dpos-classic-disagrees, by the rule with locks",
+        outcome: "the two return to the branch that has prepared most, and the irreversible block of the third stays the only one",
+        script: Script::Network { validators: FOUR, seed: 6, consensus, setup, play: two_irreversible::agree },
+    },
+    Scenario {
         name: "dpos-two-forks",
         protocol: "dpos",
         summary: "four producers cross between two forks in every order of twelve slots",
-        outcome: "the naive rule makes both forks irreversible in some; this one in none, unless watermarks are lost",
+        outcome: "the naive rule makes both forks irreversible in some; this one in none, unless safety states are lost",
         script: Script::Rules { play: rules::two_forks },
     },
     Scenario {

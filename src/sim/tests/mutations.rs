@@ -126,18 +126,28 @@ const BY_TEST: &[(Mutation, &str, &str)] = &[
     ),
     (
         Mutation::DposLengthAlone,
-        "consensus::dpos::tests::faults::by_length_alone_and_without_locks_two_blocks_become_irreversible",
-        "violates nothing alone: the producers' locks still prevent a second irreversible block",
+        "consensus::dpos::tests::faults::by_length_alone_locked_producers_stop_irreversibility",
+        "violates no safety, as producers' locks hold; it stops irreversibility where most are locked on a shorter branch",
     ),
     (
         Mutation::DposLockIgnored,
-        "consensus::dpos::tests::faults::by_length_alone_and_without_locks_two_blocks_become_irreversible",
-        "violates nothing alone: the fork choice still prevents a second irreversible block",
+        "consensus::dpos::tests::two_branches::ignored_locks_disagree_without_a_fork_choice",
+        "violates nothing alone: the fork choice keeps a producer on a branch that has prepared as much",
     ),
     (
-        Mutation::DposClassic,
-        "consensus::dpos::tests::faults::by_length_alone_and_without_locks_two_blocks_become_irreversible",
-        "needs four producers to stop and restart in one particular order of slots",
+        Mutation::DposVotesAcrossGaps,
+        "consensus::dpos::tests::two_branches::votes_across_gaps_disagree",
+        "needs producers that leave a branch and return to it in one particular order of slots",
+    ),
+    (
+        Mutation::DposVotesOutliveSchedule,
+        "consensus::dpos::tests::model::votes_that_outlive_their_schedule_settle_what_the_next_one_has_not",
+        "needs two branches on which one election takes effect at different heights",
+    ),
+    (
+        Mutation::DposImpliedForEver,
+        "consensus::dpos::tests::interleavings::implied_heights_that_count_for_ever_make_two_blocks_irreversible",
+        "needs four producers that wake, hear and sleep in one particular order of 39 slots",
     ),
     (
         Mutation::PosKeepsMessages,

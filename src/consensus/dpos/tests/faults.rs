@@ -95,8 +95,8 @@ fn lost_safety_states_and_other_bugs_are_detected_by_the_checker() {
 /// confirmation, the other is partitioned. No other replica receives the block that makes them irreversible, and all except the
 /// partitioned one stop until its branch is longer. Then all restart except the producer of that block. By length alone they
 /// follow the partitioned one, and a second block of the same height becomes irreversible.
-fn restarted_producers() -> Lab {
-    let mut lab = Lab::new(4);
+fn restarted_producers(rule: FinalityRule) -> Lab {
+    let mut lab = Lab::with_config(4, 4, DposConfig::default().with_finality(rule));
     lab.slots(8);
     let (loner, back) = (lab.owner(0, 9), lab.owner(0, 10));
     let others: Vec<_> = (0..4).filter(|index| *index != loner).collect();
@@ -138,20 +138,25 @@ fn restarted_producers() -> Lab {
 
 #[test]
 fn restarted_producers_return_to_the_block_they_implied() {
-    let lab = restarted_producers();
+    let lab = restarted_producers(FinalityRule::Locked);
     assert!(lab.violations.is_empty(), "{:?}", lab.violations);
     assert!(lab.is_agreed() && lab.irreversible(0) > 30);
     assert!(lab.mark("dpos/below-watermark") > 0);
 }
 
 #[test]
-fn by_length_alone_and_without_locks_two_blocks_become_irreversible() {
-    // Either rule alone prevents it.
-    let by_length = mutation::with(Mutation::DposLengthAlone, restarted_producers);
+fn by_the_classic_rule_two_blocks_become_irreversible() {
+    let classic = restarted_producers(FinalityRule::Classic);
+    assert!(classic.is_violated(AGREEMENT), "{:?}", classic.violations);
+}
+
+/// Locks keep the chain from a second irreversible block even where the fork choice does not know what is prepared; but producers
+/// whose locks exclude the longest branch remain on it, and nothing more becomes irreversible.
+#[test]
+fn by_length_alone_locked_producers_stop_irreversibility() {
+    let by_length = mutation::with(Mutation::DposLengthAlone, || restarted_producers(FinalityRule::Locked));
     assert!(!by_length.is_violated(AGREEMENT), "{:?}", by_length.violations);
     assert!(by_length.mark("dpos/locked-out") > 0);
-    let classic = mutation::with(Mutation::DposClassic, restarted_producers);
-    assert!(classic.is_violated(AGREEMENT), "{:?}", classic.violations);
 }
 
 #[test]
@@ -206,6 +211,63 @@ fn two_blocks_of_one_producer_in_one_slot_are_evidence_and_are_reported() {
     let slash =
         crate::system::staking::slash(offender, crate::system::staking::Offence::DoubleSign, Height::new(9), time);
     assert_eq!(calls, [crate::system::staking::begin_block(sealed.header.beneficiary, &[]), slash]);
+}
+
+/// A producer confirms the same heights on two branches.
+#[test]
+fn votes_that_contradict_each_other_are_evidence_and_are_reported() {
+    let mut lab = Lab::new(4);
+    lab.slots(8);
+    let liar = lab.owner(0, 9);
+    let honest = (liar + 1) % 4;
+    lab.nodes[liar].is_faulty = true;
+    lab.stop(liar);
+    // Beside its block in slot 9, three others make blocks on its parent, and it confirms their branch too.
+    let mut fork = lab.clone();
+    let one = lab.block(honest, 9, &Odd::default());
+    lab.announce(honest, &one);
+    for slot in 10..13 {
+        let block = fork.block(honest, slot, &Odd { confirmed: Some(0), salt: 7, ..Odd::default() });
+        fork.announce(honest, &block);
+        lab.announce(honest, &block);
+    }
+    let two = fork.block(honest, 13, &Odd { confirmed: Some(4), ..Odd::default() });
+    assert_eq!((fork.owner(honest, 13), two.height().get()), (liar, 12));
+    lab.announce(honest, &two);
+    assert!(lab.mark("dpos/conflicting-votes") > 0);
+    let proof = lab.replica(honest).offences.values().next().cloned().unwrap();
+    assert_eq!(proof.conflict(&lab.fixture.config), Some(Conflict::ConfirmedTwice));
+    lab.fixture.now = 13;
+    lab.queue.clear();
+    lab.slots(8);
+    let reported = (9..=lab.replica(honest).head().height.get()).any(|height| {
+        let payload = Payload::decode(&lab.sealed(honest, height).payload).unwrap();
+        payload.evidence.contains(&proof)
+    });
+    assert!(reported);
+}
+
+/// A producer that implies less than before, under the same schedule or an earlier one, proves it by two headers, except by the
+/// classic rule, which has no lock.
+#[test]
+fn a_lower_implied_height_is_evidence_only_where_there_are_locks() {
+    let lab = Lab::new(4);
+    let sealed = |number: u64, implied: u64| {
+        let vote = Confirmation { confirmed: 1, implied: Prepared { version: 0, height: Height::new(implied) } };
+        let nonce = vote.nonce(Height::new(number)).unwrap();
+        let header = crate::primitives::Header { number, nonce, timestamp: number, ..Default::default() };
+        let seal = lab.signers[0].sign(crate::consensus::Purpose::Block, header.hash_slow());
+        (header, seal)
+    };
+    let at = (12, crate::primitives::Timestamp::from_secs(12));
+    let check = |config: DposConfig, proof: &ConflictingBlocks| proof.check(&config, at, &lab.authenticator);
+    let less = ConflictingBlocks::new(sealed(8, 5), sealed(10, 4));
+    let want = Infraction { slot: 10, offender: lab.signers[0].address(), height: Height::new(10) };
+    assert_eq!(check(DposConfig::default(), &less), Ok(want));
+    let classic = DposConfig::default().with_finality(FinalityRule::Classic);
+    assert_eq!(check(classic, &less), Err(EvidenceError::NoConflict));
+    let equal = ConflictingBlocks::new(sealed(8, 5), sealed(10, 5));
+    assert_eq!(check(DposConfig::default(), &equal), Err(EvidenceError::NoConflict));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::{super::*, lab::*};
 use crate::{
     consensus::{Purpose, ReplicaId, Verdict},
-    primitives::{B256, Bytes, Header, Height, KeyPair},
+    primitives::{B64, B256, Bytes, Header, Height, KeyPair},
 };
 
 fn message(block: &Arc<Block>) -> Event {
@@ -41,6 +41,16 @@ fn invalid_blocks_leave_the_state_unchanged() {
         ("beneficiary is", Odd { beneficiary: Some(Address::ZERO), ..Odd::default() }),
         ("difficulty is not zero", Odd { difficulty: 1, ..Odd::default() }),
         ("mixHash is 0x0101", Odd { mix_hash: B256::repeat_byte(1), ..Odd::default() }),
+        ("nonce is 0x0000000000000001", Odd { nonce: Some(B64::with_last_byte(1)), ..Odd::default() }),
+        ("nonce is 0xffffffffffffffff", Odd { nonce: Some(B64::repeat_byte(0xff)), ..Odd::default() }),
+        (
+            "expected 8 under 0",
+            Odd { implied: Some(Prepared { version: 0, height: Height::new(7) }), ..Odd::default() },
+        ),
+        (
+            "expected 8 under 0",
+            Odd { implied: Some(Prepared { version: 1, height: Height::new(8) }), ..Odd::default() },
+        ),
         ("are confirmed", Odd { confirmed: Some(5), ..Odd::default() }),
         ("missed slots", payload(&lab, |payload| payload.absent.push(Address::ZERO))),
         ("proposes", payload(&lab, |payload| payload.proposes = Some(other_set))),
@@ -116,9 +126,9 @@ fn invalid_evidence_is_refused() {
         let seal = lab.signers[author].sign(Purpose::Block, header.hash_slow());
         (header, seal)
     };
-    let with = |proofs: Vec<DoubleProduction>| payload(&lab, |payload| payload.evidence = proofs);
-    let good = DoubleProduction::new(sealed(1, 8, 1, 0), sealed(1, 8, 2, 0));
-    let swapped = DoubleProduction {
+    let with = |proofs: Vec<ConflictingBlocks>| payload(&lab, |payload| payload.evidence = proofs);
+    let good = ConflictingBlocks::new(sealed(1, 8, 1, 0), sealed(1, 8, 2, 0));
+    let swapped = ConflictingBlocks {
         first: good.second.clone(),
         first_seal: good.second_seal.clone(),
         second: good.first.clone(),
@@ -126,11 +136,11 @@ fn invalid_evidence_is_refused() {
     };
     let cases = [
         ("ascending order", vec![swapped]),
-        ("ascending order", vec![DoubleProduction::new(sealed(1, 8, 1, 0), sealed(1, 8, 1, 0))]),
-        ("different slots", vec![DoubleProduction::new(sealed(1, 8, 1, 0), sealed(1, 7, 1, 0))]),
-        ("of a later slot", vec![DoubleProduction::new(sealed(1, 80, 1, 0), sealed(1, 80, 2, 0))]),
-        ("the same active producer", vec![DoubleProduction::new(sealed(1, 8, 1, 0), sealed(2, 8, 2, 0))]),
-        ("is no producer", vec![DoubleProduction::new(sealed(4, 8, 1, 0), sealed(4, 8, 2, 0))]),
+        ("ascending order", vec![ConflictingBlocks::new(sealed(1, 8, 1, 0), sealed(1, 8, 1, 0))]),
+        ("do not contradict", vec![ConflictingBlocks::new(sealed(1, 8, 1, 0), sealed(1, 7, 1, 0))]),
+        ("of a later slot", vec![ConflictingBlocks::new(sealed(1, 80, 1, 0), sealed(1, 80, 2, 0))]),
+        ("the same active producer", vec![ConflictingBlocks::new(sealed(1, 8, 1, 0), sealed(2, 8, 2, 0))]),
+        ("is no producer", vec![ConflictingBlocks::new(sealed(4, 8, 1, 0), sealed(4, 8, 2, 0))]),
         ("is reported already", vec![good.clone(), good.clone()]),
     ];
     for (named, proofs) in cases {

@@ -12,7 +12,7 @@ use crate::{
         BuildRequest, Deadline, Purpose, Recipients, ReplicaId, SealedHeader,
         testing::{self, Fixture, genesis},
     },
-    primitives::{B256, Bytes, Header, Height, KeyPair, U256},
+    primitives::{B64, B256, Bytes, Header, Height, KeyPair, U256},
 };
 
 pub(super) type Lab = testing::Lab<DposFixture>;
@@ -44,6 +44,8 @@ pub(super) struct DposFixture {
 pub(super) struct Odd {
     pub(super) author: Option<usize>,
     pub(super) confirmed: Option<u16>,
+    pub(super) implied: Option<Prepared>,
+    pub(super) nonce: Option<B64>,
     pub(super) payload: Option<Payload>,
     pub(super) timestamp: Option<u64>,
     pub(super) beneficiary: Option<Address>,
@@ -74,6 +76,7 @@ impl Fixture for DposFixture {
             parent_hash: request.parent.hash,
             timestamp: request.timestamp_min.as_secs().max(lab.fixture.now),
             beneficiary: request.beneficiary,
+            nonce: request.nonce,
             extra_data: Block::extra_data_of(&request.payload).unwrap_or_default(),
             // Two processes with one key, and a replica before and after a restart, build different blocks.
             gas_limit: index as u64,
@@ -153,7 +156,10 @@ impl Lab {
         let says =
             link.extend(&self.fixture.config, &draft, Election::Counted).map(|(_, says)| says).unwrap_or_default();
         let DerivedPayload { absent, proposes, activates } = says;
-        let regular = Payload { confirmed, absent, proposes, activates, evidence: Vec::new() };
+        let regular = Payload { absent, proposes, activates, evidence: Vec::new() };
+        let vote = Confirmation { confirmed, implied: odd.implied.unwrap_or(link.state.prepared()) };
+        let nonce = odd.nonce.or_else(|| vote.nonce(link.block.height.next())).unwrap_or_default();
+        let odd = &Odd { nonce: Some(nonce), ..odd.clone() };
         let payload = odd.payload.clone().unwrap_or(regular);
         let timestamp = self.fixture.config.time_of(slot, (link.slot, link.timestamp)).as_secs();
         self.raw(link.block, author, payload.encoded(), odd.timestamp.unwrap_or(timestamp), odd)
@@ -167,6 +173,7 @@ impl Lab {
             beneficiary: odd.beneficiary.unwrap_or(self.signers[author].address()),
             difficulty: U256::from(odd.difficulty),
             mix_hash: odd.mix_hash,
+            nonce: odd.nonce.unwrap_or_default(),
             gas_limit: odd.salt,
             extra_data: Block::extra_data_of(&payload).unwrap_or_default(),
             ..Header::default()
@@ -176,9 +183,12 @@ impl Lab {
         Arc::new(block.with_seal(seal))
     }
 
-    /// Sends a block to a replica as a peer outside the lab.
+    /// Sends a block to a replica, in the name of another one.
     pub(super) fn announce(&mut self, to: usize, block: &Arc<Block>) {
-        self.deliver(to, Event::Message { from: ReplicaId::new(99), message: ConsensusMessage::Block(block.clone()) });
+        self.deliver(
+            to,
+            Event::Message { from: ReplicaId::new(to as u32 ^ 1), message: ConsensusMessage::Block(block.clone()) },
+        );
     }
 
     /// Checks a block that an honest replica sends.
@@ -189,9 +199,10 @@ impl Lab {
         if let Some(other) = other.filter(|other| *other != block.hash()) {
             self.violate(SLOT_TWICE, slot, [other, block.hash()]);
         }
-        let payload = Payload::decode(block.payload()).unwrap();
+        let vote = Confirmation::of_header(block.header()).unwrap();
         let top = block.height().get();
-        for height in (top + 1 - u64::from(payload.confirmed)..=top).map(Height::new) {
+        let first = vote.map_or(top + 1, |vote| vote.first(block.height()).get());
+        for height in (first..=top).map(Height::new) {
             if !self.fixture.confirmed.entry(index).or_default().insert(height) {
                 self.violate(CONFIRMED_TWICE, height.get(), [B256::ZERO, block.hash()]);
             }
@@ -219,10 +230,13 @@ impl Lab {
 
     /// Fires the timers that are due.
     fn fire_due(&mut self) {
-        for index in 0..self.nodes.len() {
-            while self.is_due(index) {
-                self.fire(index, SLOT_TIMER);
-            }
+        (0..self.nodes.len()).for_each(|index| self.fire_due_of(index));
+    }
+
+    /// Fires the timer of one replica while it is due.
+    pub(super) fn fire_due_of(&mut self, index: usize) {
+        while self.is_due(index) {
+            self.fire(index, SLOT_TIMER);
         }
     }
 

@@ -22,7 +22,7 @@ fn shown_in(slot: u64) -> Option<String> {
         (header, seal)
     };
     lab.slots(slot - 1);
-    let proof = DoubleProduction::new(sealed(&lab, 1), sealed(&lab, 2));
+    let proof = ConflictingBlocks::new(sealed(&lab, 1), sealed(&lab, 2));
     let regular = Payload::decode(lab.block(1, slot, &Odd::default()).payload()).unwrap();
     let payload = Some(Payload { evidence: vec![proof], ..regular });
     let block = lab.block(1, slot, &Odd { payload, ..Odd::default() });

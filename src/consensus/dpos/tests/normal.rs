@@ -83,8 +83,9 @@ fn a_producer_that_changes_its_branch_confirms_only_above_its_watermark() {
         above_watermark += u32::from(lab.link(owner).state.progress().confirmed_before(place) < safety_state.confirmed);
         lab.slot();
         let is_its = |block: &&Arc<Block>| block.timestamp().as_secs() == slot && block.parent_hash() == head.hash;
-        let payload = Payload::decode(lab.nodes[owner].blocks.values().find(is_its).unwrap().payload()).unwrap();
-        assert_eq!(u64::from(payload.confirmed), head.height.get() + 1 - before, "slot {slot}");
+        let made = lab.nodes[owner].blocks.values().find(is_its).unwrap().clone();
+        let confirmed = Confirmation::of_header(made.header()).unwrap().map_or(0, |vote| vote.confirmed);
+        assert_eq!(u64::from(confirmed), head.height.get() + 1 - before, "slot {slot}");
     }
     assert!(lab.is_agreed() && lab.mark("dpos/reorg") > 0 && above_watermark > 0);
     assert!(lab.violations.is_empty());

@@ -20,7 +20,7 @@ use crate::{
         mutation::Mutation,
         testing::{Content, Envelope, build},
     },
-    primitives::{B256, Bytes, Header, KeyPair, keccak256},
+    primitives::{B64, B256, Bytes, Header, KeyPair, keccak256},
 };
 
 const REPLICAS: usize = 4;
@@ -87,6 +87,7 @@ impl OneByzantine {
             difficulty: 0,
             timestamp_min: config().earliest_after(Timestamp::from_secs(self.genesis.timestamp().as_secs() + salt)),
             mix_hash: B256::ZERO,
+            nonce: B64::ZERO,
             payload: Bytes::new(),
         })
     }

@@ -113,6 +113,7 @@ impl Changing {
             difficulty: 0,
             timestamp_min: Self::config().earliest_after(parent.timestamp()),
             mix_hash: B256::ZERO,
+            nonce: crate::primitives::B64::ZERO,
             payload,
         })
     }

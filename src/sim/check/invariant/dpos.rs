@@ -10,34 +10,33 @@ use crate::{
     chain::Block,
     consensus::{
         AnyProtocol, BlockId, ConsensusConfig,
-        dpos::{Dpos, HeaderContext, Payload},
+        dpos::{Confirmation, Dpos, FinalityRule, HeaderContext, Payload, Prepared},
     },
     primitives::{Address, B256, Height},
     sim::network::{Network, replica::Replica, step::SimStep},
 };
 
 /// No honest producer confirms a height twice on whatever branches (`dpos-confirms-once`), makes two blocks in one slot
-/// (`dpos-one-block-a-slot`), or confirms a branch without the proposed block that it implied last, unless that branch
-/// proposed something later (`dpos-lock-kept`).
+/// (`dpos-one-block-a-slot`), or implies a lower prepared height than before (`dpos-lock-kept`).
 #[derive(Clone, Debug, Default)]
 pub struct ConfirmationsConsistent {
     seen: BTreeSet<B256>,
-    words: BTreeMap<Address, Confirmation>,
+    words: BTreeMap<Address, Confirmations>,
 }
 
 /// Confirmations of a producer.
 #[derive(Clone, Debug, Default)]
-struct Confirmation {
+struct Confirmations {
     confirmed: BTreeSet<u64>,
     /// Blocks by the start of their slot.
     made: BTreeMap<u64, B256>,
-    /// The proposed block that it implied last, its own block that did, and the time.
-    implied: Option<(BlockId, Height, u64)>,
+    /// What it implied, by the height of its block.
+    implied: BTreeMap<u64, Prepared>,
 }
 
 /// Blocks are made by the owners of their slots (`dpos-slot-owner`), schedules come into force when the block that proposed them
-/// is irreversible (`dpos-schedule-due`), blocks are proposed by `2n/3 + 1` confirmations (`dpos-proposed-by-quorum`) and irreversible
-/// when all but `(n - 1) / 3` producers implied them (`dpos-irreversible-by-two-thirds`).
+/// is irreversible (`dpos-schedule-due`), heights are prepared by `2n/3 + 1` confirmations (`dpos-prepared-by-quorum`) and irreversible
+/// by as many votes (`dpos-irreversible-by-two-thirds`).
 #[derive(Clone, Debug, Default)]
 pub struct Schedules {
     seen: BTreeSet<B256>,
@@ -53,7 +52,7 @@ impl Invariant for ConfirmationsConsistent {
     }
 
     fn on_step(&mut self, network: &Network, step: &SimStep) -> Result<(), Violation> {
-        let Some((replica, dpos)) = producer_of(network, step) else { return Ok(()) };
+        let Some((replica, _)) = producer_of(network, step) else { return Ok(()) };
         // It may not have sent its own newest block yet.
         let head = replica.chain().head().block();
         if Some(head.header().beneficiary) == replica.address() {
@@ -64,7 +63,7 @@ impl Invariant for ConfirmationsConsistent {
             if !is_honest_author(network, author) {
                 continue;
             }
-            self.check(network, replica, dpos, &block)?;
+            self.check(network, &block)?;
         }
         Ok(())
     }
@@ -77,40 +76,35 @@ impl ConfirmationsConsistent {
         self.seen.insert(block);
     }
 
-    fn check(&mut self, network: &Network, replica: &Replica, dpos: &Dpos, block: &Block) -> Result<(), Violation> {
+    fn check(&mut self, network: &Network, block: &Block) -> Result<(), Violation> {
         let (author, top) = (block.header().beneficiary, block.height().get());
         let word = self.words.entry(author).or_default();
-        let Ok(payload) = Payload::decode(block.payload()) else { return Ok(()) };
-        let at = block.timestamp().as_secs();
         let is_on_demand = network.config().period().is_zero();
-        let other = word.made.insert(if is_on_demand { top } else { at }, block.hash());
+        let at = if is_on_demand { top } else { block.timestamp().as_secs() };
+        let other = word.made.insert(at, block.hash());
         if let Some(other) = other.filter(|other| *other != block.hash()) {
             let detail = format!("honest {author} made blocks {other} and {} in one slot, at {at}", block.hash());
             return Err(Violation::new("dpos-one-block-a-slot", network, detail));
         }
-        for height in (top + 1).saturating_sub(payload.confirmed.into())..=top {
+        let Ok(Some(vote)) = Confirmation::of_header(block.header()) else { return Ok(()) };
+        for height in vote.first(block.height()).get()..=top {
             if !word.confirmed.insert(height) {
                 let detail = format!("honest {author} confirms height {height} for the second time with block {top}");
                 return Err(Violation::new(self.name(), network, detail));
             }
         }
-        let parent = dpos.context_of(&BlockId::parent_of(block)).filter(|_| payload.confirmed > 0);
-        let Some(progress) = parent.map(|link| link.state.progress()) else { return Ok(()) };
-        let on_branch = |height| replica.chain().hash_at(height).ok();
-        let proposed = progress.proposed();
-        if let Some((implied, own, when)) = word.implied {
-            // Branches may arrive in another order than they were made.
-            if when >= at {
-                return Ok(());
-            }
-            let is_kept = implied.height <= progress.irreversible() || on_branch(implied.height) == Some(implied.hash);
-            if !is_kept && proposed <= own {
-                let detail = format!("honest {author} implied {implied} and confirms block {top} without it");
-                return Err(Violation::new("dpos-lock-kept", network, detail));
-            }
-        }
-        if let Some(hash) = on_branch(proposed) {
-            word.implied = Some((BlockId { height: proposed, hash }, block.height(), at));
+        let has_lock =
+            matches!(network.config(), ConsensusConfig::Dpos(config) if config.finality() == FinalityRule::Locked);
+        word.implied.insert(top, vote.implied);
+        // Branches may arrive in another order than they were made.
+        let before = word.implied.range(..top).next_back().filter(|(_, before)| **before > vote.implied);
+        let after = word.implied.range(top + 1..).next().filter(|(_, after)| **after < vote.implied);
+        if let Some((other, implied)) = before.or(after).filter(|_| has_lock) {
+            let detail = format!(
+                "honest {author} implies {:?} with block {top} and {implied:?} with block {other}",
+                vote.implied
+            );
+            return Err(Violation::new("dpos-lock-kept", network, detail));
         }
         Ok(())
     }
@@ -122,7 +116,7 @@ impl Invariant for Schedules {
     }
 
     fn names(&self) -> Vec<&'static str> {
-        vec!["dpos-slot-owner", "dpos-schedule-due", "dpos-proposed-by-quorum", "dpos-irreversible-by-two-thirds"]
+        vec!["dpos-slot-owner", "dpos-schedule-due", "dpos-prepared-by-quorum", "dpos-irreversible-by-two-thirds"]
     }
 
     fn on_step(&mut self, network: &Network, step: &SimStep) -> Result<(), Violation> {
@@ -167,22 +161,55 @@ fn broken(
             return Some(("dpos-schedule-due", detail));
         }
     }
-    if new.proposed() > old.proposed() {
-        let confirmers = confirmers(replica, block, new.proposed(), before).len();
+    if new.prepared() > old.prepared() && payload.activates.is_none() {
+        let confirmers = confirmers(replica, block, new.prepared(), before).len();
         if confirmers <= producers * 2 / 3 {
-            let detail = format!("{confirmers} of {producers} producers proposed height {}", new.proposed());
-            return Some(("dpos-proposed-by-quorum", detail));
+            let detail = format!("{confirmers} of {producers} producers prepared height {}", new.prepared());
+            return Some(("dpos-prepared-by-quorum", detail));
         }
     }
     if new.irreversible() > old.irreversible() && payload.activates.is_none() {
-        let implied = new.confirmers().iter().filter(|confirmer| confirmer.implied >= new.irreversible()).count();
+        let votes = voters(replica, block, new.irreversible(), before).len();
         let needed = producers - producers.saturating_sub(1) / 3;
-        if implied < needed {
-            let detail = format!("{implied} of {producers} producers implied height {}", new.irreversible());
+        if votes < needed {
+            let detail = format!("{votes} of {producers} producers voted for height {}", new.irreversible());
             return Some(("dpos-irreversible-by-two-thirds", detail));
         }
     }
     None
+}
+
+/// Returns the producers of the schedule whose newest votes, in blocks from `block` down, include `height`.
+fn voters(replica: &Replica, block: &Block, height: Height, link: &HeaderContext) -> BTreeSet<Address> {
+    let (producers, version) = (link.state.active().producers(), link.state.active().version());
+    // By author the ranges, newest first, and what the block implies.
+    let mut ranges: BTreeMap<Address, Vec<(Height, Height, Prepared)>> = BTreeMap::new();
+    let mut next = Some(Arc::new(block.clone()));
+    while let Some(block) = next.filter(|block| block.height() >= height) {
+        if let Ok(Some(vote)) = Confirmation::of_header(block.header()) {
+            let range = (vote.first(block.height()), block.height(), vote.implied);
+            ranges.entry(block.header().beneficiary).or_default().push(range);
+        }
+        next = replica.chain().block(block.parent_hash()).ok().map(|executed| executed.block().clone());
+    }
+    let votes_for_it = |ranges: &[(Height, Height, Prepared)]| {
+        for (place, (first, _, implied)) in ranges.iter().enumerate() {
+            let mut since = *first;
+            for (first, top, _) in &ranges[place + 1..] {
+                if top.next() < since {
+                    break;
+                }
+                since = *first;
+            }
+            let is_vote = implied.version == version && implied.height >= since.max(height);
+            if is_vote || since <= height {
+                return is_vote && since <= height;
+            }
+        }
+        false
+    };
+    let voters = ranges.into_iter().filter(|(author, ranges)| producers.contains(author) && votes_for_it(ranges));
+    voters.map(|(author, _)| author).collect()
 }
 
 /// Returns the producers of the schedule whose blocks, from `block` down, confirm `height`.
@@ -190,9 +217,11 @@ fn confirmers(replica: &Replica, block: &Block, height: Height, link: &HeaderCon
     let mut found = BTreeSet::new();
     let mut next = Some(Arc::new(block.clone()));
     while let Some(block) = next.filter(|block| block.height() >= height) {
-        let confirmed = Payload::decode(block.payload()).map_or(0, |payload| u64::from(payload.confirmed));
+        let vote = Confirmation::of_header(block.header()).ok().flatten();
         let author = block.header().beneficiary;
-        if block.height().get() < height.get() + confirmed && link.state.active().producers().contains(&author) {
+        if vote.is_some_and(|vote| vote.first(block.height()) <= height)
+            && link.state.active().producers().contains(&author)
+        {
             found.insert(author);
         }
         next = replica.chain().block(block.parent_hash()).ok().map(|executed| executed.block().clone());

@@ -113,6 +113,7 @@ pub(super) fn attributes(request: &BuildRequest, timestamp: Timestamp, order: &B
         beneficiary: request.beneficiary,
         difficulty: U256::from(request.difficulty),
         mix_hash: request.mix_hash,
+        nonce: request.nonce,
         payload: request.payload.clone(),
         gas_limit: order.gas_limit,
         interventions: order.interventions.clone(),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::ScenarioError;
 use crate::{
-    consensus::dpos::{ConfirmError, Irreversibility, quorum},
+    consensus::dpos::{CONFIRMED_MAX, ConfirmError, FinalityRule, Irreversibility, SafetyState, quorum},
     primitives::Height,
 };
 
@@ -21,16 +21,14 @@ struct Both {
 
 impl Both {
     fn new() -> Self {
-        Self { ours: Irreversibility::new(Height::GENESIS, PRODUCERS), naive: Vec::new() }
+        Self { ours: Irreversibility::new(FinalityRule::Locked, Height::GENESIS, PRODUCERS), naive: Vec::new() }
     }
 
-    /// Adds the next block, by `place`, and moves its watermark.
-    fn produce(&mut self, place: usize, watermarks: &mut [Height; PRODUCERS]) -> Result<(), ConfirmError> {
-        let confirmed = self.ours.confirmable(place, watermarks[place]);
-        self.ours = self.ours.extend(place, confirmed)?;
-        if confirmed > 0 {
-            watermarks[place] = self.ours.height();
-        }
+    /// Adds the next block, by `place`, with the vote that its safety state allows.
+    fn produce(&mut self, place: usize, states: &mut [SafetyState; PRODUCERS]) -> Result<(), ConfirmError> {
+        let vote = states[place].vote(place, &self.ours, 0).ok();
+        self.ours = self.ours.extend(place, vote.map_or(0, |vote| vote.confirmed), None)?;
+        states[place] = states[place].after(0, self.ours.height(), vote);
         self.naive.push((self.ours.height(), place));
         Ok(())
     }
@@ -54,22 +52,22 @@ fn ensure(condition: bool, what: impl Into<String>) -> Result<(), ScenarioError>
 
 /// Counts, over every order in which four producers, each in its slots, build on either of two forks, how many make a block irreversible on both
 /// forks, by the naive rule and by the current one.
-fn orders(keeps_watermarks: bool) -> Result<(u32, u32), ScenarioError> {
+fn orders(keeps_states: bool) -> Result<(u32, u32), ScenarioError> {
     let (mut naive, mut ours) = (0, 0);
     for choices in 0_u32..1 << SLOTS {
-        let (mut a, mut b, mut watermarks) = (Both::new(), Both::new(), [Height::GENESIS; PRODUCERS]);
+        let (mut a, mut b, mut states) = (Both::new(), Both::new(), [SafetyState::default(); PRODUCERS]);
         for slot in 0..SLOTS {
-            if !keeps_watermarks {
-                watermarks.fill(Height::GENESIS);
+            if !keeps_states {
+                states.fill(SafetyState::default());
             }
             let fork = if choices >> slot & 1 == 0 { &mut a } else { &mut b };
-            fork.produce(slot as usize % PRODUCERS, &mut watermarks).map_err(refused)?;
+            fork.produce(slot as usize % PRODUCERS, &mut states).map_err(refused)?;
         }
         naive += u32::from(a.naive_irreversible().min(b.naive_irreversible()) > Height::GENESIS);
         ours += u32::from(a.ours.irreversible().min(b.ours.irreversible()) > Height::GENESIS);
-        if keeps_watermarks {
-            let proposed = (a.ours.proposed(), b.ours.proposed());
-            ensure(proposed.0 != proposed.1 || proposed.0 == Height::GENESIS, "no height proposed on both forks")?;
+        if keeps_states {
+            let prepared = (a.ours.prepared(), b.ours.prepared());
+            ensure(prepared.0 != prepared.1 || prepared.0 == Height::GENESIS, "no height prepared on both forks")?;
         }
     }
     Ok((naive, ours))
@@ -80,34 +78,34 @@ pub(super) fn two_forks() -> Result<String, ScenarioError> {
     let (_, forgetful) = orders(false)?;
     ensure(naive > 0, "orders that break the naive rule")?;
     ensure(ours == 0, "no order that breaks this rule")?;
-    ensure(forgetful > 0, "orders that break this rule once watermarks are lost")?;
+    ensure(forgetful > 0, "orders that break this rule once safety states are lost")?;
     Ok(format!(
         "of {} orders of {SLOTS} slots, {naive} make both forks irreversible by the naive rule, none by this one, \
-         {forgetful} when watermarks are lost",
+         {forgetful} when safety states are lost",
         1_u32 << SLOTS
     ))
 }
 
-/// After re-election a producer has confirmed nothing for longer than the field can express. A count that wraps would
-/// confirm 4 blocks of 65,540 and appear to have confirmed the rest before.
+/// After re-election a producer has confirmed nothing for longer than the nonce can express. A count that wraps would
+/// confirm 4 blocks of 4,100 and appear to have confirmed the rest before.
 pub(super) fn count_wrap() -> Result<String, ScenarioError> {
-    const BLOCKS: u64 = 65_540;
-    let mut branch = Irreversibility::new(Height::GENESIS, PRODUCERS);
+    const BLOCKS: u64 = 4_100;
+    let mut branch = Irreversibility::new(FinalityRule::Locked, Height::GENESIS, PRODUCERS);
     for block in 0..BLOCKS {
         // Two of four: nothing becomes irreversible in between.
         let place = block as usize % 2;
-        branch = branch.extend(place, branch.confirmable(place, Height::GENESIS)).map_err(refused)?;
+        branch = branch.extend(place, branch.confirmable(place, Height::GENESIS), None).map_err(refused)?;
     }
     ensure(branch.irreversible() == Height::GENESIS, "nothing irreversible while two are away")?;
     let count = branch.confirmable(2, Height::GENESIS);
-    ensure(count == u16::MAX, "the largest count, which has not wrapped")?;
-    let back = branch.extend(2, count).map_err(refused)?;
-    ensure(back.proposed() == Height::new(BLOCKS - 1), "the newest block that all three confirmed proposed")?;
+    ensure(count == CONFIRMED_MAX, "the largest count, which has not wrapped")?;
+    let back = branch.extend(2, count, None).map_err(refused)?;
+    ensure(back.prepared() == Height::new(BLOCKS - 1), "the newest block that all three confirmed prepared")?;
     // A watermark on another branch still bounds it.
     ensure(branch.confirmable(2, Height::new(BLOCKS - 1)) == 2, "only what lies above the watermark confirmed")?;
     ensure(branch.confirmable(2, Height::new(BLOCKS + 1)) == 0, "nothing confirmed below the watermark")?;
     Ok(format!(
-        "after {BLOCKS} blocks away it confirms {count}; with its confirmation block {} is proposed",
-        back.proposed()
+        "after {BLOCKS} blocks away it confirms {count}; with its confirmation block {} is prepared",
+        back.prepared()
     ))
 }
