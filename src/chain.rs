@@ -91,7 +91,7 @@ mod version;
 
 pub use crate::vm::{ForkRules, Hardfork};
 pub use base_fee::{BaseFeeParams, next_base_fee};
-pub use block::{Block, BlockDecodeError, EXTRA_DATA_BYTES_MAX, TransactionIndex};
+pub use block::{Block, BlockDecodeError, BodyError, EXTRA_DATA_BYTES_MAX, TransactionIndex};
 pub use cache::ExecutionCache;
 pub use candidates::{BuiltBlock, Candidates};
 pub use dump::{ChainDump, DumpedBlock};

@@ -1,5 +1,7 @@
 //! Blocks: a standard Ethereum header, its transactions, and the consensus payload, seal and interventions beside them.
 
+mod body;
+
 use core::fmt;
 use std::sync::Arc;
 
@@ -8,6 +10,8 @@ use alloy_primitives::{Address, B256, Bytes, keccak256};
 use alloy_rlp::{Decodable, Encodable};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
+pub use self::body::BodyError;
+use self::body::RootMemo;
 use super::{intervention::Intervention, roots};
 use crate::primitives::{Gas, Height, SenderRecovery, Timestamp, Transaction, TransactionError};
 
@@ -43,6 +47,7 @@ struct Unsealed {
     payload: Bytes,
     /// Whether `extraData` is the payload's keccak.
     commits_to_payload: bool,
+    root_memo: RootMemo,
     interventions: Vec<Intervention>,
 }
 
@@ -100,7 +105,9 @@ impl Block {
     ) -> Self {
         let header_rlp = Bytes::from(alloy_rlp::encode(&header));
         let hash = keccak256(&header_rlp);
-        let unsealed = Unsealed { header, header_rlp, hash, transactions, payload, commits_to_payload, interventions };
+        let root_memo = RootMemo::default();
+        let unsealed =
+            Unsealed { header, header_rlp, hash, transactions, payload, commits_to_payload, root_memo, interventions };
         Self { unsealed: Arc::new(unsealed), seal: Bytes::new() }
     }
 
@@ -178,14 +185,23 @@ impl Block {
 
     /// Returns whether `other` has the same transactions, payload and interventions; seals may differ.
     pub fn has_same_body(&self, other: &Self) -> bool {
+        self.differing_part(other).is_none()
+    }
+
+    /// Returns the first part of the body that differs from `other`'s; seals may differ.
+    pub(super) fn differing_part(&self, other: &Self) -> Option<&'static str> {
         let same = |(a, b): (&Arc<Transaction>, &Arc<Transaction>)| Arc::ptr_eq(a, b) || a == b;
         if Arc::ptr_eq(&self.unsealed, &other.unsealed) {
-            return true;
+            return None;
         }
-        self.transactions().len() == other.transactions().len()
-            && self.payload() == other.payload()
-            && self.interventions() == other.interventions()
-            && self.transactions().iter().zip(other.transactions()).all(same)
+        let (own, others) = (self.transactions(), other.transactions());
+        if own.len() != others.len() || !own.iter().zip(others).all(same) {
+            return Some("transactions");
+        }
+        if self.payload() != other.payload() {
+            return Some("payloads");
+        }
+        (self.interventions() != other.interventions()).then_some("interventions")
     }
 
     /// Computes the root of the transactions trie from the body.

@@ -60,11 +60,13 @@ impl Chain {
     /// when it may become canonical and its state is gone, or never came with the dump that brought the block.
     ///
     /// # Errors
-    /// [`InsertError`], with the invalid field of an invalid block; the chain is then unchanged.
+    /// [`InsertError`], with the invalid field of an invalid block; the chain is then unchanged. [`InsertError::OtherBody`] for a body
+    /// that differs from that of the known block with its hash.
     pub fn insert(&mut self, block: Arc<Block>) -> Result<InsertOutcome, InsertError> {
         let hash = block.hash();
         let is_known = self.contains_at(block.height(), hash);
         if is_known {
+            self.check_known_body(&block)?;
             self.keep_branch(block.height(), hash)?;
             if !self.lacks_state(&block) {
                 return Ok(InsertOutcome::Known);
@@ -82,6 +84,15 @@ impl Chain {
         let total = total_difficulty(&parent, block.header());
         self.tree.insert(ExecutedBlock::new(block, execution, total));
         Ok(if is_known { InsertOutcome::Known } else { InsertOutcome::New })
+    }
+
+    /// Checks that a block whose hash is known has the known block's body too, which was verified; the hash covers the header alone.
+    fn check_known_body(&self, block: &Block) -> Result<(), InsertError> {
+        let known = self.block_near(block.height(), block.hash())?;
+        match known.block().differing_part(block) {
+            Some(part) => Err(InsertError::OtherBody { hash: block.hash(), part }),
+            None => Ok(()),
+        }
     }
 
     /// Returns whether a known block could not be built on as it is, but has a parent on which it can be executed.

@@ -143,6 +143,14 @@ pub enum InsertError {
         /// Hash of its parent.
         parent: B256,
     },
+    /// A block with this hash is known, with another body, which was verified.
+    #[error("block {hash}: known with another body: its {part} differ; ask another peer for the block")]
+    OtherBody {
+        /// Hash of both blocks.
+        hash: B256,
+        /// The first part that differs.
+        part: &'static str,
+    },
     /// The block is invalid.
     #[error(transparent)]
     Invalid(#[from] InvalidBlock),

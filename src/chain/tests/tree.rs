@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use alloy_primitives::{Address, B256, U256};
+use alloy_primitives::{Address, B256, Bytes, U256};
 
 use super::fixture::*;
 use crate::{
     chain::{
-        BlockError, Chain, ExecutionCache, GenesisSpec, HeadError, InsertOutcome, Intervention, InterventionError,
-        InvalidBlock, InvalidTransaction, ReadError, Retention,
+        Block, BlockError, Chain, ExecutionCache, GenesisSpec, HeadError, InsertError, InsertOutcome, Intervention,
+        InterventionError, InvalidBlock, InvalidTransaction, ReadError, Retention,
     },
     primitives::{Height, ether},
     state::MemoryState,
@@ -37,6 +37,38 @@ fn a_block_built_here_is_imported_elsewhere() {
     let author = balance(&ours, ours.head(), Address::repeat_byte(0xfe));
     assert_eq!(author, U256::from(63_000_u64 * 1_000_000_000), "the base fee is burned");
     assert_eq!(ours.next_base_fee(), theirs.next_base_fee());
+}
+
+/// The hash covers the header alone, so whoever relays a block can give it another body.
+#[test]
+fn another_body_under_a_known_hash_is_refused() {
+    let (mut ours, mut theirs) = (chain(), chain());
+    let block = extend(&mut ours, vec![transfer(0, 0, BOB, 7)]).new.block().clone();
+    assert_eq!(theirs.insert(block.clone()).unwrap(), InsertOutcome::New);
+    let (header, transactions) = (block.header().clone(), block.transactions().to_vec());
+    let forged = Intervention::Balance { address: BOB, balance: U256::MAX };
+    let others = [
+        ("transactions", Block::new(header.clone(), Vec::new(), Bytes::new(), Vec::new())),
+        ("payloads", Block::new(header.clone(), transactions.clone(), vec![1].into(), Vec::new())),
+        ("interventions", Block::new(header, transactions, Bytes::new(), vec![forged])),
+    ];
+    for is_head in [false, true] {
+        if is_head {
+            theirs.set_head(block.hash()).unwrap();
+        }
+        for (want, other) in others.clone() {
+            assert_eq!(other.hash(), block.hash());
+            let error = theirs.insert(Arc::new(other.with_seal(vec![1]))).unwrap_err();
+            assert!(matches!(error, InsertError::OtherBody { hash, part } if hash == block.hash() && part == want));
+        }
+        let resealed = block.as_ref().clone().with_seal(vec![2]);
+        assert_eq!(
+            theirs.insert(Arc::new(resealed)).unwrap(),
+            InsertOutcome::Known,
+            "the hash does not cover the seal"
+        );
+    }
+    assert_eq!(theirs.block(block.hash()).unwrap().block().transactions().len(), 1);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use super::{
     signing::SealError,
 };
 use crate::{
-    chain::Block,
+    chain::{Block, BodyError},
     consensus::{
         pbft::MessageError,
         pos::{self, SlashingEvidence},
@@ -166,6 +166,15 @@ pub enum Rejection {
     /// A message of proof of stake that is not counted.
     #[error(transparent)]
     Pos(#[from] pos::MessageError),
+    /// The block's body is not the one that its header names, so that nothing follows for its author.
+    #[error("{block}: {source}")]
+    Body {
+        /// The block.
+        block: BlockId,
+        /// The part that differs.
+        #[source]
+        source: BodyError,
+    },
     /// The block breaks the protocol's header rules.
     #[error("{block}: {reason}")]
     Header {

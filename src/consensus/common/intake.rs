@@ -289,9 +289,11 @@ pub(in crate::consensus) trait BlockIntake {
         effects: &mut Vec<Effect>,
     ) -> Result<(), Rejection>;
 
-    /// Admits a block of another replica or reports its rejection.
+    /// Admits a block of another replica or reports its rejection. A body that is not the header's never takes the place of the
+    /// author's own, whose hash it has.
     fn on_block(&mut self, from: Option<ReplicaId>, block: Arc<Block>, effects: &mut Vec<Effect>) {
-        if let Err(rejection) = self.admit(from, block, None, effects) {
+        let checked = block.check_body().map_err(|source| Rejection::Body { block: BlockId::of(&block), source });
+        if let Err(rejection) = checked.and_then(|()| self.admit(from, block, None, effects)) {
             effects.push(Effect::Reject(rejection));
         }
     }
