@@ -427,6 +427,11 @@ impl AnyProtocol {
         with_content!(Self, self, protocol => protocol.round_status(replica, replica_of))
     }
 
+    /// Returns for how long blocks may omit a transaction; see [`ProtocolFamily::inclusion_timeout`].
+    pub(crate) fn inclusion_timeout(&self) -> Option<Duration> {
+        with_content!(Self, self, protocol => protocol.inclusion_timeout())
+    }
+
     /// Returns the term in which this replica leads a replicated log; `None` for any other replica or protocol.
     pub(crate) fn leading_term(&self) -> Option<u64> {
         with_content!(Self, self, protocol => protocol.leading_term())

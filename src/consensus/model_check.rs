@@ -51,6 +51,11 @@ pub(super) trait Setup: Send + Sync + 'static {
 
     fn view(&self, replica: &Replica<Self::Protocol>) -> Self::View;
 
+    /// Returns the verdict on a block.
+    fn judge(&self, _block: &Block) -> Verdict {
+        Verdict::VALID
+    }
+
     /// Returns whether the network loses every envelope with this content.
     fn is_lost(&self, _content: &Content) -> bool {
         false
@@ -338,8 +343,11 @@ impl<S: Setup> EffectHandler for Driver<'_, S> {
     }
 
     fn validate(&mut self, block: Arc<Block>) -> Result<Option<Verdict>, Infallible> {
-        self.table.tables().blocks.insert(block.hash(), block);
-        Ok(Some(Verdict::VALID))
+        let verdict = self.table.setup.judge(&block);
+        if matches!(verdict, Verdict::Valid { .. }) {
+            self.table.tables().blocks.insert(block.hash(), block);
+        }
+        Ok(Some(verdict))
     }
 
     /// A draw only delays a timer, which may fire at any time here.
@@ -347,8 +355,11 @@ impl<S: Setup> EffectHandler for Driver<'_, S> {
         0
     }
 
-    /// Every peer has every block; the response may be lost.
+    /// Every peer has every block that is requested by its hash; the response may be lost.
     fn fetch(&mut self, block: BlockId, from: ReplicaId) -> Option<Arc<Block>> {
+        if block.hash.is_zero() {
+            return None;
+        }
         let block = self.table.tables().blocks.get(&block.hash).expect("a block that was executed").clone();
         self.sent.push(Envelope { from, to: self.id(), content: Content::Block(block) });
         None
@@ -420,6 +431,7 @@ fn digest(envelope: &Envelope) -> B256 {
             out.u8(0);
             BlockId::of(block).encode(&mut out);
             out.bytes(block.seal());
+            out.bytes(block.payload());
         }
     }
     out.digest()

@@ -1,4 +1,6 @@
-//! PBFT: Castro and Liskov, "Practical Byzantine Fault Tolerance and Proactive Recovery" (TOCS 2002).
+//! PBFT: agreement, checkpoints and view changes of Castro and Liskov, "Practical Byzantine Fault Tolerance and Proactive
+//! Recovery" (TOCS 2002), without its proactive recovery, for a committee that changes. `docs/protocols/pbft.md` says what is
+//! built, with the argument for what is not the paper's, and what is absent.
 //!
 //! `n = 3f + 1` validators agree on one block per height in three phases (pre-prepare, prepare, commit) and tolerate `f`
 //! Byzantine ones. A committed block is final: the head is safe and finalized, and its proof is a [`Certificate`] of
@@ -17,7 +19,10 @@
 //! - All messages are signed, view-changes included, so a new-view contains them whole and needs no acknowledgements.
 //! - The *validators* change at checkpoints only, by the staking contracts' changes in executed blocks (see
 //!   [`CommitteeTransition`]). A block that changes the committee is a stable checkpoint at once, since its certificate proves
-//!   it, and the view continues with the new committee's primary.
+//!   it. Each committee counts views from 0, which needs no new-view, and its messages about views name the height since which
+//!   it is in force.
+//! - The paper's clients make the replicas suspect a primary that omits a request; here each replica watches the transactions
+//!   of its pool, and `f + 1` suspicions end the view (see [`Suspicion`]).
 //! - Equivocation is proven by two conflicting signatures (see [`DoubleSigning`]), included as evidence in a block; the
 //!   offender is removed at the next checkpoint and, on a chain with stake, slashed.
 
@@ -40,6 +45,7 @@ mod progress;
 mod proposing;
 mod record;
 mod rules;
+mod suspicion;
 mod sync;
 mod view_change;
 mod vote;
@@ -70,7 +76,7 @@ pub use double_signing::{DoubleSigning, EvidenceError};
 pub use double_signing::{EVIDENCE_BLOCKS_MAX, EVIDENCE_PER_BLOCK_MAX};
 pub use header_error::HeaderError;
 pub use light::LightVerifier;
-pub use message::{Body, MessageError, NewView, PbftMessage, ViewChange};
+pub use message::{Body, MessageError, NewView, PbftMessage, Suspicion, ViewChange};
 pub use payload::Payload;
 #[cfg(feature = "internals")]
 pub use record::HEAD_KEY;
@@ -110,18 +116,22 @@ pub struct Pbft {
     view_changes: BTreeMap<Address, Arc<PbftMessage>>,
     /// New-view message that started the current view, resent to replicas that missed it.
     new_view: Option<Arc<PbftMessage>>,
-    /// Link of each validator's latest message.
-    peers: BTreeMap<Address, ReplicaId>,
+    /// Links over which messages of validators, present and just removed, came: the first `f + 1` of each.
+    peers: BTreeMap<Address, Vec<ReplicaId>>,
     /// Greatest height that each validator's messages imply it committed.
     claims: BTreeMap<Address, Height>,
     /// Requested blocks above the head.
     fetching: BTreeMap<Height, Fetched>,
-    /// Blocks chosen by the new-view whose bodies are missing.
-    wanted: BTreeSet<BlockId>,
+    /// Blocks chosen by the new-view whose bodies are missing, with the number of requests made.
+    wanted: BTreeMap<BlockId, u32>,
     /// Evidence that no block includes yet, by offender.
     evidence: BTreeMap<Address, DoubleSigning>,
-    /// Number of requests made; selects the next request's peer.
-    requests: u64,
+    /// The latest suspicion of each validator.
+    suspicions: BTreeMap<Address, Arc<PbftMessage>>,
+    /// Validators whose outdated view-change was answered since the resend timer fired last.
+    answered: BTreeSet<Address>,
+    /// Times that the resend timer fired since the head moved.
+    ticks_without_block: u32,
     build_state: BuildState,
     /// Consecutive views that committed no block.
     doublings: u32,
@@ -229,9 +239,11 @@ impl Pbft {
             peers: BTreeMap::new(),
             claims: BTreeMap::new(),
             fetching: BTreeMap::new(),
-            wanted: BTreeSet::new(),
+            wanted: BTreeMap::new(),
             evidence: BTreeMap::new(),
-            requests: 0,
+            suspicions: BTreeMap::new(),
+            answered: BTreeSet::new(),
+            ticks_without_block: 0,
             build_state: BuildState::Idle,
             doublings: 0,
             last_write: None,
@@ -326,6 +338,7 @@ impl Pbft {
         if self.config.period == 0 {
             // On demand no resend timer runs.
             self.vote_again(effects);
+            self.announce_departure(effects);
         }
     }
 
@@ -335,7 +348,10 @@ impl Pbft {
         message: &Arc<PbftMessage>,
         effects: &mut Vec<Effect>,
     ) -> Result<(), MessageError> {
-        let sender = self.signed_by_validator(message)?;
+        let sender = self.signer_of(message)?;
+        if !self.committee().contains(&sender) {
+            return self.on_message_of_former(sender, from, message, effects);
+        }
         if self.me == Some(sender) {
             return Err(MessageError::Known);
         }
@@ -345,6 +361,7 @@ impl Pbft {
             Body::Prepare { block, .. } | Body::Commit { block, .. } => block.height.parent(),
             Body::Checkpoint { block } => Some(block.height),
             Body::ViewChange(view_change) => view_change.checkpoints.last().map(|block| block.height),
+            Body::Suspicion(suspicion) => Some(suspicion.height),
             Body::NewView(_) | Body::Evidence(_) => None,
         };
         let is_new_claim =
@@ -360,17 +377,22 @@ impl Pbft {
             Body::ViewChange(view_change) => self.on_view_change(sender, from, view_change, message, effects),
             Body::NewView(new_view) => self.on_new_view(sender, new_view, message, effects),
             Body::Evidence(proof) => self.on_evidence(proof, effects),
+            Body::Suspicion(suspicion) => self.on_suspicion(sender, suspicion, message, effects),
         };
         match outcome {
             // Not counted, but it shows that its sender is ahead.
-            Err(MessageError::Watermarks { .. } | MessageError::OldView { .. }) if is_new_claim => {
-                effects.push(Effect::Mark("pbft/behind"));
+            Err(
+                MessageError::Watermarks { .. } | MessageError::OldView { .. } | MessageError::OtherCommittee { .. },
+            ) if is_new_claim => effects.push(Effect::Mark("pbft/behind")),
+            // A relay was faster with it. The link on which it came now may be the sender's own.
+            Err(MessageError::Known)
+                if !mutation::active(Mutation::PbftRebindsPeers) && self.learn_link(sender, from) =>
+            {
+                effects.push(Effect::Mark("pbft/another-link"));
             }
             other => other?,
         }
-        if self.peers.get(&sender) != Some(&from) {
-            self.peers.insert(sender, from);
-        }
+        self.learn_link(sender, from);
         if let Some(claim) = claim.filter(|_| is_new_claim) {
             self.claim(sender, claim);
         }
@@ -382,9 +404,13 @@ impl Pbft {
 
     /// Returns the validator that signed the message.
     fn signed_by_validator(&self, message: &PbftMessage) -> Result<Address, MessageError> {
-        let hash = message.body.hash_to_sign(&self.authenticator);
-        let signer = self.authenticator.author(hash, &message.signature)?;
+        let signer = self.signer_of(message)?;
         if self.committee().contains(&signer) { Ok(signer) } else { Err(MessageError::NotValidator { signer }) }
+    }
+
+    fn signer_of(&self, message: &PbftMessage) -> Result<Address, MessageError> {
+        let hash = message.body.hash_to_sign(&self.authenticator);
+        Ok(self.authenticator.author(hash, &message.signature)?)
     }
 
     fn on_timer(&mut self, timer: TimerId, effects: &mut Vec<Effect>) {
@@ -400,23 +426,19 @@ impl Pbft {
         }
     }
 
-    /// Suspects a primary that omits a client's transaction from its blocks, as if it made none.
-    fn on_overdue(&mut self, effects: &mut Vec<Effect>) {
-        if self.has_timers() && !self.is_changing && !self.is_primary() {
-            effects.push(Effect::Mark("pbft/overdue"));
-            self.start_view_change(self.view.next(), effects);
-        }
-    }
-
     /// Resends messages and requests that may have been lost.
     fn resend(&mut self, effects: &mut Vec<Effect>) {
         self.arm_resend(effects);
+        self.answered.clear();
+        self.ticks_without_block = self.ticks_without_block.saturating_add(1);
         if self.is_changing {
             self.resend_view_change(effects);
         } else {
             self.resend_votes(effects);
         }
+        self.resend_suspicions(effects);
         self.resend_checkpoint(effects);
+        self.announce_departure(effects);
         self.resend_evidence(effects);
         self.fetch_again(effects);
     }
@@ -532,7 +554,9 @@ impl Protocol for Pbft {
             fetching,
             wanted,
             evidence,
-            requests,
+            suspicions,
+            answered,
+            ticks_without_block,
             build_state,
             doublings,
             last_write,
@@ -550,9 +574,9 @@ impl Protocol for Pbft {
         log.encode(out);
         out.list(view_changes.values(), |out, message| message.encode(out));
         out.option(new_view.as_ref(), |out, message| message.encode(out));
-        out.list(peers.iter(), |out, (validator, replica)| {
+        out.list(peers.iter(), |out, (validator, links)| {
             out.address(validator);
-            out.u32(replica.get());
+            out.list(links.iter(), |out, link| out.u32(link.get()));
         });
         out.list(claims.iter(), |out, (validator, height)| {
             out.address(validator);
@@ -562,8 +586,13 @@ impl Protocol for Pbft {
             out.u64(height.get());
             fetched.encode(out);
         });
-        out.list(wanted.iter(), |out, block| block.encode(out));
-        out.u64(*requests);
+        out.list(wanted.iter(), |out, (block, requests)| {
+            block.encode(out);
+            out.u32(*requests);
+        });
+        out.list(suspicions.values(), |out, message| message.encode(out));
+        out.list(answered.iter(), |out, validator| out.address(validator));
+        out.u32(*ticks_without_block);
         let (kind, ticket) = match *build_state {
             BuildState::Idle => (0, Ticket::default()),
             BuildState::Scheduled => (1, Ticket::default()),

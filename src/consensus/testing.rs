@@ -1,7 +1,7 @@
 //! A test lab: replicas of one protocol, the messages between them, their disks, timers and chains, without a simulator.
 //!
-//! Effects are carried out by the same dispatch as in the simulator. Blocks are never executed: each is valid, with the
-//! updates of [`Lab::updates`]. Time, loss and order are the test's: nothing is delivered and no timer fires unless the
+//! Effects are carried out by the same dispatch as in the simulator. Blocks are never executed: each is valid that the
+//! fixture does not refuse, with the updates of [`Lab::updates`]. Time, loss and order are the test's: nothing is delivered and no timer fires unless the
 //! test, or a helper that it calls, does it. No two replicas may hold different blocks of one height for final; with
 //! [`Fixture::CHECKS_STEPS`], a clone must also take the same way in every step, and refused input change nothing.
 //!
@@ -50,6 +50,16 @@ pub trait Fixture: Clone + Debug + Sized {
     /// Builds a block at once. `None`: the request stays in [`Node::wanted`].
     fn build(_lab: &mut Lab<Self>, _index: usize, _request: &BuildRequest) -> Option<Block> {
         None
+    }
+
+    /// Returns why a replica's chain refuses a block; `None` when it is valid.
+    fn judge(_lab: &Lab<Self>, _index: usize, _block: &Block) -> Option<String> {
+        None
+    }
+
+    /// Returns what `peer` answers to a request for a block that it has; `None` for nothing.
+    fn answer(_lab: &Lab<Self>, _peer: usize, block: Arc<Block>) -> Option<Arc<Block>> {
+        Some(block)
     }
 
     /// Inspects a message when it is sent.
@@ -521,6 +531,9 @@ impl<F: Fixture> EffectHandler for Driver<'_, F> {
     }
 
     fn validate(&mut self, block: Arc<Block>) -> Result<Option<Verdict>, Infallible> {
+        if let Some(reason) = F::judge(self.lab, self.index, &block) {
+            return Ok(Some(Verdict::Invalid { reason }));
+        }
         let updates = self.lab.updates.get(&block.height()).cloned().unwrap_or_default();
         self.node().blocks.entry(block.hash()).or_insert(block);
         Ok(Some(Verdict::Valid { updates }))
@@ -533,6 +546,7 @@ impl<F: Fixture> EffectHandler for Driver<'_, F> {
 
     fn fetch(&mut self, block: BlockId, from: ReplicaId) -> Option<Arc<Block>> {
         let block = self.lab.serve(self.index, from.index(), block)?;
+        let block = F::answer(self.lab, from.index(), block)?;
         if F::FETCHES_AT_ONCE {
             return Some(block);
         }

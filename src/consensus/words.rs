@@ -65,6 +65,7 @@ fn pbft_in_words(body: &pbft::Body) -> String {
         pbft::Body::NewView(new) => {
             format!("{}, {} view-changes, from height {}", new.view, new.view_changes.len(), new.checkpoint.height)
         }
+        pbft::Body::Suspicion(suspicion) => suspicion.view.to_string(),
         pbft::Body::Evidence(_) => String::new(),
     }
 }

@@ -11,6 +11,7 @@ mod history;
 mod light;
 mod mutations;
 mod pbft;
+mod pbft_censorship;
 mod pbft_stake;
 mod poa;
 mod poa_campaign;

@@ -69,7 +69,11 @@ const DPOS: &[&str] = &[
 ];
 
 const PBFT: &[&str] = &[
+    "pbft/another-link",
+    "pbft/ask-who-is-ahead",
     "pbft/behind",
+    "pbft/checkpoint-shown",
+    "pbft/departure-announced",
     "pbft/equivocating-primary",
     "pbft/evidence",
     "pbft/fetch-chosen",
@@ -79,16 +83,20 @@ const PBFT: &[&str] = &[
     "pbft/log-full",
     "pbft/new-view",
     "pbft/new-view-resent",
+    "pbft/overdue",
     "pbft/primary-behind",
     "pbft/shown-other-proposal",
     "pbft/stable-checkpoint",
     "pbft/stale-answer",
     "pbft/stale-build",
+    "pbft/suspected",
     "pbft/synced",
     "pbft/timeout",
     "pbft/undecided-view",
+    "pbft/unsigned-copy",
     "pbft/validators-changed",
     "pbft/view-change",
+    "pbft/views-begin",
     "pbft/view-missed",
 ];
 

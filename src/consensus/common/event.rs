@@ -141,8 +141,8 @@ pub enum Admin {
     },
     /// Change voters and learners by the next block (Raft).
     ChangeMembers(raft::Change),
-    /// A transaction that comes first in this replica's pool is left out of one block after the other: what the driver says, for
-    /// its clients, and not an operator (PBFT).
+    /// Blocks with room for it have omitted a transaction of this replica's pool for longer than the inclusion timeout: what the
+    /// driver says, for its clients, and not an operator (PBFT).
     Overdue,
     /// Confirm that this replica still leads, then return [`ChainEvent::ReadReady`](super::effect::ChainEvent::ReadReady) (Raft).
     Read {

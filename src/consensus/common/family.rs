@@ -1,6 +1,6 @@
 //! The interface of one protocol to the dispatch over all of them.
 
-use core::{any::Any, fmt::Debug};
+use core::{any::Any, fmt::Debug, time::Duration};
 use std::sync::Arc;
 
 use super::{
@@ -56,7 +56,7 @@ pub(crate) struct ProtocolInfo {
     pub(crate) is_byzantine_tolerant: bool,
     /// Whether its timers run even when there is nothing to do.
     pub(crate) never_rests: bool,
-    /// Whether a replica notifies the protocol of a transaction that is left out of one block after another
+    /// Whether a replica notifies the protocol of a transaction that blocks omit for longer than its inclusion timeout
     /// ([`Admin::Overdue`](super::event::Admin::Overdue)).
     pub(crate) has_inclusion_timeout: bool,
     /// Whether stake holders elect the validators by their delegations.
@@ -197,6 +197,12 @@ pub(crate) trait ProtocolFamily:
         replica_of: &dyn Fn(&Address) -> Option<ReplicaId>,
     ) -> Option<RoundStatus> {
         let _ = (replica, replica_of);
+        None
+    }
+
+    /// Returns for how long blocks may omit a transaction until the replica notifies the protocol; `None` for no notice (see
+    /// [`ProtocolInfo::has_inclusion_timeout`]).
+    fn inclusion_timeout(&self) -> Option<Duration> {
         None
     }
 

@@ -21,6 +21,26 @@ pub(crate) enum Mutation {
     PbftSkipsNewView,
     /// PBFT: no replica starts a view change because of a silent primary.
     PbftNeverSuspects,
+    /// PBFT: a proposal or a synced block is taken whatever its body, and any body is valid under a hash that is known.
+    PbftTakesAnyBody,
+    /// PBFT: the committee that a certified block's payload names is adopted, whatever changes are pending.
+    PbftTrustsPayload,
+    /// PBFT: a replica that leaves with its head announces it once.
+    PbftLeaverFallsSilent,
+    /// PBFT: a replica without progress requests blocks from none but those who say that they have them.
+    PbftAsksClaimantsOnly,
+    /// PBFT: the view goes on when the committee changes, also for members that leave or join in the middle of a view change.
+    PbftViewOutlivesCommittee,
+    /// PBFT: a second proposal is reported as equivocation without a proof, also when the first is of a former primary.
+    PbftAccusesWithoutProof,
+    /// PBFT: a replica whose transaction is overdue leaves the view alone.
+    PbftLeavesViewAlone,
+    /// PBFT: of the transactions in a replica's pool the first alone is watched for inclusion.
+    PbftWatchesFirstTransaction,
+    /// PBFT: whoever relays a validator's message first is taken for the validator.
+    PbftRebindsPeers,
+    /// PBFT: a request that is not answered goes to the same peer again.
+    PbftRepeatsPeer,
     /// Raft: a replica votes for a second candidate in one term.
     RaftVotesTwice,
     /// Raft: a replica votes for a candidate whose log is less up-to-date than its own.

@@ -1,6 +1,6 @@
 //! A replica's state of a protocol whose type only its author knows.
 
-use core::{any::Any, fmt};
+use core::{any::Any, fmt, time::Duration};
 
 use crate::consensus::common::{
     effect::Effect,
@@ -103,6 +103,10 @@ impl OwnReplica {
 
     /// Its chain has no rules of its own.
     pub(in crate::consensus) const fn remember_head_in(&self, _rules: &dyn HeaderRules) {}
+
+    pub(in crate::consensus) const fn inclusion_timeout(&self) -> Option<Duration> {
+        None
+    }
 
     pub(in crate::consensus) const fn leading_term(&self) -> Option<u64> {
         None

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use super::{Body, MessageError, Pbft, PbftMessage, broadcast};
 use crate::{
-    consensus::{BlockId, Effect, Evidence, Ticket},
+    consensus::{
+        BlockId, ConsensusMessage, Effect, Recipients, ReplicaId, Signer, Ticket,
+        mutation::{self, Mutation},
+    },
     primitives::{Address, Height},
 };
 
@@ -35,11 +38,8 @@ impl Pbft {
         }
         let votes = self.log.checkpoint_votes.entry(height).or_default();
         match votes.get(&sender).copied() {
-            Some(first) if first != block.hash => {
-                let (offender, second) = (sender, block.hash);
-                effects.push(Effect::Evidence(Evidence::DoubleSign { offender, height, first, second }));
-                Err(MessageError::Contradiction { signer: offender })
-            }
+            // Not evidence, which is two signed votes of the agreement: a checkpoint message decides nothing alone.
+            Some(first) if first != block.hash => Err(MessageError::Contradiction { signer: sender }),
             Some(_) => Err(MessageError::Known),
             None => {
                 votes.insert(sender, block.hash);
@@ -96,6 +96,64 @@ impl Pbft {
         let unstable = newest.filter(|block| block.height > self.log.stable.height);
         if let Some(message) = unstable.filter(|_| self.me.is_some()).and_then(|block| self.checkpoint_message(block)) {
             broadcast(&message, self.last_write, effects);
+        }
+    }
+
+    /// Broadcasts the head once more if it removed this replica from the committee and no block follows yet. This replica has no vote
+    /// any more, and may be the only honest one that committed the head: the members then are too few to commit it again, and wait
+    /// for its certificate, which they request of whoever has it. The block after it has a quorum's certificate of the new
+    /// committee, each of which has committed the head.
+    pub(super) fn announce_departure(&self, effects: &mut Vec<Effect>) {
+        let own = self.signer.as_ref().map(Signer::address);
+        let is_newest = self.transition.since() == self.head.height;
+        if is_newest
+            && own.is_some_and(|own| self.transition.leavers().contains(&own))
+            && !mutation::active(Mutation::PbftLeaverFallsSilent)
+            && let Some(message) = self.checkpoint_message(self.head)
+        {
+            effects.push(Effect::Mark("pbft/departure-announced"));
+            broadcast(&message, self.last_write, effects);
+        }
+    }
+
+    /// Answers a view-change of an earlier committee with this replica's stable checkpoint, which is above it: its sender is behind,
+    /// and requests the blocks in between of those who say so. Once for each author between two ticks of the resend timer.
+    pub(super) fn answer_by_checkpoint(
+        &mut self,
+        author: Address,
+        to: ReplicaId,
+        effects: &mut Vec<Effect>,
+    ) -> Result<(), MessageError> {
+        if self.me.is_none() && mutation::active(Mutation::PbftLeaverFallsSilent) {
+            return Err(MessageError::NotValidator { signer: author });
+        }
+        if !self.answered.insert(author) {
+            return Err(MessageError::Known);
+        }
+        if let Some(message) = self.checkpoint_message(self.log.stable) {
+            effects.push(Effect::Mark("pbft/checkpoint-shown"));
+            let message = ConsensusMessage::Pbft(message);
+            effects.push(Effect::Send { to: Recipients::One(to), message, after: self.last_write });
+        }
+        Ok(())
+    }
+
+    /// Handles a message of an address that is no validator: a view-change of one that the newest change removed, and that does not
+    /// know it yet, is answered.
+    pub(super) fn on_message_of_former(
+        &mut self,
+        signer: Address,
+        from: ReplicaId,
+        message: &PbftMessage,
+        effects: &mut Vec<Effect>,
+    ) -> Result<(), MessageError> {
+        match &message.body {
+            Body::ViewChange(view_change)
+                if view_change.since < self.transition.since() && self.transition.leavers().contains(&signer) =>
+            {
+                self.answer_by_checkpoint(signer, from, effects)
+            }
+            _ => Err(MessageError::NotValidator { signer }),
         }
     }
 

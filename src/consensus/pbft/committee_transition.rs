@@ -25,12 +25,17 @@ pub struct CommitteeTransition {
     pending: Option<Arc<BTreeMap<Address, u64>>>,
     /// Members convicted by evidence.
     convicted: BTreeSet<Address>,
+    /// Height of the block that put the committee in force; 0 for that of genesis.
+    since: Height,
+    /// Members of the committee before, which that block removed.
+    leavers: BTreeSet<Address>,
 }
 
 impl CommitteeTransition {
     /// Returns a committee at genesis, without pending changes.
     pub const fn new(committee: Committee) -> Self {
-        Self { committee, pending: None, convicted: BTreeSet::new() }
+        let since = Height::GENESIS;
+        Self { committee, pending: None, convicted: BTreeSet::new(), since, leavers: BTreeSet::new() }
     }
 
     /// Returns the committee of the next block.
@@ -41,6 +46,16 @@ impl CommitteeTransition {
     /// Returns members that are convicted by evidence and not removed yet.
     pub const fn convicted(&self) -> &BTreeSet<Address> {
         &self.convicted
+    }
+
+    /// Returns the height of the block that put the committee in force; 0 for the committee of genesis.
+    pub const fn since(&self) -> Height {
+        self.since
+    }
+
+    /// Returns the members of the committee before, which the block at [`CommitteeTransition::since`] removed.
+    pub const fn leavers(&self) -> &BTreeSet<Address> {
+        &self.leavers
     }
 
     /// Returns the transition with a block's updates pending. Updates of convicted members are ignored.
@@ -57,7 +72,7 @@ impl CommitteeTransition {
         let mut pending = self.pending.as_deref().cloned().unwrap_or_default();
         pending.extend(weights);
         let pending = (!pending.is_empty()).then(|| Arc::new(pending));
-        Self { committee: self.committee.clone(), pending, convicted: self.convicted.clone() }
+        Self { pending, ..self.clone() }
     }
 
     /// Returns the committee that a checkpoint would put in force now; `None` when nothing changes.
@@ -103,7 +118,7 @@ impl CommitteeTransition {
             return Err(HeaderError::Successor { got, want });
         }
         let offenders = self.offenders(height, &evidence, authenticator)?;
-        Ok(self.followed_by(successor, offenders))
+        Ok(self.followed_by(height, successor, offenders))
     }
 
     /// Like [`CommitteeTransition::after`] for a light verifier, which trusts the successor named in a certified header.
@@ -123,7 +138,7 @@ impl CommitteeTransition {
         }
         let successor = successor.map(|set| Committee::new(config, set)).transpose()?;
         let offenders = self.offenders(height, &evidence, authenticator)?;
-        Ok(self.followed_by(successor, offenders))
+        Ok(self.followed_by(height, successor, offenders))
     }
 
     /// Returns the members convicted by evidence in the block at `height`, each at most once.
@@ -143,13 +158,20 @@ impl CommitteeTransition {
         Ok(found)
     }
 
-    /// Returns the transition after a change to `successor`, with `offenders` pending removal.
-    fn followed_by(&self, successor: Option<Committee>, offenders: BTreeSet<Address>) -> Self {
-        let mut after = successor.map_or_else(|| self.clone(), Self::new);
+    /// Returns the transition after a change to `successor` by the block at `height`, with `offenders` pending removal.
+    fn followed_by(&self, height: Height, successor: Option<Committee>, offenders: BTreeSet<Address>) -> Self {
+        let mut after = successor.map_or_else(|| self.clone(), |committee| self.changed_to(committee, height));
         let remains = |offender: &&Address| after.committee.contains(offender);
         after.convicted = self.convicted.iter().chain(&offenders).filter(remains).copied().collect();
         let leaving: Vec<_> = after.convicted.iter().map(|offender| (*offender, 0)).collect();
         after.with_pending(leaving.into_iter())
+    }
+
+    /// Returns the transition after the block at `height` put `committee` in force.
+    fn changed_to(&self, committee: Committee, height: Height) -> Self {
+        let before = self.committee.validators().addresses();
+        let leavers = before.filter(|address| !committee.contains(address)).collect();
+        Self { since: height, leavers, ..Self::new(committee) }
     }
 
     fn successor_at(&self, config: &PbftConfig, height: Height) -> Option<Committee> {
@@ -161,7 +183,9 @@ impl CommitteeTransition {
 
     pub(super) fn encode(&self, out: &mut Encoder) {
         // Quorums follow from the parameters and the validators; `encode_convicted` writes the convicted members.
-        let Self { committee, pending, convicted: _ } = self;
+        let Self { committee, pending, convicted: _, since, leavers } = self;
+        out.u64(since.get());
+        out.list(leavers.iter(), |out, leaver| out.address(leaver));
         out.list(committee.validators().members().iter(), |out, member| {
             out.address(&member.address);
             out.u64(member.weight);
@@ -191,11 +215,13 @@ impl CommitteeTransition {
 
     /// Decodes [`CommitteeTransition::encode`]; the inner error is that of an invalid committee.
     pub(super) fn decode(config: &PbftConfig, bytes: &mut Decoder<'_>) -> Option<Result<Self, PbftError>> {
+        let since = Height::new(bytes.u64()?);
+        let leavers = bytes.list(Decoder::address)?.into_iter().collect();
         let members = bytes.list(|bytes| Some(Validator { address: bytes.address()?, weight: bytes.u64()? }))?;
         let pending: BTreeMap<_, _> = bytes.list(|bytes| Some((bytes.address()?, bytes.u64()?)))?.into_iter().collect();
         let pending = (!pending.is_empty()).then(|| Arc::new(pending));
         let set = ValidatorSet::new(members).ok()?;
-        Some(Committee::new(config, set).map(|committee| Self { committee, pending, convicted: BTreeSet::new() }))
+        Some(Committee::new(config, set).map(|committee| Self { pending, since, leavers, ..Self::new(committee) }))
     }
 }
 
@@ -238,6 +264,8 @@ mod tests {
         let after = before.after(&config, height, &payload, &authority()).unwrap();
         assert_eq!(after.committee().validators().addresses().collect::<Vec<_>>(), [2, 3, 4, 8, 9].map(address));
         assert_eq!(after.committee().quorums().strong(), 4);
+        assert_eq!((before.since().get(), after.since()), (0, height));
+        assert!(before.leavers().is_empty() && after.leavers().iter().eq([&address(1)]));
         assert_eq!(after.payload(&config, Height::new(12), Vec::new()), Bytes::new());
         assert_eq!(transition(4).after_proven(&config, height, &payload, &authority()).unwrap(), after);
         for (height, payload) in [(8, Bytes::new()), (7, payload.clone()), (8, vec![0xc0].into())] {
@@ -263,10 +291,14 @@ mod tests {
 
     #[test]
     fn encoding_round_trips() {
-        let transition = transition(4).with(&updates(&[(9, 5)]));
+        let (config, height) = (config(), Height::new(4));
+        let changing = transition(5).with(&updates(&[(1, 0)]));
+        let payload = changing.payload(&config, height, Vec::new());
+        let changed = changing.after(&config, height, &payload, &authority()).unwrap();
+        let transition = changed.with(&updates(&[(9, 5)]));
         let mut out = Encoder::new();
         transition.encode(&mut out);
-        let decoded = CommitteeTransition::decode(&config(), &mut Decoder::new(out.as_bytes())).unwrap();
+        let decoded = CommitteeTransition::decode(&config, &mut Decoder::new(out.as_bytes())).unwrap();
         assert_eq!(decoded, Ok(transition));
     }
 }

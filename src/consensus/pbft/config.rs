@@ -158,6 +158,12 @@ impl PbftConfig {
         capped.saturating_mul(1_000_000)
     }
 
+    /// Returns for how long blocks may omit a transaction: as long as four primaries may take for a block.
+    pub(super) const fn inclusion_timeout(&self) -> Duration {
+        let block_ms = self.period.saturating_mul(1_000).saturating_add(self.timeout_ms);
+        Duration::from_millis(block_ms.saturating_mul(4))
+    }
+
     pub(super) fn encode(&self, out: &mut Encoder) {
         let Self { period, timeout_ms, timeout_ms_max, checkpoint_every, log_window, faulty } = self;
         out.u64(*period);

@@ -9,12 +9,15 @@ use std::sync::Arc;
 
 use super::{Body, DoubleSigning, MessageError, Pbft, PbftMessage, broadcast, double_signing::EVIDENCE_PER_BLOCK_MAX};
 use crate::{
-    consensus::{Effect, Evidence},
+    consensus::{
+        Effect, Evidence,
+        mutation::{self, Mutation},
+    },
     primitives::{Address, B256, Height},
 };
 
 impl Pbft {
-    /// Reports equivocation that this replica observed; with a proof, also stores and broadcasts it.
+    /// Reports equivocation that this replica observed, once its two signatures prove it, stores and broadcasts the proof.
     pub(super) fn report_equivocation(
         &mut self,
         offender: Address,
@@ -23,12 +26,14 @@ impl Pbft {
         proof: Option<DoubleSigning>,
         effects: &mut Vec<Effect>,
     ) {
-        effects.push(Effect::Evidence(Evidence::DoubleSign { offender, height, first, second }));
-        let Some(proof) = proof else { return };
-        if self.take_evidence(&proof).is_ok() {
-            effects.push(Effect::Mark("pbft/evidence"));
-            self.broadcast_evidence(&proof, effects);
+        if mutation::active(Mutation::PbftAccusesWithoutProof) {
+            effects.push(Effect::Evidence(Evidence::DoubleSign { offender, height, first, second }));
         }
+        let Some(proof) = proof else { return };
+        let Ok(offender) = self.take_evidence(&proof) else { return };
+        effects.push(Effect::Evidence(Evidence::DoubleSign { offender, height, first, second }));
+        effects.push(Effect::Mark("pbft/evidence"));
+        self.broadcast_evidence(&proof, effects);
     }
 
     /// Handles evidence from another validator.

@@ -1,5 +1,7 @@
 //! PBFT's implementation of the interface common to all protocols.
 
+use core::time::Duration;
+
 use super::{Committee, CommitteeTransition, HeaderError, LightVerifier, Pbft, PbftConfig, PbftError, record};
 use crate::{
     consensus::{
@@ -26,7 +28,7 @@ impl ProtocolFamily for Pbft {
         never_rests: false,
         has_inclusion_timeout: true,
         has_elections: false,
-        message_labels: &["pre-prepare", "prepare", "commit", "checkpoint", "view-change", "new-view"],
+        message_labels: &["pre-prepare", "prepare", "commit", "checkpoint", "view-change", "new-view", "suspicion"],
         campaign_rounds_max: 6,
         record_keys: record::RECORD_KEYS,
     };
@@ -64,6 +66,10 @@ impl ProtocolFamily for Pbft {
 
     fn round(&self) -> u64 {
         self.view().get()
+    }
+
+    fn inclusion_timeout(&self) -> Option<Duration> {
+        Some(self.config.inclusion_timeout())
     }
 
     fn round_status(

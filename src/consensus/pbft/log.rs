@@ -8,7 +8,10 @@ use std::{
 use super::{InView, PbftMessage, Quorums, View};
 use crate::{
     chain::Block,
-    consensus::{BlockId, Encoder},
+    consensus::{
+        BlockId, Encoder,
+        mutation::{self, Mutation},
+    },
     primitives::{Address, B256, Bytes, Height},
     system::ValidatorUpdates,
 };
@@ -187,9 +190,15 @@ impl Log {
         self.slots.iter().filter_map(entry).collect()
     }
 
-    /// Drops votes of former members, and prepares of validators that are now the primary of the vote's view.
-    pub(super) fn keep_votes(&mut self, may_vote: impl Fn(&Address) -> bool, primary: impl Fn(View) -> Address) {
+    /// Begins the log of a new committee, above the block that put it in force: drops proposals, which are of former primaries, votes of
+    /// former members, and prepares of validators that are now the primary of the vote's view. Nothing was pre-prepared here, since
+    /// that needs the block below.
+    pub(super) fn begin_committee(&mut self, may_vote: impl Fn(&Address) -> bool, primary: impl Fn(View) -> Address) {
         for slot in self.slots.values_mut() {
+            if !mutation::active(Mutation::PbftAccusesWithoutProof) {
+                (slot.proposal, slot.early) = (None, None);
+                slot.bodies.clear();
+            }
             slot.prepares.retain(|who, vote| may_vote(who) && *who != primary(vote.view));
             slot.commits.retain(|who, _| may_vote(who));
         }

@@ -9,7 +9,7 @@ use super::{
     vote::{VOTE_LEN, pre_prepare, vote},
 };
 use crate::{
-    chain::Block,
+    chain::{Block, BodyError},
     consensus::{Authenticator, BlockId, Encoder, SealError, Signer},
     primitives::{Address, B256, Bytes, Height, keccak256},
 };
@@ -58,11 +58,26 @@ pub enum Body {
     NewView(NewView),
     /// Evidence of a validator's equivocation.
     Evidence(DoubleSigning),
+    /// A replica suspects that the primary of its view omits a client's transaction. The view is left once `f + 1` suspect it.
+    Suspicion(Suspicion),
+}
+
+/// A suspicion of the primary of a view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Suspicion {
+    /// Height of the block that put the sender's committee in force.
+    pub since: Height,
+    /// The view.
+    pub view: View,
+    /// The sender's head.
+    pub height: Height,
 }
 
 /// A replica's state when it leaves a view. Lists are in ascending order without duplicates.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ViewChange {
+    /// Height of the block that put the sender's committee in force, of which the view is one; 0 for that of genesis.
+    pub since: Height,
     /// The requested view.
     pub view: View,
     /// The replica's stable checkpoint (h).
@@ -127,6 +142,14 @@ pub enum MessageError {
         /// Greatest distance, in views.
         limit: u64,
     },
+    /// The message is of a view of another committee.
+    #[error("message of the committee in force since height {got}, the replica's is in force since height {current}")]
+    OtherCommittee {
+        /// Height since which the sender's committee is in force.
+        got: Height,
+        /// Height since which the replica's committee is in force.
+        current: Height,
+    },
     /// The height is not between the watermarks.
     #[error("height {height} is not above {low} and at most {high}")]
     Watermarks {
@@ -160,6 +183,9 @@ pub enum MessageError {
         /// The committed head.
         head: BlockId,
     },
+    /// The proposed or synced block's body is not the one that its header names, and its author signed.
+    #[error(transparent)]
+    Body(#[from] BodyError),
     /// The evidence is invalid.
     #[error(transparent)]
     Evidence(#[from] EvidenceError),
@@ -203,6 +229,7 @@ impl Body {
             Self::ViewChange(_) => "view-change",
             Self::NewView(_) => "new-view",
             Self::Evidence(_) => "evidence",
+            Self::Suspicion(_) => "suspicion",
         }
     }
 
@@ -257,12 +284,19 @@ impl Body {
                 out.u8(7);
                 proof.encode_to(out);
             }
+            Self::Suspicion(Suspicion { since, view, height }) => {
+                out.u8(8);
+                out.u64(since.get());
+                out.u64(view.get());
+                out.u64(height.get());
+            }
         }
     }
 }
 
 impl ViewChange {
     fn encode(&self, out: &mut Encoder) {
+        out.u64(self.since.get());
         out.u64(self.view.get());
         self.stable.encode(out);
         out.list(self.checkpoints.iter(), |out, block| block.encode(out));

@@ -159,6 +159,10 @@ impl Pbft {
             if view_change.view != new_view.view {
                 return Err(malformed("a new-view with a view-change to another view"));
             }
+            let (got, current) = (view_change.since, self.transition.since());
+            if got != current {
+                return Err(MessageError::OtherCommittee { got, current });
+            }
             let signer = self.signed_by_validator(message)?;
             if claims.last().is_some_and(|(last, _)| *last >= signer) {
                 return Err(malformed("a new-view with view-changes out of order"));
@@ -195,6 +199,7 @@ impl Pbft {
         (self.view, self.is_changing, self.is_awaited) = (view, false, false);
         self.new_view = Some(message);
         self.view_changes.retain(|_, earlier| view_of(earlier) > view);
+        self.forget_suspicions();
         self.wanted.clear();
         self.log.begin_view(view);
         if self.log.checkpoints.get(&checkpoint.height) == Some(&checkpoint.hash) {
@@ -202,7 +207,7 @@ impl Pbft {
         }
         let is_primary = self.is_primary();
         if self.me.is_some() {
-            self.journal.view(view, Some(chosen));
+            self.journal.view(self.transition.since(), view, Some(chosen));
         }
         for block in chosen {
             if let Some(slot) = self.log.slot_mut(block.height) {

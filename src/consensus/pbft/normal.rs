@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{
     Body, DoubleSigning, MessageError, Pbft, PbftMessage, Phase, Seal, VIEWS_AHEAD_MAX, View,
     log::{Counted, Proposal, ProposalStatus, Vote},
+    sync::check_body,
 };
 use crate::{
     chain::Block,
@@ -31,6 +32,7 @@ impl Pbft {
         if *block.seal() != (Seal::Proposal { view, signature: message.signature.clone() }).encoded() {
             return Err(MessageError::Malformed { what: "the proposed block's seal is another signature" });
         }
+        check_body(block)?;
         if block.height() <= self.head.height {
             return Err(MessageError::Known);
         }
@@ -65,7 +67,9 @@ impl Pbft {
         match slot.proposal.map(|proposal| proposal.hash).or(earlier) {
             Some(first) if first != id.hash => {
                 let proof = self.double_proposal(first, block);
-                self.report_equivocation(offender, id.height, (first, id.hash), proof, effects);
+                if proof.is_some() || mutation::active(Mutation::PbftAccusesWithoutProof) {
+                    self.report_equivocation(offender, id.height, (first, id.hash), proof, effects);
+                }
                 effects.push(Effect::Mark("pbft/equivocating-primary"));
                 self.start_view_change(view.next(), effects);
                 return Ok(());

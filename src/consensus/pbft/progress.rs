@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    Body, Certificate, Pbft, PbftMessage, SUSPECT_TIMER, Seal, broadcast,
+    Body, Certificate, CommitteeTransition, HeaderError, Pbft, PbftMessage, SUSPECT_TIMER, Seal, View, broadcast,
     log::{Proposal, ProposalStatus, Vote},
 };
 use crate::{
@@ -50,12 +50,12 @@ impl Pbft {
             effects.push(Effect::Mark("pbft/stale-answer"));
             return Ok(());
         }
-        let updates = match verdict {
-            Verdict::Valid { updates } => updates,
-            Verdict::Invalid { reason } => {
+        let outcome = self.check_verdict(id, verdict, synced.as_deref());
+        let (after, updates) = match outcome {
+            Ok(outcome) => outcome,
+            Err(reason) => {
                 if is_proposed {
-                    self.set_status(id.height, ProposalStatus::Rejected);
-                    self.start_view_change(self.view.next(), effects);
+                    self.refuse_proposal(id, effects);
                 }
                 return Err(Rejection::Header { block: id, reason });
             }
@@ -69,12 +69,56 @@ impl Pbft {
         }
         if let Some(block) = synced.filter(|_| id.height == self.head.height.next()) {
             effects.push(Effect::Mark("pbft/synced"));
-            self.commit(id, &block, block.seal().clone(), &updates, effects);
+            self.commit(id, &block, block.seal().clone(), after.with(&updates), effects);
             self.trust_proven_checkpoint();
             self.advance(effects);
-            self.follow_view_of(&block, effects);
+            if self.transition.since() < id.height {
+                self.follow_view_of(&block, effects);
+            }
         }
         Ok(())
+    }
+
+    /// Returns the transition after a judged block on the head with the updates of its execution, or why it is invalid.
+    fn check_verdict(
+        &self,
+        id: BlockId,
+        verdict: Verdict,
+        synced: Option<&Block>,
+    ) -> Result<(CommitteeTransition, ValidatorUpdates), String> {
+        let updates = match verdict {
+            Verdict::Valid { updates } => updates,
+            Verdict::Invalid { reason } => return Err(reason),
+        };
+        let proposed = self.log.slot(id.height).and_then(|slot| slot.bodies.get(&id.hash));
+        // Another copy of the proposal may have been committed meanwhile.
+        let is_next = id.height == self.head.height.next();
+        let after = match synced.or(proposed.map(AsRef::as_ref)).filter(|_| is_next) {
+            Some(block) => self.transition_after(block).map_err(|error| error.to_string())?,
+            None => self.transition.clone(),
+        };
+        Ok((after, updates))
+    }
+
+    /// Refuses an invalid proposal and leaves the view of its primary, which signed the header and with it what the body must be.
+    ///
+    /// Nobody signs interventions, which the header does not name: a block with them may be another copy than the primary's. It is
+    /// dropped, and the primary is suspected only when no valid one comes in time.
+    fn refuse_proposal(&mut self, id: BlockId, effects: &mut Vec<Effect>) {
+        let Some(slot) = self.log.slots.get_mut(&id.height) else { return };
+        if slot.bodies.get(&id.hash).is_none_or(|body| body.interventions().is_empty()) {
+            self.set_status(id.height, ProposalStatus::Rejected);
+            return self.start_view_change(self.view.next(), effects);
+        }
+        effects.push(Effect::Mark("pbft/unsigned-copy"));
+        slot.bodies.remove(&id.hash);
+        match slot.proposal.as_mut().filter(|proposal| proposal.is_chosen) {
+            Some(chosen) => {
+                chosen.status = ProposalStatus::Waiting;
+                self.fetch_body(id, effects);
+            }
+            None => slot.proposal = None,
+        }
     }
 
     fn is_executing(&self, id: BlockId) -> bool {
@@ -151,8 +195,15 @@ impl Pbft {
             return;
         };
         let (body, updates) = (body.clone(), slot.updates.clone());
+        let after = match self.transition_after(&body) {
+            Ok(after) => after.with(&updates),
+            Err(error) => {
+                let reason = error.to_string();
+                return effects.push(Effect::Reject(Rejection::Header { block: id, reason }));
+            }
+        };
         let seal = Seal::Certificate(Certificate { view, signatures });
-        self.commit(id, &body, seal.encoded(), &updates, effects);
+        self.commit(id, &body, seal.encoded(), after, effects);
         self.advance(effects);
     }
 
@@ -162,12 +213,12 @@ impl Pbft {
         id: BlockId,
         block: &Block,
         seal: Bytes,
-        updates: &ValidatorUpdates,
+        after: CommitteeTransition,
         effects: &mut Vec<Effect>,
     ) {
         let old = core::mem::replace(&mut self.head, id);
         self.timestamp = block.timestamp();
-        self.doublings = 0;
+        (self.doublings, self.ticks_without_block) = (0, 0);
         self.cancel_build(effects);
         let view = self.view;
         if let Some(slot) = self.log.slot_mut(id.height) {
@@ -184,7 +235,7 @@ impl Pbft {
             self.log.checkpoints.insert(id.height, id.hash);
         }
         let was_member = self.me.is_some();
-        let changes_committee = self.apply_committee_change(id, block, updates, effects);
+        let changes_committee = self.enter_committee(after, effects);
         self.journal.head(&self.head_record());
         if changes_committee {
             self.make_stable(id);
@@ -202,30 +253,23 @@ impl Pbft {
         }
     }
 
-    /// Applies a new head's validator updates and the next committee in its payload; returns whether the committee changed.
-    fn apply_committee_change(
-        &mut self,
-        id: BlockId,
-        block: &Block,
-        updates: &ValidatorUpdates,
-        effects: &mut Vec<Effect>,
-    ) -> bool {
-        let after = match self.transition.after(&self.config, id.height, block.payload(), &self.authenticator) {
-            Ok(after) => after,
-            // The certified payload differs from the pending changes of this replica; the chain verified the block.
-            Err(_) => {
-                let proven =
-                    self.transition.after_proven(&self.config, id.height, block.payload(), &self.authenticator);
-                proven.unwrap_or_else(|error| {
-                    let reason = error.to_string();
-                    effects.push(Effect::Reject(Rejection::Header { block: id, reason }));
-                    self.transition.clone()
-                })
-            }
-        };
-        let before = core::mem::replace(&mut self.transition, after.with(updates));
+    /// Returns the transition after a block on the head, without the updates of its execution, as the changes that are pending here
+    /// and the block's evidence give it. A certificate does not stand in for them: a replica that executed the chain knows its
+    /// committee, and one that does not agree with it must stop rather than follow another one.
+    fn transition_after(&self, block: &Block) -> Result<CommitteeTransition, HeaderError> {
+        let (config, height, payload) = (&self.config, block.height(), block.payload());
+        let after = self.transition.after(config, height, payload, &self.authenticator);
+        if after.is_err() && mutation::active(Mutation::PbftTrustsPayload) {
+            return self.transition.after_proven(config, height, payload, &self.authenticator);
+        }
+        after
+    }
+
+    /// Adopts the transition after a new head; returns whether the head changed the committee.
+    fn enter_committee(&mut self, after: CommitteeTransition, effects: &mut Vec<Effect>) -> bool {
+        let before = core::mem::replace(&mut self.transition, after);
         self.forget_evidence();
-        if before.committee() == self.committee() {
+        if before.since() == self.transition.since() {
             return false;
         }
         effects.push(Effect::Mark("pbft/validators-changed"));
@@ -233,27 +277,38 @@ impl Pbft {
         let was_member = self.me.is_some();
         self.me = own.filter(|own| self.transition.committee().contains(own));
         let committee = self.transition.committee();
-        self.log.keep_votes(|who| committee.contains(who), |view| committee.primary(view));
-        self.view_changes.retain(|who, _| committee.contains(who));
+        self.log.begin_committee(|who| committee.contains(who), |view| committee.primary(view));
         self.claims.retain(|who, _| committee.contains(who));
-        // The new-view was signed by the old committee; the new one has no blocks to carry over.
-        self.new_view = None;
+        self.peers.retain(|who, _| committee.contains(who) || before.committee().contains(who));
+        self.begin_views(effects);
         match (was_member, self.me.is_some()) {
-            (false, true) => {
-                effects.push(Effect::Mark("pbft/joined"));
-            }
+            (false, true) => effects.push(Effect::Mark("pbft/joined")),
             (true, false) => {
                 effects.push(Effect::Mark("pbft/left"));
-                if self.is_changing {
-                    // An observer stays in the requested view; proposals of earlier views no longer count.
-                    self.log.begin_view(self.view);
-                }
-                self.is_changing = false;
                 effects.push(Effect::DisarmTimer(SUSPECT_TIMER));
             }
             _ => {}
         }
         true
+    }
+
+    /// Begins to count views from 0, as every replica of a new committee does at the same block. View 0 needs no new-view, since
+    /// nothing was pre-prepared above that block; a view change of the former committee ends here.
+    fn begin_views(&mut self, effects: &mut Vec<Effect>) {
+        self.new_view = None;
+        self.answered.clear();
+        if mutation::active(Mutation::PbftViewOutlivesCommittee) {
+            if self.me.is_none() {
+                self.is_changing = false;
+            }
+            return;
+        }
+        (self.view, self.is_changing, self.is_awaited) = (View::default(), false, false);
+        self.view_changes.clear();
+        self.suspicions.clear();
+        self.wanted.clear();
+        self.journal.forget_views();
+        effects.push(Effect::Mark("pbft/views-begin"));
     }
 
     /// Continues with the height after a new head.

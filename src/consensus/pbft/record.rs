@@ -8,7 +8,7 @@
 //! | `b/` height, first 8 bytes of the hash | block that was pre-prepared, until its height is committed | with the `q/` record |
 //! | `q/` height, view | hash that was pre-prepared | before a pre-prepare or prepare is sent |
 //! | `p/` height, view | hash that was prepared | before a commit is sent |
-//! | `v/` view, 0 or 1 | requested (0) or started (1), and the blocks that its new-view chose | before a view-change or new-view is sent |
+//! | `v/` height since which the committee is in force, view, 0 or 1 | requested (0) or started (1), and the blocks that its new-view chose | before a view-change or new-view is sent |
 //!
 //! Numbers in keys are 8 bytes, big-endian. Every value starts with a checksum. Only the key `head` is written twice, so an
 //! incomplete write damages no earlier vote; an incomplete record counts as not written. Records below a stable checkpoint
@@ -75,8 +75,12 @@ pub(super) struct Journal {
     useless: Vec<Bytes>,
     /// Kind and view of the written records, by height.
     kept: BTreeMap<Height, BTreeSet<(u8, View)>>,
-    views: BTreeSet<(View, bool)>,
+    /// Written records of views: the height since which their committee is in force, the view, and whether it began.
+    views: BTreeSet<ViewRecord>,
 }
+
+/// Height since which the committee is in force, view, and whether the view began.
+type ViewRecord = (Height, View, bool);
 
 impl Journal {
     /// Records a block's body, which other replicas may lack after a restart of all.
@@ -105,17 +109,21 @@ impl Journal {
         }
     }
 
-    /// Records that a view was requested, or started with the chosen blocks.
-    pub(super) fn view(&mut self, view: View, chosen: Option<&[BlockId]>) {
+    /// Records that a view of the committee in force `since` a height was requested, or started with the chosen blocks.
+    pub(super) fn view(&mut self, since: Height, view: View, chosen: Option<&[BlockId]>) {
         let blocks = chosen.unwrap_or_default();
         let value =
             checked_record(4 + 40 * blocks.len(), |out| out.list(blocks.iter(), |out, block| block.encode(out)));
-        self.waiting.push(Record::new(view_key(view, chosen.is_some()), value));
-        let newest = (view, chosen.is_some());
+        let newest = (since, view, chosen.is_some());
+        self.waiting.push(Record::new(view_key(newest), value));
         let earlier = core::mem::take(&mut self.views);
-        self.useless
-            .extend(earlier.into_iter().filter(|other| *other != newest).map(|(view, begun)| view_key(view, begun)));
+        self.useless.extend(earlier.into_iter().filter(|other| *other != newest).map(view_key));
         self.views.insert(newest);
+    }
+
+    /// Deletes the records of views with the next write: a new committee counts views from 0.
+    pub(super) fn forget_views(&mut self) {
+        self.useless.extend(core::mem::take(&mut self.views).into_iter().map(view_key));
     }
 
     /// Records a new head.
@@ -173,7 +181,8 @@ impl Journal {
                 out.u64(view.get());
             });
         });
-        out.list(views.iter(), |out, (view, begun)| {
+        out.list(views.iter(), |out, (since, view, begun)| {
+            out.u64(since.get());
             out.u64(view.get());
             out.bool(*begun);
         });
@@ -194,10 +203,15 @@ pub(super) struct Recovered {
 pub(super) fn recover(config: &PbftConfig, genesis: BlockId, records: &Records) -> Result<Recovered, PbftError> {
     let mut head: Option<Head> = None;
     let mut stable = genesis;
-    let (mut journal, mut view, mut chosen) = (Journal::default(), (View::default(), true), Vec::new());
+    let (mut journal, mut views) = (Journal::default(), BTreeMap::new());
     let (mut committed, mut votes, mut bodies) = (Vec::new(), Vec::new(), Vec::new());
     for (key, record) in records {
         let Some(content) = check_record(record) else { continue };
+        if let Some(place) = parse_view(key) {
+            let chosen = decode_content(content, |bytes| bytes.list(BlockId::decode));
+            views.insert(place, chosen.ok_or(PbftError::Record { key: "view" })?);
+            continue;
+        }
         let (kind, numbers) = match parse(key) {
             Some(parsed) => parsed,
             None if key == HEAD_KEY => (COMMITTED, None),
@@ -212,15 +226,6 @@ pub(super) fn recover(config: &PbftConfig, genesis: BlockId, records: &Records) 
                 }
                 if head.as_ref().is_none_or(|head| head.block.height < found.block.height) {
                     head = Some(found);
-                }
-            }
-            (VIEW, Some((number, begun))) => {
-                let found = (View::new(number), begun == 1);
-                journal.views.insert(found);
-                if found >= view {
-                    view = found;
-                    chosen = decode_content(content, |bytes| bytes.list(BlockId::decode))
-                        .ok_or(PbftError::Record { key: "view" })?;
                 }
             }
             (BODY, Some((height, place))) => {
@@ -242,15 +247,19 @@ pub(super) fn recover(config: &PbftConfig, genesis: BlockId, records: &Records) 
             (_, None) => {}
         }
     }
+    journal.views.extend(views.keys().copied());
+    let since = head.as_ref().map_or(Height::GENESIS, |head| head.transition.since());
+    let newest_view = views.into_iter().rfind(|((of, ..), _)| *of == since);
+    let (view, begun, mut chosen) = match (newest_view, &head) {
+        (Some(((_, view, begun), chosen)), _) => (view, begun, chosen),
+        (None, Some(head)) => (head.view, true, Vec::new()),
+        (None, None) => (View::default(), true, Vec::new()),
+    };
     if let Some(head) = &head {
         stable = stable.max(head.stable);
-        if journal.views.is_empty() {
-            view = (head.view, true);
-        }
     }
     let top = head.as_ref().map_or(genesis, |head| head.block);
     let mut log = Log::new(stable, config.log_window);
-    let (view, begun) = view;
     let own = head.iter().flat_map(|head| &head.checkpoints).chain(&committed);
     log.checkpoints
         .extend(own.filter(|b| config.is_checkpoint(b) && b.height > stable.height).map(|b| (b.height, b.hash)));
@@ -343,18 +352,27 @@ fn body_place(hash: &B256) -> View {
     View::new(hash.first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes)))
 }
 
-fn view_key(view: View, begun: bool) -> Bytes {
-    [[VIEW, b'/'].as_slice(), &view.get().to_be_bytes(), &[u8::from(begun)]].concat().into()
+fn view_key((since, view, begun): ViewRecord) -> Bytes {
+    let numbers = [since.get().to_be_bytes(), view.get().to_be_bytes()];
+    [[VIEW, b'/'].as_slice(), numbers.as_flattened(), &[u8::from(begun)]].concat().into()
 }
 
-/// Kind and numbers of a key; a height alone goes with number 0.
+/// The place of a view's record by its key.
+fn parse_view(key: &[u8]) -> Option<ViewRecord> {
+    let (&[VIEW, b'/'], numbers) = key.split_first_chunk::<2>()? else { return None };
+    let (since, rest) = numbers.split_first_chunk::<8>()?;
+    let (view, begun) = rest.split_first_chunk::<8>()?;
+    let [begun @ 0..=1] = begun else { return None };
+    Some((Height::new(u64::from_be_bytes(*since)), View::new(u64::from_be_bytes(*view)), *begun == 1))
+}
+
+/// Kind and numbers of a key that is not a view's; a height alone goes with number 0.
 fn parse(key: &[u8]) -> Option<(u8, Option<(u64, u64)>)> {
     let (&[kind, b'/'], numbers) = key.split_first_chunk::<2>()? else { return None };
     let (first, rest) = numbers.split_first_chunk::<8>()?;
     let first = u64::from_be_bytes(*first);
     let second = match (kind, rest) {
         (COMMITTED | STABLE, []) => 0,
-        (VIEW, [begun @ 0..=1]) => u64::from(*begun),
         (PREPARED | PRE_PREPARED | BODY, view) => u64::from_be_bytes(view.try_into().ok()?),
         _ => return None,
     };

@@ -1,11 +1,14 @@
 //! State transfer: certified blocks of other replicas in order, and bodies that a new view needs.
 
-use std::{collections::btree_map::Entry, sync::Arc};
+use std::sync::Arc;
 
 use super::{MessageError, Pbft, Seal};
 use crate::{
     chain::Block,
-    consensus::{BlockId, Effect, Encoder, Rejection},
+    consensus::{
+        BlockId, Effect, Encoder, Rejection, ReplicaId,
+        mutation::{self, Mutation},
+    },
     primitives::{Address, B256, Height},
 };
 
@@ -19,16 +22,19 @@ pub(super) struct Fetched {
     pub(super) block: Option<Arc<Block>>,
     /// Whether it is being executed.
     pub(super) is_executing: bool,
+    /// Requests made for it.
+    pub(super) requests: u32,
 }
 
 impl Fetched {
     pub(super) fn encode(&self, out: &mut Encoder) {
-        let Self { block, is_executing } = self;
+        let Self { block, is_executing, requests } = self;
         out.option(block.as_ref(), |out, block| {
             BlockId::of(block).encode(out);
             out.bytes(block.seal());
         });
         out.bool(*is_executing);
+        out.u32(*requests);
     }
 }
 
@@ -37,6 +43,24 @@ impl Pbft {
     pub(super) fn claim(&mut self, validator: Address, height: Height) {
         let claim = self.claims.entry(validator).or_insert(height);
         *claim = height.max(*claim);
+    }
+
+    /// Records the link over which a validator's message came. The first ones stay: a relay that is faster than the validator can't
+    /// take its place. `f` liars relay over `f` links, so that the validator's own is among `f + 1`.
+    ///
+    /// Returns whether the link is new.
+    pub(super) fn learn_link(&mut self, validator: Address, from: ReplicaId) -> bool {
+        let most = self.quorums().weak();
+        let links = self.peers.entry(validator).or_default();
+        if mutation::active(Mutation::PbftRebindsPeers) {
+            *links = vec![from];
+            return false;
+        }
+        let is_new = links.len() < most && !links.contains(&from);
+        if is_new {
+            links.push(from);
+        }
+        is_new
     }
 
     /// Requests the blocks above the head that `f + 1` validators have, at least one of them honest: several at once, but only
@@ -52,62 +76,99 @@ impl Pbft {
         let boundary = next.get().div_ceil(self.config.checkpoint_every).saturating_mul(self.config.checkpoint_every);
         let last = ahead[weak - 1].get().min(boundary).min(self.head.height.get() + FETCH_MAX);
         for height in (next.get()..=last).map(Height::new) {
-            if let Entry::Vacant(place) = self.fetching.entry(height) {
-                place.insert(Fetched::default());
-                self.fetch(BlockId { height, hash: B256::ZERO }, effects);
+            if !self.fetching.contains_key(&height) {
+                self.fetch_committed(height, effects);
             }
         }
     }
 
     /// Requests the body of a chosen block.
     pub(super) fn fetch_body(&mut self, block: BlockId, effects: &mut Vec<Effect>) {
-        if self.wanted.insert(block) {
+        if !self.wanted.contains_key(&block) {
             effects.push(Effect::Mark("pbft/fetch-chosen"));
-            self.fetch(block, effects);
+            self.fetch_chosen(block, effects);
         }
     }
 
-    /// Requests missing blocks again, from other peers.
+    /// Requests missing blocks again, each from another peer than before.
     pub(super) fn fetch_again(&mut self, effects: &mut Vec<Effect>) {
         let missing: Vec<_> = self.fetching.iter().filter(|(_, f)| f.block.is_none()).map(|(h, _)| *h).collect();
         for height in missing {
-            self.fetch(BlockId { height, hash: B256::ZERO }, effects);
+            self.fetch_committed(height, effects);
         }
-        for block in self.wanted.clone() {
-            self.fetch(block, effects);
+        for block in self.wanted.keys().copied().collect::<Vec<_>>() {
+            self.fetch_chosen(block, effects);
         }
         self.catch_up(effects);
-        self.fetch_on_single_claim(effects);
-    }
-
-    /// Requests the next block on a single validator's claim when several views passed without one. Replicas that committed
-    /// a block that changes the committee vote in the new committee, and the others may be too few to commit it again; its
-    /// certificate proves the block.
-    fn fetch_on_single_claim(&mut self, effects: &mut Vec<Effect>) {
-        let height = self.head.height.next();
-        let is_stuck = self.is_changing && self.doublings > 1 && self.fetching.is_empty();
-        if is_stuck && self.claims.values().any(|claim| *claim >= height) {
-            self.fetching.insert(height, Fetched::default());
+        let next = self.head.height.next();
+        if self.is_stuck() && !self.fetching.contains_key(&next) {
             effects.push(Effect::Mark("pbft/ask-who-is-ahead"));
-            self.fetch(BlockId { height, hash: B256::ZERO }, effects);
+            self.fetch_committed(next, effects);
         }
     }
 
-    /// Requests a block from the known peers in turn; a committed block only from validators that claim to have it.
-    fn fetch(&mut self, block: BlockId, effects: &mut Vec<Effect>) {
-        let has = |validator: &Address| {
-            block.hash != B256::ZERO || self.claims.get(validator).is_some_and(|height| *height >= block.height)
-        };
-        let peers: Vec<_> = self.peers.iter().filter(|(validator, _)| has(validator)).map(|(_, peer)| *peer).collect();
-        let Some(turn) = self.requests.checked_rem(peers.len() as u64) else { return };
-        self.requests += 1;
-        effects.push(Effect::Fetch { block, from: peers[turn as usize] });
+    /// Returns whether this replica waits for a new view, or had no block for longer than the timeouts of two views. Then it
+    /// requests the next block on a single validator's claim, or on none: those who committed a block that changes the committee
+    /// vote in the new committee or, if they leave, in none, and the others may be too few to commit it again. The block's
+    /// certificate proves it, whoever has it.
+    fn is_stuck(&self) -> bool {
+        self.is_changing || self.ticks_without_block > self.ticks_of_patience()
     }
 
-    /// Handles a synced block: a committed one, proven by its certificate, or the body of a chosen one, proven by its hash.
+    /// Ticks of the resend timer, each half a timeout, in a block period and two timeouts.
+    const fn ticks_of_patience(&self) -> u32 {
+        let periods = self.config.period.saturating_mul(2_000) / self.config.timeout_ms;
+        let ticks = periods.saturating_add(4);
+        if ticks > u32::MAX as u64 { u32::MAX } else { ticks as u32 }
+    }
+
+    /// Requests the committed block of a height from the next in turn: those that claim to have it and, once this replica is stuck,
+    /// all others after them.
+    fn fetch_committed(&mut self, height: Height, effects: &mut Vec<Effect>) {
+        let turn = self.fetching.get(&height).map_or(0, |fetched| fetched.requests);
+        let is_claimed = |validator: &Address| self.claims.get(validator).is_some_and(|claim| *claim >= height);
+        let mut links = self.links_of(is_claimed);
+        if self.is_stuck() && !mutation::active(Mutation::PbftAsksClaimantsOnly) {
+            let others = self.links_of(|_| true);
+            links.extend(others.into_iter().filter(|link| !links.contains(link)).collect::<Vec<_>>());
+        }
+        let Some(from) = in_turn(&links, height, turn) else { return };
+        let fetched = self.fetching.entry(height).or_default();
+        fetched.requests = fetched.requests.wrapping_add(1);
+        effects.push(Effect::Fetch { block: BlockId { height, hash: B256::ZERO }, from });
+    }
+
+    /// Requests the body of a chosen block from the next peer in turn; all may have it.
+    fn fetch_chosen(&mut self, block: BlockId, effects: &mut Vec<Effect>) {
+        let turn = self.wanted.get(&block).copied().unwrap_or_default();
+        let links = self.links_of(|_| true);
+        self.wanted.insert(block, turn.wrapping_add(1));
+        if let Some(from) = in_turn(&links, block.height, turn) {
+            effects.push(Effect::Fetch { block, from });
+        }
+    }
+
+    /// Returns the links of some validators, present and former, each once, in order of addresses.
+    fn links_of(&self, of: impl Fn(&Address) -> bool) -> Vec<ReplicaId> {
+        let mut links = Vec::new();
+        for link in self.peers.iter().filter(|(validator, _)| of(validator)).flat_map(|(_, links)| links) {
+            if !links.contains(link) {
+                links.push(*link);
+            }
+        }
+        links
+    }
+
+    /// Handles a synced block: a committed one, proven by its certificate, or the body of a chosen one, proven by its hash. Its body is
+    /// that of the header in both cases: nobody signs it but through the header.
     pub(super) fn on_synced(&mut self, block: Arc<Block>, effects: &mut Vec<Effect>) -> Result<(), Rejection> {
         let id = BlockId::of(&block);
-        if self.wanted.remove(&id) {
+        let is_fetched = self.fetching.get(&id.height).is_some_and(|fetched| fetched.block.is_none());
+        if !is_fetched && !self.wanted.contains_key(&id) {
+            return Err(Rejection::Unexpected { what: "block" });
+        }
+        check_body(&block)?;
+        if self.wanted.remove(&id).is_some() {
             if let Some(slot) = self.log.slot_mut(id.height) {
                 slot.bodies.insert(id.hash, block);
             }
@@ -115,14 +176,10 @@ impl Pbft {
             self.execute_next(effects);
             return Ok(());
         }
-        let is_asked = |fetched: &&mut Fetched| fetched.block.is_none();
-        let Some(fetched) = self.fetching.get_mut(&id.height).filter(is_asked) else {
-            return Err(Rejection::Unexpected { what: "block" });
-        };
         let certificate = Seal::certificate(block.seal()).map_err(MessageError::from)?;
         let committee = self.transition.committee();
         certificate.verify(id, committee, &self.authenticator).map_err(MessageError::from)?;
-        fetched.block = Some(block);
+        self.fetching.entry(id.height).or_default().block = Some(block);
         self.execute_fetched(effects);
         Ok(())
     }
@@ -154,7 +211,23 @@ impl Pbft {
     /// Drops requests at and below the head.
     pub(super) fn forget_fetched(&mut self) {
         let head = self.head.height;
-        self.wanted.retain(|block| block.height > head);
+        self.wanted.retain(|block, _| block.height > head);
         self.fetching.retain(|height, _| *height > head);
     }
+}
+
+/// Returns the link in turn for a request of a height that was made `turn` times before: each time the next one.
+fn in_turn(links: &[ReplicaId], height: Height, turn: u32) -> Option<ReplicaId> {
+    let turn = if mutation::active(Mutation::PbftRepeatsPeer) { 0 } else { u64::from(turn) };
+    let place = height.get().wrapping_add(turn).checked_rem(links.len() as u64)?;
+    links.get(place as usize).copied()
+}
+
+/// Checks that a block's body is the one that its header names. Only the header is signed, by its hash: a message or an answer with
+/// another body is the fault of whoever passed it on, and nothing follows from it for the block or its author.
+pub(super) fn check_body(block: &Block) -> Result<(), MessageError> {
+    if mutation::active(Mutation::PbftTakesAnyBody) {
+        return Ok(());
+    }
+    Ok(block.check_body()?)
 }

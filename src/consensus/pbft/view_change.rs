@@ -46,6 +46,7 @@ impl Pbft {
         effects.push(Effect::DisarmTimer(SUSPECT_TIMER));
         let forgets = mutation::active(Mutation::PbftForgetsPrepared);
         let body = Body::ViewChange(ViewChange {
+            since: self.transition.since(),
             view: self.view,
             stable: self.log.stable,
             checkpoints: self.log.own_checkpoints().collect(),
@@ -53,7 +54,7 @@ impl Pbft {
             pre_prepared: self.log.pre_prepared(),
         });
         let Some(me) = self.me else { return };
-        self.journal.view(self.view, None);
+        self.journal.view(self.transition.since(), self.view, None);
         if let Some(message) = self.sign_and_send(body, effects) {
             self.view_changes.insert(me, message);
         }
@@ -73,10 +74,20 @@ impl Pbft {
             return Err(MessageError::FarView { got, current, limit });
         }
         self.check_form(view_change)?;
+        let (since, own_since) = (view_change.since, self.transition.since());
+        if since < own_since {
+            return self.answer_by_checkpoint(sender, from, effects);
+        }
+        if since > own_since {
+            return Err(MessageError::OtherCommittee { got: since, current: own_since });
+        }
         if got < current || (got == current && !self.is_changing) {
-            // The sender missed the start of this view.
+            // The sender missed the start of this view. A new-view is much larger than a view-change.
             let message = self.new_view.clone().filter(|_| !self.is_changing);
             let message = ConsensusMessage::Pbft(message.ok_or(MessageError::OldView { got, current })?);
+            if !self.answered.insert(sender) {
+                return Err(MessageError::Known);
+            }
             effects.push(Effect::Send { to: Recipients::One(from), message, after: self.last_write });
             effects.push(Effect::Mark("pbft/new-view-resent"));
             return Ok(());
@@ -124,7 +135,7 @@ impl Pbft {
 
     /// Checks the form: entries in order, between the sender's watermarks, of earlier views.
     pub(super) fn check_form(&self, view_change: &ViewChange) -> Result<(), MessageError> {
-        let ViewChange { view, stable, checkpoints, prepared, pre_prepared } = view_change;
+        let ViewChange { since: _, view, stable, checkpoints, prepared, pre_prepared } = view_change;
         let (config, low) = (&self.config, stable.height);
         let high = Height::new(low.get().saturating_add(config.log_window));
         let inside = |height: Height| low < height && height <= high;

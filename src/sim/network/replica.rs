@@ -14,7 +14,7 @@ use std::sync::Arc;
 use self::{
     disk::Disk,
     effects::InEnvironment,
-    inclusion_timeout::OldestPending,
+    inclusion_timeout::InclusionWatch,
     observations::{Observations, ReplicaCounters},
     process::Process,
     timers::{TimerEvent, Timers},
@@ -59,8 +59,8 @@ pub struct Replica {
     pub(super) durable: Option<Arc<RecordStore>>,
     process: Process,
     pub(in crate::sim) misbehaviour: Misbehaviour,
-    /// First transaction of the pool, watched for inclusion.
-    oldest_pending: Option<OldestPending>,
+    /// Transactions of the pool, watched for inclusion if the protocol asks for it.
+    inclusion_watch: InclusionWatch,
     observations: Observations,
     head_log: HeadLog,
 }
@@ -88,7 +88,7 @@ impl Replica {
             durable,
             process: Process::default(),
             misbehaviour: Misbehaviour::default(),
-            oldest_pending: None,
+            inclusion_watch: InclusionWatch::default(),
             observations: Observations::default(),
             head_log: HeadLog::default(),
         }
@@ -312,7 +312,12 @@ impl Replica {
     /// Adds a transaction from a client or peer to the pool.
     pub(in crate::sim) fn submit(&mut self, transaction: Arc<Transaction>) -> Result<AddOutcome, NetworkError> {
         let context = self.chain.pool_context().map_err(|error| self.chain_error(error))?;
-        Ok(self.pool.add(transaction, &context)?)
+        let hash = transaction.hash();
+        let added = self.pool.add(transaction, &context)?;
+        if self.protocol.info().has_inclusion_timeout {
+            self.inclusion_watch.add(hash, &self.pool);
+        }
+        Ok(added)
     }
 
     /// Adds a peer's transaction to the pool; a refusal is counted and is no error.
@@ -347,9 +352,9 @@ impl Replica {
             Err(InsertError::Invalid(InvalidBlock { reason: BlockError::Rule(RuleError::Pending { .. }), .. })) => {
                 return Ok(None);
             }
-            Err(error @ (InsertError::Invalid(_) | InsertError::UnknownParent { .. })) => {
-                Verdict::Invalid { reason: error.to_string() }
-            }
+            Err(
+                error @ (InsertError::Invalid(_) | InsertError::UnknownParent { .. } | InsertError::OtherBody { .. }),
+            ) => Verdict::Invalid { reason: error.to_string() },
             Err(error) => return Err(self.chain_error(error)),
         };
         Ok(Some(verdict))

@@ -30,13 +30,25 @@ type Marks = &'static [(&'static str, By)];
 
 const PBFT: Marks = &[
     (
+        "pbft/another-link",
+        Test("consensus/pbft/tests/relays.rs", "a_relay_can_not_take_the_place_of_those_whose_messages_it_passes_on"),
+    ),
+    (
         "pbft/ask-who-is-ahead",
-        Guard("too few commit a change of the validators: tests/regressions/pbft-3458-liveness.toml"),
+        Test("consensus/pbft/tests/leavers.rs", "whoever_missed_the_replacement_of_all_validators_asks_those_it_knew"),
     ),
     ("pbft/behind", Campaign),
+    (
+        "pbft/checkpoint-shown",
+        Test("consensus/pbft/tests/leavers.rs", "a_leaver_that_is_behind_is_told_when_it_asks_for_a_view"),
+    ),
     ("pbft/conflicting-certificate", Guard("two certificates of one height take f + 1 Byzantine replicas")),
     ("pbft/conflicting-checkpoint", Guard("two quorums of one height take f + 1 Byzantine replicas")),
     ("pbft/conflicting-new-view", Guard("what is committed is chosen by every new view")),
+    (
+        "pbft/departure-announced",
+        Test("consensus/pbft/tests/leavers.rs", "a_block_that_its_leaver_alone_committed_is_found_again"),
+    ),
     (
         "pbft/equivocating-primary",
         Test("consensus/pbft/tests/byzantine.rs", "a_backup_with_both_proposals_starts_a_view_change_at_once"),
@@ -64,7 +76,10 @@ const PBFT: Marks = &[
     ),
     ("pbft/new-view", Campaign),
     ("pbft/new-view-resent", Campaign),
-    ("pbft/overdue", Guard("rare: a block exceeds the timeout of its view")),
+    (
+        "pbft/overdue",
+        Test("sim/tests/pbft_censorship.rs", "a_primary_that_censors_a_transaction_that_is_never_first_is_replaced"),
+    ),
     (
         "pbft/primary-behind",
         Test("consensus/pbft/tests/random.rs", "random_schedules_are_safe_and_live_once_faults_end"),
@@ -74,11 +89,19 @@ const PBFT: Marks = &[
     ("pbft/stable-checkpoint", Campaign),
     ("pbft/stale-answer", Test("consensus/pbft/tests/invalid.rs", "unrequested_events_leave_the_state_unchanged")),
     ("pbft/stale-build", Test("consensus/pbft/tests/invalid.rs", "unrequested_events_leave_the_state_unchanged")),
+    (
+        "pbft/suspected",
+        Test("sim/tests/pbft_censorship.rs", "a_primary_that_censors_a_transaction_that_is_never_first_is_replaced"),
+    ),
     ("pbft/synced", Campaign),
     ("pbft/timeout", Campaign),
     (
         "pbft/undecided-view",
         Test("consensus/pbft/tests/random.rs", "random_schedules_are_safe_and_live_once_faults_end"),
+    ),
+    (
+        "pbft/unsigned-copy",
+        Test("consensus/pbft/tests/relays.rs", "a_relayed_proposal_with_another_body_has_no_effect"),
     ),
     ("pbft/useless-early-proposal", Guard("an honest primary proposes what its own new view allows")),
     (
@@ -89,6 +112,7 @@ const PBFT: Marks = &[
         ),
     ),
     ("pbft/view-change", Campaign),
+    ("pbft/views-begin", Test("consensus/pbft/tests/leavers.rs", "joiners_and_those_in_a_later_view_begin_together")),
     ("pbft/view-missed", Test("consensus/pbft/tests/faults.rs", "a_silent_primary_is_replaced_and_catches_up")),
 ];
 

@@ -23,7 +23,7 @@ const TABLE: &[(Mutation, u64)] = &[
     (Mutation::PbftQuorumOneShort, 0),
     (Mutation::PbftTwoProposals, 0),
     (Mutation::PbftCommitsUnprepared, 0),
-    (Mutation::PbftForgetsPrepared, 52),
+    (Mutation::PbftForgetsPrepared, 58),
     (Mutation::PbftForgetsPromises, 62),
     (Mutation::PbftSkipsNewView, 10),
     (Mutation::PbftNeverSuspects, 36),
@@ -64,6 +64,56 @@ const TABLE: &[(Mutation, u64)] = &[
 
 /// Bugs that no campaign finds: the test that finds them, and why random faults do not.
 const BY_TEST: &[(Mutation, &str, &str)] = &[
+    (
+        Mutation::PbftTakesAnyBody,
+        "consensus::pbft::tests::relays::a_relayed_proposal_with_another_body_has_no_effect",
+        "no fault of the campaign replaces a block's body: relays and answers are honest there",
+    ),
+    (
+        Mutation::PbftTrustsPayload,
+        "consensus::pbft::tests::relays::no_certificate_puts_a_committee_in_force_that_the_pending_changes_do_not_give",
+        "the chain's header rules refuse such a block before the protocol sees its verdict",
+    ),
+    (
+        Mutation::PbftLeaverFallsSilent,
+        "consensus::pbft::tests::leavers::a_block_that_its_leaver_alone_committed_is_found_again",
+        "needs a Byzantine vote for the leaver alone in the block that removes it, and restarts of the others",
+    ),
+    (
+        Mutation::PbftAsksClaimantsOnly,
+        "consensus::pbft::tests::leavers::whoever_missed_the_replacement_of_all_validators_asks_those_it_knew",
+        "the campaign replaces one candidate, not all validators",
+    ),
+    (
+        Mutation::PbftViewOutlivesCommittee,
+        "consensus::pbft::tests::leavers::whoever_left_in_a_view_change_votes_in_the_view_of_the_others_when_it_is_back",
+        "costs a vote until the next view change, which the timeouts of the campaign bring",
+    ),
+    (
+        Mutation::PbftAccusesWithoutProof,
+        "consensus::pbft::tests::leavers::a_stale_proposal_of_a_former_primary_accuses_nobody",
+        "needs a Byzantine primary that proposes above the block that removes it",
+    ),
+    (
+        Mutation::PbftLeavesViewAlone,
+        "consensus::pbft::tests::suspicion::whoever_suspects_alone_stays_in_the_view",
+        "costs a vote until the next view change, which the timeouts of the campaign bring",
+    ),
+    (
+        Mutation::PbftWatchesFirstTransaction,
+        "sim::tests::pbft_censorship::a_primary_that_censors_a_transaction_that_is_never_first_is_replaced",
+        "the clients of the campaign are too few for a transaction that is never the first",
+    ),
+    (
+        Mutation::PbftRebindsPeers,
+        "consensus::pbft::tests::relays::a_relay_can_not_take_the_place_of_those_whose_messages_it_passes_on",
+        "no fault of the campaign relays others' messages faster than their authors",
+    ),
+    (
+        Mutation::PbftRepeatsPeer,
+        "consensus::pbft::tests::relays::a_request_that_is_not_answered_goes_to_another_peer",
+        "every replica of the campaign answers requests for blocks",
+    ),
     (
         Mutation::DposLengthAlone,
         "consensus::dpos::tests::faults::by_length_alone_and_without_locks_two_blocks_become_irreversible",
@@ -138,9 +188,10 @@ fn every_bug_is_in_the_table_or_has_a_reason() {
     let listed: Vec<_> = listed.map(|mutation| format!("{mutation:?}")).collect();
     assert_eq!(variants, listed.iter().cloned().collect());
     assert_eq!(variants.len(), listed.len(), "each once");
-    let tests = include_str!("../../consensus/dpos/tests/faults.rs");
     for (mutation, test, why) in BY_TEST {
-        let name = test.rsplit("::").next().unwrap();
+        let (module, name) = test.rsplit_once("::").unwrap();
+        let file = format!("{}/src/{}.rs", env!("CARGO_MANIFEST_DIR"), module.replace("::", "/"));
+        let tests = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{mutation:?}: {file}: {error}"));
         assert!(tests.contains(&format!("fn {name}(")) && !why.is_empty(), "{mutation:?}: {test}");
     }
     let table = include_str!("../../../docs/mutations.md");

@@ -1,31 +1,14 @@
 //! Validators join and leave at checkpoints.
 
 use super::lab::{Lab, config};
-use crate::{
-    consensus::{
-        SealedHeader,
-        pbft::{LightVerifier, PbftError},
-    },
-    primitives::Height,
-    system::{ValidatorUpdate, ValidatorUpdates},
+use crate::consensus::{
+    SealedHeader,
+    pbft::{LightVerifier, PbftError},
 };
 
 /// Returns seven replicas of which the first `count` are validators of genesis.
 fn lab(count: usize) -> Lab {
     Lab::with_validators(7, count, config())
-}
-
-/// Makes the execution of the block at `height` set these weights of replicas.
-fn change(lab: &mut Lab, height: u64, weights: &[(usize, u64)]) {
-    let update =
-        |(index, weight): &(usize, u64)| ValidatorUpdate { address: lab.signers[*index].address(), weight: *weight };
-    let updates = ValidatorUpdates::new(weights.iter().map(update));
-    lab.updates.insert(Height::new(height), updates);
-}
-
-fn members(lab: &Lab, index: usize) -> Vec<usize> {
-    let set = lab.replica(index).committee().validators().clone();
-    (0..lab.signers.len()).filter(|other| set.contains(&lab.signers[*other].address())).collect()
 }
 
 fn follow_by_headers(lab: &Lab, index: usize) {
@@ -44,11 +27,11 @@ fn follow_by_headers(lab: &Lab, index: usize) {
 #[test]
 fn joiners_vote_and_leavers_follow_from_the_next_checkpoint_on() {
     let mut lab = lab(4);
-    change(&mut lab, 2, &[(4, 5), (5, 5), (6, 5)]);
+    lab.change(2, &[(4, 5), (5, 5), (6, 5)]);
     (0..3).for_each(|_| lab.produce());
-    assert_eq!(members(&lab, 0), [0, 1, 2, 3]);
+    assert_eq!(lab.members(0), [0, 1, 2, 3]);
     lab.produce();
-    (0..7).for_each(|index| assert_eq!(members(&lab, index), [0, 1, 2, 3, 4, 5, 6], "replica {index}"));
+    (0..7).for_each(|index| assert_eq!(lab.members(index), [0, 1, 2, 3, 4, 5, 6], "replica {index}"));
     assert!(!lab.canonical(1, 4).payload().is_empty() && lab.canonical(1, 3).payload().is_empty());
     assert_eq!((lab.mark("pbft/joined"), lab.mark("pbft/validators-changed")), (3, 7));
     // Two of seven may be silent now.
@@ -56,9 +39,9 @@ fn joiners_vote_and_leavers_follow_from_the_next_checkpoint_on() {
     (0..3).for_each(|_| lab.produce());
     assert!(lab.heights()[0] >= 7, "{:?}", lab.heights());
     [1, 2].into_iter().for_each(|index| lab.reconnect(index));
-    change(&mut lab, 9, &[(0, 0), (3, 0), (5, 0)]);
+    lab.change(9, &[(0, 0), (3, 0), (5, 0)]);
     (0..8).for_each(|_| lab.produce());
-    (0..7).for_each(|index| assert_eq!(members(&lab, index), [1, 2, 4, 6], "replica {index}: {:?}", lab.heights()));
+    (0..7).for_each(|index| assert_eq!(lab.members(index), [1, 2, 4, 6], "replica {index}: {:?}", lab.heights()));
     assert_eq!((lab.violations.len(), lab.mark("pbft/left")), (0, 3));
     let top = lab.heights()[1];
     assert!(top >= 12 && lab.heights()[4] == top, "{:?}", lab.heights());
@@ -68,9 +51,9 @@ fn joiners_vote_and_leavers_follow_from_the_next_checkpoint_on() {
 #[test]
 fn the_new_primary_can_be_voted_out_and_restarts_keep_the_set() {
     let mut lab = lab(4);
-    change(&mut lab, 1, &[(0, 0), (4, 9), (5, 9), (6, 9)]);
+    lab.change(1, &[(0, 0), (4, 9), (5, 9), (6, 9)]);
     (0..4).for_each(|_| lab.produce());
-    assert_eq!(members(&lab, 2), [1, 2, 3, 4, 5, 6]);
+    assert_eq!(lab.members(2), [1, 2, 3, 4, 5, 6]);
     // Of six the quorum is four; the primary of view 0 is the first of them.
     lab.isolate(1);
     lab.suspect();
@@ -81,7 +64,7 @@ fn the_new_primary_can_be_voted_out_and_restarts_keep_the_set() {
         lab.restart(index);
     }
     lab.settle();
-    assert_eq!(members(&lab, 1), [1, 2, 3, 4, 5, 6]);
+    assert_eq!(lab.members(1), [1, 2, 3, 4, 5, 6]);
     (0..6).for_each(|_| lab.produce());
     assert_eq!(lab.violations, []);
     assert!(lab.heights().iter().all(|height| *height >= 9), "{:?}", lab.heights());
@@ -91,29 +74,29 @@ fn the_new_primary_can_be_voted_out_and_restarts_keep_the_set() {
 #[test]
 fn a_set_too_small_is_refused_until_others_join() {
     let mut lab = lab(4);
-    change(&mut lab, 2, &[(3, 0)]);
+    lab.change(2, &[(3, 0)]);
     (0..6).for_each(|_| lab.produce());
-    assert_eq!(members(&lab, 0), [0, 1, 2, 3]);
+    assert_eq!(lab.members(0), [0, 1, 2, 3]);
     let want = PbftError::TooFewValidators { validators: 3, faulty: 1, want: 4 };
     assert_eq!(lab.replica(0).refused_change(), Some(want));
-    change(&mut lab, 7, &[(0, 0), (1, 0), (2, 0)]);
+    lab.change(7, &[(0, 0), (1, 0), (2, 0)]);
     (0..3).for_each(|_| lab.produce());
     assert_eq!(lab.replica(0).refused_change(), Some(PbftError::NoValidators));
-    change(&mut lab, 10, &[(0, 1), (1, 1), (2, 1), (5, 1)]);
+    lab.change(10, &[(0, 1), (1, 1), (2, 1), (5, 1)]);
     (0..4).for_each(|_| lab.produce());
-    assert_eq!((members(&lab, 0), lab.replica(0).refused_change()), (vec![0, 1, 2, 5], None));
+    assert_eq!((lab.members(0), lab.replica(0).refused_change()), (vec![0, 1, 2, 5], None));
 }
 
 #[test]
 fn a_replica_that_missed_the_change_learns_it_from_certified_blocks() {
     let mut lab = lab(4);
     lab.isolate(3);
-    change(&mut lab, 2, &[(4, 1), (5, 1), (6, 1)]);
-    change(&mut lab, 6, &[(0, 0)]);
+    lab.change(2, &[(4, 1), (5, 1), (6, 1)]);
+    lab.change(6, &[(0, 0)]);
     (0..9).for_each(|_| lab.produce());
-    assert_eq!(members(&lab, 1), [1, 2, 3, 4, 5, 6]);
+    assert_eq!(lab.members(1), [1, 2, 3, 4, 5, 6]);
     lab.reconnect(3);
     (0..3).for_each(|_| lab.produce());
-    assert_eq!(members(&lab, 3), [1, 2, 3, 4, 5, 6], "{:?}", lab.heights());
+    assert_eq!(lab.members(3), [1, 2, 3, 4, 5, 6], "{:?}", lab.heights());
     assert_eq!(lab.replica(3).head, lab.replica(1).head);
 }

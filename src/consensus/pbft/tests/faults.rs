@@ -7,6 +7,7 @@ use crate::consensus::{
     Deadline, Effect, Event, Protocol, Rejection, ReplicaId,
     pbft::{Body, CertificateError, MessageError, RESEND_TIMER, SUSPECT_TIMER, Seal, View, ViewChange},
 };
+use crate::primitives::Height;
 
 #[test]
 fn a_silent_primary_is_replaced_and_catches_up() {
@@ -72,7 +73,7 @@ fn a_new_primary_fetches_the_block_that_it_must_propose() {
     // Replica 1, the next primary, receives nothing about block 1, which 2 and 3 prepare.
     lab.lost_labels = vec![vec!["commit"], vec!["pre-prepare", "prepare", "commit"], vec!["commit"], vec!["commit"]];
     lab.produce();
-    let prepared = lab.replica(2).prepared(crate::primitives::Height::new(1)).unwrap().block;
+    let prepared = lab.replica(2).prepared(Height::new(1)).unwrap().block;
     lab.lose_nothing();
     lab.isolate(0);
     lab.suspect();
@@ -136,7 +137,14 @@ fn f_plus_1_higher_views_are_joined_at_the_smallest_and_f_are_not() {
         let view = View::new(view);
         lab.signed(
             who,
-            Body::ViewChange(ViewChange { view, stable, checkpoints: vec![stable], prepared, pre_prepared }),
+            Body::ViewChange(ViewChange {
+                since: Height::GENESIS,
+                view,
+                stable,
+                checkpoints: vec![stable],
+                prepared,
+                pre_prepared,
+            }),
         )
     };
     for (who, view) in [(4, 9), (5, 5)] {

@@ -52,7 +52,7 @@ impl Scene {
     /// A view-change with the stable checkpoint only.
     fn view_change(&self, view: u64) -> ViewChange {
         let (view, stable, checkpoints) = (View::new(view), self.stable, vec![self.stable]);
-        ViewChange { view, stable, checkpoints, prepared: vec![], pre_prepared: vec![] }
+        ViewChange { since: Height::GENESIS, view, stable, checkpoints, prepared: vec![], pre_prepared: vec![] }
     }
 
     /// A new-view with view-changes of these replicas.
@@ -208,6 +208,7 @@ fn floods_of_signed_votes_are_bounded() {
         let stable = lab.replica(1).stable_checkpoint();
         let entry = |height| InView { block: id(height, 1), view: View::new(0) };
         flood.push(Body::ViewChange(ViewChange {
+            since: Height::GENESIS,
             view: View::new(view),
             stable,
             checkpoints: vec![stable],

@@ -1,15 +1,18 @@
 //! PBFT's fixture: honest blocks, proposals and signed messages, and what is checked after every step.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
     chain::Block,
     consensus::{
-        Authenticator, BlockId, BuildRequest, ConsensusMessage, Protocol, Records, ReplicaId, Signer, ValidatorSet,
-        pbft::{BUILD_TIMER, Body, Pbft, PbftConfig, PbftMessage, SUSPECT_TIMER, Seal, View},
+        Authenticator, BlockId, BuildRequest, ConsensusMessage, Protocol, Records, ReplicaId, Signer, TimerId,
+        ValidatorSet,
+        mutation::{self, Mutation},
+        pbft::{BUILD_TIMER, Body, Pbft, PbftConfig, PbftMessage, RESEND_TIMER, SUSPECT_TIMER, Seal, View},
         testing::{self, Envelope, Fixture, genesis},
     },
-    primitives::{Bytes, Header, KeyPair, keccak256},
+    primitives::{Bytes, Header, Height, KeyPair, keccak256},
+    system::{ValidatorUpdate, ValidatorUpdates},
 };
 
 pub(super) type Lab = testing::Lab<PbftFixture>;
@@ -26,6 +29,8 @@ pub(super) struct PbftFixture {
     validators: usize,
     /// Distinguishes blocks that are otherwise equal.
     pub(super) salt: u64,
+    /// Replicas that lie when they are asked for a block, and the payload that they give it; `None` for no answer.
+    pub(super) liars: BTreeMap<usize, Option<Bytes>>,
 }
 
 impl Fixture for PbftFixture {
@@ -48,6 +53,24 @@ impl Fixture for PbftFixture {
         let extra_data = Block::extra_data_of(&request.payload).unwrap_or_default();
         let header = Header { extra_data, ..block.header().clone() };
         Some(Block::new(header, Vec::new(), request.payload.clone(), Vec::new()))
+    }
+
+    /// As `Chain::insert` judges: a body is the header's, and a known block keeps its body.
+    fn judge(lab: &Lab, index: usize, block: &Block) -> Option<String> {
+        match lab.nodes[index].blocks.get(&block.hash()) {
+            Some(_) if mutation::active(Mutation::PbftTakesAnyBody) => None,
+            Some(known) if known.has_same_body(block) => None,
+            Some(_) => Some("known with another body".to_owned()),
+            None if !block.interventions().is_empty() => Some("interventions are not allowed".to_owned()),
+            None => block.check_body().err().map(|error| error.to_string()),
+        }
+    }
+
+    fn answer(lab: &Lab, peer: usize, block: Arc<Block>) -> Option<Arc<Block>> {
+        match lab.fixture.liars.get(&peer) {
+            None => Some(block),
+            Some(lie) => lie.as_ref().map(|payload| Arc::new(with_payload(&block, payload))),
+        }
     }
 
     fn on_head(lab: &mut Lab, index: usize, old: BlockId, new: BlockId) {
@@ -82,6 +105,12 @@ impl Fixture for PbftFixture {
     }
 }
 
+/// The block with another payload, under the same hash and seal.
+pub(super) fn with_payload(block: &Block, payload: &Bytes) -> Block {
+    let (header, transactions) = (block.header().clone(), block.transactions().to_vec());
+    Block::new(header, transactions, payload.clone(), Vec::new()).with_seal(block.seal().clone())
+}
+
 impl Lab {
     pub(super) fn new(count: usize) -> Self {
         Self::with_config(count, config())
@@ -97,7 +126,12 @@ impl Lab {
         let mut signers: Vec<_> =
             (0..count as u64).map(|index| authenticator.signer(&KeyPair::from_seed(index, "pbft"))).collect();
         signers.sort_by_key(Signer::address);
-        Self::assemble(PbftFixture { config, validators, salt: 0 }, genesis(0), authenticator, signers)
+        Self::assemble(
+            PbftFixture { config, validators, salt: 0, liars: BTreeMap::new() },
+            genesis(0),
+            authenticator,
+            signers,
+        )
     }
 
     pub(super) fn set(&self) -> ValidatorSet {
@@ -141,6 +175,41 @@ impl Lab {
     pub(super) fn inject(&mut self, from: usize, to: usize, message: PbftMessage) {
         let [from, to] = [from, to].map(|index| ReplicaId::new(index as u32));
         self.queue.push_back(Envelope::message(from, to, ConsensusMessage::Pbft(Arc::new(message))));
+    }
+
+    /// Makes the execution of the block at `height` set these weights of replicas.
+    pub(super) fn change(&mut self, height: u64, weights: &[(usize, u64)]) {
+        let update = |(index, weight): &(usize, u64)| ValidatorUpdate {
+            address: self.signers[*index].address(),
+            weight: *weight,
+        };
+        let updates = ValidatorUpdates::new(weights.iter().map(update));
+        self.updates.insert(Height::new(height), updates);
+    }
+
+    /// The replicas that are validators for the block after replica `index`'s head.
+    pub(super) fn members(&self, index: usize) -> Vec<usize> {
+        let set = self.replica(index).committee().validators();
+        (0..self.signers.len()).filter(|other| set.contains(&self.signers[*other].address())).collect()
+    }
+
+    /// The replica that is the primary in the view of replica `index`.
+    pub(super) fn primary_of(&self, index: usize) -> usize {
+        let primary = self.replica(index).primary();
+        self.signers.iter().position(|signer| signer.address() == primary).unwrap()
+    }
+
+    /// Fires a timer of some replicas and delivers what follows.
+    pub(super) fn fire_all(&mut self, replicas: &[usize], timer: TimerId) {
+        replicas.iter().for_each(|index| self.fire(*index, timer));
+        self.settle();
+    }
+
+    /// Lets every timer of some replicas fire, round after round, while nothing is lost.
+    pub(super) fn run(&mut self, replicas: &[usize], rounds: usize) {
+        for _ in 0..rounds {
+            [RESEND_TIMER, SUSPECT_TIMER, BUILD_TIMER].into_iter().for_each(|timer| self.fire_all(replicas, timer));
+        }
     }
 
     /// Lets the primary build one block, and the others agree to it.

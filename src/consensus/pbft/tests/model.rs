@@ -123,7 +123,14 @@ impl OneByzantine {
                 let entries: Vec<_> = claim.map(|block| InView { block, view: View::default() }).into_iter().collect();
                 let (prepared, pre_prepared) = (entries.clone(), entries);
                 let checkpoints = vec![stable];
-                let body = Body::ViewChange(ViewChange { view, stable, checkpoints, prepared, pre_prepared });
+                let body = Body::ViewChange(ViewChange {
+                    since: Height::GENESIS,
+                    view,
+                    stable,
+                    checkpoints,
+                    prepared,
+                    pre_prepared,
+                });
                 messages.push((
                     ByzantineMessage::ViewChange { view, is_claim: claim.is_some() },
                     PbftMessage::signed(body, signer),
@@ -188,9 +195,11 @@ impl Setup for OneByzantine {
         let pbft = &mut replica.protocol;
         assert!(!matches!(pbft.build_state, BuildState::Building(_)));
         let others = (0..REPLICAS).filter(|peer| *peer != number);
-        pbft.peers = others.map(|peer| (self.signers[peer].address(), ReplicaId::new(peer as u32))).collect();
+        pbft.peers = others.map(|peer| (self.signers[peer].address(), vec![ReplicaId::new(peer as u32)])).collect();
         core::mem::take(&mut pbft.journal);
-        (pbft.next_ticket, pbft.last_write, pbft.requests, pbft.doublings) = (Ticket::new(1), None, 0, 0);
+        (pbft.next_ticket, pbft.last_write, pbft.doublings, pbft.ticks_without_block) = (Ticket::new(1), None, 0, 0);
+        pbft.wanted.values_mut().for_each(|requests| *requests = 0);
+        pbft.answered.clear();
         replica.armed.remove(&RESEND_TIMER);
         let (view, is_changing) = (pbft.view(), pbft.is_changing());
         let is_last = view.get() == self.views;
@@ -263,7 +272,7 @@ impl Setup for OneByzantine {
             Body::ViewChange(change) => change.view < seen.view || (change.view == seen.view && !seen.is_changing),
             Body::Checkpoint { .. } => false,
             // Evidence takes effect in later blocks; this model has one.
-            Body::Evidence(_) => true,
+            Body::Evidence(_) | Body::Suspicion(_) => true,
         }
     }
 }

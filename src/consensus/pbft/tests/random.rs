@@ -38,11 +38,11 @@ fn lie(lab: &mut Lab, dice: &mut Dice, byzantine: usize) {
             let stable = victim.stable_checkpoint();
             let entry = InView { block, view: View::new(0) };
             let prepared = if dice.below(2) == 0 { vec![] } else { vec![entry] };
-            let view = view.next();
+            let (since, view) = (victim.transition.since(), view.next());
             let pre_prepared = prepared.clone();
             lab.signed(
                 byzantine,
-                Body::ViewChange(ViewChange { view, stable, checkpoints: vec![stable], prepared, pre_prepared }),
+                Body::ViewChange(ViewChange { since, view, stable, checkpoints: vec![stable], prepared, pre_prepared }),
             )
         }
     };

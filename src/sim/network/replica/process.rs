@@ -2,7 +2,7 @@
 
 use imbl::Vector;
 
-use super::{Replica, disk::Disk};
+use super::{Replica, disk::Disk, inclusion_timeout::InclusionWatch};
 use crate::{
     chain::{ChainError, HeadError, ReadError, RestoreError},
     consensus::{Event, Protocol, Records, ReplicaId, effect_handler::Outbox, is_whole_record},
@@ -97,7 +97,7 @@ impl Replica {
         self.timers.clear();
         (self.wanted, self.outbox, self.process.deferred) = (None, Outbox::default(), Vector::new());
         self.pool.clear();
-        self.oldest_pending = None;
+        self.inclusion_watch = InclusionWatch::default();
         self.misbehaviour.forget();
         if let Some(faults) = &mut env.faults {
             let lost = self.disk.crash(&mut faults.disk);
