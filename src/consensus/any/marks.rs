@@ -55,6 +55,7 @@ const POS: &[&str] = &[
 
 const DPOS: &[&str] = &[
     "dpos/below-watermark",
+    "dpos/conflicting-votes",
     "dpos/double-production",
     "dpos/fetch-from-below",
     "dpos/fetch-parent",

@@ -6,14 +6,15 @@
 use std::sync::Arc;
 
 use super::{
-    ConflictingBlocks, Dpos, EVIDENCE_SLOTS_MAX, Infraction, OFFENCES_MAX, SLOTS_AHEAD_MAX, check_header, record,
-    tree::{Node, SIDE_BLOCKS_MAX},
+    ConflictingBlocks, Dpos, EVIDENCE_SLOTS_MAX, Infraction, OFFENCES_MAX, PRODUCERS_MAX, SLOTS_AHEAD_MAX,
+    check_header, record,
+    tree::{Node, SAME_SLOT_BLOCKS_MAX, SIDE_BLOCKS_PER_AUTHOR_MAX},
 };
 use crate::{
     chain::Block,
     consensus::{
-        BlockId, ChainEvent, ConsensusMessage, Effect, Evidence, Recipients, Rejection, ReplicaId, SealedHeader,
-        Ticket, Verdict,
+        BlockId, ChainEvent, ConsensusMessage, Effect, Evidence, Recipients, Record, Rejection, ReplicaId,
+        SealedHeader, Ticket, Verdict,
         branch_tree::HeadMove,
         intake::{BlockIntake, CatchUpMode, CatchUpPolicy, Intake, IntakePolicy, Overflow, Parked, PendingBlock},
         orphans::Orphan,
@@ -22,12 +23,15 @@ use crate::{
     system::ValidatorUpdates,
 };
 
-/// Bounds of the block intake.
+/// Most orphans while blocks of candidates that do not produce are kept too: the number of candidates has no bound.
+const CANDIDATES_ORPHANS_MAX: usize = 256;
+
+/// Bounds of the block intake. Those of all authors have room for every producer, so that none keeps others' blocks out.
 pub(super) const INTAKE: IntakePolicy = IntakePolicy {
-    pending_max: 1_024,
-    pending_per_author_max: Some(256),
+    pending_max: 64 * PRODUCERS_MAX as usize,
+    pending_per_author_max: Some(64),
     ahead_max: Some(8_192),
-    orphans_max: 256,
+    orphans_max: 64 * PRODUCERS_MAX as usize,
     orphans_per_author_max: Some(64),
     overflow: Overflow::CatchUp,
     catch_up: Some(CatchUpPolicy { gap_max: 32, mode: CatchUpMode::LatestPeer }),
@@ -70,13 +74,16 @@ impl BlockIntake for Dpos {
         };
         if own.is_none() {
             self.intake.check_pending_of(author)?;
-            self.check_side_blocks(&id, parent)?;
+            self.check_side_blocks(&id, parent, author)?;
         }
         let candidate = block.as_ref().into();
         let context = check_header(&self.config, &self.authenticator, &parent_node.context, &candidate, author, true)
             .map_err(|error| Rejection::Header { block: id, reason: error.to_string() })?;
         if context.slot > self.tree.head().context.slot.max(self.elapsed_slot).saturating_add(SLOTS_AHEAD_MAX) {
             return Err(Rejection::TooFarAhead { block: id, limit: SLOTS_AHEAD_MAX });
+        }
+        if own.is_none() {
+            self.check_same_slot(id, context.slot, author)?;
         }
         let node = Node { context, parent, author, sealed: Some(Arc::new(SealedHeader::from(block.as_ref()))) };
         let verified = Verified { node, from };
@@ -98,14 +105,47 @@ impl Dpos {
         }
     }
 
-    /// Checks that one more block outside the head's branch may be kept.
-    fn check_side_blocks(&self, id: &BlockId, parent: BlockId) -> Result<(), Rejection> {
+    /// Checks that one more block of this author outside the head's branch may be kept. One of an author that was caught takes the
+    /// place of another, on which nothing is built.
+    fn check_side_blocks(&self, id: &BlockId, parent: BlockId, author: Address) -> Result<(), Rejection> {
         let head = self.tree.head().context.block;
-        let is_longest = id.height > head.height;
-        if parent != head && !is_longest && self.tree.side_blocks() >= SIDE_BLOCKS_MAX {
-            return Err(Rejection::Overloaded { limit: SIDE_BLOCKS_MAX as usize });
+        let is_side = parent != head && id.height <= head.height;
+        let limit = SIDE_BLOCKS_PER_AUTHOR_MAX;
+        let is_full = is_side && self.tree.side_blocks_of(author) >= limit;
+        if is_full && !(self.is_caught(author) && self.tree.side_leaf_of(author).is_some()) {
+            return Err(Rejection::Overloaded { limit: limit as usize });
         }
         Ok(())
+    }
+
+    /// Checks that one more block of this author in a slot may be kept: one of the first two, or one that another block extends.
+    fn check_same_slot(&self, id: BlockId, slot: u64, author: Address) -> Result<(), Rejection> {
+        let pending = self.intake.pending.values().filter(|pending| pending.author == author);
+        let pending = pending.filter(|pending| pending.verified.node.context.slot == slot).count();
+        let kept = self.tree.blocks_of_slot(slot, author).take(SAME_SLOT_BLOCKS_MAX).count() + pending;
+        let is_asked_for = self.intake.orphans.has_children(id)
+            || self.intake.catch_up.is_some_and(|catch_up| catch_up.next == id.height);
+        if kept < SAME_SLOT_BLOCKS_MAX || is_asked_for {
+            return Ok(());
+        }
+        Err(Rejection::Overloaded { limit: SAME_SLOT_BLOCKS_MAX })
+    }
+
+    /// Whether there is evidence against this author, held or reported on the head's branch.
+    fn is_caught(&self, author: Address) -> bool {
+        self.offences.keys().any(|(_, offender)| *offender == author)
+            || self.head_context().state.reported_offenders().any(|offender| offender == author)
+    }
+
+    /// Drops the side block that gives its place to another one of the same author, and returns the deletion of its record.
+    fn make_room(&mut self, node: &Node) -> Option<Record> {
+        let is_side = node.parent != self.tree.head().context.block;
+        if !is_side || self.tree.side_blocks_of(node.author) < SIDE_BLOCKS_PER_AUTHOR_MAX {
+            return None;
+        }
+        let leaf = self.tree.side_leaf_of(node.author).filter(|leaf| *leaf != node.parent)?;
+        self.tree.drop_leaf(&leaf);
+        Some(record::no_block(leaf))
     }
 
     /// Keeps an orphan until its parent is adopted, and requests the missing ancestor.
@@ -114,7 +154,9 @@ impl Dpos {
         let Some(from) = orphan.from else { return Err(Rejection::Unexpected { what: "block without a parent" }) };
         let head = context.block.height;
         self.intake.check_ahead(id, head)?;
-        let is_known = context.state.active().producers().contains(&author) || context.candidates.contains_key(&author);
+        let is_candidate =
+            context.candidates.contains_key(&author) && self.intake.orphans.len() < CANDIDATES_ORPHANS_MAX;
+        let is_known = context.state.active().producers().contains(&author) || is_candidate;
         // An author unknown here may be elected on another branch: the producer of a kept child has verified its block.
         if !is_known && !self.intake.orphans.has_children(id) {
             let reason = format!("author {author} is not a candidate");
@@ -162,6 +204,7 @@ impl Dpos {
         self.detect_conflicts(&node, effects);
         let irreversible = self.tree.finalized();
         let mut records: Vec<_> = node.sealed.iter().map(|sealed| record::block(id, sealed, updates)).collect();
+        records.extend(self.make_room(&node));
         let moved = self.tree.insert(node);
         effects.push(Effect::Chain(ChainEvent::Inserted(id)));
         if let Some(HeadMove { forgotten, .. }) = &moved {

@@ -244,6 +244,12 @@ impl Irreversibility {
         Self { prepared, counts: Vec::new(), confirmers, ..self.clone() }
     }
 
+    /// Returns the branch with its producers in another order: the one at `order[place]` moves to `place`.
+    #[cfg(test)]
+    pub(super) fn permuted(&self, order: &[usize]) -> Self {
+        Self { confirmers: order.iter().map(|place| self.confirmers[*place]).collect(), ..self.clone() }
+    }
+
     pub(super) fn encode(&self, out: &mut Encoder) {
         let Self { rule, height, prepared, irreversible, counts, confirmers } = self;
         out.bool(*rule == FinalityRule::Classic);

@@ -206,6 +206,11 @@ impl State {
         Prepared { version: self.active.version(), height: self.progress.prepared() }
     }
 
+    /// Iterates over the producers whose infractions were reported on this branch.
+    pub fn reported_offenders(&self) -> impl Iterator<Item = Address> {
+        self.reported.iter().map(|(_, offender)| *offender)
+    }
+
     /// Whether this infraction was reported before on this branch.
     pub fn is_reported(&self, offence: &Infraction) -> bool {
         self.reported.contains(&(offence.slot, offence.offender))

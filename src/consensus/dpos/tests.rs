@@ -7,3 +7,4 @@ mod invalid;
 mod lab;
 mod model;
 mod normal;
+mod two_branches;

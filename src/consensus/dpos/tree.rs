@@ -13,8 +13,10 @@ use crate::{
     primitives::{Address, B256, Height},
 };
 
-/// Most blocks kept outside the head's branch; more are rejected until a block becomes irreversible.
-pub(super) const SIDE_BLOCKS_MAX: u64 = 4_096;
+/// Most blocks of one author kept outside the head's branch, until a block becomes irreversible. No author takes the room of others.
+pub(super) const SIDE_BLOCKS_PER_AUTHOR_MAX: u64 = 4_096;
+/// Most blocks kept of one author in one slot; two are evidence. More are kept only where another block waits for them.
+pub(super) const SAME_SLOT_BLOCKS_MAX: usize = 2;
 
 /// A verified block.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +62,8 @@ impl BranchNode for Node {
 pub(super) struct Tree {
     branches: BranchTree<Node>,
     slots: OrdSet<(u64, BlockId)>,
+    /// Number of blocks kept, by author.
+    authors: OrdMap<Address, u64>,
     /// Votes of confirming blocks, by author and block.
     votes: OrdMap<(Address, BlockId), Confirmation>,
     head: Arc<Node>,
@@ -73,7 +77,8 @@ impl Tree {
         let (block, slot, head) = (root.context.block, root.context.slot, Arc::new(root));
         let slots = OrdSet::unit((slot, block));
         let branches = BranchTree::new(head.clone());
-        Self { branches, slots, votes: OrdMap::new(), head, root: block, finalized }
+        let authors = OrdMap::unit(head.author, 1);
+        Self { branches, slots, authors, votes: OrdMap::new(), head, root: block, finalized }
     }
 
     pub(super) fn get(&self, block: &BlockId) -> Option<&Arc<Node>> {
@@ -100,12 +105,45 @@ impl Tree {
         (self.branches.nodes.len() as u64).saturating_sub(branch)
     }
 
+    /// Returns the number of blocks of an author outside the head's branch.
+    pub(super) fn side_blocks_of(&self, author: Address) -> u64 {
+        let kept = self.authors.get(&author).copied().unwrap_or_default();
+        // The head's branch is counted only where it matters.
+        if kept <= SIDE_BLOCKS_PER_AUTHOR_MAX {
+            return 0;
+        }
+        kept - self.branches.branch(&self.head).filter(|node| node.author == author).count() as u64
+    }
+
+    /// Returns a block of the author outside the head's branch on which nothing is built: the highest one.
+    pub(super) fn side_leaf_of(&self, author: Address) -> Option<BlockId> {
+        let of_author = self.branches.nodes.iter().rev().filter(|(_, node)| node.author == author);
+        let mut blocks = of_author.map(|(block, _)| *block);
+        blocks.find(|block| *block != self.head.context.block && *block != self.root && !self.has_child(block))
+    }
+
+    fn has_child(&self, block: &BlockId) -> bool {
+        let height = block.height.next();
+        let above = self.branches.nodes.range(BlockId { height, hash: B256::ZERO }..);
+        above.take_while(|(id, _)| id.height == height).any(|(_, node)| node.parent == *block)
+    }
+
+    /// Drops a block on which nothing is built.
+    pub(super) fn drop_leaf(&mut self, leaf: &BlockId) {
+        self.forget(leaf);
+    }
+
+    /// Iterates over the blocks of an author in a slot.
+    pub(super) fn blocks_of_slot(&self, slot: u64, author: Address) -> impl Iterator<Item = &Arc<Node>> {
+        let same_slot = self.slots.range((slot, BlockId::default())..).take_while(move |(other, _)| *other == slot);
+        let blocks = same_slot.filter_map(|(_, block)| self.branches.get(block));
+        blocks.filter(move |block| block.author == author)
+    }
+
     /// Returns another block of the same author in the same slot.
     pub(super) fn same_slot_block(&self, node: &Node) -> Option<&Arc<Node>> {
-        let (slot, block) = (node.context.slot, node.context.block);
-        let same_slot = self.slots.range((slot, BlockId::default())..).take_while(|(other, _)| *other == slot);
-        let blocks = same_slot.filter(|(_, other)| *other != block).filter_map(|(_, other)| self.branches.get(other));
-        blocks.into_iter().find(|block| block.author == node.author)
+        let mut blocks = self.blocks_of_slot(node.context.slot, node.author);
+        blocks.find(|block| block.context.block != node.context.block)
     }
 
     /// Returns a block of the same author whose vote contradicts the one of `node`. The votes of a producer that keeps to the rules rise in
@@ -146,6 +184,7 @@ impl Tree {
     pub(super) fn insert(&mut self, node: Node) -> Option<HeadMove> {
         let node = Arc::new(node);
         self.slots.insert((node.context.slot, node.context.block));
+        *self.authors.entry(node.author).or_default() += 1;
         if let Some(vote) = node.vote() {
             self.votes.insert((node.author, node.context.block), vote);
         }
@@ -197,12 +236,18 @@ impl Tree {
         if let Some(node) = self.branches.nodes.remove(block) {
             self.slots.remove(&(node.context.slot, *block));
             self.votes.remove(&(node.author, *block));
+            if let Some(kept) = self.authors.get_mut(&node.author) {
+                *kept -= 1;
+            }
+            if self.authors.get(&node.author) == Some(&0) {
+                self.authors.remove(&node.author);
+            }
         }
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        // Slots and votes follow from the nodes.
-        let Self { branches: BranchTree { nodes }, slots: _, votes: _, head, root, finalized } = self;
+        // Slots, authors and votes follow from the nodes.
+        let Self { branches: BranchTree { nodes }, slots: _, authors: _, votes: _, head, root, finalized } = self;
         out.list(nodes.iter(), |out, (block, node)| {
             let Node { context, parent, author, sealed } = node.as_ref();
             block.encode(out);

@@ -2,6 +2,7 @@
 
 mod elections;
 mod rules;
+mod two_irreversible;
 
 use super::{
     Scenario, ScenarioError, ScenarioRunner, Script, Sizes,
@@ -41,6 +42,26 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         summary: "two of four producers lose their watermarks between the two sides of a cut",
         outcome: "two blocks of one height become irreversible, and the invariant agreement reports it",
         script: Script::Network { validators: FOUR, seed: 6, consensus, setup, play: watermark_lost },
+    },
+    Scenario {
+        name: "dpos-classic-disagrees",
+        protocol: "dpos",
+        summary: "by EOSIO's rule, two producers that were cut off from a block that they made irreversible return to another branch",
+        outcome: "two blocks of one height become irreversible without any liar, and the invariant agreement reports it",
+        script: Script::Network {
+            validators: FOUR,
+            seed: 6,
+            consensus: two_irreversible::classic,
+            setup,
+            play: two_irreversible::disagree,
+        },
+    },
+    Scenario {
+        name: "dpos-locked-agrees",
+        protocol: "dpos",
+        summary: "the same cuts and crashes as in dpos-classic-disagrees, by the rule with locks",
+        outcome: "the two return to the branch that has prepared most, and the irreversible block of the third stays the only one",
+        script: Script::Network { validators: FOUR, seed: 6, consensus, setup, play: two_irreversible::agree },
     },
     Scenario {
         name: "dpos-two-forks",

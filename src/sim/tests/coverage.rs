@@ -153,6 +153,10 @@ const DPOS: Marks = &[
         "dpos/below-watermark",
         Test("consensus/dpos/tests/faults.rs", "restarted_producers_return_to_the_block_they_implied"),
     ),
+    (
+        "dpos/conflicting-votes",
+        Test("consensus/dpos/tests/faults.rs", "votes_that_contradict_each_other_are_evidence_and_are_reported"),
+    ),
     ("dpos/double-production", Campaign),
     (
         "dpos/fetch-from-below",
@@ -167,8 +171,9 @@ const DPOS: Marks = &[
     ("dpos/late", Campaign),
     (
         "dpos/locked-out",
-        Test("consensus/dpos/tests/faults.rs", "by_length_alone_and_without_locks_two_blocks_become_irreversible"),
+        Test("consensus/dpos/tests/faults.rs", "by_length_alone_locked_producers_stop_irreversibility"),
     ),
+    ("dpos/no-room", Guard("eight years of slots without a prepared block, or sixteen million schedules")),
     ("dpos/nothing-to-say", Guard("what a producer drafts on its head always follows on it")),
     ("dpos/reorg", Campaign),
     ("dpos/schedule-proposed", Campaign),

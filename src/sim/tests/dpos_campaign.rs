@@ -32,7 +32,7 @@ fn nothing_is_found_and_the_faults_reach_their_marks() {
 fn every_deliberate_bug_is_found_by_a_named_invariant() {
     let setup = setup();
     for (bug, want) in [
-        (Mutation::DposQuorumOneShort, "dpos-proposed-by-quorum"),
+        (Mutation::DposQuorumOneShort, "dpos-prepared-by-quorum"),
         (Mutation::DposIrreversibleIndex, "dpos-irreversible-by-two-thirds"),
         (Mutation::DposConfirmsTwice, "dpos-confirms-once"),
         (Mutation::DposPromiseForgotten, "dpos-confirms-once"),

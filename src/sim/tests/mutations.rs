@@ -67,22 +67,22 @@ const BY_TEST: &[(Mutation, &str, &str)] = &[
     (
         Mutation::DposLengthAlone,
         "consensus::dpos::tests::faults::by_length_alone_locked_producers_stop_irreversibility",
-        "violates nothing alone: the producers' locks still prevent a second irreversible block",
+        "violates no safety, as producers' locks hold; it stops irreversibility where most are locked on a shorter branch",
     ),
     (
         Mutation::DposLockIgnored,
-        "consensus::dpos::tests::faults::by_length_alone_locked_producers_stop_irreversibility",
-        "violates nothing alone: the fork choice still prevents a second irreversible block",
+        "consensus::dpos::tests::two_branches::ignored_locks_disagree_without_a_fork_choice",
+        "violates nothing alone: the fork choice keeps a producer on a branch that has prepared as much",
     ),
     (
         Mutation::DposVotesAcrossGaps,
-        "consensus::dpos::tests::faults::by_length_alone_locked_producers_stop_irreversibility",
-        "",
+        "consensus::dpos::tests::two_branches::votes_across_gaps_disagree",
+        "needs producers that leave a branch and return to it in one particular order of slots",
     ),
     (
         Mutation::DposVotesOutliveSchedule,
-        "consensus::dpos::tests::faults::by_length_alone_locked_producers_stop_irreversibility",
-        "",
+        "consensus::dpos::tests::model::votes_that_outlive_their_schedule_settle_what_the_next_one_has_not",
+        "needs two branches on which one election takes effect at different heights",
     ),
     (
         Mutation::DposImpliedForEver,
@@ -148,7 +148,13 @@ fn every_bug_is_in_the_table_or_has_a_reason() {
     let listed: Vec<_> = listed.map(|mutation| format!("{mutation:?}")).collect();
     assert_eq!(variants, listed.iter().cloned().collect());
     assert_eq!(variants.len(), listed.len(), "each once");
-    let tests = include_str!("../../consensus/dpos/tests/faults.rs");
+    let tests = [
+        include_str!("../../consensus/dpos/tests/faults.rs"),
+        include_str!("../../consensus/dpos/tests/interleavings.rs"),
+        include_str!("../../consensus/dpos/tests/model.rs"),
+        include_str!("../../consensus/dpos/tests/two_branches.rs"),
+    ]
+    .concat();
     for (mutation, test, why) in BY_TEST {
         let name = test.rsplit("::").next().unwrap();
         assert!(tests.contains(&format!("fn {name}(")) && !why.is_empty(), "{mutation:?}: {test}");

@@ -213,6 +213,56 @@ fn two_blocks_of_one_producer_in_one_slot_are_evidence_and_are_reported() {
     assert_eq!(calls, [crate::system::staking::begin_block(sealed.header.beneficiary, &[]), slash]);
 }
 
+/// A producer confirms the same heights on two branches, or implies less than before on the second.
+#[test]
+fn votes_that_contradict_each_other_are_evidence_and_are_reported() {
+    for (confirmed, wants) in [(2, Conflict::ConfirmedTwice), (1, Conflict::ImpliedLess)] {
+        let mut lab = Lab::new(4);
+        lab.slots(8);
+        let liar = lab.owner(0, 9);
+        let honest: Vec<_> = (0..4).filter(|index| *index != liar).collect();
+        lab.nodes[liar].is_faulty = true;
+        lab.stop(liar);
+        // The branch without its block in slot 9 has prepared less, until it has grown as long.
+        let mut fork = lab.clone();
+        let one = lab.block(honest[0], 9, &Odd::default());
+        lab.announce(honest[0], &one);
+        let side: Vec<_> = (10..13)
+            .map(|slot| {
+                let odd = Odd { confirmed: Some(0), salt: 7, ..Odd::default() };
+                let block = fork.block(honest[0], slot, &odd);
+                fork.announce(honest[0], &block);
+                block
+            })
+            .collect();
+        let two = fork.block(honest[0], 13, &Odd { confirmed: Some(confirmed + 2), ..Odd::default() });
+        assert_eq!((fork.owner(honest[0], 13), two.height().get()), (liar, 12));
+        let two = match wants {
+            Conflict::ConfirmedTwice => fork.block(honest[0], 13, &Odd { confirmed: Some(4), ..Odd::default() }),
+            _ => fork.block(honest[0], 13, &Odd { confirmed: Some(1), ..Odd::default() }),
+        };
+        side.iter().chain([&two]).for_each(|block| lab.announce(honest[0], block));
+        let proof = lab.replica(honest[0]).offences.values().next().cloned();
+        let found = proof.and_then(|proof| proof.conflict(&lab.fixture.config));
+        match wants {
+            Conflict::ConfirmedTwice => assert_eq!(found, Some(wants)),
+            _ => assert_eq!(found, None, "it implies as much as before"),
+        }
+        if found.is_none() {
+            continue;
+        }
+        assert!(lab.mark("dpos/conflicting-votes") > 0);
+        lab.fixture.now = 13;
+        lab.queue.clear();
+        lab.slots(8);
+        let reported = (9..=lab.replica(honest[0]).head().height.get()).any(|height| {
+            let payload = Payload::decode(&lab.sealed(honest[0], height).payload).unwrap();
+            payload.evidence.iter().any(|evidence| evidence.conflict(&lab.fixture.config) == Some(wants))
+        });
+        assert!(reported);
+    }
+}
+
 #[test]
 fn a_replica_that_extends_a_worse_branch_is_sent_the_better_head() {
     let mut lab = Lab::new(4);

@@ -106,8 +106,30 @@ fn implied_heights_that_count_for_ever_make_two_blocks_irreversible() {
     assert!(lab.evidence.is_empty(), "no producer broke a rule: {:?}", lab.evidence);
 }
 
+/// A producer makes one block by the rules, and 4,096 more of the same slot for one replica alone; then it is silent. The others go on
+/// without it, and its victim follows them.
 #[test]
-fn by_the_classic_rule_the_same_messages_make_two_blocks_irreversible_or_none() {
-    let lab = two_branches(DposConfig::default().with_finality(FinalityRule::Classic));
-    assert!(lab.violations.iter().all(|violation| violation.property == AGREEMENT), "{:?}", lab.violations);
+fn many_blocks_of_one_producer_in_one_slot_keep_out_no_others() {
+    let mut it = Sleepers::new(DposConfig::default());
+    let [liar, one, other, victim] = [17, 18, 19, 20].map(|slot| it.lab.owner(0, slot));
+    let first = it.make(17);
+    it.show(victim, &[&first]);
+    it.lab.nodes[liar].is_faulty = true;
+    for salt in 1..=4_096_u64 {
+        let header = crate::primitives::Header { gas_limit: 1_000 + salt, ..first.header().clone() };
+        let twin = Block::new(header, Vec::new(), first.payload().clone(), Vec::new());
+        let seal = it.lab.signers[liar].sign(twin.hash());
+        it.show(victim, &[&Arc::new(twin.with_seal(seal))]);
+    }
+    assert_eq!(it.lab.replica(victim).tree.blocks_of_slot(17, it.lab.signers[liar].address()).count(), 2);
+    it.lab.stop(liar);
+    // What the two others make is heard by the victim too, as what it makes by them.
+    it.lab.fixture.now = 17;
+    it.lab.slots(60);
+    let heads = it.lab.heads();
+    assert_eq!((heads.len(), it.lab.is_agreed()), (3, true), "{heads:?}");
+    for index in [one, other, victim] {
+        assert!(it.lab.irreversible(index) > heads[0].height.get() - 9, "{}", it.lab.irreversible(index));
+    }
+    assert!(it.lab.violations.is_empty(), "{:?}", it.lab.violations);
 }

@@ -44,12 +44,12 @@ fn invalid_blocks_leave_the_state_unchanged() {
         ("nonce is 0x0000000000000001", Odd { nonce: Some(B64::with_last_byte(1)), ..Odd::default() }),
         ("nonce is 0xffffffffffffffff", Odd { nonce: Some(B64::repeat_byte(0xff)), ..Odd::default() }),
         (
-            "expected 7 under 0",
-            Odd { implied: Some(Prepared { version: 0, height: Height::new(6) }), ..Odd::default() },
+            "expected 8 under 0",
+            Odd { implied: Some(Prepared { version: 0, height: Height::new(7) }), ..Odd::default() },
         ),
         (
-            "expected 7 under 0",
-            Odd { implied: Some(Prepared { version: 1, height: Height::new(7) }), ..Odd::default() },
+            "expected 8 under 0",
+            Odd { implied: Some(Prepared { version: 1, height: Height::new(8) }), ..Odd::default() },
         ),
         ("are confirmed", Odd { confirmed: Some(5), ..Odd::default() }),
         ("missed slots", payload(&lab, |payload| payload.absent.push(Address::ZERO))),

@@ -183,9 +183,12 @@ impl Lab {
         Arc::new(block.with_seal(seal))
     }
 
-    /// Sends a block to a replica as a peer outside the lab.
+    /// Sends a block to a replica, in the name of another one.
     pub(super) fn announce(&mut self, to: usize, block: &Arc<Block>) {
-        self.deliver(to, Event::Message { from: ReplicaId::new(99), message: ConsensusMessage::Block(block.clone()) });
+        self.deliver(
+            to,
+            Event::Message { from: ReplicaId::new(to as u32 ^ 1), message: ConsensusMessage::Block(block.clone()) },
+        );
     }
 
     /// Checks a block that an honest replica sends.

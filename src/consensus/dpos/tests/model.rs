@@ -4,7 +4,7 @@
 use super::super::*;
 use proptest::prelude::*;
 
-use crate::primitives::Height;
+use crate::{consensus::mutation, primitives::Height};
 
 /// Extends a branch by `producers` that take turns of `per_turn` blocks; those in `away` miss theirs. Returns the lag of the
 /// last irreversible block behind the head, for each block of the last round.
@@ -99,6 +99,25 @@ fn an_election_drops_counts_and_votes_and_starts_at_the_block_that_proposed_it()
     assert_eq!(two.prepared(), proposed_at);
     let three = two.extend(3, two.confirmable(3, Height::GENESIS), None).unwrap();
     assert_eq!((three.prepared(), three.irreversible()), (height.next(), proposed_at));
+}
+
+/// Twelve blocks of four producers, of which the third proposed the next schedule, and that schedule's first vote.
+fn first_vote_after_an_election() -> Irreversibility {
+    let (mut branch, proposed_at) = (Irreversibility::new(FinalityRule::Locked, Height::GENESIS, 4), Height::new(3));
+    for place in [0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3] {
+        branch = branch.extend(place, branch.confirmable(place, Height::GENESIS), Some(proposed_at)).unwrap();
+    }
+    let elected = branch.reelect([Some(0), Some(1), Some(2), None], proposed_at);
+    elected.extend(3, elected.confirmable(3, Height::GENESIS), None).unwrap()
+}
+
+#[test]
+fn votes_that_outlive_their_schedule_settle_what_the_next_one_has_not() {
+    assert_eq!(first_vote_after_an_election().irreversible(), Height::new(3));
+    // What is above the third block is for the new producers, on every branch: three votes of the old ones make it
+    // irreversible here, while the new ones may settle another branch.
+    let settled = mutation::with(Mutation::DposVotesOutliveSchedule, first_vote_after_an_election);
+    assert!(settled.irreversible() > Height::new(3));
 }
 
 #[test]
