@@ -65,13 +65,13 @@ pub use config::{DposConfig, DposError, FinalityRule, PRODUCERS_MAX, Shuffle};
 pub use confirmation::{CONFIRMED_MAX, Confirmation, Conflict, IMPLIED_BELOW_MAX, Prepared, VERSION_MAX};
 pub use evidence::{ConflictingBlocks, EVIDENCE_PER_BLOCK_MAX, EVIDENCE_SLOTS_MAX, EvidenceError, Infraction};
 pub use fork_choice::ForkChoiceKey;
-#[cfg(any(test, feature = "internals"))]
-pub use irreversibility::Confirmer;
 #[cfg(feature = "internals")]
 pub use irreversibility::TRACKED_MAX;
 #[cfg(any(feature = "internals", feature = "scenarios"))]
 pub use irreversibility::quorum;
-pub use irreversibility::{ConfirmError, Irreversibility, Vote};
+pub use irreversibility::{ConfirmError, Irreversibility};
+#[cfg(any(test, feature = "internals"))]
+pub use irreversibility::{Confirmer, Vote};
 pub use light::LightVerifier;
 #[cfg(feature = "internals")]
 pub use payload::PAYLOAD_BYTES_MAX;

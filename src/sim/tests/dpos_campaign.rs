@@ -34,7 +34,7 @@ fn every_deliberate_bug_is_found_by_a_named_invariant() {
     for (bug, want) in [
         (Mutation::DposQuorumOneShort, "dpos-prepared-by-quorum"),
         (Mutation::DposIrreversibleIndex, "dpos-irreversible-by-two-thirds"),
-        (Mutation::DposConfirmsTwice, "dpos-confirms-once"),
+        (Mutation::DposConfirmsTwice, "honesty-unblamed"),
         (Mutation::DposPromiseForgotten, "dpos-confirms-once"),
         (Mutation::DposSlotTwice, "honesty-unblamed"),
         (Mutation::DposWrongProducer, "dpos-slot-owner"),

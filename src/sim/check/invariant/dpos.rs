@@ -10,7 +10,7 @@ use crate::{
     chain::Block,
     consensus::{
         AnyProtocol, BlockId, ConsensusConfig,
-        dpos::{Confirmation, Dpos, FinalityRule, HeaderContext, Payload, Prepared, Vote},
+        dpos::{Confirmation, Dpos, FinalityRule, HeaderContext, Payload, Prepared},
     },
     primitives::{Address, B256, Height},
     sim::network::{Network, replica::Replica, step::SimStep},
@@ -169,8 +169,7 @@ fn broken(
         }
     }
     if new.irreversible() > old.irreversible() && payload.activates.is_none() {
-        let includes = |vote: &Vote| vote.to >= new.irreversible();
-        let votes = new.confirmers().iter().filter_map(|confirmer| confirmer.vote).filter(includes).count();
+        let votes = voters(replica, block, new.irreversible(), before).len();
         let needed = producers - producers.saturating_sub(1) / 3;
         if votes < needed {
             let detail = format!("{votes} of {producers} producers voted for height {}", new.irreversible());
@@ -178,6 +177,39 @@ fn broken(
         }
     }
     None
+}
+
+/// Returns the producers of the schedule whose newest votes, in blocks from `block` down, include `height`.
+fn voters(replica: &Replica, block: &Block, height: Height, link: &HeaderContext) -> BTreeSet<Address> {
+    let (producers, version) = (link.state.active().producers(), link.state.active().version());
+    // By author the ranges, newest first, and what the block implies.
+    let mut ranges: BTreeMap<Address, Vec<(Height, Height, Prepared)>> = BTreeMap::new();
+    let mut next = Some(Arc::new(block.clone()));
+    while let Some(block) = next.filter(|block| block.height() >= height) {
+        if let Ok(Some(vote)) = Confirmation::of_header(block.header()) {
+            let range = (vote.first(block.height()), block.height(), vote.implied);
+            ranges.entry(block.header().beneficiary).or_default().push(range);
+        }
+        next = replica.chain().block(block.parent_hash()).ok().map(|executed| executed.block().clone());
+    }
+    let votes_for_it = |ranges: &[(Height, Height, Prepared)]| {
+        for (place, (first, _, implied)) in ranges.iter().enumerate() {
+            let mut since = *first;
+            for (first, top, _) in &ranges[place + 1..] {
+                if top.next() < since {
+                    break;
+                }
+                since = *first;
+            }
+            let is_vote = implied.version == version && implied.height >= since.max(height);
+            if is_vote || since <= height {
+                return is_vote && since <= height;
+            }
+        }
+        false
+    };
+    let voters = ranges.into_iter().filter(|(author, ranges)| producers.contains(author) && votes_for_it(ranges));
+    voters.map(|(author, _)| author).collect()
 }
 
 /// Returns the producers of the schedule whose blocks, from `block` down, confirm `height`.
