@@ -35,7 +35,7 @@ fn every_deliberate_bug_is_found_by_a_named_invariant() {
         (Mutation::DposQuorumOneShort, "dpos-prepared-by-quorum"),
         (Mutation::DposIrreversibleIndex, "dpos-irreversible-by-two-thirds"),
         (Mutation::DposConfirmsTwice, "honesty-unblamed"),
-        (Mutation::DposPromiseForgotten, "dpos-confirms-once"),
+        (Mutation::DposPromiseForgotten, "honesty-unblamed"),
         (Mutation::DposSlotTwice, "honesty-unblamed"),
         (Mutation::DposWrongProducer, "dpos-slot-owner"),
         (Mutation::DposScheduleEarly, "dpos-schedule-due"),

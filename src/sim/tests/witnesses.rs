@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use super::faults::{id, pbft, poa, raft};
 use super::*;
 use crate::{
+    chain::Block,
     consensus::{
         AnyProtocol, ConsensusConfig, ConsensusKind, ReplicaId, dpos::DposConfig, pbft::PbftConfig, pos::PosConfig,
     },
@@ -205,19 +206,31 @@ fn one_block_a_slot() -> Violation {
     look(&mut invariant, &other, other_than_author(&other)).unwrap_err()
 }
 
-/// Two of four producers extend their own branch, and later one of them confirms blocks there below its watermark.
+/// Two of four producers extend their own branch, and one of them confirms heights there that it confirmed on the other branch.
+fn confirms_once() -> Violation {
+    of_two_alone(|head, until| head.timestamp().as_secs() > until)
+}
+
+/// Two of four producers extend their own branch, and later one of them confirms blocks there that imply less than it implied before.
 fn lock_kept() -> Violation {
+    of_two_alone(|head, _| head.height().get() > 26)
+}
+
+/// The violation by a block on the branch of two of four producers, all of whom made another branch from the same block until a
+/// time.
+fn of_two_alone(is_it: fn(&Block, u64) -> bool) -> Violation {
     let mut network = history(dpos(), false, 8);
     let mut other = network.fork();
     let mut invariant = ConfirmationsConsistent::default();
     watch(&mut invariant, &mut network, 18).unwrap();
+    let until = network.primary().chain().head().block().timestamp().as_secs();
     let [one, two] = [0, 1].map(|number| other.replicas[number].address().unwrap());
     for replica in [2, 3] {
         other.crash(id(replica)).unwrap();
     }
     let is_far = |network: &Network| {
         let head = network.primary().chain().head().block();
-        head.height().get() > 26 && head.header().beneficiary == one
+        is_it(head, until) && head.header().beneficiary == one
     };
     other.run_until(Duration::from_secs(200), is_far).unwrap();
     let chain = other.primary().chain();
@@ -294,6 +307,7 @@ const WITNESSES: &[(&str, fn() -> Violation)] = &[
     ("poa-seal", seals),
     ("poa-seals-once", seals_once),
     ("dpos-one-block-a-slot", one_block_a_slot),
+    ("dpos-confirms-once", confirms_once),
     ("dpos-lock-kept", lock_kept),
     ("durability", durability),
     ("convergence", convergence),

@@ -36,7 +36,7 @@ struct Confirmations {
 
 /// Blocks are made by the owners of their slots (`dpos-slot-owner`), schedules come into force when the block that proposed them
 /// is irreversible (`dpos-schedule-due`), heights are prepared by `2n/3 + 1` confirmations (`dpos-prepared-by-quorum`) and irreversible
-/// by as many votes (`dpos-irreversible-by-two-thirds`).
+/// by as many votes (`dpos-irreversible-by-two-thirds`; not by the classic rule, under which votes need no run of confirmations).
 #[derive(Clone, Debug, Default)]
 pub struct Schedules {
     seen: BTreeSet<B256>,
@@ -168,7 +168,8 @@ fn broken(
             return Some(("dpos-prepared-by-quorum", detail));
         }
     }
-    if new.irreversible() > old.irreversible() && payload.activates.is_none() {
+    let has_runs = new.rule() == FinalityRule::Locked;
+    if new.irreversible() > old.irreversible() && payload.activates.is_none() && has_runs {
         let votes = voters(replica, block, new.irreversible(), before).len();
         let needed = producers - producers.saturating_sub(1) / 3;
         if votes < needed {
