@@ -350,9 +350,9 @@ impl Model for TwoBranches {
         let branches = self.branches(state);
         let tips = [0, 1].map(|branch| Tip::of(&branches[branch]));
         for place in 0..PRODUCERS {
-            for branch in 0..2 {
+            for (branch, progress) in branches.iter().enumerate() {
                 if self.is_byzantine(place) {
-                    let most = branches[branch].confirmable(place, Height::GENESIS);
+                    let most = progress.confirmable(place, Height::GENESIS);
                     let all = (0..=most).map(Some);
                     actions.extend(all.map(|confirmed| Action::Produce { place, branch, confirmed }));
                 } else if self.follows(state, &tips, place, branch) {
