@@ -214,13 +214,13 @@ pub enum Rejection {
         limit: usize,
     },
     /// The author has made more blocks beside this one than are kept.
-    #[error("{author} has {limit} blocks beside {block}; no more of them are kept")]
+    #[error("{author} made other blocks beside {block}; at most {limit} of them are kept")]
     TooManySiblings {
         /// The block.
         block: BlockId,
         /// Its author.
         author: Address,
-        /// The bound, in blocks: of one parent, or of one height.
+        /// The bound, in blocks: of one parent, of one height, or of one slot.
         limit: usize,
     },
     /// An input that is already known, or that answers no request.

@@ -368,9 +368,10 @@ mod tests {
         let payload = changing.payload(&config, height, Vec::new());
         let changed = changing.after(&config, height, &payload, &authority()).unwrap();
         let transition = changed.with(&updates(&[(9, 5)]));
-        let mut out = Encoder::new();
+        let (mut out, mut convicted) = (Encoder::new(), Encoder::new());
         transition.encode(&mut out);
-        let decoded = CommitteeTransition::decode(&config, &mut Decoder::new(out.as_bytes())).unwrap();
-        assert_eq!(decoded, Ok(transition));
+        transition.encode_convicted(&mut convicted);
+        let decoded = CommitteeTransition::decode(&config, &mut Decoder::new(out.as_bytes())).unwrap().unwrap();
+        assert_eq!(decoded.with_convicted(&mut Decoder::new(convicted.as_bytes())), Some(transition));
     }
 }

@@ -100,7 +100,7 @@ impl BlockIntake for Pos {
         self.record_proposal(author, proposal, effects);
         let of_slot = self.taken.get(&(slot, author)).copied().unwrap_or_default();
         if own.is_none() && of_slot >= twins_max && !self.is_needed(from, id) {
-            return Err(Rejection::Overloaded { limit: TWINS_MAX as usize });
+            return Err(Rejection::TooManySiblings { block: id, author, limit: twins_max as usize });
         }
         self.taken.insert((slot, author), of_slot.saturating_add(1));
         let is_timely = self.has_timers() && slot == self.slot && !self.is_late;

@@ -36,7 +36,7 @@ impl ConsensusSetup {
             return Ok((self.protocol_at(chain, head, signer, None)?, Records::new()));
         }
         let keys = self.config.info().record_keys;
-        let mut recovered_head = None;
+        let (mut recovered_head, mut behind) = (None, None);
         let ways: [&dyn Fn() -> Records; 3] = [
             &|| own.clone(),
             &|| keys.on_chain_of(own, of_primary),
@@ -51,11 +51,19 @@ impl ConsensusSetup {
                 .config
                 .recover(genesis, validators, &records, self.authenticator.clone(), signer)
                 .map_err(|source| StoredRecordsError::Refused { replica, source })?;
-            if protocol.head() == head {
-                records.retain(|key, _| protocol.needs(key));
+            if protocol.head() != head {
+                recovered_head = recovered_head.or(Some(protocol.head()));
+                continue;
+            }
+            records.retain(|key, _| protocol.needs(key));
+            // The chain never goes back behind what is final in it, so the protocol must know that, too.
+            if protocol.finality().finalized.height >= chain.finalized().height() {
                 return Ok((protocol, records));
             }
-            recovered_head = recovered_head.or(Some(protocol.head()));
+            behind = behind.or(Some((protocol, records)));
+        }
+        if let Some(recovered) = behind {
+            return Ok(recovered);
         }
         Err(StoredRecordsError::OtherHead { got: recovered_head.unwrap_or_default(), want: head }.into())
     }

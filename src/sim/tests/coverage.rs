@@ -53,7 +53,7 @@ const PBFT: Marks = &[
         "pbft/equivocating-primary",
         Test("consensus/pbft/tests/byzantine.rs", "a_backup_with_both_proposals_starts_a_view_change_at_once"),
     ),
-    ("pbft/evidence", Campaign),
+    ("pbft/evidence", Test("sim/tests/faults/behaviours.rs", "an_equivocating_replica_sends_each_half_another_block")),
     ("pbft/fetch-chosen", Campaign),
     ("pbft/join-view-change", Campaign),
     (

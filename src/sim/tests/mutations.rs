@@ -24,7 +24,7 @@ const TABLE: &[(Mutation, u64)] = &[
     (Mutation::PbftTwoProposals, 0),
     (Mutation::PbftCommitsUnprepared, 0),
     (Mutation::PbftForgetsPrepared, 58),
-    (Mutation::PbftForgetsPromises, 62),
+    (Mutation::PbftForgetsPromises, 400),
     (Mutation::PbftSkipsNewView, 10),
     (Mutation::PbftNeverSuspects, 36),
     (Mutation::RaftVotesTwice, 30),

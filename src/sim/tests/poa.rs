@@ -7,8 +7,7 @@ use super::*;
 use crate::{
     chain::{Block, BlockAttributes, GenesisSpec},
     consensus::{
-        Admin, AnyProtocol, Authenticator, ConsensusConfig, ConsensusMessage, Protocol, Purpose, ReplicaId, SealScheme,
-        poa::PoaConfig,
+        Admin, AnyProtocol, ConsensusConfig, ConsensusMessage, Protocol, Purpose, ReplicaId, SealScheme, poa::PoaConfig,
     },
     primitives::{Address, Height, Timestamp, U256},
     sim::faults::plan::FaultKind,
@@ -116,7 +115,7 @@ fn inject_from_the_future(network: &mut Network, seed: u64, ahead_secs: u64) -> 
         poa.snapshot().may_sign(next, &address).is_ok() && !poa.snapshot().is_in_turn(next, &address)
     };
     let rogue = (0..4).find(free).unwrap();
-    let signer = Authenticator::symbolic(seed).signer(&NetworkBuilder::validator_key(seed, rogue));
+    let signer = network.authenticator().signer(&NetworkBuilder::validator_key(seed, rogue));
     let attributes = BlockAttributes {
         timestamp: Timestamp::from_secs(head.timestamp().as_secs() + ahead_secs),
         beneficiary: signer.address(),

@@ -270,10 +270,10 @@ fn deliberate_bugs_are_found_by_their_invariants() {
     }
 }
 
-/// The plan of `tests/regressions/pos-twins-1108-convergence.toml`: a twin's votes, of which each side has its own.
+/// The plan of `tests/regressions/pos-twins-83-convergence.toml`: a twin's votes, of which each side has its own.
 #[test]
 fn votes_that_one_side_alone_has_leave_two_heads() {
-    let text = include_str!("../../../tests/regressions/pos-twins-1108-convergence.toml");
+    let text = include_str!("../../../tests/regressions/pos-twins-83-convergence.toml");
     let outcome = || Regression::from_toml(text).unwrap().replay().0.outcome;
     assert!(matches!(outcome(), RunOutcome::Passed));
     let RunOutcome::Violated(violation) = mutation::with(Mutation::PosKeepsMessages, outcome) else {

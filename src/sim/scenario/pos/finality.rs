@@ -16,7 +16,7 @@ use crate::{
     },
     primitives::{Address, Height},
     sim::{
-        faults::plan::{FaultKind, FaultPlan, LinkEffect, LinkFault},
+        faults::plan::{FaultKind, FaultPlan},
         network::{Network, error::NetworkError, links::Latency, replica::Replica},
         scenario::runner::id,
     },
@@ -141,6 +141,10 @@ const fn is_untrusted(rejection: &Rejection) -> bool {
     matches!(rejection, Rejection::Pos(MessageError::Untrusted { .. }))
 }
 
+const fn is_dropped(rejection: &Rejection) -> bool {
+    matches!(rejection, Rejection::TooManySiblings { .. })
+}
+
 pub(super) fn long_range(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
     let config = config(runner);
     // All keys sign another history from the first slot on, whose proposer misses it.
@@ -185,17 +189,21 @@ pub(super) fn long_range(runner: &mut ScenarioRunner<'_>) -> Result<String, Scen
     let told = config.with_trusted(trusted.epoch, trusted.block.hash);
     let mut network = other_network(runner, told, FaultPlan::default())?;
     network.run_for(whole)?;
+    // It receives the forged one first: the others are down meanwhile.
+    for other in &others {
+        network.crash(id(*other))?;
+    }
+    network.run_for(Duration::from_millis(200))?;
     network.wipe(id(newcomer))?;
     network.restart(id(newcomer))?;
-    // It receives the forged one first: no responses reach it.
-    let effect = LinkEffect::Loss { per_mille: 1_000 };
-    let labels = vec!["block-response".to_owned()];
-    let unanswered = network.set_link(LinkFault { from: vec![], to: vec![id(newcomer)], labels, effect })?;
-    let refused = show(&mut network, id(newcomer), &forged, is_untrusted)?;
+    // The block that contradicts the checkpoint is refused, or before it one of a key that signs two histories.
+    let refused = show(&mut network, id(newcomer), &forged, |reason| is_untrusted(reason) || is_dropped(reason))?;
     let reached = network.replica(id(newcomer))?.head().height;
     let is_stopped = refused > 0 && reached < trusted.block.height;
     runner.ensure(is_stopped, "the forged history stopped below the checkpoint that a beginner was told")?;
-    network.end_fault(unanswered)?;
+    for other in &others {
+        network.restart(id(*other))?;
+    }
     network.wipe(id(newcomer))?;
     network.restart(id(newcomer))?;
     let head = |replica: &Replica| replica.head().height.get();
