@@ -143,7 +143,8 @@ impl Layout {
 pub fn draw(trace: &Trace, options: &DiagramOptions) -> String {
     let scene = Scene::of(trace, options.window);
     let width = i64::from(options.width.max(400)) * 10;
-    let axis = Axis::new(&scene.busy(), scene.from, scene.until, width - LEFT - RIGHT);
+    let focus = scene.violations.first().map(|violation| violation.at);
+    let axis = Axis::new(&scene.busy(), focus, scene.from, scene.until, width - LEFT - RIGHT);
     let lanes = scene.names.len().max(1) as i64;
     let lane = (LANES_MAX / lanes).clamp(LANE_MIN, LANE);
     let rows = lanes::label_rows(&scene, &axis, width).iter().map(|(row, _)| row + 1).max().unwrap_or(0);

@@ -292,10 +292,12 @@ pub(crate) fn call_failure(node: &Node, request: &CallRequest, outcome: &CallOut
         return with_data(outcome.describe());
     }
     match outcome.revert_data() {
-        Some(data) if request.to.is_none() && data.is_empty() => match decode::describe_revert(node, request, outcome) {
-            Some(reason) => with_data(reason),
-            None => errors::reverted(data, None),
-        },
+        Some(data) if request.to.is_none() && data.is_empty() => {
+            match decode::describe_revert(node, request, outcome) {
+                Some(reason) => with_data(reason),
+                None => errors::reverted(data, None),
+            }
+        }
         Some(data) => errors::reverted(data, decode::describe_revert(node, request, outcome)),
         None => error(HALTED, outcome.describe()),
     }

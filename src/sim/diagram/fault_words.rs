@@ -25,8 +25,17 @@ pub(super) fn in_words(text: &str, replicas: u32) -> String {
 fn fault_of(kind: &str, fault: &Value, replicas: u32) -> Option<String> {
     match kind {
         "partition" => Some(format!("partition {}", partition(fault.get("groups")?, replicas)?)),
-        "one_way" => Some(format!("nothing from {} reaches {}", numbers(fault.get("from")?)?, numbers(fault.get("to")?)?)),
+        "one_way" => {
+            Some(format!("nothing from {} reaches {}", numbers(fault.get("from")?)?, numbers(fault.get("to")?)?))
+        }
         "link" => link(fault),
+        "byzantine" => {
+            let behaviour = generic(fault.get("behaviour")?);
+            Some(match fault.get("when").filter(|when| *when != "always") {
+                Some(when) => format!("byzantine: {behaviour}, when {}", generic(when)),
+                None => format!("byzantine: {behaviour}"),
+            })
+        }
         "disk" => Some(format!("writes to disk take {}", delay(fault.get("delay")?)?)),
         "slow_execution" => Some(format!("executing a block takes {}", delay(fault.get("delay")?)?)),
         _ => None,
@@ -65,13 +74,16 @@ fn link(fault: &Value) -> Option<String> {
         _ => return None,
     };
     let number = |field: &str| of.get(field).and_then(Value::as_u64);
-    let share = || number("per_mille").map(percent);
     let which = format!("{what}{from}{to}");
+    let share = || {
+        number("per_mille")
+            .map(|part| if part == 1_000 { format!("all {which}") } else { format!("{} of {which}", percent(part)) })
+    };
     Some(match kind {
-        "loss" => format!("{} of {which} are lost", share()?),
-        "duplicate" => format!("{} of {which} arrive twice", share()?),
-        "reorder" => format!("{} of {which} are up to {} ms late", share()?, number("up_to_ms")?),
-        "replay" => format!("{} of {which} arrive again within {} ms", share()?, number("up_to_ms")?),
+        "loss" => format!("{} are lost", share()?),
+        "duplicate" => format!("{} arrive twice", share()?),
+        "reorder" => format!("{} are up to {} ms late", share()?, number("up_to_ms")?),
+        "replay" => format!("{} arrive again within {} ms", share()?, number("up_to_ms")?),
         "latency" => format!("{which} take {}", delay(of)?),
         "bandwidth" => format!("{which} share {} bytes a second", number("bytes_per_second")?),
         "capacity" => format!("a link holds {} {which}", number("messages")?),
@@ -108,7 +120,7 @@ fn numbers(value: &Value) -> Option<String> {
 
 fn list(value: &Value) -> Option<String> {
     let names = value.as_array()?.iter().map(Value::as_str).collect::<Option<Vec<_>>>()?;
-    Some(names.join(", "))
+    Some(names.join(" and "))
 }
 
 /// Returns the parameters without JSON's punctuation.
@@ -150,6 +162,11 @@ mod tests {
                 "block messages from 0 take 2600 ms",
             ),
             (r#"{"link":{"effect":{"loss":{"per_mille":125}}}}"#, "12.5 % of messages are lost"),
+            (
+                r#"{"link":{"effect":{"loss":{"per_mille":1000}},"labels":["prepare","commit"]}}"#,
+                "all prepare and commit messages are lost",
+            ),
+            (r#"{"byzantine":{"replica":0,"behaviour":"equivocate","when":"always"}}"#, "byzantine: equivocate"),
             (r#"{"link":{"effect":"clog","to":[1]}}"#, "messages to 1 are held"),
             (r#"{"isolate":{"replica":2}}"#, "isolate 2"),
             ("by hand", "by hand"),

@@ -23,8 +23,8 @@ const SHADE_CLASS: &str = "s h o";
 const ROW: i64 = 115;
 /// Radius of a head mark.
 const HEAD: i64 = 85;
-/// Half the width of a diamond, with room for two digits.
-const DIAMOND: i64 = 140;
+/// Half the width and half the height of a diamond, with room for two digits.
+const DIAMOND: (i64, i64) = (110, 140);
 /// Half the size of the cross of a lost message.
 const LOST: i64 = 30;
 /// Colour of evidence, which is not that of violations.
@@ -169,8 +169,8 @@ fn arrows(mut picture: Canvas, scene: &Scene, layout: &Layout) -> Canvas {
     picture
 }
 
-/// Returns the ends of an arrow: at the edges of the bands; a lost one ends a third of the way, one still on its link a
-/// quarter.
+/// Returns the ends of an arrow: at the edges of the bands; a lost one ends before the next lane, whose marks a cross would be taken for,
+/// and one still on its link after a quarter of the way.
 fn ends(arrow: &Arrow, layout: &Layout) -> ((i64, i64), (i64, i64)) {
     let down = if arrow.to > arrow.from { 1 } else { -1 };
     let start = (layout.x(arrow.sent), layout.y(arrow.from) + down * BAND);
@@ -178,7 +178,11 @@ fn ends(arrow: &Arrow, layout: &Layout) -> ((i64, i64), (i64, i64)) {
     let arrives = arrow.arrives.map_or(start.0 + 120, |at| layout.x(at));
     let end = (arrives, layout.y(arrow.to) - down * BAND);
     match (arrow.is_lost, arrow.arrives) {
-        (true, None) => (start, ((start.0 * 2 + end.0) / 3, (start.1 * 2 + end.1) / 3)),
+        (true, None) => {
+            let far = i64::from(arrow.to.abs_diff(arrow.from));
+            let rise = (layout.lane - 2 * BAND) * (150 + 150 * far).min(750) / 1_000;
+            (start, ((start.0 * 2 + end.0) / 3, start.1 + down * rise))
+        }
         (false, None) => (start, ((start.0 * 3 + end.0) / 4, (start.1 * 3 + end.1) / 4)),
         _ => (start, end),
     }
@@ -265,8 +269,7 @@ const fn rank(sign: &Sign) -> u8 {
 /// Half the room that a mark takes, with its number.
 const fn half_width(sign: &Sign) -> i64 {
     match sign {
-        Sign::Justified(_) => DIAMOND + 5,
-        Sign::Made(100..) | Sign::Head { height: 100.., .. } | Sign::Final(100..) => 115,
+        Sign::Made(100..) | Sign::Head { height: 100.., .. } | Sign::Final(100..) | Sign::Justified(100..) => 115,
         _ => HEAD + 5,
     }
 }
@@ -309,7 +312,8 @@ fn draw_mark(picture: Canvas, mark: &Mark, is_rival: bool, (x, y): (i64, i64)) -
             numbered(picture.add(disc.add(hint(&words))), *height, "w m")
         }
         Sign::Justified(height) => {
-            let (left, right, top, bottom) = (px(x - DIAMOND), px(x + DIAMOND), px(y - DIAMOND), px(y + DIAMOND));
+            let (left, right, top, bottom) =
+                (px(x - DIAMOND.0), px(x + DIAMOND.0), px(y - DIAMOND.1), px(y + DIAMOND.1));
             let shape = format!("M{left} {}L{} {top}L{right} {}L{} {bottom}Z", px(y), px(x), px(y), px(x));
             let diamond = path(&shape, "").set("fill", "#8250df").set("stroke", "#ffffff");
             numbered(picture.add(diamond.add(hint(&words))), *height, "w m")
@@ -414,7 +418,8 @@ fn shade_labels(mut picture: Canvas, scene: &Scene, layout: &Layout) -> Canvas {
         // Not across the line of a violation.
         let long = text_width(&words, class);
         let crossed = violations.iter().copied().find(|line| x - 20 < *line && *line < x + long + 20);
-        let x = crossed.map_or(x, |line| if line + 40 + long < layout.width - 60 { line + 40 } else { line - 40 - long });
+        let x =
+            crossed.map_or(x, |line| if line + 40 + long < layout.width - 60 { line + 40 } else { line - 40 - long });
         for replica in &shade.replicas {
             // At the lower left of the shade; below or above it where another label is.
             let y = layout.y(*replica) + shade_half(layout.lane) - 30;
@@ -442,7 +447,7 @@ mod tests {
             let trace = scenario.play(&Default::default(), &mut |_| {}).unwrap().trace().unwrap();
             let scene = Scene::of(&trace, None);
             let width = 14_000;
-            let axis = Axis::new(&scene.busy(), scene.from, scene.until, width - 2 * LEFT);
+            let axis = Axis::new(&scene.busy(), None, scene.from, scene.until, width - 2 * LEFT);
             let layout = Layout { axis, width, top: 0, lane: 700, lanes: scene.names.len() as i64 };
             for (mark, place) in mark_places(&scene, &layout) {
                 let Some(x) = place else {

@@ -139,7 +139,8 @@ impl Protocol for DemoReplica {
 
     fn status(&self) -> Option<RoundStatus> {
         let place = |address: &Address| self.addresses.iter().position(|one| one == address);
-        let replica_of = |address: &Address| place(address).and_then(|place| u32::try_from(place).ok()).map(ReplicaId::new);
+        let replica_of =
+            |address: &Address| place(address).and_then(|place| u32::try_from(place).ok()).map(ReplicaId::new);
         self.inner.round_status(self.replica?, &replica_of)
     }
 }
