@@ -148,7 +148,7 @@ pub fn draw(trace: &Trace, options: &DiagramOptions) -> String {
     let lanes = scene.names.len().max(1) as i64;
     let lane = (LANES_MAX / lanes).clamp(LANE_MIN, LANE);
     let rows = lanes::label_rows(&scene, &axis, width).iter().map(|(row, _)| row + 1).max().unwrap_or(0);
-    let title = style::short_hashes(&without_details(options.title.as_deref().unwrap_or(&trace.header.title), &scene));
+    let title = style::short_hashes(&without_details(title_of(trace, options), &scene));
     let (picture, below_title) = headings(Canvas::new(width), &title, &subtitle(trace, options, &scene), width);
     let layout = Layout { axis, width, top: below_title + LABELS * rows as i64, lane, lanes };
 
@@ -172,6 +172,10 @@ fn headings(mut picture: Canvas, title: &str, subtitle: &str, width: i64) -> (Ca
     (picture, y + TOP - 800)
 }
 
+fn title_of<'a>(trace: &'a Trace, options: &'a DiagramOptions) -> &'a str {
+    options.title.as_deref().unwrap_or(&trace.header.title)
+}
+
 /// Returns a text with the name of its violation in place of what is told of it in the box below the lanes.
 fn without_details(text: &str, scene: &Scene) -> String {
     let told = scene.violations.iter().find(|violation| text.contains(&violation.detail));
@@ -181,12 +185,18 @@ fn without_details(text: &str, scene: &Scene) -> String {
 fn subtitle(trace: &Trace, options: &DiagramOptions, scene: &Scene) -> String {
     let protocol = style::protocol_name(&trace.header.consensus);
     let facts = format!("{protocol}, {} replicas, seed {}", trace.header.replicas.len(), trace.header.seed);
+    // The title of a finding has the invariant already.
+    let named = scene.violations.first().filter(|violation| !title_of(trace, options).contains(&violation.detail));
+    let failed = |facts: String| match named {
+        Some(violation) => format!("failed: invariant `{}` is broken ({facts})", violation.invariant),
+        None => facts,
+    };
     let is_told_below = |text: &str| scene.violations.iter().any(|violation| text.contains(&violation.detail));
     match &options.caption {
-        Some(caption) if is_told_below(caption) => facts,
+        Some(caption) if is_told_below(caption) => failed(facts),
         Some(caption) => format!("{caption} ({facts})"),
         None => match &trace.outcome {
-            TraceOutcome::Failed { reason } if is_told_below(reason) => facts,
+            TraceOutcome::Failed { reason } if is_told_below(reason) => failed(facts),
             TraceOutcome::Failed { reason } => format!("failed: {reason} ({facts})"),
             TraceOutcome::Passed => facts,
         },

@@ -100,15 +100,17 @@ fn percent(per_mille: u64) -> String {
     }
 }
 
-/// Returns a delay: one duration, or the shortest and the longest.
+/// Returns a delay: one duration, the shortest and the longest, or the shortest and what comes on top on average.
 fn delay(delay: &Value) -> Option<String> {
     let (_, of) = delay.as_object()?.iter().next()?;
     let number = |field: &str| of.get(field).and_then(Value::as_u64);
-    match (number("ms"), number("min_ms"), number("max_ms")) {
-        (Some(constant), ..) => Some(format!("{constant} ms")),
-        (None, Some(min), Some(max)) => Some(format!("{min} to {max} ms")),
-        _ => None,
+    if let Some(constant) = number("ms") {
+        return Some(format!("{constant} ms"));
     }
+    if let (Some(min), Some(max)) = (number("min_ms"), number("max_ms")) {
+        return Some(format!("{min} to {max} ms"));
+    }
+    Some(format!("{} ms and {} ms more on average", number("floor_ms")?, number("mean_ms")?))
 }
 
 /// Returns replicas by their numbers in ascending order.

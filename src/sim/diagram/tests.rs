@@ -200,6 +200,7 @@ fn a_violation_has_a_quarter_of_the_width_and_a_fork_has_two_rows() {
     if let TraceContent::Block { id: twin, .. } = &mut sibling.content {
         twin.hash = crate::primitives::B256::repeat_byte(7);
     }
+    sibling.at_ns = trace.ends_at().as_nanos();
     trace.entries.push(sibling);
     let (from, _) = default_window(&trace).unwrap();
     assert!(from > SimTime::ZERO);
