@@ -11,7 +11,6 @@ use std::{
     fs::{File, OpenOptions},
     io::{self, BufReader, BufWriter, Write},
     path::{Path, PathBuf},
-    time::Instant,
 };
 
 use chainbox::sim::{
@@ -132,7 +131,7 @@ fn run_shard(options: &CampaignRun, setup: CampaignSetup, seeds: (u64, u64), is_
     }
     let mut shown = progress::Seeds::new(count, options.quiet || options.json);
     let interrupted = interrupt::watch();
-    let begun = Instant::now();
+    let begun = progress::wall_clock();
     let is_time_up = || options.time_limit.is_some_and(|limit| begun.elapsed() >= limit);
     let mut findings = Vec::new();
     let stopped = run_parallel(&campaign, &done, threads, |report| {
