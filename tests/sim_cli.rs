@@ -102,7 +102,13 @@ fn a_run_that_failed_replays_as_failed() {
     let text = run(path, &["replay", "twins.ndjson"], FOUND);
     assert!(text.contains("invariant `") && text.contains("is broken at"), "{text}");
     // Up to a moment before, it is as good as any.
-    assert!(run(path, &["replay", "twins.ndjson", "--until", "1ms"], DONE).contains("replayed"));
+    let text = run(path, &["replay", "twins.ndjson", "--until", "1ms"], DONE);
+    assert!(text.contains("replayed") && text.contains("an invariant is broken later, at "), "{text}");
+    run(path, &["replay", "twins.ndjson", "--svg", "part.svg", "--window", "0s..1s"], FOUND);
+    let part = fs::read_to_string(path.join("part.svg")).unwrap();
+    assert!(!part.contains("invariant violated") && part.len() < picture.len(), "{} bytes", part.len());
+    let text = run(path, &["replay", "twins.ndjson", "--svg", "part.svg", "--window", "900s..901s"], USAGE);
+    assert!(text.contains("is outside of the run"), "{text}");
 
     for (name, flags) in [
         ("height", &["--protocol", "pbft", "--plan", "halves.toml", "--height", "5"][..]),

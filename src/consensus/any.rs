@@ -429,8 +429,9 @@ impl AnyProtocol {
         with_content!(Self, self, protocol => protocol.remember_head_in(rules));
     }
 
-    /// Returns the round and the role of `replica`, which is this one; see [`ProtocolFamily::round_status`].
-    pub(crate) fn round_status(
+    /// Returns the round and the role of `replica`, which is this one, where `replica_of` tells the replica that seals as an address;
+    /// `None` for a protocol without rounds. For a [`Protocol::status`] that wraps a built-in protocol.
+    pub fn round_status(
         &self,
         replica: ReplicaId,
         replica_of: &dyn Fn(&Address) -> Option<ReplicaId>,

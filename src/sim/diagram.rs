@@ -3,13 +3,14 @@
 //! Each replica has a lane, with time to the right. Messages are arrows in the colour of their kind, from sender to receiver; one that
 //! never arrives ends in a cross. A lane's band shows view, term or epoch and the leader; marks on it are blocks built, heads
 //! with their heights, finality, timeouts and reorgs. Faults are shaded. Below the lanes are the blocks with their
-//! branches. Idle stretches of time are cut out of the axis, labelled with their length.
+//! branches. A run that breaks an invariant is shown around the first violation. Idle stretches of time are cut out of the axis, labelled with their length.
 //!
 //! All arithmetic is in integers, in tenths of a pixel: the same trace gives the same bytes everywhere.
 
 mod axis;
 mod blocks;
 mod canvas;
+mod fault_words;
 mod lanes;
 mod legend;
 mod scene;
@@ -49,7 +50,7 @@ const LANES_MAX: i64 = 9_000;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DiagramOptions {
-    /// Window of time; by default the whole run, or the default window of a long one.
+    /// Window of time; by default the whole run, the default window of a long one, or what is around the first violation.
     pub window: Option<(SimTime, SimTime)>,
     /// Width of the picture in pixels, at least 400.
     pub width: u32,
@@ -142,19 +143,20 @@ impl Layout {
 pub fn draw(trace: &Trace, options: &DiagramOptions) -> String {
     let scene = Scene::of(trace, options.window);
     let width = i64::from(options.width.max(400)) * 10;
-    let axis = Axis::new(&scene.busy(), scene.from, scene.until, width - LEFT - RIGHT);
+    let focus = scene.violations.first().map(|violation| violation.at);
+    let axis = Axis::new(&scene.busy(), focus, scene.from, scene.until, width - LEFT - RIGHT);
     let lanes = scene.names.len().max(1) as i64;
     let lane = (LANES_MAX / lanes).clamp(LANE_MIN, LANE);
     let rows = lanes::label_rows(&scene, &axis, width).iter().map(|(row, _)| row + 1).max().unwrap_or(0);
-    let title = options.title.as_deref().unwrap_or(&trace.header.title);
-    let (picture, below_title) = headings(Canvas::new(width), title, &subtitle(trace, options), width);
+    let title = style::short_hashes(&without_details(title_of(trace, options), &scene));
+    let (picture, below_title) = headings(Canvas::new(width), &title, &subtitle(trace, options, &scene), width);
     let layout = Layout { axis, width, top: below_title + LABELS * rows as i64, lane, lanes };
 
     let picture = lanes::draw(picture, &scene, &layout);
     let (picture, bottom) = blocks::draw(picture, &scene, &layout, layout.bottom() + 500);
     let (picture, bottom) = violations::draw_texts(picture, &scene, &layout, bottom);
     let (picture, bottom) = legend::draw(picture, &scene, &layout, bottom);
-    svg_shapes::card(picture.into_group(), title, width, bottom)
+    svg_shapes::card(picture.into_group(), &title, width, bottom)
 }
 
 /// Writes the title and the line below it, each in as many lines as it needs; returns where the lanes may begin.
@@ -170,12 +172,31 @@ fn headings(mut picture: Canvas, title: &str, subtitle: &str, width: i64) -> (Ca
     (picture, y + TOP - 800)
 }
 
-fn subtitle(trace: &Trace, options: &DiagramOptions) -> String {
+fn title_of<'a>(trace: &'a Trace, options: &'a DiagramOptions) -> &'a str {
+    options.title.as_deref().unwrap_or(&trace.header.title)
+}
+
+/// Returns a text with the name of its violation in place of what is told of it in the box below the lanes.
+fn without_details(text: &str, scene: &Scene) -> String {
+    let told = scene.violations.iter().find(|violation| text.contains(&violation.detail));
+    told.map_or_else(|| text.to_owned(), |told| text.replace(&told.detail, &format!("{} is broken", told.invariant)))
+}
+
+fn subtitle(trace: &Trace, options: &DiagramOptions, scene: &Scene) -> String {
     let protocol = style::protocol_name(&trace.header.consensus);
     let facts = format!("{protocol}, {} replicas, seed {}", trace.header.replicas.len(), trace.header.seed);
+    // The title of a finding has the invariant already.
+    let named = scene.violations.first().filter(|violation| !title_of(trace, options).contains(&violation.detail));
+    let failed = |facts: String| match named {
+        Some(violation) => format!("failed: invariant `{}` is broken ({facts})", violation.invariant),
+        None => facts,
+    };
+    let is_told_below = |text: &str| scene.violations.iter().any(|violation| text.contains(&violation.detail));
     match &options.caption {
+        Some(caption) if is_told_below(caption) => failed(facts),
         Some(caption) => format!("{caption} ({facts})"),
         None => match &trace.outcome {
+            TraceOutcome::Failed { reason } if is_told_below(reason) => failed(facts),
             TraceOutcome::Failed { reason } => format!("failed: {reason} ({facts})"),
             TraceOutcome::Passed => facts,
         },

@@ -208,12 +208,16 @@ pub fn all() -> impl Iterator<Item = &'static Scenario> {
 /// Returns the scenario of this name.
 ///
 /// # Errors
-/// The most similar names.
+/// The most similar names; none where none is similar.
 pub fn find(name: &str) -> Result<&'static Scenario, Vec<&'static str>> {
     if let Some(found) = all().find(|scenario| scenario.name == name) {
         return Ok(found);
     }
-    let mut near: Vec<_> = all().map(|scenario| (distance(name, scenario.name), scenario.name)).collect();
+    let is_near = |(distance, other): &(usize, &str)| {
+        *distance * 2 <= name.chars().count() || (name.chars().count() > 3 && other.contains(name))
+    };
+    let named = all().map(|scenario| (distance(name, scenario.name), scenario.name));
+    let mut near: Vec<_> = named.filter(is_near).collect();
     near.sort_unstable();
     Err(near.into_iter().take(3).map(|(_, name)| name).collect())
 }

@@ -69,7 +69,11 @@ pub(super) fn call_problem(abi: &JsonAbi, name: &str, input: &[u8]) -> Option<St
         return Some(format!("{name} has no function with selector {}", hex::encode_prefixed(selector)));
     };
     let error = function.abi_decode_input(arguments).err()?;
-    Some(format!("the arguments of {} of {name} do not decode: {error}", function.signature()))
+    Some(format!(
+        "the arguments of {} of {name} do not decode: {}",
+        function.signature(),
+        decode_problem(&error, arguments)
+    ))
 }
 
 /// Returns what is wrong with the parameters of a constructor; `None` when they decode, or when the ABI has no constructor.
@@ -77,7 +81,20 @@ pub(super) fn constructor_problem(abi: &JsonAbi, name: &str, params: &[u8]) -> O
     let constructor = abi.constructor.as_ref()?;
     let error = constructor.abi_decode_input(params).err()?;
     let types = constructor.inputs.iter().map(|input| input.selector_type().into_owned()).collect::<Vec<_>>().join(",");
-    Some(format!("the parameters of the constructor of {name} do not decode as ({types}): {error}"))
+    Some(format!(
+        "the parameters of the constructor of {name} do not decode as ({types}): {}",
+        decode_problem(&error, params)
+    ))
+}
+
+/// Returns why bytes do not decode.
+fn decode_problem(error: &alloy_dyn_abi::Error, bytes: &[u8]) -> String {
+    match error {
+        alloy_dyn_abi::Error::SolTypes(alloy_sol_types::Error::Overrun) => {
+            format!("{} bytes are too few, or a length in them is too large", bytes.len())
+        }
+        other => other.to_string(),
+    }
 }
 
 fn values_text(values: &[DynSolValue]) -> String {

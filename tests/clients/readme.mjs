@@ -16,8 +16,14 @@ function snippet(language, word) {
 }
 
 step('the curl call answers a balance', async () => {
-  const answer = JSON.parse(execFileSync('bash', ['-c', snippet('sh', 'curl')], { encoding: 'utf8' }));
+  const answer = JSON.parse(execFileSync('bash', ['-c', snippet('sh', 'eth_getBalance')], { encoding: 'utf8' }));
   assert.ok(BigInt(answer.result) > 0n);
+});
+
+step('the curl call deploys a token by its name', async () => {
+  const env = { ...process.env, API_KEY: config.apiKey };
+  const answer = JSON.parse(execFileSync('bash', ['-c', snippet('sh', 'contracts/deploy')], { encoding: 'utf8', env }));
+  assert.equal(answer.data.status, 'deployed', JSON.stringify(answer));
 });
 
 step('the ethers program prints what its comment says', async () => {

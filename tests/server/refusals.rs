@@ -107,6 +107,31 @@ async fn evm_bytecode_has_an_error_of_its_own() {
     assert_eq!(chain.ok("eth_blockNumber", json!([])).await, "0x0");
 }
 
+/// Client libraries show the reason that is in the data of a revert, and say "no data present" of any other.
+#[tokio::test]
+async fn a_wrong_creation_has_its_reason_in_the_data_too() {
+    let chain = Chain::new();
+    for (init_code, reason) in [
+        ("0xefcb00010001", "the parameters of the constructor of erc20-token do not decode as ("),
+        ("0xefcb00010001ff", "1 bytes are too few"),
+        ("0xefcb03e70001", "template 999 version 1 (0x03e70001) is not registered"),
+        ("0xef00", "invalid code: starts with 0xEF and is no template marker"),
+        ("0x6080604052", "EVM bytecode is not supported"),
+    ] {
+        for method in ["eth_call", "eth_estimateGas"] {
+            let params = json!([{ "from": chain.account(0), "data": init_code }]);
+            let error = chain.response(method, params).await["error"].clone();
+            let message = error["message"].as_str().unwrap();
+            assert!(message.contains(reason) && !message.contains("buffer overrun"), "{method} {init_code}: {message}");
+            assert_eq!(error["code"], 3, "{method} {init_code}: {message}");
+            let data = hex::decode(error["data"].as_str().unwrap()).unwrap();
+            // Error(string).
+            assert_eq!(data.get(..4), Some(&hex!("08c379a0")[..]), "{method} {init_code}: {error}");
+            assert!(String::from_utf8_lossy(&data).contains(reason), "{method} {init_code}: {error}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn unsupported_fields_of_requests_are_named() {
     let chain = Chain::new();

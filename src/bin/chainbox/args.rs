@@ -49,6 +49,12 @@ Examples:
                                   for scripts: a free port, no console output,
                                   accounts, keys, URLs and API key in a file
 
+A token by its template's name, with the API key that it prints:
+  curl -H \"x-api-key: $KEY\" -H 'content-type: application/json' \\
+    http://127.0.0.1:8545/v1/contracts/deploy -d '{\"blockchainId\":
+    \"bc_default\", \"template\": \"erc20-token\",
+    \"params\": {\"name\": \"Gold\", \"symbol\": \"GLD\", \"totalSupply\": \"1000\"}}'
+
 Contracts are templates (`chainbox templates`); EVM bytecode does not run.
 Every flag is also an environment variable: --block-time is CHAINBOX_BLOCK_TIME.")]
     #[cfg(feature = "server")]

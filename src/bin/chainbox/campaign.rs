@@ -11,7 +11,6 @@ use std::{
     fs::{File, OpenOptions},
     io::{self, BufReader, BufWriter, Write},
     path::{Path, PathBuf},
-    time::Instant,
 };
 
 use chainbox::sim::{
@@ -27,6 +26,7 @@ use crate::{
     refused::Refused,
     sim_args::{CampaignCommand, CampaignOptions, CampaignRun, MergeOptions, SetupFlags},
     styles::{ERROR, FAINT, GOOD, HEADING},
+    wrap::{columns, wrapped},
 };
 
 type Failure = Box<dyn Error>;
@@ -131,7 +131,7 @@ fn run_shard(options: &CampaignRun, setup: CampaignSetup, seeds: (u64, u64), is_
     }
     let mut shown = progress::Seeds::new(count, options.quiet || options.json);
     let interrupted = interrupt::watch();
-    let begun = Instant::now();
+    let begun = progress::wall_clock();
     let is_time_up = || options.time_limit.is_some_and(|limit| begun.elapsed() >= limit);
     let mut findings = Vec::new();
     let stopped = run_parallel(&campaign, &done, threads, |report| {
@@ -173,7 +173,7 @@ fn run_shard(options: &CampaignRun, setup: CampaignSetup, seeds: (u64, u64), is_
         println!("{result:#}");
     } else {
         let what = format!("{}, seeds {}..{}, shard {shard}", setup.consensus.name(), seeds.0, seeds.1);
-        anstream::print!("{}", report::report(&what, &summary, Some(&origin)));
+        anstream::print!("{}", wrapped(&report::report(&what, &summary, Some(&origin)), columns()));
         if let Some(note) = &note {
             anstream::println!("{HEADING}note:{HEADING:#} {note}");
         }
@@ -250,7 +250,8 @@ fn keep(options: &CampaignRun, setup: &CampaignSetup, report: &RunReport) -> Res
     let path = options.findings.join(name);
     let text = regression.to_toml().map_err(|error| files::with_causes(&error))?;
     files::write(&path, text.as_bytes())?;
-    anstream::eprintln!("{ERROR}seed {}: {broken} is broken: {detail}{ERROR:#}", report.seed);
+    let found = format!("{ERROR}seed {}: {broken} is broken: {detail}{ERROR:#}", report.seed);
+    anstream::eprintln!("{}", wrapped(&found, columns()));
     anstream::eprintln!("{GOOD}shrunk{GOOD:#} from {before} faults to {faults} in {} runs:", shrunk.runs);
     anstream::eprintln!("{}", shrunk.report.plan.to_toml());
     Ok(path)
@@ -329,7 +330,7 @@ fn merge(options: &MergeOptions) -> Result<bool, Failure> {
         println!("{}", serde_json::to_string_pretty(&summary)?);
     } else {
         let what = format!("{} files merged", options.files.len());
-        anstream::print!("{}", report::report(&what, &summary, origin.as_ref()));
+        anstream::print!("{}", wrapped(&report::report(&what, &summary, origin.as_ref()), columns()));
     }
     Ok(summary.passed == summary.seeds)
 }

@@ -11,6 +11,7 @@ mod genesis_file;
 mod held_chain;
 mod start;
 mod state_files;
+mod state_lock;
 
 use std::{error::Error, sync::Arc, time::Duration};
 
@@ -27,6 +28,7 @@ use self::{
     config_out::Config,
     console::{Console, RunningConsole},
     start::Started,
+    state_lock::StateLock,
 };
 use crate::files;
 
@@ -39,6 +41,8 @@ pub(crate) fn run(options: &DevOptions) -> Result<(), Failure> {
         return Ok(());
     }
     state_files::try_paths(options)?;
+    // Held until everything is written.
+    let _lock = options.state.as_deref().map(StateLock::take).transpose()?;
     let started = start::start(options)?;
     let node = started.node.clone();
     // Half of the cores serve requests: fewer threads exchange less work, and the other cores recover signers, execute blocks and

@@ -16,6 +16,7 @@ mod styles;
 mod table;
 #[cfg(feature = "server")]
 mod templates;
+mod wrap;
 
 use std::{error::Error, process::ExitCode};
 

@@ -3,12 +3,12 @@
 mod filter;
 mod words;
 
-use std::error::Error;
+use std::{error::Error, path::Path};
 
 use chainbox::sim::{
     Expected, RunOutcome, SimTime,
     diagram::{DiagramOptions, draw},
-    trace::{Incident, Replay, Trace, TraceContent, TraceOutcome},
+    trace::{Incident, Replay, Trace, TraceContent, TraceEntry, TraceOutcome},
 };
 
 use self::{filter::Filter, words::Words};
@@ -16,7 +16,9 @@ use crate::{
     campaign::demo,
     files,
     refused::Refused,
+    sim::check_window,
     sim_args::ReplayOptions,
+    sim_report::part_shown,
     styles::{ERROR, FAINT, GOOD, HEADING},
 };
 
@@ -63,10 +65,7 @@ pub(crate) fn run(options: &ReplayOptions) -> Result<bool, Failure> {
     }
     tell_if_empty(options, shown);
     if let Some(path) = &options.svg {
-        files::write(path, draw(&trace, &DiagramOptions::default()).as_bytes())?;
-        if !files::is_stdout(path) {
-            say!(options, "{FAINT}wrote {}{FAINT:#}", path.display());
-        }
+        write_picture(options, path, &trace)?;
     }
     say!(
         options,
@@ -85,6 +84,16 @@ pub(crate) fn run(options: &ReplayOptions) -> Result<bool, Failure> {
     let is_whole = end == trace.entries.len();
     if let Some(TraceContent::Full { entries }) = trace.entries.last().map(|entry| &entry.content) {
         say!(options, "the recording is full: it ends after {entries} entries, before the run did");
+    }
+    let is_later = |entry: &TraceEntry| matches!(entry.content, TraceContent::Incident(Incident::Violation { .. }));
+    if let Some(later) = trace.entries[end..].iter().find(|entry| violations.is_empty() && is_later(entry)) {
+        let at = SimTime::from_nanos(later.at_ns);
+        say!(options, "{HEADING}note:{HEADING:#} an invariant is broken later, at {at}: raise --until to see it");
+    } else if let TraceOutcome::Failed { reason } = &trace.outcome
+        && !is_whole
+        && violations.is_empty()
+    {
+        say!(options, "{HEADING}note:{HEADING:#} the run fails later, after --until: {reason}");
     }
     match &trace.outcome {
         TraceOutcome::Failed { reason } if is_whole => {
@@ -141,6 +150,22 @@ fn run_regression(options: &ReplayOptions, bytes: &[u8]) -> Result<bool, Failure
     Ok(is_as_expected)
 }
 
+/// Draws the run in the chosen window, or in the default one, which is told.
+fn write_picture(options: &ReplayOptions, path: &Path, trace: &Trace) -> Result<(), Failure> {
+    let mut diagram = DiagramOptions::default();
+    diagram.window = options.window.map(|(from, until)| (SimTime::ZERO.plus(from), SimTime::ZERO.plus(until)));
+    if let Some(window) = diagram.window {
+        check_window(window, trace)?;
+    }
+    files::write(path, draw(trace, &diagram).as_bytes())?;
+    if !files::is_stdout(path) {
+        let part = if diagram.window.is_none() { part_shown(trace) } else { None };
+        let part = part.map_or_else(String::new, |part| format!(": the picture {part}"));
+        say!(options, "{FAINT}wrote {}{part}{FAINT:#}", path.display());
+    }
+    Ok(())
+}
+
 /// Says that the flags select nothing of the run.
 fn tell_if_empty(options: &ReplayOptions, shown: u64) {
     if options.step && shown == 0 {
@@ -170,10 +195,7 @@ fn show_run(options: &ReplayOptions, trace: &Trace) -> Result<(), Failure> {
         tell_if_empty(options, shown);
     }
     if let Some(path) = &options.svg {
-        files::write(path, draw(trace, &DiagramOptions::default()).as_bytes())?;
-        if !files::is_stdout(path) {
-            say!(options, "{FAINT}wrote {}{FAINT:#}", path.display());
-        }
+        write_picture(options, path, trace)?;
     }
     Ok(())
 }

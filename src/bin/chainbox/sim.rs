@@ -148,7 +148,7 @@ fn refuse_shared_paths(options: &SimOptions) -> Result<(), Refused> {
 }
 
 /// Refuses a window in which nothing of the run is.
-fn check_window((from, until): (SimTime, SimTime), trace: &Trace) -> Result<(), Refused> {
+pub(crate) fn check_window((from, until): (SimTime, SimTime), trace: &Trace) -> Result<(), Refused> {
     let end = trace.ends_at();
     if from < end {
         return Ok(());
@@ -196,9 +196,11 @@ fn play(name: &str, options: &SimOptions, plan: Option<FaultPlan>, bar: &Progres
 
 fn find(name: &str) -> Result<&'static Scenario, Failure> {
     scenario::find(name).map_err(|near| {
-        let near = near.join(", ");
-        Refused(format!("no scenario is called {name:?}; the nearest are {near}. `chainbox sim --list` shows all"))
-            .into()
+        let near = match near.join(", ") {
+            near if near.is_empty() => String::new(),
+            near => format!(" did you mean {near}?"),
+        };
+        Refused(format!("no scenario is called {name:?};{near} `chainbox sim --list` shows all")).into()
     })
 }
 

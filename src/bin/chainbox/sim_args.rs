@@ -71,6 +71,9 @@ pub(crate) struct ReplayOptions {
     /// Draw a space-time diagram; - is standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
+    /// Window of virtual time in the diagram, such as 2s..5500ms; by default around the violation, if there is one
+    #[arg(long, value_name = "FROM..UNTIL", value_parser = window, requires = "svg")]
+    pub(crate) window: Option<(Duration, Duration)>,
     /// Only the steps of this replica
     #[arg(long, value_name = "NUMBER", requires = "step")]
     pub(crate) replica: Option<u32>,

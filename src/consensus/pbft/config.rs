@@ -41,7 +41,7 @@ pub struct PbftConfig {
 #[non_exhaustive]
 pub enum PbftError {
     /// Fewer than `3f + 1` validators.
-    #[error("pbft: {validators} validators don't tolerate {faulty} faulty ones; add validators up to {want}")]
+    #[error("pbft: {faulty} faulty of {validators} validators can break the chain: take at least {want} validators")]
     TooFewValidators {
         /// Number of validators.
         validators: usize,

@@ -282,12 +282,22 @@ pub(crate) fn call_output(node: &Node, request: &CallRequest, outcome: CallOutco
 /// Returns the error of a failed execution: a revert (code 3, with the revert data) or another halt (-32003). The reason is in the words
 /// of the chain's templates.
 pub(crate) fn call_failure(node: &Node, request: &CallRequest, outcome: &CallOutcome) -> RpcError {
-    if request.to.is_none() && outcome.halt() == Some(HaltReason::EvmBytecodeUnsupported) {
-        // The commonest first mistake. Client libraries show the reason of a revert, and not that of another failed estimate.
-        let reason = outcome.describe();
-        return errors::reverted(&Revert::from(reason.as_str()).abi_encode().into(), Some(reason));
+    // The commonest first mistakes. Client libraries show the reason that is in a revert's data, and no other.
+    let with_data = |reason: String| errors::reverted(&Revert::from(reason.as_str()).abi_encode().into(), Some(reason));
+    let is_no_code = matches!(
+        outcome.halt(),
+        Some(HaltReason::EvmBytecodeUnsupported | HaltReason::UnknownTemplate { .. } | HaltReason::InvalidCode)
+    );
+    if request.to.is_none() && is_no_code {
+        return with_data(outcome.describe());
     }
     match outcome.revert_data() {
+        Some(data) if request.to.is_none() && data.is_empty() => {
+            match decode::describe_revert(node, request, outcome) {
+                Some(reason) => with_data(reason),
+                None => errors::reverted(data, None),
+            }
+        }
         Some(data) => errors::reverted(data, decode::describe_revert(node, request, outcome)),
         None => error(HALTED, outcome.describe()),
     }

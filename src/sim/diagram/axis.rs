@@ -26,8 +26,9 @@ const CUT: i64 = 240;
 const CUT_PART: u64 = 110;
 
 impl Axis {
-    /// Creates an axis of `width` from `from` until `until`, with events at the instants `busy`, in ascending order.
-    pub(super) fn new(busy: &[u64], from: u64, until: u64, width: i64) -> Self {
+    /// Creates an axis of `width` from `from` until `until`, with events at the instants `busy`, in ascending order. The stretch of the
+    /// instant `focus` has at least a quarter of what has events.
+    pub(super) fn new(busy: &[u64], focus: Option<u64>, from: u64, until: u64, width: i64) -> Self {
         let until = until.max(from.saturating_add(1));
         let least = (until - from) / CUT_PART;
         let pauses = pauses(busy, from, until, least.max(1));
@@ -38,13 +39,23 @@ impl Axis {
             count => CUT.min(width * 2 / 5 / count),
         };
         let for_loud = width - cut * pauses.len() as i64;
+        let ends = || pauses.iter().copied().chain([(until, until)]);
+        let starts = core::iter::once(from).chain(pauses.iter().map(|(_, end)| *end));
+        let focused = starts
+            .zip(ends())
+            .map(|(start, (end, _))| (start, end))
+            .find(|(start, end)| focus.is_some_and(|focus| (*start..=*end).contains(&focus)) && start < end);
+        // Time that the stretch of the focus counts for beyond its own.
+        let extra =
+            focused.map_or(0, |(start, end)| ((loud - (end - start).min(loud)) / 3).saturating_sub(end - start));
+        let loud = loud + extra;
         let mut stretches: Vec<Stretch> = Vec::new();
         let (mut at, mut left, mut told) = (from, 0, 0_u64);
-        for (start, end) in pauses.into_iter().chain([(until, until)]) {
+        for (start, end) in ends() {
             if start > at {
                 // The sum is rounded, not its parts, so that the widths add up exactly.
                 let before = scaled(told, loud, for_loud);
-                told += start - at;
+                told += start - at + if focused == Some((at, start)) { extra } else { 0 };
                 let wide = scaled(told, loud, for_loud) - before;
                 stretches.push(Stretch { from: at, until: start, left, width: wide, is_cut: false });
                 left += wide;
@@ -112,7 +123,7 @@ mod tests {
     fn pauses_are_cut_and_the_rest_is_linear() {
         let ms = 1_000_000;
         let busy: Vec<u64> = (0..5).flat_map(|second| (0..30).map(move |at| (second * 1_000 + at) * ms)).collect();
-        let axis = Axis::new(&busy, 0, 4_030 * ms, 10_000);
+        let axis = Axis::new(&busy, None, 0, 4_030 * ms, 10_000);
         assert_eq!(axis.stretches().iter().filter(|stretch| stretch.is_cut).count(), 4);
         let mut last = -1;
         for at in (0..=4_030).map(|at| at * ms) {
@@ -122,6 +133,11 @@ mod tests {
         }
         assert_eq!((axis.offset(0), last), (0, 10_000));
         assert!(axis.is_cut(500 * ms) && !axis.is_cut(1_010 * ms));
-        assert_eq!((axis.offset(u64::MAX), Axis::new(&[], 5, 5, 100).offset(0)), (10_000, 0));
+        // Two of the last milliseconds are a third of the others' width.
+        let focused =
+            Axis::new(&[busy, vec![9_000 * ms, 9_002 * ms]].concat(), Some(9_001 * ms), 0, 9_002 * ms, 10_000);
+        let last = focused.stretches().last().unwrap();
+        assert!(last.width >= 1_500 && focused.offset(9_002 * ms) == 10_000, "{last:?}");
+        assert_eq!((axis.offset(u64::MAX), Axis::new(&[], None, 5, 5, 100).offset(0)), (10_000, 0));
     }
 }

@@ -43,7 +43,14 @@ pub(super) fn draw(mut picture: Canvas, scene: &Scene, layout: &Layout, top: i64
         };
         // A parent outside the window is to the left of it.
         let from = parent.unwrap_or(((x - ROOM).max(LEFT - 80), y));
-        picture = picture.add(line(from, (*x, y), colour).set("stroke-width", "1.4"));
+        // A branch leaves its parent's row at once: a slanted line would run across other blocks.
+        let bend = (from.0 + ROOM, y);
+        if from.1 != y && bend.0 < *x {
+            picture = picture.add(line(from, bend, colour).set("stroke-width", "1.4"));
+            picture = picture.add(line(bend, (*x, y), colour).set("stroke-width", "1.4"));
+        } else {
+            picture = picture.add(line(from, (*x, y), colour).set("stroke-width", "1.4"));
+        }
     }
     for node in &scene.nodes {
         if let Some((x, row)) = places.get(&node.hash) {
@@ -68,29 +75,33 @@ fn places(scene: &Scene, layout: &Layout) -> (BTreeMap<B256, (i64, usize)>, i64)
         by_height(scene, layout)
     };
 
+    (rows(scene, &lefts, wide), wide)
+}
+
+/// Returns the left edge and row of every block: the canonical branch has the first row, and no line to a block runs behind another one.
+fn rows(scene: &Scene, lefts: &BTreeMap<B256, i64>, wide: i64) -> BTreeMap<B256, (i64, usize)> {
     let mut places: BTreeMap<B256, (i64, usize)> = BTreeMap::new();
-    let mut ends: Vec<Vec<(i64, i64)>> = Vec::new();
-    for node in &scene.nodes {
+    let mut taken: Vec<Vec<(i64, i64)>> = Vec::new();
+    let canonical = scene.nodes.iter().filter(|node| node.is_canonical);
+    for node in canonical.chain(scene.nodes.iter().filter(|node| !node.is_canonical)) {
         let Some(x) = lefts.get(&node.hash).copied() else { continue };
-        let is_main = node.is_main();
-        // The main branch has the first row; others continue in their parent's, if it is free.
+        // From its parent's right edge on; one without a parent in the picture has a stub at its left.
+        let from = lefts.get(&node.parent).map_or(x - 2 * ROOM, |left| (left + wide).min(x));
         let is_free = |row: usize| {
-            let taken = ends.get(row);
-            taken.is_none_or(|taken| taken.iter().all(|(left, right)| x + wide < *left || *right < x))
+            taken.get(row).is_none_or(|taken| taken.iter().all(|(left, right)| x + wide <= *left || *right <= from))
         };
-        let first = usize::from(!is_main);
-        let parent = places.get(&node.parent).map(|(_, row)| *row);
-        let own = parent.filter(|row| *row >= first && !is_main && is_free(*row));
-        let row = match own {
+        let first = usize::from(!node.is_main());
+        let parent = places.get(&node.parent).map(|(_, row)| *row).filter(|row| *row >= first && is_free(*row));
+        let row = match parent {
+            _ if node.is_canonical => 0,
             Some(row) => row,
-            None if is_main && is_free(0) => 0,
             None => (first..ROWS_MAX).find(|row| is_free(*row)).unwrap_or(ROWS_MAX),
         };
-        ends.resize_with(ends.len().max(row + 1), Vec::new);
-        ends[row].push((x, x + wide));
+        taken.resize_with(taken.len().max(row + 1), Vec::new);
+        taken[row].push((from, x + wide));
         places.insert(node.hash, (x, row));
     }
-    (places, wide)
+    places
 }
 
 /// Returns the left edges in columns of equal height, and the blocks' width.
@@ -113,7 +124,7 @@ fn draw_block(picture: Canvas, node: &Node, (x, y): (i64, i64), wide: i64) -> Ca
         (false, true) => ("#ddf4ff", "#1f6feb", "s m"),
         (false, false) => ("#ffebe9", "#cf222e", "s m"),
     };
-    let author = node.author.map_or_else(|| "?".to_owned(), |author| format!("v{author}"));
+    let author = node.author.map_or_else(|| "nobody known".to_owned(), |author| format!("validator {author}"));
     let words = format!("block {} by {author}, {}", node.height, node.hash);
     let shape = rectangle(x, y - HEIGHT / 2, wide, HEIGHT, fill).set("rx", 4).set("stroke", stroke);
     let shape = if is_main || node.is_rival { shape } else { shape.set("stroke-dasharray", "4 2") };
@@ -125,10 +136,10 @@ fn draw_block(picture: Canvas, node: &Node, (x, y): (i64, i64), wide: i64) -> Ca
     } else {
         picture
     };
-    // Without room for the author, the height alone; without room for that, a tooltip.
-    let labels = [format!("{}·{author}", node.height), node.height.to_string()];
-    match labels.iter().find(|label| text_width(label, class) <= wide) {
-        Some(label) => picture.write(class, label, &[(x + wide / 2, y + 38)]),
-        None => picture,
+    // The author is in the tooltip, and so is the height where there is no room.
+    let label = node.height.to_string();
+    match text_width(&label, class) <= wide {
+        true => picture.write(class, &label, &[(x + wide / 2, y + 38)]),
+        false => picture,
     }
 }

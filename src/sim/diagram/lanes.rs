@@ -23,17 +23,24 @@ const SHADE_CLASS: &str = "s h o";
 const ROW: i64 = 115;
 /// Radius of a head mark.
 const HEAD: i64 = 85;
+/// Half the width and half the height of a diamond, with room for two digits.
+const DIAMOND: (i64, i64) = (110, 140);
+/// Half the size of the cross of a lost message.
+const LOST: i64 = 30;
+/// Colour of evidence, which is not that of violations.
+pub(super) const EVIDENCE: &str = "#9a3412";
 
 pub(super) fn draw(picture: Canvas, scene: &Scene, layout: &Layout) -> Canvas {
     let picture = shades(picture, scene, layout);
     let picture = lines(picture, scene, layout);
     let picture = time(picture, layout);
-    let picture = shade_labels(picture, scene, layout);
     let picture = bands(picture, scene, layout);
     let picture = arrows(picture, scene, layout);
+    let picture = violations::draw_lines(picture, scene, layout);
+    let picture = shade_labels(picture, scene, layout);
     let picture = band_texts(picture, scene, layout);
     let picture = marks(picture, scene, layout);
-    violations::draw_marks(picture, scene, layout)
+    violations::draw_numbers(picture, scene, layout)
 }
 
 /// Draws the lanes with their names.
@@ -153,7 +160,7 @@ fn arrows(mut picture: Canvas, scene: &Scene, layout: &Layout) -> Canvas {
     let mut crosses = String::new();
     for arrow in scene.arrows.iter().filter(|arrow| arrow.is_lost && arrow.kind != MessageClass::Noise) {
         let (_, end) = ends(arrow, layout);
-        crosses.push_str(&cross(end.0, end.1, 30));
+        crosses.push_str(&cross(end.0, end.1, LOST));
     }
     if !crosses.is_empty() {
         let lost = path(&crosses, "").set("stroke", "#cf222e").set("stroke-width", "1.5").set("fill", "none");
@@ -162,8 +169,8 @@ fn arrows(mut picture: Canvas, scene: &Scene, layout: &Layout) -> Canvas {
     picture
 }
 
-/// Returns the ends of an arrow: at the edges of the bands; a lost one ends a third of the way, one still on its link a
-/// quarter.
+/// Returns the ends of an arrow: at the edges of the bands; a lost one ends before the next lane, whose marks a cross would be taken for,
+/// and one still on its link after a quarter of the way.
 fn ends(arrow: &Arrow, layout: &Layout) -> ((i64, i64), (i64, i64)) {
     let down = if arrow.to > arrow.from { 1 } else { -1 };
     let start = (layout.x(arrow.sent), layout.y(arrow.from) + down * BAND);
@@ -171,7 +178,11 @@ fn ends(arrow: &Arrow, layout: &Layout) -> ((i64, i64), (i64, i64)) {
     let arrives = arrow.arrives.map_or(start.0 + 120, |at| layout.x(at));
     let end = (arrives, layout.y(arrow.to) - down * BAND);
     match (arrow.is_lost, arrow.arrives) {
-        (true, None) => (start, ((start.0 * 2 + end.0) / 3, (start.1 * 2 + end.1) / 3)),
+        (true, None) => {
+            let far = i64::from(arrow.to.abs_diff(arrow.from));
+            let rise = (layout.lane - 2 * BAND) * (150 + 150 * far).min(750) / 1_000;
+            (start, ((start.0 * 2 + end.0) / 3, start.1 + down * rise))
+        }
         (false, None) => (start, ((start.0 * 3 + end.0) / 4, (start.1 * 3 + end.1) / 4)),
         _ => (start, end),
     }
@@ -238,7 +249,9 @@ fn mark_places<'a>(scene: &'a Scene, layout: &Layout) -> Vec<(&'a Mark, Option<i
                 }
                 Some(x).filter(is_near)
             };
-            *place = if pass == 0 { Some(wanted) } else { beside(true).or_else(|| beside(false)) };
+            // A restart is beside its crash, however soon it follows.
+            let near = || beside(true).or_else(|| beside(false));
+            *place = if pass == 0 { near().or(Some(wanted)) } else { near() };
             taken.extend(place.map(|x| (x - half, x + half)));
         }
     }
@@ -257,7 +270,6 @@ const fn rank(sign: &Sign) -> u8 {
 const fn half_width(sign: &Sign) -> i64 {
     match sign {
         Sign::Made(100..) | Sign::Head { height: 100.., .. } | Sign::Final(100..) | Sign::Justified(100..) => 115,
-        Sign::Justified(_) => 100,
         _ => HEAD + 5,
     }
 }
@@ -271,7 +283,7 @@ fn told(sign: &Sign) -> (String, &'static str) {
         Sign::Final(height) => (format!("final up to {height}"), "#1a7f37"),
         Sign::Justified(height) => (format!("justified: {height}"), "#8250df"),
         Sign::Timeout => ("timeout".to_owned(), "#d9730d"),
-        Sign::Evidence => ("evidence".to_owned(), "#cf222e"),
+        Sign::Evidence => ("evidence".to_owned(), EVIDENCE),
         Sign::Crash => ("crashes".to_owned(), "#cf222e"),
         Sign::Restart => ("restarts".to_owned(), "#1a7f37"),
     }
@@ -300,7 +312,8 @@ fn draw_mark(picture: Canvas, mark: &Mark, is_rival: bool, (x, y): (i64, i64)) -
             numbered(picture.add(disc.add(hint(&words))), *height, "w m")
         }
         Sign::Justified(height) => {
-            let (left, right, top, bottom) = (px(x - 95), px(x + 95), px(y - 95), px(y + 95));
+            let (left, right, top, bottom) =
+                (px(x - DIAMOND.0), px(x + DIAMOND.0), px(y - DIAMOND.1), px(y + DIAMOND.1));
             let shape = format!("M{left} {}L{} {top}L{right} {}L{} {bottom}Z", px(y), px(x), px(y), px(x));
             let diamond = path(&shape, "").set("fill", "#8250df").set("stroke", "#ffffff");
             numbered(picture.add(diamond.add(hint(&words))), *height, "w m")
@@ -312,7 +325,7 @@ fn draw_mark(picture: Canvas, mark: &Mark, is_rival: bool, (x, y): (i64, i64)) -
             picture.add(face.add(hint(&words))).add(hands)
         }
         Sign::Evidence => {
-            let disc = circle(x, y, HEAD, "#cf222e").set("stroke", "#ffffff");
+            let disc = circle(x, y, HEAD, EVIDENCE).set("stroke", "#ffffff");
             picture.add(disc.add(hint(&words))).write("w m", "!", &[(x, y + 40)])
         }
         Sign::Crash => {
@@ -394,6 +407,7 @@ fn lane_shade(picture: Canvas, shade: &FaultSpan, words: &str, (left, right, y):
 
 /// Draws the label of a fault of one replica, at the lower left of its shade and above the cuts.
 fn shade_labels(mut picture: Canvas, scene: &Scene, layout: &Layout) -> Canvas {
+    let violations = violations::moments(scene, layout);
     for shade in &scene.shades {
         let class = match shade.kind.as_str() {
             "crash" | "pause" => "s h g",
@@ -401,6 +415,11 @@ fn shade_labels(mut picture: Canvas, scene: &Scene, layout: &Layout) -> Canvas {
             _ => "s h r",
         };
         let (x, words) = label_of(shade, layout.x(shade.from) + 60, layout.width);
+        // Not across the line of a violation.
+        let long = text_width(&words, class);
+        let crossed = violations.iter().copied().find(|line| x - 20 < *line && *line < x + long + 20);
+        let x =
+            crossed.map_or(x, |line| if line + 40 + long < layout.width - 60 { line + 40 } else { line - 40 - long });
         for replica in &shade.replicas {
             // At the lower left of the shade; below or above it where another label is.
             let y = layout.y(*replica) + shade_half(layout.lane) - 30;
@@ -428,7 +447,7 @@ mod tests {
             let trace = scenario.play(&Default::default(), &mut |_| {}).unwrap().trace().unwrap();
             let scene = Scene::of(&trace, None);
             let width = 14_000;
-            let axis = Axis::new(&scene.busy(), scene.from, scene.until, width - 2 * LEFT);
+            let axis = Axis::new(&scene.busy(), None, scene.from, scene.until, width - 2 * LEFT);
             let layout = Layout { axis, width, top: 0, lane: 700, lanes: scene.names.len() as i64 };
             for (mark, place) in mark_places(&scene, &layout) {
                 let Some(x) = place else {

@@ -8,11 +8,15 @@ use super::{
     canvas::{Canvas, cut, text_width},
     lanes,
     scene::{Scene, Sign},
-    style::{MessageClass, short},
+    style::{MessageClass, band, short},
     svg_shapes::{circle, cross, line, path, px, rectangle},
+    violations,
 };
+use crate::sim::trace::RoundRole;
 
 const ROW: i64 = 210;
+/// Columns in which items begin.
+const COLUMNS: i64 = 7;
 
 /// Draws below `top`; returns the height of the picture.
 pub(super) fn draw(picture: Canvas, scene: &Scene, layout: &Layout, top: i64) -> (Canvas, i64) {
@@ -77,8 +81,24 @@ pub(super) fn draw(picture: Canvas, scene: &Scene, layout: &Layout, top: i64) ->
         });
     }
     if has(|sign| *sign == Sign::Evidence) {
-        pen.item("evidence", |picture, (x, y)| picture.add(circle(x + 130, y, 65, "#cf222e")));
+        pen.item("evidence", |picture, (x, y)| {
+            picture.add(circle(x + 130, y, 65, lanes::EVIDENCE)).write("w m", "!", &[(x + 130, y + 38)])
+        });
     }
+    if has(|sign| *sign == Sign::Crash) {
+        pen.item("crashes", |picture, (x, y)| {
+            let shape = path(&cross(x + 130, y, 60), "").set("stroke", "#cf222e").set("stroke-width", "2.6");
+            picture.add(shape)
+        });
+    }
+    if has(|sign| *sign == Sign::Restart) {
+        pen.item("restarts", |picture, (x, y)| {
+            let (left, right) = (px(x + 90), px(x + 190));
+            let shape = format!("M{left} {}L{right} {}L{left} {}Z", px(y - 65), px(y), px(y + 65));
+            picture.add(path(&shape, "").set("fill", "#1a7f37"))
+        });
+    }
+    pen = states(pen, scene, layout);
     if scene.nodes.iter().any(|node| !node.is_main()) {
         pen.item("block left behind", |picture, (x, y)| {
             let shape = rectangle(x + 20, y - 65, 210, 130, "#ffebe9").set("rx", 3).set("stroke", "#cf222e");
@@ -92,7 +112,8 @@ pub(super) fn draw(picture: Canvas, scene: &Scene, layout: &Layout, top: i64) ->
     }
     if !scene.violations.is_empty() {
         pen.item("invariant violated", |picture, (x, y)| {
-            picture.add(circle(x + 130, y, 65, "#cf222e").set("stroke", "#ffffff"))
+            let moment = line((x + 130, y - 95), (x + 130, y + 95), violations::RED).set("stroke-width", "2");
+            picture.add(moment).add(circle(x + 130, y, 65, violations::RED)).write("w m", "1", &[(x + 130, y + 35)])
         });
     }
     if lanes::has_ticks(scene, layout) {
@@ -104,7 +125,36 @@ pub(super) fn draw(picture: Canvas, scene: &Scene, layout: &Layout, top: i64) ->
     (pen.picture, height)
 }
 
-/// Arranges items in rows.
+/// Items of bands, outages and cuts.
+fn states(mut pen: Pen, scene: &Scene, layout: &Layout) -> Pen {
+    let patch = |picture: Canvas, (x, y): (i64, i64), fill: &str| {
+        picture.add(rectangle(x + 20, y - 65, 210, 130, fill).set("rx", 3))
+    };
+    let has = |role| scene.bands.iter().any(|band| band.status.role == role);
+    if has(RoundRole::Leader) {
+        let (leads, _, ink) = band(0);
+        pen.item("leads (dark)", |picture, (x, y)| {
+            let shape = rectangle(x + 20, y - 65, 210, 130, leads).set("rx", 3).set("stroke", ink);
+            picture.add(shape.set("stroke-width", "1.4"))
+        });
+    }
+    if has(RoundRole::Seeking) {
+        let words = if scene.round_name == "view" { "changes the view" } else { "has no leader" };
+        pen.item(words, |picture, at| patch(picture, at, "url(#seek)"));
+    }
+    if scene.shades.iter().any(|shade| shade.kind == "crash") {
+        pen.item("down", |picture, at| patch(picture, at, "url(#down)"));
+    }
+    if layout.axis.stretches().iter().any(|stretch| stretch.is_cut) {
+        pen.item("⋯ idle time cut out", |picture, (x, y)| {
+            let shape = rectangle(x + 20, y - 65, 210, 130, "#f6f8fa").set("stroke", "#d0d7de");
+            picture.add(shape.set("stroke-dasharray", "2 3"))
+        });
+    }
+    pen
+}
+
+/// Arranges items in rows, in columns of one width; a long item takes several.
 struct Pen {
     picture: Canvas,
     x: i64,
@@ -116,8 +166,10 @@ struct Pen {
 impl Pen {
     fn item(&mut self, words: &str, draw: impl FnOnce(Canvas, (i64, i64)) -> Canvas) {
         let words = cut(words, "", self.right - self.left - 330);
-        let width = 330 + text_width(&words, "") + 160;
-        if self.x + width - 160 > self.right && self.x > self.left {
+        let column = (self.right - self.left) / COLUMNS;
+        let long = 330 + text_width(&words, "");
+        let width = (long + 60 + column - 1) / column * column;
+        if self.x + long > self.right && self.x > self.left {
             (self.x, self.y) = (self.left, self.y + ROW);
         }
         let picture = core::mem::replace(&mut self.picture, Canvas::new(0));

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::style::MessageClass;
+use super::{fault_words::in_words, style::MessageClass};
 use crate::{
     consensus::BlockId,
     primitives::{Address, B256},
@@ -14,6 +14,9 @@ use crate::{
 
 /// Arrows above which a long run is narrowed to its default window.
 const ARROWS_MAX: usize = 700;
+/// Most arrows before the first violation and after it in the default window of a run with one.
+const ARROWS_BEFORE: usize = 120;
+const ARROWS_AFTER: usize = 60;
 
 /// Most different violations of a picture.
 const VIOLATIONS_MAX: usize = 100;
@@ -156,18 +159,22 @@ impl Scene {
         busy
     }
 
-    /// Returns the whole run, or as much as fits around the first fault or violation.
+    /// Returns what is around the first violation; without one the whole run, or as much as fits around the first fault.
     fn default_window(&self) -> (u64, u64) {
         let mut sent: Vec<_> =
             self.arrows.iter().filter(|arrow| arrow.kind != MessageClass::Noise).map(|arrow| arrow.sent).collect();
         sent.sort_unstable();
+        if let Some(violation) = self.violations.first() {
+            let place = sent.partition_point(|at| *at < violation.at);
+            let from = place.checked_sub(ARROWS_BEFORE).map_or(self.from, |first| sent[first]);
+            return (from, sent.get(place + ARROWS_AFTER).map_or(self.until, |last| (*last).max(violation.at)));
+        }
         if sent.len() <= ARROWS_MAX {
             return (self.from, self.until);
         }
-        let violated = self.violations.first().map(|violation| violation.at);
         let shaded = self.shades.iter().map(|shade| shade.from).min();
         let reorged = self.marks.iter().find(|mark| matches!(mark.what, Sign::Head { reorg: 1.., .. }));
-        let moment = violated.or(shaded).or(reorged.map(|mark| mark.at)).unwrap_or(self.from);
+        let moment = shaded.or(reorged.map(|mark| mark.at)).unwrap_or(self.from);
         let place = sent.partition_point(|at| *at < moment);
         let first = place.saturating_sub(ARROWS_MAX / 5).min(sent.len() - ARROWS_MAX);
         let from = if first == 0 { self.from } else { sent[first] };
@@ -222,13 +229,15 @@ struct SceneBuilder {
     justified: BTreeSet<B256>,
     finalized: BTreeSet<B256>,
     authors: BTreeMap<Address, u32>,
+    replicas: u32,
 }
 
 impl SceneBuilder {
     fn of(trace: &Trace) -> Self {
         let numbered = trace.header.replicas.iter().zip(0..);
         let authors = numbered.filter_map(|(replica, number)| Some((replica.address?, number))).collect();
-        let mut gathering = Self { authors, ..Self::default() };
+        let replicas = u32::try_from(trace.header.replicas.len()).unwrap_or(u32::MAX);
+        let mut gathering = Self { authors, replicas, ..Self::default() };
         for entry in &trace.entries {
             gathering.take(entry.at_ns, &entry.content);
         }
@@ -362,7 +371,7 @@ impl SceneBuilder {
                     from: at,
                     until: at,
                     kind: kind.clone(),
-                    text: in_words(text),
+                    text: in_words(text, self.replicas),
                 };
                 self.running.insert(*fault, shade);
             }
@@ -504,40 +513,6 @@ impl SceneBuilder {
             node.is_justified = self.justified.contains(&node.hash);
             node.is_pending = !node.is_canonical && Some(node.parent) == best && Some(node.height) > highest;
         }
-    }
-}
-
-/// Formats a fault's parameters without JSON punctuation; other text is unchanged.
-fn in_words(text: &str) -> String {
-    let value: Option<serde_json::Value> = serde_json::from_str(text).ok();
-    let never = value.as_ref().and_then(|value| value.pointer("/byzantine/when")).is_some_and(|when| when == "never");
-    if never {
-        // Its key signs messages that its protocol would not send.
-        return "held".to_owned();
-    }
-    let words = value.map_or_else(|| text.to_owned(), |value| words_of(&value));
-    super::style::short_hashes(&words).chars().take(100).collect()
-}
-
-fn words_of(value: &serde_json::Value) -> String {
-    match value {
-        serde_json::Value::Object(fields) => {
-            // Names of enum variants, which mean nothing to readers.
-            let is_shape = |key: &str| matches!(key, "groups" | "effect" | "constant" | "replica" | "behaviour");
-            let parts = fields.iter().map(|(key, value)| match (is_shape(key), words_of(value)) {
-                (true, words) => words,
-                (false, words) if words.is_empty() => key.replace('_', " "),
-                (false, words) => format!("{} {words}", key.replace('_', " ")),
-            });
-            parts.collect::<Vec<_>>().join(", ")
-        }
-        serde_json::Value::Array(items) => {
-            let is_nested = items.iter().any(serde_json::Value::is_array);
-            items.iter().map(words_of).collect::<Vec<_>>().join(if is_nested { " | " } else { ", " })
-        }
-        serde_json::Value::String(text) => text.clone(),
-        serde_json::Value::Null => String::new(),
-        other => other.to_string(),
     }
 }
 

@@ -80,9 +80,11 @@ pub(super) fn short(label: &str) -> &str {
     ["raft-", "pbft-", "pos-", "dpos-", "poa-"].iter().find_map(|prefix| label.strip_prefix(prefix)).unwrap_or(label)
 }
 
-/// Returns the name of a round in the protocol of this genesis section.
+/// Returns the name of a round in the protocol of this genesis section. One of one's own that wraps a built-in protocol is known by its
+/// name, which begins with that protocol's: `pbft-forgets-promises` has views.
 pub(super) fn round_name(consensus: &str) -> &'static str {
-    match protocol(consensus).as_str() {
+    let name = protocol(consensus);
+    match name.split('-').next().unwrap_or_default() {
         "raft" => "term",
         "pbft" => "view",
         "pos" => "epoch",

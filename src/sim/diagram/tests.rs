@@ -8,7 +8,7 @@ use crate::{
     primitives::Height,
     sim::{
         network::{Network, links::Latency},
-        trace::{Incident, TraceHeader, TraceOutcome},
+        trace::{Incident, TraceContent, TraceHeader, TraceOutcome},
     },
 };
 
@@ -173,4 +173,48 @@ fn a_violation_is_numbered_told_below_and_its_blocks_are_two() {
         shapes.filter(|shape| shape.contains("block 3 by")).count()
     };
     assert_eq!((blocks("#1a7f37"), blocks(blocks::RIVAL)), (1, 1));
+}
+
+/// A run of many blocks whose violation comes at its end, with a crash of a millisecond, and two blocks of one height before it.
+#[test]
+fn a_violation_has_a_quarter_of_the_width_and_a_fork_has_two_rows() {
+    let network = Network::builder().with_consensus(ConsensusConfig::Pbft(PbftConfig::default())).with_validators(4);
+    let mut network =
+        network.with_seed(2).with_trace("agreement: two are final (1 of 2 faults needed)").build().unwrap();
+    network.run_to_height(Height::new(30)).unwrap();
+    network.note(Incident::Crashed { replica: 1 });
+    network.note(Incident::Restarted { replica: 1, records: Default::default() });
+    let detail = "two are final".to_owned();
+    network.note(Incident::Violation { invariant: "agreement".to_owned(), step: 7, detail });
+    let mut trace = network.trace().unwrap();
+    let (id, latest) = trace
+        .entries
+        .iter()
+        .rev()
+        .find_map(|entry| match &entry.content {
+            TraceContent::Block { id, .. } => Some((*id, entry.clone())),
+            _ => None,
+        })
+        .unwrap();
+    let mut sibling = latest;
+    if let TraceContent::Block { id: twin, .. } = &mut sibling.content {
+        twin.hash = crate::primitives::B256::repeat_byte(7);
+    }
+    sibling.at_ns = trace.ends_at().as_nanos();
+    trace.entries.push(sibling);
+    let (from, _) = default_window(&trace).unwrap();
+    assert!(from > SimTime::ZERO);
+    let picture = draw(&trace, &DiagramOptions::default());
+    assert_eq!(picture.matches("two are final").count(), 2, "in the box and in the tooltip of its number");
+    assert!(picture.contains("agreement is broken (1 of 2"), "the title");
+    let y_of = |hash: String| {
+        let shape = picture.split("<rect").find(|shape| shape.contains(&hash)).unwrap();
+        shape.split(" y=\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap().to_owned()
+    };
+    assert_ne!(y_of(id.hash.to_string()), y_of(crate::primitives::B256::repeat_byte(7).to_string()));
+    let legend: Vec<_> = ["crashes", "restarts", "down", "idle time cut out", "leads (dark)", "invariant violated"]
+        .into_iter()
+        .filter(|words| !picture.contains(words))
+        .collect();
+    assert!(legend.is_empty(), "{legend:?}");
 }

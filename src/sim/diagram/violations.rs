@@ -16,7 +16,7 @@ const RADIUS: i64 = 80;
 const APART: i64 = 2 * RADIUS + 15;
 /// Height of a line of the box.
 const ROW: i64 = 170;
-const RED: &str = "#cf222e";
+pub(super) const RED: &str = "#cf222e";
 
 /// Returns the violations that are listed, and how many others there are.
 fn listed(scene: &Scene) -> (&[BrokenInvariant], usize) {
@@ -24,8 +24,21 @@ fn listed(scene: &Scene) -> (&[BrokenInvariant], usize) {
     (&scene.violations[..count], scene.violations.len() - count)
 }
 
-/// Draws each violation's moment through the lanes, and its number on the axis: beside the moment where several are close.
-pub(super) fn draw_marks(mut picture: Canvas, scene: &Scene, layout: &Layout) -> Canvas {
+/// Draws each violation's moment through the lanes.
+pub(super) fn draw_lines(mut picture: Canvas, scene: &Scene, layout: &Layout) -> Canvas {
+    for x in moments(scene, layout) {
+        picture = picture.add(line((x, layout.top - 60), (x, layout.bottom() + 20), RED).set("stroke-width", "2"));
+    }
+    picture
+}
+
+/// Returns where the lines of the listed violations are.
+pub(super) fn moments(scene: &Scene, layout: &Layout) -> Vec<i64> {
+    listed(scene).0.iter().map(|violation| layout.x(violation.at)).collect()
+}
+
+/// Draws each violation's number on the axis: beside its moment where several are close.
+pub(super) fn draw_numbers(mut picture: Canvas, scene: &Scene, layout: &Layout) -> Canvas {
     let (violations, _) = listed(scene);
     let y = layout.bottom() + 20;
     let mut centres: Vec<i64> = Vec::new();
@@ -40,8 +53,6 @@ pub(super) fn draw_marks(mut picture: Canvas, scene: &Scene, layout: &Layout) ->
         limit = *centre - APART;
     }
     for ((violation, centre), number) in violations.iter().zip(centres).zip(1..) {
-        let x = layout.x(violation.at);
-        picture = picture.add(line((x, layout.top - 60), (x, y), RED).set("stroke-width", "2"));
         let disc = circle(centre, y, RADIUS, RED).set("stroke", "#ffffff");
         let words = format!("{} at {}: {}", violation.invariant, SimTime::from_nanos(violation.at), violation.detail);
         picture = picture.add(disc.add(hint(&words)));

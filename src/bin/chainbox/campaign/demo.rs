@@ -6,8 +6,9 @@
 use chainbox::{
     consensus::{
         AnyProtocol, BlockId, ConsensusConfig, ConsensusKind, Effect, Encoder, Event, Finality, OwnProtocol, Protocol,
-        Records, ReplicaStart, RoundRole, RoundStatus, TimerId, ValidatorSet,
+        Records, ReplicaId, ReplicaStart, RoundStatus, TimerId, ValidatorSet,
     },
+    primitives::Address,
     sim::{CampaignSetup, Regression, RegressionError, default_sim_config},
 };
 
@@ -84,6 +85,10 @@ pub(crate) fn read_regression(text: &str) -> Result<Regression, RegressionError>
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct DemoReplica {
     inner: AnyProtocol,
+    /// Number of this replica; `None` for one that observes.
+    replica: Option<ReplicaId>,
+    /// Addresses of the validators at genesis, by replica.
+    addresses: Vec<Address>,
     ignored: Option<TimerId>,
 }
 
@@ -96,6 +101,7 @@ impl DemoReplica {
         let is_kept = |key: &[u8]| !forgotten.iter().any(|prefix| key.starts_with(prefix));
         let kept = start.records.iter().filter(|(key, _)| is_kept(key));
         let records: Records = kept.map(|(key, value)| (key.clone(), value.clone())).collect();
+        let (replica, addresses) = (start.replica(), start.addresses.to_vec());
         let config = config.clone().with_roster(start.addresses, Vec::new());
         let (validators, signer) = (start.validators.clone(), start.signer.cloned());
         let authenticator = start.authenticator.clone();
@@ -103,7 +109,7 @@ impl DemoReplica {
             true => config.start(start.genesis, validators, authenticator, signer),
             false => config.recover(start.genesis, validators, &records, authenticator, signer),
         };
-        Ok(Self { inner: inner.map_err(|error| error.to_string())?, ignored })
+        Ok(Self { inner: inner.map_err(|error| error.to_string())?, replica, addresses, ignored })
     }
 }
 
@@ -132,7 +138,10 @@ impl Protocol for DemoReplica {
     }
 
     fn status(&self) -> Option<RoundStatus> {
-        Some(RoundStatus { round: self.inner.round(), role: RoundRole::Follower, leader: None })
+        let place = |address: &Address| self.addresses.iter().position(|one| one == address);
+        let replica_of =
+            |address: &Address| place(address).and_then(|place| u32::try_from(place).ok()).map(ReplicaId::new);
+        self.inner.round_status(self.replica?, &replica_of)
     }
 }
 

@@ -83,7 +83,7 @@ pub(crate) struct DevOptions {
     pub(crate) seed: u64,
 
     /// Mine a block every SECONDS seconds, such as 0.5, instead of one for each transaction
-    #[arg(long, short, env = "CHAINBOX_BLOCK_TIME", value_name = "SECONDS", value_parser = block_time, help_heading = "Mining")]
+    #[arg(long, short, env = "CHAINBOX_BLOCK_TIME", value_name = "SECONDS", value_parser = block_time, allow_negative_numbers = true, help_heading = "Mining")]
     pub(crate) block_time: Option<Duration>,
     /// Mine only on request (evm_mine)
     #[arg(long, env = "CHAINBOX_NO_MINING", conflicts_with = "block_time", help_heading = "Mining")]
@@ -251,6 +251,7 @@ mod tests {
             (&["--min-free-space", "1GiB"], "--db-path"),
             (&["--balance", "1,5"], "--balance"),
             (&["--block-time", "0"], "--block-time"),
+            (&["--block-time", "-1"], "expected seconds from 0.001"),
             (&["--state", "a", "--load-state", "b"], "--load-state"),
             (&["--state-interval", "5"], "--state"),
             (&["--auto-impersonate", "--no-dev-rpc"], "--no-dev-rpc"),

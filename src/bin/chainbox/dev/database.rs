@@ -38,8 +38,8 @@ pub(crate) fn open(path: &Path, options: &DevOptions) -> Result<Opened, Failure>
 #[cfg(not(feature = "rocksdb"))]
 pub(crate) fn open(path: &Path, _options: &DevOptions) -> Result<Opened, Failure> {
     Err(format!(
-        "--db-path {}: this chainbox was built without RocksDB. Build it with `cargo build --features server,rocksdb`, or run \
-         `scripts/dev --db-path {}`; without --db-path the chain is in memory, and --dump-state writes it to a file",
+        "--db-path {}: this chainbox was built without RocksDB. Install one with it by `cargo install chainbox --features \
+         server,rocksdb`, or in a clone build it by `cargo build --features server,rocksdb` or run `scripts/dev --db-path {}`; without --db-path the chain is in memory, and --dump-state writes it to a file",
         path.display(),
         path.display(),
     )

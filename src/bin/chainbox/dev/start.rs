@@ -1,6 +1,9 @@
 //! The node of `dev`: from flags, a genesis, a database or a dump.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use chainbox::{
     chain::{DumpError, GenesisSpec, LoadSummary},
@@ -46,8 +49,7 @@ pub(crate) fn start(options: &DevOptions) -> Result<Started, Failure> {
         builder = with_checked_genesis(builder, options, format!("the genesis {}", path.display()), file.genesis)?;
         notes = file.notes;
     } else if let Some(loaded) = &loaded {
-        let genesis =
-            loaded.dump.genesis().map_err(|cause| format!("cannot load {}: {cause}", loaded.path.display()))?;
+        let genesis = loaded.dump.genesis().map_err(|cause| not_a_dump(&loaded.path, &cause))?;
         builder = with_checked_genesis(builder, options, format!("the dump {}", loaded.path.display()), genesis)?;
     }
     let mut stored = None;
@@ -132,6 +134,14 @@ fn with_genesis(builder: NodeBuilder, options: &DevOptions, genesis: GenesisSpec
     builder.with_genesis(genesis)
 }
 
+/// Returns the complaint about a file that is no dump.
+fn not_a_dump(path: &Path, cause: &LoadError) -> String {
+    format!(
+        "cannot load {}: it is no chainbox dump, as `--dump-state`, `--state` and anvil_dumpState of this program write it ({cause})",
+        path.display()
+    )
+}
+
 fn load(options: &DevOptions, node: &Node, file: LoadedFile) -> Result<(PathBuf, LoadSummary), Failure> {
     let loaded = node.load(&file.dump);
     let summary = loaded.map_err(|cause| match (&cause, &options.genesis) {
@@ -140,6 +150,7 @@ fn load(options: &DevOptions, node: &Node, file: LoadedFile) -> Result<(PathBuf,
             file.path.display(),
             genesis.display()
         ),
+        (LoadError::Malformed { .. }, _) => not_a_dump(&file.path, &cause),
         _ => format!("cannot load {}: {}", file.path.display(), files::with_causes(&cause)),
     })?;
     Ok((file.path, summary))
