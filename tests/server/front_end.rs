@@ -209,10 +209,11 @@ fn a_state_file_is_loaded_where_it_is_and_written_at_the_end() {
         assert!(now() < deadline, "not written within {LIMIT:?}");
         std::thread::sleep(Duration::from_millis(20));
     }
+    has_all(&refused(&["--state", file]), &[file, "another chainbox uses this file"]);
+    // Dropping kills it: what the interval wrote is what is left, and the file is free.
+    drop(dev);
     let genesis = write(folder.path(), "other.json", &json!({ "chainId": 78 }));
     has_all(&refused(&["--state", file, "--genesis", &genesis]), &[file, &genesis, "Leave out --genesis"]);
-    // Dropping kills it: what the interval wrote is what is left.
-    drop(dev);
     let elsewhere = tempfile::tempdir().unwrap();
     let dev = Dev::start(elsewhere.path(), &["--quiet", "--load-state", file]);
     assert_eq!(dev.rpc("eth_blockNumber", json!([])), "0x4");

@@ -11,8 +11,8 @@ const HEAD: &str = "\
 
 Of a development node (`chainbox dev`, `server::serve`), over HTTP and WebSocket on one port, single and in batches. Names, parameters and results are
 those of the Ethereum JSON-RPC specification, and of anvil, Hardhat and geth for methods of theirs; where one can't be answered, the error says why.
-`--no-dev-rpc` leaves out what changes the chain by hand, `--rpc-token` asks for a token. A service (`chainbox serve`) has its own calls at `/v1/rpc`
-and REST at `/v1`, which `/v1/openapi.json` describes.
+`--no-dev-rpc` leaves out what changes the chain by hand, `--rpc-token` asks for a token. The same port has the service's own calls at
+`/v1/rpc` and REST at `/v1`, which `/v1/openapi.json` describes; both ask for the API key that `chainbox dev` prints, as header `X-API-Key`.
 ";
 
 /// The document: a paragraph for each namespace.
