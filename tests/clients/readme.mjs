@@ -1,4 +1,4 @@
-// The README's calls, run as they stand there except for the address: the curl line and the ethers program.
+// The calls of the README and of `dev --help`, run as they stand there except for the address: curl lines and the ethers program.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -20,9 +20,13 @@ step('the curl call answers a balance', async () => {
   assert.ok(BigInt(answer.result) > 0n);
 });
 
-step('the curl call deploys a token by its name', async () => {
-  const env = { ...process.env, API_KEY: config.apiKey };
-  const answer = JSON.parse(execFileSync('bash', ['-c', snippet('sh', 'contracts/deploy')], { encoding: 'utf8', env }));
+step('the curl call of the help deploys a token by its name', async () => {
+  const help = execFileSync(process.env.CHAINBOX_BIN, ['dev', '--help'], { encoding: 'utf8' });
+  const call = /curl [^]*?\}\}'/.exec(help);
+  assert.ok(call, help);
+  const env = { ...process.env, KEY: config.apiKey };
+  const line = call[0].replaceAll('http://127.0.0.1:8545', http);
+  const answer = JSON.parse(execFileSync('bash', ['-c', line], { encoding: 'utf8', env }));
   assert.equal(answer.data.status, 'deployed', JSON.stringify(answer));
 });
 
