@@ -62,8 +62,12 @@ use crate::{
 #[cfg(feature = "internals")]
 pub use config::BLOCKS_PER_TURN_MAX;
 pub use config::{DposConfig, DposError, FinalityRule, PRODUCERS_MAX, Shuffle};
-pub use confirmation::{CONFIRMED_MAX, Confirmation, Conflict, IMPLIED_BELOW_MAX, Prepared, VERSION_MAX};
-pub use evidence::{ConflictingBlocks, EVIDENCE_PER_BLOCK_MAX, EVIDENCE_SLOTS_MAX, EvidenceError, Infraction};
+pub use confirmation::{CONFIRMED_MAX, Confirmation, Conflict, Prepared};
+#[cfg(any(test, feature = "internals"))]
+pub use confirmation::{IMPLIED_BELOW_MAX, VERSION_MAX};
+#[cfg(any(test, feature = "internals"))]
+pub use evidence::EVIDENCE_SLOTS_MAX;
+pub use evidence::{ConflictingBlocks, EVIDENCE_PER_BLOCK_MAX, EvidenceError, Infraction};
 pub use fork_choice::ForkChoiceKey;
 #[cfg(feature = "internals")]
 pub use irreversibility::TRACKED_MAX;

@@ -82,8 +82,10 @@ pub use proposal::proposal_hash;
 pub use record::{HEAD_KEY, NODE_PREFIX, SLASHING_PROTECTION_KEY};
 pub use reveal::{Reveal, RevealChain, RevealError};
 #[cfg(feature = "internals")]
+pub use rules::OffenderError;
+#[cfg(feature = "internals")]
 pub use rules::VoteError;
-pub use rules::{HeaderContext, HeaderError, OffenderError, StakeSource, check_header};
+pub use rules::{HeaderContext, HeaderError, StakeSource, check_header};
 #[cfg(feature = "internals")]
 pub use shuffling::{SeedStream, attestation_slots, permutation, proposer};
 pub use slashing_evidence::{SlashingCondition, SlashingEvidence, SlashingEvidenceError, offenders};
