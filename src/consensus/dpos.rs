@@ -63,9 +63,9 @@ use crate::{
 pub use config::BLOCKS_PER_TURN_MAX;
 pub use config::{DposConfig, DposError, FinalityRule, PRODUCERS_MAX, Shuffle};
 pub use confirmation::{CONFIRMED_MAX, Confirmation, Conflict, Prepared};
-#[cfg(any(test, feature = "internals"))]
+#[cfg(feature = "internals")]
 pub use confirmation::{IMPLIED_BELOW_MAX, VERSION_MAX};
-#[cfg(any(test, feature = "internals"))]
+#[cfg(feature = "internals")]
 pub use evidence::EVIDENCE_SLOTS_MAX;
 pub use evidence::{ConflictingBlocks, EVIDENCE_PER_BLOCK_MAX, EvidenceError, Infraction};
 pub use fork_choice::ForkChoiceKey;
