@@ -62,7 +62,7 @@ use super::{
 };
 use crate::{
     chain::Block,
-    primitives::{Address, Timestamp},
+    primitives::{Address, B256, Timestamp},
 };
 
 pub use casper::{Casper, Checkpoint, Turnout};
@@ -285,6 +285,11 @@ impl Pos {
         self.head_context().map(|context| context.state.as_ref())
     }
 
+    /// Returns the state after a block that is known and not below the final checkpoint.
+    pub fn state_of(&self, block: &B256) -> Option<&State> {
+        self.tree.get(block).map(|node| node.context.state.as_ref())
+    }
+
     /// Returns evidence of one offence of each known offender.
     pub fn offences(&self) -> impl Iterator<Item = (&Address, &SlashingEvidence)> {
         self.offences.iter().map(|(offender, offence)| (offender, offence.as_ref()))
@@ -419,7 +424,10 @@ impl Protocol for Pos {
                 Ok(())
             }
             Event::Message { from, message: ConsensusMessage::Block(block) } | Event::BlockSynced { from, block } => {
-                self.admit(Some(from), block, None, effects)
+                match mutation::active(Mutation::PosTakesAnyBody) {
+                    true => self.admit(Some(from), block, None, effects),
+                    false => self.take_block(Some(from), block, effects),
+                }
             }
             Event::Message { from, message: ConsensusMessage::Pos(message) } => match message.as_ref() {
                 PosMessage::Vote(vote) => self.on_vote(from, vote, effects),

@@ -289,11 +289,24 @@ pub(in crate::consensus) trait BlockIntake {
         effects: &mut Vec<Effect>,
     ) -> Result<(), Rejection>;
 
-    /// Admits a block of another replica or reports its rejection. A body that is not the header's never takes the place of the
-    /// author's own, whose hash it has.
+    /// Admits a block of another replica. A body that is not the header's never takes the place of the author's own, whose hash
+    /// it has, and counts for nothing against the author.
+    ///
+    /// # Errors
+    /// [`Rejection`]: why the block is not taken; nothing has changed then.
+    fn take_block(
+        &mut self,
+        from: Option<ReplicaId>,
+        block: Arc<Block>,
+        effects: &mut Vec<Effect>,
+    ) -> Result<(), Rejection> {
+        block.check_body().map_err(|source| Rejection::Body { block: BlockId::of(&block), source })?;
+        self.admit(from, block, None, effects)
+    }
+
+    /// Admits a block of another replica or reports its rejection.
     fn on_block(&mut self, from: Option<ReplicaId>, block: Arc<Block>, effects: &mut Vec<Effect>) {
-        let checked = block.check_body().map_err(|source| Rejection::Body { block: BlockId::of(&block), source });
-        if let Err(rejection) = checked.and_then(|()| self.admit(from, block, None, effects)) {
+        if let Err(rejection) = self.take_block(from, block, effects) {
             effects.push(Effect::Reject(rejection));
         }
     }

@@ -108,6 +108,8 @@ pub(crate) enum Mutation {
     DposImpliedForEver,
     /// Delegated proof of stake: who left the schedule is no longer accountable.
     DposForgetsLeavers,
+    /// Proof of stake: a block is taken whatever its body, and counts as its author's.
+    PosTakesAnyBody,
     /// Proof of stake: more than half of the stake justifies.
     PosJustifiesAtHalf,
     /// Proof of stake: two justified epochs in a row finalise the first, whatever the source of the second.

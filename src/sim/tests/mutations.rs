@@ -180,6 +180,11 @@ const BY_TEST: &[(Mutation, &str, &str)] = &[
         "memory is no invariant, and twins of a campaign are two",
     ),
     (
+        Mutation::PosTakesAnyBody,
+        "consensus::pos::tests::attacks::altered_copies_keep_out_no_block",
+        "a block that is missing is needed by the next one, and then asked for again",
+    ),
+    (
         Mutation::PosSharesEarlyBlocks,
         "consensus::pos::tests::attacks::early_blocks_of_one_validator_keep_out_no_other",
         "no Byzantine replica of a campaign fills the bound",

@@ -1,15 +1,16 @@
 //! Known attacks on Gasper and their outcome.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use super::lab::{Lab, WEIGHT, config};
 use crate::{
+    chain::Block,
     consensus::{
         Event, Evidence, Protocol, Rejection, ReplicaId,
         mutation::{self, Mutation},
         pos::{ATTEST_TIMER, MessageError, Pos, PosConfig, SLOT_TIMER, SlashingCondition, Vote, VoteData, offenders},
     },
-    primitives::{Address, B256},
+    primitives::{Address, B256, KeyPair, TransactionRequest},
     system::staking::StakingParams,
 };
 
@@ -448,4 +449,32 @@ fn is_early_block_kept() -> bool {
 fn early_blocks_of_one_validator_keep_out_no_other() {
     assert!(is_early_block_kept());
     assert!(!mutation::with(Mutation::PosSharesEarlyBlocks, is_early_block_kept));
+}
+
+/// Whether a block is adopted of which others passed on two copies first, with transactions that its header does not name; and
+/// who is accused then.
+fn is_adopted_after_altered_copies() -> (bool, usize) {
+    let mut lab = Lab::new(5);
+    lab.run(9);
+    let parent = lab.heads()[0];
+    let block = lab.forge(0, parent, 10, &[]);
+    let to = (lab.proposer(0, 10, parent) + 1) % 5;
+    lab.deliver(to, Event::Timer(SLOT_TIMER));
+    for nonce in 0..2 {
+        let request = TransactionRequest { chain_id: Some(1), nonce, ..TransactionRequest::default() };
+        let transactions = vec![Arc::new(request.sign(&KeyPair::from_seed(0, "sender")).unwrap())];
+        let copy = Block::new(block.header().clone(), transactions, block.payload().clone(), Vec::new());
+        lab.give_block(to, &Arc::new(copy.with_seal(block.seal().clone())));
+    }
+    lab.give_block(to, &block);
+    let node = &lab.nodes[to];
+    let has_own_body = node.blocks.get(&block.hash()).is_some_and(|kept| kept.transactions().is_empty());
+    (has_own_body && lab.replica(to).head().hash == block.hash(), named(&lab).len())
+}
+
+#[test]
+fn altered_copies_keep_out_no_block() {
+    assert_eq!(is_adopted_after_altered_copies(), (true, 0));
+    let (is_adopted, _) = mutation::with(Mutation::PosTakesAnyBody, is_adopted_after_altered_copies);
+    assert!(!is_adopted);
 }
