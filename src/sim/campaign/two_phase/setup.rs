@@ -117,14 +117,17 @@ impl CampaignSetup {
     /// Returns the setup of five minutes of faults, three hundred blocks: long enough for stake to be unbonded, penalties of a later epoch,
     /// compacted logs, a pruned tree, and evidence about validators that have left.
     ///
-    /// Two candidates join and leave, and may be those who lie; stake is withdrawable after a minute.
+    /// Two candidates join and leave, and may be those who lie; stake is withdrawable after a minute. In proof of stake that is a minute
+    /// after the faults: who was away for longer than stake is locked needs a trusted checkpoint, which no campaign gives.
     pub fn long(consensus: ConsensusConfig) -> Self {
         let consensus = match consensus {
             ConsensusConfig::Raft(config) => ConsensusConfig::Raft(config.with_log_keep(LONG_LOG_KEEP)),
             other => other,
         };
         let has_stake = consensus.info().stake_use != StakeUse::Never;
-        let staking = StakingParams { unbonding_secs: 60, downtime_jail_secs: 30, ..StakingParams::default() };
+        let is_subjective = matches!(consensus, ConsensusConfig::Pos(_));
+        let unbonding_secs = if is_subjective { LONG.as_secs() + 60 } else { 60 };
+        let staking = StakingParams { unbonding_secs, downtime_jail_secs: 30, ..StakingParams::default() };
         let short = Self::of(consensus);
         let profile = short.profile.clone().long(LONG);
         Self {

@@ -46,16 +46,28 @@ impl Invariant for JustifiedFinality {
             return Ok(());
         }
         let voters = voters_from(network, replica, pos, finalized);
-        let Some(state) = pos.head_state() else { return Ok(()) };
-        let sets = [&state.previous.set, &state.current.set, &state.next.0];
-        let most = |set: &&ValidatorSet| voters.values().map(|voters| weight(set, voters)).max().unwrap_or_default();
-        if sets.iter().any(|set| 3 * most(set) >= 2 * set.total_weight()) {
-            return Ok(());
+        let mut most = (0, 0);
+        for (target, voters) in &voters {
+            for set in sets_of(pos, target.epoch) {
+                let (got, total) = (weight(set, voters), set.total_weight());
+                if 3 * got >= 2 * total {
+                    return Ok(());
+                }
+                most = most.max((got, total));
+            }
         }
-        let (got, total) = (most(&sets[1]), state.current.set.total_weight());
+        let (got, total) = most;
         let detail = format!("{} holds {finalized:?} for final with votes of {got} of {total}", replica.id());
         Err(Violation::new(self.name(), network, detail))
     }
+}
+
+/// Returns the validators of an epoch on each branch above the final checkpoint. The head may be epochs ahead of the votes that
+/// made a checkpoint final: a replica that catches up, or changes its branch, learns of them late.
+fn sets_of(pos: &Pos, epoch: u64) -> impl Iterator<Item = &ValidatorSet> {
+    let states = pos.fork_choice().blocks().filter_map(|block| pos.state_of(&block.block.hash));
+    let epochs = states.flat_map(|state| [&state.previous, &state.current]);
+    epochs.filter(move |known| known.number == epoch).map(|known| &known.set)
 }
 
 /// Returns the voters from `source` to each of the checkpoints after it, in the blocks and votes that the replica has. A known
