@@ -393,6 +393,10 @@ impl<S: Setup> EffectHandler for Driver<'_, S> {
         None
     }
 
+    fn stored(&mut self, block: BlockId) -> Option<Arc<Block>> {
+        self.table.tables().blocks.get(&block.hash).cloned()
+    }
+
     fn on_chain_event(&mut self, event: ChainEvent) -> Result<Option<Event>, Infallible> {
         if let ChainEvent::HeadMoved { reorg_depth, .. } = event {
             assert_eq!(reorg_depth, 0);

@@ -563,6 +563,10 @@ impl<F: Fixture> EffectHandler for Driver<'_, F> {
         None
     }
 
+    fn stored(&mut self, block: BlockId) -> Option<Arc<Block>> {
+        self.node().blocks.get(&block.hash).cloned()
+    }
+
     fn on_chain_event(&mut self, event: ChainEvent) -> Result<Option<Event>, Infallible> {
         self.node().chain_events.push(event.clone());
         match event {

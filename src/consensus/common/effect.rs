@@ -299,6 +299,16 @@ pub enum Effect {
         /// Replica that is likely to have it.
         from: ReplicaId,
     },
+    /// Send a block of the own chain, as [`Send`](Self::Send) does with a message; nothing, if this replica has not stored it. A protocol
+    /// keeps no blocks and knows none after a restart.
+    Show {
+        /// The block.
+        block: BlockId,
+        /// Recipients.
+        to: Recipients,
+        /// Ticket of the records that must be durable first.
+        after: Option<Ticket>,
+    },
     /// This replica's chain changed.
     Chain(ChainEvent),
     /// A validator broke the protocol.
@@ -322,6 +332,7 @@ impl Effect {
             Self::Validate { .. } => "validate",
             Self::Draw { .. } => "draw",
             Self::Fetch { .. } => "fetch",
+            Self::Show { .. } => "show",
             Self::Chain(_) => "chain",
             Self::Evidence(_) => "evidence",
             Self::Reject(_) => "reject",

@@ -62,6 +62,9 @@ pub(crate) trait EffectHandler {
     /// Asks a peer for a block. `None`: the driver delivers it later, or never.
     fn fetch(&mut self, block: BlockId, from: ReplicaId) -> Option<Arc<Block>>;
 
+    /// Returns a block that this replica has stored.
+    fn stored(&mut self, block: BlockId) -> Option<Arc<Block>>;
+
     /// Applies a change of the chain; may return an event that follows from it.
     fn on_chain_event(&mut self, event: ChainEvent) -> Result<Option<Event>, Self::Error>;
 
@@ -85,9 +88,10 @@ pub(crate) fn carry_out<H: EffectHandler>(
     inbox: &mut VecDeque<Event>,
 ) -> Result<(), H::Error> {
     match effect {
-        Effect::Send { to, message, after } => {
-            if let Some((to, message)) = handler.outbox().hold(to, message, after) {
-                handler.send(to, message);
+        Effect::Send { to, message, after } => send(to, message, after, handler),
+        Effect::Show { block, to, after } => {
+            if let Some(block) = handler.stored(block) {
+                send(to, ConsensusMessage::Block(block), after, handler);
             }
         }
         Effect::ArmTimer { timer, deadline } => handler.arm_timer(timer, deadline),
@@ -115,6 +119,13 @@ pub(crate) fn carry_out<H: EffectHandler>(
         Effect::Mark(name) => handler.on_mark(name),
     }
     Ok(())
+}
+
+/// Sends a message, or holds it until its records are durable.
+fn send<H: EffectHandler>(to: Recipients, message: ConsensusMessage, after: Option<Ticket>, handler: &mut H) {
+    if let Some((to, message)) = handler.outbox().hold(to, message, after) {
+        handler.send(to, message);
+    }
 }
 
 /// Sends what waited for this write and returns the event that the protocol is to be stepped with.

@@ -30,6 +30,8 @@ const FUTURE_BLOCKS_PER_AUTHOR_MAX: usize = 2;
 /// Most blocks of one proposer for one slot that are taken before anybody builds on them or votes for them. (The
 /// specifications' gossip passes the first one only; the second one is evidence.)
 pub(super) const TWINS_MAX: u32 = 2;
+/// Author in whose name blocks without their parent are kept when their proposers are unknown.
+const STRANGERS: Address = Address::ZERO;
 /// Bounds of the block intake.
 pub(super) const INTAKE: IntakePolicy = IntakePolicy {
     pending_max: 1_024,
@@ -190,12 +192,18 @@ impl Pos {
         Ok(())
     }
 
-    fn wait_for_parent(&mut self, orphan: Orphan, effects: &mut Vec<Effect>) -> Result<(), Rejection> {
+    fn wait_for_parent(&mut self, mut orphan: Orphan, effects: &mut Vec<Effect>) -> Result<(), Rejection> {
         let Some(from) = orphan.from else { return Err(Rejection::Unexpected { what: "block" }) };
         let id = BlockId::of(&orphan.block);
-        // A replica that was offline does not know new validators: the proposer of a kept child has verified its block.
-        if !self.intake.orphans.has_children(id) {
-            self.check_known(&orphan.author)?;
+        // A replica that was offline does not know new validators. The proposer of a kept child has verified its block; all other
+        // strangers have one share together.
+        if let Err(stranger) = self.check_known(&orphan.author)
+            && !self.intake.orphans.has_children(id)
+        {
+            if mutation::active(Mutation::PosShutsOutStrangers) {
+                return Err(stranger);
+            }
+            orphan.author = STRANGERS;
         }
         match self.intake.park(orphan, self.tree.head().height)? {
             Parked::TooFar => self.start_sync(from, id.height, effects),

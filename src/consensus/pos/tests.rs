@@ -1,6 +1,7 @@
 //! The state machine alone: scenarios, bad input, changes of the set, restarts.
 
 mod attacks;
+mod away;
 mod invalid;
 mod lab;
 mod life;

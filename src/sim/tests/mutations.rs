@@ -180,6 +180,16 @@ const BY_TEST: &[(Mutation, &str, &str)] = &[
         "memory is no invariant, and twins of a campaign are two",
     ),
     (
+        Mutation::PosLeaverFallsSilent,
+        "consensus::pos::tests::away::what_a_leaver_alone_made_final_is_continued",
+        "the long profile does, once in some 150 seeds",
+    ),
+    (
+        Mutation::PosShutsOutStrangers,
+        "consensus::pos::tests::away::whoever_missed_the_replacement_of_all_validators_follows_the_new_ones",
+        "the campaign replaces two candidates, not all validators",
+    ),
+    (
         Mutation::PosTakesAnyBody,
         "consensus::pos::tests::attacks::altered_copies_keep_out_no_block",
         "a block that is missing is needed by the next one, and then asked for again",

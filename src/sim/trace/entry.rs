@@ -264,6 +264,15 @@ pub enum TracedEffect {
         /// Peer.
         from: u32,
     },
+    /// Sends a stored block.
+    Show {
+        /// Block.
+        id: BlockId,
+        /// Recipient; `None` for all others.
+        to: Option<u32>,
+        /// Ticket of the records that must be durable first.
+        after: Option<u64>,
+    },
     /// A block was added to the block tree.
     Inserted {
         /// Block.

@@ -215,11 +215,7 @@ pub(super) fn digest_of(message: &ConsensusMessage) -> B256 {
 pub(super) fn effect_of(effect: &Effect, number: impl FnOnce(&ConsensusMessage) -> u32) -> TracedEffect {
     match effect {
         Effect::Send { to, message, after } => {
-            let to = match to {
-                Recipients::Others => None,
-                Recipients::One(to) => Some(to.get()),
-            };
-            TracedEffect::Send { to, message: number(message), after: after.map(|ticket| ticket.get()) }
+            TracedEffect::Send { to: one_of(*to), message: number(message), after: after.map(|ticket| ticket.get()) }
         }
         Effect::ArmTimer { timer, deadline } => TracedEffect::Arm { timer: timer.get(), deadline: *deadline },
         Effect::DisarmTimer(timer) => TracedEffect::Disarm { timer: timer.get() },
@@ -244,10 +240,21 @@ pub(super) fn effect_of(effect: &Effect, number: impl FnOnce(&ConsensusMessage) 
         Effect::Validate { block } => TracedEffect::Validate { id: BlockId::of(block) },
         Effect::Draw { ticket, bound } => TracedEffect::Draw { ticket: ticket.get(), bound: *bound },
         Effect::Fetch { block, from } => TracedEffect::Fetch { id: *block, from: from.get() },
+        Effect::Show { block, to, after } => {
+            TracedEffect::Show { id: *block, to: one_of(*to), after: after.map(|ticket| ticket.get()) }
+        }
         Effect::Chain(event) => effect_of_chain(event),
         Effect::Evidence(evidence) => TracedEffect::Evidence { text: evidence.to_string() },
         Effect::Reject(rejection) => TracedEffect::Reject { reason: rejection.to_string() },
         Effect::Mark(name) => TracedEffect::Mark { name: (*name).to_owned() },
+    }
+}
+
+/// The recipient; `None` for all others.
+const fn one_of(to: Recipients) -> Option<u32> {
+    match to {
+        Recipients::Others => None,
+        Recipients::One(to) => Some(to.get()),
     }
 }
 

@@ -122,6 +122,10 @@ impl EffectHandler for InEnvironment<'_> {
         None
     }
 
+    fn stored(&mut self, block: BlockId) -> Option<Arc<Block>> {
+        Some(self.replica.chain().block(block.hash).ok()?.block().clone())
+    }
+
     fn on_chain_event(&mut self, event: ChainEvent) -> Result<Option<Event>, NetworkError> {
         let moves = matches!(event, ChainEvent::HeadMoved { .. });
         self.replica.on_chain_event(event)?;

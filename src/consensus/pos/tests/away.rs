@@ -1,0 +1,69 @@
+//! Replicas that were away while others joined, made blocks final, and left.
+
+use super::lab::{Lab, WEIGHT, config};
+use crate::{
+    consensus::{
+        Protocol,
+        mutation::{self, Mutation},
+    },
+    primitives::Height,
+    system::{ValidatorUpdate, ValidatorUpdates},
+};
+
+impl Lab {
+    /// The block of this height changes the stakes of these replicas.
+    fn change_stakes(&mut self, height: u64, stakes: &[(usize, u64)]) {
+        let updates =
+            stakes.iter().map(|(who, weight)| ValidatorUpdate { address: self.address(*who), weight: *weight });
+        let updates = ValidatorUpdates::new(updates);
+        self.updates.insert(Height::new(height), updates);
+    }
+}
+
+/// Whether a replica that was away while all four validators were replaced follows the new ones.
+fn follows_strangers() -> bool {
+    let mut lab = Lab::with_extra(4, 5, config());
+    let stakes: Vec<_> = (0..8).map(|who| (who, if who < 4 { 0 } else { WEIGHT })).collect();
+    lab.change_stakes(6, &stakes);
+    lab.run(4);
+    lab.pause(8);
+    lab.run(56);
+    assert!((0..4).all(|old| !lab.replica(0).validators().contains(&lab.address(old))));
+    lab.resume(8);
+    lab.run(6);
+    lab.heads()[8] == lab.heads()[4]
+}
+
+#[test]
+fn whoever_missed_the_replacement_of_all_validators_follows_the_new_ones() {
+    assert!(follows_strangers());
+    assert!(!mutation::with(Mutation::PosShutsOutStrangers, follows_strangers));
+}
+
+/// Validator 4, with most of the stake, makes blocks final while the others are away, and leaves. Returns whether the others,
+/// who are all the validators then, continue its branch; 4 itself restarts meanwhile if `restarts`.
+fn continues_what_a_leaver_made_final(restarts: bool) -> bool {
+    let mut lab = Lab::with_extra(4, 1, config());
+    lab.change_stakes(6, &[(4, 20 * WEIGHT)]);
+    lab.change_stakes(34, &[(4, 0)]);
+    lab.run(30);
+    (0..4).for_each(|who| lab.pause(who));
+    lab.run(40);
+    let (last, head) = (lab.replica(4).finalized(), lab.replica(4).head().hash);
+    assert!((68..72).all(|slot| !lab.committee(4, slot, head).contains(&4)), "it has left");
+    assert!(last.epoch > lab.replica(0).finalized().epoch, "with what it alone made final");
+    if restarts {
+        lab.restart_in_slot(4);
+    }
+    (0..4).for_each(|who| lab.resume(who));
+    lab.run(24);
+    let is_on_it = |who: usize| lab.chain_of(who).iter().any(|block| block.hash() == last.block.hash);
+    (0..4).all(is_on_it) && (0..5).all(|who| lab.replica(who).finalized().epoch > last.epoch)
+}
+
+#[test]
+fn what_a_leaver_alone_made_final_is_continued() {
+    assert!([false, true].into_iter().all(continues_what_a_leaver_made_final));
+    let silent = || continues_what_a_leaver_made_final(false);
+    assert!(!mutation::with(Mutation::PosLeaverFallsSilent, silent));
+}
