@@ -54,10 +54,7 @@ use super::{
     intake::{BlockIntake, Intake, PendingBlock},
     mutation::{self, Mutation},
 };
-use crate::{
-    chain::Block,
-    primitives::{Address, Timestamp},
-};
+use crate::primitives::{Address, Timestamp};
 
 #[cfg(feature = "internals")]
 pub use config::BLOCKS_PER_TURN_MAX;
@@ -94,6 +91,8 @@ pub use state::{Candidates, Pending, State};
 
 /// Fires when the replica's next slot begins.
 pub const SLOT_TIMER: TimerId = TimerId::new(1);
+/// Fires every two rounds; a replica whose head has not moved since then shows it.
+pub const QUIET_TIMER: TimerId = TimerId::new(2);
 /// Largest distance in slots of a block above the head, or the replica's own clock; twelve days with slots of 1 s.
 pub const SLOTS_AHEAD_MAX: u64 = 1 << 20;
 /// Most pieces of evidence kept to report in a block.
@@ -114,9 +113,10 @@ pub struct Dpos {
     elapsed_slot: u64,
     /// Evidence to report in a block, by slot and offender.
     offences: OrdMap<(u64, Address), Arc<ConflictingBlocks>>,
-    /// The head, to send to replicas that extend worse branches, and the ticket of its record, which has to be durable before
-    /// that; `None` after a restart.
-    head_block: Option<(Ticket, Arc<Block>)>,
+    /// Ticket of the head's record, which has to be durable before the head is shown; `None` after a restart.
+    head_ticket: Option<Ticket>,
+    /// The head when [`QUIET_TIMER`] fired last.
+    quiet_head: BlockId,
     /// Irreversible blocks to report once the record with this ticket is durable, because the chain then drops other branches.
     unreported_finality: Vector<(Ticket, BlockId)>,
     next_ticket: Ticket,
@@ -204,7 +204,8 @@ impl Dpos {
             safety_state,
             elapsed_slot: 0,
             offences: OrdMap::new(),
-            head_block: None,
+            head_ticket: None,
+            quiet_head: BlockId::default(),
             unreported_finality: Vector::new(),
             next_ticket: Ticket::default(),
         })
@@ -258,7 +259,10 @@ fn genesis_node(config: &DposConfig, (block, timestamp): (BlockId, Timestamp), v
 impl Protocol for Dpos {
     fn step(&mut self, event: Event, effects: &mut Vec<Effect>) {
         match event {
-            Event::Start => self.plan(effects),
+            Event::Start => {
+                self.arm_quiet_timer(effects);
+                self.plan(effects);
+            }
             Event::Message { from, message: ConsensusMessage::Block(block) } => {
                 self.on_block(Some(from), block, effects)
             }
@@ -269,6 +273,7 @@ impl Protocol for Dpos {
             Event::BlockJudged { block, verdict } => self.on_judged(block, verdict, effects),
             Event::BlockBuilt { ticket, block } => self.on_built(ticket, block, effects),
             Event::Timer(SLOT_TIMER) => self.on_slot(effects),
+            Event::Timer(QUIET_TIMER) => self.on_quiet(effects),
             Event::Timer(_) | Event::Random { .. } => effects.push(Effect::Mark("dpos/stale-answer")),
             Event::Persisted(ticket) => self.on_persisted(ticket, effects),
             Event::Admin(_) => {
@@ -292,7 +297,8 @@ impl Protocol for Dpos {
             safety_state,
             elapsed_slot,
             offences,
-            head_block,
+            head_ticket,
+            quiet_head,
             unreported_finality,
             next_ticket,
         } = self;
@@ -324,7 +330,8 @@ impl Protocol for Dpos {
             out.hash(&first);
             out.hash(&second);
         });
-        out.option(head_block.as_ref(), |out, (ticket, _)| out.u64(ticket.get()));
+        out.option(*head_ticket, |out, ticket| out.u64(ticket.get()));
+        quiet_head.encode(out);
         out.list(unreported_finality.iter(), |out, (ticket, block)| {
             out.u64(ticket.get());
             block.encode(out);

@@ -37,7 +37,7 @@ impl ConsensusKind {
         let names: &[(TimerId, &'static str)] = match self {
             Self::Poa => &[(poa::SEAL_TIMER, "seal"), (poa::ANNOUNCE_TIMER, "announce")],
             Self::Pos => &[(pos::SLOT_TIMER, "slot"), (pos::PROPOSE_TIMER, "propose"), (pos::ATTEST_TIMER, "attest")],
-            Self::Dpos => &[(dpos::SLOT_TIMER, "slot")],
+            Self::Dpos => &[(dpos::SLOT_TIMER, "slot"), (dpos::QUIET_TIMER, "quiet")],
             Self::Pbft => {
                 &[(pbft::BUILD_TIMER, "build"), (pbft::SUSPECT_TIMER, "suspect"), (pbft::RESEND_TIMER, "resend")]
             }

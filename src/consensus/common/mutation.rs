@@ -108,6 +108,8 @@ pub(crate) enum Mutation {
     DposImpliedForEver,
     /// Delegated proof of stake: who left the schedule is no longer accountable.
     DposForgetsLeavers,
+    /// Delegated proof of stake: nobody shows its head when no block comes.
+    DposElectorsFallSilent,
     /// Proof of stake: a block is taken whatever its body, and counts as its author's.
     PosTakesAnyBody,
     /// Proof of stake: more than half of the stake justifies.

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::{
-    ConflictingBlocks, Dpos, Infraction, OFFENCES_MAX, PRODUCERS_MAX, SLOTS_AHEAD_MAX, check_header,
+    ConflictingBlocks, Dpos, Infraction, OFFENCES_MAX, PRODUCERS_MAX, QUIET_TIMER, SLOTS_AHEAD_MAX, check_header,
     evidence::evidence_slots,
     record,
     tree::{Node, SAME_SLOT_BLOCKS_MAX, SIDE_BLOCKS_PER_AUTHOR_MAX},
@@ -14,10 +14,11 @@ use super::{
 use crate::{
     chain::Block,
     consensus::{
-        BlockId, ChainEvent, ConsensusMessage, Effect, Evidence, Purpose, Recipients, Record, Rejection, ReplicaId,
-        SealedHeader, Ticket, Verdict,
+        BlockId, ChainEvent, ConsensusMessage, Deadline, Effect, Evidence, Purpose, Recipients, Record, Rejection,
+        ReplicaId, SealedHeader, Ticket, Verdict,
         branch_tree::HeadMove,
         intake::{BlockIntake, CatchUpMode, CatchUpPolicy, Intake, IntakePolicy, Overflow, Parked, PendingBlock},
+        mutation::{self, Mutation},
         orphans::Orphan,
     },
     primitives::{Address, Height},
@@ -222,10 +223,10 @@ impl Dpos {
             self.unreported_finality.push_back((ticket, self.tree.finalized()));
         }
         if let Some(head_move) = &moved {
-            self.head_block = Some((ticket, block.clone()));
+            self.head_ticket = Some(ticket);
             self.publish_head(head_move, irreversible, effects);
         } else if let Some(from) = from.filter(|_| slot > self.tree.head().context.slot) {
-            self.send_head(from, effects);
+            self.show_head(Recipients::One(from), effects);
         }
         if let Some(ticket) = own {
             let message = ConsensusMessage::Block(block);
@@ -238,14 +239,30 @@ impl Dpos {
         self.release_children(id, effects);
     }
 
-    /// Sends the head to a replica that extends a worse branch at a later slot. When the producers that the head's branch has
-    /// elected were partitioned from it, they produce on the other branch, no other producer may produce on this one, and they would
-    /// never receive the block that elects them.
-    fn send_head(&self, to: ReplicaId, effects: &mut Vec<Effect>) {
-        if let Some((ticket, block)) = &self.head_block {
-            effects.push(Effect::Mark("dpos/show-head"));
-            let message = ConsensusMessage::Block(block.clone());
-            effects.push(Effect::Send { to: Recipients::One(to), message, after: Some(*ticket) });
+    /// Shows the head to a replica that extends a worse branch at a later slot, or to all others. When the producers that the head's
+    /// branch has elected were partitioned from it, no other producer may produce on it, and they would never receive the block that
+    /// elects them: they produce on the other branch, or, all of them new, nowhere.
+    fn show_head(&self, to: Recipients, effects: &mut Vec<Effect>) {
+        effects.push(Effect::Mark("dpos/show-head"));
+        effects.push(Effect::Show { block: self.tree.head().context.block, to, after: self.head_ticket });
+    }
+
+    /// Shows the head when it has not moved for two rounds.
+    pub(super) fn on_quiet(&mut self, effects: &mut Vec<Effect>) {
+        let head = self.tree.head().context.block;
+        let is_quiet = core::mem::replace(&mut self.quiet_head, head) == head;
+        if is_quiet && head.height > Height::GENESIS && !mutation::active(Mutation::DposElectorsFallSilent) {
+            self.show_head(Recipients::Others, effects);
+        }
+        self.arm_quiet_timer(effects);
+    }
+
+    /// Arms the timer, unless blocks are made on demand.
+    pub(super) fn arm_quiet_timer(&self, effects: &mut Vec<Effect>) {
+        let slots = self.head_context().state.active().slots_per_round(&self.config).saturating_mul(2);
+        let nanos = slots.saturating_mul(self.config.period).saturating_mul(1_000_000_000);
+        if nanos > 0 {
+            effects.push(Effect::ArmTimer { timer: QUIET_TIMER, deadline: Deadline::After { nanos } });
         }
     }
 

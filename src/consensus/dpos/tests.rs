@@ -1,5 +1,6 @@
 //! The state machine, its pure model, and both against faults.
 
+mod away;
 mod elections;
 mod faults;
 mod interleavings;

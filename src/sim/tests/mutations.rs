@@ -150,6 +150,11 @@ const BY_TEST: &[(Mutation, &str, &str)] = &[
         "needs four producers that wake, hear and sleep in one particular order of 39 slots",
     ),
     (
+        Mutation::DposElectorsFallSilent,
+        "consensus::dpos::tests::away::whoever_was_away_when_elected_hears_of_it",
+        "the campaign replaces two candidates, not all producers",
+    ),
+    (
         Mutation::PosKeepsMessages,
         "sim::tests::pos::votes_that_one_side_alone_has_leave_two_heads",
         "a campaign does, once in some 4,500 seeds",

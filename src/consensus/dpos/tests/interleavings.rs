@@ -3,6 +3,7 @@
 
 use super::{super::*, lab::*};
 use crate::{
+    chain::Block,
     consensus::{mutation, testing::Content},
     primitives::Height,
 };

@@ -2,6 +2,7 @@
 
 use super::{super::*, lab::*};
 use crate::{
+    chain::Block,
     consensus::{Purpose, ReplicaId, Verdict},
     primitives::{B64, B256, Bytes, Header, Height, KeyPair},
 };

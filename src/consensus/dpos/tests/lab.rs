@@ -39,6 +39,13 @@ pub(super) struct DposFixture {
     confirmed: BTreeMap<usize, BTreeSet<Height>>,
 }
 
+impl DposFixture {
+    /// The lab's genesis has time 0, so that slots are times in periods.
+    fn slot_of(&self, block: &Block) -> u64 {
+        block.timestamp().as_secs() / self.config.period.max(1)
+    }
+}
+
 /// Fields of a block that deviate from the rules.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Odd {
@@ -85,10 +92,14 @@ impl Fixture for DposFixture {
         Some(Block::new(header, Vec::new(), request.payload.clone(), Vec::new()))
     }
 
-    /// Checks announcements only: what is sent to one replica is a head that was announced before, of any author.
+    /// Checks what a producer announces first. Later, and to one replica, it shows heads of any author.
     fn on_send(lab: &mut Lab, index: usize, to: Recipients, message: &ConsensusMessage) {
         if let (ConsensusMessage::Block(block), Recipients::Others, false) = (message, to, lab.nodes[index].is_faulty) {
-            lab.check_produced(index, block);
+            let author = lab.signers.iter().position(|signer| signer.address() == block.header().beneficiary);
+            let known = author.and_then(|author| lab.fixture.produced.get(&(author, lab.fixture.slot_of(block))));
+            if known != Some(&block.hash()) {
+                lab.check_produced(index, block);
+            }
         }
     }
 
@@ -193,8 +204,7 @@ impl Lab {
 
     /// Checks a block that an honest replica sends.
     fn check_produced(&mut self, index: usize, block: &Block) {
-        // The lab's genesis has time 0, so that slots are times in periods.
-        let slot = block.timestamp().as_secs() / self.fixture.config.period.max(1);
+        let slot = self.fixture.slot_of(block);
         let other = self.fixture.produced.insert((index, slot), block.hash());
         if let Some(other) = other.filter(|other| *other != block.hash()) {
             self.violate(SLOT_TWICE, slot, [other, block.hash()]);

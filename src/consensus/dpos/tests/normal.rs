@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use super::{super::*, lab::*};
+use crate::chain::Block;
 use crate::{consensus::Verdict, primitives::Height};
 
 #[test]
