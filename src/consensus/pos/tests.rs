@@ -5,4 +5,5 @@ mod invalid;
 mod lab;
 mod life;
 mod reveals;
+mod rewards;
 mod sets;

@@ -160,6 +160,16 @@ const BY_TEST: &[(Mutation, &str, &str)] = &[
         "no Byzantine replica of a campaign grinds, and biased duties break no invariant",
     ),
     (
+        Mutation::PosRewardsInLeak,
+        "consensus::pos::tests::rewards::nobody_earns_while_stake_leaks",
+        "all replicas pay the same rewards, and no invariant knows what a vote is worth",
+    ),
+    (
+        Mutation::PosSkipsPenalties,
+        "consensus::pos::tests::rewards::a_silent_validator_loses_the_computed_sum_and_the_others_earn",
+        "all replicas skip the same penalties, and no invariant knows what a vote is worth",
+    ),
+    (
         Mutation::PosForgetsLeavers,
         "consensus::pos::tests::reveals::who_left_is_slashed_until_its_stake_is_withdrawable",
         "who is not punished breaks no invariant of a run",
