@@ -64,7 +64,7 @@ use super::{
 };
 use crate::{
     chain::Block,
-    primitives::{Address, Timestamp},
+    primitives::{Address, B256, Timestamp},
 };
 
 pub use casper::{Casper, Checkpoint, Turnout};
@@ -285,6 +285,11 @@ impl Pos {
     /// Returns the state of the branch after the head.
     pub fn head_state(&self) -> Option<&State> {
         self.head_context().map(|context| context.state.as_ref())
+    }
+
+    /// Returns the state of the branch after a block of the tree.
+    pub(crate) fn state_of(&self, block: &B256) -> Option<&State> {
+        self.tree.get(block).map(|node| node.context.state.as_ref())
     }
 
     /// Returns evidence of one offence of each known offender.

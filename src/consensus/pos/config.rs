@@ -373,6 +373,17 @@ mod tests {
     }
 
     #[test]
+    fn rewards_and_ejection_come_from_json_and_have_defaults() {
+        let given: PosConfig = serde_json::from_str(r#"{"baseRewardFactor": 0, "ejectionPercent": 25}"#).unwrap();
+        assert_eq!(given, PosConfig::default().with_base_reward_factor(0).with_ejection_percent(25));
+        assert_eq!(serde_json::from_str::<PosConfig>("{}").unwrap(), PosConfig::default());
+        assert_eq!((PosConfig::default().base_reward_factor, PosConfig::default().ejection_percent), (64, 50));
+        for (percent, is_right) in [(0, true), (100, true), (101, false)] {
+            assert_eq!(PosConfig::default().with_ejection_percent(percent).check().is_ok(), is_right, "{percent}");
+        }
+    }
+
+    #[test]
     fn hash_chains_have_a_length_that_can_be_renewed() {
         for (length, is_right) in [(3, false), (4, true), (65_536, true), (65_537, false)] {
             assert_eq!(PosConfig::default().with_reveal_chain_length(length).check().is_ok(), is_right, "{length}");

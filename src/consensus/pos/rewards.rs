@@ -11,13 +11,17 @@
 //! - delays count from the validator's attestation slot, as it may vote later in its epoch;
 //! - the proposer's part is paid with the votes of the epoch, and not while finality stalls (there at once, and always);
 //! - nobody has the duty of the sync committee's weight;
+//! - on demand slots have no length: no vote is late, and a missed one, for which there may have been no block, costs nothing;
 //! - an epoch's rewards and penalties of one validator are set off against each other.
 
 use std::collections::BTreeMap;
 
 use super::{Epoch, PosConfig, participation::Participation};
 use crate::{
-    consensus::mutation::{self, Mutation},
+    consensus::{
+        Validator, ValidatorSet,
+        mutation::{self, Mutation},
+    },
     primitives::{Address, U256},
 };
 
@@ -53,52 +57,46 @@ pub(super) struct Delta {
     pub(super) penalty: u64,
 }
 
+/// What validators earn and lose, in gwei.
+#[derive(Debug, Default)]
+struct Sums(BTreeMap<Address, [u128; 2]>);
+
 impl EpochVotes<'_> {
     /// Returns the change of each validator that earns or loses, given who is slashed: those earn nothing and lose as if absent.
     pub(super) fn deltas(&self, is_slashed: impl Fn(&Address) -> bool) -> BTreeMap<Address, Delta> {
-        let members = self.epoch.set.members();
-        let flags: Vec<_> = members
-            .iter()
-            .enumerate()
-            .map(|(index, member)| if is_slashed(&member.address) { [false; 3] } else { self.flags(index) })
-            .collect();
+        let set = &self.epoch.set;
+        let of_member = |(index, member): (usize, &Validator)| {
+            if is_slashed(&member.address) { [false; 3] } else { self.flags(index) }
+        };
+        let flags: Vec<_> = set.members().iter().enumerate().map(of_member).collect();
         let mut with_flag = [0_u128; 3];
-        for (member, flags) in members.iter().zip(&flags) {
+        for (member, flags) in set.members().iter().zip(&flags) {
             (0..3).filter(|flag| flags[*flag]).for_each(|flag| with_flag[flag] += u128::from(member.weight));
         }
-        let earns_nothing = self.is_leaking && !mutation::active(Mutation::PosRewardsInLeak);
-        let mut sums: BTreeMap<Address, [u128; 2]> = BTreeMap::new();
-        let mut add = |validator: Address, column: usize, gwei: u128| {
-            let sum = &mut sums.entry(validator).or_default()[column];
-            *sum = sum.saturating_add(gwei);
-        };
-        let total = self.epoch.set.total_weight();
-        for (index, (member, flags)) in members.iter().zip(&flags).enumerate() {
-            let base = self.base_reward(member.weight);
-            let mut included = 0;
+        let is_earning = !self.is_leaking || mutation::active(Mutation::PosRewardsInLeak);
+        let is_costly = self.config.period > 0 && !mutation::active(Mutation::PosSkipsPenalties);
+        let total = set.total_weight();
+        let root = total.max(TOTAL_MIN).isqrt();
+        let mut sums = Sums::default();
+        for (index, (member, flags)) in set.members().iter().zip(&flags).enumerate() {
+            // `get_base_reward`: in proportion to the stake, and all together to the square root of the total.
+            let base = u128::from(member.weight) * u128::from(self.config.base_reward_factor) / root;
             for flag in 0..3 {
                 let weight = FLAG_WEIGHTS[flag];
-                if flags[flag] {
-                    included += weight;
-                    if !earns_nothing {
-                        add(member.address, 0, share(base, weight, with_flag[flag], total, WEIGHT_DENOMINATOR));
-                    }
-                } else if flag != HEAD && !mutation::active(Mutation::PosSkipsPenalties) {
-                    add(member.address, 1, share(base, weight, 1, 1, WEIGHT_DENOMINATOR));
+                if flags[flag] && is_earning {
+                    sums.earn(member.address, share(base, weight, with_flag[flag], total, WEIGHT_DENOMINATOR));
+                } else if !flags[flag] && flag != HEAD && is_costly {
+                    sums.lose(member.address, share(base, weight, 1, 1, WEIGHT_DENOMINATOR));
                 }
             }
-            let proposer = self.proposer_of(index).filter(|proposer| included > 0 && !is_slashed(proposer));
-            if let Some(proposer) = proposer.filter(|_| !earns_nothing) {
+            let included: u64 = (0..3).filter(|flag| flags[*flag]).map(|flag| FLAG_WEIGHTS[flag]).sum();
+            let proposer = self.proposer_of(index).filter(|proposer| is_earning && !is_slashed(proposer));
+            if let Some(proposer) = proposer {
                 let whole = (WEIGHT_DENOMINATOR - PROPOSER_WEIGHT) * WEIGHT_DENOMINATOR / PROPOSER_WEIGHT;
-                add(proposer, 0, share(base, included, 1, 1, whole));
+                sums.earn(proposer, share(base, included, 1, 1, whole));
             }
         }
-        let clamp = |gwei: u128| u64::try_from(gwei).unwrap_or(u64::MAX);
-        let net = sums.into_iter().map(|(validator, [earned, lost])| {
-            let (reward, penalty) = (earned.saturating_sub(lost), lost.saturating_sub(earned));
-            (validator, Delta { reward: clamp(reward), penalty: clamp(penalty) })
-        });
-        net.filter(|(_, delta)| *delta != Delta::default()).collect()
+        sums.net(set)
     }
 
     /// Returns the flags of a validator: timely source, target and head (`get_attestation_participation_flag_indices`).
@@ -117,12 +115,28 @@ impl EpochVotes<'_> {
         let epoch = [self.epoch, self.after].into_iter().find(|epoch| epoch.number == self.config.epoch_of(slot))?;
         epoch.proposer(self.config, slot)
     }
+}
 
-    /// Returns the base reward of a validator, in gwei (`get_base_reward`): in proportion to its stake, and all together to the square
-    /// root of the total.
-    fn base_reward(&self, weight: u64) -> u128 {
-        let root = self.epoch.set.total_weight().max(TOTAL_MIN).isqrt();
-        u128::from(weight) * u128::from(self.config.base_reward_factor) / root
+impl Sums {
+    fn earn(&mut self, validator: Address, gwei: u128) {
+        let [earned, _] = self.0.entry(validator).or_default();
+        *earned = earned.saturating_add(gwei);
+    }
+
+    fn lose(&mut self, validator: Address, gwei: u128) {
+        let [_, lost] = self.0.entry(validator).or_default();
+        *lost = lost.saturating_add(gwei);
+    }
+
+    /// Returns the differences other than 0; nobody loses more than its weight.
+    fn net(self, set: &ValidatorSet) -> BTreeMap<Address, Delta> {
+        let clamp = |gwei: u128| u64::try_from(gwei).unwrap_or(u64::MAX);
+        let net = self.0.into_iter().map(|(validator, [earned, lost])| {
+            let weight = set.index_of(&validator).map_or(0, |index| set.members()[index].weight);
+            let (reward, penalty) = (earned.saturating_sub(lost), lost.saturating_sub(earned));
+            (validator, Delta { reward: clamp(reward), penalty: clamp(penalty).min(weight) })
+        });
+        net.filter(|(_, delta)| *delta != Delta::default()).collect()
     }
 }
 

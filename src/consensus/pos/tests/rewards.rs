@@ -133,6 +133,28 @@ fn base(weight: u64, total: u64) -> u64 {
     (u128::from(weight) * 64 / u128::from(total.max(1_000_000_000)).isqrt()) as u64
 }
 
+#[test]
+fn the_largest_base_reward_takes_no_more_than_all() {
+    let config = config().with_base_reward_factor(u64::MAX);
+    let vote =
+        |index: usize, _: u64| if index == 0 { Participation::included(1, true) } else { Participation::default() };
+    let (got, _) = deltas(&config, &[u64::MAX, u64::MAX, 1], false, vote, &[]);
+    assert_eq!((got[0].reward, got[1].penalty, got[2].penalty), (u64::MAX, u64::MAX, 1));
+}
+
+#[test]
+fn absence_costs_nothing_on_demand() {
+    let vote = |index: usize, slot: u64| match index {
+        0 => Participation::included(slot + 1, true),
+        _ => Participation::default(),
+    };
+    for (config, costs) in [(config(), true), (config().with_period(Duration::ZERO), false)] {
+        let (got, _) = deltas(&config, &[WEIGHT; 2], false, vote, &[]);
+        assert!(got[0].reward > 0);
+        assert_eq!(got[1].penalty > 0, costs);
+    }
+}
+
 /// A validator of the model: weight, whether it is slashed, and its vote: the slots from its own to the block's, and its head.
 type Member = (u64, bool, Option<(u64, bool)>);
 
@@ -299,7 +321,7 @@ fn a_header_with_another_sum_is_refused() {
     let changes: [(&str, Change); 7] = [
         ("a higher reward", |account, _| account.rewards[0].1 += 1),
         ("a lower reward", |account, _| account.rewards[0].1 -= 1),
-        ("no reward", |account, _| drop(account.rewards.remove(0))),
+        ("no reward", |account, _| account.rewards.truncate(2)),
         ("a reward of who is absent", |account, [silent, _]| account.rewards.push((silent, 1))),
         ("a lower penalty", |account, _| account.penalties[0].1 -= 1),
         ("no penalty", |account, _| account.penalties.clear()),
