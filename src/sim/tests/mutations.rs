@@ -60,6 +60,7 @@ const TABLE: &[(Mutation, u64)] = &[
     (Mutation::PosIgnoresViability, 0),
     (Mutation::PosVotesEachSlot, 10),
     (Mutation::PosForgetsVote, 0),
+    (Mutation::PosRewardsInLeak, 0),
     (Mutation::PosSkipsPenalties, 10),
 ];
 
@@ -159,11 +160,6 @@ const BY_TEST: &[(Mutation, &str, &str)] = &[
         Mutation::PosAnyReveal,
         "consensus::pos::tests::reveals::a_proposer_can_not_choose_its_reveal",
         "no Byzantine replica of a campaign grinds, and biased duties break no invariant",
-    ),
-    (
-        Mutation::PosRewardsInLeak,
-        "consensus::pos::tests::rewards::nobody_earns_while_stake_leaks",
-        "the faults of a campaign are over before stake leaks",
     ),
     (
         Mutation::PosForgetsLeavers,
