@@ -84,7 +84,7 @@ impl State {
         // Genesis has no epoch before it.
         if self.epoch() > 0 {
             self.apply_absence(config, &mut stake, deltas);
-            self.apply_votes(config, &mut stake, deltas);
+            self.apply_rewards(config, &mut stake, deltas);
         }
         apply_correlation(config, self.epoch(), &self.current.set, &mut stake, deltas);
         if stake.elected.as_ref().is_some_and(|(epoch, _)| self.casper.finalized.epoch > *epoch)
@@ -166,7 +166,7 @@ impl State {
     }
 
     /// Adds what the votes of the previous epoch earn and cost (`process_rewards_and_penalties`).
-    fn apply_votes(&self, config: &PosConfig, stake: &mut Stake, deltas: &mut EpochDeltas) {
+    fn apply_rewards(&self, config: &PosConfig, stake: &mut Stake, deltas: &mut EpochDeltas) {
         let votes = EpochVotes {
             config,
             epoch: &self.previous,

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::{
     consensus::{
-        AnyProtocol,
-        pos::{EpochAccounting, Payload, Pos, PosConfig},
+        AnyProtocol, Authenticator, SealScheme, SealedHeader,
+        pos::{EpochAccounting, LightVerifier, Payload, Pos, PosConfig},
     },
     sim::check::invariant,
     system::staking::{StakeSums, StakingParams, ValidatorRecord, ValidatorStatus},
@@ -47,6 +47,21 @@ fn accounts(network: &Network) -> (Vec<EpochAccounting>, BTreeMap<Address, u64>)
         accounts.extend(Payload::decode(block.block().payload()).unwrap().accounting);
     }
     (accounts, made)
+}
+
+/// Follows the primary's chain by its headers and payloads alone.
+fn followed(network: &Network) -> LightVerifier {
+    let (chain, ConsensusConfig::Pos(config)) = (network.primary().chain(), network.config()) else {
+        panic!("another protocol")
+    };
+    let (genesis, authenticator) = (chain.genesis(), Authenticator::new(SealScheme::Symbolic, SEED));
+    let validators = network.genesis_validators();
+    let mut light = LightVerifier::new(*config, genesis.block().header(), validators, authenticator).unwrap();
+    for height in 1..=network.primary().head().height.get() {
+        let block = chain.block(chain.hash_at(Height::new(height)).unwrap()).unwrap();
+        light.follow(&SealedHeader::from(block.block().as_ref())).unwrap();
+    }
+    light
 }
 
 fn in_wei(amounts: impl Iterator<Item = (Address, u64)>, of: Address) -> U256 {
@@ -111,6 +126,10 @@ fn who_is_absent_is_ejected_at_the_floor_and_the_others_finalise() {
         let record = record(&network, index);
         assert_eq!((record.status, record.stake.unwrap().tokens), (ValidatorStatus::Bonded, ether(32)));
     }
+    let light = followed(&network);
+    let state = pos(&network).head_state().unwrap();
+    assert_eq!(light.validators(), &state.current.set);
+    assert!(!light.validators().contains(&address(SILENT)) && light.finalized() == state.casper.finalized);
 }
 
 #[test]
