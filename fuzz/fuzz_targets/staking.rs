@@ -11,7 +11,7 @@ use chainbox::{
     system::{
         SystemCall,
         staking::{
-            Offence, STAKING_ADDRESS, StakingParams, StakingTemplate, WEIGHT_UNIT, begin_block, end_epoch,
+            EpochDeltas, Offence, STAKING_ADDRESS, StakingParams, StakingTemplate, WEIGHT_UNIT, begin_block, end_epoch,
             interface as sol, penalize, slash,
         },
     },
@@ -21,6 +21,8 @@ use chainbox_fuzz::{FUNDS, Who, rich_state};
 use libfuzzer_sys::fuzz_target;
 
 const ACTS_MAX: usize = 60;
+/// Most rewards, and most penalties, of one epoch.
+const CHANGES_MAX: usize = 8;
 const CALL_GAS: Gas = Gas::new(10_000_000);
 
 #[derive(Arbitrary, Debug)]
@@ -40,7 +42,7 @@ enum Act {
     Block { proposer: Who, absent: Option<Who>, secs: u32 },
     Slash { who: Who, offence: u8, height: u8, time: u16 },
     Penalize { who: Who, gwei: u32 },
-    EndEpoch { epoch: u8 },
+    EndEpoch { epoch: u8, rewards: Vec<(Who, u32)>, penalties: Vec<(Who, u32)>, ejection_percent: u8 },
 }
 
 fuzz_target!(|acts: Vec<Act>| {
@@ -128,7 +130,13 @@ impl Chain {
                 }
             }
             Act::Penalize { who, gwei: amount } => self.system(penalize(&[(who.address(), gwei(amount))])),
-            Act::EndEpoch { epoch } => self.system(end_epoch(epoch.into())),
+            Act::EndEpoch { epoch, rewards, penalties, ejection_percent } => {
+                let changes = |of: Vec<(Who, u32)>| {
+                    of.into_iter().take(CHANGES_MAX).map(|(who, amount)| (who.address(), gwei(amount))).collect()
+                };
+                let (rewards, penalties) = (changes(rewards), changes(penalties));
+                self.system(end_epoch(epoch.into(), &EpochDeltas { rewards, penalties, ejection_percent }));
+            }
         }
     }
 

@@ -16,6 +16,7 @@ mod pbft_stake;
 mod poa;
 mod poa_campaign;
 mod pos;
+mod pos_rewards;
 mod properties;
 mod raft;
 mod validator_life;

@@ -12,9 +12,11 @@
 //! - A slash burns a part of the pool at once, and the same part of each unbonding begun at the infraction's height or
 //!   later, once it is withdrawn. (The Cosmos SDK charges the pool at the infraction's height; here the delegators of the
 //!   pool now are charged.)
-//! - Validators become active, and leave, through two queues: at the end of an epoch some of each ([`churn_limit`]).
+//! - Validators become active, and leave, through two queues: at the end of an epoch some of each ([`churn_limit`]). A validator
+//!   whose pool penalties take to a floor is ejected: it waits in the exit queue like one that asked to leave.
 //! - Double signing tombstones. Absence in more than half of a window of blocks slashes and jails; jail clears the window.
-//! - Rewards are minted for a block's proposer: its commission first, the rest for its pool pro rata. Other income of the
+//! - Rewards are minted for a block's proposer, and at the end of an epoch for those whom the protocol names: a validator's
+//!   commission first, the rest for its pool pro rata. Other income of the
 //!   contract, such as the fees of blocks whose beneficiary it is, goes to the proposer's pool one block later.
 //! - The contract's balance is the sum of its liabilities: stake bonded, stake unbonding, rewards, and fees not yet
 //!   distributed. No operation loops over all validators or delegators.
@@ -44,7 +46,7 @@ use crate::vm::{
     abi::{self, CallArgs, revert},
 };
 
-pub use calls::{Offence, begin_block, end_epoch, penalize, slash, weight_changes};
+pub use calls::{EpochDeltas, Offence, begin_block, end_epoch, penalize, slash, weight_changes};
 pub use delegations::UNBONDINGS_MAX;
 pub use layout::StakeSums;
 pub use params::{
@@ -177,8 +179,9 @@ fn system(staking: &mut Staking<'_, '_>, selector: [u8; 4], args: CallArgs<'_>) 
             staking.penalize(&validators, &amounts)
         }
         endEpochCall::SELECTOR => {
-            args.require_words(1)?;
-            staking.end_epoch()
+            let (_, rewards, penalties, ejection_percent) =
+                args.decode::<<endEpochCall as SolCall>::Parameters<'_>>()?;
+            staking.end_epoch(&rewards, &penalties, ejection_percent)
         }
         _ => Err(abi::empty_revert()),
     }

@@ -141,6 +141,10 @@ pub(crate) enum Mutation {
     PosAnyReveal,
     /// Proof of stake: who left the set is no longer accountable.
     PosForgetsLeavers,
+    /// Proof of stake: votes earn rewards also while finality stalls.
+    PosRewardsInLeak,
+    /// Proof of stake: missed votes cost nothing.
+    PosSkipsPenalties,
     /// Proof of stake: every block of a proposer for a slot is taken, however many there are.
     PosTakesEveryTwin,
     /// Proof of stake: early blocks of all validators share one bound.

@@ -3,15 +3,15 @@
 use super::{Payload, PayloadError, PosConfig, SlashingCondition, SlashingEvidence, SlashingEvidenceError};
 use crate::{
     consensus::Authenticator,
-    primitives::{Height, Timestamp, U256},
+    primitives::{Address, Height, Timestamp, U256},
     system::{
         SystemCall, SystemContext,
         staking::{self, WEIGHT_UNIT},
     },
 };
 
-/// Returns the calls of a block: the proposer and the absent validators, its offences, and in the first block of an epoch the
-/// penalties and the end of the previous epoch.
+/// Returns the calls of a block: the proposer and the absent validators, its offences, and in the first block of an epoch one for the
+/// end of the previous epoch with all rewards and penalties.
 ///
 /// They follow from the header and the payload, which the header rules have verified.
 pub(super) fn system_calls<E: From<PayloadError> + From<SlashingEvidenceError>>(
@@ -29,13 +29,16 @@ pub(super) fn system_calls<E: From<PayloadError> + From<SlashingEvidenceError>>(
         calls.push(staking::slash(offender, kind_of(offence), height, time));
     }
     if let Some(accounting) = &payload.accounting {
-        let penalties = accounting.penalties.iter();
-        let penalties: Vec<_> =
-            penalties.map(|(validator, gwei)| (*validator, U256::from(*gwei).saturating_mul(WEIGHT_UNIT))).collect();
-        if !penalties.is_empty() {
-            calls.push(staking::penalize(&penalties));
-        }
-        calls.push(staking::end_epoch(config.epoch_of(payload.slot).saturating_sub(1)));
+        let in_wei = |amounts: &[(Address, u64)]| {
+            let in_wei = |gwei: u64| U256::from(gwei).saturating_mul(WEIGHT_UNIT);
+            amounts.iter().map(|(validator, gwei)| (*validator, in_wei(*gwei))).collect()
+        };
+        let deltas = staking::EpochDeltas {
+            rewards: in_wei(&accounting.rewards),
+            penalties: in_wei(&accounting.penalties),
+            ejection_percent: config.ejection_percent,
+        };
+        calls.push(staking::end_epoch(config.epoch_of(payload.slot).saturating_sub(1), &deltas));
     }
     Ok(calls)
 }

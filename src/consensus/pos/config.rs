@@ -30,6 +30,12 @@ pub struct PosConfig {
     pub(crate) correlation_multiplier: u64,
     /// Number of epochs between evidence and correlation penalty; offences up to this far before and after count together.
     pub(crate) correlation_delay: u64,
+    /// Base reward of an epoch's votes: with a total stake of `T` gwei a validator earns, and who is absent loses, parts of its stake
+    /// times this over the square root of `T` (`BASE_REWARD_FACTOR`). 0 rewards and costs nothing.
+    pub(crate) base_reward_factor: u64,
+    /// Stake at or below which a penalty ejects a validator, in percent of [`StakingParams::min_self_stake`], at most 100; 0 ejects
+    /// nobody (`EJECTION_BALANCE`, 16 of 32 ether).
+    pub(crate) ejection_percent: u8,
     /// Number of elements of a validator's hash chain, from which it reveals one a block, at least 4. A replica computes a whole
     /// chain when it announces it.
     pub(crate) reveal_chain_length: u64,
@@ -87,6 +93,12 @@ pub enum PosError {
         /// Value configured.
         got: u64,
     },
+    /// Validators would be ejected with the stake that they must have to join.
+    #[error("proof of stake: ejectionPercent is {got}; give at most 100, such as 50, or 0 to eject nobody")]
+    EjectionPercent {
+        /// Value configured.
+        got: u8,
+    },
     /// The validators are not a valid set.
     #[error("proof of stake: {0}")]
     Validators(#[from] ValidatorSetError),
@@ -131,6 +143,8 @@ impl Default for PosConfig {
             leak_quotient: 4_096,
             correlation_multiplier: 3,
             correlation_delay: 8,
+            base_reward_factor: 64,
+            ejection_percent: 50,
             reveal_chain_length: 256,
             evidence: EvidenceWindow::default(),
             churn_limit: DEFAULT_CHURN_LIMIT,
@@ -166,6 +180,21 @@ impl PosConfig {
     #[must_use]
     pub const fn with_leak_quotient(mut self, quotient: u64) -> Self {
         self.leak_quotient = quotient;
+        self
+    }
+
+    /// Returns the configuration with another base reward of votes; 64 is Ethereum's, 0 rewards and costs nothing.
+    #[must_use]
+    pub const fn with_base_reward_factor(mut self, factor: u64) -> Self {
+        self.base_reward_factor = factor;
+        self
+    }
+
+    /// Returns the configuration with another stake at or below which a penalty ejects a validator, in percent of
+    /// [`StakingParams::min_self_stake`]; 0 ejects nobody.
+    #[must_use]
+    pub const fn with_ejection_percent(mut self, percent: u8) -> Self {
+        self.ejection_percent = percent;
         self
     }
 
@@ -272,6 +301,9 @@ impl PosConfig {
         if self.correlation_delay == 0 {
             return Err(PosError::Zero { field: "correlationDelay" });
         }
+        if self.ejection_percent > 100 {
+            return Err(PosError::EjectionPercent { got: self.ejection_percent });
+        }
         if self.boost_percent > 100 {
             return Err(PosError::Boost { got: self.boost_percent });
         }
@@ -287,6 +319,8 @@ impl PosConfig {
             leak_quotient,
             correlation_multiplier,
             correlation_delay,
+            base_reward_factor,
+            ejection_percent,
             reveal_chain_length,
             evidence,
             churn_limit,
@@ -300,10 +334,12 @@ impl PosConfig {
             leak_quotient,
             correlation_multiplier,
             correlation_delay,
+            base_reward_factor,
             reveal_chain_length,
         ] {
             out.u64(*number);
         }
+        out.u8(*ejection_percent);
         evidence.encode(out);
         out.u32(*churn_limit);
         out.option(trusted.as_ref(), |out, Trusted { epoch, block }| {
@@ -334,6 +370,17 @@ mod tests {
         }
         let on_demand = PosConfig::default().with_period(Duration::ZERO);
         assert_eq!(on_demand.weak_subjectivity_epochs(4), u64::MAX, "slots follow no clock");
+    }
+
+    #[test]
+    fn rewards_and_ejection_come_from_json_and_have_defaults() {
+        let given: PosConfig = serde_json::from_str(r#"{"baseRewardFactor": 0, "ejectionPercent": 25}"#).unwrap();
+        assert_eq!(given, PosConfig::default().with_base_reward_factor(0).with_ejection_percent(25));
+        assert_eq!(serde_json::from_str::<PosConfig>("{}").unwrap(), PosConfig::default());
+        assert_eq!((PosConfig::default().base_reward_factor, PosConfig::default().ejection_percent), (64, 50));
+        for (percent, is_right) in [(0, true), (100, true), (101, false)] {
+            assert_eq!(PosConfig::default().with_ejection_percent(percent).check().is_ok(), is_right, "{percent}");
+        }
     }
 
     #[test]

@@ -196,10 +196,10 @@ impl Pos {
             return effects.push(Effect::Mark("pos/refuse-double-proposal"));
         }
         let Some(node) = self.tree.head_node().cloned() else { return };
-        let (mut state, penalties) = node.context.state.advanced(&self.config, slot);
+        let (mut state, deltas) = node.context.state.advanced(&self.config, slot);
         let reveal = self.own_reveals.reveal(&self.config, signer, &state.reveal_chain(&signer.address()), slot);
         let mix_hash = mixed(&self.authenticator, state.mix, reveal.element);
-        let accounting = state.apply_epoch(penalties, None);
+        let accounting = state.apply_epoch(deltas, None);
         let payload = Payload {
             slot,
             reveal,

@@ -1,13 +1,16 @@
-//! Epoch processing: justification, inactivity leak, correlation penalties, next validators.
+//! Epoch processing: justification, inactivity leak, rewards and penalties of votes, correlation penalties, next validators.
 //!
-//! After Ethereum's consensus specifications ("Epoch processing" of Altair): inactivity inactivity_scores, a leak in proportion to
-//! them while finality stalls, and a slashing penalty in proportion to the stake slashed at about the same time.
+//! After Ethereum's consensus specifications ("Epoch processing" of Altair): inactivity scores, a leak in proportion to them while
+//! finality stalls, rewards and penalties of the votes of the epoch before, and a slashing penalty in proportion to the stake slashed
+//! at about the same time.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     Checkpoint, Epoch, EpochAccounting, PosConfig,
-    state::{EpochPenalties, Stake, State, epoch_seed},
+    participation::Participation,
+    rewards::{Delta, EpochVotes},
+    state::{EpochDeltas, Stake, State, epoch_seed},
 };
 use crate::{
     consensus::ValidatorSet,
@@ -21,32 +24,33 @@ const SCORE_RECOVERY: u64 = 16;
 
 impl State {
     /// Returns the state at a later slot without blocks in between (`process_slots`), unchanged for an earlier one.
-    pub(super) fn advanced(&self, config: &PosConfig, slot: u64) -> (Self, EpochPenalties) {
-        let (mut state, mut penalties) = match config.epoch_of(slot) > self.epoch() {
+    pub(super) fn advanced(&self, config: &PosConfig, slot: u64) -> (Self, EpochDeltas) {
+        let (mut state, mut deltas) = match config.epoch_of(slot) > self.epoch() {
             true => self.next_epoch_cache.get_or_init(|| self.at_next_epoch(config)),
-            false => (self.clone(), EpochPenalties::default()),
+            false => (self.clone(), EpochDeltas::default()),
         };
         while config.epoch_of(slot) > state.epoch() {
-            state.end_epoch(config, &mut penalties);
+            state.end_epoch(config, &mut deltas);
         }
         state.slot = slot.max(state.slot);
-        (state, penalties)
+        (state, deltas)
     }
 
-    fn at_next_epoch(&self, config: &PosConfig) -> (Self, EpochPenalties) {
-        let (mut state, mut penalties) = (self.clone(), EpochPenalties::default());
-        state.end_epoch(config, &mut penalties);
-        (state, penalties)
+    fn at_next_epoch(&self, config: &PosConfig) -> (Self, EpochDeltas) {
+        let (mut state, mut deltas) = (self.clone(), EpochDeltas::default());
+        state.end_epoch(config, &mut deltas);
+        (state, deltas)
     }
 
     /// Applies the end of the epochs before a block at this slot and returns the block's accounting, if any ended. `elected`
     /// is the accounting in the header, for verifiers that do not execute; others compute the bonded stake.
     pub(super) fn apply_epoch(
         &mut self,
-        penalties: EpochPenalties,
+        deltas: EpochDeltas,
         elected: Option<Option<&EpochAccounting>>,
     ) -> Option<EpochAccounting> {
-        if !penalties.ended {
+        let EpochDeltas { ended, rewards, penalties } = deltas;
+        if !ended {
             return None;
         }
         let stake = Arc::make_mut(&mut self.stake);
@@ -60,24 +64,29 @@ impl State {
             stake.pending_updates.clear();
             // Earlier penalties are deducted from the elected stake already; those of this block are not executed yet.
             let [before, after] = &mut stake.debts;
-            for (validator, debt) in core::mem::replace(after, penalties.by_validator.clone()) {
-                let new = penalties.by_validator.get(&validator).copied().unwrap_or_default();
-                add_debt(before, validator, debt.saturating_sub(new));
+            for (validator, debt) in core::mem::replace(after, penalties.clone()) {
+                let new = penalties.get(&validator).copied().unwrap_or_default();
+                add_gwei(before, validator, debt.saturating_sub(new));
             }
         }
         let next = (self.next.0 != self.current.set).then(|| self.next.0.hash());
-        Some(EpochAccounting { penalties: penalties.by_validator.into_iter().collect(), elected, next })
+        let (rewards, penalties) = (rewards.into_iter().collect(), penalties.into_iter().collect());
+        Some(EpochAccounting { penalties, rewards, elected, next })
     }
 
-    fn end_epoch(&mut self, config: &PosConfig, penalties: &mut EpochPenalties) {
-        penalties.ended = true;
+    fn end_epoch(&mut self, config: &PosConfig, deltas: &mut EpochDeltas) {
+        deltas.ended = true;
         self.casper = self.unrealized();
         self.slot = config.start_of(self.epoch() + 1).max(self.slot);
         let now = self.now(config);
         let mut stake = Stake::clone(&self.stake);
         stake.inactivity_scores.retain(|validator, _| stake.bonded.iter().any(|member| member.address == *validator));
-        self.apply_absence(config, &mut stake, penalties);
-        apply_correlation(config, self.epoch(), &self.current.set, &mut stake, penalties);
+        // Genesis has no epoch before it.
+        if self.epoch() > 0 {
+            self.apply_absence(config, &mut stake, deltas);
+            self.apply_rewards(config, &mut stake, deltas);
+        }
+        apply_correlation(config, self.epoch(), &self.current.set, &mut stake, deltas);
         if stake.elected.as_ref().is_some_and(|(epoch, _)| self.casper.finalized.epoch > *epoch)
             && let Some((_, members)) = stake.elected.take()
         {
@@ -113,7 +122,7 @@ impl State {
         let current = Arc::new(Epoch::new(config, number, set, seed));
         self.previous = core::mem::replace(&mut self.current, current);
         let [_, voted] = core::mem::take(&mut self.voted);
-        self.voted = [voted, vec![false; self.current.set.len()]];
+        self.voted = [voted, vec![Participation::default(); self.current.set.len()]];
         self.checkpoints = [self.checkpoints[1], Checkpoint { epoch: number, block: self.latest }];
         self.slot = config.start_of(number);
         let is_known = |who: &Address| {
@@ -126,16 +135,18 @@ impl State {
         self.stake = Arc::new(stake);
     }
 
-    /// Updates inactivity inactivity_scores by the previous epoch and applies the inactivity leak (`process_inactivity_updates`, `get_inactivity_penalty_deltas`).
-    fn apply_absence(&self, config: &PosConfig, stake: &mut Stake, penalties: &mut EpochPenalties) {
-        if self.epoch() == 0 {
-            return;
-        }
+    /// Whether finality stalls for so long that stake leaks (`is_in_inactivity_leak`).
+    fn is_leaking(&self, config: &PosConfig) -> bool {
+        self.previous.number.saturating_sub(self.casper.finalized.epoch) > config.leak_after
+    }
+
+    /// Updates inactivity scores by the previous epoch and applies the inactivity leak (`process_inactivity_updates`, `get_inactivity_penalty_deltas`).
+    fn apply_absence(&self, config: &PosConfig, stake: &mut Stake, deltas: &mut EpochDeltas) {
         stake.absent.clear();
-        let is_leaking = self.previous.number.saturating_sub(self.casper.finalized.epoch) > config.leak_after;
-        for (member, voted) in self.previous.set.members().iter().zip(&self.voted[0]) {
+        let is_leaking = self.is_leaking(config);
+        for (member, vote) in self.previous.set.members().iter().zip(&self.voted[0]) {
             let validator = member.address;
-            let is_present = *voted && !stake.slashed.contains_key(&validator);
+            let is_present = vote.has_voted() && !stake.slashed.contains_key(&validator);
             let mut score = stake.inactivity_scores.remove(&validator).unwrap_or_default();
             score = if is_present { score.saturating_sub(1) } else { score.saturating_add(SCORE_ABSENT) };
             if !is_leaking {
@@ -149,20 +160,31 @@ impl State {
             }
             if is_leaking && !is_present {
                 let leak = u128::from(member.weight) * u128::from(score) / u128::from(config.leak_quotient.max(1));
-                penalize(stake, penalties, validator, u64::try_from(leak).unwrap_or(u64::MAX).min(member.weight));
+                penalize(stake, deltas, validator, u64::try_from(leak).unwrap_or(u64::MAX).min(member.weight));
+            }
+        }
+    }
+
+    /// Adds what the votes of the previous epoch earn and cost (`process_rewards_and_penalties`).
+    fn apply_rewards(&self, config: &PosConfig, stake: &mut Stake, deltas: &mut EpochDeltas) {
+        let votes = EpochVotes {
+            config,
+            epoch: &self.previous,
+            after: &self.current,
+            votes: &self.voted[0],
+            is_leaking: self.is_leaking(config),
+        };
+        for (validator, Delta { reward, penalty }) in votes.deltas(|validator| stake.slashed.contains_key(validator)) {
+            penalize(stake, deltas, validator, penalty);
+            if reward > 0 {
+                add_gwei(&mut deltas.rewards, validator, reward);
             }
         }
     }
 }
 
 /// Applies penalties to offenders, in proportion to the stake slashed at about the same time (`process_slashings`).
-fn apply_correlation(
-    config: &PosConfig,
-    epoch: u64,
-    set: &ValidatorSet,
-    stake: &mut Stake,
-    penalties: &mut EpochPenalties,
-) {
+fn apply_correlation(config: &PosConfig, epoch: u64, set: &ValidatorSet, stake: &mut Stake, deltas: &mut EpochDeltas) {
     // The total includes offenders, which have left the set.
     let gone = stake.slashed.iter().filter(|(offender, _)| !set.contains(offender));
     let total = set.total_weight() + gone.map(|(_, (_, weight))| u128::from(*weight)).sum::<u128>();
@@ -174,18 +196,18 @@ fn apply_correlation(
         let slashed: u128 = together.map(|(_, weight)| u128::from(*weight)).sum();
         let share = slashed.saturating_mul(u128::from(config.correlation_multiplier)).min(total);
         let penalty = u128::from(weight).saturating_mul(share).checked_div(total).unwrap_or_default();
-        penalize(stake, penalties, validator, u64::try_from(penalty).unwrap_or(u64::MAX).min(weight));
+        penalize(stake, deltas, validator, u64::try_from(penalty).unwrap_or(u64::MAX).min(weight));
     }
 }
 
-fn penalize(stake: &mut Stake, penalties: &mut EpochPenalties, validator: Address, gwei: u64) {
+fn penalize(stake: &mut Stake, deltas: &mut EpochDeltas, validator: Address, gwei: u64) {
     if gwei > 0 {
-        add_debt(&mut stake.debts[1], validator, gwei);
-        add_debt(&mut penalties.by_validator, validator, gwei);
+        add_gwei(&mut stake.debts[1], validator, gwei);
+        add_gwei(&mut deltas.penalties, validator, gwei);
     }
 }
 
-fn add_debt(debts: &mut BTreeMap<Address, u64>, validator: Address, gwei: u64) {
-    let debt = debts.entry(validator).or_default();
-    *debt = debt.saturating_add(gwei);
+fn add_gwei(sums: &mut BTreeMap<Address, u64>, validator: Address, gwei: u64) {
+    let sum = sums.entry(validator).or_default();
+    *sum = sum.saturating_add(gwei);
 }

@@ -33,11 +33,13 @@ pub struct Payload {
     pub accounting: Option<EpochAccounting>,
 }
 
-/// Penalties and stake changes at the end of an epoch, in the first block after it.
+/// Rewards, penalties and stake changes at the end of an epoch, in the first block after it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct EpochAccounting {
-    /// Penalties by validator, in gwei: inactivity leak and correlation penalties; ascending.
+    /// Penalties by validator, in gwei: missed votes, inactivity leak and correlation penalties; ascending.
     pub penalties: Vec<(Address, u64)>,
+    /// Rewards by validator, in gwei: for votes, and for including them; ascending.
+    pub rewards: Vec<(Address, u64)>,
     /// Bonded stake after the updates of execution, in gwei, when it changed; in force once this block is final.
     pub elected: Option<Vec<Validator>>,
     /// [`ValidatorSet::hash`] of the next epoch's validators, when they differ from this epoch's.
@@ -110,18 +112,22 @@ impl Payload {
 
 impl EpochAccounting {
     fn encode(&self, out: &mut Encoder) {
-        let Self { penalties, elected, next } = self;
-        out.list(penalties.iter(), |out, (validator, gwei)| {
-            out.address(validator);
-            out.u64(*gwei);
-        });
+        let Self { penalties, rewards, elected, next } = self;
+        for amounts in [penalties, rewards] {
+            out.list(amounts.iter(), |out, (validator, gwei)| {
+                out.address(validator);
+                out.u64(*gwei);
+            });
+        }
         out.option(elected.as_ref(), |out, members| encode_members(members, out));
         out.option(next.as_ref(), |out, hash| out.hash(hash));
     }
 
     fn decode(bytes: &mut Decoder<'_>) -> Option<Self> {
+        let amounts = |bytes: &mut Decoder<'_>| bytes.list(|bytes| Some((bytes.address()?, bytes.u64()?)));
         Some(Self {
-            penalties: bytes.list(|bytes| Some((bytes.address()?, bytes.u64()?)))?,
+            penalties: amounts(bytes)?,
+            rewards: amounts(bytes)?,
             elected: if bytes.bool()? { Some(decode_members(bytes)?) } else { None },
             next: if bytes.bool()? { Some(bytes.hash()?) } else { None },
         })
@@ -173,6 +179,7 @@ mod tests {
         offences.sort();
         let accounting = EpochAccounting {
             penalties: vec![(signers[0].address(), 7)],
+            rewards: vec![(signers[1].address(), 3)],
             elected: Some(vec![Validator { address: signers[0].address(), weight: 5 }]),
             next: Some(B256::repeat_byte(9)),
         };

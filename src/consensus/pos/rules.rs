@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{
     Checkpoint, Payload, PayloadError, Pos, PosConfig, RevealChain, RevealError, SlashingEvidence,
     SlashingEvidenceError, State, Vote,
+    participation::Participation,
     payload::{OFFENCES_MAX, VOTES_MAX},
     proposal::proposer_of,
     reveal::mixed,
@@ -223,7 +224,7 @@ pub fn check_header(
     candidate.check_unused(&[UnusedField::Nonce, UnusedField::Difficulty])?;
     candidate.check_extra_data()?;
 
-    let (mut state, penalties) = parent.state.advanced(config, slot);
+    let (mut state, deltas) = parent.state.advanced(config, slot);
     let want = state.current.proposer(config, slot).unwrap_or_default();
     let author = proposer_of(authenticator, slot, &block, candidate.seal)?;
     for got in [author, header.beneficiary] {
@@ -251,7 +252,7 @@ pub fn check_header(
             Some(payload.accounting.as_ref())
         }
     };
-    if state.apply_epoch(penalties, from_header) != payload.accounting {
+    if state.apply_epoch(deltas, from_header) != payload.accounting {
         return Err(HeaderError::EpochAccounting { slot });
     }
     if payload.absent != state.stake.absent {
@@ -300,7 +301,8 @@ fn apply_votes(
         let epoch = vote.data.target.epoch;
         let place = state.check_vote(config, vote, &signer);
         let (place, index) = place.map_err(|reason| HeaderError::Vote { signer, epoch, reason })?;
-        state.voted[place][index] = true;
+        let slots = state.slot.saturating_sub(config.start_of(epoch));
+        state.voted[place][index] = Participation::included(slots, vote.data.head == state.latest);
     }
     Ok(())
 }
@@ -345,7 +347,7 @@ impl State {
         if data.slot < duty || config.epoch_of(data.slot) != number || data.slot >= self.slot {
             return Err(VoteError::Slot);
         }
-        if self.voted[place][index] {
+        if self.voted[place][index].has_voted() {
             return Err(VoteError::Known);
         }
         if data.source != self.source_at(place) {

@@ -20,6 +20,7 @@ use imbl::OrdMap;
 
 use super::{
     Casper, Checkpoint, PosConfig, RevealChain, Turnout,
+    participation::Participation,
     payload::{decode_set, encode_members},
     shuffling,
 };
@@ -73,6 +74,11 @@ impl Epoch {
         let place = self.set.index_of(validator)?;
         Some(config.start_of(self.number) + self.attestation_slots[place])
     }
+
+    /// Returns the attestation slot of each validator from the start of the epoch, by its index in the set.
+    pub(super) fn attestation_slots(&self) -> &[u64] {
+        &self.attestation_slots
+    }
 }
 
 /// The state of a branch after a block.
@@ -98,8 +104,8 @@ pub struct State {
     pub next: (ValidatorSet, B256),
     /// Checkpoints of the previous and the current epoch.
     pub checkpoints: [Checkpoint; 2],
-    /// Whether each validator voted for these checkpoints, by its index in the epoch's set.
-    pub(super) voted: [Vec<bool>; 2],
+    /// Votes of the validators for these checkpoints, by index in the epoch's set.
+    pub(super) voted: [Vec<Participation>; 2],
     /// Justified and final checkpoints.
     pub casper: Casper,
     /// Stake, penalties and offenders.
@@ -129,23 +135,25 @@ pub(super) struct Stake {
     pub(super) absent: Vec<Address>,
 }
 
-/// Penalties of the epochs that ended before a block.
+/// Rewards and penalties of the epochs that ended before a block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct EpochPenalties {
+pub(super) struct EpochDeltas {
     /// Whether an epoch ended.
     pub(super) ended: bool,
-    /// Penalty of each validator, in gwei.
-    pub(super) by_validator: BTreeMap<Address, u64>,
+    /// Reward of each validator that earned one, in gwei.
+    pub(super) rewards: BTreeMap<Address, u64>,
+    /// Penalty of each validator that has one, in gwei.
+    pub(super) penalties: BTreeMap<Address, u64>,
 }
 
-/// The state at the start of the next epoch and its penalties, computed once for proposing, voting and verifying. It follows from
+/// The state at the start of the next epoch and its deltas, computed once for proposing, voting and verifying. It follows from
 /// the state, so comparisons ignore it, and a clone, whose state may change, starts empty.
 #[derive(Debug, Default)]
-pub(super) struct NextEpochCache(OnceLock<Arc<(State, EpochPenalties)>>);
+pub(super) struct NextEpochCache(OnceLock<Arc<(State, EpochDeltas)>>);
 
 impl NextEpochCache {
     /// Returns the cached result of `compute`, which is called at most once.
-    pub(super) fn get_or_init(&self, compute: impl FnOnce() -> (State, EpochPenalties)) -> (State, EpochPenalties) {
+    pub(super) fn get_or_init(&self, compute: impl FnOnce() -> (State, EpochDeltas)) -> (State, EpochDeltas) {
         self.0.get_or_init(|| Arc::new(compute())).as_ref().clone()
     }
 }
@@ -171,7 +179,7 @@ impl State {
         let seed = |epoch| epoch_seed(epoch, mix);
         let current = Arc::new(Epoch::new(config, 0, set.clone(), seed(0)));
         let casper = Casper::genesis(block);
-        let voted = [vec![false; set.len()], vec![false; set.len()]];
+        let voted = [vec![Participation::default(); set.len()], vec![Participation::default(); set.len()]];
         let stake = Stake { bonded: set.members().to_vec(), ..Stake::default() };
         Self {
             genesis_time: time,
@@ -223,7 +231,7 @@ impl State {
     /// Whether a vote of `validator` for epoch `number` is counted already.
     pub fn has_vote(&self, validator: &Address, number: u64) -> bool {
         let Some(place) = self.counted(number) else { return false };
-        self.epoch_at(place).set.index_of(validator).is_some_and(|index| self.voted[place][index])
+        self.epoch_at(place).set.index_of(validator).is_some_and(|index| self.voted[place][index].has_voted())
     }
 
     /// Whether evidence against `validator` is on this branch.
@@ -273,7 +281,7 @@ impl State {
     /// evidence can undo a justification that other replicas used already; with few validators no branch would be viable.)
     pub(super) fn turnout(&self, place: usize) -> Turnout {
         let epoch = self.epoch_at(place);
-        let voters = epoch.set.members().iter().zip(&self.voted[place]).filter(|(_, voted)| **voted);
+        let voters = epoch.set.members().iter().zip(&self.voted[place]).filter(|(_, vote)| vote.has_voted());
         Turnout {
             checkpoint: self.checkpoints[place],
             weight: voters.map(|(member, _)| u128::from(member.weight)).sum(),
@@ -334,7 +342,7 @@ impl State {
         encode_members(next_set.members(), out);
         out.hash(next_seed);
         checkpoints.iter().for_each(|checkpoint| checkpoint.encode(out));
-        voted.iter().for_each(|of_epoch| out.list(of_epoch.iter(), |out, voted| out.bool(*voted)));
+        voted.iter().for_each(|of_epoch| out.list(of_epoch.iter(), |out, vote| vote.encode(out)));
         casper.encode(out);
         stake.encode(out);
     }
@@ -351,7 +359,7 @@ impl State {
         let (previous, current) = (epoch()?, epoch()?);
         let next = (decode_set(bytes)?, bytes.hash()?);
         let checkpoints = [Checkpoint::decode(bytes)?, Checkpoint::decode(bytes)?];
-        let voted = [bytes.list(Decoder::bool)?, bytes.list(Decoder::bool)?];
+        let voted = [bytes.list(Participation::decode)?, bytes.list(Participation::decode)?];
         let fits = voted[0].len() == previous.set.len() && voted[1].len() == current.set.len();
         let (casper, stake) = (Casper::decode(bytes)?, Arc::new(Stake::decode(bytes)?));
         let state = Self {

@@ -6,4 +6,5 @@ mod invalid;
 mod lab;
 mod life;
 mod reveals;
+mod rewards;
 mod sets;

@@ -115,3 +115,19 @@ fn elected_producers_make_blocks_on_demand_and_finality_follows() {
         assert_eq!(finalized(&node), if validators == 1 { 16 } else { 12 });
     }
 }
+
+/// On demand a slot is skipped where another validator proposes first, and whole epochs pass between two blocks of one.
+#[test]
+fn stake_on_demand_does_not_fall_for_slots_that_nobody_used() {
+    for validators in [1, 4, 7] {
+        let node =
+            Node::builder().with_validators(validators).with_consensus(ConsensusKind::Pos.on_demand()).build().unwrap();
+        let before = node.view().validators().unwrap();
+        node.mine(200).unwrap();
+        for (before, after) in before.iter().zip(node.view().validators().unwrap()) {
+            let (before, after) = (before.stake.as_ref().unwrap(), after.stake.unwrap());
+            assert_eq!(after.tokens, before.tokens, "{validators} validators");
+            assert!(after.rewards_owed > before.rewards_owed, "{validators} validators");
+        }
+    }
+}

@@ -12,6 +12,7 @@ mod honesty;
 pub mod pbft;
 pub mod poa;
 mod pos;
+mod pos_rewards;
 pub mod raft;
 mod state;
 mod supply;
@@ -25,6 +26,7 @@ pub use accountable::AccountableSafety;
 pub use agreement::{Agreement, FinalityIrreversible};
 pub use honesty::NoFalseAccusation;
 pub use pos::{FairForkChoice, HonestStake, JustifiedFinality};
+pub use pos_rewards::RewardedVotes;
 pub use state::StateRoots;
 pub use supply::SupplyConserved;
 
@@ -68,7 +70,11 @@ fn special(config: &ConsensusConfig) -> Vec<Box<dyn Invariant>> {
         ConsensusConfig::Pbft(_) => {
             vec![Box::new(pbft::PreparedUnique::default()), Box::new(pbft::Watermarks::default())]
         }
-        ConsensusConfig::Pos(_) => pos::all(),
+        ConsensusConfig::Pos(_) => {
+            let mut all = pos::all();
+            all.push(Box::new(RewardedVotes::default()));
+            all
+        }
         ConsensusConfig::Dpos(_) => {
             vec![Box::new(dpos::ConfirmationsConsistent::default()), Box::new(dpos::Schedules::default())]
         }

@@ -60,6 +60,8 @@ const TABLE: &[(Mutation, u64)] = &[
     (Mutation::PosIgnoresViability, 0),
     (Mutation::PosVotesEachSlot, 10),
     (Mutation::PosForgetsVote, 0),
+    (Mutation::PosRewardsInLeak, 0),
+    (Mutation::PosSkipsPenalties, 10),
 ];
 
 /// Bugs that no campaign finds: the test that finds them, and why random faults do not.

@@ -73,10 +73,35 @@ pub fn penalize(penalties: &[(Address, U256)]) -> SystemCall {
     call(&sol::penalizeCall { validators, amounts })
 }
 
-/// Ends epoch `epoch`: the first validators in the activation queue become active and the first in the exit queue leave, each up
-/// to the [`churn_limit`](super::churn_limit).
-pub fn end_epoch(epoch: u64) -> SystemCall {
-    call(&sol::endEpochCall { epoch })
+/// What validators earn and lose at the end of an epoch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EpochDeltas {
+    /// Amounts minted for validators, in wei, below 2^95 each; commission and delegators share them as they share a block reward.
+    pub rewards: Vec<(Address, U256)>,
+    /// Amounts burned of validators' pools, in wei, each at most the pool.
+    pub penalties: Vec<(Address, U256)>,
+    /// Part of [`StakingParams::min_self_stake`](super::StakingParams::min_self_stake), in percent: a validator whose pool a
+    /// penalty takes to that or below is ejected. 0 ejects nobody.
+    pub ejection_percent: u8,
+}
+
+/// Ends epoch `epoch`, in this order: rewards are paid, penalties are burned, who is ejected enters the exit queue, and then the
+/// first validators in the activation queue become active and the first in the exit queue leave, each up to the
+/// [`churn_limit`](super::churn_limit).
+///
+/// One call an epoch, whose cost grows with the validators named in it. Addresses that are no validators are ignored, and who is
+/// tombstoned earns nothing. Penalties affect the pool alone, not unbonding stake.
+pub fn end_epoch(epoch: u64, deltas: &EpochDeltas) -> SystemCall {
+    let changes = |amounts: &[(Address, U256)]| {
+        amounts.iter().map(|(validator, amount)| sol::StakeChange { validator: *validator, amount: *amount }).collect()
+    };
+    let EpochDeltas { rewards, penalties, ejection_percent } = deltas;
+    call(&sol::endEpochCall {
+        epoch,
+        rewards: changes(rewards),
+        penalties: changes(penalties),
+        ejectionPercent: *ejection_percent,
+    })
 }
 
 /// Returns the weight changes in the staking contract's logs, in the order of emission; logs of other contracts are

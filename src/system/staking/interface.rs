@@ -59,6 +59,12 @@ alloy_sol_types::sol! {
             uint64 completesAt;
         }
 
+        /// An amount that a validator and its delegators earn or lose, in wei.
+        struct StakeChange {
+            address validator;
+            uint256 amount;
+        }
+
         /// Liabilities of the contract, and amounts minted and burned since genesis.
         struct Totals {
             uint256 bonded;
@@ -85,6 +91,7 @@ alloy_sol_types::sol! {
         event Tombstoned(address indexed validator);
         event Unjailed(address indexed validator);
         event ExitRequested(address indexed validator);
+        event Ejected(address indexed validator, uint256 tokens);
         event Left(address indexed validator);
 
         /// Only a system call may use this function.
@@ -147,7 +154,7 @@ alloy_sol_types::sol! {
         function beginBlock(address proposer, address[] absent) external;
         function slash(address validator, uint8 offence, uint64 infractionHeight, uint64 infractionTime) external;
         function penalize(address[] validators, uint256[] amounts) external;
-        function endEpoch(uint64 epoch) external;
+        function endEpoch(uint64 epoch, StakeChange[] rewards, StakeChange[] penalties, uint8 ejectionPercent) external;
 
         function params() external view returns (Params memory);
         function totals() external view returns (Totals memory);

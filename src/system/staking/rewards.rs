@@ -1,4 +1,4 @@
-//! Rewards of a block, and their distribution.
+//! Rewards of a block and of an epoch, and their distribution.
 //!
 //! Every pool keeps its cumulative rewards per share (F1 fee distribution, Ojha and Goes 2019): a delegation earns its
 //! shares times the growth since it was settled. Slashing changes no shares and so needs no entry here. Rounding is
@@ -46,13 +46,28 @@ impl Staking<'_, '_> {
         }
         let reward = params.block_reward;
         if !reward.is_zero() && self.reward(proposer, reward)? {
-            self.0.mint(reward)?;
-            self.add(MINTED, reward)?;
+            self.issue(reward)?;
         }
         if last != proposer {
             self.0.store(LAST_PROPOSER, word_of(proposer))?;
         }
         Ok(())
+    }
+
+    /// Mints rewards and distributes each to its validator and the validator's pool.
+    pub(super) fn reward_all(&mut self, rewards: &[sol::StakeChange]) -> Result<(), Stop> {
+        let mut issued = U256::ZERO;
+        for sol::StakeChange { validator, amount } in rewards {
+            if !amount.is_zero() && self.reward(*validator, *amount)? {
+                issued = issued.checked_add(*amount).ok_or_else(overflow)?;
+            }
+        }
+        if issued.is_zero() { Ok(()) } else { self.issue(issued) }
+    }
+
+    fn issue(&mut self, amount: U256) -> Result<(), Stop> {
+        self.0.mint(amount)?;
+        self.add(MINTED, amount)
     }
 
     /// Distributes `amount` to a validator and its pool; returns `false` without a change when the pool has no shares.

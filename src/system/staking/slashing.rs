@@ -108,15 +108,21 @@ impl Staking<'_, '_> {
             return Err(abi::empty_revert());
         }
         for (address, amount) in validators.iter().zip(amounts) {
-            let validator = self.find(*address)?;
-            let amount = self.field(&validator, TOKENS)?.min(*amount);
-            if amount.is_zero() {
-                continue;
-            }
-            self.take_from_pool(&validator, amount)?;
-            self.0.emit(&sol::Penalized { validator: *address, burned: amount })?;
+            self.penalize_one(*address, *amount)?;
         }
         Ok(Bytes::new())
+    }
+
+    /// Burns an amount of a pool, at most the pool, and returns the validator and what its pool has left.
+    pub(super) fn penalize_one(&mut self, address: Address, amount: U256) -> Result<(ValidatorEntry, U256), Stop> {
+        let validator = self.find(address)?;
+        let tokens = self.field(&validator, TOKENS)?;
+        let burned = tokens.min(amount);
+        if !burned.is_zero() {
+            self.take_from_pool(&validator, burned)?;
+            self.0.emit(&sol::Penalized { validator: address, burned })?;
+        }
+        Ok((validator, tokens - burned))
     }
 
     fn take_from_pool(&mut self, validator: &ValidatorEntry, amount: U256) -> Result<(), Stop> {

@@ -2,6 +2,7 @@
 
 mod cost;
 mod delegations;
+mod epochs;
 mod lab;
 mod model;
 mod refusals;

@@ -6,14 +6,19 @@ use super::{
     interface as sol,
     layout::{
         ABSENCES, ABSENT_AT, ACTIVATIONS, ACTIVE, COMMISSION, EXITS, REWARDS, SHARES, Staking, TOKENS, ValidatorEntry,
-        overflow,
+        overflow, part,
     },
-    params::{AMOUNT_END, BPS, StakingParams, WEIGHT_UNIT, churn_limit},
+    params::{AMOUNT_END, BPS, PPM, StakingParams, WEIGHT_UNIT, churn_limit},
 };
 use crate::vm::{
     Stop,
     abi::{self, revert},
 };
+
+/// Returns so many percent of an amount, rounded down.
+fn percent(amount: U256, percent: u8) -> U256 {
+    part(amount, u64::from(percent) * (PPM / 100))
+}
 
 /// Construction at genesis.
 impl Staking<'_, '_> {
@@ -182,7 +187,7 @@ impl Staking<'_, '_> {
     pub(super) fn exit(&mut self) -> Result<Bytes, Stop> {
         let params = self.load_params()?;
         let caller = self.0.caller();
-        let mut validator = self.get(caller)?;
+        let validator = self.get(caller)?;
         if validator.is_tombstoned {
             return Err(revert(&sol::IsTombstoned { validator: caller }));
         }
@@ -190,24 +195,54 @@ impl Staking<'_, '_> {
             return Err(revert(&sol::AlreadyExiting { validator: caller }));
         }
         self.0.emit(&sol::ExitRequested { validator: caller })?;
-        if params.churn_limit == 0 || !validator.is_bonded() {
-            self.leave(validator)?;
-        } else {
-            validator.in_queue = true;
-            self.put(&validator)?;
-            self.enqueue(EXITS, caller)?;
-        }
+        self.begin_exit(&params, validator)?;
         Ok(Bytes::new())
+    }
+
+    fn begin_exit(&mut self, params: &StakingParams, mut validator: ValidatorEntry) -> Result<(), Stop> {
+        if params.churn_limit == 0 || !validator.is_bonded() {
+            return self.leave(validator);
+        }
+        validator.in_queue = true;
+        self.put(&validator)?;
+        self.enqueue(EXITS, validator.address)
     }
 }
 
 /// Changes of validators by the protocol.
 impl Staking<'_, '_> {
-    /// Ends an epoch: the first validators in the exit queue leave, and the first in the activation queue become active.
-    pub(super) fn end_epoch(&mut self) -> Result<Bytes, Stop> {
-        let least = self.load_params()?.churn_limit;
+    /// Ends an epoch: pays and burns what validators earned and lost, ejects, and lets the first validators in the exit queue leave
+    /// and the first in the activation queue become active.
+    pub(super) fn end_epoch(
+        &mut self,
+        rewards: &[sol::StakeChange],
+        penalties: &[sol::StakeChange],
+        ejection_percent: u8,
+    ) -> Result<Bytes, Stop> {
+        let params = self.load_params()?;
+        self.reward_all(rewards)?;
+        for sol::StakeChange { validator, amount } in penalties {
+            let (validator, left) = self.penalize_one(*validator, *amount)?;
+            if ejection_percent > 0 && left <= percent(params.min_self_stake, ejection_percent) {
+                self.eject(&params, validator, left)?;
+            }
+        }
+        self.advance_queues(params.churn_limit)?;
+        Ok(Bytes::new())
+    }
+
+    /// Makes a validator in consensus leave, as if it had asked to (`process_registry_updates` of phase 0).
+    fn eject(&mut self, params: &StakingParams, validator: ValidatorEntry, tokens: U256) -> Result<(), Stop> {
+        if !validator.is_bonded() || validator.in_queue {
+            return Ok(());
+        }
+        self.0.emit(&sol::Ejected { validator: validator.address, tokens })?;
+        self.begin_exit(params, validator)
+    }
+
+    fn advance_queues(&mut self, least: u32) -> Result<(), Stop> {
         if least == 0 {
-            return Ok(Bytes::new());
+            return Ok(());
         }
         let limit = churn_limit(least, self.0.load(ACTIVE)?.saturating_to());
         for _ in 0..limit {
@@ -221,7 +256,7 @@ impl Staking<'_, '_> {
                 self.leave(validator)?;
             }
         }
-        Ok(Bytes::new())
+        Ok(())
     }
 
     fn leave(&mut self, mut validator: ValidatorEntry) -> Result<(), Stop> {

@@ -206,6 +206,11 @@ fn blocks_with_refused_payloads_change_nothing() {
             scene.with(|payload| payload.accounting.as_mut().unwrap().penalties = vec![(stranger, 1)]),
             "accounting",
         ),
+        (
+            "a reward for a stranger",
+            scene.with(|payload| payload.accounting.as_mut().unwrap().rewards = vec![(stranger, 1)]),
+            "accounting",
+        ),
         ("evidence of nothing", scene.with(|payload| payload.offences = vec![no_offence]), "evidence"),
         ("no payload", scene.with_bytes(Bytes::from_static(b"123")), "names no slot"),
         ("half a payload", scene.with_bytes(Bytes::from([&20_u64.to_be_bytes()[..], b"xyz"].concat())), "canonical"),
@@ -343,6 +348,7 @@ fn invalid_parameters_are_rejected_with_a_hint() {
     for (config, want) in [
         (config().with_slots_per_epoch(1), PosError::SlotsPerEpoch { got: 1, max: 256 }),
         (config().with_slots_per_epoch(1_000), PosError::SlotsPerEpoch { got: 1_000, max: 256 }),
+        (config().with_ejection_percent(101), PosError::EjectionPercent { got: 101 }),
         (config().with_leak_quotient(0), PosError::Zero { field: "leakQuotient" }),
         (config().with_boost_percent(101), PosError::Boost { got: 101 }),
     ] {

@@ -75,7 +75,8 @@ fn above_a_third_absent_stake_leaks_and_finality_resumes() {
         let set = lab.replica(0).head_state().unwrap().current.set.clone();
         set.index_of(&lab.address(who)).map_or(0, |place| set.members()[place].weight)
     };
-    assert_eq!(weight(&lab, 1), WEIGHT, "no leak within four epochs");
+    // Absence costs parts of the base reward, a ten-thousandth an epoch: no leak within four epochs.
+    assert!((WEIGHT - WEIGHT / 1_000..WEIGHT).contains(&weight(&lab, 1)), "{}", weight(&lab, 1));
     for _ in 0..60 {
         lab.run(4);
         if lab.replica(0).finalized().epoch > before {

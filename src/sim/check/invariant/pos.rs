@@ -17,7 +17,7 @@ pub(super) fn all() -> Vec<Box<dyn Invariant>> {
     vec![Box::new(JustifiedFinality::default()), Box::new(FairForkChoice), Box::new(HonestStake)]
 }
 
-fn pos(replica: &Replica) -> Option<&Pos> {
+pub(super) fn pos(replica: &Replica) -> Option<&Pos> {
     match replica.protocol() {
         AnyProtocol::Pos(pos) => Some(pos),
         _ => None,

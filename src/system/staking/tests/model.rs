@@ -26,10 +26,23 @@ enum Step {
     ClaimCommission(usize),
     Exit(usize),
     Unjail(usize),
-    Block { proposer: usize, absent: u8, secs: u64 },
-    Slash { validator: usize, age: u64, is_downtime: bool },
+    Block {
+        proposer: usize,
+        absent: u8,
+        secs: u64,
+    },
+    Slash {
+        validator: usize,
+        age: u64,
+        is_downtime: bool,
+    },
     Penalize(usize, u64),
-    EndEpoch,
+    /// Changes of a validator each, in wei, and the percentage of ejection.
+    EndEpoch {
+        reward: (usize, u64),
+        penalty: (usize, u64),
+        ejection_percent: u8,
+    },
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -49,7 +62,9 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (validator(), 0_u64..8, any::<bool>())
             .prop_map(|(validator, age, is_downtime)| Step::Slash { validator, age, is_downtime }),
         1 => (validator(), amount()).prop_map(|(v, n)| Step::Penalize(v, n)),
-        1 => Just(Step::EndEpoch),
+        2 => ((validator(), 0_u64..2_000_000_000), (validator(), amount()), 0_u8..=100).prop_map(|(reward, penalty, ejection_percent)| {
+            Step::EndEpoch { reward, penalty, ejection_percent }
+        }),
     ]
 }
 
@@ -271,7 +286,7 @@ impl Model {
             }
             Step::Block { proposer, absent, secs } => {
                 (self.height, self.now) = (self.height + 1, self.now + secs);
-                self.reward(proposer);
+                self.reward(proposer, REWARD);
                 for validator in (0..3).filter(|place| absent & (1 << place) != 0) {
                     self.absent(validator);
                 }
@@ -295,12 +310,13 @@ impl Model {
                 Some(())
             }
             Step::Penalize(validator, amount) => {
-                if let Some(pool) = self.pools.get_mut(&validator) {
-                    pool.tokens = pool.tokens.saturating_sub(U256::from(amount));
-                }
+                self.penalize(validator, amount);
                 Some(())
             }
-            Step::EndEpoch => {
+            Step::EndEpoch { reward, penalty, ejection_percent } => {
+                self.reward(reward.0, reward.1);
+                self.penalize(penalty.0, penalty.1);
+                self.eject(penalty.0, ejection_percent);
                 for _ in 0..self.churn_limit.min(self.joining.len() as u32) {
                     let validator = self.joining.remove(0);
                     self.activate(validator);
@@ -348,13 +364,34 @@ impl Model {
         Some(())
     }
 
-    fn reward(&mut self, proposer: usize) {
-        let Some(pool) = self.pools.get_mut(&proposer) else { return };
+    fn penalize(&mut self, validator: usize, amount: u64) {
+        if let Some(pool) = self.pools.get_mut(&validator) {
+            pool.tokens = pool.tokens.saturating_sub(U256::from(amount));
+        }
+    }
+
+    /// Ejects who has at most so many percent of the minimum stake, a gwei.
+    fn eject(&mut self, validator: usize, percent: u8) {
+        let floor = U256::from(u64::from(percent) * 10_000_000);
+        let Some(pool) = self.pools.get_mut(&validator) else { return };
+        if percent == 0 || pool.tokens > floor || !pool.is_bonded() || pool.in_queue {
+            return;
+        }
+        if self.churn_limit == 0 {
+            self.leave(validator);
+        } else {
+            pool.in_queue = true;
+            self.queue.push(validator);
+        }
+    }
+
+    fn reward(&mut self, validator: usize, amount: u64) {
+        let Some(pool) = self.pools.get_mut(&validator).filter(|_| amount > 0) else { return };
         let all = pool.all_shares();
         if pool.is_tombstoned || all.is_zero() {
             return;
         }
-        let reward = U256::from(REWARD);
+        let reward = U256::from(amount);
         let commission = reward * U256::from(pool.commission_bps) / U256::from(10_000);
         pool.commission += commission;
         for (person, shares) in &pool.shares {
@@ -475,7 +512,11 @@ impl Run {
                 let call = penalize(&[(VALIDATORS[validator], U256::from(amount))]);
                 lab.system_raw(&call.input)
             }
-            Step::EndEpoch => lab.system_raw(&end_epoch(0).input),
+            Step::EndEpoch { reward, penalty, ejection_percent } => {
+                let change = |(validator, amount): (usize, u64)| vec![(VALIDATORS[validator], U256::from(amount))];
+                let deltas = EpochDeltas { rewards: change(reward), penalties: change(penalty), ejection_percent };
+                lab.system_raw(&end_epoch(0, &deltas).input)
+            }
         };
         prop_assert_eq!(result.is_success(), want.is_some(), "{}", result.output);
         for update in &lab.updates() {

@@ -16,7 +16,7 @@ fn only_the_chain_makes_system_calls() {
         begin_block(V1, &[]),
         slash(V1, Offence::DoubleSign, Height::GENESIS, lab.block.timestamp),
         penalize(&[(V1, eth(1))]),
-        end_epoch(1),
+        end_epoch(1, &EpochDeltas::default()),
     ];
     // The address that contracts see in a system call confers nothing.
     for (call, caller) in calls.iter().flat_map(|call| [(call, V2), (call, SYSTEM_ADDRESS)]) {

@@ -93,9 +93,9 @@ fn the_exit_queue_releases_the_churn_limit_per_epoch() {
     }
     lab.fails(V2, U256::ZERO, &sol::exitCall {}, &sol::AlreadyExiting { validator: V2 });
     assert_eq!(lab.ok(ALICE, &sol::exitQueueLengthCall {}), U256::from(2));
-    assert_eq!(lab.system(&end_epoch(1)).as_slice(), weight(V2, 0));
-    assert_eq!(lab.system(&end_epoch(2)).as_slice(), weight(V1, 0));
-    assert!(lab.system(&end_epoch(3)).is_empty());
+    assert_eq!(lab.system(&end_epoch(1, &EpochDeltas::default())).as_slice(), weight(V2, 0));
+    assert_eq!(lab.system(&end_epoch(2, &EpochDeltas::default())).as_slice(), weight(V1, 0));
+    assert!(lab.system(&end_epoch(3, &EpochDeltas::default())).is_empty());
     assert_eq!(lab.validator(V3).status, 1);
 }
 
@@ -110,17 +110,17 @@ fn the_activation_queue_admits_the_churn_limit_per_epoch() {
     }
     assert_eq!(lab.ok(ALICE, &sol::activationQueueLengthCall {}), U256::from(2));
     lab.fails(V2, eth(1), &join(), &sol::AlreadyValidator { validator: V2 });
-    assert_eq!(lab.system(&end_epoch(1)).as_slice(), weight(V3, 2_000_000_000));
+    assert_eq!(lab.system(&end_epoch(1, &EpochDeltas::default())).as_slice(), weight(V3, 2_000_000_000));
     // Who leaves the queue is passed over.
     lab.ok(V2, &sol::exitCall {});
-    assert!(lab.system(&end_epoch(2)).is_empty());
+    assert!(lab.system(&end_epoch(2, &EpochDeltas::default())).is_empty());
     assert_eq!((lab.validator(V3).status, lab.validator(V2).status), (1, 4));
     // Who returns from jail waits like one that joins.
     lab.system(&slash(V3, Offence::Downtime, lab.block.height, lab.block.timestamp));
     lab.pass(2);
     lab.ok(V3, &sol::unjailCall {});
     assert!(lab.updates().is_empty());
-    assert_eq!(lab.system(&end_epoch(3)).as_slice().len(), 1);
+    assert_eq!(lab.system(&end_epoch(3, &EpochDeltas::default())).as_slice().len(), 1);
     assert_eq!(lab.validator(V3).status, 1);
     lab.check_supply();
 }
@@ -138,7 +138,7 @@ fn a_queued_validator_that_is_tombstoned_leaves_once() {
     let mut lab = Lab::new(params);
     lab.ok(V1, &sol::exitCall {});
     lab.system(&slash(V1, Offence::DoubleSign, lab.block.height, lab.block.timestamp));
-    assert!(lab.system(&end_epoch(1)).is_empty());
+    assert!(lab.system(&end_epoch(1, &EpochDeltas::default())).is_empty());
     assert_eq!(lab.validator(V1).status, 6);
     lab.pay(V3, eth(1), &join());
 }
