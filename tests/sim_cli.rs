@@ -588,3 +588,35 @@ fn a_long_profile_runs_for_hundreds_of_blocks() {
     assert!(summary["virtual_ms"].as_u64().is_some_and(|ms| ms > 300_000), "{summary}");
     assert_eq!(summary["passed"], 1, "{summary}");
 }
+
+/// `scripts/campaign-million` with shards of two seeds: its list survives a cut line, and other code runs them anew on demand.
+#[cfg(unix)]
+#[test]
+fn a_campaign_in_shards_runs_each_once_and_sums_them_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    fs::write(path.join("start.txt"), "1000\n").unwrap();
+    let script = |version: &str, flags: &[&str]| {
+        let mut command = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/campaign-million"));
+        command.args(["--protocol", "raft", "--profile", "short"]).args(flags);
+        let variables = [("CHAINBOX", env!("CARGO_BIN_EXE_chainbox")), ("CHAINBOX_VERSION", version), ("SHORT", "6/2")];
+        let output = command.envs(variables).env("CHAINBOX_CAMPAIGNS", path).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let shards = |text: &str| text.lines().filter(|line| line.starts_with("raft short ")).count();
+    let list = || fs::read_to_string(path.join("shards.txt")).unwrap();
+    assert_eq!(script("a1", &["--time-limit", "0"]), "time is up\n");
+    assert_eq!(shards(&script("a1", &[])), 3);
+    // The second of the pairs' ranges, and 1000 before all.
+    let first: Vec<_> = list().lines().nth(1).unwrap().split(' ').map(str::to_owned).collect();
+    assert_eq!((&first[2..5], first[6].as_str()), (&["10001000", "10001002", "0"].map(str::to_owned)[..], "a1"));
+    assert_eq!(shards(&script("b2", &[])), 0, "all are listed");
+    let cut = list().trim_end().rsplit_once(' ').unwrap().0.to_owned();
+    fs::write(path.join("shards.txt"), cut).unwrap();
+    assert_eq!(shards(&script("b2", &[])), 1, "that of the cut line");
+    assert_eq!(shards(&script("b2", &["--anew"])), 2, "those of the other version");
+    let summary = fs::read_to_string(path.join("summary.md")).unwrap();
+    let row: Vec<_> = summary.lines().last().unwrap().split(" | ").collect();
+    assert_eq!((&row[..4], row[5]), (&["| raft", "short", "6", "0"][..], "2 |"), "{summary}");
+}

@@ -11,7 +11,7 @@ use alloy_rlp::{Decodable, Encodable};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 pub use self::body::BodyError;
-use self::body::RootMemo;
+use self::body::Memos;
 use super::{intervention::Intervention, roots};
 use crate::primitives::{Gas, Height, SenderRecovery, Timestamp, Transaction, TransactionError};
 
@@ -47,7 +47,7 @@ struct Unsealed {
     payload: Bytes,
     /// Whether `extraData` is the payload's keccak.
     commits_to_payload: bool,
-    root_memo: RootMemo,
+    memos: Memos,
     interventions: Vec<Intervention>,
 }
 
@@ -105,9 +105,9 @@ impl Block {
     ) -> Self {
         let header_rlp = Bytes::from(alloy_rlp::encode(&header));
         let hash = keccak256(&header_rlp);
-        let root_memo = RootMemo::default();
+        let memos = Memos::default();
         let unsealed =
-            Unsealed { header, header_rlp, hash, transactions, payload, commits_to_payload, root_memo, interventions };
+            Unsealed { header, header_rlp, hash, transactions, payload, commits_to_payload, memos, interventions };
         Self { unsealed: Arc::new(unsealed), seal: Bytes::new() }
     }
 
@@ -202,21 +202,6 @@ impl Block {
             return Some("payloads");
         }
         (self.interventions() != other.interventions()).then_some("interventions")
-    }
-
-    /// Returns a digest of what [`Block::has_same_body`] compares. Blocks with one hash may have different bodies: a header commits to its
-    /// body, and a liar's block breaks that.
-    pub(crate) fn body_digest(&self) -> B256 {
-        let mut hasher = blake3::Hasher::new();
-        hasher.update(&(self.transactions().len() as u64).to_be_bytes());
-        for transaction in self.transactions() {
-            hasher.update(transaction.hash().as_slice());
-        }
-        hasher.update(self.payload());
-        for intervention in self.interventions() {
-            hasher.update(format!("{intervention:?}").as_bytes());
-        }
-        B256::new(*hasher.finalize().as_bytes())
     }
 
     /// Computes the root of the transactions trie from the body.

@@ -1,10 +1,11 @@
-//! Whether a block's body is the one that its header, and so its hash, names.
+//! Whether a block's body is the one that its header, and so its hash, names; and what else of a block is computed once.
 
 use std::sync::OnceLock;
 
 use alloy_primitives::{B256, Bytes};
 
 use super::Block;
+use crate::chain::fork_fields::predictable_mix_hash;
 
 /// A body that is not the one that the header names: another body under the hash of a block.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -28,18 +29,24 @@ pub enum BodyError {
     },
 }
 
-/// Whether the transactions have the header's root, computed once for all clones of a block. It follows from the rest of
-/// the block, so that all of them are equal.
+/// What is computed once for all clones of a block. It follows from the rest of the block, so that all of them are equal.
 #[derive(Debug, Default)]
-pub(super) struct RootMemo(OnceLock<bool>);
+pub(super) struct Memos {
+    /// Whether the transactions have the header's root.
+    has_root: OnceLock<bool>,
+    /// Digest of the body.
+    body_digest: OnceLock<B256>,
+    /// Whether `mixHash` is the predictable one.
+    has_predictable_mix: OnceLock<bool>,
+}
 
-impl PartialEq for RootMemo {
+impl PartialEq for Memos {
     fn eq(&self, _other: &Self) -> bool {
         true
     }
 }
 
-impl Eq for RootMemo {}
+impl Eq for Memos {}
 
 impl Block {
     /// Checks that payload and transactions are those that the header commits to. Whoever relays or serves a block can
@@ -66,7 +73,30 @@ impl Block {
     /// Returns whether the transactions have the header's root.
     pub(in crate::chain) fn has_root_of_transactions(&self) -> bool {
         let compute = || self.header().transactions_root == self.computed_transactions_root();
-        *self.unsealed.root_memo.0.get_or_init(compute)
+        *self.unsealed.memos.has_root.get_or_init(compute)
+    }
+
+    /// Returns a digest of what [`Block::has_same_body`] compares, computed once for all clones of the block. Blocks with one hash may have
+    /// different bodies: a header commits to its body, and a liar's block breaks that.
+    pub(crate) fn body_digest(&self) -> B256 {
+        *self.unsealed.memos.body_digest.get_or_init(|| {
+            let mut hasher = blake3::Hasher::new();
+            hasher.update(&(self.transactions().len() as u64).to_be_bytes());
+            for transaction in self.transactions() {
+                hasher.update(transaction.hash().as_slice());
+            }
+            hasher.update(self.payload());
+            for intervention in self.interventions() {
+                hasher.update(format!("{intervention:?}").as_bytes());
+            }
+            B256::new(*hasher.finalize().as_bytes())
+        })
+    }
+
+    /// Returns whether `mixHash` is the [predictable one](predictable_mix_hash), computed once for all clones of the block.
+    pub(crate) fn has_predictable_mix_hash(&self) -> bool {
+        let compute = || self.header().mix_hash == predictable_mix_hash(self.parent_hash(), self.height());
+        *self.unsealed.memos.has_predictable_mix.get_or_init(compute)
     }
 }
 

@@ -100,6 +100,8 @@ pub struct UnverifiedHeader<'a> {
     commits_to_payload: bool,
     /// `mixHash` that an intervention of the block sets; `None` without one, and for a header without its block.
     mix_hash_set: Option<B256>,
+    /// The block; `None` for a header without it.
+    block: Option<&'a Block>,
 }
 
 impl<'a> From<&'a Block> for UnverifiedHeader<'a> {
@@ -112,14 +114,22 @@ impl<'a> From<&'a Block> for UnverifiedHeader<'a> {
             Intervention::PrevRandao { mix_hash } => Some(*mix_hash),
             _ => None,
         });
-        Self { hash: block.hash(), header, payload, seal: block.seal(), commits_to_payload, mix_hash_set }
+        Self {
+            hash: block.hash(),
+            header,
+            payload,
+            seal: block.seal(),
+            commits_to_payload,
+            mix_hash_set,
+            block: Some(block),
+        }
     }
 }
 
 impl<'a> From<&'a SealedHeader> for UnverifiedHeader<'a> {
     fn from(SealedHeader { header, payload, seal }: &'a SealedHeader) -> Self {
         let commits_to_payload = header.extra_data == extra_data_of(payload);
-        Self { hash: header.hash_slow(), header, payload, seal, commits_to_payload, mix_hash_set: None }
+        Self { hash: header.hash_slow(), header, payload, seal, commits_to_payload, mix_hash_set: None, block: None }
     }
 }
 
@@ -177,9 +187,16 @@ impl UnverifiedHeader<'_> {
     /// whose mix one of them sets.
     pub(in crate::consensus) fn check_mix_hash(&self) -> Result<(), HeaderFieldError> {
         let got = self.header.mix_hash;
-        let want = self.mix_hash_set.unwrap_or_else(|| predictable_mix_hash(self.header.parent_hash, self.id().height));
-        let is_valid = got == want || (got == B256::ZERO && self.mix_hash_set.is_none());
-        if is_valid { Ok(()) } else { Err(HeaderFieldError::MixHash { got, want }) }
+        let predictable = || predictable_mix_hash(self.header.parent_hash, self.id().height);
+        let is_valid = match (self.mix_hash_set, self.block) {
+            (Some(set), _) => got == set,
+            (None, Some(block)) => got == B256::ZERO || block.has_predictable_mix_hash(),
+            (None, None) => got == B256::ZERO || got == predictable(),
+        };
+        if is_valid {
+            return Ok(());
+        }
+        Err(HeaderFieldError::MixHash { got, want: self.mix_hash_set.unwrap_or_else(predictable) })
     }
 
     /// Checks that `extraData` commits to the payload.

@@ -245,9 +245,16 @@ impl Body {
         }
     }
 
-    /// Returns [`Body::signing_hash`]; the authenticator caches the hash of a vote.
+    /// Returns [`Body::signing_hash`], which the authenticator caches.
     pub(super) fn hash_to_sign(&self, authenticator: &Authenticator) -> B256 {
-        self.vote().map_or_else(|| self.signing_hash(), |vote| authenticator.keccak(&vote))
+        match self.vote() {
+            Some(vote) => authenticator.keccak(&vote),
+            None => {
+                let mut out = Encoder::new();
+                self.encode(&mut out);
+                authenticator.keccak(out.as_bytes())
+            }
+        }
     }
 
     /// Returns the encoding of a vote on a block; `None` for other messages.

@@ -119,7 +119,7 @@ impl State {
             // When no validator is left, the current ones stay, so that a chain without stake still has proposers.
             (stake.effective().unwrap_or_else(|| self.current.set.clone()), epoch_seed(number + 1, self.mix)),
         );
-        let current = Arc::new(Epoch::new(config, number, set, seed));
+        let current = Epoch::drawn(config, number, set, seed);
         self.previous = core::mem::replace(&mut self.current, current);
         let [_, voted] = core::mem::take(&mut self.voted);
         self.voted = [voted, vec![Participation::default(); self.current.set.len()]];

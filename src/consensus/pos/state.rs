@@ -11,8 +11,9 @@
 //!
 //! Penalties, which follow from the payloads, are deducted at once; offenders leave at once, too.
 
+use core::cell::RefCell;
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, VecDeque},
     sync::{Arc, OnceLock},
 };
 
@@ -38,6 +39,14 @@ use crate::{
 /// Weight of each validator of a set without stake, in gwei: 32 ether.
 const WEIGHT_WITHOUT_STAKE: u64 = 32_000_000_000;
 
+/// Epochs that a thread keeps: more than the branches and neighbouring epochs that are drawn at one time.
+const DRAWN_MAX: usize = 8;
+
+thread_local! {
+    /// Epochs drawn last, newest first.
+    static DRAWN: RefCell<VecDeque<Arc<Epoch>>> = const { RefCell::new(VecDeque::new()) };
+}
+
 /// The validators of an epoch and their duties.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Epoch {
@@ -61,6 +70,24 @@ impl Epoch {
         let proposers = slots.map(|slot| shuffling::proposer(&set, seed, slot).unwrap_or_default()).collect();
         let attestation_slots = shuffling::attestation_slots(set.len(), seed, config.slots_per_epoch);
         Self { number, set, seed, proposers, attestation_slots }
+    }
+
+    /// Returns the same from the epochs that this thread drew last, if it is among them: replicas of one process draw the same epochs one
+    /// after the other, and one that restarts draws that of every stored block.
+    pub(super) fn drawn(config: &PosConfig, number: u64, set: ValidatorSet, seed: B256) -> Arc<Self> {
+        DRAWN.with_borrow_mut(|known| {
+            let is_it = |epoch: &Self| {
+                let slots = epoch.proposers.len() as u64;
+                (epoch.seed, epoch.number, slots) == (seed, number, config.slots_per_epoch) && epoch.set == set
+            };
+            if let Some(epoch) = known.iter().find(|epoch| is_it(epoch)) {
+                return epoch.clone();
+            }
+            let epoch = Arc::new(Self::new(config, number, set, seed));
+            known.truncate(DRAWN_MAX - 1);
+            known.push_front(epoch.clone());
+            epoch
+        })
     }
 
     /// Returns the proposer of `slot`, which must be in this epoch.
@@ -177,7 +204,7 @@ impl State {
     pub fn genesis(config: &PosConfig, block: BlockId, time: Timestamp, validators: &ValidatorSet) -> Self {
         let (set, mix) = (staked(validators), block.hash);
         let seed = |epoch| epoch_seed(epoch, mix);
-        let current = Arc::new(Epoch::new(config, 0, set.clone(), seed(0)));
+        let current = Epoch::drawn(config, 0, set.clone(), seed(0));
         let casper = Casper::genesis(block);
         let voted = [vec![Participation::default(); set.len()], vec![Participation::default(); set.len()]];
         let stake = Stake { bonded: set.members().to_vec(), ..Stake::default() };
@@ -354,7 +381,7 @@ impl State {
         let reveals = bytes.list(|bytes| Some((bytes.address()?, RevealChain::decode(bytes)?)))?.into_iter().collect();
         let mut epoch = || {
             let (number, set) = (bytes.u64()?, decode_set(bytes)?);
-            Some(Arc::new(Epoch::new(config, number, set, bytes.hash()?)))
+            Some(Epoch::drawn(config, number, set, bytes.hash()?))
         };
         let (previous, current) = (epoch()?, epoch()?);
         let next = (decode_set(bytes)?, bytes.hash()?);
@@ -471,4 +498,27 @@ pub(super) fn staked(validators: &ValidatorSet) -> ValidatorSet {
     }
     let with_stake = validators.members().iter().map(|member| Validator { weight: WEIGHT_WITHOUT_STAKE, ..*member });
     ValidatorSet::from_sorted(with_stake.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_epoch_drawn_before_is_what_would_be_drawn_anew() {
+        let set = |count| ValidatorSet::equal((1..=count).map(Address::repeat_byte)).unwrap();
+        let config = |slots| PosConfig::default().with_slots_per_epoch(slots);
+        for _ in 0..2 {
+            for (slots, number, count, seed) in
+                [(4, 1, 4, 7), (8, 1, 4, 7), (8, 2, 4, 7), (8, 2, 5, 7), (8, 2, 5, 8), (4, 1, 4, 7)]
+            {
+                let (config, set, seed) = (config(slots), set(count), B256::repeat_byte(seed));
+                let drawn = Epoch::drawn(&config, number, set.clone(), seed);
+                assert_eq!(*drawn, Epoch::new(&config, number, set, seed));
+            }
+        }
+        let again = || Epoch::drawn(&config(4), 1, set(4), B256::repeat_byte(7));
+        assert!(Arc::ptr_eq(&again(), &again()));
+        assert!(DRAWN.with_borrow(VecDeque::len) <= DRAWN_MAX);
+    }
 }

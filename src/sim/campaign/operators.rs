@@ -9,14 +9,14 @@
 //! No command removes what a protocol needs to tolerate the faults of its campaign: of the first validators none exits where some
 //! may misbehave, and of Raft's voters only the last one does.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
     consensus::{
         Admin, MembershipChange, ReplicaId,
         raft::{Assignment, Change, Role},
     },
-    primitives::{Address, ether},
+    primitives::{Address, KeyPair, ether},
     sim::{
         check::oracle::Oracle,
         engine::rng::{SimRng, Streams},
@@ -37,13 +37,15 @@ pub(super) struct Operators {
     seed: u64,
     validators: u32,
     candidates: u32,
+    /// Keys of the candidates that have changed their stake.
+    keys: BTreeMap<u32, KeyPair>,
     rng: SimRng,
 }
 
 impl Operators {
     /// Creates operators of `validators` validators, and of the candidates that follow them.
     pub(crate) fn new(seed: u64, validators: u32, candidates: u32) -> Self {
-        Self { seed, validators, candidates, rng: Streams::new(seed).stream("votes") }
+        Self { seed, validators, candidates, keys: BTreeMap::new(), rng: Streams::new(seed).stream("votes") }
     }
 
     /// Issues a random command, or none.
@@ -109,7 +111,7 @@ impl Operators {
     /// Lets a candidate join, or exit if it has joined.
     fn change_stake(&mut self, network: &mut Network, oracle: &mut Oracle) -> Result<(), NetworkError> {
         let number = self.validators + self.rng.below(self.candidates.into()) as u32;
-        let key = NetworkBuilder::validator_key(self.seed, number);
+        let key = &*self.keys.entry(number).or_insert_with(|| NetworkBuilder::validator_key(self.seed, number));
         let Some(replica) = network.replicas().get(number as usize) else { return Ok(()) };
         let (id, chain) = (replica.id(), replica.chain());
         let record = chain.staked_validator(chain.head(), key.address()).ok();
@@ -117,7 +119,7 @@ impl Operators {
         let action =
             if is_in { ValidatorAction::Exit } else { ValidatorAction::Join { stake: ether(32), commission_bps: 500 } };
         // The contract may refuse it in the state that this replica has.
-        let Ok(transaction) = network.validator_transaction(&key, &action) else { return Ok(()) };
+        let Ok(transaction) = network.validator_transaction(key, &action) else { return Ok(()) };
         oracle.submitted(&transaction);
         match network.submit(Arc::new(transaction), id) {
             Ok(_) | Err(NetworkError::Pool(_) | NetworkError::Down { .. }) => Ok(()),

@@ -1,7 +1,10 @@
 //! Clients of a run: transfers, each submitted to a random replica at a random time.
 
-use core::time::Duration;
-use std::sync::Arc;
+use core::{cell::RefCell, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, LazyLock},
+};
 
 use crate::{
     chain::GenesisSpec,
@@ -27,6 +30,17 @@ const DELEGATION_GAS: Gas = Gas::new(1_000_000);
 /// Pays the base fee of every block that a run can have.
 const MAX_FEE_PER_GAS: u128 = 1_000_000_000_000;
 
+/// Keys of the clients and of the late one. Every seed has the same, and deriving one takes as long as a hundred steps of a run.
+static KEYS: LazyLock<Vec<KeyPair>> =
+    LazyLock::new(|| (0..=CLIENTS).map(|client| KeyPair::from_seed(0, &format!("client {client}"))).collect());
+/// Signed transfers that a thread keeps: all that a client of a long run makes, and more.
+const TRANSFERS_MAX: usize = 4_096;
+
+thread_local! {
+    /// Signed transfers, by client and nonce: every seed has the same, and each would be signed anew. Signatures are deterministic.
+    static TRANSFERS: RefCell<BTreeMap<(u32, u64), Arc<Transaction>>> = const { RefCell::new(BTreeMap::new()) };
+}
+
 /// Remaining transfers, in order of time.
 #[derive(Debug)]
 pub(crate) struct Workload {
@@ -35,7 +49,8 @@ pub(crate) struct Workload {
     at_ms: u64,
     span_ms: u64,
     replicas: u32,
-    clients: Vec<(KeyPair, u64)>,
+    /// Next nonce of each client.
+    nonces: [u64; CLIENTS as usize],
     /// Validators to which clients sometimes delegate, on chains with stake.
     validators: Vec<Address>,
 }
@@ -46,10 +61,9 @@ impl Workload {
 
     /// Creates `count` transfers within `span`, to `replicas` replicas.
     pub(crate) fn new(seed: u64, count: u32, span: Duration, replicas: u32) -> Self {
-        let clients = (0..CLIENTS).map(|client| (Self::client(client), 0)).collect();
         let rng = Streams::new(seed).stream("workload");
         let span_ms = whole_millis(span);
-        Self { rng, left: count, at_ms: 0, span_ms, replicas, clients, validators: Vec::new() }
+        Self { rng, left: count, at_ms: 0, span_ms, replicas, nonces: Default::default(), validators: Vec::new() }
     }
 
     /// Makes every third transaction a delegation to one of these validators.
@@ -73,8 +87,7 @@ impl Workload {
     /// Returns the late client's only transfer, and the one of `replicas` that receives it.
     pub(crate) fn late(&mut self, replicas: &[ReplicaId]) -> Option<(Arc<Transaction>, ReplicaId)> {
         let replica = replicas.get(self.rng.below(replicas.len() as u64) as usize)?;
-        let transaction = transfer(0).sign(&Self::client(CLIENTS)).ok()?;
-        Some((Arc::new(transaction), *replica))
+        Some((signed_transfer(CLIENTS, 0)?, *replica))
     }
 
     /// Returns the addresses of the clients.
@@ -82,8 +95,8 @@ impl Workload {
         (0..CLIENTS).map(|client| Self::client(client).address()).collect()
     }
 
-    fn client(number: u32) -> KeyPair {
-        KeyPair::from_seed(0, &format!("client {number}"))
+    fn client(number: u32) -> &'static KeyPair {
+        &KEYS[number as usize]
     }
 
     /// Returns the time, transaction and replica of the next transfer; `None` after the last.
@@ -93,19 +106,43 @@ impl Workload {
         let rest = self.span_ms.saturating_sub(self.at_ms);
         self.at_ms += self.rng.below(2 * rest / (u64::from(self.left) + 2)).min(rest);
         let replica = ReplicaId::new(self.rng.below(u64::from(self.replicas)) as u32);
-        let client = self.rng.below(self.clients.len() as u64) as usize;
-        let (key, nonce) = self.clients.get_mut(client)?;
-        let mut request = transfer(*nonce);
-        if !self.validators.is_empty() && self.rng.below(3) == 0 {
-            let validator = self.validators[self.rng.below(self.validators.len() as u64) as usize];
-            let call = StakingContract::delegateCall { validator };
-            (request.to, request.value) = (Some(STAKING_ADDRESS), ether(1 + self.rng.below(40)));
-            (request.input, request.gas_limit) = (call.abi_encode().into(), DELEGATION_GAS);
-        }
-        *nonce += 1;
-        let transaction = Arc::new(request.sign(key).ok()?);
+        let client = self.rng.below(u64::from(CLIENTS)) as u32;
+        let nonce = self.nonces[client as usize];
+        self.nonces[client as usize] += 1;
+        let transaction = if !self.validators.is_empty() && self.rng.below(3) == 0 {
+            Arc::new(self.delegation(nonce).sign(Self::client(client)).ok()?)
+        } else {
+            signed_transfer(client, nonce)?
+        };
         Some((SimTime::ZERO.plus(Duration::from_millis(self.at_ms)), transaction, replica))
     }
+
+    /// Draws a delegation to one of the validators.
+    fn delegation(&mut self, nonce: u64) -> TransactionRequest {
+        let validator = self.validators[self.rng.below(self.validators.len() as u64) as usize];
+        let call = StakingContract::delegateCall { validator };
+        TransactionRequest {
+            to: Some(STAKING_ADDRESS),
+            value: ether(1 + self.rng.below(40)),
+            input: call.abi_encode().into(),
+            gas_limit: DELEGATION_GAS,
+            ..transfer(nonce)
+        }
+    }
+}
+
+/// Returns a client's transfer, signed once by each thread.
+fn signed_transfer(client: u32, nonce: u64) -> Option<Arc<Transaction>> {
+    TRANSFERS.with_borrow_mut(|known| {
+        if let Some(transaction) = known.get(&(client, nonce)) {
+            return Some(transaction.clone());
+        }
+        let transaction = Arc::new(transfer(nonce).sign(Workload::client(client)).ok()?);
+        if known.len() < TRANSFERS_MAX {
+            known.insert((client, nonce), transaction.clone());
+        }
+        Some(transaction)
+    })
 }
 
 fn transfer(nonce: u64) -> TransactionRequest {
@@ -117,5 +154,24 @@ fn transfer(nonce: u64) -> TransactionRequest {
         gas_limit: Gas::new(21_000),
         max_fee_per_gas: MAX_FEE_PER_GAS,
         ..TransactionRequest::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_signed_once_is_what_each_seed_would_sign() {
+        for client in 0..=CLIENTS {
+            let key = KeyPair::from_seed(0, &format!("client {client}"));
+            for nonce in [0, 7] {
+                let signed = transfer(nonce).sign(&key).unwrap();
+                let [first, again] = [(); 2].map(|()| signed_transfer(client, nonce).unwrap());
+                assert_eq!(signed.encoded(), first.encoded());
+                assert_eq!((signed.sender(), signed.hash()), (first.sender(), again.hash()));
+                assert!(Arc::ptr_eq(&first, &again));
+            }
+        }
     }
 }
