@@ -106,6 +106,10 @@ pub(crate) enum Mutation {
     /// Delegated proof of stake: what a producer implied counts for ever; its lock is on that block and released by anything prepared
     /// above the producer's newest vote; the higher irreversible height comes first in the fork choice.
     DposImpliedForEver,
+    /// Delegated proof of stake: blocks of authors that are no candidates on the head's branch are refused without a look at their branch.
+    DposRefusesStrangers,
+    /// Delegated proof of stake: a replica that catches up follows the chain of the newest peer alone, from the last irreversible block on.
+    DposCatchUpStartsAnew,
     /// Delegated proof of stake: who left the schedule is no longer accountable.
     DposForgetsLeavers,
     /// Proof of stake: more than half of the stake justifies.

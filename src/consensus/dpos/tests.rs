@@ -1,5 +1,6 @@
 //! The state machine, its pure model, and both against faults.
 
+mod catch_up;
 mod elections;
 mod faults;
 mod interleavings;

@@ -23,7 +23,7 @@ pub(super) const INTAKE: IntakePolicy = IntakePolicy {
     // Depends on the number of signers: see `make_room`.
     orphans_per_author_max: None,
     overflow: Overflow::EvictHighest,
-    catch_up: None,
+    gap_max: None,
 };
 
 /// Blocks of one author on one parent: a second one is evidence, more add nothing to it.

@@ -150,6 +150,16 @@ const BY_TEST: &[(Mutation, &str, &str)] = &[
         "needs four producers that wake, hear and sleep in one particular order of 39 slots",
     ),
     (
+        Mutation::DposRefusesStrangers,
+        "consensus::dpos::tests::catch_up::whoever_was_away_while_all_producers_were_replaced_catches_up",
+        "needs an election on one of two branches only; campaigns of five minutes do",
+    ),
+    (
+        Mutation::DposCatchUpStartsAnew,
+        "consensus::dpos::tests::catch_up::a_chain_of_which_nothing_is_irreversible_is_reached_whoever_announces_it",
+        "twenty seconds of faults leave too few blocks that are not irreversible; campaigns of five minutes do",
+    ),
+    (
         Mutation::PosKeepsMessages,
         "sim::tests::pos::votes_that_one_side_alone_has_leave_two_heads",
         "a campaign does, once in some 4,500 seeds",
