@@ -81,6 +81,10 @@ pub(crate) enum Mutation {
     PoaLongestWins,
     /// Proof of authority: a signer never seals a height again, not on another branch either.
     PoaNeverSealsHeightAgain,
+    /// Proof of authority: an answer that is known already requests what is missing once more.
+    PoaAnswersAskAgain,
+    /// Proof of authority: an announced block that has no room to wait requests nothing.
+    PoaFullOrphansAskNobody,
     /// Delegated proof of stake: `2n/3` confirmations prepare a block.
     DposQuorumOneShort,
     /// Delegated proof of stake: half of the producers' votes make a block irreversible.

@@ -75,6 +75,16 @@ const BY_TEST: &[(Mutation, &str, &str)] = &[
         "needs a split that leaves a winning head which only signers of the losing branch may extend",
     ),
     (
+        Mutation::PoaAnswersAskAgain,
+        "consensus::poa::tests::answers_that_come_twice_do_not_multiply_requests",
+        "costs messages and violates nothing; campaigns of five minutes never end",
+    ),
+    (
+        Mutation::PoaFullOrphansAskNobody,
+        "consensus::poa::tests::a_lost_answer_is_requested_again_though_no_more_blocks_may_wait",
+        "needs a signer two hundred blocks behind, and a lost answer",
+    ),
+    (
         Mutation::PbftTakesAnyBody,
         "consensus::pbft::tests::relays::a_relayed_proposal_with_another_body_has_no_effect",
         "no fault of the campaign replaces a block's body: relays and answers are honest there",
