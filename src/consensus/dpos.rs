@@ -23,6 +23,7 @@
 //! [`FinalityRule::Classic`] is EOSIO's rule, without the lock.
 
 mod blocks;
+mod catch_up;
 mod config;
 mod confirmation;
 mod evidence;
@@ -45,6 +46,7 @@ use imbl::{OrdMap, Vector};
 
 use self::{
     blocks::Verified,
+    catch_up::CatchUp,
     production::Production,
     tree::{Node, Tree},
 };
@@ -107,6 +109,7 @@ pub struct Dpos {
     tree: Tree,
     /// Blocks that are not adopted yet.
     intake: Intake<Verified>,
+    catch_up: CatchUp,
     production: Production,
     safety_state: SafetyState,
     /// Newest slot known to be over, from a block that was built too late for its slot.
@@ -200,6 +203,7 @@ impl Dpos {
             signer,
             tree,
             intake: Intake::new(blocks::INTAKE),
+            catch_up: CatchUp::default(),
             production: Production::Idle,
             safety_state,
             elapsed_slot: 0,
@@ -293,6 +297,7 @@ impl Protocol for Dpos {
             signer,
             tree,
             intake,
+            catch_up,
             production,
             safety_state,
             elapsed_slot,
@@ -302,7 +307,8 @@ impl Protocol for Dpos {
             unreported_finality,
             next_ticket,
         } = self;
-        let (pending, orphans, catch_up) = intake.encoded_parts();
+        // The intake's own catch-up is not used.
+        let (pending, orphans, _) = intake.encoded_parts();
         out.u64(*period);
         out.u32(*producers);
         out.u32(*blocks_per_turn);
@@ -319,7 +325,7 @@ impl Protocol for Dpos {
             out.option(*own, |out, ticket| out.u64(ticket.get()));
         });
         orphans.encode(out);
-        out.option(catch_up, |out, catch_up| catch_up.encode(out));
+        catch_up.encode(out);
         production.encode(out);
         safety_state.encode(out);
         out.u64(*elapsed_slot);

@@ -225,9 +225,7 @@ impl Protocol for Poa {
                 self.plan(effects);
                 self.rebroadcast_sealed(effects);
             }
-            Event::Message { from, message: ConsensusMessage::Block(block) } => {
-                self.on_block(Some(from), block, effects)
-            }
+            Event::Message { from, message: ConsensusMessage::Block(block) } => self.on_announced(from, block, effects),
             Event::Message { .. } => {
                 effects.push(Effect::Reject(Rejection::Unexpected { what: "message of another protocol" }));
             }

@@ -34,8 +34,9 @@ pub(in crate::consensus) struct IntakePolicy {
     pub(in crate::consensus) orphans_per_author_max: Option<usize>,
     /// Handling of an orphan beyond these bounds.
     pub(in crate::consensus) overflow: Overflow,
-    /// When to request a peer's chain from below; `None` requests missing parents one by one, however many.
-    pub(in crate::consensus) catch_up: Option<CatchUpPolicy>,
+    /// Widest gap between head and orphan, in blocks, that is closed by requests for missing parents, beyond which a peer's chain is
+    /// requested from below; `None` requests missing parents one by one, however many.
+    pub(in crate::consensus) gap_max: Option<u64>,
 }
 
 /// Handling of an orphan for which there is no room.
@@ -49,26 +50,8 @@ pub(in crate::consensus) enum Overflow {
     CatchUp,
 }
 
-/// When and how a peer's chain is requested from below.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::consensus) struct CatchUpPolicy {
-    /// Widest gap between head and orphan, in blocks, that is closed by requests for missing parents.
-    pub(in crate::consensus) gap_max: u64,
-    pub(in crate::consensus) mode: CatchUpMode,
-}
-
-/// Which peer's chain is followed, and from where.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::consensus) enum CatchUpMode {
-    /// The latest peer that is far ahead, from the final block on: its branch may fork from the own one anywhere above, so
-    /// each height has to be reached in turn.
-    LatestPeer,
-    /// The first peer that is far ahead, from the head on, until the target is reached; other peers only raise the target.
-    /// Blocks adopted above the requested height count as progress.
-    FirstPeer,
-}
-
-/// Blocks requested from one peer's canonical chain, one after the other.
+/// Blocks requested from one peer's canonical chain, one after the other: the first peer that is far ahead, until the target is
+/// reached; other peers only raise the target. Blocks adopted above the requested height count as progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::consensus) struct CatchUp {
     pub(in crate::consensus) from: ReplicaId,
@@ -76,7 +59,7 @@ pub(in crate::consensus) struct CatchUp {
     pub(in crate::consensus) next: Height,
     /// Highest block that the peer is known to have.
     pub(in crate::consensus) target: Height,
-    /// Slot of the last progress; 0 in protocols that do not time it.
+    /// Slot of the last progress.
     pub(in crate::consensus) progress_slot: u64,
 }
 
@@ -164,7 +147,7 @@ impl<T: Clone> Intake<T> {
 
     /// Returns whether the gap between the head and a block is too wide to request missing parents one by one.
     pub(in crate::consensus) fn is_far(&self, block: Height, head: Height) -> bool {
-        self.policy.catch_up.is_some_and(|catch_up| is_above(block, head, catch_up.gap_max))
+        self.policy.gap_max.is_some_and(|gap_max| is_above(block, head, gap_max))
     }
 
     /// Keeps a block until its parent is adopted.
@@ -223,7 +206,7 @@ impl<T: Clone> Intake<T> {
     }
 
     /// Starts to request the chain of a peer up to `target`, or adds to what is requested already. `start` is the lowest
-    /// height missing, `slot` the present slot in protocols that time the progress. Returns the request to make.
+    /// height missing, `slot` the present slot. Returns the request to make.
     pub(in crate::consensus) fn start_catch_up(
         &mut self,
         from: ReplicaId,
@@ -231,16 +214,11 @@ impl<T: Clone> Intake<T> {
         target: Height,
         slot: u64,
     ) -> Option<Effect> {
-        let mode = self.policy.catch_up?.mode;
-        let next = match (mode, &mut self.catch_up) {
-            (CatchUpMode::FirstPeer, Some(running)) => {
-                running.target = running.target.max(target);
-                return None;
-            }
-            (CatchUpMode::LatestPeer, Some(running)) if running.from == from => running.next.max(start),
-            _ => start,
-        };
-        let catch_up = CatchUp { from, next, target, progress_slot: slot };
+        if let Some(running) = &mut self.catch_up {
+            running.target = running.target.max(target);
+            return None;
+        }
+        let catch_up = CatchUp { from, next: start, target, progress_slot: slot };
         self.catch_up = Some(catch_up);
         Some(catch_up.request())
     }
@@ -248,11 +226,7 @@ impl<T: Clone> Intake<T> {
     /// Records that a block is in the tree now. Returns the request for the one after it, when it was the one requested.
     pub(in crate::consensus) fn continue_catch_up(&mut self, adopted: Height, slot: u64) -> Option<Effect> {
         let catch_up = self.catch_up?;
-        let is_progress = match self.policy.catch_up?.mode {
-            CatchUpMode::LatestPeer => adopted == catch_up.next,
-            CatchUpMode::FirstPeer => adopted >= catch_up.next,
-        };
-        if !is_progress {
+        if adopted < catch_up.next {
             return None;
         }
         let next = CatchUp { next: adopted.next(), progress_slot: slot, ..catch_up };
@@ -332,7 +306,7 @@ mod tests {
         orphans_max: 3,
         orphans_per_author_max: Some(2),
         overflow: Overflow::Reject,
-        catch_up: Some(CatchUpPolicy { gap_max: 5, mode: CatchUpMode::FirstPeer }),
+        gap_max: Some(5),
     };
 
     fn block(number: u64, parent_hash: B256) -> Arc<Block> {
@@ -441,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_is_requested_from_the_first_or_the_latest_peer() {
+    fn a_chain_is_requested_from_the_first_peer() {
         let height = Height::new;
         let [one, other] = [1, 2].map(ReplicaId::new);
         let requested = |effect: Option<Effect>| match effect {
@@ -460,15 +434,5 @@ mod tests {
         assert_eq!(first.catch_up.map(|catch_up| catch_up.progress_slot), Some(1));
         assert_eq!(requested(first.continue_catch_up(height(14), 2)), None);
         assert_eq!(first.catch_up, None);
-
-        let mode = CatchUpMode::LatestPeer;
-        let mut latest: Intake<()> =
-            Intake::new(IntakePolicy { catch_up: Some(CatchUpPolicy { gap_max: 5, mode }), ..POLICY });
-        assert_eq!(requested(latest.start_catch_up(one, height(8), height(9), 0)), Some((8, one)));
-        assert_eq!(requested(latest.continue_catch_up(height(9), 0)), None, "a block above does not count");
-        assert_eq!(requested(latest.continue_catch_up(height(8), 0)), Some((9, one)));
-        let again = requested(latest.start_catch_up(one, height(8), height(10), 0));
-        assert_eq!(again, Some((9, one)), "not again from below");
-        assert_eq!(requested(latest.start_catch_up(other, height(8), height(9), 0)), Some((8, other)));
     }
 }

@@ -81,6 +81,10 @@ pub(crate) enum Mutation {
     PoaLongestWins,
     /// Proof of authority: a signer never seals a height again, not on another branch either.
     PoaNeverSealsHeightAgain,
+    /// Proof of authority: an answer that is known already requests what is missing once more.
+    PoaAnswersAskAgain,
+    /// Proof of authority: an announced block that has no room to wait requests nothing.
+    PoaFullOrphansAskNobody,
     /// Delegated proof of stake: `2n/3` confirmations prepare a block.
     DposQuorumOneShort,
     /// Delegated proof of stake: half of the producers' votes make a block irreversible.
@@ -106,6 +110,10 @@ pub(crate) enum Mutation {
     /// Delegated proof of stake: what a producer implied counts for ever; its lock is on that block and released by anything prepared
     /// above the producer's newest vote; the higher irreversible height comes first in the fork choice.
     DposImpliedForEver,
+    /// Delegated proof of stake: blocks of authors that are no candidates on the head's branch are refused without a look at their branch.
+    DposRefusesStrangers,
+    /// Delegated proof of stake: a replica that catches up follows the chain of the newest peer alone, from the last irreversible block on.
+    DposCatchUpStartsAnew,
     /// Delegated proof of stake: who left the schedule is no longer accountable.
     DposForgetsLeavers,
     /// Delegated proof of stake: nobody shows its head when no block comes.

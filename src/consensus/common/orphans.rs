@@ -52,6 +52,11 @@ impl Orphans {
         theirs.fold((0, None), |(count, _), (id, _)| (count + 1, Some(*id)))
     }
 
+    /// Returns the lowest waiting block of these authors.
+    pub(in crate::consensus) fn lowest(&self, of: impl Fn(&Address) -> bool) -> Option<&Orphan> {
+        self.0.values().find(|orphan| of(&orphan.author))
+    }
+
     /// Returns the number of waiting blocks of one author.
     pub(in crate::consensus) fn count_of(&self, author: Address) -> usize {
         self.0.values().filter(|orphan| orphan.author == author).count()

@@ -1,7 +1,7 @@
 //! Blocks: header verification, orphans, catch-up, adoption after execution.
 //!
-//! A few missing blocks are requested from the newest down, each by its hash. Many are requested one by one from the last
-//! irreversible block up, which every honest peer has.
+//! A few missing blocks are requested from the newest down, each by its hash. Many are requested as chains of peers, from below:
+//! see [`catch_up`](super::catch_up).
 
 use std::sync::Arc;
 
@@ -17,11 +17,11 @@ use crate::{
         BlockId, ChainEvent, ConsensusMessage, Deadline, Effect, Evidence, Purpose, Recipients, Record, Rejection,
         ReplicaId, SealedHeader, Ticket, Verdict,
         branch_tree::HeadMove,
-        intake::{BlockIntake, CatchUpMode, CatchUpPolicy, Intake, IntakePolicy, Overflow, Parked, PendingBlock},
+        intake::{BlockIntake, Intake, IntakePolicy, Overflow, Parked, PendingBlock},
         mutation::{self, Mutation},
         orphans::Orphan,
     },
-    primitives::{Address, Height},
+    primitives::Address,
     system::ValidatorUpdates,
 };
 
@@ -32,11 +32,12 @@ const CANDIDATES_ORPHANS_MAX: usize = 256;
 pub(super) const INTAKE: IntakePolicy = IntakePolicy {
     pending_max: 64 * PRODUCERS_MAX as usize,
     pending_per_author_max: Some(64),
-    ahead_max: Some(8_192),
+    // Blocks further ahead than the gap do not wait.
+    ahead_max: None,
     orphans_max: 64 * PRODUCERS_MAX as usize,
     orphans_per_author_max: Some(64),
     overflow: Overflow::CatchUp,
-    catch_up: Some(CatchUpPolicy { gap_max: 32, mode: CatchUpMode::LatestPeer }),
+    gap_max: Some(32),
 };
 
 /// Result of verifying the header of a pending block.
@@ -85,7 +86,7 @@ impl BlockIntake for Dpos {
             return Err(Rejection::TooFarAhead { block: id, limit: SLOTS_AHEAD_MAX });
         }
         if own.is_none() {
-            self.check_same_slot(id, context.slot, author)?;
+            self.check_same_slot(id, context.slot, author, from)?;
         }
         let node = Node { context, parent, author, sealed: Some(Arc::new(SealedHeader::from(block.as_ref()))) };
         let verified = Verified { node, from };
@@ -96,15 +97,22 @@ impl BlockIntake for Dpos {
 }
 
 impl Dpos {
-    /// Admits a requested block; one that is in the tree already advances the catch-up.
+    /// Admits a requested block; one that is in the tree already, or has no known parent, directs the catch-up only. An answer that nothing
+    /// waits for, such as a repeated one, requests nothing.
     pub(super) fn on_synced(&mut self, from: ReplicaId, block: Arc<Block>, effects: &mut Vec<Effect>) {
-        let id = BlockId::of(&block);
-        let is_next = self.intake.catch_up.is_some_and(|catch_up| catch_up.next == id.height);
-        if is_next && self.tree.get(&id).is_some() {
-            effects.extend(self.intake.continue_catch_up(id.height, 0));
-        } else {
-            self.on_block(Some(from), block, effects);
+        let (id, parent) = (BlockId::of(&block), BlockId::parent_of(&block));
+        if self.take_requested(from, id, parent, effects) {
+            return;
         }
+        if self.is_attached(&parent) || self.intake.orphans.has_children(id) {
+            return self.on_block(Some(from), block, effects);
+        }
+        effects.push(Effect::Reject(Rejection::Unexpected { what: "block" }));
+    }
+
+    /// Whether a child of this block can be admitted, now or once the block is executed.
+    pub(super) fn is_attached(&self, parent: &BlockId) -> bool {
+        self.tree.get(parent).is_some() || self.intake.pending.contains_key(parent)
     }
 
     /// Checks that one more block of this author outside the head's branch may be kept. One of an author that was caught takes the
@@ -121,12 +129,18 @@ impl Dpos {
     }
 
     /// Checks that one more block of this author in a slot may be kept: one of the first two, or one that another block extends.
-    fn check_same_slot(&self, id: BlockId, slot: u64, author: Address) -> Result<(), Rejection> {
+    fn check_same_slot(
+        &self,
+        id: BlockId,
+        slot: u64,
+        author: Address,
+        from: Option<ReplicaId>,
+    ) -> Result<(), Rejection> {
         let pending = self.intake.pending.values().filter(|pending| pending.author == author);
         let pending = pending.filter(|pending| pending.verified.node.context.slot == slot).count();
         let kept = self.tree.blocks_of_slot(slot, author).take(SAME_SLOT_BLOCKS_MAX).count() + pending;
         let is_asked_for = self.intake.orphans.has_children(id)
-            || self.intake.catch_up.is_some_and(|catch_up| catch_up.next == id.height);
+            || from.is_some_and(|from| self.catch_up.is_requested(from, id.height));
         if kept < SAME_SLOT_BLOCKS_MAX || is_asked_for {
             return Ok(());
         }
@@ -155,17 +169,26 @@ impl Dpos {
         let (id, author, context) = (BlockId::of(&orphan.block), orphan.author, self.head_context());
         let Some(from) = orphan.from else { return Err(Rejection::Unexpected { what: "block without a parent" }) };
         let head = context.block.height;
-        self.intake.check_ahead(id, head)?;
+        // Who produces there may have been elected since.
+        if self.intake.is_far(id.height, head) {
+            self.request_chain(from, id.height, effects);
+            return Ok(());
+        }
         let is_candidate =
             context.candidates.contains_key(&author) && self.intake.orphans.len() < CANDIDATES_ORPHANS_MAX;
         let is_known = context.state.active().producers().contains(&author) || is_candidate;
-        // An author unknown here may be elected on another branch: the producer of a kept child has verified its block.
+        // An author unknown here may be elected on another branch: the producer of a kept child has verified its block. Else it may be
+        // anybody's, and is not kept: its sender's chain shows who the author is.
         if !is_known && !self.intake.orphans.has_children(id) {
-            let reason = format!("author {author} is not a candidate");
-            return Err(Rejection::Header { block: id, reason });
+            if mutation::active(Mutation::DposRefusesStrangers) {
+                let reason = format!("author {author} is not a candidate");
+                return Err(Rejection::Header { block: id, reason });
+            }
+            self.request_chain(from, id.height, effects);
+            return Ok(());
         }
         match self.intake.park(orphan, head)? {
-            Parked::TooFar => self.fetch_from_below(from, id.height, effects),
+            Parked::TooFar => self.request_chain(from, id.height, effects),
             Parked::Waiting { missing: Some(block) } => {
                 effects.push(Effect::Fetch { block, from });
                 effects.push(Effect::Mark("dpos/fetch-parent"));
@@ -173,13 +196,6 @@ impl Dpos {
             Parked::Waiting { missing: None } => {}
         }
         Ok(())
-    }
-
-    /// Requests a peer's canonical blocks above the last irreversible one, up to `target`.
-    fn fetch_from_below(&mut self, from: ReplicaId, target: Height, effects: &mut Vec<Effect>) {
-        let start = self.tree.root().height.next();
-        effects.extend(self.intake.start_catch_up(from, start, target, 0));
-        effects.push(Effect::Mark("dpos/fetch-from-below"));
     }
 
     pub(super) fn on_judged(&mut self, id: BlockId, verdict: Verdict, effects: &mut Vec<Effect>) {
@@ -235,7 +251,7 @@ impl Dpos {
         if moved.is_some() || own.is_some() {
             self.plan(effects);
         }
-        effects.extend(self.intake.continue_catch_up(id.height, 0));
+        self.continue_catch_up(id.height, effects);
         self.release_children(id, effects);
     }
 
@@ -276,6 +292,7 @@ impl Dpos {
         if self.tree.finalized() != finalized_before {
             effects.push(Effect::Mark("dpos/irreversible"));
             self.intake.orphans.keep_above(self.tree.root().height);
+            self.catch_up.keep_above(self.tree.root().height);
         }
         let is_open = |(slot, offender): &(u64, Address)| {
             let offence = Infraction { slot: *slot, offender: *offender, height: head.block.height };

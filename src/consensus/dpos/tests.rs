@@ -1,6 +1,7 @@
 //! The state machine, its pure model, and both against faults.
 
 mod away;
+mod catch_up;
 mod elections;
 mod faults;
 mod interleavings;

@@ -9,6 +9,7 @@ use crate::{
         BlockId, ChainEvent, ConsensusMessage, Effect, Evidence, Protocol, Purpose, Recipients, Rejection, ReplicaId,
         Ticket, Verdict,
         intake::{BlockIntake, Intake, IntakePolicy, Overflow, Parked, PendingBlock},
+        mutation::{self, Mutation},
         orphans::Orphan,
     },
     primitives::Address,
@@ -23,7 +24,7 @@ pub(super) const INTAKE: IntakePolicy = IntakePolicy {
     // Depends on the number of signers: see `make_room`.
     orphans_per_author_max: None,
     overflow: Overflow::EvictHighest,
-    catch_up: None,
+    gap_max: None,
 };
 
 /// Blocks of one author on one parent: a second one is evidence, more add nothing to it.
@@ -52,8 +53,9 @@ impl BlockIntake for Poa {
             return Err(Rejection::Unexpected { what: "block" });
         }
         if self.intake.orphans.contains(&id) {
-            // This sender may have ancestors that the first sender did not send.
-            fetch_ancestor(self.intake.missing_ancestor(&block), from, effects);
+            if mutation::active(Mutation::PoaAnswersAskAgain) {
+                fetch_ancestor(self.intake.missing_ancestor(&block), from, effects);
+            }
             return Ok(());
         }
         let oldest = self.tree.oldest();
@@ -99,6 +101,23 @@ fn fetch_ancestor(missing: Option<BlockId>, from: Option<ReplicaId>, effects: &m
 }
 
 impl Poa {
+    /// Admits an announced block. For one that waits already, or has no room to wait, what is missing is requested once more: the sender
+    /// may have what another one did not send. A repeated *answer* requests nothing: where messages are duplicated, requests and answers
+    /// would multiply without end.
+    pub(super) fn on_announced(&mut self, from: ReplicaId, block: Arc<Block>, effects: &mut Vec<Effect>) {
+        if self.intake.orphans.contains(&BlockId::of(&block)) {
+            return fetch_ancestor(self.intake.missing_ancestor(&block), Some(from), effects);
+        }
+        self.on_block(Some(from), block.clone(), effects);
+        if matches!(effects.last(), Some(Effect::Reject(Rejection::Overloaded { .. })))
+            && !mutation::active(Mutation::PoaFullOrphansAskNobody)
+            && let Ok(author) = self.authenticator.author(Purpose::Block, block.hash(), block.seal())
+            && let Some(lowest) = self.intake.orphans.lowest(|other| self.shares_room(author, other))
+        {
+            fetch_ancestor(self.intake.missing_ancestor(&lowest.block), Some(from), effects);
+        }
+    }
+
     fn wait_for_parent(&mut self, orphan: Orphan, effects: &mut Vec<Effect>) -> Result<(), Rejection> {
         let (from, head) = (orphan.from, self.tree.head().context.block.height);
         self.intake.check_ahead(BlockId::of(&orphan.block), head)?;
@@ -138,9 +157,7 @@ impl Poa {
         let (author, height) = (orphan.author, orphan.block.height());
         let signers = self.snapshot().signers();
         let share = (INTAKE.orphans_max / (signers.len() + 1)).max(ORPHANS_SHARE_MIN);
-        let is_signer = signers.contains(&author);
-        let shares = |other: &Address| if is_signer { *other == author } else { !signers.contains(other) };
-        let (count, highest) = self.intake.orphans.count_and_highest(shares);
+        let (count, highest) = self.intake.orphans.count_and_highest(|other| self.shares_room(author, other));
         if count < share {
             return Ok(());
         }
@@ -148,6 +165,12 @@ impl Poa {
             highest.filter(|highest| highest.height > height).ok_or(Rejection::Overloaded { limit: share })?;
         self.intake.orphans.remove(&highest);
         Ok(())
+    }
+
+    /// Whether waiting blocks of these authors share their room.
+    fn shares_room(&self, author: Address, other: &Address) -> bool {
+        let signers = self.snapshot().signers();
+        if signers.contains(&author) { *other == author } else { !signers.contains(other) }
     }
 
     pub(super) fn on_judged(&mut self, id: BlockId, verdict: Verdict, effects: &mut Vec<Effect>) {

@@ -8,6 +8,7 @@ use crate::{
     chain::{Ancestors, HeaderRules, RuleError},
     consensus::{
         ChainEvent, Evidence, HeaderFieldError, Purpose, ReplicaId, SealedHeader, Verdict,
+        mutation::{self, Mutation},
         poa::blocks::{INTAKE, SIBLINGS_MAX, TWINS_MAX},
     },
     primitives::{B64, B256, Bytes, Header, Height, KeyPair, U256},
@@ -279,6 +280,60 @@ fn missing_ancestors_are_fetched_once_and_all_blocks_are_adopted() {
     assert_eq!(poa.finality().finalized, BlockId::of(&blocks[0]));
 }
 
+/// Answers requests, each `times` times, until there are none; returns how many there were, at most 10,000.
+fn answer_all(poa: &mut Poa, blocks: &[Arc<Block>], first: Vec<Effect>, times: usize) -> usize {
+    let requested = |effects: Vec<Effect>| {
+        effects.into_iter().filter_map(|effect| match effect {
+            Effect::Fetch { block, .. } => Some(block),
+            _ => None,
+        })
+    };
+    let mut requests: VecDeque<_> = requested(first).collect();
+    let mut count = 0;
+    while let Some(id) = requests.pop_front().filter(|_| count < 10_000) {
+        count += 1;
+        let block = &blocks[id.height.get() as usize - 1];
+        for _ in 0..times {
+            requests.extend(requested(drive(poa, Event::BlockSynced { from: PEER, block: block.clone() })));
+        }
+    }
+    count
+}
+
+#[test]
+fn answers_that_come_twice_do_not_multiply_requests() {
+    let setup = Setup::new(4);
+    let order: Vec<usize> = (1..=40).map(|height| height % 4).collect();
+    let blocks = setup.branch(&setup.genesis, &order);
+    let requests = || {
+        let mut poa = setup.replica(None);
+        let first = receive(&mut poa, &blocks[39]);
+        let count = answer_all(&mut poa, &blocks, first, 2);
+        (count, poa.head() == BlockId::of(&blocks[39]))
+    };
+    assert_eq!(requests(), (39, true));
+    assert_eq!(mutation::with(Mutation::PoaAnswersAskAgain, requests).0, 10_000, "twice as many with each block");
+}
+
+#[test]
+fn a_lost_answer_is_requested_again_though_no_more_blocks_may_wait() {
+    let setup = Setup::new(4);
+    let order: Vec<usize> = (1..=400).map(|height| height % 4).collect();
+    let blocks = setup.branch(&setup.genesis, &order);
+    let reaches_the_head = || {
+        let mut poa = setup.replica(None);
+        // All rooms are full when an answer is lost.
+        receive_all(&mut poa, blocks[150..390].iter().rev());
+        for block in &blocks[390..] {
+            let effects = receive(&mut poa, block);
+            answer_all(&mut poa, &blocks, effects, 1);
+        }
+        poa.head() == BlockId::of(&blocks[399])
+    };
+    assert!(reaches_the_head());
+    assert!(!mutation::with(Mutation::PoaFullOrphansAskNobody, reaches_the_head));
+}
+
 /// Blocks of `author` whose parents are all missing, each of its own branch.
 fn orphan(setup: &Setup, author: usize, height: u64, salt: u64) -> Arc<Block> {
     let header = Header { number: height - 1, gas_limit: salt, ..Header::default() };
@@ -300,7 +355,15 @@ fn each_author_has_a_share_of_the_orphans_and_its_lowest_are_kept() {
     assert_eq!(poa.intake.orphans.len(), SHARE);
     let before = poa.clone();
     let refused = receive(&mut poa, &orphan(&setup, 3, 900, 5_000));
-    assert!(matches!(refused.as_slice(), [Effect::Reject(Rejection::Overloaded { limit: SHARE })]), "{refused:?}");
+    // What its lowest one waits for is requested again.
+    let asks = |block: &BlockId| block.height.get() == 8;
+    assert!(
+        matches!(
+            refused.as_slice(),
+            [Effect::Reject(Rejection::Overloaded { limit: SHARE }), Effect::Fetch { block, .. }, Effect::Mark(_)] if asks(block)
+        ),
+        "{refused:?}"
+    );
     assert_eq!(poa, before);
     receive(&mut poa, &orphan(&setup, 3, 8, 5_001));
     assert_eq!(poa.intake.orphans.len(), SHARE, "in the place of one above it");

@@ -15,9 +15,7 @@ use crate::{
     chain::Block,
     consensus::{
         BlockId, ChainEvent, ConsensusMessage, Effect, Recipients, Rejection, ReplicaId, Ticket, Verdict,
-        intake::{
-            BlockIntake, CatchUp, CatchUpMode, CatchUpPolicy, Intake, IntakePolicy, Overflow, Parked, PendingBlock,
-        },
+        intake::{BlockIntake, CatchUp, Intake, IntakePolicy, Overflow, Parked, PendingBlock},
         mutation::{self, Mutation},
         orphans::Orphan,
     },
@@ -40,7 +38,7 @@ pub(super) const INTAKE: IntakePolicy = IntakePolicy {
     orphans_max: 4_096,
     orphans_per_author_max: Some(64),
     overflow: Overflow::Reject,
-    catch_up: Some(CatchUpPolicy { gap_max: 24, mode: CatchUpMode::FirstPeer }),
+    gap_max: Some(24),
 };
 
 /// Result of verifying the header of a pending block.

@@ -33,10 +33,7 @@ const PBFT: Marks = &[
         "pbft/another-link",
         Test("consensus/pbft/tests/relays.rs", "a_relay_can_not_take_the_place_of_those_whose_messages_it_passes_on"),
     ),
-    (
-        "pbft/ask-who-is-ahead",
-        Test("consensus/pbft/tests/leavers.rs", "whoever_missed_the_replacement_of_all_validators_asks_those_it_knew"),
-    ),
+    ("pbft/ask-who-is-ahead", Campaign),
     ("pbft/behind", Campaign),
     (
         "pbft/checkpoint-shown",
@@ -53,6 +50,7 @@ const PBFT: Marks = &[
         "pbft/equivocating-primary",
         Test("consensus/pbft/tests/byzantine.rs", "a_backup_with_both_proposals_starts_a_view_change_at_once"),
     ),
+    // A campaign passes it in one of some twenty seeds, but not in the first ones.
     ("pbft/evidence", Test("sim/tests/faults/behaviours.rs", "an_equivocating_replica_sends_each_half_another_block")),
     ("pbft/fetch-chosen", Campaign),
     ("pbft/join-view-change", Campaign),
@@ -76,6 +74,7 @@ const PBFT: Marks = &[
     ),
     ("pbft/new-view", Campaign),
     ("pbft/new-view-resent", Campaign),
+    // A campaign passes it, and the next one of the kind below, in one of some three hundred seeds.
     (
         "pbft/overdue",
         Test("sim/tests/pbft_censorship.rs", "a_primary_that_censors_a_transaction_that_is_never_first_is_replaced"),

@@ -80,6 +80,16 @@ const BY_TEST: &[(Mutation, &str, &str)] = &[
         "needs a split that leaves a winning head which only signers of the losing branch may extend",
     ),
     (
+        Mutation::PoaAnswersAskAgain,
+        "consensus::poa::tests::answers_that_come_twice_do_not_multiply_requests",
+        "costs messages and violates nothing; campaigns of five minutes never end",
+    ),
+    (
+        Mutation::PoaFullOrphansAskNobody,
+        "consensus::poa::tests::a_lost_answer_is_requested_again_though_no_more_blocks_may_wait",
+        "needs a signer two hundred blocks behind, and a lost answer",
+    ),
+    (
         Mutation::PbftTrustsPayload,
         "consensus::pbft::tests::relays::no_certificate_puts_a_committee_in_force_that_the_pending_changes_do_not_give",
         "the chain's header rules refuse such a block before the protocol sees its verdict",
@@ -148,6 +158,16 @@ const BY_TEST: &[(Mutation, &str, &str)] = &[
         Mutation::DposElectorsFallSilent,
         "consensus::dpos::tests::away::whoever_was_away_when_elected_hears_of_it",
         "the campaign replaces two candidates, not all producers",
+    ),
+    (
+        Mutation::DposRefusesStrangers,
+        "consensus::dpos::tests::catch_up::whoever_was_away_while_all_producers_were_replaced_catches_up",
+        "needs an election on one of two branches only; campaigns of five minutes do",
+    ),
+    (
+        Mutation::DposCatchUpStartsAnew,
+        "consensus::dpos::tests::catch_up::a_chain_of_which_nothing_is_irreversible_is_reached_whoever_announces_it",
+        "twenty seconds of faults leave too few blocks that are not irreversible; campaigns of five minutes do",
     ),
     (
         Mutation::PosKeepsMessages,

@@ -114,10 +114,48 @@ pub(super) fn note_of(setup: &CampaignSetup) -> Option<String> {
     })
 }
 
-/// Returns why a finding is no bug of the protocol: its plan lets more replicas lie than are tolerated.
+/// Returns why a finding is no bug of the protocol: its plan lets more replicas lie than are tolerated. An observer may lose its disk: it
+/// has no say.
 pub(super) fn control_of(setup: &CampaignSetup, report: &RunReport) -> Option<String> {
-    let (liars, tolerated) = (report.plan.byzantine().len(), setup.consensus.liars_max(report.validators));
+    let observers = report.validators.saturating_add(setup.candidates);
+    let liars = report.plan.byzantine().into_iter().filter(|replica| replica.get() < observers).count();
+    let tolerated = setup.consensus.liars_max(report.validators);
     let (count, name) = (report.validators, setup.consensus.short_name());
     (liars > tolerated as usize)
         .then(|| format!("{liars} of {count} replicas misbehave or lose their disk, and {name} tolerates {tolerated}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+
+    use chainbox::{
+        consensus::ReplicaId,
+        primitives::B256,
+        sim::{FaultKind, RunCounters, RunOutcome},
+    };
+
+    use super::*;
+
+    #[test]
+    fn an_observer_without_its_disk_is_no_liar() {
+        let setup = CampaignSetup::long(default_sim_config(ConsensusKind::Dpos));
+        let control_of_wiped = |wiped: &[u32]| {
+            let wipe = |plan: FaultPlan, replica: &u32| {
+                plan.with_lasting(Duration::ZERO, FaultKind::Wipe { replica: ReplicaId::new(*replica) })
+            };
+            let report = RunReport {
+                seed: 1,
+                outcome: RunOutcome::Passed,
+                validators: 5,
+                digest: B256::ZERO,
+                counters: RunCounters::default(),
+                marks: Default::default(),
+                plan: wiped.iter().fold(FaultPlan::default(), wipe),
+            };
+            control_of(&setup, &report)
+        };
+        assert_eq!(control_of_wiped(&[3, 7]), None, "5 and 6 are candidates, 7 observes");
+        assert!(control_of_wiped(&[3, 6]).is_some_and(|why| why.contains("2 of 5 replicas")));
+    }
 }

@@ -22,6 +22,20 @@ fn refuse(lab: &Lab, event: Event, named: &str) {
     assert_eq!(replica.digest(), lab.replica(0).digest(), "{named}");
 }
 
+/// Checks that replica 0 does not keep a block of an unknown branch, and requests that branch of its sender.
+fn only_ask(lab: &Lab, block: &Arc<Block>) {
+    let mut replica = lab.replica(0).clone();
+    let mut effects = Vec::new();
+    replica.step(message(block), &mut effects);
+    let [Effect::Fetch { block: asked, from }, Effect::Mark("dpos/fetch-from-below")] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
+    let next = lab.heads()[0].height.next();
+    assert_eq!((asked.hash, asked.height, *from), (B256::ZERO, next.min(block.height()), ReplicaId::new(1)));
+    replica.catch_up = Default::default();
+    assert_eq!(replica, *lab.replica(0));
+}
+
 fn payload(lab: &Lab, change: impl FnOnce(&mut Payload)) -> Odd {
     let mut payload = Payload::decode(lab.block(0, lab.fixture.now + 1, &Odd::default()).payload()).unwrap();
     change(&mut payload);
@@ -87,8 +101,9 @@ fn old_far_and_repeated_blocks_leave_the_state_unchanged() {
         let parent = BlockId { height: Height::new(height - 1), hash: B256::repeat_byte(9) };
         lab.raw(parent, author, Bytes::new(), 99, &Odd::default())
     };
-    refuse(&lab, message(&nowhere(20_000, 0)), "above");
-    refuse(&lab, message(&nowhere(12, 4)), "not a candidate");
+    for (height, author) in [(20_000, 0), (20_000, 4), (12, 4), (7, 4)] {
+        only_ask(&lab, &nowhere(height, author));
+    }
 }
 
 #[test]
@@ -170,7 +185,8 @@ fn blocks_kept_for_non_producers_and_one_producer_are_bounded() {
         let seal = stranger.sign(Purpose::Block, block.hash());
         replica.step(message(&Arc::new(block.with_seal(seal))), &mut effects);
     }
-    assert_eq!(*replica, before);
+    let chains = core::mem::take(&mut replica.catch_up);
+    assert!(*replica == before && chains != replica.catch_up, "one request, and no block");
     for salt in 0..1_000 {
         let header = Header { number: 12 + salt % 20, gas_limit: salt, ..Header::default() };
         let block = Block::new(header, Vec::new(), Bytes::new(), Vec::new());
@@ -190,7 +206,7 @@ fn a_non_producers_block_is_kept_when_a_producer_extends_it() {
     lab.slots(10);
     let below = BlockId { height: Height::new(11), hash: B256::repeat_byte(9) };
     let strange = lab.raw(below, 4, Bytes::new(), 12, &Odd::default());
-    refuse(&lab, message(&strange), "not a candidate");
+    only_ask(&lab, &strange);
     let upon = lab.raw(BlockId::of(&strange), 0, Bytes::new(), 13, &Odd::default());
     let mut replica = lab.replica(0).clone();
     for (block, missing) in [(&upon, BlockId::of(&strange)), (&strange, below)] {
