@@ -1,6 +1,11 @@
 //! Protocols of one's own: any implementation of [`Protocol`], in the place of one of the five.
 
+mod block_tree;
 mod erased;
+mod pacemaker;
+mod participant;
+mod proposal;
+mod votes;
 
 use core::{fmt, time::Duration};
 use std::sync::Arc;
@@ -20,6 +25,12 @@ use crate::{
     chain::{Ancestors, Block, HeaderRules, RuleError},
     primitives::{Address, Header},
 };
+
+pub use block_tree::{BlockTimers, BlockTree, RecordError};
+pub use pacemaker::{NewView, Pacemaker};
+pub use participant::Participant;
+pub use proposal::Proposal;
+pub use votes::Votes;
 
 pub(super) use erased::OwnReplica;
 
@@ -125,9 +136,9 @@ impl OwnProtocol {
     /// `start` ends the run.
     ///
     /// It tolerates crashes alone, and its blocks need one second at least, until the setters say otherwise.
-    pub fn new<P: Protocol + 'static>(
+    pub fn new<P: Protocol + 'static, E: fmt::Display>(
         name: &'static str,
-        start: impl Fn(ReplicaStart<'_>) -> Result<P, String> + Send + Sync + 'static,
+        start: impl Fn(ReplicaStart<'_>) -> Result<P, E> + Send + Sync + 'static,
     ) -> Self {
         let info = ProtocolInfo {
             name,
@@ -145,7 +156,10 @@ impl OwnProtocol {
         };
         Self {
             info,
-            start: Arc::new(move |at: ReplicaStart<'_>| start(at).map(|protocol| OwnReplica::new(protocol, info))),
+            start: Arc::new(move |at: ReplicaStart<'_>| {
+                let protocol = start(at).map_err(|error| error.to_string())?;
+                Ok(OwnReplica::new(protocol, info))
+            }),
             rules: Arc::new(PayloadRules),
             parameters: Arc::from(""),
             marks: &[],

@@ -15,6 +15,7 @@ mod pos;
 pub mod raft;
 mod state;
 mod supply;
+mod unique;
 
 use crate::{
     consensus::{BlockId, ConsensusConfig, FinalityKind, Protocol},
@@ -27,6 +28,7 @@ pub use honesty::NoFalseAccusation;
 pub use pos::{FairForkChoice, HonestStake, JustifiedFinality};
 pub use state::StateRoots;
 pub use supply::SupplyConserved;
+pub use unique::unique;
 
 pub use super::violation::Violation;
 pub use crate::sim::network::invariant::{CloneInvariant, Invariant};
