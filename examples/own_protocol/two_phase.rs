@@ -9,8 +9,8 @@ use std::time::Duration;
 use chainbox::{
     consensus::{
         Ballot, BlockId, BlockTimers, BlockTree, Effect, Encoder, Event, Finality, OwnProtocol, Pacemaker, Participant,
-        Proposal, Protocol, Quorum, QuorumCertificate, RecordError, Rejection, ReplicaStart, RoundStatus, TimerId,
-        ValidatorSet, Votes,
+        Proposal, Protocol, Quorum, QuorumCertificate, Rejection, ReplicaStart, RoundStatus, TimerId, ValidatorSet,
+        Votes,
     },
     sim::{Invariant, invariant},
 };
@@ -65,7 +65,7 @@ pub(crate) fn certified_once() -> Box<dyn Invariant> {
 }
 
 impl TwoPhase {
-    fn new(start: &ReplicaStart<'_>, missing_votes: u128) -> Result<Self, RecordError> {
+    fn new(start: &ReplicaStart<'_>, missing_votes: u128) -> Result<Self, String> {
         let me = start.participant();
         let quorum = Quorum::two_thirds(me.validators().clone()).lowered_by(missing_votes);
         let genesis = Ballot { view: 0, block: me.genesis() };

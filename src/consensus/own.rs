@@ -136,9 +136,9 @@ impl OwnProtocol {
     /// `start` ends the run.
     ///
     /// It tolerates crashes alone, and its blocks need one second at least, until the setters say otherwise.
-    pub fn new<P: Protocol + 'static, E: fmt::Display>(
+    pub fn new<P: Protocol + 'static>(
         name: &'static str,
-        start: impl Fn(ReplicaStart<'_>) -> Result<P, E> + Send + Sync + 'static,
+        start: impl Fn(ReplicaStart<'_>) -> Result<P, String> + Send + Sync + 'static,
     ) -> Self {
         let info = ProtocolInfo {
             name,
@@ -156,10 +156,7 @@ impl OwnProtocol {
         };
         Self {
             info,
-            start: Arc::new(move |at: ReplicaStart<'_>| {
-                let protocol = start(at).map_err(|error| error.to_string())?;
-                Ok(OwnReplica::new(protocol, info))
-            }),
+            start: Arc::new(move |at: ReplicaStart<'_>| start(at).map(|protocol| OwnReplica::new(protocol, info))),
             rules: Arc::new(PayloadRules),
             parameters: Arc::from(""),
             marks: &[],

@@ -33,6 +33,13 @@ pub struct RecordError {
     pub source: DecodeError,
 }
 
+/// The words of the error, which ends a replica's start ([`OwnProtocol::new`](crate::consensus::OwnProtocol::new)).
+impl From<RecordError> for String {
+    fn from(error: RecordError) -> Self {
+        error.to_string()
+    }
+}
+
 /// The root as a record has it.
 #[derive(Serialize, Deserialize)]
 struct Root<T> {

@@ -228,6 +228,7 @@ fn a_restart_has_the_state_the_root_and_the_kept_blocks() {
     let key = records.keys().next().unwrap().clone();
     records.insert(key.clone(), Bytes::from_static(b"damaged"));
     let error = with_start(0, &records, |start| Tree::open::<u8>(&start, TIMERS, 0)).unwrap_err();
+    assert!(String::from(error.clone()).contains("its checksum is not that of its content"), "{error}");
     assert_eq!(error, RecordError { key, source: crate::consensus::DecodeError::Damaged });
 }
 

@@ -118,7 +118,7 @@ mod tests {
     fn run(number: fn(&ReplicaStart<'_>) -> u32) -> Result<(), NetworkError> {
         let protocol = OwnProtocol::new("counter", move |start| {
             let (genesis, validators) = (BlockId::of(start.genesis), start.validators.clone());
-            Ok::<_, String>(Counter { number: number(&start), count: 0, genesis, validators })
+            Ok(Counter { number: number(&start), count: 0, genesis, validators })
         });
         let counted = |state: &Counter| (state.count > 1).then_some((state.count, state.number));
         let builder = Network::builder().with_protocol(protocol).with_validators(2);
