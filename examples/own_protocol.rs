@@ -51,6 +51,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     assert!(sound.is_none(), "{sound:?}");
     let found = Campaign::new(setup(1), 0..200).first_failure().ok_or("a quorum too small is found")?;
     let shrunk = shrink(&setup(1), &found, 100).report;
-    println!("with one vote too few, seed {}: {:?}\n{}", found.seed, shrunk.violation(), shrunk.plan.to_toml());
+    let violation = shrunk.violation().ok_or("by an invariant")?;
+    println!("with one vote too few, seed {}: {violation}\n{}", found.seed, shrunk.plan.to_toml());
     Ok(())
 }

@@ -7,7 +7,7 @@ use core::time::Duration;
 use std::collections::BTreeSet;
 
 use chainbox::{
-    consensus::{AnyProtocol, ConsensusConfig, OwnProtocol, Pacemaker, ReplicaId},
+    consensus::{AnyProtocol, BlockTree, ConsensusConfig, OwnProtocol, Pacemaker, ReplicaId},
     node::Node,
     primitives::Height,
     sim::{
@@ -78,6 +78,18 @@ fn its_campaign_finds_nothing_and_reaches_every_mark() {
     run.unwrap();
     let known: BTreeSet<_> = two_phase(0).marks().iter().map(|mark| (*mark).to_owned()).collect();
     assert_eq!(marks, known);
+}
+
+#[test]
+fn replicas_that_missed_many_blocks_catch_up_from_below() {
+    let setup = CampaignSetup::long(two_phase(0).into()).with_invariants([certified_once()]);
+    let mut caught_up = 0;
+    for seed in 0..6 {
+        let report = chainbox::sim::run_seed(&setup, seed);
+        assert!(report.is_passed(), "seed {seed}: {:?}", report.outcome);
+        caught_up += u32::from(report.marks.contains_key(BlockTree::<()>::CAUGHT_UP));
+    }
+    assert!(caught_up > 0, "no seed had a gap that was wide enough");
 }
 
 #[test]

@@ -1,8 +1,7 @@
 //! A chained protocol in two phases, after HotStuff-2 (Malkhi and Nayak, 2023), simplified: votes go to everybody.
 //!
-//! View `v` has one leader, who proposes a block on the block of the highest certificate it knows; the block's payload has both. A replica
-//! votes once per view, and only for a block with its own highest certificate, its lock. A quorum of votes is the next certificate, and begins
-//! the next view. Two certificates in consecutive views commit the block of the first. A view without one ends by new-view votes.
+//! View `v` has one leader, who proposes a block on the block of the highest certificate it knows; the block's payload has both. A quorum of
+//! votes is the next certificate, and begins the next view. A view without one ends by new-view votes, which carry certificates.
 
 use std::time::Duration;
 
@@ -90,6 +89,7 @@ impl TwoPhase {
         self.blocks.admit(proposal, out)
     }
 
+    /// The lock is the highest certificate, which begins the next view.
     fn lock(&mut self, out: &mut Vec<Effect>) {
         self.safety.lock = self.votes.highest().clone();
         let Ballot { view, block } = *self.safety.lock.statement();
@@ -97,6 +97,7 @@ impl TwoPhase {
         self.blocks.fetch(block, out);
     }
 
+    /// Two certificates in consecutive views commit the block of the first.
     fn commit(&mut self, out: &mut Vec<Effect>) {
         let certified = self.safety.lock.statement().block;
         let link = |block: &Proposal<Payload>| (*block.payload.justify.statement(), block.payload.view);
@@ -106,6 +107,7 @@ impl TwoPhase {
         }
     }
 
+    /// It votes once per view, for a block on its lock.
     fn vote(&mut self, out: &mut Vec<Effect>) {
         let (view, lock) = (self.pacemaker.view(), *self.safety.lock.statement());
         let is_votable = |payload: &Payload| payload.view == view && *payload.justify.statement() == lock;
@@ -117,13 +119,12 @@ impl TwoPhase {
         }
     }
 
+    /// It proposes once per view that it leads, on its lock.
     fn propose(&mut self, out: &mut Vec<Effect>) {
         let (view, justify) = (self.pacemaker.view(), self.safety.lock.clone());
-        if self.me.is_leader(view) && self.safety.proposed < view {
-            let parent = justify.statement().block;
-            if self.blocks.plan(parent, &Payload { view, justify }, out) {
-                self.safety.proposed = view;
-            }
+        let (parent, is_due) = (justify.statement().block, self.safety.proposed < view);
+        if is_due && self.me.is_leader(view) && self.blocks.plan(parent, &Payload { view, justify }, out) {
+            self.safety.proposed = view;
         }
     }
 }

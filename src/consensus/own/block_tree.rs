@@ -58,7 +58,7 @@ pub struct BlockTimers {
 /// It checks what holds for a block of any protocol: body, payload, and a seal by a validator, who is the beneficiary; later than its parent.
 /// It asks for missing ancestors one by one, and for a peer's committed blocks from below when the gap is wider than 64 blocks. It executes
 /// parents before children, bounds what others can fill, and builds, seals and sends this replica's own blocks. What the payload `T` must be is
-/// the protocol's to judge, between [`BlockTree::read`] and [`BlockTree::admit`].
+/// the protocol's to judge, between [`BlockTree::handle`] and [`BlockTree::admit`].
 ///
 /// It writes all records of the replica: the protocol's own state `S` with the committed block, and the blocks whose body must survive a crash.
 #[derive(Clone, Debug)]
