@@ -74,7 +74,7 @@ type StartReplica = dyn Fn(ReplicaStart<'_>) -> Result<OwnReplica, String> + Sen
 ///
 /// A network runs it like any other, with faults, invariants, traces, pictures and campaigns. Its messages are
 /// [`OwnMessage`](super::OwnMessage)s. The chain executes its blocks and verifies every field that execution decides; seals, votes
-/// and finality are the protocol's.
+/// and finality are the protocol's. [`BlockTree`], [`Votes`], [`Pacemaker`] and [`Participant`] are parts that most protocols need.
 ///
 /// ```
 /// use chainbox::{

@@ -1,5 +1,7 @@
 //! The blocks of a protocol of one's own: from receipt over execution to commitment, and through a crash.
 
+mod fetching;
+mod production;
 mod recovery;
 #[cfg(test)]
 mod tests;
@@ -12,14 +14,13 @@ use super::{Participant, Proposal};
 use crate::{
     chain::Block,
     consensus::{
-        BlockId, BuildRequest, ChainEvent, ConsensusMessage, Deadline, Effect, Encoder, Event, Finality, FinalityKind,
-        Rejection, ReplicaId, Ticket, TimerId, Verdict,
+        BlockId, BuildRequest, ChainEvent, ConsensusMessage, Effect, Encoder, Event, Finality, FinalityKind, Rejection,
+        ReplicaId, Ticket, TimerId, Verdict,
         branch_tree::BranchTree,
-        common::codec::encode_value,
         intake::{CatchUpMode, CatchUpPolicy, Intake, IntakePolicy, Overflow, Parked, PendingBlock},
         orphans::Orphan,
     },
-    primitives::{B64, B256, Height},
+    primitives::Height,
 };
 
 pub use recovery::RecordError;
@@ -39,10 +40,6 @@ const INTAKE: IntakePolicy = IntakePolicy {
 };
 /// Blocks of one author at one height, beside those that were fetched: an honest one makes few.
 const SIBLINGS_MAX: usize = 8;
-/// Wait until missing blocks are asked for again.
-const FETCH_NANOS: u64 = 2_000_000_000;
-/// Ancestors of orphans that are asked for at once.
-const FETCHED_MAX: usize = 256;
 
 /// The timers of a block tree; a protocol uses others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -245,61 +242,6 @@ where
         Ok(())
     }
 
-    /// Asks for a block that a certificate names, or for its lowest missing ancestor, unless it is here or was asked for.
-    pub fn fetch(&mut self, id: BlockId, effects: &mut Vec<Effect>) {
-        let missing = if self.get(id).is_some() { id } else { self.intake.orphans.missing_below(id) };
-        if missing.height > self.root.id.height && !self.is_here(missing) && self.fetched.insert(missing) {
-            self.request(missing, self.participant.peer(self.attempts), effects);
-        }
-    }
-
-    /// Asks again for all that is missing, each time another replica.
-    fn fetch_again(&mut self, effects: &mut Vec<Effect>) {
-        self.is_waiting = false;
-        self.attempts += 1;
-        let from = self.participant.peer(self.attempts);
-        let missing: Vec<_> = self.fetched.iter().filter(|id| !self.is_here(**id)).copied().collect();
-        missing.into_iter().for_each(|missing| self.request(missing, from, effects));
-        if let Some(catch_up) = &mut self.intake.catch_up {
-            catch_up.from = from;
-            let Effect::Fetch { block, from } = catch_up.request() else { return };
-            self.request(block, from, effects);
-        }
-    }
-
-    /// Plans this replica's next block on an executed parent, in place of one that was planned before. It is built a second after the
-    /// parent. Returns `false`, and plans nothing, when the parent is not executed or the replica observes.
-    pub fn plan(&mut self, parent: BlockId, payload: &T, effects: &mut Vec<Effect>) -> bool {
-        let Some((parent, beneficiary)) = self.get(parent).zip(self.participant.address()) else { return false };
-        let timestamp = parent.timestamp.saturating_add_secs(1);
-        self.next = Some(BuildRequest {
-            ticket: self.next_ticket,
-            parent: parent.id,
-            beneficiary,
-            difficulty: 0,
-            timestamp_min: timestamp,
-            mix_hash: B256::ZERO,
-            nonce: B64::ZERO,
-            payload: encode_value(payload).into(),
-        });
-        self.next_ticket.take_next();
-        let deadline = Deadline::AtTimestamp { timestamp, then_nanos: 0 };
-        effects.push(Effect::ArmTimer { timer: self.timers.build, deadline });
-        true
-    }
-
-    fn publish<S: Serialize>(
-        &mut self,
-        block: &Block,
-        state: &S,
-        effects: &mut Vec<Effect>,
-    ) -> Result<Arc<Block>, Rejection> {
-        let sealed = self.participant.seal(block).ok_or(Rejection::Unexpected { what: "built block" })?;
-        let after = self.persist(state, effects);
-        effects.push(Effect::broadcast(sealed.clone(), Some(after)));
-        Ok(sealed)
-    }
-
     /// Commits an executed block and its ancestors: it becomes the root, the head and final, and branches that do not descend from it are
     /// forgotten. Writes the protocol's state with it. Returns `false`, and does nothing, for a block that is not above the root.
     pub fn commit<S: Serialize>(&mut self, block: BlockId, state: &S, effects: &mut Vec<Effect>) -> bool {
@@ -375,33 +317,5 @@ where
             return Ok(());
         }
         Err(Rejection::TooManySiblings { block: id, author, limit: SIBLINGS_MAX })
-    }
-
-    /// Asks the sender of an orphan for the ancestor that it waits for.
-    fn ask(&mut self, missing: Option<BlockId>, from: Option<ReplicaId>, effects: &mut Vec<Effect>) {
-        let Some(missing) = missing.filter(|missing| missing.height > self.root.id.height) else { return };
-        if self.fetched.len() < FETCHED_MAX {
-            self.fetched.insert(missing);
-        }
-        let from = from.unwrap_or_else(|| self.participant.peer(self.attempts));
-        self.request(missing, from, effects);
-    }
-
-    fn request(&mut self, block: BlockId, from: ReplicaId, effects: &mut Vec<Effect>) {
-        effects.push(Effect::Mark(Self::FETCHED));
-        effects.push(Effect::Fetch { block, from });
-        if !core::mem::replace(&mut self.is_waiting, true) {
-            let deadline = Deadline::After { nanos: FETCH_NANOS };
-            effects.push(Effect::ArmTimer { timer: self.timers.fetch, deadline });
-        }
-    }
-
-    fn catch_up(&mut self, from: Option<ReplicaId>, target: Height, effects: &mut Vec<Effect>) {
-        let from = from.unwrap_or_else(|| self.participant.peer(self.attempts));
-        let start = self.root.id.height.next();
-        if let Some(Effect::Fetch { block, from }) = self.intake.start_catch_up(from, start, target, 0) {
-            effects.push(Effect::Mark(Self::CAUGHT_UP));
-            self.request(block, from, effects);
-        }
     }
 }

@@ -3,10 +3,11 @@
 use super::*;
 use crate::{
     consensus::{
-        ApplyRecords, ConsensusMessage, Records,
+        ApplyRecords, Deadline, Records,
+        common::codec::encode_value,
         own::participant::tests::{block, genesis, participant, with_start},
     },
-    primitives::{Address, Bytes, Header},
+    primitives::{Address, B256, Bytes, Header},
 };
 
 const TIMERS: BlockTimers = BlockTimers { build: TimerId::new(1), fetch: TimerId::new(2) };
