@@ -54,8 +54,9 @@ pub mod testing;
 mod words;
 
 pub use any::{AdminError, AnyProtocol, ConsensusConfig, ConsensusError, ConsensusKind, FollowError, LightVerifier};
-use common::{branch_tree, encoding, former_members, header, intake, orphans, protocol::impl_by_encoding};
+use common::{branch_tree, encoding, former_members, header, intake, orphans, protocol::impl_by_encoding, quorum};
 pub use common::{
+    codec::DecodeError,
     effect::{BuildRequest, ChainEvent, Deadline, Effect, Evidence, Recipients, Rejection},
     encoding::Encoder,
     event::{Admin, ConsensusMessage, Event, Verdict},
@@ -66,10 +67,12 @@ pub use common::{
     light::SealedHeader,
     own_message::OwnMessage,
     protocol::Protocol,
+    quorum::Quorum,
     records::{Record, Records},
     round::{RoundRole, RoundStatus},
     signing::{Authenticator, Purpose, SealError, SealScheme, Signer},
     validators::{Validator, ValidatorSet, ValidatorSetError},
+    vote::{Ballot, QuorumCertificate, Statement, Vote, VoteError},
 };
 pub(crate) use common::{
     effect_handler,
@@ -80,7 +83,9 @@ pub(crate) use common::{
     records::{ApplyRecords, check_record, checked_record, is_whole_record},
 };
 pub use dpos::{DposConfig, DposError, Shuffle};
-pub use own::{OwnProtocol, ReplicaStart};
+pub use own::{
+    BlockTimers, BlockTree, NewView, OwnProtocol, Pacemaker, Participant, Proposal, RecordError, ReplicaStart, Votes,
+};
 pub use pbft::{Certificate, PbftConfig, PbftError};
 pub use poa::{PoaConfig, PoaError};
 pub use pos::{FinalityProof, LightVerifier as PosLightVerifier, PosConfig, PosError, Trusted};

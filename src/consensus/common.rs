@@ -1,6 +1,7 @@
 //! What the protocols share: their inputs and outputs, signatures, validators, encodings and records.
 
 pub(super) mod branch_tree;
+pub(super) mod codec;
 pub(super) mod effect;
 pub(crate) mod effect_handler;
 pub(super) mod encoding;
@@ -18,8 +19,10 @@ pub(crate) mod mutation;
 pub(super) mod orphans;
 pub(super) mod own_message;
 pub(super) mod protocol;
+pub(super) mod quorum;
 pub(super) mod record_class;
 pub(super) mod records;
 pub(super) mod round;
 pub(super) mod signing;
 pub(super) mod validators;
+pub(super) mod vote;

@@ -1,6 +1,11 @@
 //! Protocols of one's own: any implementation of [`Protocol`], in the place of one of the five.
 
+mod block_tree;
 mod erased;
+mod pacemaker;
+mod participant;
+mod proposal;
+mod votes;
 
 use core::{fmt, time::Duration};
 use std::sync::Arc;
@@ -20,6 +25,12 @@ use crate::{
     chain::{Ancestors, Block, HeaderRules, RuleError},
     primitives::{Address, Header},
 };
+
+pub use block_tree::{BlockTimers, BlockTree, RecordError};
+pub use pacemaker::{NewView, Pacemaker};
+pub use participant::Participant;
+pub use proposal::Proposal;
+pub use votes::Votes;
 
 pub(super) use erased::OwnReplica;
 
@@ -63,7 +74,7 @@ type StartReplica = dyn Fn(ReplicaStart<'_>) -> Result<OwnReplica, String> + Sen
 ///
 /// A network runs it like any other, with faults, invariants, traces, pictures and campaigns. Its messages are
 /// [`OwnMessage`](super::OwnMessage)s. The chain executes its blocks and verifies every field that execution decides; seals, votes
-/// and finality are the protocol's.
+/// and finality are the protocol's. [`BlockTree`], [`Votes`], [`Pacemaker`] and [`Participant`] are parts that most protocols need.
 ///
 /// ```
 /// use chainbox::{

@@ -6,11 +6,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
+    codec::DecodeError,
     event::ConsensusMessage,
     finality::Finality,
     id::{BlockId, ReplicaId, Ticket, TimerId},
     records::Record,
     signing::SealError,
+    vote::VoteError,
 };
 use crate::{
     chain::{Block, BodyError},
@@ -168,6 +170,12 @@ pub enum Rejection {
     /// The seal is malformed or has no author.
     #[error(transparent)]
     Seal(#[from] SealError),
+    /// A vote or certificate that does not count.
+    #[error(transparent)]
+    Vote(#[from] VoteError),
+    /// Content of a message, in a protocol of one's own, that is no value of its type.
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
     /// A PBFT message that is not counted.
     #[error(transparent)]
     Pbft(#[from] MessageError),
@@ -320,6 +328,11 @@ pub enum Effect {
 }
 
 impl Effect {
+    /// Returns the effect that sends a message to every other replica; with a ticket, only once its records are durable.
+    pub fn broadcast(message: impl Into<ConsensusMessage>, after: Option<Ticket>) -> Self {
+        Self::Send { to: Recipients::Others, message: message.into(), after }
+    }
+
     /// Returns the kind, for traces and digests.
     pub const fn label(&self) -> &'static str {
         match self {

@@ -1,5 +1,8 @@
 //! The canonical byte form of protocol states.
 
+use serde::Serialize;
+
+use super::codec::encode_value;
 use crate::{
     chain::Block,
     primitives::{Address, B256, Timestamp},
@@ -114,6 +117,14 @@ impl Encoder {
         }
     }
 
+    /// Writes a value's encoding in postcard's wire format, after its length.
+    ///
+    /// # Panics
+    /// When the `Serialize` of `T` fails: it has a list of unknown length, which derived ones have not.
+    pub fn value<T: Serialize + ?Sized>(&mut self, value: &T) {
+        self.bytes(&encode_value(value));
+    }
+
     /// Returns the content.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
@@ -215,5 +226,8 @@ mod tests {
         out.option(None, Encoder::u64);
         out.framed(|out| out.u8(7));
         assert_eq!(out.as_bytes(), [0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 1, 7]);
+        out.clear();
+        out.value(&(1_u64, true));
+        assert_eq!(out.as_bytes(), [0, 0, 0, 2, 1, 1]);
     }
 }

@@ -88,6 +88,12 @@ impl From<OwnMessage> for ConsensusMessage {
     }
 }
 
+impl From<Arc<Block>> for ConsensusMessage {
+    fn from(block: Arc<Block>) -> Self {
+        Self::Block(block)
+    }
+}
+
 impl From<pos::Vote> for ConsensusMessage {
     fn from(vote: pos::Vote) -> Self {
         Self::Pos(Arc::new(PosMessage::Vote(vote)))

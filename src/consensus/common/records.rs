@@ -7,7 +7,10 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Serialize, de::DeserializeOwned};
+
 use super::{
+    codec::{DecodeError, decode_value, encode_value},
     encoding::{Decoder, Encoder},
     id::BlockId,
 };
@@ -38,6 +41,22 @@ impl Record {
     /// Returns the content of a value that [`Record::whole`] wrote; `None` for a damaged one.
     pub fn content(value: &[u8]) -> Option<&[u8]> {
         check_record(value)
+    }
+
+    /// Returns a record with the encoding of `value` in postcard's wire format as its content, for [`Record::read`].
+    ///
+    /// # Panics
+    /// When the `Serialize` of `T` fails: it has a list of unknown length, which derived ones have not.
+    pub fn of<T: Serialize + ?Sized>(key: impl Into<Bytes>, value: &T) -> Self {
+        Self::whole(key, &encode_value(value))
+    }
+
+    /// Reads what [`Record::of`] wrote from a record's value.
+    ///
+    /// # Errors
+    /// [`DecodeError::Damaged`] when the checksum does not match, another [`DecodeError`] for any other content.
+    pub fn read<T: Serialize + DeserializeOwned>(value: &[u8]) -> Result<T, DecodeError> {
+        decode_value(Self::content(value).ok_or(DecodeError::Damaged)?)
     }
 
     /// Returns the record that deletes the value under `key`.
@@ -167,6 +186,17 @@ mod tests {
         let mut hashed = PersistentMap::default();
         hashed.apply(writes);
         assert_eq!(hashed.into_iter().collect::<BTreeMap<_, _>>(), ordered);
+    }
+
+    #[test]
+    fn a_value_is_read_from_its_record_unless_that_is_damaged() {
+        let Record { key, mut value } = Record::of(b"state".as_slice(), &(7_u64, true));
+        assert_eq!((key.as_ref(), Record::read(&value)), (b"state".as_slice(), Ok((7_u64, true))));
+        assert_eq!(Record::read::<u64>(&value), Err(DecodeError::Trailing { count: 1 }));
+        let mut damaged = value.to_vec();
+        damaged[9] ^= 1;
+        value = damaged.into();
+        assert_eq!(Record::read::<(u64, bool)>(&value), Err(DecodeError::Damaged));
     }
 
     #[test]

@@ -110,6 +110,11 @@ impl ValidatorSet {
         self.index_of(address).is_some()
     }
 
+    /// Returns the weight of `address`; 0 when it is no member.
+    pub fn weight_of(&self, address: &Address) -> u64 {
+        self.index_of(address).map_or(0, |index| self.members[index].weight)
+    }
+
     /// Returns whether `weight` is more than `numerator / denominator` of the total, in integer arithmetic.
     pub const fn exceeds(&self, weight: u128, numerator: u128, denominator: u128) -> bool {
         weight.saturating_mul(denominator) > self.total_weight.saturating_mul(numerator)
@@ -139,6 +144,7 @@ mod tests {
         let set = ValidatorSet::equal([address(3), address(1)]).unwrap();
         assert_eq!(set, ValidatorSet::equal([address(1), address(3)]).unwrap());
         assert_eq!(set.index_of(&address(3)), Some(1));
+        assert_eq!((set.weight_of(&address(3)), set.weight_of(&address(2))), (1, 0));
         assert_eq!(ValidatorSet::equal([]), Err(ValidatorSetError::Empty));
         let twice = ValidatorSet::equal([address(1), address(1)]);
         assert_eq!(twice, Err(ValidatorSetError::Duplicate { address: address(1) }));

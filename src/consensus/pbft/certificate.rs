@@ -7,7 +7,10 @@ use super::{
     vote::{pre_prepare, vote},
 };
 use crate::{
-    consensus::{Authenticator, BlockId, Purpose, SealError},
+    consensus::{
+        Authenticator, BlockId, Purpose, SealError,
+        quorum::{SignerError, verify_signers},
+    },
     primitives::{Address, Bytes},
 };
 
@@ -77,6 +80,16 @@ pub enum CertificateError {
     },
 }
 
+impl From<SignerError> for CertificateError {
+    fn from(error: SignerError) -> Self {
+        match error {
+            SignerError::Signature(error) => Self::Signature(error),
+            SignerError::Stranger(signer) => Self::Signer { signer },
+            SignerError::Order(signer) => Self::Order { signer },
+        }
+    }
+}
+
 #[derive(RlpEncodable, RlpDecodable)]
 struct Fields {
     kind: u8,
@@ -142,17 +155,7 @@ impl Certificate {
             return Err(CertificateError::Count { got, want });
         }
         let signed = authenticator.keccak(&vote(Phase::Commit, self.view, &block));
-        let mut last = None;
-        for signature in &self.signatures {
-            let signer = authenticator.author(Purpose::Message, signed, signature)?;
-            if !committee.contains(&signer) {
-                return Err(CertificateError::Signer { signer });
-            }
-            if last.is_some_and(|last| last >= signer) {
-                return Err(CertificateError::Order { signer });
-            }
-            last = Some(signer);
-        }
+        verify_signers(authenticator, committee.validators(), signed, &self.signatures)?;
         Ok(())
     }
 }

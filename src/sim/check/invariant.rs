@@ -16,6 +16,7 @@ mod pos_rewards;
 pub mod raft;
 mod state;
 mod supply;
+mod unique;
 
 use crate::{
     consensus::{BlockId, ConsensusConfig, FinalityKind, Protocol},
@@ -29,6 +30,7 @@ pub use pos::{FairForkChoice, HonestStake, JustifiedFinality};
 pub use pos_rewards::RewardedVotes;
 pub use state::StateRoots;
 pub use supply::SupplyConserved;
+pub use unique::unique;
 
 pub use super::violation::Violation;
 pub use crate::sim::network::invariant::{CloneInvariant, Invariant};
