@@ -21,7 +21,7 @@ use crate::{
         mutation::{self, Mutation},
         orphans::Orphan,
     },
-    primitives::Address,
+    primitives::{Address, Height},
     system::ValidatorUpdates,
 };
 

@@ -17,7 +17,7 @@ use crate::{
         BlockId, BuildRequest, ChainEvent, ConsensusMessage, Effect, Encoder, Event, Finality, FinalityKind, Rejection,
         ReplicaId, Ticket, TimerId, Verdict,
         branch_tree::BranchTree,
-        intake::{CatchUpMode, CatchUpPolicy, Intake, IntakePolicy, Overflow, Parked, PendingBlock},
+        intake::{Intake, IntakePolicy, Overflow, Parked, PendingBlock},
         orphans::Orphan,
     },
     primitives::Height,
@@ -36,7 +36,7 @@ const INTAKE: IntakePolicy = IntakePolicy {
     orphans_max: 256,
     orphans_per_author_max: Some(64),
     overflow: Overflow::CatchUp,
-    catch_up: Some(CatchUpPolicy { gap_max: 64, mode: CatchUpMode::FirstPeer }),
+    gap_max: Some(64),
 };
 /// Blocks of one author at one height, beside those that were fetched: an honest one makes few.
 const SIBLINGS_MAX: usize = 8;
