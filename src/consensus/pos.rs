@@ -33,6 +33,7 @@ mod record;
 mod reveal;
 mod rewards;
 mod rules;
+mod set_change;
 mod shuffling;
 mod slashing_evidence;
 mod state;
@@ -67,7 +68,7 @@ use crate::{
     primitives::{Address, B256, Timestamp},
 };
 
-pub use casper::{Casper, Checkpoint, Turnout};
+pub use casper::{Casper, Checkpoint, Tally, Turnout};
 #[cfg(feature = "internals")]
 pub use config::EMPTY_SLOTS_MAX;
 pub use config::{PosConfig, PosError, Trusted};
@@ -88,6 +89,7 @@ pub use rules::OffenderError;
 #[cfg(feature = "internals")]
 pub use rules::VoteError;
 pub use rules::{HeaderContext, HeaderError, StakeSource, check_header};
+pub use set_change::{Electorate, SetChange};
 #[cfg(feature = "internals")]
 pub use shuffling::{SeedStream, attestation_slots, permutation, proposer};
 pub use slashing_evidence::{SlashingCondition, SlashingEvidence, SlashingEvidenceError, offenders};
@@ -543,7 +545,7 @@ impl Protocol for Pos {
     }
 
     fn validators(&self) -> ValidatorSet {
-        self.head_state().map_or_else(|| self.tree.weights.clone(), |state| state.current.set.clone())
+        self.head_state().map_or_else(|| self.tree.weights.clone(), |state| state.current.set().clone())
     }
 }
 

@@ -49,7 +49,6 @@ const POS: &[&str] = &[
     "pos/offence",
     "pos/reorg",
     "pos/resend",
-    "pos/show-head",
     "pos/stale-answer",
     "pos/stale-build",
     "pos/sync",

@@ -128,8 +128,8 @@ pub(crate) enum Mutation {
     PosFinalizesJustified,
     /// Proof of stake: a vote for the checkpoint of another branch counts on this one.
     PosCountsAnyTarget,
-    /// Proof of stake: nobody shows its head while finality stalls.
-    PosLeaverFallsSilent,
+    /// Proof of stake: after a change of the set only the validators after it decide what is final.
+    PosForgetsRearSet,
     /// Proof of stake: blocks of unknown proposers never wait for their parents.
     PosShutsOutStrangers,
     /// Proof of stake: votes of equivocators count in fork choice.

@@ -2,7 +2,8 @@
 //!
 //! The rules are those of Ethereum's consensus specifications (phase 0, "Justification and finalization", there
 //! `weigh_justification_and_finalization`): a checkpoint is justified by votes of two thirds of the stake
-//! (`3 * target >= 2 * total`), and final by one of four patterns of justified epochs.
+//! (`3 * target >= 2 * total`), and final by one of four patterns of justified epochs. While a change of the validators is not final,
+//! two thirds of those before and of those after it have to vote ([`SetChange`](super::SetChange)).
 
 use serde::{Deserialize, Serialize};
 
@@ -33,24 +34,40 @@ impl Checkpoint {
     }
 }
 
-/// Weight of the votes for an epoch's checkpoint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Turnout {
-    /// The checkpoint.
-    pub checkpoint: Checkpoint,
-    /// Weight of the validators that voted for it as target, in gwei.
+/// Weight of the votes among one set of validators.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Weight of those that voted, in gwei.
     pub weight: u128,
-    /// Weight of all validators of that epoch, in gwei.
+    /// Weight of all, in gwei.
     pub total: u128,
 }
 
-impl Turnout {
+impl Tally {
     /// Whether the votes are at least two thirds of the stake, in integer arithmetic.
     pub fn is_supermajority(&self) -> bool {
         if mutation::active(Mutation::PosJustifiesAtHalf) {
             return self.weight.saturating_mul(2) > self.total;
         }
         self.total > 0 && self.weight.saturating_mul(3) >= self.total.saturating_mul(2)
+    }
+}
+
+/// Votes for an epoch's checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turnout {
+    /// The checkpoint.
+    pub checkpoint: Checkpoint,
+    /// Votes for it as target among the validators in force.
+    pub tally: Tally,
+    /// The same among the validators before a change that is not final.
+    pub rear: Option<Tally>,
+}
+
+impl Turnout {
+    /// Whether the votes are at least two thirds of the stake, in a change of both sets.
+    pub fn is_supermajority(&self) -> bool {
+        self.tally.is_supermajority() && self.rear.is_none_or(|rear| rear.is_supermajority())
     }
 }
 
@@ -143,7 +160,7 @@ mod tests {
     }
 
     fn turnout(epoch: u64, weight: u128) -> Turnout {
-        Turnout { checkpoint: checkpoint(epoch), weight, total: 3 }
+        Turnout { checkpoint: checkpoint(epoch), tally: Tally { weight, total: 3 }, rear: None }
     }
 
     fn casper(bits: [u8; 4], previous: u64, justified: u64, finalized: u64) -> Casper {
@@ -157,12 +174,16 @@ mod tests {
 
     #[test]
     fn two_thirds_exactly_justify_and_a_unit_less_does_not() {
-        let turnout = |weight, total| Turnout { checkpoint: checkpoint(5), weight, total };
+        let turnout = |weight, total| Turnout { checkpoint: checkpoint(5), tally: Tally { weight, total }, rear: None };
         for (weight, total, want) in [(2, 3, true), (1, 3, false), (66, 100, false), (67, 100, true), (0, 0, false)] {
             assert_eq!(turnout(weight, total).is_supermajority(), want, "{weight} of {total}");
         }
         let largest = turnout(u128::MAX, u128::MAX);
         assert!(largest.is_supermajority(), "clamps and does not wrap");
+        for (weight, want) in [(66, false), (67, true)] {
+            let rear = Some(Tally { weight, total: 100 });
+            assert_eq!(Turnout { rear, ..largest }.is_supermajority(), want, "{weight} of 100 before a change");
+        }
     }
 
     /// Each row: bits before, previous and current justified epochs, epoch that ends, votes for it and for the one

@@ -19,10 +19,6 @@ use crate::{
 /// Delay of a proposal after the start of its slot, in nanoseconds. Slots that were missed, for instance in a crash, are
 /// processed at once, without proposals.
 const PROPOSE_NANOS: u64 = 1_000_000;
-/// Epochs without finality after which replicas show their heads: as many as the specifications take for a stall
-/// (`MIN_EPOCHS_TO_INACTIVITY_PENALTY`).
-const QUIET_EPOCHS: u64 = 4;
-
 impl Pos {
     pub(super) fn start(&mut self, effects: &mut Vec<Effect>) {
         if self.has_timers() {
@@ -41,7 +37,6 @@ impl Pos {
                 self.is_late = true;
                 self.update_head(effects);
                 self.attest(effects);
-                self.show_head(effects);
             }
             _ => effects.push(Effect::Mark("pos/stale-answer")),
         }
@@ -119,18 +114,6 @@ impl Pos {
             effects,
         );
         effects.push(Effect::Send { to: Recipients::Others, message: vote.into(), after: Some(ticket) });
-    }
-
-    /// Shows the head to all others once an epoch while finality stalls. Whoever made it final may have left the set with it, and
-    /// neither proposes nor votes any more: the others would never hear of the branch that they are to continue.
-    fn show_head(&self, effects: &mut Vec<Effect>) {
-        let is_first = self.slot == self.config.start_of(self.epoch());
-        let is_stalled = self.epoch() > self.tree.finalized.epoch + QUIET_EPOCHS;
-        if is_first && is_stalled && !mutation::active(Mutation::PosLeaverFallsSilent) {
-            effects.push(Effect::Mark("pos/show-head"));
-            let (block, to) = (self.tree.head(), Recipients::Others);
-            effects.push(Effect::Show { block, to, after: self.protection_ticket });
-        }
     }
 
     /// Rebroadcasts the newest vote when no block of the head's branch includes it one slot after the next.

@@ -10,10 +10,11 @@ use super::{
     Checkpoint, Epoch, EpochAccounting, PosConfig,
     participation::Participation,
     rewards::{Delta, EpochVotes},
+    set_change::Rear,
     state::{EpochDeltas, Stake, State, epoch_seed},
 };
 use crate::{
-    consensus::ValidatorSet,
+    consensus::{Validator, ValidatorSet},
     primitives::{Address, Timestamp},
 };
 
@@ -69,7 +70,7 @@ impl State {
                 add_gwei(before, validator, debt.saturating_sub(new));
             }
         }
-        let next = (self.next.0 != self.current.set).then(|| self.next.0.hash());
+        let next = (self.next.0 != self.current.electorate).then(|| self.next.0.hash());
         let (rewards, penalties) = (rewards.into_iter().collect(), penalties.into_iter().collect());
         Some(EpochAccounting { penalties, rewards, elected, next })
     }
@@ -80,23 +81,37 @@ impl State {
         self.slot = config.start_of(self.epoch() + 1).max(self.slot);
         let now = self.now(config);
         let mut stake = Stake::clone(&self.stake);
-        stake.inactivity_scores.retain(|validator, _| stake.bonded.iter().any(|member| member.address == *validator));
+        let is_rear = |validator: &Address| stake.rear.as_ref().is_some_and(|rear| rear.members().contains(validator));
+        let is_bonded = |validator: &Address| stake.bonded.iter().any(|member| member.address == *validator);
+        stake.inactivity_scores.retain(|validator, _| is_bonded(validator) || is_rear(validator));
         // Genesis has no epoch before it.
         if self.epoch() > 0 {
             self.apply_absence(config, &mut stake, deltas);
             self.apply_rewards(config, &mut stake, deltas);
         }
-        apply_correlation(config, self.epoch(), &self.current.set, &mut stake, deltas);
-        if stake.elected.as_ref().is_some_and(|(epoch, _)| self.casper.finalized.epoch > *epoch)
-            && let Some((_, members)) = stake.elected.take()
-        {
-            let after = ValidatorSet::from_sorted(members);
-            let before = core::mem::replace(&mut stake.bonded, after.members().to_vec());
-            stake.former.note(&ValidatorSet::from_sorted(before), &after, (self.latest.height, now));
-            stake.debts[0].clear();
-        }
+        apply_correlation(config, self.epoch(), self.current.set(), &mut stake, deltas);
+        self.change_set(&mut stake, now);
         self.forget_former(config, &mut stake, now);
         self.begin_epoch(config, stake);
+    }
+
+    /// Settles a change of the set that is final, and begins the next one when its commitment is.
+    fn change_set(&self, stake: &mut Stake, now: Timestamp) {
+        let finalized = self.casper.finalized.epoch;
+        if stake.rear.as_ref().is_some_and(|rear| rear.is_settled_by(finalized))
+            && let Some(rear) = stake.rear.take()
+        {
+            let after = ValidatorSet::from_sorted(stake.bonded.clone());
+            stake.former.note(rear.members(), &after, (self.latest.height, now));
+        }
+        if stake.rear.is_none()
+            && stake.elected.as_ref().is_some_and(|(epoch, _)| finalized > *epoch)
+            && let Some((_, members)) = stake.elected.take()
+        {
+            stake.rear = stake.effective_set().map(|before| Rear::new(self.epoch() + 2, before));
+            stake.bonded = members;
+            stake.debts[0].clear();
+        }
     }
 
     /// Drops those about whom evidence counts no longer: former validators whose stake is withdrawable, and offenders that have
@@ -105,7 +120,7 @@ impl State {
         let (epoch, kept) = (self.epoch(), 2 * config.correlation_delay);
         let elected = stake.elected.as_ref().map_or(&[][..], |(_, members)| members.as_slice());
         let is_bonded = |who: &Address| stake.bonded.iter().chain(elected).any(|member| member.address == *who);
-        let sets = [&self.previous.set, &self.current.set, &self.next.0];
+        let sets = [self.previous.set(), self.current.set(), &self.next.0.set];
         let stays = |who: &Address| is_bonded(who) || sets.iter().any(|set| set.contains(who));
         stake.slashed.keys().for_each(|offender| stake.former.remove(offender));
         stake.slashed.retain(|offender, (at, _)| at.saturating_add(kept) >= epoch || stays(offender));
@@ -117,16 +132,16 @@ impl State {
         let (set, seed) = core::mem::replace(
             &mut self.next,
             // When no validator is left, the current ones stay, so that a chain without stake still has proposers.
-            (stake.effective().unwrap_or_else(|| self.current.set.clone()), epoch_seed(number + 1, self.mix)),
+            (stake.effective().unwrap_or_else(|| self.current.electorate.clone()), epoch_seed(number + 1, self.mix)),
         );
         let current = Epoch::drawn(config, number, set, seed);
         self.previous = core::mem::replace(&mut self.current, current);
         let [_, voted] = core::mem::take(&mut self.voted);
-        self.voted = [voted, vec![Participation::default(); self.current.set.len()]];
+        self.voted = [voted, vec![Participation::default(); self.current.set().len()]];
         self.checkpoints = [self.checkpoints[1], Checkpoint { epoch: number, block: self.latest }];
         self.slot = config.start_of(number);
         let is_known = |who: &Address| {
-            [&self.previous.set, &self.current.set, &self.next.0].iter().any(|set| set.contains(who))
+            [self.previous.set(), self.current.set(), &self.next.0.set].iter().any(|set| set.contains(who))
                 || stake.bonded.iter().any(|member| member.address == *who)
         };
         if self.reveals.keys().any(|who| !is_known(who)) {
@@ -144,7 +159,7 @@ impl State {
     fn apply_absence(&self, config: &PosConfig, stake: &mut Stake, deltas: &mut EpochDeltas) {
         stake.absent.clear();
         let is_leaking = self.is_leaking(config);
-        for (member, vote) in self.previous.set.members().iter().zip(&self.voted[0]) {
+        for (member, vote) in self.previous.set().members().iter().zip(&self.voted[0]) {
             let validator = member.address;
             let is_present = vote.has_voted() && !stake.slashed.contains_key(&validator);
             let mut score = stake.inactivity_scores.remove(&validator).unwrap_or_default();
@@ -160,7 +175,7 @@ impl State {
             }
             if is_leaking && !is_present {
                 let leak = u128::from(member.weight) * u128::from(score) / u128::from(config.leak_quotient.max(1));
-                penalize(stake, deltas, validator, u64::try_from(leak).unwrap_or(u64::MAX).min(member.weight));
+                penalize(stake, deltas, member, u64::try_from(leak).unwrap_or(u64::MAX).min(member.weight));
             }
         }
     }
@@ -175,7 +190,8 @@ impl State {
             is_leaking: self.is_leaking(config),
         };
         for (validator, Delta { reward, penalty }) in votes.deltas(|validator| stake.slashed.contains_key(validator)) {
-            penalize(stake, deltas, validator, penalty);
+            let weight = self.previous.set().weight_of(&validator);
+            penalize(stake, deltas, &Validator { address: validator, weight }, penalty);
             if reward > 0 {
                 add_gwei(&mut deltas.rewards, validator, reward);
             }
@@ -196,14 +212,20 @@ fn apply_correlation(config: &PosConfig, epoch: u64, set: &ValidatorSet, stake: 
         let slashed: u128 = together.map(|(_, weight)| u128::from(*weight)).sum();
         let share = slashed.saturating_mul(u128::from(config.correlation_multiplier)).min(total);
         let penalty = u128::from(weight).saturating_mul(share).checked_div(total).unwrap_or_default();
-        penalize(stake, deltas, validator, u64::try_from(penalty).unwrap_or(u64::MAX).min(weight));
+        let offender = Validator { address: validator, weight };
+        penalize(stake, deltas, &offender, u64::try_from(penalty).unwrap_or(u64::MAX).min(weight));
     }
 }
 
-fn penalize(stake: &mut Stake, deltas: &mut EpochDeltas, validator: Address, gwei: u64) {
+/// Deducts `gwei` of a validator's weight.
+fn penalize(stake: &mut Stake, deltas: &mut EpochDeltas, validator: &Validator, gwei: u64) {
+    let Validator { address, weight } = *validator;
     if gwei > 0 {
-        add_gwei(&mut stake.debts[1], validator, gwei);
-        add_gwei(&mut deltas.penalties, validator, gwei);
+        add_gwei(&mut stake.debts[1], address, gwei);
+        add_gwei(&mut deltas.penalties, address, gwei);
+        if let Some(rear) = &mut stake.rear {
+            rear.penalize(&address, gwei, weight);
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Light verification: follows the final checkpoint from genesis, headers and payloads, without execution.
 
-use super::{HeaderContext, HeaderError, Pos, PosConfig, PosError, StakeSource, check_header};
+use super::{Epoch, HeaderContext, HeaderError, Pos, PosConfig, PosError, StakeSource, check_header};
 use crate::{
     consensus::{Authenticator, BlockId, HeaderChainRules, SealedHeader, ValidatorSet},
     primitives::Header,
@@ -11,7 +11,8 @@ use crate::{
 /// Every header is verified by all the protocol's rules: proposer, randomness, votes, evidence, penalties.
 /// The verifier counts the votes of two thirds of the stake in force that make [`LightVerifier::finalized`] final. Changes of
 /// stake by execution are taken from the payload that commits to them; such a change is in force only after a checkpoint
-/// above it is final by the votes of the previous validators.
+/// above it is final by the votes of the previous validators, and until a checkpoint of the changed set is final the votes of both
+/// are needed ([`SetChange`](super::SetChange)).
 ///
 /// It must not start from a genesis or checkpoint that is older than stake stays slashable (weak subjectivity): validators
 /// whose stake is withdrawn may sign another history at no cost.
@@ -62,9 +63,14 @@ impl LightVerifier {
         self.head.state.casper.justified
     }
 
-    /// Returns the validators of the head's epoch.
+    /// Returns the head's epoch: whoever has duties, and whose votes make a checkpoint final.
+    pub fn epoch(&self) -> &Epoch {
+        &self.head.state.current
+    }
+
+    /// Returns the validators of the head's epoch, in a change those before and after it.
     pub fn validators(&self) -> &ValidatorSet {
-        &self.head.state.current.set
+        self.head.state.current.set()
     }
 
     /// Returns the slot of the head.

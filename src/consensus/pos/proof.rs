@@ -1,9 +1,11 @@
 //! Finality proof: votes with a final checkpoint as source, verifiable with the validators of the target's epoch.
 
-use super::{Checkpoint, Vote};
+use std::collections::BTreeSet;
+
+use super::{Checkpoint, Electorate, Vote};
 use crate::{
     consensus::{Authenticator, Encoder, ValidatorSet, encoding::Decoder},
-    primitives::Bytes,
+    primitives::{Address, Bytes},
 };
 
 /// Votes of two thirds of the stake with the final checkpoint as source and one of the next two as target.
@@ -38,14 +40,17 @@ impl FinalityProof {
         bytes.is_empty().then_some(proof)
     }
 
-    /// Whether two thirds of `validators`, those of the target's epoch, signed. It does not prove that `finalized` was justified
-    /// before.
-    pub fn is_proven_by(&self, validators: &ValidatorSet, authenticator: &Authenticator) -> bool {
+    /// Whether two thirds of `validators`, those of the target's epoch, signed; in a change two thirds of each of the two sets. It
+    /// does not prove that `finalized` was justified before.
+    pub fn is_proven_by(&self, validators: &Electorate, authenticator: &Authenticator) -> bool {
         let distance = self.target.epoch.checked_sub(self.finalized.epoch);
         let links = |vote: &&Vote| vote.data.source == self.finalized && vote.data.target == self.target;
         let signers = self.votes.iter().filter(links).filter_map(|vote| vote.signer(authenticator).ok());
-        let places: std::collections::BTreeSet<_> = signers.filter_map(|signer| validators.index_of(&signer)).collect();
-        let weight: u128 = places.iter().map(|place| u128::from(validators.members()[*place].weight)).sum();
-        matches!(distance, Some(1 | 2)) && 3 * weight >= 2 * validators.total_weight()
+        let signers: BTreeSet<Address> = signers.collect();
+        let has_signed = |set: &ValidatorSet| {
+            let weight: u128 = signers.iter().map(|signer| u128::from(set.weight_of(signer))).sum();
+            3 * weight >= 2 * set.total_weight()
+        };
+        matches!(distance, Some(1 | 2)) && validators.quorum_sets().all(has_signed)
     }
 }

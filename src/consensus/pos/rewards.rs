@@ -64,7 +64,7 @@ struct Sums(BTreeMap<Address, [u128; 2]>);
 impl EpochVotes<'_> {
     /// Returns the change of each validator that earns or loses, given who is slashed: those earn nothing and lose as if absent.
     pub(super) fn deltas(&self, is_slashed: impl Fn(&Address) -> bool) -> BTreeMap<Address, Delta> {
-        let set = &self.epoch.set;
+        let set = self.epoch.set();
         let of_member = |(index, member): (usize, &Validator)| {
             if is_slashed(&member.address) { [false; 3] } else { self.flags(index) }
         };

@@ -339,7 +339,7 @@ impl State {
         let number = data.target.epoch;
         let place = self.counted(number).ok_or(VoteError::Epoch)?;
         let epoch = self.epoch_at(place);
-        let index = epoch.set.index_of(signer).ok_or(VoteError::NotValidator)?;
+        let index = epoch.set().index_of(signer).ok_or(VoteError::NotValidator)?;
         if self.is_slashed(signer) {
             return Err(VoteError::Slashed);
         }

@@ -6,8 +6,9 @@
 //! 1. The branch accumulates the validator updates of executed blocks.
 //! 2. The first block of an epoch commits to the bonded stake after them (`elected` in its payload), unless a commitment is
 //!    pending.
-//! 3. When a checkpoint above that block is final, the stake is in force two epochs later, so that proposers are
-//!    known an epoch ahead.
+//! 3. When a checkpoint above that block is final, and so is the change before it, the stake is in force two epochs later, so that
+//!    proposers are known an epoch ahead. Until a checkpoint of such an epoch is final, the validators before the change answer, too
+//!    ([`SetChange`](super::SetChange)).
 //!
 //! Penalties, which follow from the payloads, are deducted at once; offenders leave at once, too.
 
@@ -20,9 +21,11 @@ use std::{
 use imbl::OrdMap;
 
 use super::{
-    Casper, Checkpoint, PosConfig, RevealChain, Turnout,
+    Casper, Checkpoint, Electorate, PosConfig, RevealChain, Turnout,
+    casper::Tally,
     participation::Participation,
-    payload::{decode_set, encode_members},
+    payload::encode_members,
+    set_change::{self, Rear},
     shuffling,
 };
 use crate::{
@@ -53,7 +56,7 @@ pub struct Epoch {
     /// Number of the epoch.
     pub number: u64,
     /// Validators and their weights.
-    pub set: ValidatorSet,
+    pub electorate: Electorate,
     /// Seed of the duties.
     pub seed: B256,
     /// Index in the set of each slot's proposer.
@@ -64,41 +67,48 @@ pub struct Epoch {
 
 impl Epoch {
     /// Draws the duties of an epoch.
-    pub fn new(config: &PosConfig, number: u64, set: ValidatorSet, seed: B256) -> Self {
+    pub fn new(config: &PosConfig, number: u64, electorate: Electorate, seed: B256) -> Self {
+        let set = &electorate.set;
         let start = config.start_of(number);
         let slots = start..start.saturating_add(config.slots_per_epoch);
-        let proposers = slots.map(|slot| shuffling::proposer(&set, seed, slot).unwrap_or_default()).collect();
+        let proposers = slots.map(|slot| shuffling::proposer(set, seed, slot).unwrap_or_default()).collect();
         let attestation_slots = shuffling::attestation_slots(set.len(), seed, config.slots_per_epoch);
-        Self { number, set, seed, proposers, attestation_slots }
+        Self { number, electorate, seed, proposers, attestation_slots }
     }
 
     /// Returns the same from the epochs that this thread drew last, if it is among them: replicas of one process draw the same epochs one
     /// after the other, and one that restarts draws that of every stored block.
-    pub(super) fn drawn(config: &PosConfig, number: u64, set: ValidatorSet, seed: B256) -> Arc<Self> {
+    pub(super) fn drawn(config: &PosConfig, number: u64, electorate: Electorate, seed: B256) -> Arc<Self> {
         DRAWN.with_borrow_mut(|known| {
             let is_it = |epoch: &Self| {
                 let slots = epoch.proposers.len() as u64;
-                (epoch.seed, epoch.number, slots) == (seed, number, config.slots_per_epoch) && epoch.set == set
+                (epoch.seed, epoch.number, slots) == (seed, number, config.slots_per_epoch)
+                    && epoch.electorate == electorate
             };
             if let Some(epoch) = known.iter().find(|epoch| is_it(epoch)) {
                 return epoch.clone();
             }
-            let epoch = Arc::new(Self::new(config, number, set, seed));
+            let epoch = Arc::new(Self::new(config, number, electorate, seed));
             known.truncate(DRAWN_MAX - 1);
             known.push_front(epoch.clone());
             epoch
         })
     }
 
+    /// Returns the validators with duties.
+    pub const fn set(&self) -> &ValidatorSet {
+        &self.electorate.set
+    }
+
     /// Returns the proposer of `slot`, which must be in this epoch.
     pub fn proposer(&self, config: &PosConfig, slot: u64) -> Option<Address> {
         let place = *self.proposers.get((slot % config.slots_per_epoch) as usize)?;
-        self.set.members().get(place).map(|member| member.address)
+        self.set().members().get(place).map(|member| member.address)
     }
 
     /// Returns the first slot in which a validator may vote; `None` for another address.
     pub fn attestation_slot(&self, config: &PosConfig, validator: &Address) -> Option<u64> {
-        let place = self.set.index_of(validator)?;
+        let place = self.set().index_of(validator)?;
         Some(config.start_of(self.number) + self.attestation_slots[place])
     }
 
@@ -128,7 +138,7 @@ pub struct State {
     /// Current epoch.
     pub current: Arc<Epoch>,
     /// Validators of the next epoch and the seed of its duties.
-    pub next: (ValidatorSet, B256),
+    pub next: (Electorate, B256),
     /// Checkpoints of the previous and the current epoch.
     pub checkpoints: [Checkpoint; 2],
     /// Votes of the validators for these checkpoints, by index in the epoch's set.
@@ -146,6 +156,8 @@ pub struct State {
 pub(super) struct Stake {
     /// Bonded stake in force before penalties, in gwei.
     pub(super) bonded: Vec<Validator>,
+    /// The validators before the set in force, while its change is not final.
+    pub(super) rear: Option<Rear>,
     /// Epoch of a pending commitment and its bonded stake in gwei, which is not in force yet.
     pub(super) elected: Option<(u64, Vec<Validator>)>,
     /// Weights changed by executed blocks since the last commitment, in gwei.
@@ -202,9 +214,10 @@ impl Eq for NextEpochCache {}
 impl State {
     /// Returns the state after genesis, whose hash is the initial randomness.
     pub fn genesis(config: &PosConfig, block: BlockId, time: Timestamp, validators: &ValidatorSet) -> Self {
-        let (set, mix) = (staked(validators), block.hash);
+        let (electorate, mix) = (Electorate::settled(staked(validators)), block.hash);
+        let set = &electorate.set;
         let seed = |epoch| epoch_seed(epoch, mix);
-        let current = Epoch::drawn(config, 0, set.clone(), seed(0));
+        let current = Epoch::drawn(config, 0, electorate.clone(), seed(0));
         let casper = Casper::genesis(block);
         let voted = [vec![Participation::default(); set.len()], vec![Participation::default(); set.len()]];
         let stake = Stake { bonded: set.members().to_vec(), ..Stake::default() };
@@ -217,7 +230,7 @@ impl State {
             reveals: OrdMap::new(),
             previous: current.clone(),
             current,
-            next: (set, seed(1)),
+            next: (electorate, seed(1)),
             checkpoints: [casper.finalized; 2],
             voted,
             casper,
@@ -258,7 +271,7 @@ impl State {
     /// Whether a vote of `validator` for epoch `number` is counted already.
     pub fn has_vote(&self, validator: &Address, number: u64) -> bool {
         let Some(place) = self.counted(number) else { return false };
-        self.epoch_at(place).set.index_of(validator).is_some_and(|index| self.voted[place][index].has_voted())
+        self.epoch_at(place).set().index_of(validator).is_some_and(|index| self.voted[place][index].has_voted())
     }
 
     /// Whether evidence against `validator` is on this branch.
@@ -268,14 +281,14 @@ impl State {
 
     /// Whether `signer` is a validator of the previous, current or next epoch, has bonded stake, or is slashed.
     pub(super) fn knows(&self, signer: &Address) -> bool {
-        let sets = [&self.previous.set, &self.current.set, &self.next.0];
+        let sets = [self.previous.set(), self.current.set(), &self.next.0.set];
         let is_bonded = self.stake.bonded.binary_search_by_key(signer, |member| member.address).is_ok();
         is_bonded || self.is_slashed(signer) || sets.iter().any(|set| set.contains(signer))
     }
 
     /// Whether `validator` is a validator of the current or the next epoch.
     pub(super) fn is_validator_soon(&self, validator: &Address) -> bool {
-        self.current.set.contains(validator) || self.next.0.contains(validator)
+        self.current.set().contains(validator) || self.next.0.set.contains(validator)
     }
 
     /// Whether `validator` has stake that can be slashed: it is a validator, or left and its stake is still locked
@@ -286,14 +299,14 @@ impl State {
 
     /// Whether `validator` is a validator of the previous, current or next epoch, or left and its stake is still locked.
     pub(super) fn is_accountable(&self, validator: &Address) -> bool {
-        let sets = [&self.previous.set, &self.current.set, &self.next.0];
+        let sets = [self.previous.set(), self.current.set(), &self.next.0.set];
         sets.iter().any(|set| set.contains(validator))
             || (self.stake.former.get(validator).is_some() && !mutation::active(Mutation::PosForgetsLeavers))
     }
 
     /// Returns the weight of an offender for the correlation penalty, in gwei.
     pub(super) fn weight_of(&self, validator: &Address) -> u64 {
-        let sets = [&self.current.set, &self.next.0, &self.previous.set];
+        let sets = [self.current.set(), &self.next.0.set, self.previous.set()];
         let found = sets.iter().find_map(|set| Some(set.members()[set.index_of(validator)?].weight));
         found.or_else(|| self.stake.former.get(validator).map(|departure| departure.weight)).unwrap_or_default()
     }
@@ -307,13 +320,18 @@ impl State {
     /// counted: a checkpoint that a block justifies is justified for all its descendants. (The specifications remove them, so that
     /// evidence can undo a justification that other replicas used already; with few validators no branch would be viable.)
     pub(super) fn turnout(&self, place: usize) -> Turnout {
-        let epoch = self.epoch_at(place);
-        let voters = epoch.set.members().iter().zip(&self.voted[place]).filter(|(_, vote)| vote.has_voted());
-        Turnout {
-            checkpoint: self.checkpoints[place],
-            weight: voters.map(|(member, _)| u128::from(member.weight)).sum(),
-            total: epoch.set.total_weight(),
-        }
+        let (epoch, votes) = (self.epoch_at(place), &self.voted[place]);
+        let tally = |set: &ValidatorSet| {
+            // Both in ascending order, and the first include the second.
+            let mut all = epoch.set().members().iter().zip(votes);
+            let mut vote_of = |address| all.find(|(member, _)| member.address == address).map(|(_, vote)| vote);
+            let voters =
+                set.members().iter().filter(|member| vote_of(member.address).is_some_and(|vote| vote.has_voted()));
+            Tally { weight: voters.map(|member| u128::from(member.weight)).sum(), total: set.total_weight() }
+        };
+        let mut tallies = epoch.electorate.quorum_sets().map(tally);
+        let (tally, rear) = (tallies.next().unwrap_or_default(), tallies.next());
+        Turnout { checkpoint: self.checkpoints[place], tally, rear }
     }
 
     /// Returns the checkpoints that would be justified and final if the epoch ended now (`compute_pulled_up_tip`).
@@ -343,7 +361,7 @@ impl State {
             reveals,
             previous,
             current,
-            next: (next_set, next_seed),
+            next: (next_electorate, next_seed),
             checkpoints,
             voted,
             casper,
@@ -361,12 +379,12 @@ impl State {
         });
         for epoch in [previous, current] {
             // Proposers and attestation slots follow from the seed.
-            let Epoch { number, set, seed, proposers: _, attestation_slots: _ } = epoch.as_ref();
+            let Epoch { number, electorate, seed, proposers: _, attestation_slots: _ } = epoch.as_ref();
             out.u64(*number);
-            encode_members(set.members(), out);
+            electorate.encode(out);
             out.hash(seed);
         }
-        encode_members(next_set.members(), out);
+        next_electorate.encode(out);
         out.hash(next_seed);
         checkpoints.iter().for_each(|checkpoint| checkpoint.encode(out));
         voted.iter().for_each(|of_epoch| out.list(of_epoch.iter(), |out, vote| vote.encode(out)));
@@ -380,14 +398,14 @@ impl State {
         let mix = bytes.hash()?;
         let reveals = bytes.list(|bytes| Some((bytes.address()?, RevealChain::decode(bytes)?)))?.into_iter().collect();
         let mut epoch = || {
-            let (number, set) = (bytes.u64()?, decode_set(bytes)?);
-            Some(Epoch::drawn(config, number, set, bytes.hash()?))
+            let (number, electorate) = (bytes.u64()?, Electorate::decode(bytes)?);
+            Some(Epoch::drawn(config, number, electorate, bytes.hash()?))
         };
         let (previous, current) = (epoch()?, epoch()?);
-        let next = (decode_set(bytes)?, bytes.hash()?);
+        let next = (Electorate::decode(bytes)?, bytes.hash()?);
         let checkpoints = [Checkpoint::decode(bytes)?, Checkpoint::decode(bytes)?];
         let voted = [bytes.list(Participation::decode)?, bytes.list(Participation::decode)?];
-        let fits = voted[0].len() == previous.set.len() && voted[1].len() == current.set.len();
+        let fits = voted[0].len() == previous.set().len() && voted[1].len() == current.set().len();
         let (casper, stake) = (Casper::decode(bytes)?, Arc::new(Stake::decode(bytes)?));
         let state = Self {
             genesis_time,
@@ -413,6 +431,7 @@ impl Stake {
     fn encode(&self, out: &mut Encoder) {
         let Self {
             bonded,
+            rear,
             elected,
             pending_updates,
             debts: [deducted, owed],
@@ -422,6 +441,7 @@ impl Stake {
             absent,
         } = self;
         encode_members(bonded, out);
+        out.option(rear.as_ref(), |out, rear| rear.encode(out));
         out.option(elected.as_ref(), |out, (epoch, members)| {
             out.u64(*epoch);
             encode_members(members, out);
@@ -442,7 +462,7 @@ impl Stake {
     }
 
     fn decode(bytes: &mut Decoder<'_>) -> Option<Self> {
-        let bonded = super::payload::decode_members(bytes)?;
+        let (bonded, rear) = (super::payload::decode_members(bytes)?, bytes.option(Rear::decode)?);
         let elected = if bytes.bool()? { Some((bytes.u64()?, super::payload::decode_members(bytes)?)) } else { None };
         let mut amounts = || Some(bytes.list(|bytes| Some((bytes.address()?, bytes.u64()?)))?.into_iter().collect());
         let (pending_updates, debts, inactivity_scores) = (amounts()?, [amounts()?, amounts()?], amounts()?);
@@ -451,6 +471,7 @@ impl Stake {
         let absent = bytes.list(Decoder::address)?;
         Some(Self {
             bonded,
+            rear,
             elected,
             pending_updates,
             debts,
@@ -474,8 +495,14 @@ impl Stake {
         (!members.is_empty() && members != self.bonded).then_some(members)
     }
 
-    /// Returns the validators in force: the bonded stake without offenders and less the penalties.
-    pub(super) fn effective(&self) -> Option<ValidatorSet> {
+    /// Returns the validators in force, and those before them while the change is not final.
+    pub(super) fn effective(&self) -> Option<Electorate> {
+        let rear = self.rear.as_ref().and_then(|rear| rear.in_force(|validator| self.slashed.contains_key(validator)));
+        Some(set_change::electorate(rear, self.effective_set()?))
+    }
+
+    /// Returns the bonded stake without offenders and less the penalties.
+    pub(super) fn effective_set(&self) -> Option<ValidatorSet> {
         let owed = |validator: &Address| -> u64 {
             self.debts.iter().filter_map(|debts| debts.get(validator)).fold(0, |sum, debt| sum.saturating_add(*debt))
         };
@@ -506,7 +533,7 @@ mod tests {
 
     #[test]
     fn an_epoch_drawn_before_is_what_would_be_drawn_anew() {
-        let set = |count| ValidatorSet::equal((1..=count).map(Address::repeat_byte)).unwrap();
+        let set = |count| Electorate::settled(ValidatorSet::equal((1..=count).map(Address::repeat_byte)).unwrap());
         let config = |slots| PosConfig::default().with_slots_per_epoch(slots);
         for _ in 0..2 {
             for (slots, number, count, seed) in

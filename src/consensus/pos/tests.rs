@@ -2,6 +2,7 @@
 
 mod attacks;
 mod away;
+mod dynasties;
 mod invalid;
 mod lab;
 mod life;

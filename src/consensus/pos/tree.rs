@@ -77,7 +77,7 @@ impl Tree {
     /// Returns a tree of one trusted block: genesis or a stored head.
     pub(super) fn new(root: Node) -> Self {
         let (block, casper, weights) =
-            (root.context.block, root.context.state.casper, root.context.state.current.set.clone());
+            (root.context.block, root.context.state.casper, root.context.state.current.set().clone());
         let (forks, unrealized) = (ForkChoice::new(root.fork_block()), [casper.justified, casper.finalized]);
         Self {
             branches: BranchTree::new(Arc::new(root)),
@@ -137,7 +137,7 @@ impl Tree {
         if justified.epoch > self.justified.epoch {
             self.justified = justified;
             if let Some(node) = self.branches.get(&justified.block.hash) {
-                self.weights = state_in(config, &node.context.state, justified.epoch).current.set.clone();
+                self.weights = state_in(config, &node.context.state, justified.epoch).current.set().clone();
             }
         }
         let finalized = if mutation::active(Mutation::PosFinalizesJustified) { justified } else { finalized };

@@ -204,9 +204,9 @@ const BY_TEST: &[(Mutation, &str, &str)] = &[
         "memory is no invariant, and twins of a campaign are two",
     ),
     (
-        Mutation::PosLeaverFallsSilent,
-        "consensus::pos::tests::away::what_a_leaver_alone_made_final_is_continued",
-        "the long profile does, once in some 150 seeds",
+        Mutation::PosForgetsRearSet,
+        "consensus::pos::tests::dynasties::branches_that_change_the_set_an_epoch_apart_do_not_both_become_final",
+        "the long profile does, once in some 1,600 seeds",
     ),
     (
         Mutation::PosShutsOutStrangers,

@@ -112,7 +112,7 @@ fn who_is_absent_is_ejected_at_the_floor_and_the_others_finalise() {
     let tokens = record(&network, SILENT).stake.unwrap().tokens;
     assert!(tokens <= ether(16) && tokens > ether(14), "{tokens}");
     let before = pos(&network).finalized().epoch;
-    let validates = |network: &Network| pos(network).head_state().unwrap().current.set.contains(&address(SILENT));
+    let validates = |network: &Network| pos(network).head_state().unwrap().current.set().contains(&address(SILENT));
     assert!(validates(&network), "until a checkpoint above its exit is final");
     network.run_until(Duration::from_secs(400), |network| !validates(network)).unwrap();
     // The votes of its last epoch are accounted for two epochs later.
@@ -128,7 +128,7 @@ fn who_is_absent_is_ejected_at_the_floor_and_the_others_finalise() {
     }
     let light = followed(&network);
     let state = pos(&network).head_state().unwrap();
-    assert_eq!(light.validators(), &state.current.set);
+    assert_eq!(light.validators(), state.current.set());
     assert!(!light.validators().contains(&address(SILENT)) && light.finalized() == state.casper.finalized);
 }
 

@@ -165,9 +165,9 @@ fn nothing_at_stake_is_slashed() {
     let honest = (0..7).find(|replica| *replica != proposer && *replica != voter).unwrap();
     let state = lab.replica(honest).head_state().unwrap().clone();
     for (offender, _) in want {
-        assert!(state.is_slashed(&offender) && !state.current.set.contains(&offender));
+        assert!(state.is_slashed(&offender) && !state.current.set().contains(&offender));
     }
-    assert_eq!(state.current.set.len(), 5);
+    assert_eq!(state.current.set().len(), 5);
     assert!(lab.replica(honest).finalized().epoch >= 7, "the others go on");
     // Besides the initial penalty, each loses in proportion to the stake slashed in the same period.
     lab.run(12);

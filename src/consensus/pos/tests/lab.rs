@@ -89,7 +89,7 @@ impl Lab {
     pub(super) fn genesis_set(&self) -> ValidatorSet {
         let (config, header) = (&self.fixture.config, self.genesis.header());
         let link = Pos::genesis_context(config, &self.first_set(), self.genesis.hash(), header);
-        link.state.current.set.clone()
+        link.state.current.set().clone()
     }
 
     fn first_set(&self) -> ValidatorSet {

@@ -4,7 +4,7 @@ use super::lab::{Lab, WEIGHT, config};
 use crate::{
     consensus::{
         Event, Protocol,
-        pos::{FinalityProof, LightVerifier, Payload, Pos},
+        pos::{Electorate, FinalityProof, LightVerifier, Payload, Pos},
     },
     primitives::Height,
     system::staking::StakingParams,
@@ -35,7 +35,7 @@ fn finality_comes_with_a_proof() {
     let (block, proof) = lab.reported_finality(1).unwrap();
     let proof = FinalityProof::decode(&proof.unwrap()).unwrap();
     assert_eq!(proof.finalized.block, block);
-    let set = lab.genesis_set();
+    let set = Electorate::settled(lab.genesis_set());
     assert!(proof.is_proven_by(&set, &lab.authenticator));
     let two = FinalityProof { votes: proof.votes[..2].to_vec(), ..proof.clone() };
     assert!(!two.is_proven_by(&set, &lab.authenticator), "two of four are not two thirds");
@@ -72,7 +72,7 @@ fn above_a_third_absent_stake_leaks_and_finality_resumes() {
     lab.run(5 * 4);
     assert_eq!(lab.replica(0).finalized().epoch, before);
     let weight = |lab: &Lab, who: usize| {
-        let set = lab.replica(0).head_state().unwrap().current.set.clone();
+        let set = lab.replica(0).head_state().unwrap().current.set().clone();
         set.index_of(&lab.address(who)).map_or(0, |place| set.members()[place].weight)
     };
     // Three epochs of absence cost source and target, 40 of 64 parts of a base reward of some 5,724,000: no leak within four epochs.

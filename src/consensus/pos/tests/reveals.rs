@@ -19,7 +19,7 @@ use crate::{
 fn choices(lab: &mut Lab) -> Vec<usize> {
     let parent = lab.heads()[0];
     let proposer = lab.proposer(0, 23, parent);
-    let set = lab.link(0, parent).state.next.0.clone();
+    let set = lab.link(0, parent).state.next.0.set.clone();
     let to = (0..4).find(|replica| *replica != proposer).unwrap();
     let own = lab.forge(0, parent, 23, &[]);
     let mut taken = Vec::new();
@@ -136,7 +136,7 @@ fn shown_in(slot: u64) -> (bool, Lab) {
 
 #[test]
 fn who_left_is_slashed_until_its_stake_is_withdrawable() {
-    let is_member = |lab: &Lab| lab.replica(0).head_state().unwrap().current.set.contains(&lab.address(4));
+    let is_member = |lab: &Lab| lab.replica(0).head_state().unwrap().current.set().contains(&lab.address(4));
     let (is_shown, lab) = shown_in(8);
     assert!(is_shown && lab.replica(0).head_state().unwrap().is_slashed(&lab.address(4)), "while it is a validator");
     let (is_shown, lab) = shown_in(52);

@@ -13,7 +13,7 @@ use crate::{
         UnverifiedHeader, Validator, ValidatorSet,
         mutation::{self, Mutation},
         pos::{
-            Epoch, EpochAccounting, HeaderError, LightVerifier, Payload, PosConfig, StakeSource,
+            Electorate, Epoch, EpochAccounting, HeaderError, LightVerifier, Payload, PosConfig, StakeSource,
             calls::system_calls,
             check_header,
             participation::Participation,
@@ -44,7 +44,7 @@ fn sum_of(amounts: &[(Address, u64)], validator: Address) -> u64 {
 }
 
 fn weight(lab: &Lab, who: usize) -> u64 {
-    let set = lab.replica(0).head_state().unwrap().current.set.clone();
+    let set = lab.replica(0).head_state().unwrap().current.set().clone();
     set.index_of(&lab.address(who)).map_or(0, |place| set.members()[place].weight)
 }
 
@@ -70,7 +70,8 @@ fn deltas(
     let address = |index: usize| Address::with_last_byte(index as u8 + 1);
     let member = |(index, weight): (usize, &u64)| Validator { address: address(index), weight: *weight };
     let set = ValidatorSet::new(weights.iter().enumerate().map(member)).unwrap();
-    let [epoch, after] = [5, 6].map(|number| Epoch::new(config, number, set.clone(), B256::repeat_byte(number as u8)));
+    let [epoch, after] = [5, 6]
+        .map(|number| Epoch::new(config, number, Electorate::settled(set.clone()), B256::repeat_byte(number as u8)));
     let votes: Vec<_> = (0..).zip(epoch.attestation_slots()).map(|(index, slot)| vote(index, *slot)).collect();
     let by_index = EpochVotes { config, epoch: &epoch, after: &after, votes: &votes, is_leaking }
         .deltas(|who| slashed.iter().any(|index| address(*index) == *who));
@@ -250,7 +251,7 @@ fn a_silent_validator_loses_the_computed_sum_and_the_others_earn() {
     assert_eq!(weight(&lab, 2), in_force[in_force.len() - 2]);
     assert!([0, 1, 3].iter().all(|who| weight(&lab, *who) == WEIGHT), "rewards are paid out, and are no stake");
     let light = followed(&lab, 0);
-    assert_eq!(light.validators(), &lab.replica(0).head_state().unwrap().current.set);
+    assert_eq!(light.validators(), lab.replica(0).head_state().unwrap().current.set());
     mutation::with(Mutation::PosSkipsPenalties, || {
         let mut lab = Lab::new(4);
         lab.pause(2);

@@ -11,7 +11,7 @@ use crate::{
 };
 
 fn set(lab: &Lab, replica: usize) -> ValidatorSet {
-    lab.replica(replica).head_state().unwrap().current.set.clone()
+    lab.replica(replica).head_state().unwrap().current.set().clone()
 }
 
 fn weight(set: &ValidatorSet, lab: &Lab, who: usize) -> u64 {
@@ -30,7 +30,7 @@ fn changing() -> Lab {
 #[test]
 fn stake_is_in_force_once_the_block_that_commits_to_it_is_final() {
     let mut lab = changing();
-    let (mut committed, mut in_force) = (None, None);
+    let (mut committed, mut in_force, mut settled) = (None, None, None);
     for slot in 1..=48 {
         lab.pass();
         let head = lab.nodes[0].blocks[&lab.heads()[0]].clone();
@@ -47,13 +47,22 @@ fn stake_is_in_force_once_the_block_that_commits_to_it_is_final() {
             in_force = Some(slot);
             let (_, height) = committed.unwrap();
             assert!(lab.replica(0).finalized().block.height >= height, "in force before it is final");
-            assert_eq!([0, 3].map(|who| weight(&now, &lab, who)), [WEIGHT / 2, 0]);
+            assert_eq!([0, 3].map(|who| weight(&now, &lab, who)), [WEIGHT / 2, WEIGHT], "who left still has duties");
         }
         assert_eq!(is_new, in_force.is_some(), "and stays");
+        if is_new && settled.is_none() && weight(&now, &lab, 3) == 0 {
+            settled = Some(slot);
+        }
+        assert_eq!(is_new && weight(&now, &lab, 3) == 0, settled.is_some(), "and stays away");
     }
     assert_eq!(committed.unwrap().0, 8, "the first block of the epoch after the change");
     let in_force = in_force.unwrap();
     assert!(in_force > 16 && in_force % 4 == 0, "{in_force}");
+    assert_eq!(
+        settled,
+        Some(in_force + 12),
+        "two epochs after the one in which the changed set's first epoch is final"
+    );
     // The new validator votes and proposes, the one that left is not absent, and all replicas agree.
     let joined = lab.address(4);
     assert!(lab.votes_of(0).iter().any(|vote| vote.signer(&lab.authenticator) == Ok(joined)));
@@ -70,7 +79,8 @@ fn headers_commit_to_every_set_and_a_light_verifier_follows() {
     let chain = lab.chain_of(0);
     let announced: Vec<_> =
         chain.iter().filter_map(|block| Payload::decode(block.payload()).unwrap().accounting?.next).collect();
-    assert_eq!(announced, [set(&lab, 0).hash()], "one change, an epoch ahead");
+    assert_eq!(announced.len(), 2, "one change, an epoch ahead, and its end");
+    assert_eq!(announced[1], set(&lab, 0).hash());
     let first = ValidatorSet::new((0..4).map(|who| super::lab::member(lab.address(who)))).unwrap();
     let mut light =
         LightVerifier::new(lab.fixture.config, lab.genesis.header(), &first, lab.authenticator.clone()).unwrap();

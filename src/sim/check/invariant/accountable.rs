@@ -86,7 +86,9 @@ impl SlashableConflict {
             AnyProtocol::Pos(pos) => pos.head_state(),
             _ => None,
         });
-        let sets = states.flat_map(|state| [&state.previous.set, &state.current.set, &state.next.0]);
+        let electorates =
+            states.flat_map(|state| [&state.previous.electorate, &state.current.electorate, &state.next.0]);
+        let sets = electorates.flat_map(|electorate| [&electorate.set].into_iter().chain(electorate.quorum_sets()));
         let shares = sets.chain([network.genesis_validators()]).map(|set| {
             let guilty = set.members().iter().filter(|member| offenders.contains(&member.address));
             (guilty.map(|member| u128::from(member.weight)).sum::<u128>(), set.total_weight())

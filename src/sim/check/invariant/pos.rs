@@ -6,7 +6,7 @@ use super::{Invariant, Violation, honest};
 use crate::{
     consensus::{
         AnyProtocol, ReplicaId, ValidatorSet,
-        pos::{Checkpoint, Payload, Pos, SlashingCondition},
+        pos::{Checkpoint, Electorate, Payload, Pos, SlashingCondition},
     },
     primitives::Address,
     sim::network::{Network, replica::Replica, step::SimStep},
@@ -48,8 +48,11 @@ impl Invariant for JustifiedFinality {
         let voters = voters_from(network, replica, pos, finalized);
         let mut most = (0, 0);
         for (target, voters) in &voters {
-            for set in sets_of(pos, target.epoch) {
-                let (got, total) = (weight(set, voters), set.total_weight());
+            for electorate in electorates_of(pos, target.epoch) {
+                let shares = quorum_sets(electorate).map(|set| (weight(set, voters), set.total_weight()));
+                // The smaller one in a change.
+                let least = shares.min_by(|(got, total), (other, of)| (got * of).cmp(&(other * total)));
+                let (got, total) = least.unwrap_or_default();
                 if 3 * got >= 2 * total {
                     return Ok(());
                 }
@@ -64,10 +67,19 @@ impl Invariant for JustifiedFinality {
 
 /// Returns the validators of an epoch on each branch above the final checkpoint. The head may be epochs ahead of the votes that
 /// made a checkpoint final: a replica that catches up, or changes its branch, learns of them late.
-fn sets_of(pos: &Pos, epoch: u64) -> impl Iterator<Item = &ValidatorSet> {
+fn electorates_of(pos: &Pos, epoch: u64) -> impl Iterator<Item = &Electorate> {
     let states = pos.fork_choice().blocks().filter_map(|block| pos.state_of(&block.block.hash));
     let epochs = states.flat_map(|state| [&state.previous, &state.current]);
-    epochs.filter(move |known| known.number == epoch).map(|known| &known.set)
+    epochs.filter(move |known| known.number == epoch).map(|known| &known.electorate)
+}
+
+/// Returns the sets that each need two thirds.
+fn quorum_sets(electorate: &Electorate) -> impl Iterator<Item = &ValidatorSet> {
+    let [first, second] = match &electorate.change {
+        Some(change) => [&change.rear, &change.forward],
+        None => [&electorate.set; 2],
+    };
+    [first, second].into_iter()
 }
 
 /// Returns the voters from `source` to each of the checkpoints after it, in the blocks and votes that the replica has. A known

@@ -97,7 +97,7 @@ impl<'a> Account<'a> {
             }
         }
         let is_costly = self.config.period > 0 && self.config.base_reward_factor > 0;
-        for member in self.epoch.set.members() {
+        for member in self.epoch.set().members() {
             let who = &member.address;
             let pays = self.accounting.penalties.iter().any(|(validator, _)| validator == who);
             let vote = self.voters.get(who).filter(|_| is_right(who));

@@ -231,7 +231,7 @@ pub(super) fn nothing_at_stake(runner: &mut ScenarioRunner<'_>) -> Result<String
     let forked = first + 1;
     let honest = all_but(runner, &[proposer, voter]);
     let set_len = |runner: &ScenarioRunner<'_>| {
-        pos(runner, honest[0]).and_then(Pos::head_state).map_or(0, |s| s.current.set.len())
+        pos(runner, honest[0]).and_then(Pos::head_state).map_or(0, |s| s.current.set().len())
     };
     let members = set_len(runner);
     runner.begin_window();
@@ -268,7 +268,7 @@ pub(super) fn nothing_at_stake(runner: &mut ScenarioRunner<'_>) -> Result<String
         honest.iter().all(|number| {
             let state = pos(runner, *number).and_then(Pos::head_state);
             state.is_some_and(|state| {
-                let set = &state.current.set;
+                let set = state.current.set();
                 set.len() + 2 == members && want.iter().all(|(who, _)| state.is_slashed(who) && !set.contains(who))
             })
         })
