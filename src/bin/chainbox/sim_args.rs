@@ -212,6 +212,7 @@ pub(crate) struct SetupFlags {
 pub(crate) enum RunLength {
     Short,
     Long,
+    Turnover,
 }
 
 /// Numbers of validators.

@@ -130,6 +130,8 @@ pub(crate) enum Mutation {
     PosCountsAnyTarget,
     /// Proof of stake: after a change of the set only the validators after it decide what is final.
     PosForgetsRearSet,
+    /// Proof of stake: a replica that was away takes a branch that a few made final after the stake of all others had leaked.
+    PosTrustsLeakedBranches,
     /// Proof of stake: blocks of unknown proposers never wait for their parents.
     PosShutsOutStrangers,
     /// Proof of stake: votes of equivocators count in fork choice.

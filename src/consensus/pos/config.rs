@@ -5,7 +5,10 @@ use core::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    consensus::{Encoder, EvidenceWindow, ValidatorSetError},
+    consensus::{
+        Encoder, EvidenceWindow, ValidatorSetError,
+        mutation::{self, Mutation},
+    },
     primitives::{B256, Timestamp, secs_rounded_up},
     system::staking::{self, StakingParams},
 };
@@ -117,6 +120,9 @@ const REVEAL_CHAIN_LENGTH_MAX: u64 = 65_536;
 /// Part of the stake that may be replaced before a checkpoint is too old to start from, in percent (`SAFETY_DECAY`).
 const SAFETY_DECAY_PERCENT: u64 = 10;
 
+/// `ln 4 / 2`, in thousandths.
+const LN_4_HALF_PER_MILLE: u128 = 693;
+
 /// Largest number of slots of an epoch.
 const SLOTS_PER_EPOCH_MAX: u64 = 256;
 
@@ -140,7 +146,7 @@ impl Default for PosConfig {
             slots_per_epoch: 8,
             boost_percent: 40,
             leak_after: 4,
-            leak_quotient: 4_096,
+            leak_quotient: 1 << 24,
             correlation_multiplier: 3,
             correlation_delay: 8,
             base_reward_factor: 64,
@@ -218,7 +224,9 @@ impl PosConfig {
     /// needs a trusted checkpoint. Infinite on demand, where slots follow no clock.
     ///
     /// It is the time for which stake is locked after its validator left, and the time in which a tenth of the validators can be
-    /// replaced (`compute_weak_subjectivity_period`, with equal stakes: `SAFETY_DECAY * N / (2 * churn * 100)`).
+    /// replaced (`compute_weak_subjectivity_period`, with equal stakes: `SAFETY_DECAY * N / (2 * churn * 100)`); at most the time in
+    /// which a third that votes alone becomes two thirds by the inactivity leak of the others, as it then makes a branch of its
+    /// own final. (The specifications leave that out: their leak takes weeks.)
     pub fn weak_subjectivity_epochs(&self, validators: usize) -> u64 {
         let epoch_secs = self.period.saturating_mul(self.slots_per_epoch);
         let Some(unbonding) = self.evidence.unbonding_secs.checked_div(epoch_secs) else { return u64::MAX };
@@ -227,7 +235,16 @@ impl PosConfig {
             0 => validators,
             least => staking::churn_limit(least, validators),
         };
-        unbonding.saturating_add((SAFETY_DECAY_PERCENT * validators).checked_div(200 * churn).unwrap_or_default())
+        let locked =
+            unbonding.saturating_add((SAFETY_DECAY_PERCENT * validators).checked_div(200 * churn).unwrap_or_default());
+        if mutation::active(Mutation::PosTrustsLeakedBranches) { locked } else { locked.min(self.leaked_epochs()) }
+    }
+
+    /// Returns the epochs in which a leak leaves validators that are absent a quarter of their stake, rounded down. After `n` epochs of
+    /// leak the scores sum up to `2 n^2`, and `exp(-2 n^2 / quotient)` is left: `n^2 = ln 4 / 2 * quotient`.
+    fn leaked_epochs(&self) -> u64 {
+        let leak = u128::from(self.leak_quotient).saturating_mul(LN_4_HALF_PER_MILLE) / 1_000;
+        self.leak_after.saturating_add(u64::try_from(leak.isqrt()).unwrap_or(u64::MAX))
     }
 
     /// Returns the age of something in `slot` at `now`, in seconds; 0 on demand, where slots have no length.
@@ -363,13 +380,33 @@ mod tests {
             })
         };
         // Epochs of 96 seconds; 100 validators change by three an epoch, 1,000 by 31.
-        for (churn, secs, validators, want) in
-            [(1, 1_814_400, 4, 18_900), (1, 1_814_400, 100, 18_901), (1, 960, 1_000, 11), (0, 960, 1_000, 10)]
-        {
+        for (churn, secs, validators, want) in [
+            (1, 86_400, 4, 900),
+            (1, 86_400, 100, 901),
+            (1, 960, 1_000, 11),
+            (0, 960, 1_000, 10),
+            (1, 1_814_400, 4, 3_413),
+        ] {
             assert_eq!(staked(churn, secs).weak_subjectivity_epochs(validators), want, "{validators} validators");
         }
+        assert_eq!(staked(1, 1_814_400).with_leak_quotient(4_096).weak_subjectivity_epochs(4), 57, "a leak is faster");
         let on_demand = PosConfig::default().with_period(Duration::ZERO);
         assert_eq!(on_demand.weak_subjectivity_epochs(4), u64::MAX, "slots follow no clock");
+    }
+
+    /// By the leak itself: a third of the stake votes, the others are absent.
+    #[test]
+    fn the_leak_makes_a_third_two_thirds_no_earlier_than_the_period_says() {
+        for quotient in [256, 4_096, 1 << 15, 1 << 24] {
+            let config = PosConfig::default().with_leak_quotient(quotient);
+            let (mut absent, mut score, mut epochs) = (2.0_f64, 0.0, config.leak_after);
+            while absent > 0.5 {
+                (score, epochs) = (score + 4.0, epochs + 1);
+                absent -= absent * score / quotient as f64;
+            }
+            let period = config.leaked_epochs();
+            assert!(period <= epochs && period + epochs / 10 + 2 >= epochs, "{quotient}: {period} of {epochs}");
+        }
     }
 
     #[test]

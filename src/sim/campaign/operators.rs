@@ -7,7 +7,8 @@
 //! | with stake | candidates join with stake and exit again, by transactions |
 //!
 //! No command removes what a protocol needs to tolerate the faults of its campaign: of the first validators none exits where some
-//! may misbehave, and of Raft's voters only the last one does.
+//! may misbehave, and of Raft's voters only the last one does. Where everybody moves, nobody misbehaves: any replica is chosen, and
+//! commands leave [`LEFT_MIN`] validators.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -16,7 +17,7 @@ use crate::{
         Admin, MembershipChange, ReplicaId,
         raft::{Assignment, Change, Role},
     },
-    primitives::{Address, KeyPair, ether},
+    primitives::{Address, KeyPair, U256, ether},
     sim::{
         check::oracle::Oracle,
         engine::rng::{SimRng, Streams},
@@ -31,21 +32,28 @@ use crate::{
     system::staking::ValidatorStatus,
 };
 
+/// Validators that commands leave at least where everybody moves.
+const LEFT_MIN: usize = 4;
+
 /// Source of operators' commands.
 #[derive(Debug)]
 pub(super) struct Operators {
     seed: u64,
     validators: u32,
     candidates: u32,
-    /// Keys of the candidates that have changed their stake.
+    /// Whether validators of genesis move, too.
+    all_move: bool,
+    /// Keys of the replicas that have changed their stake.
     keys: BTreeMap<u32, KeyPair>,
     rng: SimRng,
 }
 
 impl Operators {
-    /// Creates operators of `validators` validators, and of the candidates that follow them.
-    pub(crate) fn new(seed: u64, validators: u32, candidates: u32) -> Self {
-        Self { seed, validators, candidates, keys: BTreeMap::new(), rng: Streams::new(seed).stream("votes") }
+    /// Creates operators of `validators` validators, and of the candidates that follow them; with `all_move` also validators leave and
+    /// join.
+    pub(crate) fn new(seed: u64, validators: u32, candidates: u32, all_move: bool) -> Self {
+        let rng = Streams::new(seed).stream("votes");
+        Self { seed, validators, candidates, all_move, keys: BTreeMap::new(), rng }
     }
 
     /// Issues a random command, or none.
@@ -62,12 +70,19 @@ impl Operators {
     fn vote(&mut self, network: &mut Network) -> Result<(), NetworkError> {
         // The last validator, an address that never seals, or the candidate.
         let target = match self.rng.below(if self.candidates == 0 { 2 } else { 3 }) {
-            0 => self.address(network, self.validators - 1),
             1 => Address::repeat_byte(0x57),
+            _ if self.all_move => {
+                let (number, _) = self.movers();
+                self.address(network, number)
+            }
+            0 => self.address(network, self.validators - 1),
             _ => self.address(network, self.validators),
         };
-        let authorize = self.rng.below(2) == 0;
-        for number in 0..self.validators {
+        let signers = network.replicas().iter().map(|replica| replica.validators().len()).min();
+        let must_grow = self.all_move && signers.is_some_and(|signers| signers <= LEFT_MIN);
+        let authorize = self.rng.below(2) == 0 || must_grow;
+        let voters = if self.all_move { self.validators + self.candidates } else { self.validators };
+        for number in 0..voters {
             if self.rng.below(4) == 0 {
                 continue;
             }
@@ -79,20 +94,25 @@ impl Operators {
     /// Asks the replica that leads in the newest term for another leader or other members.
     fn change_members(&mut self, network: &mut Network) -> Result<(), NetworkError> {
         let Some(leader) = leader(network) else { return Ok(()) };
-        let (candidate, last) = (self.validators, self.validators - 1);
+        let (candidate, last) = self.movers();
+        let voters = network.replica(leader)?.validators().len();
+        let may_shrink = !self.all_move || voters > LEFT_MIN;
         let command = match self.rng.below(5) {
             0 => Admin::TransferLeader { to: ReplicaId::new(self.rng.below(u64::from(candidate) + 1) as u32) },
-            1 => Admin::ChangeMembers(Change::Simple(vec![self.assign(network, candidate, Role::Removed)])),
+            1 => {
+                let role = if may_shrink { Role::Removed } else { Role::Voter };
+                Admin::ChangeMembers(Change::Simple(vec![self.assign(network, candidate, role)]))
+            }
             2 => {
-                let role = self.role();
+                let role = self.role(may_shrink);
                 Admin::ChangeMembers(Change::Simple(vec![self.assign(network, candidate, role)]))
             }
             3 => {
-                let role = self.role();
+                let role = self.role(may_shrink);
                 Admin::ChangeMembers(Change::Simple(vec![self.assign(network, last, role)]))
             }
             _ => {
-                let roles = [self.role(), self.role()];
+                let roles = [self.role(may_shrink), self.role(may_shrink)];
                 let assignments = vec![self.assign(network, candidate, roles[0]), self.assign(network, last, roles[1])];
                 Admin::ChangeMembers(Change::EnterJoint { assignments, auto_leave: true })
             }
@@ -100,24 +120,47 @@ impl Operators {
         refused_or_done(network.admin(command, leader))
     }
 
-    fn role(&mut self) -> Role {
-        if self.rng.below(3) == 0 { Role::Learner } else { Role::Voter }
+    fn role(&mut self, may_shrink: bool) -> Role {
+        if self.rng.below(3) == 0 && may_shrink { Role::Learner } else { Role::Voter }
+    }
+
+    /// Returns the numbers of two replicas to join or leave: the candidate and the last validator, or any two where everybody moves.
+    fn movers(&mut self) -> (u32, u32) {
+        if !self.all_move {
+            return (self.validators, self.validators - 1);
+        }
+        let all = u64::from(self.validators + self.candidates);
+        let first = self.rng.below(all);
+        let second = (first + 1 + self.rng.below(all - 1)) % all;
+        (first as u32, second as u32)
     }
 
     fn assign(&self, network: &Network, number: u32, role: Role) -> Assignment {
         Assignment { replica: ReplicaId::new(number), address: self.address(network, number), role }
     }
 
-    /// Lets a candidate join, or exit if it has joined.
+    /// Lets a candidate join, or exit if it has joined; where everybody moves, a validator, too.
     fn change_stake(&mut self, network: &mut Network, oracle: &mut Oracle) -> Result<(), NetworkError> {
-        let number = self.validators + self.rng.below(self.candidates.into()) as u32;
+        let number = match self.all_move {
+            true => self.movers().0,
+            false => self.validators + self.rng.below(self.candidates.into()) as u32,
+        };
         let key = &*self.keys.entry(number).or_insert_with(|| NetworkBuilder::validator_key(self.seed, number));
         let Some(replica) = network.replicas().get(number as usize) else { return Ok(()) };
         let (id, chain) = (replica.id(), replica.chain());
         let record = chain.staked_validator(chain.head(), key.address()).ok();
-        let is_in = record.is_some_and(|record| record.status == ValidatorStatus::Bonded);
-        let action =
-            if is_in { ValidatorAction::Exit } else { ValidatorAction::Join { stake: ether(32), commission_bps: 500 } };
+        let is_in = record.as_ref().is_some_and(|record| record.status == ValidatorStatus::Bonded);
+        if is_in && self.all_move {
+            let records = chain.staked_validators(chain.head()).unwrap_or_default();
+            let bonded = records.iter().filter(|record| record.status == ValidatorStatus::Bonded).count();
+            if bonded <= LEFT_MIN {
+                return Ok(());
+            }
+        }
+        // Whoever is back has what it has not withdrawn: with more each time a liar would soon have a third.
+        let own = record.and_then(|record| record.stake).map_or(U256::ZERO, |stake| stake.self_stake);
+        let join = ValidatorAction::Join { stake: ether(32).saturating_sub(own), commission_bps: 500 };
+        let action = if is_in { ValidatorAction::Exit } else { join };
         // The contract may refuse it in the state that this replica has.
         let Ok(transaction) = network.validator_transaction(key, &action) else { return Ok(()) };
         oracle.submitted(&transaction);

@@ -209,6 +209,11 @@ const BY_TEST: &[(Mutation, &str, &str)] = &[
         "the long profile does, once in some 1,600 seeds",
     ),
     (
+        Mutation::PosTrustsLeakedBranches,
+        "consensus::pos::tests::attacks::who_was_away_while_all_others_leaked_on_a_branch_does_not_trust_it",
+        "needs a replica that is away for as long as a leak takes; the long profile's leak is slower than that",
+    ),
+    (
         Mutation::PosShutsOutStrangers,
         "consensus::pos::tests::away::whoever_missed_the_replacement_of_all_validators_follows_the_new_ones",
         "the campaign replaces two candidates, not all validators",

@@ -31,6 +31,7 @@ pub(super) fn setup_of(protocol: Option<ConsensusKind>, flags: &SetupFlags) -> R
         }
         (None, Some(protocol)) => match flags.profile {
             Some(RunLength::Long) => CampaignSetup::long(default_sim_config(protocol)),
+            Some(RunLength::Turnover) => CampaignSetup::turnover(default_sim_config(protocol)),
             Some(RunLength::Short) | None => CampaignSetup::of(default_sim_config(protocol)),
         },
         (None, None) => return Err("give --protocol, or --setup with a file".into()),

@@ -478,3 +478,26 @@ fn altered_copies_keep_out_no_block() {
     let (is_adopted, _) = mutation::with(Mutation::PosTakesAnyBody, is_adopted_after_altered_copies);
     assert!(!is_adopted);
 }
+
+/// A quarter of the stake is cut off and builds a branch of its own until all others have leaked on it. A replica that was away then
+/// hears of this branch alone. Returns whether it takes what that branch made final.
+fn trusts_a_leaked_branch() -> bool {
+    let mut lab = Lab::with_extra(4, 1, config());
+    lab.run(20);
+    lab.pause(4);
+    (lab.groups[3], lab.groups[4]) = (1, 1);
+    lab.run(70 * 4);
+    let (honest, alone) = (lab.replica(0).finalized(), lab.replica(3).finalized());
+    assert!(alone.epoch > 20 && honest.block != alone.block, "each is final on its own");
+    lab.resume(4);
+    lab.run(8);
+    let refuses = lab.rejections_of(4).any(|rejection| rejection.to_string().contains("trusted checkpoint"));
+    assert_ne!(refuses, lab.replica(4).finalized().epoch > 20);
+    !refuses
+}
+
+#[test]
+fn who_was_away_while_all_others_leaked_on_a_branch_does_not_trust_it() {
+    assert!(!trusts_a_leaked_branch());
+    assert!(mutation::with(Mutation::PosTrustsLeakedBranches, trusts_a_leaked_branch));
+}

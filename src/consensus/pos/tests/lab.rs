@@ -23,7 +23,7 @@ pub(super) type Lab = testing::Lab<PosFixture>;
 
 /// Slots of a second, four an epoch.
 pub(super) fn config() -> PosConfig {
-    PosConfig::default().with_period(Duration::from_secs(1)).with_slots_per_epoch(4)
+    PosConfig::default().with_period(Duration::from_secs(1)).with_slots_per_epoch(4).with_leak_quotient(4_096)
 }
 
 #[derive(Clone, Debug)]

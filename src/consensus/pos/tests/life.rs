@@ -171,7 +171,7 @@ fn a_partition_heals_into_one_chain() {
 fn a_light_verifier_counts_the_votes_itself() {
     // 200 epochs of four seconds.
     let params = StakingParams { unbonding_secs: 800, ..StakingParams::default() };
-    let mut lab = Lab::with_config(4, config().with_staking(&params));
+    let mut lab = Lab::with_config(4, config().with_staking(&params).with_leak_quotient(1 << 24));
     lab.run(26);
     let new =
         || LightVerifier::new(lab.fixture.config, lab.genesis.header(), &lab.genesis_set(), lab.authenticator.clone());

@@ -46,7 +46,7 @@ impl<'a> Run<'a> {
             // Votes, so that elections count something.
             workload = workload.with_delegations(network.replicas().iter().filter_map(Replica::address));
         }
-        let operators = Operators::new(seed, validators, setup.candidates);
+        let operators = Operators::new(seed, validators, setup.candidates, setup.all_move);
         let gives_up = |kind: &FaultKind| match kind {
             FaultKind::Wipe { .. } | FaultKind::Amnesia { .. } if setup.is_strict => None,
             other => other.byzantine(),

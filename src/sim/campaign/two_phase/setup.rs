@@ -22,6 +22,10 @@ use crate::{
 
 /// Phase with faults of a long run.
 const LONG: Duration = Duration::from_secs(300);
+/// Leak of a long run: a third alone becomes two thirds in ten minutes, longer than a run with its recovery takes.
+const LONG_LEAK_QUOTIENT: u64 = 1 << 15;
+/// Phase with faults of a run in which everybody moves.
+const TURNOVER: Duration = Duration::from_secs(120);
 /// Committed entries that Raft keeps in a long run, so that followers fall behind the log.
 const LONG_LOG_KEEP: u64 = 32;
 
@@ -51,6 +55,9 @@ pub struct CampaignSetup {
     /// Whether candidates, too, may be among the replicas that misbehave.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub candidates_lie: bool,
+    /// Whether validators of genesis leave and join, too.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub all_move: bool,
     /// Whether replicas that lost their disk or memory must catch up, too, and a transaction that a client submits after the
     /// healing must be included.
     #[serde(default)]
@@ -105,6 +112,7 @@ impl CampaignSetup {
             // Of a protocol of one's own it is not known how validators change.
             candidates: u32::from(consensus.kind().is_some()),
             candidates_lie: false,
+            all_move: false,
             is_strict: true,
             checks_history: false,
             staking: None,
@@ -118,10 +126,11 @@ impl CampaignSetup {
     /// compacted logs, a pruned tree, and evidence about validators that have left.
     ///
     /// Two candidates join and leave, and may be those who lie; stake is withdrawable after a minute. In proof of stake that is a minute
-    /// after the faults: who was away for longer than stake is locked needs a trusted checkpoint, which no campaign gives.
+    /// after the faults, and stake leaks so slowly that none who was away needs a trusted checkpoint, which no campaign gives.
     pub fn long(consensus: ConsensusConfig) -> Self {
         let consensus = match consensus {
             ConsensusConfig::Raft(config) => ConsensusConfig::Raft(config.with_log_keep(LONG_LOG_KEEP)),
+            ConsensusConfig::Pos(config) => ConsensusConfig::Pos(config.with_leak_quotient(LONG_LEAK_QUOTIENT)),
             other => other,
         };
         let has_stake = consensus.info().stake_use != StakeUse::Never;
@@ -139,6 +148,23 @@ impl CampaignSetup {
             staking: has_stake.then_some(staking),
             profile,
             ..short
+        }
+    }
+
+    /// Returns the setup of two minutes of faults in which everybody leaves and joins: five candidates beside the validators, and operators
+    /// that move any of them, so that a set is replaced as a whole, more than once, while replicas are down or cut off. Nobody misbehaves, as
+    /// any set may be in force.
+    pub fn turnover(consensus: ConsensusConfig) -> Self {
+        let long = Self::long(consensus);
+        let profile = Profile::crash_only().long(TURNOVER);
+        Self {
+            fault_phase: TURNOVER,
+            transactions: 90,
+            candidates: if long.candidates == 0 { 0 } else { 5 },
+            candidates_lie: false,
+            all_move: true,
+            profile: Profile { labels: long.profile.labels.clone(), rounds_max: 0, ..profile },
+            ..long
         }
     }
 
