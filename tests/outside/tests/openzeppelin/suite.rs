@@ -42,7 +42,8 @@ pub trait Suite: Clone + Debug + 'static {
     const CONTRACT: &'static str;
     /// Its place among the creations: those before it are contracts that it uses.
     const INDEX: usize = 0;
-    /// Custom errors of the contract that no operation can lead to, as signatures, and variables that stay zero.
+    /// Custom errors of the contract that no operation can lead to and functions that never fail, as signatures; variables that stay
+    /// zero, by name.
     const UNREACHABLE: &'static [&'static str] = &[];
 
     fn setups() -> BoxedStrategy<Self::Setup>;
@@ -140,7 +141,8 @@ pub fn cases<S: Suite>(steps_max: usize) -> impl Strategy<Value = Case<S>> {
         17 => S::operations().prop_map(Step::Send),
         1 => (S::operations(), Damage::strategy()).prop_map(|(operation, damage)| Step::SendDamaged(operation, damage)),
         2 => advance.prop_map(|(blocks, seconds)| Step::Advance { blocks, seconds }),
-    ];
+    ]
+    .boxed();
     (S::setups(), vec(step, 1..=steps_max)).prop_map(|(setup, steps)| Case { setup, steps })
 }
 

@@ -84,15 +84,15 @@ impl Suite for Ownable {
     }
 
     fn operations() -> BoxedStrategy<Operation> {
-        use values::{account, allowance, amount, mostly_admin, sender};
+        use values::{account, allowance, amount, from_and_amount, mostly_admin, sender};
         type Calls = Erc20OwnableCalls;
         let call = prop_oneof![
             8 => (sender(), account(), amount())
                 .prop_map(|(from, to, value)| (from, Calls::transfer(transferCall { to, value }))),
             6 => (sender(), account(), allowance())
                 .prop_map(|(from, spender, value)| (from, Calls::approve(approveCall { spender, value }))),
-            6 => (sender(), account(), account(), amount())
-                .prop_map(|(by, from, to, value)| (by, Calls::transferFrom(transferFromCall { from, to, value }))),
+            6 => (sender(), account(), from_and_amount())
+                .prop_map(|(by, to, (from, value))| (by, Calls::transferFrom(transferFromCall { from, to, value }))),
             4 => (mostly_admin(), account(), amount())
                 .prop_map(|(from, to, amount)| (from, Calls::mint(mintCall { to, amount }))),
             2 => (sender(), amount()).prop_map(|(from, value)| (from, Calls::burn(burnCall { value }))),
@@ -101,14 +101,16 @@ impl Suite for Ownable {
             1 => mostly_admin().prop_map(|from| (from, Calls::pause(pauseCall {}))),
             2 => mostly_admin().prop_map(|from| (from, Calls::unpause(unpauseCall {}))),
         ]
-        .prop_map(|(from, call)| Operation::Call { from, call });
+        .prop_map(|(from, call)| Operation::Call { from, call })
+        .boxed();
         let heir = prop_oneof![3 => account(), 1 => Just(Address::ZERO)];
         let owner = prop_oneof![
             2 => (mostly_admin(), heir)
                 .prop_map(|(from, new)| (from, Calls::transferOwnership(transferOwnershipCall { newOwner: new }))),
             1 => mostly_admin().prop_map(|from| (from, Calls::renounceOwnership(renounceOwnershipCall {}))),
         ]
-        .prop_map(|(from, call)| Operation::Call { from, call });
+        .prop_map(|(from, call)| Operation::Call { from, call })
+        .boxed();
         let permit = (sender(), PermitChoice::strategy()).prop_map(|(from, permit)| Operation::Permit { from, permit });
         prop_oneof![64 => call, 1 => owner, 8 => permit].boxed()
     }
@@ -139,11 +141,16 @@ impl Suite for Ownable {
     }
 
     fn preparation(_: &Self::Setup) -> Vec<Call> {
+        let send = |from, input: Vec<u8>| Call { from, to: contract(0), value: U256::ZERO, input: input.into() };
         let spread = |index| {
-            let input = transferCall { to: person(index), value: U256::from(200) }.abi_encode();
-            Call { from: person(ADMIN), to: contract(0), value: U256::ZERO, input: input.into() }
+            let value = U256::from(200);
+            send(person(ADMIN), transferCall { to: person(index), value }.abi_encode())
         };
-        (1..PERSONS).map(spread).collect()
+        let allow = |index| {
+            let spender = person((index + 1) % PERSONS);
+            send(person(index), approveCall { spender, value: U256::MAX }.abi_encode())
+        };
+        (1..PERSONS).map(spread).chain((0..PERSONS).map(allow)).collect()
     }
 
     fn keys(_: &Self::Setup) -> Keys {
