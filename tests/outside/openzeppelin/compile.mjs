@@ -2,7 +2,7 @@
 // storage layout of each contract. Its name is the hash of all that decides it, so that unchanged contracts are not compiled again.
 
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 
 const at = (path) => new URL(path, import.meta.url);
@@ -58,6 +58,8 @@ function compile() {
       contracts[name] = { abi, creationCode: evm.bytecode.object, storageLayout };
     }
   }
+  // What earlier sources gave.
+  rmSync(at('out'), { recursive: true, force: true });
   mkdirSync(at('out'), { recursive: true });
   const unfinished = at(`out/unfinished-${process.pid}`);
   writeFileSync(unfinished, JSON.stringify({ compiler: solc.version(), contracts }));

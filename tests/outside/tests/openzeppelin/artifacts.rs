@@ -105,3 +105,17 @@ fn selector(signature: &str) -> Selector {
 fn text(value: &Value) -> &str {
     value.as_str().expect("a string")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_printed_contracts_are_what_the_wizard_prints() {
+        artifact("Erc20");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("openzeppelin");
+        let ended =
+            Command::new("node").args(["print.mjs", "--check"]).current_dir(folder).output().expect("node runs");
+        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    }
+}

@@ -1,6 +1,7 @@
 //! A template against its reference: the same creations and operations, compared one by one.
 
 use core::fmt::{self, Debug, Display};
+use std::env;
 
 use alloy_primitives::{Address, Bytes, U256, hex};
 use alloy_sol_types::SolValue;
@@ -33,13 +34,16 @@ pub struct Differential<S: Suite> {
 }
 
 impl<S: Suite> Differential<S> {
-    /// Compares random cases.
+    /// Compares random cases, as many as the environment's `PROPTEST_CASES` says.
     ///
     /// # Panics
     /// With the smallest case found in which the two differ.
     pub fn run(&self) {
         let persistence = FileFailurePersistence::Direct(self.regressions);
-        let config = Config { cases: CASES, failure_persistence: Some(Box::new(persistence)), ..Config::default() };
+        let mut config = Config { failure_persistence: Some(Box::new(persistence)), ..Config::default() };
+        if env::var_os("PROPTEST_CASES").is_none() {
+            config.cases = CASES;
+        }
         if let Err(error) = self.search(config, || Box::new(Templates::new())) {
             panic!("{error}");
         }
@@ -151,6 +155,8 @@ impl<S: Suite> Pair<'_, S> {
                 if let Step::SendDamaged(_, damage) = step {
                     damage.apply(&mut call);
                 }
+                // A transaction whose sender lacks its value is in no block.
+                call.value = call.value.min(self.reference.balance(call.from));
                 self.call(&call, at)?;
                 self.storage(at)
             }
@@ -236,10 +242,20 @@ fn in_hex(word: U256) -> String {
     format!("{word:#x}")
 }
 
-/// An engine whose transactions are altered on their way in: what a comparison must find.
+/// Templates with a deviation, which a comparison must find.
 pub struct Altered {
     pub engine: Templates,
-    pub alter: fn(Call) -> Call,
+    /// Changes transactions on their way in.
+    pub call: fn(Call) -> Call,
+    /// Changes the word of a slot on its way out.
+    pub storage: fn(U256, U256) -> U256,
+}
+
+impl Default for Altered {
+    /// Alters nothing.
+    fn default() -> Self {
+        Self { engine: Templates::new(), call: |call| call, storage: |_, word| word }
+    }
 }
 
 impl Engine for Altered {
@@ -248,7 +264,7 @@ impl Engine for Altered {
     }
 
     fn call(&mut self, call: &Call) -> Outcome {
-        self.engine.call(&(self.alter)(call.clone()))
+        self.engine.call(&(self.call)(call.clone()))
     }
 
     fn view(&mut self, call: &Call) -> Outcome {
@@ -256,7 +272,7 @@ impl Engine for Altered {
     }
 
     fn storage(&mut self, contract: Address, slot: U256) -> U256 {
-        self.engine.storage(contract, slot)
+        (self.storage)(slot, self.engine.storage(contract, slot))
     }
 
     fn touched(&self, contract: Address) -> Vec<U256> {

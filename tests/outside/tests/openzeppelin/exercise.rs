@@ -74,7 +74,8 @@ fn run<S: Suite>(case: &Case<S>, reached: &mut Reached) {
                 clock = Clock { block: clock.block + blocks, timestamp: clock.timestamp + seconds };
             }
             Step::Send(operation) => {
-                let call = S::call(&case.setup, operation, &mut Scene { reference: &mut engine, clock });
+                let mut call = S::call(&case.setup, operation, &mut Scene { reference: &mut engine, clock });
+                call.value = call.value.min(engine.balance(call.from));
                 let outcome = engine.call(&call);
                 reached.note_error(&outcome);
                 if call.to == under_test::<S>() {

@@ -230,3 +230,67 @@ impl<'a> Listing<'a> {
 fn first_element(slot: U256) -> U256 {
     keccak256(slot.to_be_bytes::<32>()).into()
 }
+
+#[cfg(test)]
+mod tests {
+    use alloy_primitives::Bytes;
+    use alloy_sol_types::{SolCall, SolValue, sol};
+
+    use super::*;
+    use crate::{
+        artifacts::artifact,
+        differential::{create, prepare},
+        engine::Call,
+        parties::{contract, person},
+        reference::Reference,
+        suite::Creation,
+        values,
+    };
+
+    sol! {
+        function delegate(address delegatee);
+        function pause();
+    }
+
+    /// What lies at the listed places is what the contract was told.
+    #[test]
+    fn locations_hold_the_values_of_their_variables() {
+        let symbol = "A symbol whose bytes don't fit into one word of storage, nor into the next";
+        let (admin, supply) = (person(0), U256::from(1_000));
+        let params = ("Gold", symbol, U256::from(6), supply, U256::MAX, admin, admin, admin, admin);
+        let mut engine = Reference::new();
+        prepare(&mut engine, false);
+        let creation = Creation::reference("Erc20", &params.abi_encode_params());
+        assert!(create(&mut engine, 0, &creation).is_success());
+        let inputs = [delegateCall { delegatee: person(1) }.abi_encode(), pauseCall {}.abi_encode()];
+        for input in inputs.map(Bytes::from) {
+            let call = Call { from: admin, to: contract(0), value: U256::ZERO, input };
+            assert!(engine.call(&call).is_success());
+        }
+
+        let keys = Keys { addresses: values::accounts(), numbers: Vec::new(), words: values::roles() };
+        let locations = artifact("Erc20").layout.locations(&mut engine, contract(0), &keys);
+        let mut value = |path: &str| {
+            let at = locations.iter().find(|location| location.path == path);
+            let at = at.unwrap_or_else(|| panic!("{path} is not among {locations:#?}"));
+            at.value(engine.storage(contract(0), at.slot))
+        };
+        let word = |index: usize| U256::from_be_slice(&symbol.as_bytes()[32 * index..32 * (index + 1)]);
+        for (path, expected) in [
+            ("_totalSupply", supply),
+            ("_balances[person 0]", supply),
+            ("_balances[person 1]", U256::ZERO),
+            ("_symbol", U256::from(2 * symbol.len() + 1)),
+            ("_symbol.0", word(0)),
+            ("_symbol.1", word(1)),
+            ("_paused", U256::ONE),
+            (&format!("_roles[{}].hasRole[person 0]", values::role("MINTER_ROLE")), U256::ONE),
+            ("_delegatee[person 0]", person(1).into_word().into()),
+            ("_delegateCheckpoints[person 1]._checkpoints.length", U256::ONE),
+            ("_delegateCheckpoints[person 1]._checkpoints[0]._key", U256::from(crate::engine::FIRST_BLOCK)),
+            ("_delegateCheckpoints[person 1]._checkpoints[0]._value", supply),
+        ] {
+            assert_eq!(value(path), expected, "{path}");
+        }
+    }
+}

@@ -20,8 +20,8 @@ sol! {
     function onERC1155BatchReceived(address operator, address from, uint256[] ids, uint256[] amounts, bytes data) returns (bytes4);
     function onFlashLoan(address initiator, address token, uint256 amount, uint256 fee, bytes data) returns (bytes32);
 
-    function transfer(address to, uint256 value);
-    function approve(address spender, uint256 value);
+    function transfer(address to, uint256 value) returns (bool);
+    function approve(address spender, uint256 value) returns (bool);
     function transferFrom(address from, address to, uint256 id);
     function safeTransferFrom(address from, address to, uint256 id, uint256 amount, bytes data);
     function safeBatchTransferFrom(address from, address to, uint256[] ids, uint256[] amounts, bytes data);
@@ -119,11 +119,17 @@ fn decode<C: SolCall>(input: &[u8]) -> Result<C, Stop> {
     C::abi_decode_validate(input).map_err(|_| abi::empty_revert())
 }
 
-/// Calls, and fails as the callee does, as Solidity's calls do.
-fn call(host: &mut Host<'_>, to: Address, call: &impl SolCall) -> Result<(), Stop> {
+/// Calls a contract, and fails as it does or when there is none, as Solidity's calls do.
+fn call<C: SolCall>(host: &mut Host<'_>, to: Address, call: &C) -> Result<(), Stop> {
+    if !host.has_code(&to)? {
+        return Err(abi::empty_revert());
+    }
     let result = host.call(to, U256::ZERO, &call.abi_encode())?;
     match result.outcome {
-        FrameOutcome::Success => Ok(()),
+        FrameOutcome::Success => match C::abi_decode_returns_validate(&result.output) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(abi::empty_revert()),
+        },
         FrameOutcome::Revert => Err(Stop::Revert(result.output)),
         FrameOutcome::Halt(_) => Err(abi::empty_revert()),
     }

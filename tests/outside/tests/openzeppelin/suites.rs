@@ -5,4 +5,5 @@ mod erc20;
 mod erc20_ownable;
 mod erc4626;
 mod erc721;
+mod receiver;
 mod vesting;
