@@ -22,12 +22,14 @@ use crate::{
 const FUNDS: u64 = 1_000_000;
 const CASES: u32 = 48;
 const STEPS_MAX: usize = 40;
+/// Most cases that are tried to make a failing one smaller.
+const SHRINK_STEPS_MAX: u32 = 1_000;
 
 /// A template to compare with the reference of `S`.
 pub struct Differential<S: Suite> {
     /// Creations that make the same contracts as [`Suite::reference`] from templates.
     pub creations: fn(&S::Setup) -> Vec<Creation>,
-    /// Slots of the contract under test in which the template keeps what Solidity has in its code.
+    /// Slots in which the templates keep what Solidity has in its code.
     pub own_slots: &'static [U256],
     /// File below the package in which failing seeds are kept.
     pub regressions: &'static str,
@@ -40,7 +42,11 @@ impl<S: Suite> Differential<S> {
     /// With the smallest case found in which the two differ.
     pub fn run(&self) {
         let persistence = FileFailurePersistence::Direct(self.regressions);
-        let mut config = Config { failure_persistence: Some(Box::new(persistence)), ..Config::default() };
+        let mut config = Config {
+            failure_persistence: Some(Box::new(persistence)),
+            max_shrink_iters: SHRINK_STEPS_MAX,
+            ..Config::default()
+        };
         if env::var_os("PROPTEST_CASES").is_none() {
             config.cases = CASES;
         }
@@ -174,28 +180,32 @@ impl<S: Suite> Pair<'_, S> {
         Ok(())
     }
 
-    /// Compares every slot of the contract under test that either ever touched.
+    /// Compares every slot of the suite's contracts that either side ever touched.
     fn storage(&mut self, at: impl Fn() -> String) -> Result<(), Difference> {
-        let contract = under_test::<S>();
-        let mut slots = self.subject.touched(contract);
-        slots.extend(self.reference.touched(contract));
-        slots.sort_unstable();
-        slots.dedup();
-        slots.retain(|slot| !self.differential.own_slots.contains(slot));
-        for slot in slots {
-            let words = (self.subject.storage(contract, slot), self.reference.storage(contract, slot));
-            if words.0 != words.1 {
-                let place = self.place(slot);
-                same(in_hex(words.0), in_hex(words.1), || format!("{}: storage of {place}", at()))?;
+        for contract in contracts::<S>() {
+            let mut slots = self.subject.touched(contract);
+            slots.extend(self.reference.touched(contract));
+            slots.sort_unstable();
+            slots.dedup();
+            slots.retain(|slot| !self.differential.own_slots.contains(slot));
+            for slot in slots {
+                let words = (self.subject.storage(contract, slot), self.reference.storage(contract, slot));
+                if words.0 != words.1 {
+                    let place = self.place(contract, slot);
+                    same(in_hex(words.0), in_hex(words.1), || format!("{}: storage of {place}", at()))?;
+                }
             }
         }
         Ok(())
     }
 
     /// Returns the names of what lies in a slot.
-    fn place(&mut self, slot: U256) -> String {
+    fn place(&mut self, contract: Address, slot: U256) -> String {
+        if contract != under_test::<S>() {
+            return format!("{}, slot {slot:#x}", parties::name_of(contract));
+        }
         let (layout, keys) = (&reference_of::<S>().layout, S::keys(self.setup));
-        let locations = layout.locations(self.reference, under_test::<S>(), &keys);
+        let locations = layout.locations(self.reference, contract, &keys);
         let names: Vec<_> = locations.into_iter().filter(|at| at.slot == slot).map(|at| at.path).collect();
         if names.is_empty() { format!("slot {slot:#x}") } else { names.join(", ") }
     }
@@ -234,8 +244,13 @@ impl<S: Suite> Pair<'_, S> {
     fn accounts(&self) -> Vec<Address> {
         let persons = (0..PERSONS).map(parties::person);
         let receivers = Answer::ALL.into_iter().map(parties::receiver);
-        persons.chain(receivers).chain((0..=S::INDEX).map(parties::contract)).collect()
+        persons.chain(receivers).chain(contracts::<S>()).collect()
     }
+}
+
+/// Returns the contracts of a suite: the one under test, and those before it.
+fn contracts<S: Suite>() -> impl Iterator<Item = Address> {
+    (0..=S::INDEX).map(parties::contract)
 }
 
 fn in_hex(word: U256) -> String {

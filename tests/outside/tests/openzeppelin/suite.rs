@@ -101,6 +101,8 @@ pub enum Damage {
     Append,
     /// Sets all bits of an argument.
     FillArgument(usize),
+    /// Names a function that there is not.
+    UnknownFunction,
     /// Sends one wei along.
     Value,
 }
@@ -112,6 +114,7 @@ impl Damage {
             Self::Cut(length) => input.truncate(length),
             Self::Append => input.push(1),
             Self::FillArgument(index) => input.iter_mut().skip(4 + 32 * index).take(32).for_each(|byte| *byte = 0xff),
+            Self::UnknownFunction => input.iter_mut().take(4).for_each(|byte| *byte ^= 0xff),
             Self::Value => call.value += U256::ONE,
         }
         call.input = input.into();
@@ -122,6 +125,7 @@ impl Damage {
             (0usize..200).prop_map(Self::Cut),
             Just(Self::Append),
             (0usize..4).prop_map(Self::FillArgument),
+            Just(Self::UnknownFunction),
             Just(Self::Value)
         ]
     }

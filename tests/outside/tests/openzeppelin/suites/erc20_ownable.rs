@@ -159,11 +159,13 @@ impl Suite for Ownable {
 
 const TEMPLATE: Differential<Ownable> = Differential {
     creations: |setup| vec![Creation::new(setup.init_code())],
-    own_slots: &[IMMUTABLES, IMMUTABLES_NEXT],
+    own_slots: &OWN_SLOTS,
     regressions: "tests/openzeppelin/regressions/erc20_ownable.txt",
 };
-/// The slot of the cap.
-const IMMUTABLES_NEXT: U256 = uint!(0x99a76f77e4cab771f51a628a742a644df747358d9c28b7ce699d661c2f762616_U256);
+
+/// Slots of decimals and features, and of the cap.
+pub const OWN_SLOTS: [U256; 2] =
+    [IMMUTABLES, uint!(0x99a76f77e4cab771f51a628a742a644df747358d9c28b7ce699d661c2f762616_U256)];
 
 #[test]
 fn operations_reach_all_of_the_reference() {

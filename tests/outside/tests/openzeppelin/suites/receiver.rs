@@ -5,6 +5,7 @@ use alloy_sol_types::{SolCall, SolInterface, SolValue, sol};
 use chainbox::{templates::Erc20Params, vm::Marker};
 use proptest::{collection::vec, prelude::*, sample::select};
 
+use super::erc20_ownable::OWN_SLOTS;
 use crate::{
     differential::Differential,
     engine::Call,
@@ -113,7 +114,7 @@ fn the_template_does_what_the_contract_does() {
             let receiver = Marker(RECEIVER).init_code(&U256::from(*answer as u8).abi_encode());
             vec![Creation::new(token().init_code()), Creation::new(receiver)]
         },
-        own_slots: &[],
+        own_slots: &OWN_SLOTS,
         regressions: "tests/openzeppelin/regressions/receiver.txt",
     };
     template.run();
