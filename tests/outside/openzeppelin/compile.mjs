@@ -37,6 +37,7 @@ if (!existsSync(result)) compile();
 console.log(result.pathname);
 
 function compile() {
+  const started = Date.now();
   const require = createRequire(import.meta.url);
   const solc = require('solc');
   const imports = (path) => {
@@ -64,4 +65,5 @@ function compile() {
   const unfinished = at(`out/unfinished-${process.pid}`);
   writeFileSync(unfinished, JSON.stringify({ compiler: solc.version(), contracts }));
   renameSync(unfinished, result);
+  console.error(`solc ${solc.version()}: ${Object.keys(contracts).length} contracts in ${Math.round((Date.now() - started) / 1000)} s`);
 }

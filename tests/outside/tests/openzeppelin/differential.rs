@@ -20,7 +20,7 @@ use crate::{
 
 /// Ether that each person has at first, in wei.
 const FUNDS: u64 = 1_000_000;
-const CASES: u32 = 48;
+const CASES: u32 = 64;
 const STEPS_MAX: usize = 40;
 /// Most cases that are tried to make a failing one smaller.
 const SHRINK_STEPS_MAX: u32 = 1_000;

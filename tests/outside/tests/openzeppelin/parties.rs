@@ -1,5 +1,6 @@
 //! Who takes part in every test: four persons with keys, contracts that receive, and the contracts under test.
 
+use core::array;
 use std::sync::OnceLock;
 
 use alloy_primitives::{Address, B256};
@@ -7,6 +8,8 @@ use alloy_signer_local::PrivateKeySigner;
 
 /// Number of persons.
 pub const PERSONS: usize = 4;
+/// Most contracts of a suite.
+pub const CONTRACTS_MAX: usize = 8;
 /// The person whom constructors make owner or administrator.
 pub const ADMIN: usize = 0;
 /// The person with the roles MINTER_ROLE and PAUSER_ROLE.
@@ -52,12 +55,14 @@ pub fn person(index: usize) -> Address {
 
 /// Returns the address of the receiver with this answer.
 pub fn receiver(answer: Answer) -> Address {
-    created_by(receiver_creator(answer))
+    static RECEIVERS: OnceLock<[Address; 8]> = OnceLock::new();
+    RECEIVERS.get_or_init(|| Answer::ALL.map(|answer| receiver_creator(answer).create(0)))[answer as usize]
 }
 
 /// Returns the address of the suite's contract number `index`, in the order of its creations.
 pub fn contract(index: usize) -> Address {
-    created_by(contract_creator(index))
+    static CONTRACTS: OnceLock<[Address; CONTRACTS_MAX]> = OnceLock::new();
+    CONTRACTS.get_or_init(|| array::from_fn(|index| contract_creator(index).create(0)))[index]
 }
 
 /// Returns who creates that receiver.
@@ -68,10 +73,6 @@ pub const fn receiver_creator(answer: Answer) -> Address {
 /// Returns who creates that contract.
 pub const fn contract_creator(index: usize) -> Address {
     Address::repeat_byte(0xc0 + index as u8)
-}
-
-fn created_by(creator: Address) -> Address {
-    creator.create(0)
 }
 
 /// Returns who an address is, for messages.
@@ -85,7 +86,7 @@ pub fn name_of(address: Address) -> String {
     if let Some(answer) = Answer::ALL.into_iter().find(|answer| receiver(*answer) == address) {
         return format!("receiver {answer:?}");
     }
-    (0..8)
+    (0..CONTRACTS_MAX)
         .find(|index| contract(*index) == address)
         .map_or_else(|| address.to_string(), |index| format!("contract {index}"))
 }
