@@ -4,14 +4,11 @@ use core::fmt::{self, Debug, Display};
 use std::env;
 
 use alloy_primitives::{Address, Bytes, U256, hex};
-use alloy_sol_types::SolValue;
-use chainbox::vm::Marker;
 use proptest::test_runner::{Config, FileFailurePersistence, TestCaseError, TestError, TestRunner};
 
 use crate::{
     engine::{Call, Engine, Outcome},
     parties::{self, Answer, PERSONS},
-    receiver::RECEIVER,
     reference::Reference,
     suite::{Case, Clock, Creation, Scene, Step, Suite, cases, reference_of, under_test},
     templates::Templates,
@@ -66,24 +63,22 @@ impl<S: Suite> Differential<S> {
     pub fn compare(&self, case: &Case<S>, subject: &mut dyn Engine) -> Result<(), Difference> {
         let mut reference = Reference::new();
         let mut pair = Pair::<S> { differential: self, setup: &case.setup, reference: &mut reference, subject };
-        pair.create()?;
-        let mut clock = Clock::FIRST;
-        for (number, step) in case.steps.iter().enumerate() {
-            pair.step(number, step, &mut clock)?;
-        }
+        pair.run(&case.steps)?;
         pair.views()?;
         pair.layout()
+    }
+
+    /// Compares one case by its transactions alone, without views and variables at its end.
+    pub fn compare_transactions(&self, case: &Case<S>, subject: &mut dyn Engine) -> Result<(), Difference> {
+        let mut reference = Reference::new();
+        Pair::<S> { differential: self, setup: &case.setup, reference: &mut reference, subject }.run(&case.steps)
     }
 }
 
 /// Creates the receivers and gives the persons funds, before a suite's own creations.
-pub fn prepare(engine: &mut dyn Engine, is_template: bool) {
+pub fn prepare(engine: &mut dyn Engine) {
     for answer in Answer::ALL {
-        let params = U256::from(answer as u8).abi_encode();
-        let init_code = match is_template {
-            true => Marker(RECEIVER).init_code(&params),
-            false => Creation::reference("Receiver", &params).init_code,
-        };
+        let init_code = engine.receiver(answer);
         let outcome = engine.create(parties::receiver_creator(answer), U256::ZERO, &init_code);
         assert!(outcome.is_success(), "the receiver {answer:?}: {outcome:?}");
     }
@@ -129,9 +124,18 @@ struct Pair<'a, S: Suite> {
 }
 
 impl<S: Suite> Pair<'_, S> {
+    fn run(&mut self, steps: &[Step<S::Operation>]) -> Result<(), Difference> {
+        self.create()?;
+        let mut clock = Clock::FIRST;
+        for (number, step) in steps.iter().enumerate() {
+            self.step(number, step, &mut clock)?;
+        }
+        Ok(())
+    }
+
     fn create(&mut self) -> Result<(), Difference> {
-        prepare(self.reference, false);
-        prepare(self.subject, true);
+        prepare(self.reference);
+        prepare(self.subject);
         let theirs = S::reference(self.setup);
         let ours = (self.differential.creations)(self.setup);
         assert_eq!(ours.len(), theirs.len(), "as many creations as the reference has");
@@ -255,54 +259,4 @@ fn contracts<S: Suite>() -> impl Iterator<Item = Address> {
 
 fn in_hex(word: U256) -> String {
     format!("{word:#x}")
-}
-
-/// Templates with a deviation, which a comparison must find.
-pub struct Altered {
-    pub engine: Templates,
-    /// Changes transactions on their way in.
-    pub call: fn(Call) -> Call,
-    /// Changes the word of a slot on its way out.
-    pub storage: fn(U256, U256) -> U256,
-}
-
-impl Default for Altered {
-    /// Alters nothing.
-    fn default() -> Self {
-        Self { engine: Templates::new(), call: |call| call, storage: |_, word| word }
-    }
-}
-
-impl Engine for Altered {
-    fn create(&mut self, creator: Address, value: U256, init_code: &[u8]) -> Outcome {
-        self.engine.create(creator, value, init_code)
-    }
-
-    fn call(&mut self, call: &Call) -> Outcome {
-        self.engine.call(&(self.call)(call.clone()))
-    }
-
-    fn view(&mut self, call: &Call) -> Outcome {
-        self.engine.view(call)
-    }
-
-    fn storage(&mut self, contract: Address, slot: U256) -> U256 {
-        (self.storage)(slot, self.engine.storage(contract, slot))
-    }
-
-    fn touched(&self, contract: Address) -> Vec<U256> {
-        self.engine.touched(contract)
-    }
-
-    fn balance(&mut self, account: Address) -> U256 {
-        self.engine.balance(account)
-    }
-
-    fn set_balance(&mut self, account: Address, balance: U256) {
-        self.engine.set_balance(account, balance);
-    }
-
-    fn advance(&mut self, blocks: u64, seconds: u64) {
-        self.engine.advance(blocks, seconds);
-    }
 }

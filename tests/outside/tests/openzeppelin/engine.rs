@@ -2,6 +2,8 @@
 
 use alloy_primitives::{Address, Bytes, Log, U256};
 
+use crate::parties::Answer;
+
 /// Number of the first block in which contracts are called.
 pub const FIRST_BLOCK: u64 = 100;
 /// Timestamp of that block, in seconds.
@@ -72,4 +74,7 @@ pub trait Engine {
 
     /// Moves to a later block.
     fn advance(&mut self, blocks: u64, seconds: u64);
+
+    /// Returns the init code of a receiver.
+    fn receiver(&self, answer: Answer) -> Bytes;
 }

@@ -55,7 +55,7 @@ pub fn exercise<S: Suite>() {
 fn run<S: Suite>(case: &Case<S>, reached: &mut Reached) {
     let artifact = reference_of::<S>();
     let mut engine = Reference::new();
-    prepare(&mut engine, false);
+    prepare(&mut engine);
     for (index, creation) in S::reference(&case.setup).iter().enumerate() {
         let outcome = create(&mut engine, index, creation);
         reached.note_error(&outcome);

@@ -259,7 +259,7 @@ mod tests {
         let (admin, supply) = (person(0), U256::from(1_000));
         let params = ("Gold", symbol, U256::from(6), supply, U256::MAX, admin, admin, admin, admin);
         let mut engine = Reference::new();
-        prepare(&mut engine, false);
+        prepare(&mut engine);
         let creation = Creation::reference("Erc20", &params.abi_encode_params());
         assert!(create(&mut engine, 0, &creation).is_success());
         let inputs = [delegateCall { delegatee: person(1) }.abi_encode(), pauseCall {}.abi_encode()];

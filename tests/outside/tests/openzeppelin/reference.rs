@@ -1,6 +1,7 @@
 //! Compiled Solidity in revm.
 
-use alloy_primitives::{Address, TxKind, U256};
+use alloy_primitives::{Address, Bytes, TxKind, U256};
+use alloy_sol_types::SolValue;
 use revm::{
     Context, ExecuteCommitEvm, ExecuteEvm, MainBuilder, MainContext,
     context::{TxEnv, result::ExecutionResult},
@@ -8,7 +9,11 @@ use revm::{
     state::AccountInfo,
 };
 
-use crate::engine::{CHAIN_ID, Call, Engine, FIRST_BLOCK, FIRST_TIMESTAMP, GAS_LIMIT, Outcome};
+use crate::{
+    engine::{CHAIN_ID, Call, Engine, FIRST_BLOCK, FIRST_TIMESTAMP, GAS_LIMIT, Outcome},
+    parties::Answer,
+    suite::Creation,
+};
 
 type Evm = revm::MainnetEvm<revm::handler::MainnetContext<CacheDB<EmptyDB>>>;
 
@@ -81,6 +86,10 @@ impl Engine for Reference {
         let block = &mut self.evm.ctx.block;
         block.number += U256::from(blocks);
         block.timestamp += U256::from(seconds);
+    }
+
+    fn receiver(&self, answer: Answer) -> Bytes {
+        Creation::reference("Receiver", &U256::from(answer as u8).abi_encode()).init_code
     }
 }
 

@@ -5,17 +5,19 @@ use std::{
     sync::Arc,
 };
 
-use alloy_primitives::{Address, U256};
+use alloy_primitives::{Address, Bytes, U256};
+use alloy_sol_types::SolValue;
 use chainbox::{
     primitives::{Gas, Height, Timestamp},
     state::{CommitId, Journal, MemoryState, StateStore},
     templates,
-    vm::{BlockContext, FrameOutcome, Message, TemplateRegistry, execute},
+    vm::{BlockContext, FrameOutcome, Marker, Message, TemplateRegistry, execute},
 };
 
 use crate::{
     engine::{CHAIN_ID, Call, Engine, FIRST_BLOCK, FIRST_TIMESTAMP, GAS_LIMIT, Outcome},
-    receiver::ReceiverTemplate,
+    parties::Answer,
+    receiver::{RECEIVER, ReceiverTemplate},
 };
 
 /// A chain of the ready-made templates, and of the one that answers as `Receiver.sol` does.
@@ -94,5 +96,9 @@ impl Engine for Templates {
     fn advance(&mut self, blocks: u64, seconds: u64) {
         self.block.height = Height::new(self.block.height.get() + blocks);
         self.block.timestamp = Timestamp::from_secs(self.block.timestamp.as_secs() + seconds);
+    }
+
+    fn receiver(&self, answer: Answer) -> Bytes {
+        Marker(RECEIVER).init_code(&U256::from(answer as u8).abi_encode())
     }
 }

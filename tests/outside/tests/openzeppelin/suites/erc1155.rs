@@ -6,6 +6,7 @@ use proptest::{collection::vec, prelude::*};
 
 use super::erc721::{fee, royalty_receiver};
 use crate::{
+    altered::notices_each_function,
     engine::Call,
     exercise::exercise,
     layout::Keys,
@@ -194,4 +195,9 @@ fn holder() -> impl Strategy<Value = Address> {
 #[test]
 fn operations_reach_all_of_the_reference() {
     exercise::<MultiToken>();
+}
+
+#[test]
+fn each_function_is_noticed() {
+    notices_each_function::<MultiToken>();
 }

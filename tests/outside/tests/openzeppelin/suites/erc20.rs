@@ -5,6 +5,7 @@ use alloy_sol_types::{SolCall, SolInterface, SolValue, sol};
 use proptest::{prelude::*, sample::select};
 
 use crate::{
+    altered::notices_each_function,
     engine::{Call, FIRST_BLOCK},
     exercise::exercise,
     layout::Keys,
@@ -222,4 +223,9 @@ fn renounced() -> impl Strategy<Value = (Address, B256, Address)> {
 #[test]
 fn operations_reach_all_of_the_reference() {
     exercise::<WithRoles>();
+}
+
+#[test]
+fn each_function_is_noticed() {
+    notices_each_function::<WithRoles>();
 }

@@ -9,13 +9,15 @@ use proptest::{
 };
 
 use crate::{
-    differential::{Altered, Differential},
+    altered::{Altered, notices_each_function},
+    differential::Differential,
     engine::Call,
     exercise::exercise,
     layout::Keys,
     parties::{ADMIN, PERSONS, contract, person},
     signatures::PermitChoice,
     suite::{Case, Creation, Scene, Suite},
+    templates::Templates,
     values,
 };
 
@@ -173,6 +175,11 @@ fn operations_reach_all_of_the_reference() {
 }
 
 #[test]
+fn each_function_is_noticed() {
+    notices_each_function::<Ownable>();
+}
+
+#[test]
 fn the_template_does_what_the_reference_does() {
     TEMPLATE.run();
 }
@@ -196,7 +203,7 @@ fn deviations_are_found() {
     let by_the_owner: fn(Call) -> Call = |call| Call { from: person(ADMIN), ..call };
     for (name, call) in [("one more", one_more), ("no unpausing", without_unpausing), ("by the owner", by_the_owner)] {
         let config = Config { cases: 100, failure_persistence: None, ..Config::default() };
-        let found = TEMPLATE.search(config, || Box::new(Altered { call, ..Altered::default() }));
+        let found = TEMPLATE.search(config, || Box::new(Altered { call, ..Altered::new(Templates::new()) }));
         match found {
             Err(TestError::Fail(_, case)) => assert!(case.steps.len() <= 2, "{name}: {case:?}"),
             other => panic!("{name} is not found: {other:?}"),
@@ -212,8 +219,8 @@ fn a_variable_in_another_place_is_named() {
     let case = Case { setup, steps: Vec::new() };
     // The owner is not beside the flag but in the lowest bytes.
     let storage: fn(U256, U256) -> U256 = |slot, word| if slot == uint!(5_U256) { word >> 8 } else { word };
-    let difference = TEMPLATE.compare(&case, &mut Altered { storage, ..Altered::default() });
+    let difference = TEMPLATE.compare(&case, &mut Altered { storage, ..Altered::new(Templates::new()) });
     let difference = difference.expect_err("the owner moved").to_string();
     assert!(difference.contains("_owner"), "{difference}");
-    assert!(TEMPLATE.compare(&case, &mut Altered::default()).is_ok());
+    assert!(TEMPLATE.compare(&case, &mut Templates::new()).is_ok());
 }

@@ -8,6 +8,7 @@ use chainbox::templates::{Erc20Features, Erc20Params};
 use proptest::{prelude::*, sample::select};
 
 use crate::{
+    altered::notices_each_function,
     engine::Call,
     exercise::exercise,
     layout::Keys,
@@ -236,4 +237,14 @@ fn operations_reach_all_of_the_reference() {
 #[test]
 fn operations_reach_all_of_the_reference_with_fees() {
     exercise::<Vault<WithFees>>();
+}
+
+#[test]
+fn each_function_is_noticed() {
+    notices_each_function::<Vault<Plain>>();
+}
+
+#[test]
+fn each_function_is_noticed_with_fees() {
+    notices_each_function::<Vault<WithFees>>();
 }

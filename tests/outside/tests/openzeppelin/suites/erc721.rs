@@ -7,6 +7,7 @@ use alloy_sol_types::{SolCall, SolInterface, SolValue, sol};
 use proptest::{prelude::*, sample::select};
 
 use crate::{
+    altered::notices_each_function,
     engine::{Call, FIRST_BLOCK},
     exercise::exercise,
     layout::Keys,
@@ -297,4 +298,14 @@ fn operations_reach_all_of_the_reference() {
 #[test]
 fn operations_reach_all_of_the_reference_with_votes() {
     exercise::<Nft<WithVotes>>();
+}
+
+#[test]
+fn each_function_is_noticed() {
+    notices_each_function::<Nft<Plain>>();
+}
+
+#[test]
+fn each_function_is_noticed_with_votes() {
+    notices_each_function::<Nft<WithVotes>>();
 }

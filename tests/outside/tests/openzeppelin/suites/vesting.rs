@@ -8,6 +8,7 @@ use chainbox::templates::Erc20Params;
 use proptest::{prelude::*, sample::select};
 
 use crate::{
+    altered::notices_each_function,
     engine::{Call, FIRST_TIMESTAMP},
     exercise::exercise,
     layout::Keys,
@@ -196,4 +197,14 @@ fn operations_reach_all_of_the_reference() {
 #[test]
 fn operations_reach_all_of_the_reference_with_a_cliff() {
     exercise::<Wallet<WithCliff>>();
+}
+
+#[test]
+fn each_function_is_noticed() {
+    notices_each_function::<Wallet<Plain>>();
+}
+
+#[test]
+fn each_function_is_noticed_with_a_cliff() {
+    notices_each_function::<Wallet<WithCliff>>();
 }
