@@ -1,0 +1,69 @@
+// Compiles contracts/ with solc over @openzeppelin/contracts and prints the path of the result: one JSON file with ABI, creation code and
+// storage layout of each contract. Its name is the hash of all that decides it, so that unchanged contracts are not compiled again.
+
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+
+const at = (path) => new URL(path, import.meta.url);
+const read = (path) => readFileSync(at(path), 'utf8');
+
+const sources = Object.fromEntries(
+  readdirSync(at('contracts'), { recursive: true })
+    .map((path) => path.replaceAll('\\', '/'))
+    .filter((path) => path.endsWith('.sol'))
+    .sort()
+    .map((path) => [`contracts/${path}`, { content: read(`contracts/${path}`) }]),
+);
+
+const deployed = ['VestingWallet', 'TimelockController', 'ERC2771Forwarder'];
+
+const input = {
+  language: 'Solidity',
+  sources,
+  settings: {
+    // The fork of revm in ../tests/openzeppelin.
+    evmVersion: 'osaka',
+    optimizer: { enabled: true, runs: 200 },
+    metadata: { appendCBOR: false, bytecodeHash: 'none' },
+    outputSelection: { '*': { '*': ['abi', 'evm.bytecode.object', 'storageLayout'] } },
+  },
+};
+
+const hash = createHash('sha256');
+for (const part of [JSON.stringify(input), read('compile.mjs'), read('package-lock.json')]) hash.update(part);
+const result = at(`out/${hash.digest('hex').slice(0, 16)}.json`);
+if (!existsSync(result)) compile();
+console.log(result.pathname);
+
+function compile() {
+  const started = Date.now();
+  const require = createRequire(import.meta.url);
+  const solc = require('solc');
+  const imports = (path) => {
+    try {
+      return { contents: readFileSync(require.resolve(path), 'utf8') };
+    } catch (error) {
+      return { error: String(error) };
+    }
+  };
+  const output = JSON.parse(solc.compile(JSON.stringify(input), { import: imports }));
+  const problems = (output.errors ?? []).filter(({ severity }) => severity !== 'info');
+  for (const { formattedMessage } of problems) console.error(formattedMessage);
+  if (problems.length > 0) process.exit(1);
+
+  const contracts = {};
+  for (const [path, found] of Object.entries(output.contracts)) {
+    for (const [name, { abi, evm, storageLayout }] of Object.entries(found)) {
+      if (!path.startsWith('contracts/') && !deployed.includes(name)) continue;
+      contracts[name] = { abi, creationCode: evm.bytecode.object, storageLayout };
+    }
+  }
+  // What earlier sources gave.
+  rmSync(at('out'), { recursive: true, force: true });
+  mkdirSync(at('out'), { recursive: true });
+  const unfinished = at(`out/unfinished-${process.pid}`);
+  writeFileSync(unfinished, JSON.stringify({ compiler: solc.version(), contracts }));
+  renameSync(unfinished, result);
+  console.error(`solc ${solc.version()}: ${Object.keys(contracts).length} contracts in ${Math.round((Date.now() - started) / 1000)} s`);
+}

@@ -1,0 +1,18 @@
+//! Templates against OpenZeppelin's contracts: compiled Solidity in revm and templates in chainbox get the same transactions and must answer
+//! alike. `openzeppelin/README.md` tells what is compared and how a template is added.
+
+mod altered;
+mod artifacts;
+mod differential;
+mod engine;
+mod exercise;
+mod layout;
+mod parties;
+mod receiver;
+mod reference;
+mod signatures;
+mod suite;
+mod suites;
+mod templates;
+mod values;
+mod views;

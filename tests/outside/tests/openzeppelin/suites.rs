@@ -1,0 +1,9 @@
+//! One file a kind of contract: its operations, and the tests that run them.
+
+mod erc1155;
+mod erc20;
+mod erc20_ownable;
+mod erc4626;
+mod erc721;
+mod receiver;
+mod vesting;

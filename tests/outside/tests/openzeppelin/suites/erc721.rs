@@ -1,0 +1,311 @@
+//! ERC-721 with enumeration, URIs, royalties and roles; with votes too.
+
+use core::marker::PhantomData;
+
+use alloy_primitives::{Address, Bytes, U256, aliases::U96};
+use alloy_sol_types::{SolCall, SolInterface, SolValue, sol};
+use proptest::{prelude::*, sample::select};
+
+use crate::{
+    altered::notices_each_function,
+    engine::{Call, FIRST_BLOCK},
+    exercise::exercise,
+    layout::Keys,
+    parties::{ADMIN, MINTER, PERSONS, contract, person},
+    signatures::DelegationChoice,
+    suite::{Creation, Scene, Suite},
+    values,
+};
+
+sol! {
+    #[sol(extra_derives(Debug))]
+    interface Erc721 {
+        function safeMint(address to, uint256 tokenId, string uri);
+        function burn(uint256 tokenId);
+        function approve(address to, uint256 tokenId);
+        function setApprovalForAll(address operator, bool approved);
+        function transferFrom(address from, address to, uint256 tokenId);
+        function safeTransferFrom(address from, address to, uint256 tokenId);
+        function safeTransferFrom(address from, address to, uint256 tokenId, bytes data);
+        function pause();
+        function unpause();
+        function grantRole(bytes32 role, address account);
+        function revokeRole(bytes32 role, address account);
+        function renounceRole(bytes32 role, address callerConfirmation);
+        function setDefaultRoyalty(address receiver, uint96 feeNumerator);
+        function setTokenRoyalty(uint256 tokenId, address receiver, uint96 feeNumerator);
+        function delegate(address delegatee);
+        function delegateBySig(address delegatee, uint256 nonce, uint256 expiry, uint8 v, bytes32 r, bytes32 s);
+        function ownerOf(uint256 tokenId);
+    }
+}
+
+use Erc721::*;
+
+/// Which of the two references.
+pub trait Variant: Clone + core::fmt::Debug + 'static {
+    const CONTRACT: &'static str;
+    const HAS_VOTES: bool;
+    const UNREACHABLE: &'static [&'static str];
+}
+
+#[derive(Clone, Debug)]
+pub struct Plain;
+
+impl Variant for Plain {
+    const CONTRACT: &'static str = "Erc721";
+    const HAS_VOTES: bool = false;
+    const UNREACHABLE: &'static [&'static str] = &[
+        "ERC721EnumerableForbiddenBatchMint()",
+        // Asked by views alone.
+        "ERC721InvalidOwner(address)",
+        "ERC721OutOfBoundsIndex(address,uint256)",
+    ];
+}
+
+#[derive(Clone, Debug)]
+pub struct WithVotes;
+
+impl Variant for WithVotes {
+    const CONTRACT: &'static str = "Erc721Votes";
+    const HAS_VOTES: bool = true;
+    const UNREACHABLE: &'static [&'static str] = &[
+        "ERC721EnumerableForbiddenBatchMint()",
+        "ERC721InvalidOwner(address)",
+        "ERC721OutOfBoundsIndex(address,uint256)",
+        "ECDSAInvalidSignatureLength(uint256)",
+        "InvalidShortString()",
+        "SafeCastOverflowedUintDowncast(uint8,uint256)",
+        "CheckpointUnorderedInsertion()",
+        "ERC5805FutureLookup(uint256,uint48)",
+        "ERC6372InconsistentClock()",
+        "delegate(address)",
+        "_nameFallback",
+        "_versionFallback",
+    ];
+}
+
+#[derive(Clone, Debug)]
+pub struct Nft<V>(PhantomData<V>);
+
+/// Constructor parameters of the reference.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    pub name: String,
+    pub symbol: String,
+}
+
+#[derive(Clone, Debug)]
+pub enum Operation {
+    /// A call by whom it names.
+    Call {
+        from: Address,
+        call: Erc721Calls,
+    },
+    /// A call about a token, by its owner.
+    ByOwner {
+        token_id: U256,
+        action: OwnersAction,
+    },
+    DelegateBySig {
+        from: Address,
+        delegation: DelegationChoice,
+    },
+}
+
+/// What the owner of a token does with it.
+#[derive(Clone, Debug)]
+pub enum OwnersAction {
+    Transfer { to: Address },
+    SafeTransfer { to: Address },
+    SafeTransferWithData { to: Address, data: Bytes },
+    Approve { to: Address },
+    Burn,
+}
+
+impl<V: Variant> Suite for Nft<V> {
+    type Setup = Setup;
+    type Operation = Operation;
+
+    const CONTRACT: &'static str = V::CONTRACT;
+    const UNREACHABLE: &'static [&'static str] = V::UNREACHABLE;
+
+    fn setups() -> BoxedStrategy<Setup> {
+        (prop_oneof![9 => values::short_text(), 1 => values::text()], values::text())
+            .prop_map(|(name, symbol)| Setup { name, symbol })
+            .boxed()
+    }
+
+    fn operations() -> BoxedStrategy<Operation> {
+        use Erc721Calls as Calls;
+        use values::{a_role, account, id, mostly_admin, mostly_minter, sender};
+        let minting = (mostly_minter(), holder(), new_id(), values::text())
+            .prop_map(|(from, to, token_id, uri)| (from, Calls::safeMint(safeMintCall { to, tokenId: token_id, uri })))
+            .boxed();
+        let transfers = prop_oneof![
+            2 => (sender(), id()).prop_map(|(from, token_id)| (from, Calls::burn(burnCall { tokenId: token_id }))),
+            2 => (sender(), account(), id())
+                .prop_map(|(from, to, token_id)| (from, Calls::approve(approveCall { to, tokenId: token_id }))),
+            3 => (sender(), account(), any::<bool>()).prop_map(|(from, operator, approved)| {
+                (from, Calls::setApprovalForAll(setApprovalForAllCall { operator, approved }))
+            }),
+            4 => (sender(), account(), account(), id()).prop_map(|(by, from, to, token_id)| {
+                (by, Calls::transferFrom(transferFromCall { from, to, tokenId: token_id }))
+            }),
+            3 => (sender(), account(), account(), id()).prop_map(|(by, from, to, token_id)| {
+                (by, Calls::safeTransferFrom_0(safeTransferFrom_0Call { from, to, tokenId: token_id }))
+            }),
+            2 => (sender(), account(), account(), id(), values::data()).prop_map(|(by, from, to, token_id, data)| {
+                (by, Calls::safeTransferFrom_1(safeTransferFrom_1Call { from, to, tokenId: token_id, data }))
+            }),
+        ]
+        .boxed();
+        let administration = prop_oneof![
+            1 => mostly_minter().prop_map(|from| (from, Calls::pause(pauseCall {}))),
+            3 => mostly_minter().prop_map(|from| (from, Calls::unpause(unpauseCall {}))),
+            2 => (mostly_admin(), a_role(), account())
+                .prop_map(|(from, role, account)| (from, Calls::grantRole(grantRoleCall { role, account }))),
+            1 => (mostly_admin(), a_role(), account())
+                .prop_map(|(from, role, account)| (from, Calls::revokeRole(revokeRoleCall { role, account }))),
+            1 => (sender(), a_role(), account(), any::<bool>()).prop_map(|(from, role, other, is_own)| {
+                (from, Calls::renounceRole(renounceRoleCall { role, callerConfirmation: if is_own { from } else { other } }))
+            }),
+        ]
+        .boxed();
+        let royalties = prop_oneof![
+            (mostly_admin(), royalty_receiver(), fee()).prop_map(|(from, receiver, fee)| {
+                (from, Calls::setDefaultRoyalty(setDefaultRoyaltyCall { receiver, feeNumerator: fee }))
+            }),
+            (mostly_admin(), id(), royalty_receiver(), fee()).prop_map(|(from, token_id, receiver, fee)| {
+                (from, Calls::setTokenRoyalty(setTokenRoyaltyCall { tokenId: token_id, receiver, feeNumerator: fee }))
+            }),
+        ]
+        .boxed();
+        let call = prop_oneof![5 => minting, 6 => transfers, 2 => administration, 2 => royalties]
+            .prop_map(|(from, call)| Operation::Call { from, call })
+            .boxed();
+        let by_owner =
+            (id(), owners_action()).prop_map(|(token_id, action)| Operation::ByOwner { token_id, action }).boxed();
+        let votes = (sender(), account())
+            .prop_map(|(from, delegatee)| Operation::Call { from, call: Calls::delegate(delegateCall { delegatee }) })
+            .boxed();
+        let delegation = (sender(), DelegationChoice::strategy())
+            .prop_map(|(from, delegation)| Operation::DelegateBySig { from, delegation })
+            .boxed();
+        match V::HAS_VOTES {
+            true => prop_oneof![15 => call, 8 => by_owner, 3 => votes, 2 => delegation].boxed(),
+            false => prop_oneof![15 => call, 8 => by_owner].boxed(),
+        }
+    }
+
+    fn reference(setup: &Setup) -> Vec<Creation> {
+        let (admin, minter) = (person(ADMIN), person(MINTER));
+        let params = (&setup.name, &setup.symbol, admin, minter, minter);
+        vec![Creation::reference(Self::CONTRACT, &params.abi_encode_params())]
+    }
+
+    fn call(setup: &Setup, operation: &Operation, scene: &mut Scene<'_>) -> Call {
+        let to = contract(0);
+        let (from, input) = match operation {
+            Operation::Call { from, call } => (*from, call.abi_encode()),
+            Operation::ByOwner { token_id, action } => {
+                let owner = scene.read(to, &ownerOfCall { tokenId: *token_id });
+                let owner = Address::from_word(owner.into());
+                (owner, action.call(owner, *token_id).abi_encode())
+            }
+            Operation::DelegateBySig { from, delegation } => {
+                let (delegation, parts) = delegation.sign(&setup.name, to, scene);
+                let call = delegateBySigCall {
+                    delegatee: delegation.delegatee,
+                    nonce: delegation.nonce,
+                    expiry: delegation.expiry,
+                    v: parts.v,
+                    r: parts.r,
+                    s: parts.s,
+                };
+                (*from, call.abi_encode())
+            }
+        };
+        Call { from, to, value: U256::ZERO, input: input.into() }
+    }
+
+    fn preparation(_: &Setup) -> Vec<Call> {
+        let mint = |index: usize| {
+            let call = safeMintCall { to: person(index), tokenId: U256::from(index), uri: "first".to_owned() };
+            Call { from: person(MINTER), to: contract(0), value: U256::ZERO, input: call.abi_encode().into() }
+        };
+        (0..PERSONS).map(mint).collect()
+    }
+
+    fn keys(_: &Setup) -> Keys {
+        let moments = FIRST_BLOCK..FIRST_BLOCK + if V::HAS_VOTES { 8 } else { 0 };
+        Keys { addresses: values::accounts(), numbers: values::numbers(moments), words: values::roles() }
+    }
+}
+
+impl OwnersAction {
+    fn call(&self, owner: Address, token_id: U256) -> Erc721Calls {
+        match self.clone() {
+            Self::Transfer { to } => Erc721Calls::transferFrom(transferFromCall { from: owner, to, tokenId: token_id }),
+            Self::SafeTransfer { to } => {
+                Erc721Calls::safeTransferFrom_0(safeTransferFrom_0Call { from: owner, to, tokenId: token_id })
+            }
+            Self::SafeTransferWithData { to, data } => {
+                Erc721Calls::safeTransferFrom_1(safeTransferFrom_1Call { from: owner, to, tokenId: token_id, data })
+            }
+            Self::Approve { to } => Erc721Calls::approve(approveCall { to, tokenId: token_id }),
+            Self::Burn => Erc721Calls::burn(burnCall { tokenId: token_id }),
+        }
+    }
+}
+
+fn owners_action() -> impl Strategy<Value = OwnersAction> {
+    use values::account;
+    prop_oneof![
+        3 => account().prop_map(|to| OwnersAction::Transfer { to }),
+        3 => account().prop_map(|to| OwnersAction::SafeTransfer { to }),
+        3 => (holder(), values::data()).prop_map(|(to, data)| OwnersAction::SafeTransferWithData { to, data }),
+        3 => account().prop_map(|to| OwnersAction::Approve { to }),
+        1 => Just(OwnersAction::Burn),
+    ]
+}
+
+/// Returns the strategy of who is sent a token by a function that asks him: a third are receivers.
+fn holder() -> impl Strategy<Value = Address> {
+    prop_oneof![4 => values::a_person(), 3 => values::a_receiver(), 1 => values::account()]
+}
+
+/// Returns the strategy of ids to mint: often new ones.
+fn new_id() -> impl Strategy<Value = U256> {
+    prop_oneof![2 => values::id(), 1 => (0u64..64).prop_map(U256::from)]
+}
+
+/// Returns the strategy of who gets royalties.
+pub fn royalty_receiver() -> impl Strategy<Value = Address> {
+    prop_oneof![4 => values::account(), 1 => Just(Address::ZERO)]
+}
+
+/// Returns the strategy of royalties, of which 10,000 is the whole price.
+pub fn fee() -> impl Strategy<Value = U96> {
+    select(vec![0u64, 1, 250, 10_000, 10_001, u64::MAX]).prop_map(U96::from)
+}
+
+#[test]
+fn operations_reach_all_of_the_reference() {
+    exercise::<Nft<Plain>>();
+}
+
+#[test]
+fn operations_reach_all_of_the_reference_with_votes() {
+    exercise::<Nft<WithVotes>>();
+}
+
+#[test]
+fn each_function_is_noticed() {
+    notices_each_function::<Nft<Plain>>();
+}
+
+#[test]
+fn each_function_is_noticed_with_votes() {
+    notices_each_function::<Nft<WithVotes>>();
+}
