@@ -171,10 +171,10 @@ pub(crate) struct SetupFlags {
     /// Setup of every seed (TOML or JSON, see --print-setup) in place of the protocol's default; the flags below change it
     #[arg(long = "setup", value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
-    /// Length of each run: short, of twenty seconds with faults, or long, of five minutes in which stake is withdrawn, logs are compacted
-    /// and evidence comes late
+    /// Kind of each run: short, of twenty seconds with faults; long, of five minutes in which stake is withdrawn, logs are compacted
+    /// and evidence comes late; turnover, of two minutes in which everybody joins and leaves
     #[arg(long, value_enum, value_name = "PROFILE", conflicts_with = "file")]
-    pub(crate) profile: Option<RunLength>,
+    pub(crate) profile: Option<RunKind>,
     /// Numbers of validators, of which each seed draws one: 4..7 (both included), or a list such as 4,7
     #[arg(long, value_name = "A..B", value_parser = counts)]
     pub(crate) validators: Option<Counts>,
@@ -207,9 +207,9 @@ pub(crate) struct SetupFlags {
     pub(crate) recovery_time: Option<Duration>,
 }
 
-/// Length of a campaign's runs.
+/// Kind of a campaign's runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum RunLength {
+pub(crate) enum RunKind {
     Short,
     Long,
     Turnover,

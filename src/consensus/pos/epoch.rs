@@ -121,7 +121,8 @@ impl State {
         let elected = stake.elected.as_ref().map_or(&[][..], |(_, members)| members.as_slice());
         let is_bonded = |who: &Address| stake.bonded.iter().chain(elected).any(|member| member.address == *who);
         let sets = [self.previous.set(), self.current.set(), &self.next.0.set];
-        let stays = |who: &Address| is_bonded(who) || sets.iter().any(|set| set.contains(who));
+        let rear = stake.rear.as_ref().map(Rear::members);
+        let stays = |who: &Address| is_bonded(who) || sets.into_iter().chain(rear).any(|set| set.contains(who));
         stake.slashed.keys().for_each(|offender| stake.former.remove(offender));
         stake.slashed.retain(|offender, (at, _)| at.saturating_add(kept) >= epoch || stays(offender));
         stake.former.retain(&config.evidence, now);

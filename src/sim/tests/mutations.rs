@@ -376,7 +376,8 @@ fn table_of_mutations() {
     assert_eq!(rows.iter().filter(missed).count(), 0);
 }
 
-/// Prints what a campaign finds of one bug, over all seeds and by invariant; `MUTATION` and `SEEDS` in the environment.
+/// Prints what a campaign finds of one bug, over all seeds and by invariant; `MUTATION`, `SEEDS` and `PROFILE` (`long`, `turnover`) in the
+/// environment.
 #[test]
 #[ignore = "prints the findings of one mutation"]
 fn print_findings_of_one_mutation() {
@@ -385,6 +386,11 @@ fn print_findings_of_one_mutation() {
     let all = TABLE.iter().map(|(mutation, _)| *mutation).chain(BY_TEST.iter().map(|(mutation, ..)| *mutation));
     for mutation in all.filter(|mutation| format!("{mutation:?}").starts_with(&wanted)) {
         let setup = setup(&names(mutation).0);
+        let setup = match std::env::var("PROFILE").as_deref() {
+            Ok("long") => CampaignSetup::long(setup.consensus),
+            Ok("turnover") => CampaignSetup::turnover(setup.consensus),
+            _ => setup,
+        };
         let mut found: BTreeMap<String, (u64, u64)> = BTreeMap::new();
         for seed in 0..seeds {
             if let Some((seed, invariant)) = mutation::with(mutation, || first_finding(&setup, seed..seed + 1)) {

@@ -10,7 +10,7 @@ use chainbox::{
 use crate::{
     files,
     refused::Refused,
-    sim_args::{RunLength, SetupFlags},
+    sim_args::{RunKind, SetupFlags},
 };
 
 type Failure = Box<dyn Error>;
@@ -30,9 +30,9 @@ pub(super) fn setup_of(protocol: Option<ConsensusKind>, flags: &SetupFlags) -> R
             setup
         }
         (None, Some(protocol)) => match flags.profile {
-            Some(RunLength::Long) => CampaignSetup::long(default_sim_config(protocol)),
-            Some(RunLength::Turnover) => CampaignSetup::turnover(default_sim_config(protocol)),
-            Some(RunLength::Short) | None => CampaignSetup::of(default_sim_config(protocol)),
+            Some(RunKind::Long) => CampaignSetup::long(default_sim_config(protocol)),
+            Some(RunKind::Turnover) => CampaignSetup::turnover(default_sim_config(protocol)),
+            Some(RunKind::Short) | None => CampaignSetup::of(default_sim_config(protocol)),
         },
         (None, None) => return Err("give --protocol, or --setup with a file".into()),
     };
