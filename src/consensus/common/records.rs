@@ -102,7 +102,7 @@ impl RecordValue {
     /// Returns the value with these bytes.
     pub(crate) fn read(bytes: &Bytes) -> Self {
         match check_record(bytes) {
-            Some(content) => Self::Whole(bytes.slice_ref(content).into()),
+            Some(content) => Self::Whole(bytes.slice_ref(content)),
             None => Self::Damaged(bytes.clone()),
         }
     }
