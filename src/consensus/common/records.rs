@@ -258,7 +258,7 @@ mod tests {
         let whole = Bytes::from(checked_record(b"content"));
         let mut flipped = whole.to_vec();
         flipped[3] ^= 4;
-        for (bytes, is_whole) in [(whole.clone(), true), (flipped.into(), false), (whole.slice(..7).into(), false)] {
+        for (bytes, is_whole) in [(whole.clone(), true), (flipped.into(), false), (whole.slice(..7), false)] {
             let value = RecordValue::read(&bytes);
             assert_eq!((value.bytes(), value.len(), value.is_whole()), (bytes.clone(), bytes.len(), is_whole));
         }
