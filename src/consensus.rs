@@ -80,7 +80,7 @@ pub(crate) use common::{
     header::{HeaderFieldError, UnverifiedHeader},
     header_rules::{HeaderChainRules, ParentContext},
     mutation,
-    records::{ApplyRecords, check_record, checked_record, is_whole_record},
+    records::{ApplyRecords, RecordValue, check_record, checked_record},
 };
 pub use dpos::{DposConfig, DposError, Shuffle};
 pub use own::{

@@ -72,7 +72,7 @@ impl Node {
         pooled.sort_by_key(|pooled| pooled.arrival);
         let document = Document {
             chain: writer.chain().dump()?,
-            head_record: writer.network.head_record().map(Bytes::copy_from_slice),
+            head_record: writer.network.head_record(),
             time: writer.settings.time,
             pool: pooled
                 .iter()

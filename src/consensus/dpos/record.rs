@@ -11,7 +11,7 @@ use super::{
 use crate::{
     consensus::{
         Authenticator, BlockId, Encoder, Record, Records, SealedHeader, UnverifiedHeader,
-        common::records::{block_key, checked_record, decode_record, records_under},
+        common::records::{block_key, decode_record, records_under},
         encoding::Decoder,
     },
     primitives::{Address, Bytes, Header, Height},
@@ -37,7 +37,7 @@ impl SafetyState {
     }
 
     pub(super) fn record(&self) -> Record {
-        Record::new(SAFETY_STATE_KEY, checked_record(32, |out| self.encode(out)))
+        Record::written(SAFETY_STATE_KEY, 32, |out| self.encode(out))
     }
 
     pub(super) fn decode(record: &[u8]) -> Option<Self> {
@@ -54,12 +54,11 @@ impl SafetyState {
 /// Returns the record of the head, the last irreversible block and the safety state, which decodes without other records.
 pub(super) fn head(tree: &Tree, safety_state: &SafetyState) -> Record {
     let head = tree.head();
-    let value = checked_record(1_024, |out| {
+    Record::written(HEAD_KEY, 1_024, |out| {
         encode_node(head, out);
         tree.finalized().encode(out);
         safety_state.encode(out);
-    });
-    Record::new(HEAD_KEY, value)
+    })
 }
 
 /// Decodes a head record to a tree of that one block and the safety state.
@@ -72,7 +71,7 @@ pub(super) fn decode_head(bytes: &[u8]) -> Option<(Tree, SafetyState)> {
 
 /// Returns the record of the last irreversible block.
 pub(super) fn root(node: &Node) -> Record {
-    Record::new(ROOT_KEY, checked_record(1_024, |out| encode_node(node, out)))
+    Record::written(ROOT_KEY, 1_024, |out| encode_node(node, out))
 }
 
 /// Encodes a node without its sealed header, which is not verified again.
@@ -90,7 +89,7 @@ fn decode_node(bytes: &mut Decoder<'_>) -> Option<Node> {
 
 /// Returns the record of a valid block, to verify again after a restart.
 pub(super) fn block(id: BlockId, sealed: &SealedHeader, updates: &ValidatorUpdates) -> Record {
-    let value = checked_record(1_024, |out| {
+    Record::written(block_key(BLOCK_PREFIX, id), 1_024, |out| {
         let SealedHeader { header, payload, seal } = sealed;
         out.bytes(&alloy_rlp::encode(header));
         out.bytes(payload);
@@ -99,8 +98,7 @@ pub(super) fn block(id: BlockId, sealed: &SealedHeader, updates: &ValidatorUpdat
             out.address(address);
             out.u64(*weight);
         });
-    });
-    Record::new(block_key(BLOCK_PREFIX, id), value)
+    })
 }
 
 fn decode_block(bytes: &[u8]) -> Option<(SealedHeader, ValidatorUpdates)> {

@@ -29,7 +29,7 @@ use crate::{
         BlockId, Encoder, Record, Records,
         common::{
             record_class::RecordKeys,
-            records::{check_record, checked_record, decode_content},
+            records::{check_record, decode_content},
         },
         encoding::Decoder,
         mutation::{self, Mutation},
@@ -87,8 +87,8 @@ impl Journal {
     pub(super) fn body(&mut self, block: &Block) {
         let (height, place) = (block.height(), body_place(&block.hash()));
         if self.kept.entry(height).or_default().insert((BODY, place)) {
-            let value = checked_record(block.encoded_bytes_max(), |out| out.stored_block(block));
-            self.waiting.push(Record::new(key_in(BODY, height, place), value));
+            let room = block.encoded_bytes_max();
+            self.waiting.push(Record::written(key_in(BODY, height, place), room, |out| out.stored_block(block)));
         }
     }
 
@@ -104,18 +104,17 @@ impl Journal {
 
     fn record_vote(&mut self, kind: u8, view: View, block: BlockId) {
         if self.kept.entry(block.height).or_default().insert((kind, view)) {
-            let value = checked_record(32, |out| out.hash(&block.hash));
-            self.waiting.push(Record::new(key_in(kind, block.height, view), value));
+            self.waiting.push(Record::whole(key_in(kind, block.height, view), block.hash.as_slice()));
         }
     }
 
     /// Records that a view of the committee in force `since` a height was requested, or started with the chosen blocks.
     pub(super) fn view(&mut self, since: Height, view: View, chosen: Option<&[BlockId]>) {
         let blocks = chosen.unwrap_or_default();
-        let value =
-            checked_record(4 + 40 * blocks.len(), |out| out.list(blocks.iter(), |out, block| block.encode(out)));
         let newest = (since, view, chosen.is_some());
-        self.waiting.push(Record::new(view_key(newest), value));
+        self.waiting.push(Record::written(view_key(newest), 4 + 40 * blocks.len(), |out| {
+            out.list(blocks.iter(), |out, block| block.encode(out));
+        }));
         let earlier = core::mem::take(&mut self.views);
         self.useless.extend(earlier.into_iter().filter(|other| *other != newest).map(view_key));
         self.views.insert(newest);
@@ -128,7 +127,7 @@ impl Journal {
 
     /// Records a new head.
     pub(super) fn head(&mut self, head: &Head) {
-        let value = head.encoded();
+        let record = head.record();
         let (height, none) = (head.block.height, View::default());
         if let Some(kinds) = self.kept.get_mut(&height) {
             let bodies: Vec<_> = kinds.iter().filter(|(kind, _)| *kind == BODY).copied().collect();
@@ -138,15 +137,13 @@ impl Journal {
             }
         }
         self.kept.entry(height).or_default().insert((COMMITTED, none));
-        let value = Bytes::from(value);
-        self.waiting.push(Record::new(key(COMMITTED, height), value.clone()));
-        self.waiting.push(Record::new(HEAD_KEY, value));
+        self.waiting.push(Record { key: key(COMMITTED, height), ..record.clone() });
+        self.waiting.push(record);
     }
 
     /// Records a new stable checkpoint; records at and below it are deleted, except the newest head's.
     pub(super) fn stable(&mut self, stable: BlockId, head: Height) {
-        let value = checked_record(32, |out| out.hash(&stable.hash));
-        self.waiting.push(Record::new(key(STABLE, stable.height), value));
+        self.waiting.push(Record::whole(key(STABLE, stable.height), stable.hash.as_slice()));
         let above = self.kept.split_off(&stable.height.next());
         for (height, kinds) in core::mem::replace(&mut self.kept, above) {
             for (kind, view) in kinds {
@@ -171,7 +168,7 @@ impl Journal {
         let Self { waiting, useless, kept, views } = self;
         out.list(waiting.iter(), |out, record| {
             out.bytes(&record.key);
-            out.bytes(&record.value);
+            out.bytes(&record.value().unwrap_or_default());
         });
         out.list(useless.iter(), |out, key| out.bytes(key));
         out.list(kept.iter(), |out, (height, kinds)| {
@@ -298,10 +295,10 @@ pub(super) fn recover(config: &PbftConfig, genesis: BlockId, records: &Records) 
 }
 
 impl Head {
-    fn encoded(&self) -> Vec<u8> {
+    fn record(&self) -> Record {
         let Self { transition, block, timestamp, view, stable, checkpoints } = self;
         let members = transition.committee().validators().len();
-        checked_record(160 + 28 * members + 40 * checkpoints.len(), |out| {
+        Record::written(HEAD_KEY, 160 + 28 * members + 40 * checkpoints.len(), |out| {
             transition.encode(out);
             block.encode(out);
             out.timestamp(*timestamp);

@@ -20,7 +20,7 @@ use crate::{
     chain::Block,
     consensus::{
         BlockId, Encoder, Record, Records,
-        common::records::{block_key, block_of_key, check_record, checked_record, decode_record, records_under},
+        common::records::{block_key, block_of_key, check_record, decode_record, records_under},
         encoding::Decoder,
     },
     primitives::{Bytes, Height, Timestamp},
@@ -37,11 +37,10 @@ pub const SEALED_PREFIX: &[u8] = b"sealed/";
 
 /// Returns the record of the head and the settled block, which decodes without other records.
 pub(super) fn head(tree: &Tree) -> Record {
-    let value = checked_record(512, |out| {
+    Record::written(HEAD_KEY, 512, |out| {
         encode_node(tree.head(), out);
         tree.settled().encode(out);
-    });
-    Record::new(HEAD_KEY, value)
+    })
 }
 
 /// Decodes a head record to a tree of that one block.
@@ -52,7 +51,7 @@ pub(super) fn decode_head(bytes: &[u8]) -> Option<Tree> {
 /// Returns the record of a block of the head's branch. A branch that forks below the settled block may still win, also after a
 /// restart.
 pub(super) fn block(node: &Node) -> Record {
-    Record::new(block_key(BLOCK_PREFIX, node.context.block), checked_record(512, |out| encode_node(node, out)))
+    Record::written(block_key(BLOCK_PREFIX, node.context.block), 512, |out| encode_node(node, out))
 }
 
 /// Returns the deletion of a block's record.
@@ -100,7 +99,7 @@ fn decode_node(bytes: &mut Decoder<'_>) -> Option<Node> {
 
 /// Returns the record of the newest sealed block and its weight.
 pub(super) fn signed(block: &ForkChoiceKey) -> Record {
-    Record::new(SIGNED_KEY, checked_record(64, |out| block.encode(out)))
+    Record::written(SIGNED_KEY, 64, |out| block.encode(out))
 }
 
 pub(super) fn decode_signed(bytes: &[u8]) -> Option<ForkChoiceKey> {
@@ -109,7 +108,7 @@ pub(super) fn decode_signed(bytes: &[u8]) -> Option<ForkChoiceKey> {
 
 /// Returns the record of a sealed block, to rebroadcast after a crash if no other replica received it.
 pub(super) fn sealed(block: &Block) -> Record {
-    Record::new(sealed_key(block.height()), checked_record(block.encoded_bytes_max(), |out| out.stored_block(block)))
+    Record::written(sealed_key(block.height()), block.encoded_bytes_max(), |out| out.stored_block(block))
 }
 
 /// Returns the deletion of the sealed block's record at this height.
@@ -141,7 +140,7 @@ mod tests {
     use super::*;
     use crate::{
         consensus::{
-            ValidatorSet,
+            ApplyRecords, ValidatorSet,
             poa::{Payload, Vote},
         },
         primitives::{Address, B256},
@@ -167,19 +166,19 @@ mod tests {
         newer.fork_choice_key.total_difficulty = 3;
         let mut tree = Tree::new(below.clone(), BlockId::default());
         tree.insert(newer.clone());
-        let bytes = head(&tree).value;
+        let bytes = head(&tree).value().unwrap();
         let kept = block(&below);
         assert_eq!(block_of(&kept.key), Some(low));
-        let mut records = Records::from([(kept.key.clone(), kept.value.clone())]);
+        let mut records = Records::new();
+        records.apply([kept.clone()]);
         let found = decode_head(&bytes).unwrap();
         let found = found.with_ancestors(branch_below(&newer, &records).unwrap());
         assert_eq!(found, tree, "with the block below");
         assert_eq!(decode_head(&bytes[1..]), None);
         assert_eq!(decode_head(&[bytes.as_ref(), &[0]].concat()), None);
-        records.insert(kept.key.clone(), kept.value.slice(1..));
+        records.insert(kept.key.clone(), kept.value().unwrap().slice(1..));
         assert_eq!(branch_below(&newer, &records), None);
-        let other = block(&newer);
-        records.insert(kept.key, other.value);
+        records.apply([Record { key: kept.key, ..block(&newer) }]);
         assert_eq!(branch_below(&newer, &records), None, "another block than in its key");
     }
 
@@ -190,16 +189,14 @@ mod tests {
             Block::new(header, Vec::new(), Default::default(), Vec::new()).with_seal(vec![1, 2])
         });
         let key = ForkChoiceKey { total_difficulty: 17, block: BlockId::of(&second), blocks_since_turn: 2 };
-        let name = signed(&key).value;
+        let name = signed(&key).value().unwrap();
         assert_eq!(decode_signed(&name), Some(key));
         assert_eq!(decode_signed(&name[1..]), None);
         let mut records = Records::from([(SIGNED_KEY.into(), name), (HEAD_KEY.into(), [1].into())]);
         assert_eq!(all_sealed(&records), Some(Vec::new()));
-        for record in [sealed(&second), sealed(&first)] {
-            records.insert(record.key, record.value);
-        }
+        records.apply([sealed(&second), sealed(&first)]);
         assert_eq!(all_sealed(&records), Some(vec![Arc::new(first.clone()), Arc::new(second)]));
-        let value = sealed(&first).value;
+        let value = sealed(&first).value().unwrap();
         for damaged in [&value[..value.len() - 1], &[&[1], &value[1..]].concat(), &[]] {
             records.insert(sealed_key(Height::new(7)), Bytes::copy_from_slice(damaged));
             assert_eq!(all_sealed(&records), None);

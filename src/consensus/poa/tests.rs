@@ -7,7 +7,7 @@ use super::*;
 use crate::{
     chain::{Ancestors, HeaderRules, RuleError},
     consensus::{
-        ChainEvent, Evidence, HeaderFieldError, Purpose, ReplicaId, SealedHeader, Verdict,
+        ApplyRecords, ChainEvent, Evidence, HeaderFieldError, Purpose, ReplicaId, SealedHeader, Verdict,
         mutation::{self, Mutation},
         poa::blocks::{INTAKE, SIBLINGS_MAX, TWINS_MAX},
     },
@@ -510,8 +510,8 @@ fn a_restarted_signer_seals_no_second_block_on_a_parent() {
     for written in
         [vec![super::record::sealed(&sealed)], vec![super::record::sealed(&sealed), signed.clone()], vec![signed]]
     {
-        let records =
-            [&head].into_iter().chain(&written).map(|record| (record.key.clone(), record.value.clone())).collect();
+        let mut records = Records::new();
+        records.apply([head.clone()].into_iter().chain(written));
         let (authenticator, signer) = (setup.authenticator.clone(), Some(setup.signers[3].clone()));
         let mut poa = Poa::recover(setup.config, genesis, setup.set(), &records, authenticator, signer).unwrap();
         let mut effects = Vec::new();
@@ -577,7 +577,8 @@ fn a_restart_leaves_a_losing_branch_below_the_settled_block_too() {
     receive_all(&mut poa, &setup.branch(&setup.genesis, &[0, 1, 0, 1]));
     assert_eq!(poa.finality().finalized.height, Height::new(2));
     let branch = poa.tree.newest(9).map(super::record::block);
-    let records = branch.chain([super::record::head(&poa.tree)]).map(|record| (record.key, record.value)).collect();
+    let mut records = Records::new();
+    records.apply(branch.chain([super::record::head(&poa.tree)]));
     let genesis = (BlockId::of(&setup.genesis), setup.genesis.timestamp());
     let authenticator = setup.authenticator.clone();
     let mut restarted = Poa::recover(setup.config, genesis, setup.set(), &records, authenticator, None).unwrap();
@@ -605,7 +606,8 @@ fn lost_sealed_blocks_are_rebroadcast_and_no_others_are_sealed_in_their_place() 
         super::record::sealed(&blocks[0]),
         super::record::sealed(&blocks[4]),
     ];
-    let records = written.into_iter().map(|record| (record.key, record.value)).collect();
+    let mut records = Records::new();
+    records.apply(written);
     let genesis = (BlockId::of(&setup.genesis), setup.genesis.timestamp());
     let (authenticator, signer) = (setup.authenticator.clone(), Some(setup.signers[1].clone()));
     let mut poa = Poa::recover(setup.config, genesis, setup.set(), &records, authenticator, signer).unwrap();

@@ -9,11 +9,7 @@ use super::{
     tree::{Node, Tree},
 };
 use crate::{
-    consensus::{
-        BlockId, Encoder, Record, ValidatorSet,
-        common::records::{checked_record, decode_record},
-        encoding::Decoder,
-    },
+    consensus::{BlockId, Encoder, Record, ValidatorSet, common::records::decode_record, encoding::Decoder},
     primitives::{Address, B256, Bytes, Timestamp},
 };
 
@@ -46,11 +42,10 @@ impl SlashingProtection {
 
     pub(super) fn record(&self) -> Record {
         let Self { vote, proposed } = self;
-        let value = checked_record(256, |out| {
+        Record::written(SLASHING_PROTECTION_KEY, 256, |out| {
             out.option(vote.as_ref(), |out, vote| vote.encode(out));
             out.option(*proposed, Encoder::u64);
-        });
-        Record::new(SLASHING_PROTECTION_KEY, value)
+        })
     }
 
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
@@ -83,7 +78,7 @@ pub(super) fn head<'a>(
     offences: impl ExactSizeIterator<Item = (&'a Address, &'a SlashingEvidence)>,
 ) -> Option<Record> {
     let head = tree.head_node()?;
-    let value = checked_record(4_096, |out| {
+    Some(Record::written(HEAD_KEY, 4_096, |out| {
         encode_node(head, out);
         out.u64(slot);
         out.u64(next_ticket);
@@ -97,8 +92,7 @@ pub(super) fn head<'a>(
             out.address(offender);
             offence.encode(out);
         });
-    });
-    Some(Record::new(HEAD_KEY, value))
+    }))
 }
 
 impl HeadRecord {
@@ -150,7 +144,7 @@ impl HeadRecord {
 
 /// Returns the record of a block with its branch's state.
 pub(super) fn node(node: &Node) -> Record {
-    Record::new(node_key(&node.context.block.hash), checked_record(2_048, |out| encode_node(node, out)))
+    Record::written(node_key(&node.context.block.hash), 2_048, |out| encode_node(node, out))
 }
 
 /// Returns the deletion of a block's record.

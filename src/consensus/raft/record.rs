@@ -21,7 +21,7 @@ use crate::{
     chain::Block,
     consensus::{
         BlockId, Record, Records, ReplicaId,
-        common::records::{check_record, checked_record, decode_content},
+        common::records::{check_record, decode_content},
         encoding::Decoder,
     },
     primitives::{Bytes, Timestamp},
@@ -45,8 +45,7 @@ pub(super) struct HardState {
 }
 
 pub(super) fn head(context: &HeaderContext) -> [Record; 2] {
-    let value = checked_record(504, |out| context.encode(out));
-    with_copy(HEAD_COPY_KEY, HEAD_KEY, value)
+    with_copy(HEAD_COPY_KEY, Record::written(HEAD_KEY, 504, |out| context.encode(out)))
 }
 
 /// Returns the newest head, if one was written; the inner `None`: its record is complete and does not decode.
@@ -70,12 +69,12 @@ fn decode_context(content: &[u8]) -> Option<HeaderContext> {
 }
 
 pub(super) fn hard_state(state: HardState) -> [Record; 2] {
-    let value = checked_record(17, |out| {
+    let record = Record::written(HARD_STATE_KEY, 17, |out| {
         out.u64(state.term);
         out.bool(state.vote.is_some());
         out.u64(state.vote.map_or(0, |vote| u64::from(vote.get())));
     });
-    with_copy(HARD_STATE_COPY_KEY, HARD_STATE_KEY, value)
+    with_copy(HARD_STATE_COPY_KEY, record)
 }
 
 /// Returns term and vote, if they were written; the inner `None`: the record is complete and does not decode.
@@ -97,13 +96,12 @@ pub(super) fn entry(entry: &Entry, prev_term: u64, committed: u64) -> Record {
     let context = RecordContext { prev_term, committed: committed.min(entry.index) };
     entry.record(context, || {
         let room = entry.block.as_ref().map_or(0, |block| block.encoded_bytes_max());
-        let value = checked_record(24 + room, |out| {
+        Record::written(entry_key(entry.index), 24 + room, |out| {
             out.u64(entry.term);
             out.u64(context.prev_term);
             out.u64(context.committed);
             entry.block.iter().for_each(|block| out.stored_block(block));
-        });
-        Record::new(entry_key(entry.index), value)
+        })
     })
 }
 
@@ -132,9 +130,8 @@ pub(super) fn find_entry(records: &Records, index: u64, prev_term: u64) -> Optio
     Some(Some((Entry::new(term, index, block), committed)))
 }
 
-fn with_copy(copy: &'static [u8], key: &'static [u8], value: Vec<u8>) -> [Record; 2] {
-    let value = Bytes::from(value);
-    [Record::new(copy, value.clone()), Record::new(key, value)]
+fn with_copy(copy: &'static [u8], record: Record) -> [Record; 2] {
+    [Record { key: copy.into(), ..record.clone() }, record]
 }
 
 /// Returns the newest complete record: the copy, which is written first, or else the original.

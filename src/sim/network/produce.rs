@@ -17,7 +17,7 @@ use crate::{
         AddOutcome, BlockAttributes, ChainDump, ChainError, ExecutedBlock, Intervention, InvalidTransaction, LoadError,
         LoadSummary, Pool,
     },
-    consensus::{Admin, AnyProtocol, BlockId, ConsensusMessage, Event, Records, ReplicaId},
+    consensus::{Admin, AnyProtocol, BlockId, ConsensusMessage, Event, RecordValue, Records, ReplicaId},
     primitives::{Bytes, Height, Transaction},
     sim::{engine::clock::BlockClock, trace::Incident},
 };
@@ -200,8 +200,8 @@ impl Network {
     }
 
     /// Returns the primary's record of its head, for [`Network::load`]; `None` at genesis.
-    pub fn head_record(&self) -> Option<&[u8]> {
-        self.primary().head_record()
+    pub fn head_record(&self) -> Option<Bytes> {
+        self.primary().head_record().map(RecordValue::bytes)
     }
 
     /// Replaces every replica's chain by that of a dump, without execution. Queued events are discarded; pools stay.

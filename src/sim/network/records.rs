@@ -14,7 +14,7 @@ use std::{
 use super::error::{NetworkError, StoredRecordsError};
 use crate::{
     chain::{CommitHook, HeadChange},
-    consensus::{ConsensusKind, Record, Records, ReplicaId, check_record, checked_record},
+    consensus::{ConsensusKind, Record, RecordValue, Records, ReplicaId, check_record, checked_record},
     primitives::{Bytes, Height},
     store::{Batch, KeyValue, Order, StoreError, Table},
 };
@@ -39,7 +39,7 @@ pub(crate) struct RecordStore {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Waiting {
     /// Values by replica and key; `None` deletes the record.
-    records: BTreeMap<(ReplicaId, Bytes), Option<Bytes>>,
+    records: BTreeMap<(ReplicaId, Bytes), Option<RecordValue>>,
     bytes: usize,
     /// Records to delete once the stored chain is final at these heights.
     useless: BTreeMap<Height, Vec<(ReplicaId, Bytes)>>,
@@ -83,15 +83,14 @@ impl RecordStore {
     pub(crate) fn put(&self, replica: ReplicaId, records: &[Record]) {
         let mut waiting = self.waiting();
         for record in records {
-            let is_forgotten = record.value.is_empty();
-            if is_forgotten
+            if record.value.is_none()
                 && let Some(height) = self.kind.attested_height(&record.key)
                 && height > waiting.finalized
             {
                 // If all stopped now, the block would be lost.
                 waiting.useless.entry(height).or_default().push((replica, record.key.clone()));
             } else {
-                waiting.put(replica, &record.key, (!is_forgotten).then(|| record.value.clone()));
+                waiting.put(replica, &record.key, record.value.clone());
             }
         }
     }
@@ -107,7 +106,7 @@ impl RecordStore {
         waiting.records.retain(|(other, _), _| *other != replica);
         waiting.useless.values_mut().for_each(|keys| keys.retain(|(other, _)| *other != replica));
         stored.iter().for_each(|key| waiting.put(replica, key, None));
-        records.for_each(|(key, value)| waiting.put(replica, key, Some(value.clone())));
+        records.for_each(|(key, value)| waiting.put(replica, key, Some(RecordValue::read(value))));
         Ok(())
     }
 
@@ -119,7 +118,7 @@ impl RecordStore {
         known.extend(self.waiting().records.range(of_replica).map(|((_, key), _)| key.clone()));
         let lost = known.into_iter().filter(|key| !records.contains_key(key));
         let lost = lost.map(Record::forgotten);
-        let kept = records.iter().map(|(key, value)| Record::new(key.clone(), value.clone()));
+        let kept = records.iter().map(|(key, value)| Record::stored(key.clone(), value));
         self.put(replica, &lost.chain(kept).collect::<Vec<_>>());
         Ok(())
     }
@@ -166,9 +165,7 @@ impl RecordStore {
         for ((replica, key), value) in &self.waiting().records {
             let key = self.key(*replica, key);
             match value {
-                Some(value) => {
-                    batch.put(Table::Consensus, key, checked_record(value.len(), |out| out.raw(value)));
-                }
+                Some(value) => batch.put(Table::Consensus, key, checked_record(&value.bytes())),
                 None => batch.delete(Table::Consensus, key),
             }
         }
@@ -211,8 +208,8 @@ impl RecordStore {
 }
 
 impl Waiting {
-    fn put(&mut self, replica: ReplicaId, key: &Bytes, value: Option<Bytes>) {
-        self.bytes += key.len() + value.as_ref().map_or(0, |value| value.len());
+    fn put(&mut self, replica: ReplicaId, key: &Bytes, value: Option<RecordValue>) {
+        self.bytes += key.len() + value.as_ref().map_or(0, RecordValue::len);
         let earlier = self.records.insert((replica, key.clone()), value);
         if let Some(earlier) = earlier {
             self.bytes = self.bytes.saturating_sub(key.len() + earlier.map_or(0, |value| value.len()));

@@ -35,11 +35,11 @@ use crate::{
         RuleError,
     },
     consensus::{
-        AnyProtocol, BlockId, BuildRequest, ChainEvent, Event, Evidence, Finality, Protocol, Records, Rejection,
-        ReplicaId, Ticket, TimerId, ValidatorSet, Verdict,
+        AnyProtocol, BlockId, BuildRequest, ChainEvent, Event, Evidence, Finality, Protocol, RecordValue, Records,
+        Rejection, ReplicaId, Ticket, TimerId, ValidatorSet, Verdict,
         effect_handler::{Outbox, carry_out, persisted},
     },
-    primitives::{Address, Bytes, Transaction},
+    primitives::{Address, Transaction},
     sim::faults::byzantine::Misbehaviour,
 };
 
@@ -205,13 +205,8 @@ impl Replica {
     }
 
     /// Returns the protocol's record of its head.
-    pub(super) fn head_record(&self) -> Option<&[u8]> {
+    pub(super) fn head_record(&self) -> Option<&RecordValue> {
         self.disk.get(self.protocol.info().record_keys.head)
-    }
-
-    /// Returns the protocol's record of its head, to keep.
-    pub(super) fn shared_head_record(&self) -> Option<Bytes> {
-        self.disk.shared(self.protocol.info().record_keys.head)
     }
 
     /// Replaces its chain by that of a dump, with the protocol at its head. Safety records of the previous chain do not apply to

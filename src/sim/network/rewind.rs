@@ -3,8 +3,8 @@
 use super::{Network, error::NetworkError};
 use crate::{
     chain::Finality,
-    consensus::BlockId,
-    primitives::{Bytes, Height},
+    consensus::{BlockId, RecordValue},
+    primitives::Height,
 };
 
 /// What a network starts again from at a head that it had. It shares what it holds with the chain, and costs little to keep.
@@ -13,7 +13,7 @@ pub(crate) struct EarlierHead {
     head: BlockId,
     finality: Finality,
     /// The protocol's record of the head; `None` at genesis.
-    record: Option<Bytes>,
+    record: Option<RecordValue>,
 }
 
 impl EarlierHead {
@@ -30,7 +30,7 @@ impl Network {
     /// Returns what [`Network::rewind`] needs to come back to the present head.
     pub(crate) fn earlier_head(&self) -> EarlierHead {
         let primary = self.primary();
-        let record = primary.shared_head_record();
+        let record = primary.head_record().cloned();
         EarlierHead { head: primary.head(), finality: primary.chain().finality().clone(), record }
     }
 
@@ -41,7 +41,8 @@ impl Network {
     /// [`NetworkError::Chain`] when the ancestor or its state was pruned or the store fails, [`NetworkError::Consensus`]; the network
     /// may then be half changed.
     pub(crate) fn rewind(&mut self, to: &EarlierHead) -> Result<(), NetworkError> {
-        let record = to.record.as_ref().map(AsRef::as_ref);
+        let record = to.record.as_ref().map(RecordValue::bytes);
+        let record = record.as_ref().map(AsRef::as_ref);
         let protocols = self.protocols_at(to.head, record)?;
         self.env.forget_all();
         let records = vec![self.head_records(record); protocols.len()];

@@ -285,7 +285,7 @@ fn liveness() -> Violation {
 fn recovery() -> Violation {
     let mut network = history(poa(), false, 2);
     network.crash(id(1)).unwrap();
-    let record = crate::consensus::checked_record(1, |out| out.u8(7));
+    let record = crate::consensus::checked_record(&[7]);
     network.replicas[1].disk.put(b"head", Some(&record));
     let Err(NetworkError::Violated(violation)) = network.restart(id(1)) else {
         panic!("the malformed record was accepted")

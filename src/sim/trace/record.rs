@@ -220,10 +220,10 @@ pub(super) fn effect_of(effect: &Effect, number: impl FnOnce(&ConsensusMessage) 
         Effect::ArmTimer { timer, deadline } => TracedEffect::Arm { timer: timer.get(), deadline: *deadline },
         Effect::DisarmTimer(timer) => TracedEffect::Disarm { timer: timer.get() },
         Effect::Persist { ticket, records } => {
-            let written = records.iter().map(|record| Written {
-                key: record.key.clone(),
-                len: record.value.len() as u64,
-                digest: B256::new(*blake3::hash(&record.value).as_bytes()),
+            let written = records.iter().map(|record| {
+                let value = record.value().unwrap_or_default();
+                let digest = B256::new(*blake3::hash(&value).as_bytes());
+                Written { key: record.key.clone(), len: value.len() as u64, digest }
             });
             TracedEffect::Persist { ticket: ticket.get(), records: written.collect() }
         }

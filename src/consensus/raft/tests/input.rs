@@ -224,10 +224,11 @@ fn a_torn_write_loses_nothing_durable() {
             let before = RaftFixture::recover(&cluster, number, &durable);
             let mut written = durable.clone();
             for record in records {
-                for length in [0, 9, record.value.len().saturating_sub(1)] {
+                let value = record.value().unwrap_or_default();
+                for length in [0, 9, value.len().saturating_sub(1)] {
                     let mut torn = written.clone();
-                    if !record.value.is_empty() {
-                        torn.insert(record.key.clone(), record.value.slice(..length.min(record.value.len())));
+                    if !value.is_empty() {
+                        torn.insert(record.key.clone(), value.slice(..length.min(value.len())));
                     }
                     let after = RaftFixture::recover(&cluster, number, &torn);
                     assert!(after.head().height >= before.head().height, "{record:?}");
@@ -256,8 +257,7 @@ fn entries_of_a_truncated_tail_are_not_recovered() {
     // A later entry, written when another entry was before it.
     let stale = super::super::Entry::new(1, last + 1, None);
     let mut with_stale = records;
-    let record = super::super::record::entry(&stale, log.log.last_term() + 1, last);
-    with_stale.insert(record.key, record.value);
+    with_stale.apply([super::super::record::entry(&stale, log.log.last_term() + 1, last)]);
     assert_eq!(RaftFixture::recover(&cluster, 1, &with_stale).last_index(), last);
 }
 
@@ -268,7 +268,7 @@ fn malformed_records_are_reported() {
     cluster.produce(0);
     let root = (BlockId::default(), crate::primitives::Timestamp::from_secs(0));
     for key in [HEAD_KEY, HARD_STATE_KEY] {
-        let value = crate::consensus::checked_record(1, |out| out.u8(7));
+        let value = crate::consensus::checked_record(&[7]);
         let records = Records::from([(key.into(), value.into())]);
         let authenticator = Authenticator::symbolic(7);
         let refused = Raft::recover(RaftConfig::default(), root, Membership::default(), &records, authenticator, None);

@@ -7,7 +7,7 @@
 use imbl::Vector;
 
 use crate::{
-    consensus::{ApplyRecords, Record, Ticket},
+    consensus::{ApplyRecords, Record, RecordValue, Ticket},
     primitives::{Bytes, maps::PersistentMap},
     sim::{
         engine::{clock::SimTime, rng::SimRng},
@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Records by key. Cloning is O(1).
-pub(super) type RecordMap = PersistentMap<Bytes, Bytes>;
+pub(super) type RecordMap = PersistentMap<Bytes, RecordValue>;
 
 /// Cloning is O(1).
 #[derive(Clone, Debug, Default)]
@@ -68,19 +68,15 @@ impl Disk {
         &self.records
     }
 
-    pub(crate) fn get(&self, key: &[u8]) -> Option<&[u8]> {
-        self.records.get(key).map(|value| value.as_ref())
-    }
-
-    /// Returns a record, to keep.
-    pub(crate) fn shared(&self, key: &[u8]) -> Option<Bytes> {
-        self.records.get(key).cloned()
+    pub(crate) fn get(&self, key: &[u8]) -> Option<&RecordValue> {
+        self.records.get(key)
     }
 
     /// Writes one record at once, outside the simulated time.
     pub(crate) fn put(&mut self, key: &[u8], value: Option<&[u8]>) {
+        let value = value.map(|value| RecordValue::read(&Bytes::copy_from_slice(value)));
         match value {
-            Some(value) => drop(self.records.insert(Bytes::copy_from_slice(key), Bytes::copy_from_slice(value))),
+            Some(value) => drop(self.records.insert(Bytes::copy_from_slice(key), value)),
             None => drop(self.records.remove(key)),
         }
     }
@@ -158,11 +154,11 @@ impl Disk {
         let keys: Vec<_> = hit.map(|(_, key)| key).collect();
         for key in &keys {
             if let Some(value) = self.records.get_mut(key) {
-                let (mut flipped, bit) = (value.to_vec(), rng.below(8 * value.len() as u64));
+                let (mut flipped, bit) = (value.bytes().to_vec(), rng.below(8 * value.len() as u64));
                 if let Some(byte) = flipped.get_mut((bit / 8) as usize) {
                     *byte ^= 1 << (bit % 8);
                 }
-                *value = flipped.into();
+                *value = RecordValue::read(&flipped.into());
             }
         }
         keys.len() as u64
@@ -201,7 +197,7 @@ mod tests {
     use crate::sim::engine::rng::Streams;
 
     fn record(value: u8) -> Vec<Record> {
-        vec![Record::new(b"k".as_slice(), vec![value])]
+        vec![Record::whole(b"k".as_slice(), &[value])]
     }
 
     #[test]
@@ -220,7 +216,8 @@ mod tests {
             assert_eq!(disk.synced(Ticket::new(1), 0), [Ticket::new(1)]);
             assert_eq!(disk.synced(Ticket::new(1), 0), [], "known to be durable");
             let lost = disk.crash(&mut rng);
-            let kept = disk.get(b"k").unwrap()[0];
+            let bytes = disk.get(b"k").unwrap().bytes();
+            let kept = Record::content(&bytes).unwrap()[0];
             assert_eq!(u64::from(kept), 5 - lost.writes);
             seen[kept as usize - 1] = true;
             torn += u64::from(lost.is_torn);
@@ -241,7 +238,7 @@ mod tests {
         disk.decay();
         let hit = disk.flip_bits(&mut rng);
         let ones: Vec<u32> =
-            disk.kept().values().map(|value| value.iter().map(|byte| byte.count_ones()).sum()).collect();
+            disk.kept().values().map(|value| value.bytes().iter().map(|byte| byte.count_ones()).sum()).collect();
         assert!(hit > 0 && ones.iter().all(|ones| *ones <= 1) && u64::from(ones.iter().sum::<u32>()) == hit);
         assert_eq!(disk.flip_bits(&mut rng), 0);
     }

@@ -5,7 +5,7 @@ use imbl::Vector;
 use super::{Replica, disk::Disk, inclusion_timeout::InclusionWatch};
 use crate::{
     chain::{ChainError, HeadError, ReadError, RestoreError},
-    consensus::{Event, Protocol, Records, ReplicaId, effect_handler::Outbox, is_whole_record},
+    consensus::{Event, Protocol, Records, ReplicaId, effect_handler::Outbox},
     sim::{
         check::violation::Violation,
         faults::{byzantine::Misbehaviour, plan::FaultKind},
@@ -50,7 +50,7 @@ impl Replica {
 
     /// Returns all records on its disk, unfinished writes included.
     pub fn records(&self) -> Records {
-        self.disk.kept().iter().map(|(key, value)| (key.clone(), value.clone())).collect()
+        self.disk.kept().iter().map(|(key, value)| (key.clone(), value.bytes())).collect()
     }
 
     pub(in crate::sim) const fn set_process(&mut self, process: ProcessState) {
@@ -160,7 +160,7 @@ impl Replica {
         if self.disk.flip_bits(&mut faults.disk) == 0 {
             return;
         }
-        let damaged = self.disk.kept().values().filter(|record| !is_whole_record(record)).count();
+        let damaged = self.disk.kept().values().filter(|record| !record.is_whole()).count();
         self.observations.counters.records_damaged += damaged as u64;
         if damaged > 0 {
             self.wipe();

@@ -121,18 +121,18 @@ fn attested_blocks_are_kept_until_the_stored_chain_finalizes_them() {
         let records = RecordStore::of_chain(1, kind, disk.clone());
         let rest: &[u8] = if kind == ConsensusKind::Pbft { &[0; 8] } else { &[] };
         let key = Bytes::from([key.as_bytes(), &9_u64.to_be_bytes(), rest].concat());
-        let put = |value: &[u8]| {
-            records.put(ReplicaId::new(2), &[Record::new(key.clone(), value.to_vec())]);
-            records.put(ReplicaId::new(3), &[Record::new(b"other".as_slice(), vec![1])]);
+        let put = |record| {
+            records.put(ReplicaId::new(2), &[record]);
+            records.put(ReplicaId::new(3), &[Record::whole(b"other".as_slice(), &[1])]);
             records.flush().unwrap();
         };
         let is_kept = || consensus(&disk).iter().any(|(stored, _)| stored.ends_with(&key));
-        put(&[7]);
+        put(Record::whole(key.clone(), &[7]));
         records.written(Height::new(8));
-        put(&[]);
+        put(Record::forgotten(key.clone()));
         assert!(is_kept(), "{kind:?}: deleted by its replica before the chain has it");
         records.written(Height::new(9));
-        put(&[]);
+        put(Record::forgotten(key.clone()));
         assert!(!is_kept(), "{kind:?}");
     }
 }
