@@ -3,6 +3,7 @@
 mod cost;
 mod delegations;
 mod epochs;
+mod golden;
 mod lab;
 mod model;
 mod refusals;

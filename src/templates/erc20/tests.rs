@@ -2,6 +2,7 @@
 
 mod errors;
 mod gas;
+mod golden;
 mod model;
 mod permit;
 
