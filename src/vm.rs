@@ -9,16 +9,22 @@
 pub mod abi;
 mod abi_index;
 mod context;
+pub mod contract;
+mod descriptor;
 mod env;
 mod forks;
 mod frame;
 mod gas;
 mod host;
 mod inspect;
+pub mod math;
 mod message;
 mod registry;
 mod runner;
+#[cfg(test)]
+pub(crate) mod sandbox;
 mod slots;
+pub mod storage;
 mod template;
 #[cfg(test)]
 mod tests;
@@ -27,6 +33,7 @@ mod trace;
 use crate::state::{Journal, StateError};
 
 pub use context::BlockContext;
+pub use descriptor::{Descriptor, Parameter, ParameterDefault, ParameterError, ParameterNote};
 pub use forks::{ForkRules, Hardfork};
 pub use gas::{GasSchedule, IntrinsicGas};
 pub use host::Host;

@@ -1,7 +1,7 @@
 //! What a contract is written with, to be imported whole: `use chainbox::vm::contract::*`.
 
 pub use alloy_primitives::{Address, B256, Bytes, FixedBytes, U256};
-pub use alloy_sol_types::{SolCall, SolError, SolEvent, SolInterface, SolValue};
+pub use alloy_sol_types::{SolCall, SolConstructor, SolError, SolEvent, SolInterface, SolValue};
 
 pub use super::{
     Host, Stop,

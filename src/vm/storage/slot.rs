@@ -4,7 +4,7 @@ use core::{fmt, marker::PhantomData};
 
 use alloy_primitives::U256;
 
-use super::{Handle, LayoutTypes, Place, Shape, Storable, Value};
+use super::{Handle, LayoutTypes, Packed, Place, Shape, Storable, Value, value::pack};
 use crate::vm::{Host, Stop, math::CheckedMath};
 
 /// A variable that holds a value.
@@ -67,6 +67,16 @@ impl<T: Value> Slot<T> {
     /// Those of `change`; [`Stop`]: out of gas, or inside a static call.
     pub fn update(self, host: &mut Host<'_>, change: impl FnOnce(T) -> Result<T, Stop>) -> Result<(), Stop> {
         T::update(host, self.place, change)
+    }
+}
+
+impl<T: Packed> Slot<T> {
+    /// Writes the value, and zeros to the rest of its slot, which is not read: for a value that has its slot to itself.
+    ///
+    /// # Errors
+    /// [`Stop`]: out of gas, or inside a static call.
+    pub fn overwrite(self, host: &mut Host<'_>, value: T) -> Result<(), Stop> {
+        host.store(self.place.slot, pack(U256::ZERO, self.place.offset, value))
     }
 }
 

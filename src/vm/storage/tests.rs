@@ -268,6 +268,7 @@ fn an_access_costs_what_the_schedule_has_for_it() {
     assert_eq!(cost(|host, _| HEIR.supply.set(host, U256::ONE)), 22_100);
     assert_eq!(cost(|host, _| HEIR.supply.add(host, U256::ONE)), 2_100 + 2_900);
     assert_eq!(cost(|host, _| HEIR.paused.paused.set(host, true)), 2_100 + 20_000);
+    assert_eq!(cost(|host, _| HEIR.end.overwrite(host, true)), 22_100);
     assert_eq!(cost(|host, _| HEIR.paused.paused.update(host, |paused| Ok(!paused))), 2_100 + 2_900);
     assert_eq!(cost(|host, user| A::STATE.map.at(host, U256::ONE)?.get(host, user).map(drop)), 2 * 42 + 2_100);
     assert_eq!(cost(|host, _| HEIR.records.at(host, 0).map(drop).or(Ok(()))), 2_100);
