@@ -5,6 +5,7 @@ mod delegations;
 mod epochs;
 mod golden;
 mod lab;
+mod layout;
 mod model;
 mod refusals;
 mod rewards;
