@@ -7,7 +7,9 @@ use alloy_primitives::{Address, Bytes, U256};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{Marker, Template, storage::StorageLayout};
+use super::{Marker, ParameterDefault, ParameterNote, Template, storage::StorageLayout};
+
+mod schema;
 
 /// Characters of a `string` parameter.
 const TEXT_CHARS_MAX: usize = 256;
@@ -64,62 +66,6 @@ pub struct Parameter {
     /// Members of a struct, or of the structs in an array.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<Self>,
-}
-
-/// Value of a parameter that is left out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub enum ParameterDefault {
-    /// The account that deploys.
-    Deployer,
-    /// This value.
-    #[serde(untagged)]
-    Value(Value),
-}
-
-/// What a template adds to its ABI about a parameter of its constructor.
-///
-/// ```
-/// use chainbox::vm::ParameterNote;
-/// let note = ParameterNote::of("minDelay", "Time between scheduling and execution.").with_unit("seconds").with_default("86400");
-/// assert_eq!(note.name(), "minDelay");
-/// ```
-#[derive(Clone, Debug)]
-pub struct ParameterNote {
-    name: &'static str,
-    description: &'static str,
-    unit: Option<&'static str>,
-    default: Option<ParameterDefault>,
-}
-
-impl ParameterNote {
-    /// Describes a parameter; `features.mintable` is a member of the struct `features`.
-    pub const fn of(name: &'static str, description: &'static str) -> Self {
-        Self { name, description, unit: None, default: None }
-    }
-
-    /// Sets the unit.
-    #[must_use]
-    pub fn with_unit(self, unit: &'static str) -> Self {
-        Self { unit: Some(unit), ..self }
-    }
-
-    /// Sets the value when it is left out, in the form of [`Descriptor::encode`].
-    #[must_use]
-    pub fn with_default(self, default: impl Into<Value>) -> Self {
-        Self { default: Some(ParameterDefault::Value(default.into())), ..self }
-    }
-
-    /// Makes the deploying account the value when it is left out.
-    #[must_use]
-    pub fn with_default_deployer(self) -> Self {
-        Self { default: Some(ParameterDefault::Deployer), ..self }
-    }
-
-    /// Returns the name.
-    pub const fn name(&self) -> &'static str {
-        self.name
-    }
 }
 
 /// A parameter that cannot be encoded.
@@ -493,5 +439,20 @@ mod tests {
         assert_eq!(parameters[3]["unit"], "wei");
         assert_eq!(parameters[6]["type"], "tuple(bool isOpen, tuple(uint64 amount, uint8 percent)[] limits)");
         assert_eq!(parameters[6]["members"][0]["default"], false);
+        let schema = Descriptor::of(&WalletTemplate).json_schema();
+        assert_eq!(schema["required"], json!(["signers", "tag", "roots"]));
+        let properties = &schema["properties"];
+        assert_eq!(properties["owner"]["description"], "Who may change the rules. The deploying account by default.");
+        assert_eq!(
+            properties["threshold"],
+            json!({ "type": "integer", "minimum": 0, "maximum": 65_535, "default": 1, "description": "Signers that agree." })
+        );
+        assert_eq!(properties["cap"]["description"], "Most that it holds. In wei.");
+        let limit = &properties["rules"]["properties"]["limits"]["items"];
+        assert_eq!(limit["required"], json!(["amount", "percent"]));
+        assert_eq!(
+            (&properties["roots"]["minItems"], &properties["tag"]["pattern"]),
+            (&json!(2), &json!("^0x[0-9a-fA-F]{8}$"))
+        );
     }
 }

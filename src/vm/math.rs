@@ -92,7 +92,7 @@ impl<const BITS: usize, const LIMBS: usize> CheckedMath for Uint<BITS, LIMBS> {
     }
 
     fn power(self, exponent: u32) -> Result<Self, Stop> {
-        // An exponent of two bits or fewer than 32 would not fit into a small integer: multiply by squaring instead.
+        // By squaring: the exponent itself may be too large for a small integer.
         let (mut result, mut base, mut left) = (Self::ONE, self, exponent);
         while left > 0 {
             if left & 1 == 1 {
@@ -243,8 +243,9 @@ mod tests {
             prop_assert_eq!(a.add(b), fits(wide_a + wide_b));
             prop_assert_eq!(a.sub(b), fits(wide_a - wide_b));
             prop_assert_eq!(a.mul(b), fits(wide_a * wide_b));
-            prop_assert_eq!(a.div(b), if b == 0 { Err(division_by_zero()) } else { Ok(a / b) });
-            prop_assert_eq!(a.rem(b), if b == 0 { Err(division_by_zero()) } else { Ok(a % b) });
+            let wide = |result: Option<i128>| result.map_or(Err(division_by_zero()), fits);
+            prop_assert_eq!(a.div(b), wide(wide_a.checked_div(wide_b)));
+            prop_assert_eq!(a.rem(b), wide(wide_a.checked_rem(wide_b)));
             let (wide_a, wide_b) = (U256::from(a) << 224_usize, U256::from(b) << 224_usize);
             let widened = |result: Result<u32, Stop>| result.map(|number| U256::from(number) << 224_usize);
             prop_assert_eq!(wide_a.add(wide_b), widened(a.add(b)));

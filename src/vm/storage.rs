@@ -49,8 +49,7 @@ pub use macros::{FIRST_SLOT, Words, member_label, variable_label};
 pub use macros::{record, storage};
 pub use mapping::{Key, Mapping};
 pub use place::{Cursor, Place, Shape, slots_of};
-pub use slot::Slot;
-pub use value::{Packed, Value};
+pub use slot::{Packed, Slot, Value};
 
 /// What a state variable can be: a value, a mapping, an array, or a struct of such.
 pub trait Storable {

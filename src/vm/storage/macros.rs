@@ -5,14 +5,15 @@ use alloy_primitives::U256;
 use super::{
     Cursor, Packed, Place, Shape,
     layout::camel_case,
-    value::{pack, unpack},
+    slot::{pack, unpack},
 };
 use crate::vm::{Host, Stop};
 
 /// Declares the state variables of a contract, or the members of a struct in storage.
 ///
-/// Each field is a [`Slot`](super::Slot), a [`Mapping`](super::Mapping), an [`Array`](super::Array), a struct declared by this macro, or (in
-/// a contract only) another contract, whose variables take their places at that point, as those of a base contract do.
+/// Each field is a [`Slot`](crate::vm::storage::Slot), a [`Mapping`](crate::vm::storage::Mapping), an
+/// [`Array`](crate::vm::storage::Array), a struct declared by this macro, or (in a contract only) another contract, whose variables take
+/// their places at that point, as those of a base contract do.
 ///
 /// - `contract Name { ... }` makes a struct with the constant `STATE`, its variables from slot 0 on; `contract Name layout at ROOT
 ///   { ... }` from slot `ROOT` on. A variable is labelled as private ones of OpenZeppelin are: `total_supply` is `_totalSupply`.
@@ -124,7 +125,7 @@ macro_rules! __storage {
 
 /// Declares a struct of values that is read and written whole, each of its slots once: `Slot<Name>`, `Mapping<Key, Name>`.
 ///
-/// Fields are [`Packed`] values, laid out as the members of a Solidity struct.
+/// Fields are [`Packed`](crate::vm::storage::Packed) values, laid out as the members of a Solidity struct.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __record {
