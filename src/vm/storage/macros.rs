@@ -20,7 +20,6 @@ use crate::vm::{Host, Stop};
 /// - `struct Name { ... }` makes a struct that is a variable's type, as in `Mapping<Address, Name>`; its members have no underscore.
 ///
 /// `field: Type as "label"` gives another label.
-#[doc(hidden)]
 #[macro_export]
 macro_rules! __storage {
     (
@@ -126,7 +125,6 @@ macro_rules! __storage {
 /// Declares a struct of values that is read and written whole, each of its slots once: `Slot<Name>`, `Mapping<Key, Name>`.
 ///
 /// Fields are [`Packed`](crate::vm::storage::Packed) values, laid out as the members of a Solidity struct.
-#[doc(hidden)]
 #[macro_export]
 macro_rules! __record {
     (
