@@ -5,16 +5,12 @@
 use std::sync::Arc;
 
 use chainbox::{
-    alloy::{
-        json_abi::JsonAbi,
-        sol_types::{SolCall, sol},
-    },
+    alloy::{json_abi::JsonAbi, sol_types::sol},
     node::{
         Node,
         testing::{expect_event, expect_revert},
     },
-    primitives::{Bytes, U256},
-    vm::{Host, Marker, Stop, Template, TemplateId, abi},
+    vm::{Marker, Template, TemplateId, contract::*},
 };
 
 sol! {
@@ -27,7 +23,15 @@ sol! {
     }
 }
 
-/// Counts up, by at most ten in one call. Slot 0 holds the total.
+storage! {
+    /// State variables.
+    contract CounterStorage {
+        total: Slot<U256>,
+    }
+}
+const COUNTER: CounterStorage = CounterStorage::STATE;
+
+/// Counts up, by at most ten in one call.
 #[derive(Debug)]
 struct CounterTemplate;
 
@@ -35,14 +39,12 @@ impl CounterTemplate {
     const ID: TemplateId = TemplateId::new(0x8001, 1);
     const STEP_MAX: U256 = U256::from_limbs([10, 0, 0, 0]);
 
-    fn count(host: &mut Host<'_>, step: U256) -> Result<Bytes, Stop> {
-        if step > Self::STEP_MAX {
-            return Err(abi::revert(&Counter::StepTooLarge { step, max: Self::STEP_MAX }));
-        }
-        let total = host.load(U256::ZERO)?.checked_add(step).ok_or_else(abi::empty_revert)?;
-        host.store(U256::ZERO, total)?;
+    fn count(host: &mut Host<'_>, step: U256) -> Result<U256, Stop> {
+        require(step <= Self::STEP_MAX, Counter::StepTooLarge { step, max: Self::STEP_MAX })?;
+        COUNTER.total.add(host, step)?;
+        let total = COUNTER.total.get(host)?;
         host.emit(&Counter::Counted { by: host.caller(), total })?;
-        Ok(abi::encode_output_u256(total))
+        Ok(total)
     }
 }
 
@@ -59,17 +61,18 @@ impl Template for CounterTemplate {
         Counter::abi::contract()
     }
 
-    fn construct(&self, host: &mut Host<'_>, _params: &[u8]) -> Result<(), Stop> {
-        host.store(U256::ZERO, U256::ZERO)
+    fn storage_layout(&self) -> StorageLayout {
+        StorageLayout::of::<CounterStorage>()
+    }
+
+    fn construct(&self, _host: &mut Host<'_>, _params: &[u8]) -> Result<(), Stop> {
+        Ok(())
     }
 
     fn call(&self, host: &mut Host<'_>, input: &[u8]) -> Result<Bytes, Stop> {
-        host.refuse_value()?;
-        let (selector, args) = abi::split_call(input)?;
-        match selector {
-            Counter::countCall::SELECTOR => Self::count(host, args.u256(0)?),
-            Counter::totalCall::SELECTOR => host.load(U256::ZERO).map(abi::encode_output_u256),
-            _ => Err(abi::empty_revert()),
+        match host.decode_call(input, NONE_PAYABLE)? {
+            Counter::CounterCalls::count(call) => call.returns(Self::count(host, call.step)?),
+            Counter::CounterCalls::total(call) => call.returns(COUNTER.total.get(host)?),
         }
     }
 }

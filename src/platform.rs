@@ -21,7 +21,7 @@ use std::{
 pub use amount::{parse_amount, parse_duration_secs};
 pub use api_key::{ApiKey, Caller, Scope};
 pub use blockchain::{Blockchain, BlockchainSpec, NativeToken, ValidatorSpec};
-pub use deployment::{ContractTemplate, Deployment, DeploymentSpec};
+pub use deployment::{Deployment, DeploymentSpec};
 pub use entropy::{Entropy, EntropyError, OsEntropy};
 pub use error::{FieldError, PlatformError};
 pub use fields::Fields;
@@ -118,6 +118,15 @@ impl Platform {
         Ok(chain)
     }
 
+    /// Reads the body of a request to deploy, whose parameters are those of the template's constructor by name, for any template
+    /// of the chain.
+    ///
+    /// # Errors
+    /// [`PlatformError::Validation`] with every invalid field.
+    pub fn read_deployment(&self, body: serde_json::Value) -> Result<DeploymentSpec, PlatformError> {
+        DeploymentSpec::read(body, |id| self.blockchain(id).unwrap_or_else(|| self.default_blockchain.clone()))
+    }
+
     /// Deploys a contract from a template and keeps the record.
     ///
     /// # Errors
@@ -161,13 +170,17 @@ impl Platform {
 
 #[cfg(test)]
 mod tests {
+    use alloy_json_abi::JsonAbi;
     use serde_json::json;
 
     use super::{
         entropy::testing::{CountingEntropy, FailingEntropy},
         *,
     };
-    use crate::node::Node;
+    use crate::{
+        node::{BlockRef, Node},
+        vm::{ParameterNote, Template, TemplateId, contract::*, storage::Place},
+    };
 
     fn platform() -> Platform {
         let spec = BlockchainSpec::read(json!({ "name": "test" })).unwrap();
@@ -179,9 +192,75 @@ mod tests {
         BlockchainSpec::read(json!({ "name": name })).unwrap()
     }
 
-    fn token() -> DeploymentSpec {
+    fn token(platform: &Platform) -> DeploymentSpec {
         let body = json!({ "blockchainId": DEFAULT_BLOCKCHAIN_ID, "template": "erc20-token", "params": { "name": "Gold", "symbol": "GLD" } });
-        DeploymentSpec::read(body).unwrap()
+        platform.read_deployment(body).unwrap()
+    }
+
+    alloy_sol_types::sol! {
+        #[sol(abi)]
+        contract Greeter {
+            constructor(string greeting, address author, uint8[] marks);
+        }
+    }
+
+    /// A user's template.
+    #[derive(Debug)]
+    struct GreeterTemplate;
+
+    impl Template for GreeterTemplate {
+        fn id(&self) -> TemplateId {
+            TemplateId::new(0x8123, 1)
+        }
+
+        fn name(&self) -> &str {
+            "greeter"
+        }
+
+        fn abi(&self) -> JsonAbi {
+            Greeter::abi::contract()
+        }
+
+        fn parameters(&self) -> Vec<ParameterNote> {
+            vec![ParameterNote::of("author", "Who greets.").with_default_deployer()]
+        }
+
+        fn construct(&self, host: &mut Host<'_>, params: &[u8]) -> Result<(), Stop> {
+            let call: Greeter::constructorCall = host.decode_constructor(params)?;
+            Slot::new(Place::FIRST).set(host, call.author)?;
+            Slot::new(Place::FIRST.after(1)).set(host, call.greeting)
+        }
+
+        fn call(&self, _: &mut Host<'_>, _: &[u8]) -> Result<Bytes, Stop> {
+            Ok(Bytes::new())
+        }
+    }
+
+    #[test]
+    fn a_users_template_is_deployed_by_its_name_and_its_parameters_names() {
+        let node = Node::builder().with_template(Arc::new(GreeterTemplate)).build().unwrap();
+        let spec = BlockchainSpec::read(json!({ "name": "test" })).unwrap();
+        let chain = Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), spec, node, 0);
+        let platform = Platform::new(Secret::new([7; 32]), chain);
+        let body = |params| json!({ "blockchainId": DEFAULT_BLOCKCHAIN_ID, "template": "greeter", "params": params });
+        let spec = platform.read_deployment(body(json!({ "greeting": "hello", "marks": [1, 2] }))).unwrap();
+        let deployment = platform.deploy(spec, 1).unwrap();
+        let chain = platform.default_blockchain();
+        let contract = deployment.contract_address(chain).unwrap();
+        let stored = chain.node().view().storage(contract, U256::ZERO, BlockRef::Latest).unwrap();
+        assert_eq!(Address::from_word(stored.into()), deployment.from());
+        let Err(PlatformError::Validation { fields }) =
+            platform.read_deployment(body(json!({ "marks": [256], "x": 1 })))
+        else {
+            panic!("must be refused")
+        };
+        let paths: Vec<&str> = fields.iter().map(|field| field.path.as_str()).collect();
+        assert_eq!(paths, ["params.greeting", "params.marks[0]", "params.x"]);
+        let nothing = json!({ "blockchainId": DEFAULT_BLOCKCHAIN_ID, "template": "erc721-nft" });
+        let Err(PlatformError::Validation { fields }) = platform.read_deployment(nothing) else {
+            panic!("must be refused")
+        };
+        assert_eq!(fields[0].expected, "one of erc20-token, greeter");
     }
 
     #[test]
@@ -192,7 +271,7 @@ mod tests {
         assert_ne!(first_key, second_key);
         let id_of = |platform: &Platform| platform.create_blockchain(named("x"), 1).unwrap().id().to_owned();
         assert_ne!(id_of(&first), id_of(&second));
-        let deployment_of = |platform: &Platform| platform.deploy(token(), 1).unwrap().id().to_owned();
+        let deployment_of = |platform: &Platform| platform.deploy(token(platform), 1).unwrap().id().to_owned();
         assert_ne!(deployment_of(&first), deployment_of(&second));
         assert_eq!(first.authenticate(&first_key).map(|caller| caller.name().to_owned()), Some("ci".to_owned()));
         assert_eq!(second.authenticate(&first_key), None);
@@ -203,7 +282,7 @@ mod tests {
     fn ids_and_keys_come_from_the_injected_generator() {
         let platform = platform().with_entropy(Arc::new(CountingEntropy::starting_at(1)));
         assert_eq!(platform.create_blockchain(named("x"), 1).unwrap().id(), "bc_0101010101010101");
-        assert_eq!(platform.deploy(token(), 1).unwrap().id(), "dep_0202020202020202");
+        assert_eq!(platform.deploy(token(&platform), 1).unwrap().id(), "dep_0202020202020202");
         assert!(platform.create_api_key("ci", &[]).unwrap().starts_with("cbx_030303"));
     }
 
@@ -213,7 +292,7 @@ mod tests {
         let failed = PlatformError::Entropy(EntropyError::new("no device"));
         assert_eq!(platform.create_api_key("ci", &[Scope::Admin]), Err(failed.clone()));
         assert_eq!(platform.create_blockchain(named("x"), 1).map(drop), Err(failed.clone()));
-        assert_eq!(platform.deploy(token(), 1).map(drop), Err(failed.clone()));
+        assert_eq!(platform.deploy(token(&platform), 1).map(drop), Err(failed.clone()));
         assert_eq!(failed.code(), "INTERNAL_ERROR");
         assert_eq!(platform.list_blockchains().len(), 1);
         assert_eq!(platform.default_blockchain().node().view().head().height().get(), 0);

@@ -3,6 +3,7 @@
 //! Each implements a standard Solidity ABI exactly, with Solidity's storage layout, so that a client
 //! cannot distinguish it from compiled Solidity.
 
+pub mod common;
 pub mod erc20;
 
 use std::sync::{Arc, LazyLock};

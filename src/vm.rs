@@ -9,16 +9,23 @@
 pub mod abi;
 mod abi_index;
 mod context;
+pub mod contract;
+mod descriptor;
 mod env;
 mod forks;
 mod frame;
 mod gas;
 mod host;
 mod inspect;
+pub mod math;
 mod message;
+mod parameter;
 mod registry;
 mod runner;
+#[cfg(test)]
+pub(crate) mod sandbox;
 mod slots;
+pub mod storage;
 mod template;
 #[cfg(test)]
 mod tests;
@@ -27,11 +34,13 @@ mod trace;
 use crate::state::{Journal, StateError};
 
 pub use context::BlockContext;
+pub use descriptor::{Descriptor, Parameter, ParameterError};
 pub use forks::{ForkRules, Hardfork};
 pub use gas::{GasSchedule, IntrinsicGas};
 pub use host::Host;
 pub use inspect::Inspector;
 pub use message::{FrameOutcome, FrameResult, HaltReason, Message, MessageKind, SYSTEM_ADDRESS, Stop};
+pub use parameter::{ParameterDefault, ParameterNote};
 pub use registry::{RegistryError, TemplateRegistry, USER_IDS_FROM};
 pub use slots::mapping_slot;
 pub use template::{Marker, Template, TemplateId};

@@ -1,97 +1,69 @@
 //! Contract deployments from templates.
 
-use alloy_primitives::{Address, B256, U256};
-use serde_json::Value;
+use std::sync::Arc;
 
-use super::{Blockchain, Fields, PlatformError, parse_amount};
+use alloy_primitives::{Address, B256};
+use serde_json::{Map, Value};
+
+use super::{Blockchain, FieldError, Fields, PlatformError, parse_amount};
 use crate::{
     chain::CallRequest,
     node::{BlockRef, EstimateError, Located},
     primitives::Gas,
-    templates::Erc20Params,
+    vm::{Descriptor, ParameterError},
 };
 
 /// Largest gas limit of a deployment, in gas units.
 const GAS_LIMIT_MAX: u64 = 1_000_000_000_000;
-
-/// A template of the service.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ContractTemplate {
-    /// A fungible token (ERC-20) with permit, mint, burn, pause and cap.
-    Erc20Token,
-}
-
-impl ContractTemplate {
-    /// Template names of the service. [`ContractTemplate::from_name`] is `None` for those that this version cannot deploy.
-    pub const NAMES: [&str; 6] =
-        ["erc20-token", "erc721-nft", "erc1155-multi", "governance-dao", "staking-pool", "marketplace"];
-
-    /// Returns the name of the template in the service.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Erc20Token => "erc20-token",
-        }
-    }
-
-    /// Returns the template with this name, if this version has it.
-    pub fn from_name(name: &str) -> Option<Self> {
-        (name == Self::Erc20Token.name()).then_some(Self::Erc20Token)
-    }
-}
 
 /// Specification of a deployment: the decoded body of a request to deploy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeploymentSpec {
     /// Id of the chain to deploy on.
     pub blockchain_id: String,
-    /// Template of the contract.
-    pub template: ContractTemplate,
-    /// Name of the token.
-    pub token_name: String,
-    /// Symbol of the token.
-    pub symbol: String,
-    /// Initial balance of the deployer, in the smallest unit.
-    pub total_supply: U256,
-    /// Digits after the decimal point in user interfaces; does not scale amounts.
-    pub decimals: u8,
-    /// Account that deploys and owns the contract; the first unlocked account by default.
+    /// Name of the contract's template.
+    pub template: String,
+    /// Parameters of the constructor by name, in the form of [`Descriptor::encode`].
+    pub params: Map<String, Value>,
+    /// Account that deploys the contract; the first unlocked account by default.
     pub from: Option<Address>,
     /// Gas limit of the transaction, in gas units; estimated by default.
     pub gas_limit: Option<Gas>,
 }
 
 impl DeploymentSpec {
-    /// Reads a request body.
-    ///
-    /// # Errors
-    /// [`PlatformError::Validation`] with every invalid field.
-    pub fn read(body: Value) -> Result<Self, PlatformError> {
+    /// Reads a request body. `chain_of` is the chain with an id, or the one whose templates stand for those of an unknown chain.
+    pub(super) fn read(body: Value, chain_of: impl FnOnce(&str) -> Arc<Blockchain>) -> Result<Self, PlatformError> {
         let mut fields = Fields::read(body)?;
         let blockchain_id = fields.text("blockchainId").unwrap_or_default();
-        let named = fields.choice("template", &ContractTemplate::NAMES, |name| {
-            ContractTemplate::NAMES.into_iter().find(|known| *known == name)
-        });
-        let named = fields.require("template", &format!("one of {}", ContractTemplate::NAMES.join(", ")), named);
-        let template = named.and_then(ContractTemplate::from_name);
-        if let (Some(name), None) = (named, template) {
-            fields.refuse("template", "erc20-token: the other templates are not available in this version", name);
-        }
-        let mut params = fields.object("params");
-        let token_name = params.text("name").unwrap_or_default();
-        let symbol = params.text("symbol").unwrap_or_default();
-        let total_supply = params.amount("totalSupply").unwrap_or_default();
-        let decimals =
-            params.integer("decimals", 0, 255).and_then(|decimals| u8::try_from(decimals).ok()).unwrap_or(18);
-        // The parameters of an unavailable template are unknown, so they are not validated.
-        if template.is_some() {
-            fields.absorb(params);
+        let chain = chain_of(&blockchain_id);
+        let template = fields.text("template");
+        let params = fields.read_with("params", "an object", |value| value.as_object().cloned()).unwrap_or_default();
+        if let Some(name) = &template {
+            match descriptor(&chain, name) {
+                Ok(descriptor) => {
+                    // Which account deploys is decided later; that there is one suffices to check the parameters.
+                    for ParameterError { path, expected, got } in
+                        descriptor.encode(&params, Address::ZERO).err().unwrap_or_default()
+                    {
+                        fields.refuse(&format!("params.{path}"), expected, got);
+                    }
+                }
+                Err(names) => fields.refuse("template", format!("one of {}", names.join(", ")), name),
+            }
         }
         let from = fields.address("from");
         let gas_limit = gas_limit(&mut fields).map(Gas::new);
         fields.finish()?;
-        let template = template.unwrap_or(ContractTemplate::Erc20Token);
-        Ok(Self { blockchain_id, template, token_name, symbol, total_supply, decimals, from, gas_limit })
+        Ok(Self { blockchain_id, template: template.unwrap_or_default(), params, from, gas_limit })
     }
+}
+
+/// Returns the description of the newest version of a template, or the names of those that the chain has.
+fn descriptor(chain: &Blockchain, name: &str) -> Result<Descriptor, Vec<String>> {
+    let templates = chain.node().templates();
+    let found = templates.by_name(name).map(|template| Descriptor::of(&**template));
+    found.ok_or_else(|| templates.iter().map(|template| template.name().to_owned()).collect())
 }
 
 fn gas_limit(fields: &mut Fields) -> Option<u64> {
@@ -103,6 +75,15 @@ fn gas_limit(fields: &mut Fields) -> Option<u64> {
         fields.refuse("gasLimit", expected, text);
     }
     fitting
+}
+
+/// Returns the refusal of parameters.
+fn invalid(errors: Vec<ParameterError>) -> PlatformError {
+    let fields = errors.into_iter().map(|ParameterError { path, expected, got }| {
+        let path = format!("params.{path}");
+        FieldError { path, expected, got }
+    });
+    PlatformError::Validation { fields: fields.collect() }
 }
 
 /// A deployment whose transaction was sent.
@@ -133,12 +114,11 @@ impl Deployment {
             }
             None => return Err(PlatformError::field("from", "an unlocked account", "nothing, and none is unlocked")),
         };
-        let params = Erc20Params {
-            decimals: spec.decimals,
-            ..Erc20Params::new(&spec.token_name, &spec.symbol, spec.total_supply, from)
+        let unknown = |names: Vec<String>| {
+            PlatformError::field("template", format!("one of {}", names.join(", ")), spec.template.clone())
         };
-        let mut request =
-            CallRequest { from: Some(from), input: params.init_code(), gas: spec.gas_limit, ..Default::default() };
+        let input = descriptor(chain, &spec.template).map_err(unknown)?.encode(&spec.params, from).map_err(invalid)?;
+        let mut request = CallRequest { from: Some(from), input, gas: spec.gas_limit, ..Default::default() };
         match node.view().estimate_gas(&request, BlockRef::Pending, &Default::default()) {
             Ok(gas) => request.gas = request.gas.or(Some(gas)),
             Err(EstimateError::Query(cause)) => return Err(PlatformError::from_query(cause)),
@@ -161,7 +141,7 @@ impl Deployment {
         &self.spec
     }
 
-    /// Account that deployed and owns the contract.
+    /// Account that deployed the contract.
     pub const fn from(&self) -> Address {
         self.from
     }

@@ -40,10 +40,14 @@ use alloy_json_abi::JsonAbi;
 use alloy_primitives::{Address, Bytes, U256, address};
 use alloy_sol_types::{SolCall, SolConstructor};
 
-use self::{interface::StakingContract, layout::Staking};
+use self::{
+    interface::StakingContract::{self, StakingContractCalls as Calls},
+    layout::{STAKING, Staking},
+};
 use crate::vm::{
     Host, Marker, Stop, Template, TemplateId, TemplateRegistry,
-    abi::{self, CallArgs, revert},
+    abi::{DISPATCH_UNITS, Returns, require},
+    storage::StorageLayout,
 };
 
 pub use calls::{EpochDeltas, Offence, begin_block, end_epoch, penalize, slash, weight_changes};
@@ -59,8 +63,9 @@ pub use views::PAGE_MAX;
 /// Address of the staking contract.
 pub const STAKING_ADDRESS: Address = address!("0000000000000000000000000000000000001000");
 
-/// Compute units of dispatching a function and decoding its arguments.
-const DISPATCH_UNITS: u64 = 100;
+/// Selectors of the functions that take value.
+const PAYABLE: &[[u8; 4]] =
+    &[interface::joinCall::SELECTOR, interface::stakeCall::SELECTOR, interface::delegateCall::SELECTOR];
 
 /// The template `staking`, version 1.
 #[derive(Clone, Copy, Debug)]
@@ -101,88 +106,61 @@ impl Template for StakingTemplate {
         StakingContract::abi::contract()
     }
 
+    fn storage_layout(&self) -> StorageLayout {
+        StorageLayout::of::<layout::StakingStorage>()
+    }
+
     fn construct(&self, host: &mut Host<'_>, params: &[u8]) -> Result<(), Stop> {
-        host.refuse_value()?;
-        host.compute(DISPATCH_UNITS)?;
-        let call = abi::decode_constructor::<StakingContract::constructorCall>(params)?;
+        let call: StakingContract::constructorCall = host.decode_constructor(params)?;
         Staking(host).construct(&call.params.into(), &call.stakes)
     }
 
     fn call(&self, host: &mut Host<'_>, input: &[u8]) -> Result<Bytes, Stop> {
-        host.compute(DISPATCH_UNITS)?;
         if input.is_empty() {
             // Fees and transfers without call data: distributed when the next block begins.
+            host.compute(DISPATCH_UNITS)?;
             return Ok(Bytes::new());
         }
-        let (selector, args) = abi::split_call(input)?;
-        match selector {
-            interface::joinCall::SELECTOR | interface::stakeCall::SELECTOR | interface::delegateCall::SELECTOR => {}
-            _ => host.refuse_value()?,
-        }
-        let mut staking = Staking(host);
-        if is_system(selector) { system(&mut staking, selector, args) } else { dispatch(&mut staking, selector, args) }
+        let call = host.decode_call(input, PAYABLE)?;
+        dispatch(&mut Staking(host), call)
     }
 }
 
 #[rustfmt::skip] // one function a line
-fn dispatch(staking: &mut Staking<'_, '_>, selector: [u8; 4], args: CallArgs<'_>) -> Result<Bytes, Stop> {
-    use crate::vm::abi;
-    use interface::*;
+fn dispatch(staking: &mut Staking<'_, '_>, call: Calls) -> Result<Bytes, Stop> {
     let caller = staking.0.caller();
-    match selector {
-        joinCall::SELECTOR => staking.join(args.u16(0)?, args.u16(1)?, args.u16(2)?),
-        stakeCall::SELECTOR => staking.delegate(caller),
-        unstakeCall::SELECTOR => staking.undelegate(caller, args.u256(0)?),
-        delegateCall::SELECTOR => staking.delegate(args.address(0)?),
-        undelegateCall::SELECTOR => staking.undelegate(args.address(0)?, args.u256(1)?),
-        withdrawCall::SELECTOR => staking.withdraw(),
-        claimRewardsCall::SELECTOR => staking.claim_rewards(args.address(0)?),
-        claimCommissionCall::SELECTOR => staking.claim_commission(),
-        setCommissionCall::SELECTOR => staking.set_commission(args.u16(0)?),
-        unjailCall::SELECTOR => staking.unjail(),
-        exitCall::SELECTOR => staking.exit(),
-        paramsCall::SELECTOR => staking.params(),
-        totalsCall::SELECTOR => staking.totals(),
-        validatorCountCall::SELECTOR => staking.validator_count(),
-        validatorsCall::SELECTOR => staking.validators(args.u256(0)?, args.u256(1)?),
-        validatorCall::SELECTOR => staking.validator(args.address(0)?),
-        delegationCall::SELECTOR => staking.delegation_of(args.address(0)?, args.address(1)?),
-        unbondingsCall::SELECTOR => staking.unbondings(args.address(0)?),
-        exitQueueLengthCall::SELECTOR => staking.length_of(layout::EXITS),
-        activationQueueLengthCall::SELECTOR => staking.length_of(layout::ACTIVATIONS),
-        _ => Err(abi::empty_revert()),
+    if is_system(&call) {
+        require(staking.0.is_system_call(), interface::OnlySystem { caller })?;
+    }
+    match call {
+        Calls::join(call) => call.returns(staking.join(call.commissionBps, call.maxCommissionBps, call.maxCommissionChangeBps)?),
+        Calls::stake(call) => call.returns(staking.delegate(caller)?),
+        Calls::unstake(call) => call.returns(staking.undelegate(caller, call.amount)?),
+        Calls::delegate(call) => call.returns(staking.delegate(call.validator)?),
+        Calls::undelegate(call) => call.returns(staking.undelegate(call.validator, call.amount)?),
+        Calls::withdraw(call) => call.returns(staking.withdraw()?),
+        Calls::claimRewards(call) => call.returns(staking.claim_rewards(call.validator)?),
+        Calls::claimCommission(call) => call.returns(staking.claim_commission()?),
+        Calls::setCommission(call) => call.returns(staking.set_commission(call.commissionBps)?),
+        Calls::unjail(call) => call.returns(staking.unjail()?),
+        Calls::exit(call) => call.returns(staking.exit()?),
+        Calls::beginBlock(call) => call.returns(staking.begin_block(call.proposer, &call.absent)?),
+        Calls::slash(call) => call.returns(staking.slash(call.validator, call.offence, call.infractionHeight, call.infractionTime)?),
+        Calls::penalize(call) => call.returns(staking.penalize(&call.validators, &call.amounts)?),
+        Calls::endEpoch(call) => call.returns(staking.end_epoch(&call.rewards, &call.penalties, call.ejectionPercent)?),
+        Calls::params(call) => call.returns(staking.params()?),
+        Calls::totals(call) => call.returns(staking.totals()?),
+        Calls::validatorCount(call) => call.returns(staking.validator_count()?),
+        Calls::validators(call) => call.returns(staking.validators(call.from, call.count)?),
+        Calls::validator(call) => call.returns(staking.validator(call.validator)?),
+        Calls::delegation(call) => call.returns(staking.delegation_of(call.delegator, call.validator)?),
+        Calls::unbondings(call) => call.returns(staking.unbondings(call.delegator)?),
+        Calls::exitQueueLength(call) => call.returns(staking.length_of(STAKING.exits)?),
+        Calls::activationQueueLength(call) => call.returns(staking.length_of(STAKING.activations)?),
     }
 }
 
-fn is_system(selector: [u8; 4]) -> bool {
-    use interface::{beginBlockCall, endEpochCall, penalizeCall, slashCall};
-    [beginBlockCall::SELECTOR, slashCall::SELECTOR, penalizeCall::SELECTOR, endEpochCall::SELECTOR].contains(&selector)
-}
-
-/// Dispatches the functions that only system calls may use.
-fn system(staking: &mut Staking<'_, '_>, selector: [u8; 4], args: CallArgs<'_>) -> Result<Bytes, Stop> {
-    use interface::{beginBlockCall, endEpochCall, penalizeCall, slashCall};
-    if !staking.0.is_system_call() {
-        return Err(revert(&interface::OnlySystem { caller: staking.0.caller() }));
-    }
-    match selector {
-        beginBlockCall::SELECTOR => {
-            let (proposer, absent) = args.decode::<<beginBlockCall as SolCall>::Parameters<'_>>()?;
-            staking.begin_block(proposer, &absent)
-        }
-        slashCall::SELECTOR => {
-            let (validator, offence, height, time) = args.decode::<<slashCall as SolCall>::Parameters<'_>>()?;
-            staking.slash(validator, offence, height, time)
-        }
-        penalizeCall::SELECTOR => {
-            let (validators, amounts) = args.decode::<<penalizeCall as SolCall>::Parameters<'_>>()?;
-            staking.penalize(&validators, &amounts)
-        }
-        endEpochCall::SELECTOR => {
-            let (_, rewards, penalties, ejection_percent) =
-                args.decode::<<endEpochCall as SolCall>::Parameters<'_>>()?;
-            staking.end_epoch(&rewards, &penalties, ejection_percent)
-        }
-        _ => Err(abi::empty_revert()),
-    }
+/// Returns whether only system calls may use the function.
+const fn is_system(call: &Calls) -> bool {
+    matches!(call, Calls::beginBlock(_) | Calls::slash(_) | Calls::penalize(_) | Calls::endEpoch(_))
 }

@@ -22,20 +22,20 @@ mod tests;
 mod token;
 
 use alloy_json_abi::JsonAbi;
-use alloy_primitives::{Address, Bytes, U256, uint};
-use alloy_sol_types::{SolCall, SolConstructor};
+use alloy_primitives::uint;
 
-use self::{interface::Erc20Token, token::Token};
-use crate::vm::{
-    Host, Marker, Stop, Template, TemplateId,
-    abi::{self, CallArgs},
+use self::{
+    interface::Erc20Token::{self, Erc20TokenCalls as Calls},
+    token::TOKEN,
 };
+use super::common::erc165::{interface_id, supports};
+use crate::vm::{Marker, ParameterNote, Template, TemplateId, contract::*};
 
 /// First slot of the values that Solidity puts into the code: keccak of `chainbox.erc20.immutables`.
 pub const IMMUTABLES: U256 = uint!(0x99a76f77e4cab771f51a628a742a644df747358d9c28b7ce699d661c2f762615_U256);
 
-/// Compute units of dispatching a function and decoding its arguments.
-const DISPATCH_UNITS: u64 = 100;
+/// Version of the EIP-712 domain.
+const VERSION: &str = "1";
 
 /// Optional functions of a token; a call to a missing one reverts without data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -135,50 +135,77 @@ impl Template for Erc20 {
         Erc20Token::abi::contract()
     }
 
+    fn parameters(&self) -> Vec<ParameterNote> {
+        vec![
+            ParameterNote::of("name", "Name of the token."),
+            ParameterNote::of("symbol", "Symbol of the token."),
+            ParameterNote::of("totalSupply", "Initial balance of the owner; `decimals` does not scale it.")
+                .with_unit("the smallest unit")
+                .with_default("0"),
+            ParameterNote::of("decimals", "Digits after the decimal point in user interfaces.").with_default(18),
+            ParameterNote::of("owner", "Account that has the supply, and may mint and pause.").with_default_deployer(),
+            ParameterNote::of("features", "Optional functions."),
+            ParameterNote::of("features.mintable", "Whether the owner can mint.").with_default(false),
+            ParameterNote::of("features.burnable", "Whether holders can burn.").with_default(false),
+            ParameterNote::of("features.pausable", "Whether the owner can pause.").with_default(false),
+            ParameterNote::of("cap", "Largest total supply.")
+                .with_unit("the smallest unit")
+                .with_default(U256::MAX.to_string()),
+        ]
+    }
+
+    fn storage_layout(&self) -> StorageLayout {
+        StorageLayout::of::<token::TokenStorage>().and::<token::TokenImmutables>()
+    }
+
     fn construct(&self, host: &mut Host<'_>, params: &[u8]) -> Result<(), Stop> {
-        host.refuse_value()?;
-        host.compute(DISPATCH_UNITS)?;
-        let params = abi::decode_constructor::<Erc20Token::constructorCall>(params)?;
-        Token(host).construct(&params)
+        let params = host.decode_constructor(params)?;
+        token::construct(host, params)
     }
 
+    #[rustfmt::skip] // one function a line
     fn call(&self, host: &mut Host<'_>, input: &[u8]) -> Result<Bytes, Stop> {
-        host.refuse_value()?;
-        host.compute(DISPATCH_UNITS)?;
-        let (selector, args) = abi::split_call(input)?;
-        dispatch(&mut Token(host), selector, args)
+        match host.decode_call::<Calls>(input, NONE_PAYABLE)? {
+            Calls::transfer(call) => call.returns(token::transfer(host, call.to, call.value)?),
+            Calls::transferFrom(call) => call.returns(token::transfer_from(host, call.from, call.to, call.value)?),
+            Calls::approve(call) => call.returns(token::approve(host, call.spender, call.value)?),
+            Calls::balanceOf(call) => call.returns(TOKEN.balances.get(host, call.account)?),
+            Calls::allowance(call) => call.returns(token::allowance(host, call.owner, call.spender)?),
+            Calls::totalSupply(call) => call.returns(TOKEN.total_supply.get(host)?),
+            Calls::name(call) => call.returns(TOKEN.name.get(host)?),
+            Calls::symbol(call) => call.returns(TOKEN.symbol.get(host)?),
+            Calls::decimals(call) => call.returns(token::decimals(host)?),
+            Calls::mint(call) => call.returns(token::mint(host, call.to, call.amount)?),
+            Calls::burn(call) => call.returns(token::burn(host, call.value)?),
+            Calls::burnFrom(call) => call.returns(token::burn_from(host, call.account, call.value)?),
+            Calls::cap(call) => call.returns(token::FIXED.cap.get(host)?),
+            Calls::pause(call) => call.returns(token::pause(host)?),
+            Calls::unpause(call) => call.returns(token::unpause(host)?),
+            Calls::paused(call) => call.returns(token::paused(host)?),
+            Calls::owner(call) => call.returns(TOKEN.ownable.owner.get(host)?),
+            Calls::transferOwnership(call) => call.returns(TOKEN.ownable.transfer_ownership(host, call.newOwner)?),
+            Calls::renounceOwnership(call) => call.returns(TOKEN.ownable.renounce_ownership(host)?),
+            Calls::permit(call) => call.returns(permit::permit(host, &call)?),
+            Calls::nonces(call) => call.returns(TOKEN.nonces.nonces.get(host, call.owner)?),
+            Calls::DOMAIN_SEPARATOR(call) => call.returns(permit::domain(host)?.separator(host)?),
+            Calls::eip712Domain(call) => call.returns(permit::domain(host)?.fields(host)),
+            Calls::supportsInterface(call) => call.returns(supports(call.interfaceId.0, &INTERFACES)),
+        }
     }
 }
 
-#[rustfmt::skip] // one function a line
-fn dispatch(token: &mut Token<'_, '_>, selector: [u8; 4], args: CallArgs<'_>) -> Result<Bytes, Stop> {
-    use crate::vm::abi;
+/// ERC-20, its metadata, EIP-2612 and EIP-5267.
+const INTERFACES: [[u8; 4]; 4] = {
     use interface::*;
-    match selector {
-        transferCall::SELECTOR => { args.require_words(2)?; token.transfer(args.address(0)?, args.u256(1)?) }
-        transferFromCall::SELECTOR => { args.require_words(3)?; token.transfer_from(args.address(0)?, args.address(1)?, args.u256(2)?) }
-        approveCall::SELECTOR => { args.require_words(2)?; token.approve(args.address(0)?, args.u256(1)?) }
-        balanceOfCall::SELECTOR => token.balance_of(&args.address(0)?).map(abi::encode_output_u256),
-        allowanceCall::SELECTOR => token.allowance(&args.address(0)?, &args.address(1)?).map(abi::encode_output_u256),
-        totalSupplyCall::SELECTOR => token.total_supply().map(abi::encode_output_u256),
-        nameCall::SELECTOR => token.name().map(|name| abi::encode_output(&name)),
-        symbolCall::SELECTOR => token.symbol().map(|symbol| abi::encode_output(&symbol)),
-        decimalsCall::SELECTOR => token.decimals().map(abi::encode_output_u256),
-        mintCall::SELECTOR => token.mint(args.address(0)?, args.u256(1)?),
-        burnCall::SELECTOR => token.burn(args.u256(0)?),
-        burnFromCall::SELECTOR => token.burn_from(args.address(0)?, args.u256(1)?),
-        capCall::SELECTOR => token.cap().map(abi::encode_output_u256),
-        pauseCall::SELECTOR => token.set_paused(true),
-        unpauseCall::SELECTOR => token.set_paused(false),
-        pausedCall::SELECTOR => token.paused().map(abi::encode_output_bool),
-        ownerCall::SELECTOR => token.owner().map(|owner| abi::encode_output(&owner)),
-        transferOwnershipCall::SELECTOR => token.transfer_ownership(args.address(0)?),
-        renounceOwnershipCall::SELECTOR => token.renounce_ownership(),
-        permitCall::SELECTOR => token.permit(&args),
-        noncesCall::SELECTOR => token.nonce(&args.address(0)?).map(abi::encode_output_u256),
-        DOMAIN_SEPARATORCall::SELECTOR => token.domain_separator().map(|hash| abi::encode_output(&hash)),
-        eip712DomainCall::SELECTOR => token.eip712_domain(),
-        supportsInterfaceCall::SELECTOR => args.b32(0).map(|id| abi::encode_output_bool(token::supports_interface(id))),
-        _ => Err(abi::empty_revert()),
-    }
-}
+    let erc20 = [
+        totalSupplyCall::SELECTOR,
+        balanceOfCall::SELECTOR,
+        transferCall::SELECTOR,
+        allowanceCall::SELECTOR,
+        approveCall::SELECTOR,
+        transferFromCall::SELECTOR,
+    ];
+    let metadata = [nameCall::SELECTOR, symbolCall::SELECTOR, decimalsCall::SELECTOR];
+    let permit = [permitCall::SELECTOR, noncesCall::SELECTOR, DOMAIN_SEPARATORCall::SELECTOR];
+    [interface_id(&erc20), interface_id(&metadata), interface_id(&permit), interface_id(&[eip712DomainCall::SELECTOR])]
+};

@@ -4,12 +4,29 @@
 //! (call data too short, an address with dirty upper bytes) reverts without data, as in solc.
 
 use alloy_primitives::{Address, B256, Bytes, U256};
-use alloy_sol_types::{Panic, Revert, SolConstructor, SolError, SolEvent, SolType, SolValue, abi::TokenSeq};
+use alloy_sol_types::{
+    Panic, Revert, SolCall, SolConstructor, SolError, SolEvent, SolInterface, SolType, SolValue, abi::TokenSeq,
+};
 
 use super::{Host, Stop};
 
 /// Panic code of an arithmetic overflow outside `unchecked`.
 pub const PANIC_OVERFLOW: u64 = 0x11;
+
+/// Panic code of a division by zero.
+pub const PANIC_DIVISION_BY_ZERO: u64 = 0x12;
+
+/// Panic code of `pop` on an empty array.
+pub const PANIC_EMPTY_ARRAY_POP: u64 = 0x31;
+
+/// Panic code of an index that is not below an array's length.
+pub const PANIC_INDEX_OUT_OF_BOUNDS: u64 = 0x32;
+
+/// Compute units of dispatching a call and decoding its arguments.
+pub const DISPATCH_UNITS: u64 = 100;
+
+/// No function of a contract is `payable`.
+pub const NONE_PAYABLE: &[[u8; 4]] = &[];
 
 /// Function arguments: the bytes after the selector, in 32-byte words.
 #[derive(Clone, Copy, Debug)]
@@ -186,6 +203,58 @@ pub fn reason(data: &[u8]) -> Option<String> {
     Panic::abi_decode(data).ok().map(|error| error.to_string())
 }
 
+/// Reverts unless `condition` holds: Solidity's `require(condition, error)`.
+///
+/// # Errors
+/// A revert with `error`.
+pub fn require(condition: bool, error: impl SolError) -> Result<(), Stop> {
+    if condition { Ok(()) } else { Err(revert(&error)) }
+}
+
+/// `return` of a function, by which a dispatcher's arm reads `Calls::owner(call) => call.returns(owner(host)?)`.
+pub trait Returns: SolCall {
+    /// Returns the return data; `()` for a function without results, a tuple for one with several.
+    ///
+    /// # Errors
+    /// None: it is a [`Result`] as every arm's value is.
+    fn returns(&self, value: impl Into<Self::Return>) -> Result<Bytes, Stop> {
+        Ok(Self::abi_encode_returns(&value.into()).into())
+    }
+}
+
+impl<C: SolCall> Returns for C {}
+
+/// Dispatch.
+impl Host<'_> {
+    /// Decodes call data as one of an interface's calls, as solc's dispatcher does: `sol!` makes an enum of them for a `contract`
+    /// or `interface`, such as `TokenCalls` for `Token`. Charges [`DISPATCH_UNITS`].
+    ///
+    /// # Errors
+    /// A revert without data: no selector, an unknown one, arguments that solc's decoder refuses, or value to a function whose
+    /// selector is not in `payable`. [`Stop`]: out of gas.
+    pub fn decode_call<C: SolInterface>(&mut self, input: &[u8], payable: &[[u8; 4]]) -> Result<C, Stop> {
+        if payable.is_empty() {
+            self.refuse_value()?;
+        }
+        self.compute(DISPATCH_UNITS)?;
+        let (selector, args) = split_call(input)?;
+        if !payable.contains(&selector) {
+            self.refuse_value()?;
+        }
+        C::abi_decode_raw_validate(selector, args.0).map_err(|_| empty_revert())
+    }
+
+    /// Decodes the parameters of a constructor that is not `payable`. Charges [`DISPATCH_UNITS`].
+    ///
+    /// # Errors
+    /// A revert without data: value, or parameters that solc's decoder refuses. [`Stop`]: out of gas.
+    pub fn decode_constructor<C: SolConstructor>(&mut self, params: &[u8]) -> Result<C, Stop> {
+        self.refuse_value()?;
+        self.compute(DISPATCH_UNITS)?;
+        decode_constructor(params)
+    }
+}
+
 impl Host<'_> {
     /// Emits an event.
     ///
@@ -235,6 +304,63 @@ mod tests {
         assert_eq!(&data[..4], [0x4e, 0x48, 0x7b, 0x71]);
         assert!(reason(&data).unwrap().contains("0x11"));
         assert_eq!(reason(&[1, 2]), None);
+    }
+
+    alloy_sol_types::sol! {
+        #[derive(Debug, PartialEq)]
+        interface Sample {
+            function set(address who, uint8 level, bool isOn) external payable;
+            function get() external view returns (uint256);
+            function both() external view returns (uint8, bool);
+        }
+    }
+
+    /// Returns what a contract with the interface above answers to a call with so much value.
+    fn answer(input: &[u8], value: u64) -> (Result<Bytes, Stop>, u64) {
+        use super::super::sandbox::Sandbox;
+        let input = Bytes::copy_from_slice(input);
+        let (result, gas) = Sandbox::new().with_value(value).measure(move |host| {
+            match host.decode_call::<Sample::SampleCalls>(&input, &[Sample::setCall::SELECTOR])? {
+                Sample::SampleCalls::set(call) => call.returns(()),
+                Sample::SampleCalls::get(call) => call.returns(U256::from(7)),
+                Sample::SampleCalls::both(call) => call.returns((7, true)),
+            }
+        });
+        (result, gas)
+    }
+
+    #[test]
+    fn calls_are_dispatched_with_soliditys_checks() {
+        let set = Sample::setCall { who: Address::repeat_byte(1), level: 9, isOn: true }.abi_encode();
+        let (get, both) = (Sample::getCall {}.abi_encode(), Sample::bothCall {}.abi_encode());
+        assert_eq!(answer(&set, 5), (Ok(Bytes::new()), DISPATCH_UNITS));
+        assert_eq!(answer(&get, 0).0, Ok(encode_output_u256(U256::from(7))));
+        assert_eq!(answer(&both, 0).0.unwrap()[31..], [[7].as_slice(), &[0; 31], &[1]].concat());
+        assert!(answer(&[get.as_slice(), &[1; 40]].concat(), 0).0.is_ok(), "bytes after the arguments are ignored");
+        let dirty = |index: usize| {
+            let mut input = set.clone();
+            input[index] = 2;
+            input
+        };
+        let refused = [
+            ("no selector", vec![1, 2, 3], 0),
+            ("unknown", vec![1, 2, 3, 4], 0),
+            ("value to a function that is not payable", get, 1),
+            ("short", set[..set.len() - 1].to_vec(), 0),
+            ("dirty address", dirty(4), 0),
+            ("dirty uint8", dirty(4 + 32 + 30), 0),
+            ("bool of 2", dirty(4 + 64 + 31), 0),
+        ];
+        for (name, input, value) in refused {
+            assert_eq!(answer(&input, value), (Err(empty_revert()), DISPATCH_UNITS), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_requirement_reverts_with_its_error() {
+        let error = || Revert::from("no");
+        assert_eq!(require(true, error()), Ok(()));
+        assert_eq!(require(false, error()), Err(revert_with("no")));
     }
 
     #[test]

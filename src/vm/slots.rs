@@ -2,7 +2,7 @@
 //!
 //! See "Layout of State Variables in Storage" in Solidity's documentation.
 
-use alloy_primitives::{Address, U256, keccak256};
+use alloy_primitives::{U256, keccak256};
 
 use super::{GasSchedule, Host, Stop};
 
@@ -14,12 +14,7 @@ pub fn mapping_slot(key: U256, base: U256) -> U256 {
     keccak256(bytes).into()
 }
 
-/// Returns an address as a storage word or mapping key: left-padded to 32 bytes.
-pub(crate) fn word(address: &Address) -> U256 {
-    address.into_word().into()
-}
-
-/// Typed storage.
+/// Slots, strings and bytes, on which [`storage`](super::storage) builds.
 impl Host<'_> {
     /// Returns the slot of `key` in the mapping at slot `base`.
     ///
@@ -28,14 +23,6 @@ impl Host<'_> {
     pub fn mapping_slot(&mut self, key: U256, base: U256) -> Result<U256, Stop> {
         self.charge(GasSchedule::STANDARD.hash_cost(64))?;
         Ok(self.derived_slot(key, base, mapping_slot))
-    }
-
-    /// Returns the slot of an address in the mapping at slot `base`.
-    ///
-    /// # Errors
-    /// As [`Host::mapping_slot`].
-    pub fn address_mapping_slot(&mut self, key: &Address, base: U256) -> Result<U256, Stop> {
-        self.mapping_slot(word(key), base)
     }
 
     /// Returns the slot of the first element of the dynamic array (or long string) at slot `base`.
@@ -112,6 +99,6 @@ mod tests {
     #[test]
     fn a_known_slot() {
         let want = alloy_primitives::uint!(0xada5013122d395ba3c54772283fb069b10426056ef8ca54750cb9bb552a59e7d_U256);
-        assert_eq!(mapping_slot(word(&Address::with_last_byte(1)), U256::ZERO), want);
+        assert_eq!(mapping_slot(U256::ONE, U256::ZERO), want);
     }
 }

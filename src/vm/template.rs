@@ -5,7 +5,7 @@ use core::fmt::{self, Debug};
 use alloy_json_abi::JsonAbi;
 use alloy_primitives::Bytes;
 
-use super::{Host, Stop};
+use super::{Host, ParameterNote, Stop, storage::StorageLayout};
 
 /// Identity of a template: its number and the version of its behaviour and storage layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -89,6 +89,17 @@ pub trait Template: Debug + Send + Sync {
 
     /// Its functions, events, errors and constructor.
     fn abi(&self) -> JsonAbi;
+
+    /// What the ABI does not tell about the constructor's parameters: descriptions, units, defaults. A parameter without a default is
+    /// required where contracts are deployed by name.
+    fn parameters(&self) -> Vec<ParameterNote> {
+        Vec::new()
+    }
+
+    /// Its variables in storage, as [`StorageLayout::of`] lists them.
+    fn storage_layout(&self) -> StorageLayout {
+        StorageLayout::default()
+    }
 
     /// Sets a new contract up from ABI-encoded constructor parameters.
     ///

@@ -260,7 +260,11 @@ fn the_templates_are_listed_in_words_and_in_json() {
     let output = chainbox(&["templates", "--json"]).output().unwrap();
     let listed: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&listed[0]["name"], &listed[0]["bytecode"]), (&json!("erc20-token"), &json!("0xefcb00010001")));
-    assert_eq!(listed[0]["constructor"][0], json!({ "name": "name", "type": "string" }));
+    let name = json!({
+        "name": "name", "type": "string", "description": "Name of the token.", "unit": null, "default": null, "optional": false,
+        "members": [],
+    });
+    assert_eq!(listed[0]["constructor"][0], name);
     assert!(listed[0]["abi"].as_array().unwrap().len() > 20, "{listed}");
 }
 

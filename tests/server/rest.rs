@@ -274,6 +274,11 @@ async fn the_document_describes_every_route() {
     let schemas = &document["components"]["schemas"];
     assert_eq!(schemas["CreateBlockchain"]["required"], json!(["name"]));
     assert_eq!(schemas["DeployContract"]["required"], json!(["blockchainId", "template", "params"]));
+    let token = &schemas["erc20-token.params"];
+    assert_eq!(token["required"], json!(["name", "symbol"]), "{token}");
+    assert_eq!(token["properties"]["decimals"]["default"], 18);
+    let choices = &schemas["DeployContract"]["properties"]["params"]["anyOf"];
+    assert_eq!(choices[0]["$ref"], "#/components/schemas/erc20-token.params");
 }
 
 /// A body of the examples of all fields is accepted.
@@ -321,6 +326,17 @@ async fn templates_are_listed_without_credentials() {
     assert_eq!((&token["name"], &token["id"], &token["version"]), (&json!("erc20-token"), &json!(1), &json!(1)));
     assert_eq!(token["bytecode"], "0xefcb00010001");
     assert_eq!(token["constructor"][5]["type"], "tuple(bool mintable, bool burnable, bool pausable)");
+    assert_eq!(token["constructor"][3]["default"], 18);
+    assert_eq!(token["constructor"][4]["default"], "deployer");
+    assert_eq!(
+        (&token["constructor"][0]["optional"], &token["constructor"][5]["optional"]),
+        (&json!(false), &json!(true))
+    );
+    let owner = token["storageLayout"]["storage"].as_array().unwrap().iter().find(|entry| entry["label"] == "_owner");
+    assert_eq!(
+        owner.unwrap(),
+        &json!({ "label": "_owner", "contract": "Ownable", "slot": "5", "offset": 1, "type": "t_address" })
+    );
     let functions = token["abi"].as_array().unwrap().iter().filter(|item| item["type"] == "function");
     assert!(functions.count() > 15, "{token}");
     assert_eq!(service.send("GET", "/v1/templates?sort=id:desc&limit=1", &[], "").await.status, 200);

@@ -1,12 +1,18 @@
 //! `chainbox templates`: the contracts that can be deployed.
 
-use chainbox::{server::TemplateView, templates};
+use chainbox::{
+    server::{TemplateParameter, TemplateView},
+    templates,
+};
 use clap::Args;
 
 use crate::{
     files,
     styles::{FAINT, HEADING},
 };
+
+/// Characters of a default value that is shown.
+const DEFAULT_CHARS_MAX: usize = 20;
 
 /// Flags of `templates`.
 #[derive(Args, Clone, Copy, Debug)]
@@ -43,7 +49,7 @@ fn describe(template: &TemplateView) -> String {
     );
     for (index, parameter) in template.constructor.iter().enumerate() {
         let label = if index == 0 { "constructor" } else { "" };
-        text.push_str(&format!("  {label:<11} {} {}\n", parameter.ty, parameter.name));
+        text.push_str(&format!("  {label:<11} {} {}\n", parameter.ty, name_text(parameter)));
     }
     for (index, signature) in template.functions().iter().enumerate() {
         let label = if index == 0 { "functions" } else { "" };
@@ -51,6 +57,18 @@ fn describe(template: &TemplateView) -> String {
     }
     text.push('\n');
     text
+}
+
+/// Returns the name of a parameter, with its default where that is short; in brackets where a deployment by name may leave it out.
+fn name_text(parameter: &TemplateParameter) -> String {
+    let name = &parameter.name;
+    let default =
+        parameter.default.as_ref().map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+    match default {
+        Some(default) if default.len() <= DEFAULT_CHARS_MAX => format!("[{name} = {default}]"),
+        _ if parameter.optional => format!("[{name}]"),
+        _ => name.clone(),
+    }
 }
 
 #[cfg(test)]
@@ -61,7 +79,16 @@ mod tests {
     fn a_template_has_its_bytecode_and_its_parameters_in_lines_that_fit() {
         let token = templates::builtin().by_name("erc20-token").unwrap();
         let text = anstream::adapter::strip_str(&describe(&TemplateView::of(&**token))).to_string();
-        for part in ["erc20-token", "0xefcb00010001", "string name", "tuple", "transfer(address,uint256)"] {
+        for part in [
+            "erc20-token",
+            "0xefcb00010001",
+            "string name\n",
+            "[decimals = 18]",
+            "[owner = deployer]",
+            "[cap]",
+            "tuple",
+            "transfer(address,uint256)",
+        ] {
             assert!(text.contains(part), "{part}: {text}");
         }
         let widest = text.lines().map(|line| line.chars().count()).max();

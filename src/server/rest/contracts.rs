@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     node::Located,
-    platform::{Deployment, DeploymentSpec, PlatformError, Scope},
+    platform::{Deployment, PlatformError, Scope},
     server::{
         api_error::ApiError,
         clock,
@@ -28,42 +28,24 @@ use crate::{
 /// A contract to deploy from a template.
 #[derive(Debug, ToSchema)]
 #[schema(rename_all = "camelCase")]
-#[expect(dead_code, reason = "describes the body that DeploymentSpec reads")]
+#[expect(dead_code, reason = "describes the body that the platform reads")]
 pub(super) struct DeployContract {
     /// Id of the chain to deploy on.
     #[schema(example = "bc_default")]
     blockchain_id: String,
-    /// erc20-token. The other templates of the service (erc721-nft, erc1155-multi, governance-dao, staking-pool, marketplace) are not available
-    /// in this version: 422.
+    /// Name of a template of the chain; GET /v1/templates lists those of the default chain.
     #[schema(example = "erc20-token")]
     template: String,
-    /// Parameters of the template.
-    params: TokenParams,
-    /// Account that deploys and owns the contract. The service must be able to sign for it. The chain's treasury by default.
+    /// Parameters of the template's constructor by name, as GET /v1/templates lists them: integers of 32 bits and fewer are numbers,
+    /// larger ones decimal strings; addresses and bytes are hex strings with 0x; structs are objects.
+    #[schema(value_type = Object)]
+    params: serde_json::Map<String, serde_json::Value>,
+    /// Account that deploys the contract. The service must be able to sign for it. The chain's treasury by default.
     #[schema(example = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266")]
     from: Option<String>,
     /// Gas limit of the transaction, a decimal integer between 21000 and 1000000000000; estimated by default.
     #[schema(example = "3000000")]
     gas_limit: Option<String>,
-}
-
-/// Parameters of erc20-token.
-#[derive(Debug, ToSchema)]
-#[schema(rename_all = "camelCase")]
-#[expect(dead_code, reason = "describes the body that DeploymentSpec reads")]
-pub(super) struct TokenParams {
-    /// Name of the token.
-    #[schema(example = "Gold", max_length = 256)]
-    name: String,
-    /// Symbol of the token.
-    #[schema(example = "GLD", max_length = 256)]
-    symbol: String,
-    /// Initial balance of the deployer, a decimal integer in the smallest unit; `decimals` does not scale it.
-    #[schema(default = "0", example = "1000000000000000000000000")]
-    total_supply: Option<String>,
-    /// Digits after the decimal point in user interfaces.
-    #[schema(default = 18, example = 18, minimum = 0, maximum = 255)]
-    decimals: Option<u8>,
 }
 
 /// A deployment.
@@ -76,7 +58,7 @@ pub(super) struct DeploymentView {
     /// Id of the chain.
     blockchain_id: String,
     /// Name of the template.
-    template: &'static str,
+    template: String,
     /// Address of the contract, known before the transaction is mined.
     contract_address: String,
     /// Hash of the creating transaction.
@@ -107,7 +89,7 @@ impl DeploymentView {
         Ok(Self {
             id: deployment.id().to_owned(),
             blockchain_id: chain.id().to_owned(),
-            template: deployment.spec().template.name(),
+            template: deployment.spec().template.clone(),
             contract_address: deployment.contract_address(&chain)?.to_string(),
             transaction_hash: deployment.transaction_hash().to_string(),
             from: deployment.from().to_string(),
@@ -143,9 +125,9 @@ pub(super) async fn deploy(
 ) -> Result<ApiResponse, ApiError> {
     app.authorize(&headers, Scope::BlockchainDeploy)?;
     refuse_unknown(&params, &[])?;
-    let spec = DeploymentSpec::read(json_body(&headers, body)?)?;
-    let chain = spec.blockchain_id.clone();
     let platform = app.chains.platform().clone();
+    let spec = platform.read_deployment(json_body(&headers, body)?)?;
+    let chain = spec.blockchain_id.clone();
     let deploy = move |_: &Cancellation| platform.deploy(spec, clock::now_ms());
     let deployment = match app.chains.rpc(&chain) {
         Some(rpc) => rpc.commands().run(Length::Short, deploy).await?,

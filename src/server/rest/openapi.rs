@@ -6,12 +6,14 @@ use axum::{
     http::{HeaderValue, header},
     response::{IntoResponse, Response},
 };
+use serde_json::{Value, json};
 use utoipa::{
     Modify, OpenApi,
     openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme},
 };
 
 use super::schema::Failure;
+use crate::{templates, vm::Descriptor};
 
 /// The parts of the document that no handler declares.
 #[derive(OpenApi)]
@@ -46,9 +48,32 @@ impl Modify for Security {
     }
 }
 
-/// Returns the document as JSON text.
+/// Returns the document as JSON text, with the parameters of the ready-made templates.
 pub(super) fn render(document: utoipa::openapi::OpenApi) -> Arc<str> {
-    document.to_json().unwrap_or_else(|cause| format!("{{\"error\":\"{cause}\"}}")).into()
+    let described = serde_json::to_value(document).map(|mut document| {
+        describe_params(&mut document, templates::builtin().iter().map(|template| Descriptor::of(&**template)));
+        document.to_string()
+    });
+    described.unwrap_or_else(|cause| json!({ "error": cause.to_string() }).to_string()).into()
+}
+
+/// Adds a schema for each template's parameters, `erc20-token.params`, one of which a deployment has. A chain with templates of its own
+/// takes theirs too.
+fn describe_params(document: &mut Value, descriptors: impl Iterator<Item = Descriptor>) {
+    let Some(schemas) = document.pointer_mut("/components/schemas").and_then(Value::as_object_mut) else { return };
+    let mut choices = Vec::new();
+    for descriptor in descriptors {
+        let name = format!("{}.params", descriptor.name);
+        choices.push(json!({ "$ref": format!("#/components/schemas/{name}") }));
+        schemas.insert(name, descriptor.json_schema());
+    }
+    choices.push(json!({ "type": "object", "description": "Parameters of another template of the chain." }));
+    if let Some(params) = schemas.get_mut("DeployContract").and_then(|schema| schema.pointer_mut("/properties/params"))
+    {
+        params["anyOf"] = choices.into();
+        params["example"] =
+            json!({ "name": "Gold", "symbol": "GLD", "totalSupply": "1000000", "features": { "mintable": true } });
+    }
 }
 
 /// `GET /v1/openapi.json`. Without the envelope, because tools read it, and without credentials.

@@ -1,8 +1,9 @@
 //! `GET /v1/templates`: the contracts that can be deployed.
 
-use alloy_json_abi::{Function, JsonAbi, Param};
+use alloy_json_abi::{Function, JsonAbi};
 use axum::extract::{Query, State};
 use serde::Serialize;
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::{
@@ -14,7 +15,7 @@ use super::{
 use crate::{
     primitives::Bytes,
     server::api_error::ApiError,
-    vm::{Marker, Template},
+    vm::{Descriptor, Parameter, Template, storage::StorageLayout},
 };
 
 /// A contract template, as clients see it.
@@ -40,6 +41,9 @@ pub struct TemplateView {
     /// JSON ABI.
     #[schema(value_type = Vec<Object>)]
     pub abi: JsonAbi,
+    /// Variables in storage, in the form of solc's storageLayout: label, slot, offset and type of each.
+    #[schema(value_type = Object)]
+    pub storage_layout: StorageLayout,
 }
 
 /// A parameter of a constructor.
@@ -53,22 +57,28 @@ pub struct TemplateParameter {
     #[serde(rename = "type")]
     #[schema(example = "string")]
     pub ty: String,
+    /// What it is for.
+    #[schema(example = "Symbol of the token.")]
+    pub description: String,
+    /// Unit; null without one.
+    #[schema(example = "wei")]
+    pub unit: Option<String>,
+    /// Value when it is left out, `deployer` for the deploying account; null where it is required.
+    #[schema(value_type = Option<Object>)]
+    pub default: Option<Value>,
+    /// Whether it may be left out.
+    pub optional: bool,
+    /// Members of a struct.
+    #[schema(no_recursion)]
+    pub members: Vec<TemplateParameter>,
 }
 
 impl TemplateView {
     /// Describes a template.
     pub fn of(template: &dyn Template) -> Self {
-        let (id, abi) = (template.id(), template.abi());
-        let inputs = abi.constructor.as_ref().map(|constructor| constructor.inputs.as_slice()).unwrap_or_default();
-        let parameter = |input: &Param| TemplateParameter { name: input.name.clone(), ty: type_text(input) };
-        Self {
-            name: template.name().to_owned(),
-            id: id.id,
-            version: id.version,
-            bytecode: Marker(id).init_code(&[]),
-            constructor: inputs.iter().map(parameter).collect(),
-            abi,
-        }
+        let Descriptor { name, id, version, bytecode, constructor, abi, storage_layout, .. } = Descriptor::of(template);
+        let constructor = constructor.iter().map(TemplateParameter::of).collect();
+        Self { name, id, version, bytecode, constructor, abi, storage_layout }
     }
 
     /// Returns the signatures of the functions, such as `transfer(address,uint256)`, by name.
@@ -77,14 +87,18 @@ impl TemplateView {
     }
 }
 
-/// Returns the type of a parameter in the form of human-readable ABIs: `tuple(bool mintable, bool burnable)` for a struct.
-fn type_text(input: &Param) -> String {
-    match input.ty.strip_prefix("tuple") {
-        Some(array) => {
-            let members = input.components.iter().map(|member| format!("{} {}", type_text(member), member.name));
-            format!("tuple({}){array}", members.collect::<Vec<_>>().join(", "))
+impl TemplateParameter {
+    fn of(parameter: &Parameter) -> Self {
+        let Parameter { name, ty, description, unit, default, members, .. } = parameter;
+        Self {
+            name: name.clone(),
+            ty: ty.clone(),
+            description: description.clone(),
+            unit: unit.clone(),
+            default: default.as_ref().and_then(|default| serde_json::to_value(default).ok()),
+            optional: parameter.is_optional(),
+            members: members.iter().map(Self::of).collect(),
         }
-        None => input.ty.clone(),
     }
 }
 

@@ -1,20 +1,6 @@
-//! Storage layout of the staking contract, and its typed access.
-//!
-//! | slot | what |
-//! |---|---|
-//! | 0 to 4 | parameters |
-//! | 5, 6, 7 | stake bonded, stake unbonding, rewards owed |
-//! | 8, 9 | minted and burned since genesis |
-//! | 10 | proposer of the last block |
-//! | 11 | list of validators: length, elements as of a dynamic array |
-//! | 12 | validators that have not left |
-//! | 13, 14 | exit queue: first and next position, `mapping(position => address)` |
-//! | 18, 19 | activation queue, in the same way |
-//! | 15 | `mapping(address => validator)`, see [`ValidatorEntry`] and the constants below |
-//! | 16 | `mapping(validator => mapping(delegator => delegation))`: shares, reward ratio when last settled, rewards settled |
-//! | 17 | `mapping(delegator => unbonding[])`, three slots each |
+//! State variables of the staking contract, and typed access to them.
 
-use alloy_primitives::{Address, U256, U512};
+use alloy_primitives::{Address, U256};
 
 use super::{
     interface as sol,
@@ -24,35 +10,168 @@ use crate::{
     state::{StateError, StateView},
     vm::{
         Host, Stop,
-        abi::{self, PANIC_OVERFLOW},
+        abi::require,
+        math::{Rounding, checked_mul_div, overflow},
+        storage::{Array, Mapping, Slot, record, storage},
     },
 };
 
-const fn slot(number: u64) -> U256 {
-    U256::from_limbs([number, 0, 0, 0])
+storage! {
+    /// State variables, in solc's order.
+    pub(super) contract StakingStorage {
+        params: Slot<PackedParams>,
+        /// Stake in pools, in wei.
+        pub(super) bonded: Slot<U256>,
+        /// Unbonding stake, in wei, before slashing.
+        pub(super) unbonding: Slot<U256>,
+        /// Rewards and commissions not claimed, in wei.
+        pub(super) rewards: Slot<U256>,
+        /// Amount minted since genesis, in wei.
+        pub(super) minted: Slot<U256>,
+        /// Amount burned since genesis, in wei.
+        pub(super) burned: Slot<U256>,
+        pub(super) last_proposer: Slot<Address>,
+        list: Array<Address>,
+        /// Number of validators that have not left.
+        pub(super) active: Slot<U256>,
+        /// Validators that wait to leave.
+        pub(super) exits: Queue,
+        validators: Mapping<Address, Validator>,
+        /// By validator and delegator.
+        delegations: Mapping<Address, Mapping<Address, Delegation>>,
+        /// By delegator.
+        pub(super) unbondings: Mapping<Address, Array<UnbondingEntry>>,
+        /// Validators that wait to become active.
+        pub(super) activations: Queue,
+    }
 }
 
-const PARAMS: U256 = slot(0);
-pub(super) const BONDED: U256 = slot(5);
-pub(super) const UNBONDING: U256 = slot(6);
-pub(super) const REWARDS: U256 = slot(7);
-pub(super) const MINTED: U256 = slot(8);
-pub(super) const BURNED: U256 = slot(9);
-pub(super) const LAST_PROPOSER: U256 = slot(10);
-const LIST: U256 = slot(11);
-pub(super) const ACTIVE: U256 = slot(12);
-const VALIDATORS: U256 = slot(15);
-const DELEGATIONS: U256 = slot(16);
-pub(super) const UNBONDINGS: U256 = slot(17);
+/// The variables.
+pub(super) const STAKING: StakingStorage = StakingStorage::STATE;
 
-/// A queue of validators: the slot of its ends, followed by that of its elements.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Queue(U256);
+storage! {
+    /// A validator.
+    pub(super) struct Validator {
+        entry: Slot<PackedEntry>,
+        pub(super) tokens: Slot<U256>,
+        pub(super) shares: Slot<U256>,
+        /// Rewards per share since it joined first, times 2^128.
+        pub(super) ratio: Slot<U256>,
+        pub(super) commission: Slot<U256>,
+        /// One bit per block of the downtime window, set for an absence; the lowest is for the block in `absent_at`.
+        pub(super) absences: Slot<U256>,
+        pub(super) absent_at: Slot<U256>,
+        slashes: Mapping<u64, Slash>,
+    }
+}
 
-/// Validators that wait to leave.
-pub(super) const EXITS: Queue = Queue(slot(13));
-/// Validators that wait to become active.
-pub(super) const ACTIVATIONS: Queue = Queue(slot(18));
+storage! {
+    /// A queue of validators.
+    pub(super) struct Queue {
+        ends: Slot<QueueEnds>,
+        elements: Mapping<u64, Address>,
+    }
+}
+
+record! {
+    /// Positions of a queue.
+    #[derive(Clone, Copy, Debug)]
+    struct QueueEnds {
+        /// The first element's.
+        first: u64,
+        /// That after the last element's.
+        next: u64,
+    }
+}
+
+record! {
+    /// The parameters.
+    #[derive(Clone, Copy, Debug)]
+    struct PackedParams {
+        unbonding_secs: u64,
+        commission_change_secs: u64,
+        downtime_jail_secs: u64,
+        evidence_max_age_secs: u64,
+        evidence_max_age_blocks: u64,
+        max_validators: u32,
+        churn_limit: u32,
+        double_sign_slash_ppm: u32,
+        downtime_slash_ppm: u32,
+        downtime_min_signed_ppm: u32,
+        downtime_window: u16,
+        /// At most 10,000, so that the highest bit is free: it is set where fees are shared.
+        genesis_commission_bps: u16,
+        min_self_stake: U256,
+        min_delegation: U256,
+        block_reward: U256,
+    }
+}
+
+/// Bit of [`PackedParams::genesis_commission_bps`] that is set where fees are shared.
+const SHARE_FEES: u16 = 1 << 15;
+
+record! {
+    /// A validator's flags, commission and times, as [`ValidatorEntry`] has them apart.
+    #[derive(Clone, Copy, Debug)]
+    struct PackedEntry {
+        flags: u16,
+        commission_bps: u16,
+        max_commission_bps: u16,
+        max_change_bps: u16,
+        commission_changed_at: u64,
+        place: u64,
+        slashes: u64,
+        jailed_until: u64,
+        unbonded_height: u64,
+        unbonded_at: u64,
+        start_height: u64,
+    }
+}
+
+const EXISTS: u16 = 1;
+const IN_QUEUE: u16 = 1 << 1;
+const HAS_LEFT: u16 = 1 << 2;
+const JAILED: u16 = 1 << 3;
+const TOMBSTONED: u16 = 1 << 4;
+const PENDING: u16 = 1 << 5;
+
+record! {
+    /// One slash, which also reduces unbondings.
+    #[derive(Clone, Copy, Debug)]
+    pub(super) struct Slash {
+        pub(super) infraction_height: u64,
+        pub(super) time: u64,
+        pub(super) fraction_ppm: u64,
+        /// Whether it is for an equivocation, for which all unbondings of the validator's own stake answer.
+        pub(super) is_equivocation: bool,
+    }
+}
+
+record! {
+    /// A delegator's part of a validator's pool.
+    #[derive(Clone, Copy, Debug)]
+    pub(super) struct Delegation {
+        pub(super) shares: U256,
+        /// Ratio of the pool when rewards were last settled.
+        pub(super) ratio: U256,
+        /// Rewards settled and not claimed.
+        pub(super) rewards: U256,
+    }
+}
+
+record! {
+    /// Unbonding stake.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub(super) struct UnbondingEntry {
+        pub(super) validator: Address,
+        /// Index of the validator's first slash that may reduce it.
+        pub(super) first_slash: u64,
+        /// Amount before slashing.
+        pub(super) amount: U256,
+        pub(super) begun_height: u64,
+        pub(super) completes_at: u64,
+    }
+}
 
 /// Liabilities of the contract, and amounts minted and burned since genesis, in wei, read from a state without a
 /// call.
@@ -78,14 +197,14 @@ impl StakeSums {
     /// # Errors
     /// [`StateError`] when the state cannot be read.
     pub fn read(state: &dyn StateView) -> Result<Self, StateError> {
-        let sum = |slot: &U256| state.storage(&super::STAKING_ADDRESS, slot);
+        let sum = |variable: Slot<U256>| state.storage(&super::STAKING_ADDRESS, &variable.slot());
         Ok(Self {
             balance: state.account(&super::STAKING_ADDRESS)?.unwrap_or_default().balance,
-            bonded: sum(&BONDED)?,
-            unbonding: sum(&UNBONDING)?,
-            rewards: sum(&REWARDS)?,
-            minted: sum(&MINTED)?,
-            burned: sum(&BURNED)?,
+            bonded: sum(STAKING.bonded)?,
+            unbonding: sum(STAKING.unbonding)?,
+            rewards: sum(STAKING.rewards)?,
+            minted: sum(STAKING.minted)?,
+            burned: sum(STAKING.burned)?,
         })
     }
 
@@ -95,32 +214,12 @@ impl StakeSums {
     }
 }
 
-/// Offsets from a validator's slot: flags and commission, times, then one number each.
-const META: u64 = 0;
-const LIFE: u64 = 1;
-pub(super) const TOKENS: u64 = 2;
-pub(super) const SHARES: u64 = 3;
-/// Rewards per share since it joined first, times 2^128.
-pub(super) const RATIO: u64 = 4;
-pub(super) const COMMISSION: u64 = 5;
-/// One bit per block of the downtime window, set for an absence; the lowest is for the block in [`ABSENT_AT`].
-pub(super) const ABSENCES: u64 = 6;
-pub(super) const ABSENT_AT: u64 = 7;
-/// `mapping(index => slash)`: height of the infraction, time of the slash, fraction.
-const SLASHES: u64 = 8;
-
-const EXISTS: u64 = 1;
-const IN_QUEUE: u64 = 1 << 1;
-const HAS_LEFT: u64 = 1 << 2;
-const JAILED: u64 = 1 << 3;
-const TOMBSTONED: u64 = 1 << 4;
-const PENDING: u64 = 1 << 5;
-
 /// A validator's flags, commission and times.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct ValidatorEntry {
     pub(super) address: Address,
-    base: U256,
+    /// The validator in storage.
+    pub(super) stored: Validator,
     /// Whether it ever joined.
     pub(super) exists: bool,
     /// Whether it waits in the exit queue.
@@ -147,12 +246,6 @@ pub(super) struct ValidatorEntry {
     pub(super) start_height: u64,
 }
 
-impl Queue {
-    const fn elements(self) -> U256 {
-        self.0.wrapping_add(slot(1))
-    }
-}
-
 impl ValidatorEntry {
     /// Returns whether it is in consensus.
     pub(super) const fn is_bonded(&self) -> bool {
@@ -163,49 +256,12 @@ impl ValidatorEntry {
     pub(super) fn weight(&self, tokens: U256) -> u64 {
         if self.is_bonded() { (tokens / WEIGHT_UNIT).saturating_to() } else { 0 }
     }
-
-    fn field(&self, offset: u64) -> U256 {
-        self.base.wrapping_add(slot(offset))
-    }
-}
-
-/// One slash, which also reduces unbondings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Slash {
-    pub(super) infraction_height: u64,
-    pub(super) time: u64,
-    pub(super) fraction_ppm: u64,
-    /// Whether it is for an equivocation, for which all unbondings of the validator's own stake answer.
-    pub(super) is_equivocation: bool,
-}
-
-/// A delegator's part of a validator's pool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Delegation {
-    base: U256,
-    pub(super) shares: U256,
-    /// Ratio of the pool when rewards were last settled.
-    pub(super) ratio: U256,
-    /// Rewards settled and not claimed.
-    pub(super) rewards: U256,
-}
-
-/// Unbonding stake.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct UnbondingEntry {
-    pub(super) validator: Address,
-    /// Index of the validator's first slash that may reduce it.
-    pub(super) first_slash: u64,
-    /// Amount before slashing.
-    pub(super) amount: U256,
-    pub(super) begun_height: u64,
-    pub(super) completes_at: u64,
 }
 
 /// The contract's functions over its storage.
 pub(super) struct Staking<'s, 'h>(pub(super) &'s mut Host<'h>);
 
-/// Numbers.
+/// The block, and the parameters.
 impl Staking<'_, '_> {
     pub(super) fn height(&self) -> u64 {
         self.0.block().height.get()
@@ -215,74 +271,47 @@ impl Staking<'_, '_> {
         self.0.block().timestamp.as_secs()
     }
 
-    pub(super) fn add(&mut self, slot: U256, amount: U256) -> Result<(), Stop> {
-        let sum = self.0.load(slot)?.checked_add(amount).ok_or_else(overflow)?;
-        self.0.store(slot, sum)
-    }
-
-    pub(super) fn sub(&mut self, slot: U256, amount: U256) -> Result<(), Stop> {
-        let rest = self.0.load(slot)?.checked_sub(amount).ok_or_else(overflow)?;
-        self.0.store(slot, rest)
-    }
-}
-
-/// Parameters.
-impl Staking<'_, '_> {
     pub(super) fn put_params(&mut self, params: &StakingParams) -> Result<(), Stop> {
-        let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
-        let words = [
-            U256::from_limbs([
-                params.unbonding_secs,
-                params.commission_change_secs,
-                params.downtime_jail_secs,
-                params.evidence_max_age_secs,
-            ]),
-            U256::from_limbs([
-                params.evidence_max_age_blocks,
-                pair(params.max_validators, params.churn_limit),
-                pair(params.double_sign_slash_ppm, params.downtime_slash_ppm),
-                u64::from(params.downtime_min_signed_ppm)
-                    | u64::from(params.downtime_window) << 32
-                    | u64::from(params.genesis_commission_bps) << 48
-                    | u64::from(params.share_fees) << 63,
-            ]),
-            params.min_self_stake,
-            params.min_delegation,
-            params.block_reward,
-        ];
-        for (number, word) in (0..).zip(words) {
-            self.0.store(PARAMS.wrapping_add(slot(number)), word)?;
-        }
-        Ok(())
+        let packed = PackedParams {
+            unbonding_secs: params.unbonding_secs,
+            commission_change_secs: params.commission_change_secs,
+            downtime_jail_secs: params.downtime_jail_secs,
+            evidence_max_age_secs: params.evidence_max_age_secs,
+            evidence_max_age_blocks: params.evidence_max_age_blocks,
+            max_validators: params.max_validators,
+            churn_limit: params.churn_limit,
+            double_sign_slash_ppm: params.double_sign_slash_ppm,
+            downtime_slash_ppm: params.downtime_slash_ppm,
+            downtime_min_signed_ppm: params.downtime_min_signed_ppm,
+            // At most `DOWNTIME_WINDOW_MAX`.
+            downtime_window: params.downtime_window as u16,
+            genesis_commission_bps: params.genesis_commission_bps | if params.share_fees { SHARE_FEES } else { 0 },
+            min_self_stake: params.min_self_stake,
+            min_delegation: params.min_delegation,
+            block_reward: params.block_reward,
+        };
+        STAKING.params.set(self.0, packed)
     }
 
     pub(super) fn load_params(&mut self) -> Result<StakingParams, Stop> {
-        let mut words = [U256::ZERO; 5];
-        for (number, word) in (0..).zip(&mut words) {
-            *word = self.0.load(PARAMS.wrapping_add(slot(number)))?;
-        }
-        let [times, limits, min_self_stake, min_delegation, block_reward] = words;
-        let [unbonding_secs, commission_change_secs, downtime_jail_secs, evidence_max_age_secs] = times.into_limbs();
-        let [evidence_max_age_blocks, counts, cuts, downtime] = limits.into_limbs();
-        let (low, high) = (|pair: u64| pair as u32, |pair: u64| (pair >> 32) as u32);
+        let packed = STAKING.params.get(self.0)?;
         Ok(StakingParams {
-            unbonding_secs,
-            min_self_stake,
-            min_delegation,
-            max_validators: low(counts),
-            block_reward,
-            share_fees: downtime >> 63 == 1,
-            // At most 10,000, so that the highest bit is free.
-            genesis_commission_bps: (downtime >> 48) as u16 & 0x7fff,
-            commission_change_secs,
-            double_sign_slash_ppm: low(cuts),
-            downtime_slash_ppm: high(cuts),
-            downtime_window: high(downtime) & 0xffff,
-            downtime_min_signed_ppm: low(downtime),
-            downtime_jail_secs,
-            evidence_max_age_blocks,
-            evidence_max_age_secs,
-            churn_limit: high(counts),
+            unbonding_secs: packed.unbonding_secs,
+            min_self_stake: packed.min_self_stake,
+            min_delegation: packed.min_delegation,
+            max_validators: packed.max_validators,
+            block_reward: packed.block_reward,
+            share_fees: packed.genesis_commission_bps & SHARE_FEES != 0,
+            genesis_commission_bps: packed.genesis_commission_bps & !SHARE_FEES,
+            commission_change_secs: packed.commission_change_secs,
+            double_sign_slash_ppm: packed.double_sign_slash_ppm,
+            downtime_slash_ppm: packed.downtime_slash_ppm,
+            downtime_window: packed.downtime_window.into(),
+            downtime_min_signed_ppm: packed.downtime_min_signed_ppm,
+            downtime_jail_secs: packed.downtime_jail_secs,
+            evidence_max_age_blocks: packed.evidence_max_age_blocks,
+            evidence_max_age_secs: packed.evidence_max_age_secs,
+            churn_limit: packed.churn_limit,
         })
     }
 }
@@ -291,36 +320,36 @@ impl Staking<'_, '_> {
 impl Staking<'_, '_> {
     /// Returns the validator under this address, joined or not.
     pub(super) fn find(&mut self, address: Address) -> Result<ValidatorEntry, Stop> {
-        let base = self.0.address_mapping_slot(&address, VALIDATORS)?;
-        let [meta, commission_changed_at, place, slashes] = self.0.load(base)?.into_limbs();
-        let [jailed_until, unbonded_height, unbonded_at, start_height] =
-            self.0.load(base.wrapping_add(slot(LIFE)))?.into_limbs();
+        let stored = STAKING.validators.at(self.0, address)?;
+        let packed = stored.entry.get(self.0)?;
+        let has = |flag| packed.flags & flag != 0;
         Ok(ValidatorEntry {
             address,
-            base,
-            exists: meta & EXISTS != 0,
-            in_queue: meta & IN_QUEUE != 0,
-            has_left: meta & HAS_LEFT != 0,
-            is_jailed: meta & JAILED != 0,
-            is_tombstoned: meta & TOMBSTONED != 0,
-            is_pending: meta & PENDING != 0,
-            commission_bps: (meta >> 16) as u16,
-            max_commission_bps: (meta >> 32) as u16,
-            max_change_bps: (meta >> 48) as u16,
-            commission_changed_at,
-            place,
-            slashes,
-            jailed_until,
-            unbonded_height,
-            unbonded_at,
-            start_height,
+            stored,
+            exists: has(EXISTS),
+            in_queue: has(IN_QUEUE),
+            has_left: has(HAS_LEFT),
+            is_jailed: has(JAILED),
+            is_tombstoned: has(TOMBSTONED),
+            is_pending: has(PENDING),
+            commission_bps: packed.commission_bps,
+            max_commission_bps: packed.max_commission_bps,
+            max_change_bps: packed.max_change_bps,
+            commission_changed_at: packed.commission_changed_at,
+            place: packed.place,
+            slashes: packed.slashes,
+            jailed_until: packed.jailed_until,
+            unbonded_height: packed.unbonded_height,
+            unbonded_at: packed.unbonded_at,
+            start_height: packed.start_height,
         })
     }
 
     /// Returns the validator under this address, which must have joined.
     pub(super) fn get(&mut self, address: Address) -> Result<ValidatorEntry, Stop> {
         let validator = self.find(address)?;
-        if validator.exists { Ok(validator) } else { Err(abi::revert(&sol::UnknownValidator { validator: address })) }
+        require(validator.exists, sol::UnknownValidator { validator: address })?;
+        Ok(validator)
     }
 
     pub(super) fn put(&mut self, validator: &ValidatorEntry) -> Result<(), Stop> {
@@ -332,40 +361,31 @@ impl Staking<'_, '_> {
             (validator.is_tombstoned, TOMBSTONED),
             (validator.is_pending, PENDING),
         ];
-        let flags = flags.iter().filter(|(is_set, _)| *is_set).fold(0, |word, (_, bit)| word | bit);
-        let meta = flags
-            | u64::from(validator.commission_bps) << 16
-            | u64::from(validator.max_commission_bps) << 32
-            | u64::from(validator.max_change_bps) << 48;
-        let meta = U256::from_limbs([meta, validator.commission_changed_at, validator.place, validator.slashes]);
-        self.0.store(validator.field(META), meta)?;
-        let ValidatorEntry { jailed_until, unbonded_height, unbonded_at, start_height, .. } = *validator;
-        let life = U256::from_limbs([jailed_until, unbonded_height, unbonded_at, start_height]);
-        self.0.store(validator.field(LIFE), life)
-    }
-
-    pub(super) fn field(&mut self, validator: &ValidatorEntry, offset: u64) -> Result<U256, Stop> {
-        self.0.load(validator.field(offset))
-    }
-
-    pub(super) fn put_field(&mut self, validator: &ValidatorEntry, offset: u64, value: U256) -> Result<(), Stop> {
-        self.0.store(validator.field(offset), value)
+        let packed = PackedEntry {
+            flags: flags.iter().filter(|(is_set, _)| *is_set).fold(0, |flags, (_, flag)| flags | flag),
+            commission_bps: validator.commission_bps,
+            max_commission_bps: validator.max_commission_bps,
+            max_change_bps: validator.max_change_bps,
+            commission_changed_at: validator.commission_changed_at,
+            place: validator.place,
+            slashes: validator.slashes,
+            jailed_until: validator.jailed_until,
+            unbonded_height: validator.unbonded_height,
+            unbonded_at: validator.unbonded_at,
+            start_height: validator.start_height,
+        };
+        validator.stored.entry.set(self.0, packed)
     }
 
     /// Appends a slash; the caller stores the validator.
     pub(super) fn push_slash(&mut self, validator: &mut ValidatorEntry, slash: Slash) -> Result<(), Stop> {
-        let place = self.0.mapping_slot(slot(validator.slashes), validator.field(SLASHES))?;
+        let index = validator.slashes;
         validator.slashes += 1;
-        self.0.store(
-            place,
-            U256::from_limbs([slash.infraction_height, slash.time, slash.fraction_ppm, slash.is_equivocation.into()]),
-        )
+        validator.stored.slashes.set(self.0, index, slash)
     }
 
     pub(super) fn slash_at(&mut self, validator: &ValidatorEntry, index: u64) -> Result<Slash, Stop> {
-        let place = self.0.mapping_slot(slot(index), validator.field(SLASHES))?;
-        let [infraction_height, time, fraction_ppm, is_equivocation] = self.0.load(place)?.into_limbs();
-        Ok(Slash { infraction_height, time, fraction_ppm, is_equivocation: is_equivocation != 0 })
+        validator.stored.slashes.get(self.0, index)
     }
 
     /// Emits the new weight if it changed.
@@ -377,20 +397,18 @@ impl Staking<'_, '_> {
 /// The list of validators, and the queues.
 impl Staking<'_, '_> {
     pub(super) fn listed(&mut self) -> Result<u64, Stop> {
-        Ok(self.0.load(LIST)?.saturating_to())
+        STAKING.list.len(self.0)
     }
 
     pub(super) fn listed_at(&mut self, index: u64) -> Result<Address, Stop> {
-        let place = self.list_slot(index)?;
-        Ok(address_of(self.0.load(place)?))
+        STAKING.list.unchecked_at(self.0, index)?.get(self.0)
     }
 
     /// Appends a validator to the list; the caller stores the validator.
     pub(super) fn list(&mut self, validator: &mut ValidatorEntry) -> Result<(), Stop> {
         let length = self.listed()?;
-        let place = self.list_slot(length)?;
-        self.0.store(place, word_of(validator.address))?;
-        self.0.store(LIST, slot(length + 1))?;
+        STAKING.list.unchecked_at(self.0, length)?.overwrite(self.0, validator.address)?;
+        STAKING.list.length().set(self.0, U256::from(length + 1))?;
         validator.place = length + 1;
         Ok(())
     }
@@ -399,158 +417,66 @@ impl Staking<'_, '_> {
     pub(super) fn unlist(&mut self, validator: &mut ValidatorEntry) -> Result<(), Stop> {
         let Some(index) = validator.place.checked_sub(1) else { return Ok(()) };
         let last = self.listed()?.checked_sub(1).ok_or_else(overflow)?;
-        let last_slot = self.list_slot(last)?;
+        let last_element = STAKING.list.unchecked_at(self.0, last)?;
         if index != last {
-            let mut moved = {
-                let address = address_of(self.0.load(last_slot)?);
-                self.find(address)?
-            };
+            let moved = last_element.get(self.0)?;
+            let mut moved = self.find(moved)?;
             moved.place = validator.place;
             self.put(&moved)?;
-            let own_slot = self.list_slot(index)?;
-            self.0.store(own_slot, word_of(moved.address))?;
+            STAKING.list.unchecked_at(self.0, index)?.overwrite(self.0, moved.address)?;
         }
-        self.0.store(last_slot, U256::ZERO)?;
-        self.0.store(LIST, slot(last))?;
+        last_element.overwrite(self.0, Address::ZERO)?;
+        STAKING.list.length().set(self.0, U256::from(last))?;
         validator.place = 0;
         Ok(())
     }
 
-    fn list_slot(&mut self, index: u64) -> Result<U256, Stop> {
-        Ok(self.0.array_slot(LIST)?.wrapping_add(slot(index)))
-    }
-
-    /// Returns the first and the next position of a queue.
-    pub(super) fn ends_of(&mut self, Queue(base): Queue) -> Result<(u64, u64), Stop> {
-        let [first, next, ..] = self.0.load(base)?.into_limbs();
-        Ok((first, next))
+    /// Returns the number of validators in a queue.
+    pub(super) fn length_of(&mut self, queue: Queue) -> Result<U256, Stop> {
+        let QueueEnds { first, next } = queue.ends.get(self.0)?;
+        Ok(U256::from(next.saturating_sub(first)))
     }
 
     pub(super) fn enqueue(&mut self, queue: Queue, validator: Address) -> Result<(), Stop> {
-        let (first, next) = self.ends_of(queue)?;
-        let place = self.0.mapping_slot(slot(next), queue.elements())?;
-        self.0.store(place, word_of(validator))?;
-        self.0.store(queue.0, U256::from_limbs([first, next + 1, 0, 0]))
+        let QueueEnds { first, next } = queue.ends.get(self.0)?;
+        queue.elements.at(self.0, next)?.overwrite(self.0, validator)?;
+        queue.ends.set(self.0, QueueEnds { first, next: next + 1 })
     }
 
     /// Removes the first validator of a queue.
     pub(super) fn dequeue(&mut self, queue: Queue) -> Result<Option<Address>, Stop> {
-        let (first, next) = self.ends_of(queue)?;
+        let QueueEnds { first, next } = queue.ends.get(self.0)?;
         if first == next {
             return Ok(None);
         }
-        let place = self.0.mapping_slot(slot(first), queue.elements())?;
-        let validator = address_of(self.0.load(place)?);
-        self.0.store(place, U256::ZERO)?;
-        self.0.store(queue.0, U256::from_limbs([first + 1, next, 0, 0]))?;
+        let element = queue.elements.at(self.0, first)?;
+        let validator = element.get(self.0)?;
+        element.overwrite(self.0, Address::ZERO)?;
+        queue.ends.set(self.0, QueueEnds { first: first + 1, next })?;
         Ok(Some(validator))
     }
 }
 
 /// Delegations and unbondings.
 impl Staking<'_, '_> {
-    pub(super) fn delegation(&mut self, validator: &ValidatorEntry, delegator: &Address) -> Result<Delegation, Stop> {
-        let of_validator = self.0.address_mapping_slot(&validator.address, DELEGATIONS)?;
-        let base = self.0.address_mapping_slot(delegator, of_validator)?;
-        let shares = self.0.load(base)?;
-        let ratio = self.0.load(base.wrapping_add(slot(1)))?;
-        let rewards = self.0.load(base.wrapping_add(slot(2)))?;
-        Ok(Delegation { base, shares, ratio, rewards })
+    /// Returns a delegation and its place.
+    pub(super) fn delegation(
+        &mut self,
+        validator: &ValidatorEntry,
+        delegator: Address,
+    ) -> Result<(Slot<Delegation>, Delegation), Stop> {
+        let place = STAKING.delegations.at(self.0, validator.address)?.at(self.0, delegator)?;
+        Ok((place, place.get(self.0)?))
     }
 
-    pub(super) fn put_delegation(&mut self, delegation: &Delegation) -> Result<(), Stop> {
-        let Delegation { base, shares, ratio, rewards } = *delegation;
+    pub(super) fn put_delegation(&mut self, place: Slot<Delegation>, delegation: Delegation) -> Result<(), Stop> {
         // Without shares the ratio is zero too, so that an ended delegation frees its slots.
-        let ratio = if shares.is_zero() { U256::ZERO } else { ratio };
-        for (number, word) in (0..).zip([shares, ratio, rewards]) {
-            self.0.store(base.wrapping_add(slot(number)), word)?;
-        }
-        Ok(())
+        let ratio = if delegation.shares.is_zero() { U256::ZERO } else { delegation.ratio };
+        place.set(self.0, Delegation { ratio, ..delegation })
     }
-
-    /// Returns the number of unbondings of a delegator, and the slot of that number.
-    pub(super) fn unbonding_count(&mut self, delegator: &Address) -> Result<(u64, U256), Stop> {
-        let base = self.0.address_mapping_slot(delegator, UNBONDINGS)?;
-        Ok((self.0.load(base)?.saturating_to(), base))
-    }
-
-    pub(super) fn unbonding(&mut self, list: U256, index: u64) -> Result<UnbondingEntry, Stop> {
-        let base = self.0.array_slot(list)?.wrapping_add(slot(3 * index));
-        let who = self.0.load(base)?;
-        let amount = self.0.load(base.wrapping_add(slot(1)))?;
-        let [begun_height, completes_at, ..] = self.0.load(base.wrapping_add(slot(2)))?.into_limbs();
-        let first_slash = (who >> 160_usize).saturating_to();
-        Ok(UnbondingEntry { validator: address_of(who), first_slash, amount, begun_height, completes_at })
-    }
-
-    pub(super) fn put_unbonding(&mut self, list: U256, index: u64, entry: Option<&UnbondingEntry>) -> Result<(), Stop> {
-        let base = self.0.array_slot(list)?.wrapping_add(slot(3 * index));
-        let words = entry.map_or([U256::ZERO; 3], |entry| {
-            let who = word_of(entry.validator) | slot(entry.first_slash) << 160_usize;
-            [who, entry.amount, U256::from_limbs([entry.begun_height, entry.completes_at, 0, 0])]
-        });
-        for (number, word) in (0..).zip(words) {
-            self.0.store(base.wrapping_add(slot(number)), word)?;
-        }
-        Ok(())
-    }
-
-    pub(super) fn put_unbonding_count(&mut self, list: U256, count: u64) -> Result<(), Stop> {
-        self.0.store(list, slot(count))
-    }
-}
-
-pub(super) fn word_of(address: Address) -> U256 {
-    address.into_word().into()
-}
-
-pub(super) fn address_of(word: U256) -> Address {
-    Address::from_word(word.into())
-}
-
-pub(super) fn overflow() -> Stop {
-    abi::panic(PANIC_OVERFLOW)
-}
-
-/// Returns `a * b / c`, rounded down; `None` for division by zero or a result of more than 256 bits.
-pub(super) fn mul_div(a: U256, b: U256, c: U256) -> Option<U256> {
-    divide(a, b, c).map(|(quotient, _)| quotient)
-}
-
-/// Returns `a * b / c`, rounded up.
-pub(super) fn mul_div_up(a: U256, b: U256, c: U256) -> Option<U256> {
-    let (quotient, is_exact) = divide(a, b, c)?;
-    if is_exact { Some(quotient) } else { quotient.checked_add(U256::from(1)) }
-}
-
-fn divide(a: U256, b: U256, c: U256) -> Option<(U256, bool)> {
-    if c.is_zero() {
-        return None;
-    }
-    let product: U512 = a.widening_mul(b);
-    let (quotient, rest) = product.div_rem(U512::from(c));
-    let (low, high) = quotient.as_limbs().split_at(4);
-    high.iter().all(|limb| *limb == 0).then(|| (U256::from_limbs_slice(low), rest.is_zero()))
 }
 
 /// Returns `amount * fraction`, rounded down, the fraction in millionths.
 pub(super) fn part(amount: U256, fraction_ppm: u64) -> U256 {
-    mul_div(amount, U256::from(fraction_ppm), U256::from(PPM)).unwrap_or(amount)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn products_of_more_than_256_bits_are_divided() {
-        let big = U256::from(1) << 200_usize;
-        assert_eq!(mul_div(big, big, big), Some(big));
-        assert_eq!(mul_div(big, big, U256::from(1)), None);
-        assert_eq!(mul_div(big, big, U256::ZERO), None);
-        assert_eq!(mul_div(U256::from(7), U256::from(3), U256::from(2)), Some(U256::from(10)));
-        assert_eq!(mul_div_up(U256::from(7), U256::from(3), U256::from(2)), Some(U256::from(11)));
-        assert_eq!(mul_div_up(U256::from(7), U256::from(4), U256::from(2)), Some(U256::from(14)));
-        assert_eq!(part(U256::from(999), 50_000), U256::from(49));
-    }
+    checked_mul_div(amount, U256::from(fraction_ppm), U256::from(PPM), Rounding::Floor).unwrap_or(amount)
 }

@@ -4,19 +4,17 @@
 //! shares times the growth since it was settled. Slashing changes no shares and so needs no entry here. Rounding is
 //! down; the remainder, less than one wei per settlement, stays in the contract.
 
-use alloy_primitives::{Address, Bytes, U256};
+use alloy_primitives::{Address, U256};
 
 use super::{
     interface as sol,
-    layout::{
-        BONDED, COMMISSION, Delegation, LAST_PROPOSER, MINTED, RATIO, REWARDS, SHARES, Staking, UNBONDING, address_of,
-        mul_div, overflow, word_of,
-    },
+    layout::{Delegation, STAKING, Staking},
     params::{BPS, StakingParams},
 };
 use crate::vm::{
     Stop,
-    abi::{self, revert},
+    abi::require,
+    math::{CheckedMath, Rounding, checked_mul_div, mul_div},
 };
 
 /// The ratio one: 2^128.
@@ -27,18 +25,18 @@ pub(super) fn earned(delegation: &Delegation, ratio: U256) -> Result<U256, Stop>
     if delegation.shares.is_zero() {
         return Ok(U256::ZERO);
     }
-    let growth = ratio.checked_sub(delegation.ratio).ok_or_else(overflow)?;
-    mul_div(delegation.shares, growth, ONE).ok_or_else(overflow)
+    let growth = ratio.sub(delegation.ratio)?;
+    mul_div(delegation.shares, growth, ONE, Rounding::Floor)
 }
 
 impl Staking<'_, '_> {
     /// Distributes fees received by the contract to the previous proposer, and the block reward to this one.
     pub(super) fn reward_proposer(&mut self, params: &StakingParams, proposer: Address) -> Result<(), Stop> {
-        let last = address_of(self.0.load(LAST_PROPOSER)?);
+        let last = STAKING.last_proposer.get(self.0)?;
         let own = self.0.address();
         let mut owed = U256::ZERO;
-        for sum in [BONDED, UNBONDING, REWARDS] {
-            owed = owed.checked_add(self.0.load(sum)?).ok_or_else(overflow)?;
+        for sum in [STAKING.bonded, STAKING.unbonding, STAKING.rewards] {
+            owed = owed.add(sum.get(self.0)?)?;
         }
         let fees = self.0.balance(&own)?.saturating_sub(owed);
         if !fees.is_zero() {
@@ -49,7 +47,7 @@ impl Staking<'_, '_> {
             self.issue(reward)?;
         }
         if last != proposer {
-            self.0.store(LAST_PROPOSER, word_of(proposer))?;
+            STAKING.last_proposer.overwrite(self.0, proposer)?;
         }
         Ok(())
     }
@@ -59,7 +57,7 @@ impl Staking<'_, '_> {
         let mut issued = U256::ZERO;
         for sol::StakeChange { validator, amount } in rewards {
             if !amount.is_zero() && self.reward(*validator, *amount)? {
-                issued = issued.checked_add(*amount).ok_or_else(overflow)?;
+                issued = issued.add(*amount)?;
             }
         }
         if issued.is_zero() { Ok(()) } else { self.issue(issued) }
@@ -67,7 +65,7 @@ impl Staking<'_, '_> {
 
     fn issue(&mut self, amount: U256) -> Result<(), Stop> {
         self.0.mint(amount)?;
-        self.add(MINTED, amount)
+        STAKING.minted.add(self.0, amount)
     }
 
     /// Distributes `amount` to a validator and its pool; returns `false` without a change when the pool has no shares.
@@ -76,34 +74,33 @@ impl Staking<'_, '_> {
         if !validator.exists || validator.is_tombstoned {
             return Ok(false);
         }
-        let shares = self.field(&validator, SHARES)?;
+        let shares = validator.stored.shares.get(self.0)?;
         let commission = U256::from(validator.commission_bps);
-        let commission = mul_div(amount, commission, U256::from(BPS)).ok_or_else(overflow)?;
-        let ratio = self.field(&validator, RATIO)?;
-        let grown = mul_div(amount - commission, ONE, shares).and_then(|growth| ratio.checked_add(growth));
+        let commission = mul_div(amount, commission, U256::from(BPS), Rounding::Floor)?;
+        let ratio = validator.stored.ratio.get(self.0)?;
+        let growth = checked_mul_div(amount - commission, ONE, shares, Rounding::Floor);
+        let grown = growth.and_then(|growth| ratio.checked_add(growth));
         let Some(grown) = grown else { return Ok(false) };
-        self.put_field(&validator, RATIO, grown)?;
+        validator.stored.ratio.set(self.0, grown)?;
         if !commission.is_zero() {
-            let owed = self.field(&validator, COMMISSION)?.checked_add(commission).ok_or_else(overflow)?;
-            self.put_field(&validator, COMMISSION, owed)?;
+            let owed = validator.stored.commission.get(self.0)?.add(commission)?;
+            validator.stored.commission.set(self.0, owed)?;
         }
-        self.add(REWARDS, amount)?;
+        STAKING.rewards.add(self.0, amount)?;
         Ok(true)
     }
 
     /// Pays the caller the rewards of its delegation to `validator`.
-    pub(super) fn claim_rewards(&mut self, validator: Address) -> Result<Bytes, Stop> {
+    pub(super) fn claim_rewards(&mut self, validator: Address) -> Result<U256, Stop> {
         let delegator = self.0.caller();
         let validator = self.get(validator)?;
-        let mut delegation = self.settled(&validator, &delegator)?;
+        let (place, mut delegation) = self.settled(&validator, delegator)?;
         let amount = core::mem::take(&mut delegation.rewards);
-        if amount.is_zero() {
-            return Err(revert(&sol::NothingToClaim {}));
-        }
-        self.put_delegation(&delegation)?;
-        self.sub(REWARDS, amount)?;
+        require(!amount.is_zero(), sol::NothingToClaim {})?;
+        self.put_delegation(place, delegation)?;
+        STAKING.rewards.sub(self.0, amount)?;
         self.0.emit(&sol::RewardsClaimed { delegator, validator: validator.address, amount })?;
         self.0.transfer(delegator, amount)?;
-        Ok(abi::encode_output_u256(amount))
+        Ok(amount)
     }
 }

@@ -1,23 +1,23 @@
 //! Slashing: evidence, absence, and penalties that a protocol orders.
 
-use alloy_primitives::{Address, Bytes, U256};
+use alloy_primitives::{Address, U256};
 
 use super::{
     Offence, interface as sol,
-    layout::{ABSENCES, ABSENT_AT, BONDED, Slash, Staking, TOKENS, ValidatorEntry, overflow, part},
+    layout::{STAKING, Slash, Staking, ValidatorEntry, part},
     params::StakingParams,
 };
-use crate::vm::{Stop, abi};
+use crate::vm::{Stop, abi::empty_revert, math::CheckedMath};
 
 impl Staking<'_, '_> {
     /// Starts a block: distributes its reward and counts the absences since the block before.
-    pub(super) fn begin_block(&mut self, proposer: Address, absent: &[Address]) -> Result<Bytes, Stop> {
+    pub(super) fn begin_block(&mut self, proposer: Address, absent: &[Address]) -> Result<(), Stop> {
         let params = self.load_params()?;
         self.reward_proposer(&params, proposer)?;
         for validator in absent {
             self.note_absence(&params, *validator)?;
         }
-        Ok(Bytes::new())
+        Ok(())
     }
 
     /// Counts an absence in the window and punishes when there are too many. As in the Cosmos SDK, a validator is not
@@ -36,14 +36,14 @@ impl Staking<'_, '_> {
             self.slash_stake(&mut validator, Offence::Downtime, infraction_height, params.downtime_slash_ppm)?;
             return self.jail(&mut validator, self.now().saturating_add(params.downtime_jail_secs));
         }
-        self.put_field(&validator, ABSENCES, absences)?;
-        self.put_field(&validator, ABSENT_AT, U256::from(self.height()))
+        validator.stored.absences.set(self.0, absences)?;
+        validator.stored.absent_at.set(self.0, U256::from(self.height()))
     }
 
     /// Returns the window shifted to this block: the lowest bit is this block's.
     pub(super) fn absences(&mut self, params: &StakingParams, validator: &ValidatorEntry) -> Result<U256, Stop> {
-        let absences = self.field(validator, ABSENCES)?;
-        let noted_at: u64 = self.field(validator, ABSENT_AT)?.saturating_to();
+        let absences = validator.stored.absences.get(self.0)?;
+        let noted_at: u64 = validator.stored.absent_at.get(self.0)?.saturating_to();
         let passed = self.height().saturating_sub(noted_at).min(256) as usize;
         // A shift by the full width clears the window.
         let shifted = if passed == 256 { U256::ZERO } else { absences << passed };
@@ -57,16 +57,16 @@ impl Staking<'_, '_> {
         offence: u8,
         infraction_height: u64,
         infraction_time: u64,
-    ) -> Result<Bytes, Stop> {
+    ) -> Result<(), Stop> {
         let params = self.load_params()?;
-        let offence = Offence::from_code(offence).ok_or_else(abi::empty_revert)?;
+        let offence = Offence::from_code(offence).ok_or_else(empty_revert)?;
         let mut validator = self.find(address)?;
         let is_expired = self.height().saturating_sub(infraction_height) > params.evidence_max_age_blocks
             && self.now().saturating_sub(infraction_time) > params.evidence_age_secs();
         if !validator.exists || validator.is_tombstoned || is_expired || self.is_unbonded(&params, &validator) {
             let (validator, offence) = (address, offence.code());
             self.0.emit(&sol::EvidenceIgnored { validator, offence, infractionHeight: infraction_height })?;
-            return Ok(Bytes::new());
+            return Ok(());
         }
         if offence == Offence::Downtime {
             self.slash_stake(&mut validator, offence, infraction_height, params.downtime_slash_ppm)?;
@@ -75,7 +75,7 @@ impl Staking<'_, '_> {
             self.slash_stake(&mut validator, offence, infraction_height, params.double_sign_slash_ppm)?;
             self.tombstone(&mut validator)?;
         }
-        Ok(Bytes::new())
+        Ok(())
     }
 
     /// Burns a part of the pool now, and of the unbondings begun since the infraction when they are withdrawn. The
@@ -87,7 +87,7 @@ impl Staking<'_, '_> {
         infraction_height: u64,
         fraction_ppm: u32,
     ) -> Result<(), Stop> {
-        let amount = part(self.field(validator, TOKENS)?, fraction_ppm.into());
+        let amount = part(validator.stored.tokens.get(self.0)?, fraction_ppm.into());
         let is_equivocation = offence != Offence::Downtime;
         let slash = Slash { infraction_height, time: self.now(), fraction_ppm: fraction_ppm.into(), is_equivocation };
         self.push_slash(validator, slash)?;
@@ -103,20 +103,20 @@ impl Staking<'_, '_> {
     }
 
     /// Burns amounts of pools as the protocol orders, each at most the pool.
-    pub(super) fn penalize(&mut self, validators: &[Address], amounts: &[U256]) -> Result<Bytes, Stop> {
+    pub(super) fn penalize(&mut self, validators: &[Address], amounts: &[U256]) -> Result<(), Stop> {
         if validators.len() != amounts.len() {
-            return Err(abi::empty_revert());
+            return Err(empty_revert());
         }
         for (address, amount) in validators.iter().zip(amounts) {
             self.penalize_one(*address, *amount)?;
         }
-        Ok(Bytes::new())
+        Ok(())
     }
 
     /// Burns an amount of a pool, at most the pool, and returns the validator and what its pool has left.
     pub(super) fn penalize_one(&mut self, address: Address, amount: U256) -> Result<(ValidatorEntry, U256), Stop> {
         let validator = self.find(address)?;
-        let tokens = self.field(&validator, TOKENS)?;
+        let tokens = validator.stored.tokens.get(self.0)?;
         let burned = tokens.min(amount);
         if !burned.is_zero() {
             self.take_from_pool(&validator, burned)?;
@@ -126,10 +126,10 @@ impl Staking<'_, '_> {
     }
 
     fn take_from_pool(&mut self, validator: &ValidatorEntry, amount: U256) -> Result<(), Stop> {
-        let tokens = self.field(validator, TOKENS)?;
-        let rest = tokens.checked_sub(amount).ok_or_else(overflow)?;
-        self.put_field(validator, TOKENS, rest)?;
-        self.sub(BONDED, amount)?;
+        let tokens = validator.stored.tokens.get(self.0)?;
+        let rest = tokens.sub(amount)?;
+        validator.stored.tokens.set(self.0, rest)?;
+        STAKING.bonded.sub(self.0, amount)?;
         self.destroy(amount)?;
         self.announce(validator.address, validator.weight(tokens), validator.weight(rest))
     }

@@ -3,7 +3,9 @@
 mod cost;
 mod delegations;
 mod epochs;
+mod golden;
 mod lab;
+mod layout;
 mod model;
 mod refusals;
 mod rewards;

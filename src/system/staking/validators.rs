@@ -1,18 +1,16 @@
 //! Validators: joining, commission, jail, exit.
 
-use alloy_primitives::{Address, Bytes, U256};
+use alloy_primitives::{Address, U256};
 
 use super::{
     interface as sol,
-    layout::{
-        ABSENCES, ABSENT_AT, ACTIVATIONS, ACTIVE, COMMISSION, EXITS, REWARDS, SHARES, Staking, TOKENS, ValidatorEntry,
-        overflow, part,
-    },
+    layout::{STAKING, Staking, ValidatorEntry, part},
     params::{AMOUNT_END, BPS, PPM, StakingParams, WEIGHT_UNIT, churn_limit},
 };
 use crate::vm::{
     Stop,
-    abi::{self, revert},
+    abi::{self, require, revert},
+    math::CheckedMath,
 };
 
 /// Returns so many percent of an amount, rounded down.
@@ -35,45 +33,37 @@ impl Staking<'_, '_> {
             let commission = params.genesis_commission_bps;
             self.admit(params, validator, stake.stake, [commission, BPS as u16, BPS as u16])?;
             self.activate(stake.validator)?;
-            sum = sum.checked_add(stake.stake).ok_or_else(overflow)?;
+            sum = sum.add(stake.stake)?;
         }
         let own = self.0.address();
         let balance = self.0.balance(&own)?;
-        if balance < sum { Err(revert(&sol::GenesisUnfunded { balance, stakes: sum })) } else { Ok(()) }
+        require(balance >= sum, sol::GenesisUnfunded { balance, stakes: sum })
     }
 }
 
 /// Actions of operators.
 impl Staking<'_, '_> {
     /// Makes the caller a validator (again), with the value of the call as its own stake.
-    pub(super) fn join(&mut self, commission: u16, maximum: u16, change: u16) -> Result<Bytes, Stop> {
+    pub(super) fn join(&mut self, commission: u16, maximum: u16, change: u16) -> Result<(), Stop> {
         let params = self.load_params()?;
         let (caller, value) = (self.0.caller(), self.0.value());
         let validator = self.find(caller)?;
-        if validator.is_tombstoned {
-            return Err(revert(&sol::IsTombstoned { validator: caller }));
-        }
-        if validator.exists && !validator.has_left {
-            return Err(revert(&sol::AlreadyValidator { validator: caller }));
-        }
+        require(!validator.is_tombstoned, sol::IsTombstoned { validator: caller })?;
+        require(!validator.exists || validator.has_left, sol::AlreadyValidator { validator: caller })?;
         let whole = BPS as u16;
         for (bps, bound) in [(maximum, whole), (commission, maximum), (change, whole)] {
-            if bps > bound {
-                return Err(revert(&sol::CommissionTooHigh { commissionBps: bps, maximum: bound }));
-            }
+            require(bps <= bound, sol::CommissionTooHigh { commissionBps: bps, maximum: bound })?;
         }
-        let (own, minimum) = (self.worth(&validator, &caller)?, params.min_self_stake);
-        let self_stake = own.checked_add(value).ok_or_else(overflow)?;
-        if self_stake < minimum {
-            return Err(revert(&sol::SelfStakeTooLow { selfStake: self_stake, minimum }));
-        }
+        let (own, minimum) = (self.worth(&validator, caller)?, params.min_self_stake);
+        let self_stake = own.add(value)?;
+        require(self_stake >= minimum, sol::SelfStakeTooLow { selfStake: self_stake, minimum })?;
         self.admit(&params, validator, value, [commission, maximum, change])?;
         if params.churn_limit == 0 {
             self.activate(caller)?
         } else {
-            self.enqueue(ACTIVATIONS, caller)?
+            self.enqueue(STAKING.activations, caller)?
         }
-        Ok(Bytes::new())
+        Ok(())
     }
 
     /// Makes an address that is no validator, or has left, a validator that is not active yet.
@@ -85,10 +75,8 @@ impl Staking<'_, '_> {
         [commission, maximum, change]: [u16; 3],
     ) -> Result<(), Stop> {
         let maximum_count = U256::from(params.max_validators);
-        if self.0.load(ACTIVE)? >= maximum_count {
-            return Err(revert(&sol::TooManyValidators { maximum: maximum_count }));
-        }
-        self.add(ACTIVE, U256::from(1))?;
+        require(STAKING.active.get(self.0)? < maximum_count, sol::TooManyValidators { maximum: maximum_count })?;
+        STAKING.active.add(self.0, U256::from(1))?;
         if validator.place == 0 {
             self.list(&mut validator)?;
         }
@@ -112,91 +100,69 @@ impl Staking<'_, '_> {
         }
         (validator.is_pending, validator.start_height) = (false, self.height());
         self.put(&validator)?;
-        let tokens = self.field(&validator, TOKENS)?;
+        let tokens = validator.stored.tokens.get(self.0)?;
         self.announce(address, 0, validator.weight(tokens))
     }
 
-    pub(super) fn set_commission(&mut self, new: u16) -> Result<Bytes, Stop> {
+    pub(super) fn set_commission(&mut self, new: u16) -> Result<(), Stop> {
         let params = self.load_params()?;
         let caller = self.0.caller();
         let mut validator = self.get(caller)?;
         let (old, maximum) = (validator.commission_bps, validator.max_commission_bps);
-        if new > maximum {
-            return Err(revert(&sol::CommissionTooHigh { commissionBps: new, maximum }));
-        }
+        require(new <= maximum, sol::CommissionTooHigh { commissionBps: new, maximum })?;
         let (rise, maximum) = (new.saturating_sub(old), validator.max_change_bps);
-        if rise > maximum {
-            return Err(revert(&sol::CommissionChangeTooLarge { changeBps: rise, maximum }));
-        }
+        require(rise <= maximum, sol::CommissionChangeTooLarge { changeBps: rise, maximum })?;
         let earliest = validator.commission_changed_at.saturating_add(params.commission_change_secs);
-        if self.now() < earliest {
-            return Err(revert(&sol::CommissionChangedRecently { earliest }));
-        }
+        require(self.now() >= earliest, sol::CommissionChangedRecently { earliest })?;
         (validator.commission_bps, validator.commission_changed_at) = (new, self.now());
         self.put(&validator)?;
         self.0.emit(&sol::CommissionChanged { validator: caller, oldBps: old, newBps: new })?;
-        Ok(Bytes::new())
+        Ok(())
     }
 
-    pub(super) fn claim_commission(&mut self) -> Result<Bytes, Stop> {
+    pub(super) fn claim_commission(&mut self) -> Result<U256, Stop> {
         let caller = self.0.caller();
         let validator = self.get(caller)?;
-        let amount = self.field(&validator, COMMISSION)?;
-        if amount.is_zero() {
-            return Err(revert(&sol::NothingToClaim {}));
-        }
-        self.put_field(&validator, COMMISSION, U256::ZERO)?;
-        self.sub(REWARDS, amount)?;
+        let amount = validator.stored.commission.get(self.0)?;
+        require(!amount.is_zero(), sol::NothingToClaim {})?;
+        validator.stored.commission.set(self.0, U256::ZERO)?;
+        STAKING.rewards.sub(self.0, amount)?;
         self.0.emit(&sol::CommissionClaimed { validator: caller, amount })?;
         self.0.transfer(caller, amount)?;
-        Ok(abi::encode_output_u256(amount))
+        Ok(amount)
     }
 
-    pub(super) fn unjail(&mut self) -> Result<Bytes, Stop> {
+    pub(super) fn unjail(&mut self) -> Result<(), Stop> {
         let params = self.load_params()?;
         let caller = self.0.caller();
         let mut validator = self.get(caller)?;
-        if validator.is_tombstoned {
-            return Err(revert(&sol::IsTombstoned { validator: caller }));
-        }
-        if validator.has_left {
-            return Err(revert(&sol::AlreadyExiting { validator: caller }));
-        }
-        if !validator.is_jailed {
-            return Err(revert(&sol::NotJailed { validator: caller }));
-        }
-        if self.now() < validator.jailed_until {
-            return Err(revert(&sol::JailedUntil { until: validator.jailed_until }));
-        }
-        let (self_stake, minimum) = (self.worth(&validator, &caller)?, params.min_self_stake);
-        if self_stake < minimum {
-            return Err(revert(&sol::SelfStakeTooLow { selfStake: self_stake, minimum }));
-        }
+        require(!validator.is_tombstoned, sol::IsTombstoned { validator: caller })?;
+        require(!validator.has_left, sol::AlreadyExiting { validator: caller })?;
+        require(validator.is_jailed, sol::NotJailed { validator: caller })?;
+        require(self.now() >= validator.jailed_until, sol::JailedUntil { until: validator.jailed_until })?;
+        let (self_stake, minimum) = (self.worth(&validator, caller)?, params.min_self_stake);
+        require(self_stake >= minimum, sol::SelfStakeTooLow { selfStake: self_stake, minimum })?;
         (validator.is_jailed, validator.jailed_until, validator.is_pending) = (false, 0, true);
         self.put(&validator)?;
         self.0.emit(&sol::Unjailed { validator: caller })?;
         if params.churn_limit == 0 {
             self.activate(caller)?
         } else {
-            self.enqueue(ACTIVATIONS, caller)?
+            self.enqueue(STAKING.activations, caller)?
         }
-        Ok(Bytes::new())
+        Ok(())
     }
 
     /// Lets the caller leave: at once, or through the exit queue where there is one and it is in consensus.
-    pub(super) fn exit(&mut self) -> Result<Bytes, Stop> {
+    pub(super) fn exit(&mut self) -> Result<(), Stop> {
         let params = self.load_params()?;
         let caller = self.0.caller();
         let validator = self.get(caller)?;
-        if validator.is_tombstoned {
-            return Err(revert(&sol::IsTombstoned { validator: caller }));
-        }
-        if validator.has_left || validator.in_queue {
-            return Err(revert(&sol::AlreadyExiting { validator: caller }));
-        }
+        require(!validator.is_tombstoned, sol::IsTombstoned { validator: caller })?;
+        require(!validator.has_left && !validator.in_queue, sol::AlreadyExiting { validator: caller })?;
         self.0.emit(&sol::ExitRequested { validator: caller })?;
         self.begin_exit(&params, validator)?;
-        Ok(Bytes::new())
+        Ok(())
     }
 
     fn begin_exit(&mut self, params: &StakingParams, mut validator: ValidatorEntry) -> Result<(), Stop> {
@@ -205,7 +171,7 @@ impl Staking<'_, '_> {
         }
         validator.in_queue = true;
         self.put(&validator)?;
-        self.enqueue(EXITS, validator.address)
+        self.enqueue(STAKING.exits, validator.address)
     }
 }
 
@@ -218,7 +184,7 @@ impl Staking<'_, '_> {
         rewards: &[sol::StakeChange],
         penalties: &[sol::StakeChange],
         ejection_percent: u8,
-    ) -> Result<Bytes, Stop> {
+    ) -> Result<(), Stop> {
         let params = self.load_params()?;
         self.reward_all(rewards)?;
         for sol::StakeChange { validator, amount } in penalties {
@@ -228,7 +194,7 @@ impl Staking<'_, '_> {
             }
         }
         self.advance_queues(params.churn_limit)?;
-        Ok(Bytes::new())
+        Ok(())
     }
 
     /// Makes a validator in consensus leave, as if it had asked to (`process_registry_updates` of phase 0).
@@ -244,13 +210,13 @@ impl Staking<'_, '_> {
         if least == 0 {
             return Ok(());
         }
-        let limit = churn_limit(least, self.0.load(ACTIVE)?.saturating_to());
+        let limit = churn_limit(least, STAKING.active.get(self.0)?.saturating_to());
         for _ in 0..limit {
-            let Some(address) = self.dequeue(ACTIVATIONS)? else { break };
+            let Some(address) = self.dequeue(STAKING.activations)? else { break };
             self.activate(address)?;
         }
         for _ in 0..limit {
-            let Some(address) = self.dequeue(EXITS)? else { break };
+            let Some(address) = self.dequeue(STAKING.exits)? else { break };
             let validator = self.find(address)?;
             if validator.in_queue && !validator.has_left {
                 self.leave(validator)?;
@@ -260,11 +226,11 @@ impl Staking<'_, '_> {
     }
 
     fn leave(&mut self, mut validator: ValidatorEntry) -> Result<(), Stop> {
-        let tokens = self.field(&validator, TOKENS)?;
+        let tokens = validator.stored.tokens.get(self.0)?;
         let weight = validator.weight(tokens);
         self.unbond_from_now(&mut validator);
         (validator.has_left, validator.in_queue, validator.is_pending) = (true, false, false);
-        self.sub(ACTIVE, U256::from(1))?;
+        STAKING.active.sub(self.0, U256::from(1))?;
         self.unlist_when_empty(&mut validator)?;
         self.put(&validator)?;
         self.0.emit(&sol::Left { validator: validator.address })?;
@@ -273,7 +239,7 @@ impl Staking<'_, '_> {
 
     /// Excludes a validator from consensus until `until`, in seconds since the Unix epoch.
     pub(super) fn jail(&mut self, validator: &mut ValidatorEntry, until: u64) -> Result<(), Stop> {
-        let tokens = self.field(validator, TOKENS)?;
+        let tokens = validator.stored.tokens.get(self.0)?;
         let weight = validator.weight(tokens);
         self.unbond_from_now(validator);
         validator.is_jailed = true;
@@ -288,7 +254,7 @@ impl Staking<'_, '_> {
     pub(super) fn tombstone(&mut self, validator: &mut ValidatorEntry) -> Result<(), Stop> {
         self.jail(validator, u64::MAX)?;
         if !validator.has_left {
-            self.sub(ACTIVE, U256::from(1))?;
+            STAKING.active.sub(self.0, U256::from(1))?;
         }
         (validator.is_tombstoned, validator.has_left, validator.in_queue) = (true, true, false);
         validator.is_pending = false;
@@ -304,13 +270,17 @@ impl Staking<'_, '_> {
     }
 
     fn forget_absences(&mut self, validator: &ValidatorEntry) -> Result<(), Stop> {
-        self.put_field(validator, ABSENCES, U256::ZERO)?;
-        self.put_field(validator, ABSENT_AT, U256::ZERO)
+        validator.stored.absences.set(self.0, U256::ZERO)?;
+        validator.stored.absent_at.set(self.0, U256::ZERO)
     }
 
     /// Removes a validator that left from the list when its pool has no shares; the caller stores the validator.
     pub(super) fn unlist_when_empty(&mut self, validator: &mut ValidatorEntry) -> Result<(), Stop> {
-        if validator.has_left && self.field(validator, SHARES)?.is_zero() { self.unlist(validator) } else { Ok(()) }
+        if validator.has_left && validator.stored.shares.get(self.0)?.is_zero() {
+            self.unlist(validator)
+        } else {
+            Ok(())
+        }
     }
 
     /// Returns whether a validator's stake is free: it has been out of consensus for longer than the unbonding period.
@@ -319,8 +289,8 @@ impl Staking<'_, '_> {
     }
 
     /// Returns the current worth of a delegator's shares, in wei.
-    pub(super) fn worth(&mut self, validator: &ValidatorEntry, delegator: &Address) -> Result<U256, Stop> {
-        let delegation = self.delegation(validator, delegator)?;
+    pub(super) fn worth(&mut self, validator: &ValidatorEntry, delegator: Address) -> Result<U256, Stop> {
+        let (_, delegation) = self.delegation(validator, delegator)?;
         self.worth_of(validator, delegation.shares)
     }
 }

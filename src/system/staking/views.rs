@@ -1,40 +1,39 @@
 //! Read-only functions.
 
-use alloy_primitives::{Address, Bytes, U256};
-use alloy_sol_types::SolCall;
+use alloy_primitives::{Address, U256};
 
 use super::{
     interface as sol,
-    layout::{BONDED, BURNED, COMMISSION, MINTED, Queue, RATIO, REWARDS, SHARES, Staking, TOKENS, UNBONDING},
+    layout::{STAKING, Staking},
     params::StakingParams,
     rewards::earned,
 };
-use crate::vm::{Stop, abi};
+use crate::vm::Stop;
 
 /// Maximum number of validators that one call of `validators` returns.
 pub const PAGE_MAX: u64 = 100;
 
 impl Staking<'_, '_> {
-    pub(super) fn params(&mut self) -> Result<Bytes, Stop> {
+    pub(super) fn params(&mut self) -> Result<sol::Params, Stop> {
         let params = self.load_params()?;
-        Ok(abi::encode_output(&sol::Params::from(&params)))
+        Ok(sol::Params::from(&params))
     }
 
-    pub(super) fn totals(&mut self) -> Result<Bytes, Stop> {
-        Ok(abi::encode_output(&sol::Totals {
-            bonded: self.0.load(BONDED)?,
-            unbonding: self.0.load(UNBONDING)?,
-            rewards: self.0.load(REWARDS)?,
-            minted: self.0.load(MINTED)?,
-            burned: self.0.load(BURNED)?,
-        }))
+    pub(super) fn totals(&mut self) -> Result<sol::Totals, Stop> {
+        Ok(sol::Totals {
+            bonded: STAKING.bonded.get(self.0)?,
+            unbonding: STAKING.unbonding.get(self.0)?,
+            rewards: STAKING.rewards.get(self.0)?,
+            minted: STAKING.minted.get(self.0)?,
+            burned: STAKING.burned.get(self.0)?,
+        })
     }
 
-    pub(super) fn validator_count(&mut self) -> Result<Bytes, Stop> {
-        self.listed().map(|count| abi::encode_output_u256(U256::from(count)))
+    pub(super) fn validator_count(&mut self) -> Result<U256, Stop> {
+        self.listed().map(U256::from)
     }
 
-    pub(super) fn validators(&mut self, from: U256, count: U256) -> Result<Bytes, Stop> {
+    pub(super) fn validators(&mut self, from: U256, count: U256) -> Result<Vec<sol::ValidatorInfo>, Stop> {
         let params = self.load_params()?;
         let all = self.listed()?;
         let from = from.saturating_to::<u64>().min(all);
@@ -44,12 +43,12 @@ impl Staking<'_, '_> {
             let address = self.listed_at(index)?;
             page.push(self.info(&params, address)?);
         }
-        Ok(abi::encode_output(&page))
+        Ok(page)
     }
 
-    pub(super) fn validator(&mut self, address: Address) -> Result<Bytes, Stop> {
+    pub(super) fn validator(&mut self, address: Address) -> Result<sol::ValidatorInfo, Stop> {
         let params = self.load_params()?;
-        self.info(&params, address).map(|info| abi::encode_output(&info))
+        self.info(&params, address)
     }
 
     fn info(&mut self, params: &StakingParams, address: Address) -> Result<sol::ValidatorInfo, Stop> {
@@ -64,53 +63,53 @@ impl Staking<'_, '_> {
             () if validator.in_queue => 2,
             () => 1,
         };
-        let tokens = self.field(&validator, TOKENS)?;
-        let own = self.delegation(&validator, &address)?;
-        let self_rewards = own.rewards.saturating_add(earned(&own, self.field(&validator, RATIO)?)?);
+        let tokens = validator.stored.tokens.get(self.0)?;
+        let (_, own) = self.delegation(&validator, address)?;
+        let self_rewards = own.rewards.saturating_add(earned(&own, validator.stored.ratio.get(self.0)?)?);
         Ok(sol::ValidatorInfo {
             validator: address,
             status,
             weight: validator.weight(tokens),
             tokens,
-            shares: self.field(&validator, SHARES)?,
+            shares: validator.stored.shares.get(self.0)?,
             selfStake: self.worth_of(&validator, own.shares)?,
             commissionBps: validator.commission_bps,
             maxCommissionBps: validator.max_commission_bps,
             maxCommissionChangeBps: validator.max_change_bps,
-            commission: self.field(&validator, COMMISSION)?,
+            commission: validator.stored.commission.get(self.0)?,
             selfRewards: self_rewards,
             jailedUntil: validator.jailed_until,
             missedBlocks: self.absences(params, &validator)?.count_ones() as u64,
         })
     }
 
-    pub(super) fn delegation_of(&mut self, delegator: Address, validator: Address) -> Result<Bytes, Stop> {
+    pub(super) fn delegation_of(
+        &mut self,
+        delegator: Address,
+        validator: Address,
+    ) -> Result<sol::delegationReturn, Stop> {
         let validator = self.find(validator)?;
-        let delegation = self.settled(&validator, &delegator)?;
-        let output = sol::delegationReturn {
+        let (_, delegation) = self.settled(&validator, delegator)?;
+        Ok(sol::delegationReturn {
             shares: delegation.shares,
             amount: self.worth_of(&validator, delegation.shares)?,
             rewards: delegation.rewards,
-        };
-        Ok(sol::delegationCall::abi_encode_returns(&output).into())
+        })
     }
 
-    pub(super) fn unbondings(&mut self, delegator: Address) -> Result<Bytes, Stop> {
-        let (count, list) = self.unbonding_count(&delegator)?;
+    pub(super) fn unbondings(&mut self, delegator: Address) -> Result<Vec<sol::Unbonding>, Stop> {
+        let unbondings = STAKING.unbondings.at(self.0, delegator)?;
+        let count = unbondings.len(self.0)?;
         let mut entries = Vec::new();
         for index in 0..count {
-            let entry = self.unbonding(list, index)?;
+            let entry = unbondings.unchecked_at(self.0, index)?.get(self.0)?;
             entries.push(sol::Unbonding {
                 validator: entry.validator,
-                amount: self.payable(&delegator, &entry)?,
+                amount: self.payable(delegator, &entry)?,
                 begunHeight: entry.begun_height,
                 completesAt: entry.completes_at,
             });
         }
-        Ok(abi::encode_output(&entries))
-    }
-
-    pub(super) fn length_of(&mut self, queue: Queue) -> Result<Bytes, Stop> {
-        self.ends_of(queue).map(|(first, next)| abi::encode_output_u256(U256::from(next.saturating_sub(first))))
+        Ok(entries)
     }
 }

@@ -2,6 +2,7 @@
 
 mod errors;
 mod gas;
+mod golden;
 mod model;
 mod permit;
 
@@ -12,7 +13,7 @@ use super::{interface as sol, *};
 use crate::{
     primitives::{Gas, Timestamp},
     state::{Journal, fixture::MapView},
-    vm::{BlockContext, FrameOutcome, FrameResult, Message, execute, mapping_slot},
+    vm::{BlockContext, Descriptor, FrameOutcome, FrameResult, Message, execute, mapping_slot},
 };
 
 const OWNER: Address = address!("000000000000000000000000000000000000a001");
@@ -229,6 +230,32 @@ fn storage_is_laid_out_as_solidity_does() {
     assert_eq!(token.slot(slot(6)), U256::ZERO);
 }
 
+/// The table that solc prints for OpenZeppelin's contracts in one, by their linearization.
+#[test]
+fn the_layout_is_that_of_the_solidity_contract() {
+    let layout = Erc20.storage_layout();
+    let variables = layout.storage.iter().map(|entry| {
+        let slot = entry.slot.parse::<U256>().unwrap();
+        let slot = if slot < IMMUTABLES { slot.to_string() } else { format!("immutables + {}", slot - IMMUTABLES) };
+        format!("{} {} {} {}", entry.label, slot, entry.offset, layout.types[&entry.ty].label)
+    });
+    let want = [
+        "_balances 0 0 mapping(address => uint256)",
+        "_allowances 1 0 mapping(address => mapping(address => uint256))",
+        "_totalSupply 2 0 uint256",
+        "_name 3 0 string",
+        "_symbol 4 0 string",
+        "_paused 5 0 bool",
+        "_owner 5 1 address",
+        "_nameFallback 6 0 string",
+        "_versionFallback 7 0 string",
+        "_nonces 8 0 mapping(address => uint256)",
+        "_settings immutables + 0 0 struct Settings",
+        "_cap immutables + 1 0 uint256",
+    ];
+    assert_eq!(variables.collect::<Vec<_>>(), want);
+}
+
 #[test]
 fn a_long_name_is_stored_behind_its_slot() {
     for len in [31, 32, 33, 64, 65] {
@@ -271,6 +298,22 @@ fn interfaces_are_supported() {
         let call = sol::supportsInterfaceCall { interfaceId: id.to_be_bytes().into() };
         assert_eq!(token.read(&call), want, "{id:#x}");
     }
+}
+
+#[test]
+fn a_token_is_described_and_encoded_by_names() {
+    let descriptor = Descriptor::of(&Erc20);
+    let values = serde_json::json!({
+        "name": "Gold", "symbol": "GLD", "totalSupply": "1000", "features": { "mintable": true }, "cap": "5000",
+    });
+    let encoded = descriptor.encode(values.as_object().unwrap(), OWNER).unwrap();
+    let features = Erc20Features { mintable: true, ..Erc20Features::default() };
+    assert_eq!(encoded, Erc20Params { features, ..params() }.init_code());
+    let errors = descriptor.encode(&serde_json::Map::new(), OWNER).unwrap_err();
+    assert_eq!(errors.iter().map(|error| error.path.as_str()).collect::<Vec<_>>(), ["name", "symbol"]);
+    let least = serde_json::json!({ "name": "Gold", "symbol": "GLD" });
+    let plain = Erc20Params::new("Gold", "GLD", U256::ZERO, OWNER);
+    assert_eq!(descriptor.encode(least.as_object().unwrap(), OWNER).unwrap(), plain.init_code());
 }
 
 #[test]

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::{collection::vec, prelude::*};
 
-use super::{super::layout::mul_div_up, *};
+use super::*;
 use crate::primitives::{Height, Timestamp};
+use crate::vm::math::{Rounding, checked_mul_div};
 
 const VALIDATORS: [Address; 3] = [V1, V2, V3];
 const PEOPLE: [Address; 5] = [V1, V2, V3, ALICE, BOB];
@@ -338,7 +339,9 @@ impl Model {
         let own = pool.shares.get(&person).copied().filter(|shares| !shares.is_zero())?;
         let (amount, shares) = match amount {
             Some(amount) if amount > worth => return None,
-            Some(amount) if amount < worth => (amount, mul_div_up(amount, pool.all_shares(), pool.tokens)?),
+            Some(amount) if amount < worth => {
+                (amount, checked_mul_div(amount, pool.all_shares(), pool.tokens, Rounding::Ceil)?)
+            }
             _ => (worth, own),
         };
         if person == validator && !pool.has_left && worth - amount < gwei(1) {

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::{
     primitives::Height,
-    vm::{FrameOutcome, HaltReason, SYSTEM_ADDRESS},
+    vm::{FrameOutcome, HaltReason, SYSTEM_ADDRESS, abi},
 };
 
 #[test]

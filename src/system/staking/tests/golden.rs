@@ -1,0 +1,133 @@
+//! Gas of each call inside its transaction, and what a history of calls leaves in storage and logs. A changed number is a changed
+//! chain: raise the template's version with it.
+
+use alloy_primitives::{B256, Bytes, keccak256};
+
+use super::*;
+use crate::primitives::{Height, Timestamp};
+
+/// Calls of a history: name, caller (`None`: the chain), value, input, and blocks and seconds that pass before.
+type Step = (&'static str, Option<Address>, U256, Bytes, (u64, u64));
+
+fn of<C: SolCall>(name: &'static str, caller: Address, value: U256, call: C) -> Step {
+    (name, Some(caller), value, call.abi_encode().into(), (1, 1))
+}
+
+fn free<C: SolCall>(name: &'static str, caller: Address, call: C) -> Step {
+    of(name, caller, U256::ZERO, call)
+}
+
+fn by_chain(name: &'static str, call: crate::system::SystemCall) -> Step {
+    (name, None, U256::ZERO, call.input, (1, 1))
+}
+
+/// Every function, its refusals too.
+fn steps() -> Vec<Step> {
+    let (half, tenth) = (eth(1) / U256::from(2), eth(1) / U256::from(10));
+    let join = || sol::joinCall { commissionBps: 500, maxCommissionBps: 2_000, maxCommissionChangeBps: 100 };
+    let later = |(name, caller, value, input, _): Step, secs| (name, caller, value, input, (10, secs));
+    let (height, time) = (Height::new(3), Timestamp::from_secs(1_003));
+    let deltas = EpochDeltas {
+        rewards: vec![(V1, gwei(5)), (V3, gwei(7)), (ALICE, gwei(1))],
+        penalties: vec![(V1, eth(2)), (V3, eth(4))],
+        ejection_percent: 50,
+    };
+    let uneven = sol::penalizeCall { validators: vec![V1], amounts: vec![] };
+    vec![
+        free("join with too little", V3, join()),
+        of("join", V3, eth(5), join()),
+        of("join twice", V3, eth(5), join()),
+        of("stake", V3, half, sol::stakeCall {}),
+        of("delegate", ALICE, eth(3), sol::delegateCall { validator: V1 }),
+        of("delegate more", ALICE, eth(3), sol::delegateCall { validator: V1 }),
+        of("delegate to another", BOB, eth(2), sol::delegateCall { validator: V3 }),
+        of("delegate too little", BOB, U256::ONE, sol::delegateCall { validator: V3 }),
+        ("a function that is not there", Some(BOB), U256::ZERO, Bytes::from_static(&[1, 2, 3, 4]), (0, 0)),
+        ("half a selector", Some(BOB), U256::ZERO, Bytes::from_static(&[1, 2]), (0, 0)),
+        of("value to a function that takes none", BOB, U256::ONE, sol::withdrawCall {}),
+        ("half an argument", Some(BOB), U256::ONE, sol::delegateCall::SELECTOR.to_vec().into(), (0, 0)),
+        by_chain("end of an epoch", end_epoch(1, &EpochDeltas::default())),
+        by_chain("block", begin_block(V1, &[])),
+        by_chain("block of another", begin_block(V2, &[V3])),
+        ("fees", Some(BOB), tenth, Bytes::new(), (0, 0)),
+        by_chain("block with fees and absences", begin_block(V1, &[V3, V2, ALICE])),
+        free("claim of rewards", ALICE, sol::claimRewardsCall { validator: V1 }),
+        free("claim of rewards, nothing", ALICE, sol::claimRewardsCall { validator: V1 }),
+        free("claim of commission", V1, sol::claimCommissionCall {}),
+        free("commission, too early", V3, sol::setCommissionCall { commissionBps: 550 }),
+        later(free("commission", V3, sol::setCommissionCall { commissionBps: 550 }), 100_000),
+        free("undelegate", ALICE, sol::undelegateCall { validator: V1, amount: eth(1) }),
+        free("undelegate all", BOB, sol::undelegateCall { validator: V3, amount: U256::MAX }),
+        free("unstake", V3, sol::unstakeCall { amount: half }),
+        free("unstake too much", V3, sol::unstakeCall { amount: eth(5) }),
+        free("withdraw, too early", ALICE, sol::withdrawCall {}),
+        by_chain("slash for downtime", slash(V3, Offence::Downtime, height, time)),
+        free("unjail, too early", V3, sol::unjailCall {}),
+        later(free("unjail", V3, sol::unjailCall {}), 700),
+        by_chain("end of an epoch with changes", end_epoch(2, &deltas)),
+        by_chain("end of the next epoch", end_epoch(3, &EpochDeltas::default())),
+        by_chain("slash for an equivocation", slash(V1, Offence::DoubleSign, height, time)),
+        by_chain("evidence of no use", slash(V1, Offence::DoubleSign, height, time)),
+        by_chain("penalties", penalize(&[(V2, eth(1)), (ALICE, eth(1))])),
+        ("uneven penalties", None, U256::ZERO, uneven.abi_encode().into(), (0, 0)),
+        later(free("withdraw", ALICE, sol::withdrawCall {}), 1_900_000),
+        free("exit", V2, sol::exitCall {}),
+        free("exit twice", V2, sol::exitCall {}),
+        by_chain("end of the last epoch", end_epoch(4, &EpochDeltas::default())),
+        of("join again", V2, eth(1), join()),
+        free("params", BOB, sol::paramsCall {}),
+        free("totals", BOB, sol::totalsCall {}),
+        free("validatorCount", BOB, sol::validatorCountCall {}),
+        free("validators", BOB, sol::validatorsCall { from: U256::ZERO, count: U256::from(9) }),
+        free("validator", BOB, sol::validatorCall { validator: V3 }),
+        free("delegation", BOB, sol::delegationCall { delegator: ALICE, validator: V1 }),
+        free("unbondings", BOB, sol::unbondingsCall { delegator: V3 }),
+        free("exitQueueLength", BOB, sol::exitQueueLengthCall {}),
+        free("activationQueueLength", BOB, sol::activationQueueLengthCall {}),
+    ]
+}
+
+/// Runs a history and tells each call's outcome, gas and refund, with keccak of its output and logs; last, keccak of the storage.
+fn history(params: StakingParams) -> String {
+    let mut lab = Lab::new(params);
+    let mut text = String::new();
+    for (name, caller, value, input, (blocks, secs)) in steps() {
+        lab.pass_time(blocks, secs);
+        let result = match caller {
+            Some(caller) => lab.call_raw(caller, value, &input),
+            None => lab.system_raw(&input),
+        };
+        let mut effects = result.output.to_vec();
+        for log in lab.journal.logs() {
+            log.topics().iter().for_each(|topic| effects.extend_from_slice(topic.as_slice()));
+            effects.extend_from_slice(&log.data.data);
+        }
+        let (gas, refund) = (10_000_000 - result.gas_left.get(), lab.journal.refund().get());
+        let outcome = if result.is_success() { "ok" } else { "reverts" };
+        text.push_str(&format!("{name}: {outcome}, {gas}, {refund}, {}\n", short(keccak256(effects))));
+    }
+    let changes = lab.journal.take_changes();
+    let mut bytes = Vec::new();
+    for (slot, value) in changes.accounts[&STAKING_ADDRESS].storage.iter() {
+        bytes.extend_from_slice(&slot.to_be_bytes::<32>());
+        bytes.extend_from_slice(&value.to_be_bytes::<32>());
+    }
+    text.push_str(&format!("storage: {}\n", short(keccak256(bytes))));
+    text
+}
+
+fn short(hash: B256) -> String {
+    alloy_primitives::hex::encode(&hash[..4])
+}
+
+#[test]
+fn gas_effects_and_storage_stay_as_they_are() {
+    for (name, params, want) in [
+        ("with queues", StakingParams::default(), include_str!("golden/queues.txt")),
+        ("at once", at_once(), include_str!("golden/at_once.txt")),
+    ] {
+        let got = history(params);
+        let wrong: Vec<_> = got.lines().zip(want.lines()).filter(|(got, want)| got != want).collect();
+        assert!(got == want, "{name}: {wrong:#?}\nall of it now:\n{got}");
+    }
+}

@@ -1,0 +1,27 @@
+//! What contracts have in common: OpenZeppelin 5's base contracts and libraries, each once.
+//!
+//! A base contract is a struct of state variables, which a contract inherits by naming it among its own
+//! ([`storage`](crate::vm::storage::storage)); its functions, events and errors are OpenZeppelin's. What is `onlyOwner` there is
+//! `only_owner(host)?` on a function's first line here. A contract's `sol!` interface lists the functions, events and errors that its
+//! ABI has; the types here encode to the same bytes.
+
+pub mod access_control;
+pub mod checkpoints;
+pub mod ecdsa;
+pub mod eip712;
+pub mod erc165;
+pub mod nonces;
+pub mod ownable;
+pub mod pausable;
+pub mod receivers;
+pub mod reentrancy_guard;
+pub mod votes;
+
+pub use access_control::{AccessControl, DEFAULT_ADMIN_ROLE};
+pub use checkpoints::Trace208;
+pub use eip712::{Domain, Eip712};
+pub use nonces::Nonces;
+pub use ownable::Ownable;
+pub use pausable::Pausable;
+pub use reentrancy_guard::ReentrancyGuard;
+pub use votes::Votes;

@@ -1,0 +1,74 @@
+//! OpenZeppelin's `ReentrancyGuard`: a function that cannot be called again while it runs.
+
+use self::interface::ReentrancyGuardReentrantCall;
+use crate::vm::contract::*;
+
+/// Errors.
+#[allow(missing_docs)] // The macro makes types whose fields are the Solidity parameters.
+pub mod interface {
+    alloy_sol_types::sol! {
+        #![sol(extra_derives(Debug, PartialEq, Eq))]
+        /// A guarded function was called while one runs.
+        error ReentrancyGuardReentrantCall();
+    }
+}
+
+const NOT_ENTERED: U256 = U256::ONE;
+const ENTERED: U256 = U256::from_limbs([2, 0, 0, 0]);
+
+storage! {
+    /// The guard.
+    pub contract ReentrancyGuard {
+        /// 1, and 2 while a guarded function runs: neither is zero, so that a write is cheap.
+        pub status: Slot<U256>,
+    }
+}
+
+impl ReentrancyGuard {
+    /// Makes the guard ready (`constructor`).
+    ///
+    /// # Errors
+    /// [`Stop`].
+    pub fn construct(self, host: &mut Host<'_>) -> Result<(), Stop> {
+        self.status.set(host, NOT_ENTERED)
+    }
+
+    /// Runs a guarded function (`nonReentrant`).
+    ///
+    /// # Errors
+    /// [`ReentrancyGuardReentrantCall`] inside another; those of `function`; [`Stop`].
+    pub fn non_reentrant<T>(
+        self,
+        host: &mut Host<'_>,
+        function: impl FnOnce(&mut Host<'_>) -> Result<T, Stop>,
+    ) -> Result<T, Stop> {
+        self.status.update(host, |status| {
+            require(status != ENTERED, ReentrancyGuardReentrantCall {})?;
+            Ok(ENTERED)
+        })?;
+        let value = function(host)?;
+        self.status.set(host, NOT_ENTERED)?;
+        Ok(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vm::sandbox::Sandbox;
+
+    const GUARD: ReentrancyGuard = ReentrancyGuard::STATE;
+
+    #[test]
+    fn a_guarded_function_is_refused_inside_another_only() {
+        let mut sandbox = Sandbox::new();
+        sandbox.run(|host| GUARD.construct(host)).unwrap();
+        for _ in 0..2 {
+            assert_eq!(sandbox.run(|host| GUARD.non_reentrant(host, |_| Ok(5))), Ok(5));
+        }
+        let again = sandbox.run(|host| GUARD.non_reentrant(host, |host| GUARD.non_reentrant(host, |_| Ok(()))));
+        assert_eq!(again, Err(revert(&ReentrancyGuardReentrantCall {})));
+        assert_eq!(sandbox.slot(U256::ZERO), NOT_ENTERED);
+        assert_eq!(ReentrancyGuardReentrantCall::SELECTOR, [0x3e, 0xe5, 0xae, 0xb5]);
+    }
+}

@@ -1,0 +1,134 @@
+//! Gas of each call, refused ones too, and what a history of calls leaves in storage and logs. A changed number is a changed chain:
+//! raise the template's version with it.
+
+use super::*;
+
+/// Every function and its refusals: name, caller, input.
+fn steps() -> Vec<(&'static str, Address, Vec<u8>)> {
+    let (value, zero) = (|n: u64| U256::from(n), Address::ZERO);
+    let pull = |from, value: u64| sol::transferFromCall { from, to: CAROL, value: U256::from(value) }.abi_encode();
+    let approve = |value| sol::approveCall { spender: BOB, value }.abi_encode();
+    let permit = |deadline: u64, s: U256| {
+        let (owner, spender, value, deadline) = (OWNER, BOB, U256::ONE, U256::from(deadline));
+        sol::permitCall { owner, spender, value, deadline, v: 27, r: B256::repeat_byte(7), s: s.into() }.abi_encode()
+    };
+    let mut dirty = transfer(BOB, 1).abi_encode();
+    dirty[4] = 1;
+    vec![
+        ("transfer", OWNER, transfer(BOB, 10).abi_encode()),
+        ("transfer of too much", BOB, transfer(OWNER, 11).abi_encode()),
+        ("transfer to nobody", BOB, transfer(zero, 1).abi_encode()),
+        ("transfer of nobody", zero, transfer(BOB, 0).abi_encode()),
+        ("transfer to oneself", BOB, transfer(BOB, 10).abi_encode()),
+        ("approve", OWNER, approve(value(50))),
+        ("approve of nobody", OWNER, sol::approveCall { spender: zero, value: value(1) }.abi_encode()),
+        ("transferFrom", BOB, pull(OWNER, 20)),
+        ("transferFrom above the allowance", BOB, pull(OWNER, 31)),
+        ("approve without end", OWNER, approve(U256::MAX)),
+        ("transferFrom without end", BOB, pull(OWNER, 30)),
+        ("transferFrom above the balance", BOB, pull(OWNER, 2_000)),
+        ("mint", OWNER, sol::mintCall { to: CAROL, amount: value(5) }.abi_encode()),
+        ("mint by a stranger", BOB, sol::mintCall { to: BOB, amount: value(5) }.abi_encode()),
+        ("mint to nobody", OWNER, sol::mintCall { to: zero, amount: value(5) }.abi_encode()),
+        ("mint above the cap", OWNER, sol::mintCall { to: BOB, amount: value(5_000) }.abi_encode()),
+        ("mint above all", OWNER, sol::mintCall { to: BOB, amount: U256::MAX }.abi_encode()),
+        ("burn", CAROL, sol::burnCall { value: value(5) }.abi_encode()),
+        ("burn of too much", CAROL, sol::burnCall { value: value(500) }.abi_encode()),
+        ("burnFrom", BOB, sol::burnFromCall { account: OWNER, value: value(7) }.abi_encode()),
+        ("burnFrom without allowance", BOB, sol::burnFromCall { account: CAROL, value: value(7) }.abi_encode()),
+        ("pause by a stranger", BOB, sol::pauseCall {}.abi_encode()),
+        ("unpause, not paused", OWNER, sol::unpauseCall {}.abi_encode()),
+        ("pause", OWNER, sol::pauseCall {}.abi_encode()),
+        ("pause, paused", OWNER, sol::pauseCall {}.abi_encode()),
+        ("transfer while paused", OWNER, transfer(BOB, 1).abi_encode()),
+        ("mint while paused", OWNER, sol::mintCall { to: BOB, amount: value(1) }.abi_encode()),
+        ("burn while paused", OWNER, sol::burnCall { value: value(1) }.abi_encode()),
+        ("paused", BOB, sol::pausedCall {}.abi_encode()),
+        ("unpause", OWNER, sol::unpauseCall {}.abi_encode()),
+        ("permit, expired", BOB, permit(999, U256::ONE)),
+        ("permit, high s", BOB, permit(2_000, U256::MAX)),
+        ("permit of another", BOB, permit(2_000, U256::ONE)),
+        ("nonces", BOB, sol::noncesCall { owner: OWNER }.abi_encode()),
+        ("DOMAIN_SEPARATOR", BOB, sol::DOMAIN_SEPARATORCall {}.abi_encode()),
+        ("eip712Domain", BOB, sol::eip712DomainCall {}.abi_encode()),
+        ("supportsInterface", BOB, sol::supportsInterfaceCall { interfaceId: [1, 2, 3, 4].into() }.abi_encode()),
+        ("name", BOB, sol::nameCall {}.abi_encode()),
+        ("symbol", BOB, sol::symbolCall {}.abi_encode()),
+        ("decimals", BOB, sol::decimalsCall {}.abi_encode()),
+        ("totalSupply", BOB, sol::totalSupplyCall {}.abi_encode()),
+        ("balanceOf", BOB, sol::balanceOfCall { account: BOB }.abi_encode()),
+        ("allowance", BOB, sol::allowanceCall { owner: OWNER, spender: BOB }.abi_encode()),
+        ("cap", BOB, sol::capCall {}.abi_encode()),
+        ("owner", BOB, sol::ownerCall {}.abi_encode()),
+        ("transferOwnership to nobody", OWNER, sol::transferOwnershipCall { newOwner: zero }.abi_encode()),
+        ("transferOwnership by a stranger", BOB, sol::transferOwnershipCall { newOwner: BOB }.abi_encode()),
+        ("transferOwnership", OWNER, sol::transferOwnershipCall { newOwner: BOB }.abi_encode()),
+        ("renounceOwnership", BOB, sol::renounceOwnershipCall {}.abi_encode()),
+        ("a function that is not there", BOB, vec![1, 2, 3, 4]),
+        ("half a selector", BOB, vec![1, 2]),
+        ("half the arguments", OWNER, transfer(BOB, 1).abi_encode()[..40].to_vec()),
+        ("a dirty address", OWNER, dirty),
+    ]
+}
+
+/// Constructions, refused ones too.
+fn constructions() -> Vec<(&'static str, Erc20Params)> {
+    let long = "a name of more than thirty-one bytes, which solc stores apart".to_owned();
+    vec![
+        ("all functions", params()),
+        ("no function", Erc20Params::new("Plain", "PLN", SUPPLY, OWNER)),
+        ("a long name", Erc20Params { name: long, ..params() }),
+        ("no supply", Erc20Params { total_supply: U256::ZERO, ..params() }),
+        ("no owner", Erc20Params { owner: Address::ZERO, ..params() }),
+        ("no cap", Erc20Params { cap: Some(U256::ZERO), ..params() }),
+        ("no owner, no cap", Erc20Params { owner: Address::ZERO, cap: Some(U256::ZERO), ..params() }),
+        ("above the cap", Erc20Params { cap: Some(U256::ONE), ..params() }),
+    ]
+}
+
+/// Runs a history and tells each call's outcome, gas and refund, with keccak of its output and logs; last, keccak of the storage.
+fn history() -> String {
+    let mut text = String::new();
+    for (name, params) in constructions() {
+        let mut journal = empty_journal();
+        let (token, result) = create(&mut journal, &params.init_code(), 0, 10_000_000);
+        text.push_str(&format!("construction with {name}: {}\n", told(&journal, &result, 10_000_000)));
+        if !result.is_success() {
+            continue;
+        }
+        let block = BlockContext { chain_id: 1, timestamp: Timestamp::from_secs(1_000), ..BlockContext::default() };
+        let mut token = Deployed { journal, block, token };
+        for (name, caller, input) in steps() {
+            let result = token.call_raw(caller, 0, &input, 1_000_000);
+            text.push_str(&format!("{name}: {}\n", told(&token.journal, &result, 1_000_000)));
+        }
+        let result = token.call_raw(BOB, 1, &transfer(BOB, 0).abi_encode(), 1_000_000);
+        text.push_str(&format!("value: {}\n", told(&token.journal, &result, 1_000_000)));
+        let changes = token.journal.take_changes();
+        let slots = changes.accounts[&token.token].storage.iter();
+        let words = slots.flat_map(|(slot, value)| [slot.to_be_bytes::<32>(), value.to_be_bytes::<32>()]);
+        text.push_str(&format!("storage: {}\n", short(&words.flatten().collect::<Vec<_>>())));
+    }
+    text
+}
+
+fn told(journal: &Journal, result: &FrameResult, gas: u64) -> String {
+    let mut effects = result.output.to_vec();
+    for log in journal.logs() {
+        log.topics().iter().for_each(|topic| effects.extend_from_slice(topic.as_slice()));
+        effects.extend_from_slice(&log.data.data);
+    }
+    let outcome = if result.is_success() { "ok" } else { "reverts" };
+    format!("{outcome}, {}, {}, {}", gas - result.gas_left.get(), journal.refund().get(), short(&effects))
+}
+
+fn short(bytes: &[u8]) -> String {
+    alloy_primitives::hex::encode(&keccak256(bytes)[..4])
+}
+
+#[test]
+fn gas_effects_and_storage_stay_as_they_are() {
+    let (got, want) = (history(), include_str!("golden.txt"));
+    let wrong: Vec<_> = got.lines().zip(want.lines()).filter(|(got, want)| got != want).collect();
+    assert!(got == want, "{wrong:#?}\nall of it now:\n{got}");
+}
