@@ -29,6 +29,8 @@ pub(crate) enum Mutation {
     PbftLeaverFallsSilent,
     /// PBFT: a replica without progress requests blocks from none but those who say that they have them.
     PbftAsksClaimantsOnly,
+    /// PBFT: whoever has to ask for blocks without enough claims waits anew for each.
+    PbftAsksOnceInPatience,
     /// PBFT: the view goes on when the committee changes, also for members that leave or join in the middle of a view change.
     PbftViewOutlivesCommittee,
     /// PBFT: a second proposal is reported as equivocation without a proof, also when the first is of a former primary.

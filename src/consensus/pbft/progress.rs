@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{
     Body, Certificate, CommitteeTransition, HeaderError, Pbft, PbftMessage, SUSPECT_TIMER, Seal, View, broadcast,
     log::{Proposal, ProposalStatus, Vote},
+    sync::Claimed,
 };
 use crate::{
     chain::Block,
@@ -50,7 +51,7 @@ impl Pbft {
             effects.push(Effect::Mark("pbft/stale-answer"));
             return Ok(());
         }
-        let outcome = self.check_verdict(id, verdict, synced.as_deref());
+        let outcome = self.check_verdict(id, verdict, synced.as_ref().map(|(block, _)| block.as_ref()));
         let (after, updates) = match outcome {
             Ok(outcome) => outcome,
             Err(reason) => {
@@ -67,13 +68,16 @@ impl Pbft {
             }
             self.vote_for(id, effects);
         }
-        if let Some(block) = synced.filter(|_| id.height == self.head.height.next()) {
+        if let Some((block, claimed)) = synced.filter(|_| id.height == self.head.height.next()) {
             effects.push(Effect::Mark("pbft/synced"));
             self.commit(id, &block, block.seal().clone(), after.with(&updates), effects);
             self.trust_proven_checkpoint();
             self.advance(effects);
             if self.transition.since() < id.height {
                 self.follow_view_of(&block, effects);
+            }
+            if claimed == Claimed::TooFew {
+                self.ask_on(effects);
             }
         }
         Ok(())

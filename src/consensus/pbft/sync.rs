@@ -24,17 +24,28 @@ pub(super) struct Fetched {
     pub(super) is_executing: bool,
     /// Requests made for it.
     pub(super) requests: u32,
+    /// Whether enough claimed to have it when it was requested last.
+    pub(super) claimed: Claimed,
+}
+
+/// Whether `f + 1` validators, at least one of them honest, claim to have a block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Claimed {
+    #[default]
+    Enough,
+    TooFew,
 }
 
 impl Fetched {
     pub(super) fn encode(&self, out: &mut Encoder) {
-        let Self { block, is_executing, requests } = self;
+        let Self { block, is_executing, requests, claimed } = self;
         out.option(block.as_ref(), |out, block| {
             BlockId::of(block).encode(out);
             out.bytes(block.seal());
         });
         out.bool(*is_executing);
         out.u32(*requests);
+        out.bool(*claimed == Claimed::TooFew);
     }
 }
 
@@ -76,8 +87,9 @@ impl Pbft {
         let boundary = next.get().div_ceil(self.config.checkpoint_every).saturating_mul(self.config.checkpoint_every);
         let last = ahead[weak - 1].get().min(boundary).min(self.head.height.get() + FETCH_MAX);
         for height in (next.get()..=last).map(Height::new) {
-            if !self.fetching.contains_key(&height) {
-                self.fetch_committed(height, effects);
+            let is_requested = |fetched: &Fetched| fetched.block.is_some() || fetched.claimed == Claimed::Enough;
+            if !self.fetching.get(&height).is_some_and(is_requested) {
+                self.fetch_committed(height, Claimed::Enough, effects);
             }
         }
     }
@@ -92,9 +104,9 @@ impl Pbft {
 
     /// Requests missing blocks again, each from another peer than before.
     pub(super) fn fetch_again(&mut self, effects: &mut Vec<Effect>) {
-        let missing: Vec<_> = self.fetching.iter().filter(|(_, f)| f.block.is_none()).map(|(h, _)| *h).collect();
-        for height in missing {
-            self.fetch_committed(height, effects);
+        let missing = self.fetching.iter().filter(|(_, fetched)| fetched.block.is_none());
+        for (height, claimed) in missing.map(|(height, fetched)| (*height, fetched.claimed)).collect::<Vec<_>>() {
+            self.fetch_committed(height, claimed, effects);
         }
         for block in self.wanted.keys().copied().collect::<Vec<_>>() {
             self.fetch_chosen(block, effects);
@@ -103,7 +115,7 @@ impl Pbft {
         let next = self.head.height.next();
         if self.is_stuck() && !self.fetching.contains_key(&next) {
             effects.push(Effect::Mark("pbft/ask-who-is-ahead"));
-            self.fetch_committed(next, effects);
+            self.fetch_committed(next, Claimed::TooFew, effects);
         }
     }
 
@@ -115,6 +127,15 @@ impl Pbft {
         self.is_changing || self.ticks_without_block > self.ticks_of_patience()
     }
 
+    /// Requests the next block after one that fewer than `f + 1` claimed: too few whom this replica knows may be in the committee of now to
+    /// claim what they have, for as many blocks as it is behind.
+    pub(super) fn ask_on(&mut self, effects: &mut Vec<Effect>) {
+        let next = self.head.height.next();
+        if !self.fetching.contains_key(&next) && !mutation::active(Mutation::PbftAsksOnceInPatience) {
+            self.fetch_committed(next, Claimed::TooFew, effects);
+        }
+    }
+
     /// Ticks of the resend timer, each half a timeout, in a block period and two timeouts.
     const fn ticks_of_patience(&self) -> u32 {
         let periods = self.config.period.saturating_mul(2_000) / self.config.timeout_ms;
@@ -122,19 +143,20 @@ impl Pbft {
         if ticks > u32::MAX as u64 { u32::MAX } else { ticks as u32 }
     }
 
-    /// Requests the committed block of a height from the next in turn: those that claim to have it and, once this replica is stuck,
-    /// all others after them.
-    fn fetch_committed(&mut self, height: Height, effects: &mut Vec<Effect>) {
+    /// Requests the committed block of a height from the next in turn: those that claim to have it and, where those are too few or this
+    /// replica is stuck, all others after them.
+    fn fetch_committed(&mut self, height: Height, claimed: Claimed, effects: &mut Vec<Effect>) {
         let turn = self.fetching.get(&height).map_or(0, |fetched| fetched.requests);
         let is_claimed = |validator: &Address| self.claims.get(validator).is_some_and(|claim| *claim >= height);
         let mut links = self.links_of(is_claimed);
-        if self.is_stuck() && !mutation::active(Mutation::PbftAsksClaimantsOnly) {
+        let asks_others = claimed == Claimed::TooFew || self.is_stuck();
+        if asks_others && !mutation::active(Mutation::PbftAsksClaimantsOnly) {
             let others = self.links_of(|_| true);
             links.extend(others.into_iter().filter(|link| !links.contains(link)).collect::<Vec<_>>());
         }
         let Some(from) = in_turn(&links, height, turn) else { return };
         let fetched = self.fetching.entry(height).or_default();
-        fetched.requests = fetched.requests.wrapping_add(1);
+        (fetched.requests, fetched.claimed) = (fetched.requests.wrapping_add(1), claimed);
         effects.push(Effect::Fetch { block: BlockId { height, hash: B256::ZERO }, from });
     }
 
@@ -199,13 +221,14 @@ impl Pbft {
         }
     }
 
-    /// Takes the fetched block with this id after its execution.
-    pub(super) fn take_synced(&mut self, id: BlockId) -> Option<Arc<Block>> {
+    /// Takes the fetched block with this id after its execution, and whether enough claimed to have it.
+    pub(super) fn take_synced(&mut self, id: BlockId) -> Option<(Arc<Block>, Claimed)> {
         let fetched = self.fetching.get(&id.height).filter(|fetched| fetched.is_executing)?;
         if fetched.block.as_ref().is_none_or(|block| BlockId::of(block) != id) {
             return None;
         }
-        self.fetching.remove(&id.height)?.block
+        let Fetched { block, claimed, .. } = self.fetching.remove(&id.height)?;
+        Some((block?, claimed))
     }
 
     /// Drops requests at and below the head.

@@ -101,12 +101,17 @@ const BY_TEST: &[(Mutation, &str, &str)] = &[
     (
         Mutation::PbftLeaverFallsSilent,
         "consensus::pbft::tests::leavers::a_block_that_its_leaver_alone_committed_is_found_again",
-        "needs a Byzantine vote for the leaver alone in the block that removes it, and restarts of the others",
+        "the turnover profile does, once in some 200 seeds",
     ),
     (
         Mutation::PbftAsksClaimantsOnly,
         "consensus::pbft::tests::leavers::whoever_missed_the_replacement_of_all_validators_asks_those_it_knew",
         "the campaign replaces one candidate, not all validators",
+    ),
+    (
+        Mutation::PbftAsksOnceInPatience,
+        "consensus::pbft::tests::leavers::whoever_is_many_blocks_behind_a_replaced_committee_catches_up",
+        "the turnover profile does, once in some 2,000 seeds",
     ),
     (
         Mutation::PbftViewOutlivesCommittee,
@@ -171,7 +176,7 @@ const BY_TEST: &[(Mutation, &str, &str)] = &[
     (
         Mutation::DposCatchUpStartsAnew,
         "consensus::dpos::tests::catch_up::a_chain_of_which_nothing_is_irreversible_is_reached_whoever_announces_it",
-        "twenty seconds of faults leave too few blocks that are not irreversible; campaigns of five minutes do",
+        "twenty seconds of faults leave too few blocks that are not irreversible; the turnover profile does, once in some 100 seeds",
     ),
     (
         Mutation::PosKeepsMessages,
@@ -206,7 +211,7 @@ const BY_TEST: &[(Mutation, &str, &str)] = &[
     (
         Mutation::PosForgetsRearSet,
         "consensus::pos::tests::dynasties::branches_that_change_the_set_an_epoch_apart_do_not_both_become_final",
-        "the long profile does, once in some 1,600 seeds",
+        "finality-is-earned tells in the turnover profile; that two branches are final, the long one once in some 1,600 seeds",
     ),
     (
         Mutation::PosTrustsLeakedBranches,

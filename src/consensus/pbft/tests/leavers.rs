@@ -86,6 +86,29 @@ fn whoever_missed_the_replacement_of_all_validators_asks_those_it_knew() {
     assert_eq!(lab.heights()[8], 2, "{:?}", lab.heights());
 }
 
+/// Of the committee that an observer knows, one is still a member when it is back, forty blocks later: too few to claim them.
+fn observer_far_behind_a_replaced_committee() -> Lab {
+    let mut lab = Lab::with_validators(9, 4, often());
+    lab.produce();
+    lab.isolate(8);
+    lab.change(2, &(0..3).map(|index| (index, 0)).chain((4..7).map(|index| (index, 1))).collect::<Vec<_>>());
+    (0..40).for_each(|_| lab.produce());
+    lab.reconnect(8);
+    (0..8).for_each(|_| {
+        lab.produce();
+        lab.run(&[8], 1);
+    });
+    lab
+}
+
+#[test]
+fn whoever_is_many_blocks_behind_a_replaced_committee_catches_up() {
+    let heights = observer_far_behind_a_replaced_committee().heights();
+    assert!(heights[3] > 40 && heights[8] + 1 >= heights[3], "{heights:?}");
+    let lab = mutation::with(Mutation::PbftAsksOnceInPatience, observer_far_behind_a_replaced_committee);
+    assert!(lab.heights()[8] < 10, "{:?}", lab.heights());
+}
+
 #[test]
 fn a_leaver_that_is_behind_is_told_when_it_asks_for_a_view() {
     let mut lab = Lab::with_validators(9, 4, often());
