@@ -115,6 +115,7 @@ enum Operation {
     Send { from: usize, gap: u64, value: u64 },
     Mine(u64),
     Travel(u64),
+    /// Seconds after the head; 0 is refused.
     NextTimestamp(u64),
     SetBalance(u8, u64),
     SetNonce(u8, u64),
@@ -128,7 +129,7 @@ fn operation() -> impl Strategy<Value = Operation> {
         (0..3_usize, 0..3_u64, any::<u64>()).prop_map(|(from, gap, value)| Operation::Send { from, gap, value }),
         (1..4_u64).prop_map(Operation::Mine),
         (1..100_000_u64).prop_map(Operation::Travel),
-        (0..1_000_u64).prop_map(Operation::NextTimestamp),
+        (1..1_000_u64).prop_map(Operation::NextTimestamp),
         (any::<u8>(), any::<u64>()).prop_map(|(byte, balance)| Operation::SetBalance(byte, balance)),
         (any::<u8>(), 0..100_u64).prop_map(|(byte, nonce)| Operation::SetNonce(byte, nonce)),
         any::<bool>().prop_map(Operation::SetMining),
