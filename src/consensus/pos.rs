@@ -68,7 +68,9 @@ use crate::{
     primitives::{Address, B256, Timestamp},
 };
 
-pub use casper::{Casper, Checkpoint, Tally, Turnout};
+#[cfg(feature = "internals")]
+pub use casper::Tally;
+pub use casper::{Casper, Checkpoint, Turnout};
 #[cfg(feature = "internals")]
 pub use config::EMPTY_SLOTS_MAX;
 pub use config::{PosConfig, PosError, Trusted};
@@ -89,7 +91,9 @@ pub use rules::OffenderError;
 #[cfg(feature = "internals")]
 pub use rules::VoteError;
 pub use rules::{HeaderContext, HeaderError, StakeSource, check_header};
-pub use set_change::{Electorate, SetChange};
+pub use set_change::Electorate;
+#[cfg(feature = "internals")]
+pub use set_change::SetChange;
 #[cfg(feature = "internals")]
 pub use shuffling::{SeedStream, attestation_slots, permutation, proposer};
 pub use slashing_evidence::{SlashingCondition, SlashingEvidence, SlashingEvidenceError, offenders};

@@ -3,7 +3,7 @@
 //! The rules are those of Ethereum's consensus specifications (phase 0, "Justification and finalization", there
 //! `weigh_justification_and_finalization`): a checkpoint is justified by votes of two thirds of the stake
 //! (`3 * target >= 2 * total`), and final by one of four patterns of justified epochs. While a change of the validators is not final,
-//! two thirds of those before and of those after it have to vote ([`SetChange`](super::SetChange)).
+//! two thirds of those before and of those after it have to vote (`SetChange`).
 
 use serde::{Deserialize, Serialize};
 

@@ -12,7 +12,7 @@ use crate::{
 /// The verifier counts the votes of two thirds of the stake in force that make [`LightVerifier::finalized`] final. Changes of
 /// stake by execution are taken from the payload that commits to them; such a change is in force only after a checkpoint
 /// above it is final by the votes of the previous validators, and until a checkpoint of the changed set is final the votes of both
-/// are needed ([`SetChange`](super::SetChange)).
+/// are needed (`SetChange`).
 ///
 /// It must not start from a genesis or checkpoint that is older than stake stays slashable (weak subjectivity): validators
 /// whose stake is withdrawn may sign another history at no cost.

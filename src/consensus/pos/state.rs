@@ -8,7 +8,7 @@
 //!    pending.
 //! 3. When a checkpoint above that block is final, and so is the change before it, the stake is in force two epochs later, so that
 //!    proposers are known an epoch ahead. Until a checkpoint of such an epoch is final, the validators before the change answer, too
-//!    ([`SetChange`](super::SetChange)).
+//!    (`SetChange`).
 //!
 //! Penalties, which follow from the payloads, are deducted at once; offenders leave at once, too.
 

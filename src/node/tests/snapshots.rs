@@ -112,7 +112,11 @@ fn dumps_and_reverts_keep_nonces_and_the_pool() {
 /// An operation between a snapshot and its revert.
 #[derive(Clone, Debug)]
 enum Operation {
-    Send { from: usize, gap: u64, value: u64 },
+    Send {
+        from: usize,
+        gap: u64,
+        value: u64,
+    },
     Mine(u64),
     Travel(u64),
     /// Seconds after the head; 0 is refused.
