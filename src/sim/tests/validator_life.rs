@@ -199,7 +199,8 @@ fn live(kind: ConsensusKind, step: &str, network: &mut Network) -> Fate {
         "slash" if is_staked => {
             let leads = |replica: &&Replica| match replica.protocol() {
                 AnyProtocol::Pbft(pbft) => replica.address() == Some(pbft.primary()),
-                _ => replica.id() == ReplicaId::new(2),
+                // Whoever missed votes while replica 3 was down may be jailed, too.
+                _ => replica.id() == ReplicaId::new(if validates(network, 2) { 2 } else { 1 }),
             };
             let byzantine = network.replicas().iter().find(leads).unwrap().id();
             let tokens = before(byzantine.get()).tokens;
