@@ -59,7 +59,7 @@ fuzz_target!(|calls: Vec<Call>| {
     let (block, registry) = (BlockContext { chain_id: 31_337, ..Default::default() }, templates::builtin());
     let mut journal = Journal::new(funded_state());
     let owner = Who::Alice.address();
-    let features = Erc20Features { mintable: true, burnable: true, pausable: true };
+    let features = Erc20Features::ALL;
     let params = Erc20Params { features, ..Erc20Params::new("Gold", "GLD", U256::from(SUPPLY), owner) };
     let init_code = params.init_code();
     let creation = Message::create(owner, 0, U256::ZERO, &init_code, Gas::new(10_000_000));

@@ -1,6 +1,8 @@
 //! What a template is, for whoever lists, deploys or reads its contracts: one description for the service, the command line and
 //! documents.
 
+use std::borrow::Cow;
+
 use alloy_dyn_abi::{DynSolType, DynSolValue, JsonAbiExt as _};
 use alloy_json_abi::{JsonAbi, Param};
 use alloy_primitives::{Address, Bytes, U256};
@@ -99,7 +101,8 @@ impl Descriptor {
     /// Returns the input of a creation transaction: the marker, and the parameters encoded as the constructor's.
     ///
     /// Values are JSON: integers of 32 bits and fewer are numbers, larger ones decimal strings; addresses and bytes are hex strings
-    /// with `0x`; structs are objects, arrays are arrays. `deployer` is the account that sends the transaction.
+    /// with `0x`; structs are objects, arrays are arrays. A struct of booleans may also be an array with the names of those that are true.
+    /// `deployer` is the account that sends the transaction.
     ///
     /// # Errors
     /// Every parameter that is missing, invalid or unknown.
@@ -180,9 +183,8 @@ impl Parameter {
                 if len.is_some() { DynSolValue::FixedArray(encoded) } else { DynSolValue::Array(encoded) }
             })
         } else if ty.starts_with("tuple") {
-            value
-                .as_object()
-                .map(|values| DynSolValue::Tuple(encode_members(&self.members, values, path, deployer, errors)))
+            self.named_members(value)
+                .map(|values| DynSolValue::Tuple(encode_members(&self.members, &values, path, deployer, errors)))
         } else {
             leaf(ty, value)
         };
@@ -192,12 +194,34 @@ impl Parameter {
         encoded
     }
 
+    /// Returns whether it is a struct of booleans, or an array of such.
+    fn is_flags(&self) -> bool {
+        !self.members.is_empty() && self.members.iter().all(|member| member.ty == "bool")
+    }
+
+    /// Returns the members of a struct: an object's, or those of booleans by the names of the true ones.
+    fn named_members<'v>(&self, value: &'v Value) -> Option<Cow<'v, Map<String, Value>>> {
+        match value {
+            Value::Object(members) => Some(Cow::Borrowed(members)),
+            Value::Array(names) if self.is_flags() => {
+                let mut flags: Map<_, _> =
+                    self.members.iter().map(|member| (member.name.clone(), false.into())).collect();
+                for name in names {
+                    flags.insert(name.as_str()?.to_owned(), true.into());
+                }
+                Some(Cow::Owned(flags))
+            }
+            _ => None,
+        }
+    }
+
     /// Returns what a value of this type is, in words.
     fn expected(&self, ty: &str) -> String {
         let text = match DynSolType::parse(ty) {
             _ if array_of(ty).is_some() => {
                 format!("an array of at most {ELEMENTS_MAX} {}", array_of(ty).map_or(ty, |it| it.0))
             }
+            _ if ty.starts_with("tuple") && self.is_flags() => "an object, or an array of its names".to_owned(),
             _ if ty.starts_with("tuple") => "an object".to_owned(),
             Ok(DynSolType::Bool) => "true or false".to_owned(),
             Ok(DynSolType::Address) => "an address (0x and 40 hex digits)".to_owned(),

@@ -144,7 +144,7 @@ pub enum HaltReason {
     InitCodeSize,
     /// The code is EVM bytecode.
     #[error(
-        "EVM bytecode is not supported: deploy a template, as its marker (0xefcb00010001 is erc20-token's) and the ABI-encoded \
+        "EVM bytecode is not supported: deploy a template, as its marker (0xefcb00010002 is erc20-token's) and the ABI-encoded \
          parameters of its constructor; `chainbox templates` and GET /v1/templates list them"
     )]
     EvmBytecodeUnsupported,

@@ -144,7 +144,7 @@ async fn a_browser_gets_a_page() {
     assert_eq!(page.status, 200);
     assert!(page.header("content-type").unwrap().starts_with("text/html"));
     assert!(page.body.contains("chain id 31337") && page.body.contains("/v1/openapi.json"));
-    assert!(page.body.contains("/v1/templates") && page.body.contains("erc20-token: <code>0xefcb00010001</code>"));
+    assert!(page.body.contains("/v1/templates") && page.body.contains("erc20-token: <code>0xefcb00010002</code>"));
 }
 
 #[tokio::test]

@@ -227,7 +227,7 @@ fn evm_bytecode_is_refused_before_it_costs_gas() {
     let creation = json!([{ "from": ALICE, "data": bytecode, "gas": "0x7a120" }]);
     let (code, message) = error(&dev, "eth_sendTransaction", creation);
     assert_eq!(code, -32000, "{message}");
-    has_all(&message, &["EVM bytecode is not supported", "0xefcb00010001", "/v1/templates"]);
+    has_all(&message, &["EVM bytecode is not supported", "0xefcb00010002", "/v1/templates"]);
     let key: KeyPair = Wallet::from_phrase(chainbox::primitives::DEFAULT_MNEMONIC).unwrap().key(1).unwrap();
     let raw = |input: &str| {
         let input = chainbox::primitives::hex::decode(input).unwrap().into();
@@ -247,7 +247,7 @@ fn evm_bytecode_is_refused_before_it_costs_gas() {
     assert_eq!(dev.rpc("eth_getBalance", json!([BOB, "latest"])), "0x21e19e0c9bab2400000");
     has_all(
         &printed(dev),
-        &["No EVM: deploy templates, as 0xefcb00010001", "eth_sendTransaction (0) creates a contract"],
+        &["No EVM: deploy templates, as 0xefcb00010002", "eth_sendTransaction (0) creates a contract"],
     );
 }
 
@@ -255,13 +255,13 @@ fn evm_bytecode_is_refused_before_it_costs_gas() {
 fn the_templates_are_listed_in_words_and_in_json() {
     let output = chainbox(&["templates"]).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    has_all(&text, &["erc20-token", "0xefcb00010001", "string symbol", "transfer(address,uint256)"]);
+    has_all(&text, &["erc20-token", "0xefcb00010002", "string symbol", "transfer(address,uint256)"]);
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     let output = chainbox(&["templates", "--json"]).output().unwrap();
     let listed: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((&listed[0]["name"], &listed[0]["bytecode"]), (&json!("erc20-token"), &json!("0xefcb00010001")));
+    assert_eq!((&listed[0]["name"], &listed[0]["bytecode"]), (&json!("erc20-token"), &json!("0xefcb00010002")));
     let name = json!({
-        "name": "name", "type": "string", "description": "Name of the token.", "unit": null, "default": null, "optional": false,
+        "name": "name", "type": "string", "description": "Name of the token, at most 31 bytes.", "unit": null, "default": null, "optional": false,
         "members": [],
     });
     assert_eq!(listed[0]["constructor"][0], name);
@@ -358,7 +358,7 @@ fn unknown_functions_and_constructors_without_parameters_are_named() {
         ),
         (
             "eth_sendTransaction",
-            json!({ "from": ALICE, "data": "0xefcb00010001" }),
+            json!({ "from": ALICE, "data": "0xefcb00010002" }),
             "the constructor of erc20-token do not decode",
         ),
     ] {

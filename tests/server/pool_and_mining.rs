@@ -175,11 +175,11 @@ async fn state_is_set_by_methods() {
         chain.ok(&format!("{prefix}_setBalance"), json!([address, "0xde0b6b3a7640000"])).await;
         chain.ok(&format!("{prefix}_setNonce"), json!([address, "0x7"])).await;
         chain.ok(&format!("{prefix}_setStorageAt"), json!([address, "0x1", format!("0x{:064x}", 9)])).await;
-        chain.ok(&format!("{prefix}_setCode"), json!([address, "0xefcb00010001"])).await;
+        chain.ok(&format!("{prefix}_setCode"), json!([address, "0xefcb00010002"])).await;
         assert_eq!(chain.ok("eth_getBalance", json!([address, "latest"])).await, "0xde0b6b3a7640000");
         assert_eq!(chain.ok("eth_getTransactionCount", json!([address, "latest"])).await, "0x7");
         assert_eq!(chain.ok("eth_getStorageAt", json!([address, "0x1", "latest"])).await, format!("0x{:064x}", 9));
-        assert_eq!(chain.ok("eth_getCode", json!([address, "latest"])).await, "0xefcb00010001");
+        assert_eq!(chain.ok("eth_getCode", json!([address, "latest"])).await, "0xefcb00010002");
     }
 }
 

@@ -112,8 +112,8 @@ async fn evm_bytecode_has_an_error_of_its_own() {
 async fn a_wrong_creation_has_its_reason_in_the_data_too() {
     let chain = Chain::new();
     for (init_code, reason) in [
-        ("0xefcb00010001", "the parameters of the constructor of erc20-token do not decode as ("),
-        ("0xefcb00010001ff", "1 bytes are too few"),
+        ("0xefcb00010002", "the parameters of the constructor of erc20-token do not decode as ("),
+        ("0xefcb00010002ff", "1 bytes are too few"),
         ("0xefcb03e70001", "template 999 version 1 (0x03e70001) is not registered"),
         ("0xef00", "invalid code: starts with 0xEF and is no template marker"),
         ("0x6080604052", "EVM bytecode is not supported"),

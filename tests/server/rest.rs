@@ -323,19 +323,22 @@ async fn templates_are_listed_without_credentials() {
         reply.body
     );
     let token = &body["data"][0];
-    assert_eq!((&token["name"], &token["id"], &token["version"]), (&json!("erc20-token"), &json!(1), &json!(1)));
-    assert_eq!(token["bytecode"], "0xefcb00010001");
-    assert_eq!(token["constructor"][5]["type"], "tuple(bool mintable, bool burnable, bool pausable)");
-    assert_eq!(token["constructor"][3]["default"], 18);
-    assert_eq!(token["constructor"][4]["default"], "deployer");
+    assert_eq!((&token["name"], &token["id"], &token["version"]), (&json!("erc20-token"), &json!(1), &json!(2)));
+    assert_eq!(token["bytecode"], "0xefcb00010002");
     assert_eq!(
-        (&token["constructor"][0]["optional"], &token["constructor"][5]["optional"]),
+        token["constructor"][6]["type"],
+        "tuple(bool mintable, bool burnable, bool pausable, bool votes, bool flashMint)"
+    );
+    assert_eq!(token["constructor"][2]["default"], 18);
+    assert_eq!(token["constructor"][5]["default"], "deployer");
+    assert_eq!(
+        (&token["constructor"][0]["optional"], &token["constructor"][6]["optional"]),
         (&json!(false), &json!(true))
     );
-    let owner = token["storageLayout"]["storage"].as_array().unwrap().iter().find(|entry| entry["label"] == "_owner");
+    let paused = token["storageLayout"]["storage"].as_array().unwrap().iter().find(|entry| entry["label"] == "_paused");
     assert_eq!(
-        owner.unwrap(),
-        &json!({ "label": "_owner", "contract": "Ownable", "slot": "5", "offset": 1, "type": "t_address" })
+        paused.unwrap(),
+        &json!({ "label": "_paused", "contract": "Pausable", "slot": "5", "offset": 0, "type": "t_bool" })
     );
     let functions = token["abi"].as_array().unwrap().iter().filter(|item| item["type"] == "function");
     assert!(functions.count() > 15, "{token}");

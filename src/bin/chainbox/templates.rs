@@ -81,7 +81,7 @@ mod tests {
         let text = anstream::adapter::strip_str(&describe(&TemplateView::of(&**token))).to_string();
         for part in [
             "erc20-token",
-            "0xefcb00010001",
+            "0xefcb00010002",
             "string name\n",
             "[decimals = 18]",
             "[owner = deployer]",

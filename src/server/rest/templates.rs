@@ -34,7 +34,7 @@ pub struct TemplateView {
     pub version: u16,
     /// The marker: code of a deployed contract, and what stands in the place of bytecode where one is deployed. The ABI-encoded parameters of
     /// the constructor follow on it, as on compiled Solidity.
-    #[schema(value_type = String, example = "0xefcb00010001")]
+    #[schema(value_type = String, example = "0xefcb00010002")]
     pub bytecode: Bytes,
     /// Parameters of the constructor, in order.
     pub constructor: Vec<TemplateParameter>,

@@ -2,13 +2,27 @@
 
 use alloy_primitives::{b256, keccak256};
 
+use self::interface::StringTooLong;
 use crate::vm::contract::*;
+
+/// Errors.
+#[allow(missing_docs)] // The macro makes types whose fields are the Solidity parameters.
+pub mod interface {
+    alloy_sol_types::sol! {
+        #![sol(extra_derives(Debug, PartialEq, Eq))]
+        /// A text does not fit into a word with its length: it has more than 31 bytes.
+        error StringTooLong(string str);
+    }
+}
 
 /// `EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)`
 const DOMAIN_TYPE: B256 = b256!("8b73c3c69bb8fe3d512ecc4cf759cc79239f7b179b0ffacaa9a75d522b39400f");
 
+/// Bytes of a text that fits into one word with its length, as solc's immutables need it (`ShortStrings`).
+const SHORT_STRING_BYTES_MAX: usize = 31;
+
 storage! {
-    /// Texts of the domain that are too long for solc's immutables: those of more than 31 bytes.
+    /// Places that earlier versions of OpenZeppelin had for long texts; unused since 5.7.
     pub contract Eip712 {
         /// Name of the domain.
         pub name_fallback: Slot<String>,
@@ -18,15 +32,13 @@ storage! {
 }
 
 impl Eip712 {
-    /// Stores the texts that are too long for an immutable (`constructor`).
+    /// Refuses texts that are too long for a domain (`constructor`).
     ///
     /// # Errors
-    /// [`Stop`].
-    pub fn construct(self, host: &mut Host<'_>, name: &str, version: &str) -> Result<(), Stop> {
-        for (slot, text) in [(self.name_fallback, name), (self.version_fallback, version)] {
-            if text.len() > 31 {
-                slot.set(host, text.to_owned())?;
-            }
+    /// [`StringTooLong`] above 31 bytes.
+    pub fn construct(name: &str, version: &str) -> Result<(), Stop> {
+        for text in [name, version] {
+            require(text.len() <= SHORT_STRING_BYTES_MAX, StringTooLong { str: text.to_owned() })?;
         }
         Ok(())
     }
@@ -109,10 +121,12 @@ mod tests {
     }
 
     #[test]
-    fn only_long_texts_are_stored() {
-        let mut sandbox = Sandbox::new();
-        sandbox.run(|host| Eip712::STATE.construct(host, &"n".repeat(32), &"v".repeat(31))).unwrap();
-        assert_eq!(sandbox.run(|host| Eip712::STATE.name_fallback.get(host)), Ok("n".repeat(32)));
-        assert_eq!(sandbox.word(1), B256::ZERO);
+    fn long_texts_are_refused() {
+        let (longest, long) = ("n".repeat(31), "n".repeat(32));
+        assert_eq!(Eip712::construct(&longest, &longest), Ok(()));
+        let refused = Err(revert(&StringTooLong { str: long.clone() }));
+        assert_eq!(Eip712::construct(&long, "1"), refused);
+        assert_eq!(Eip712::construct("", &long), refused);
+        assert_eq!(StringTooLong::SELECTOR, [0x30, 0x5a, 0x27, 0xa9]);
     }
 }

@@ -3,14 +3,11 @@
 use alloy_primitives::b256;
 
 use super::{
-    VERSION,
     interface::{self as sol, permitCall},
-    token::{TOKEN, set_allowance},
+    state::{TOKEN, domain},
+    token::set_allowance,
 };
-use crate::{
-    templates::common::{Domain, ecdsa},
-    vm::contract::*,
-};
+use crate::{templates::common::ecdsa, vm::contract::*};
 
 /// `Permit(address owner,address spender,uint256 value,uint256 nonce,uint256 deadline)`
 const PERMIT_TYPE: B256 = b256!("6e71edae12b1b97f4d1f60370fef10105fa2faae0126114a169c64845d6126c9");
@@ -26,10 +23,6 @@ pub(super) fn permit(host: &mut Host<'_>, call: &permitCall) -> Result<(), Stop>
     require(signer == owner, sol::ERC2612InvalidSigner { signer, owner })?;
     set_allowance(host, owner, spender, value)?;
     host.emit(&sol::Approval { owner, spender, value })
-}
-
-pub(super) fn domain(host: &mut Host<'_>) -> Result<Domain, Stop> {
-    Ok(Domain { name: TOKEN.name.get(host)?, version: VERSION })
 }
 
 #[cfg(test)]

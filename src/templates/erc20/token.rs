@@ -1,67 +1,44 @@
-//! Balances, allowances, supply, the cap; what the owner may do.
+//! Balances, allowances, supply, the cap; what the holders of roles may do.
+
+use alloy_primitives::b256;
 
 use super::{
-    IMMUTABLES,
+    Erc20Features, VERSION,
+    features::{FIXED, Feature, Settings},
     interface::{self as sol, Erc20Token},
+    state::TOKEN,
+    votes,
 };
 use crate::{
-    templates::common::{Eip712, Nonces, Ownable, Pausable},
+    templates::common::{DEFAULT_ADMIN_ROLE, Eip712},
     vm::{contract::*, math::overflow},
 };
 
-storage! {
-    /// State variables, in solc's order.
-    pub(super) contract TokenStorage {
-        pub(super) balances: Mapping<Address, U256>,
-        pub(super) allowances: Mapping<Address, Mapping<Address, U256>>,
-        pub(super) total_supply: Slot<U256>,
-        pub(super) name: Slot<String>,
-        pub(super) symbol: Slot<String>,
-        pub(super) pausable: Pausable,
-        pub(super) ownable: Ownable,
-        pub(super) eip712: Eip712,
-        pub(super) nonces: Nonces,
-    }
-}
+/// The role that mints: keccak of `MINTER_ROLE`.
+pub(super) const MINTER_ROLE: B256 = b256!("9f2df0fed2c77648de5860a4cc508cd0818c85b8b8a1ab4ceeef8d981c8956a6");
 
-storage! {
-    /// What Solidity would put into the code.
-    pub(super) contract TokenImmutables layout at IMMUTABLES {
-        settings: Slot<Settings>,
-        pub(super) cap: Slot<U256>,
-    }
-}
-
-record! {
-    /// Decimals, and the optional functions.
-    #[derive(Clone, Copy, Debug)]
-    pub(super) struct Settings {
-        pub(super) decimals: u8,
-        /// [`MINTABLE`], [`BURNABLE`], [`PAUSABLE`].
-        features: u8,
-    }
-}
-
-pub(super) const MINTABLE: u8 = 1;
-pub(super) const BURNABLE: u8 = 1 << 1;
-pub(super) const PAUSABLE: u8 = 1 << 2;
-
-pub(super) const TOKEN: TokenStorage = TokenStorage::STATE;
-pub(super) const FIXED: TokenImmutables = TokenImmutables::STATE;
+/// The role that pauses: keccak of `PAUSER_ROLE`.
+pub(super) const PAUSER_ROLE: B256 = b256!("65d7a28e3265b37a6474929f336521b332c1681b933f6cb9f3376673440d862a");
 
 pub(super) fn construct(host: &mut Host<'_>, params: Erc20Token::constructorCall) -> Result<(), Stop> {
-    let Erc20Token::constructorCall { name, symbol, totalSupply, decimals, owner, features, cap } = params;
+    let Erc20Token::constructorCall { name, symbol, decimals, totalSupply, cap, owner, features } = params;
+    let features = Erc20Features::from(features);
     TOKEN.name.set(host, name.clone())?;
     TOKEN.symbol.set(host, symbol)?;
-    TOKEN.eip712.construct(host, &name, super::VERSION)?;
-    Ownable::check_owner(owner)?;
+    Eip712::construct(&name, VERSION)?;
     require(!cap.is_zero(), sol::ERC20InvalidCap { cap })?;
-    let flags = [(features.mintable, MINTABLE), (features.burnable, BURNABLE), (features.pausable, PAUSABLE)];
-    let features = flags.into_iter().filter(|(is_on, _)| *is_on).fold(0, |set, (_, flag)| set | flag);
-    FIXED.settings.set(host, Settings { decimals, features })?;
+    FIXED.settings.set(host, Settings::new(decimals, features))?;
     FIXED.cap.set(host, cap)?;
-    TOKEN.ownable.set_owner(host, owner)?;
-    if totalSupply.is_zero() { Ok(()) } else { mint_to(host, owner, totalSupply) }
+    if !totalSupply.is_zero() {
+        mint_to(host, owner, totalSupply)?;
+    }
+    TOKEN.access.give_role(host, DEFAULT_ADMIN_ROLE, owner)?;
+    for (is_on, role) in [(features.pausable, PAUSER_ROLE), (features.mintable, MINTER_ROLE)] {
+        if is_on {
+            TOKEN.access.give_role(host, role, owner)?;
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn decimals(host: &mut Host<'_>) -> Result<u8, Stop> {
@@ -86,57 +63,47 @@ pub(super) fn approve(host: &mut Host<'_>, spender: Address, value: U256) -> Res
 }
 
 pub(super) fn transfer_from(host: &mut Host<'_>, from: Address, to: Address, value: U256) -> Result<bool, Stop> {
-    spend_allowance(host, from, value)?;
+    let spender = host.caller();
+    spend_allowance(host, from, spender, value)?;
     move_tokens(host, from, to, value)?;
     Ok(true)
 }
 
 pub(super) fn mint(host: &mut Host<'_>, to: Address, amount: U256) -> Result<(), Stop> {
-    require_feature(host, MINTABLE)?;
-    TOKEN.ownable.only_owner(host)?;
-    require(!to.is_zero(), sol::ERC20InvalidReceiver { receiver: to })?;
-    TOKEN.pausable.when_not_paused(host)?;
+    TOKEN.access.only_role(host, MINTER_ROLE)?;
     mint_to(host, to, amount)
 }
 
 pub(super) fn burn(host: &mut Host<'_>, value: U256) -> Result<(), Stop> {
-    require_feature(host, BURNABLE)?;
     let from = host.caller();
     burn_tokens(host, from, value)
 }
 
 pub(super) fn burn_from(host: &mut Host<'_>, from: Address, value: U256) -> Result<(), Stop> {
-    require_feature(host, BURNABLE)?;
-    spend_allowance(host, from, value)?;
+    let spender = host.caller();
+    spend_allowance(host, from, spender, value)?;
     burn_tokens(host, from, value)
 }
 
-pub(super) fn paused(host: &mut Host<'_>) -> Result<bool, Stop> {
-    require_feature(host, PAUSABLE)?;
-    TOKEN.pausable.paused.get(host)
-}
-
 pub(super) fn pause(host: &mut Host<'_>) -> Result<(), Stop> {
-    require_feature(host, PAUSABLE)?;
-    TOKEN.ownable.only_owner(host)?;
+    TOKEN.access.only_role(host, PAUSER_ROLE)?;
     TOKEN.pausable.pause(host)
 }
 
 pub(super) fn unpause(host: &mut Host<'_>) -> Result<(), Stop> {
-    require_feature(host, PAUSABLE)?;
-    TOKEN.ownable.only_owner(host)?;
+    TOKEN.access.only_role(host, PAUSER_ROLE)?;
     TOKEN.pausable.unpause(host)
 }
 
+/// Sets an allowance without an event (`_approve(owner, spender, value, false)`).
 pub(super) fn set_allowance(host: &mut Host<'_>, owner: Address, spender: Address, value: U256) -> Result<(), Stop> {
     require(!owner.is_zero(), sol::ERC20InvalidApprover { approver: owner })?;
     require(!spender.is_zero(), sol::ERC20InvalidSpender { spender })?;
     TOKEN.allowances.at(host, owner)?.set(host, spender, value)
 }
 
-/// Subtracts from the caller's allowance; one of 2^256 - 1 is unlimited. Emits no event, as OpenZeppelin 5.
-fn spend_allowance(host: &mut Host<'_>, owner: Address, value: U256) -> Result<(), Stop> {
-    let spender = host.caller();
+/// Subtracts from an allowance; one of 2^256 - 1 is unlimited (`_spendAllowance`). Emits no event, as OpenZeppelin 5.
+pub(super) fn spend_allowance(host: &mut Host<'_>, owner: Address, spender: Address, value: U256) -> Result<(), Stop> {
     let allowance = allowance(host, owner, spender)?;
     if allowance == U256::MAX {
         return Ok(());
@@ -147,46 +114,74 @@ fn spend_allowance(host: &mut Host<'_>, owner: Address, value: U256) -> Result<(
     }
 }
 
+/// Moves tokens between accounts (`_transfer`).
 fn move_tokens(host: &mut Host<'_>, from: Address, to: Address, value: U256) -> Result<(), Stop> {
     require(!from.is_zero(), sol::ERC20InvalidSender { sender: from })?;
     require(!to.is_zero(), sol::ERC20InvalidReceiver { receiver: to })?;
-    TOKEN.pausable.when_not_paused(host)?;
-    take(host, from, value)?;
-    give(host, to, value)?;
-    host.emit(&sol::Transfer { from, to, value })
+    update(host, from, to, value)
 }
 
+/// Makes tokens, whoever calls (`_mint`).
+pub(super) fn mint_to(host: &mut Host<'_>, to: Address, value: U256) -> Result<(), Stop> {
+    require(!to.is_zero(), sol::ERC20InvalidReceiver { receiver: to })?;
+    update(host, Address::ZERO, to, value)
+}
+
+/// Destroys an account's tokens, whoever calls (`_burn`).
+pub(super) fn burn_tokens(host: &mut Host<'_>, from: Address, value: U256) -> Result<(), Stop> {
+    require(!from.is_zero(), sol::ERC20InvalidSender { sender: from })?;
+    update(host, from, Address::ZERO, value)
+}
+
+/// Moves tokens, makes them (from zero) or destroys them (to zero): `_update` of all extensions, in their order.
+fn update(host: &mut Host<'_>, from: Address, to: Address, value: U256) -> Result<(), Stop> {
+    let settings = FIXED.settings.get(host)?;
+    if settings.has(Feature::Pausable) {
+        TOKEN.pausable.when_not_paused(host)?;
+    }
+    take(host, from, value)?;
+    give(host, to, value)?;
+    host.emit(&sol::Transfer { from, to, value })?;
+    if settings.has(Feature::Votes) {
+        votes::update(host, from, to, value)?;
+    }
+    if from.is_zero() { check_cap(host) } else { Ok(()) }
+}
+
+/// Subtracts from a balance, or adds to the supply when there is no sender.
 fn take(host: &mut Host<'_>, from: Address, value: U256) -> Result<(), Stop> {
+    if from.is_zero() {
+        return TOKEN.total_supply.update(host, |supply| supply.checked_add(value).ok_or_else(overflow));
+    }
     TOKEN.balances.at(host, from)?.update(host, |balance| {
         let error = || revert(&sol::ERC20InsufficientBalance { sender: from, balance, needed: value });
         balance.checked_sub(value).ok_or_else(error)
     })
 }
 
+/// Adds to a balance, or subtracts from the supply when there is no receiver.
 fn give(host: &mut Host<'_>, to: Address, value: U256) -> Result<(), Stop> {
     // The sum of all balances is the total supply, which fits.
+    if to.is_zero() {
+        return TOKEN.total_supply.update(host, |supply| Ok(supply.wrapping_sub(value)));
+    }
     TOKEN.balances.at(host, to)?.update(host, |balance| Ok(balance.wrapping_add(value)))
 }
 
-fn mint_to(host: &mut Host<'_>, to: Address, value: U256) -> Result<(), Stop> {
-    let supply = TOKEN.total_supply.get(host)?.checked_add(value).ok_or_else(overflow)?;
-    TOKEN.total_supply.set(host, supply)?;
-    give(host, to, value)?;
-    host.emit(&sol::Transfer { from: Address::ZERO, to, value })?;
-    let cap = FIXED.cap.get(host)?;
+/// Refuses a supply above the cap, once tokens are made.
+fn check_cap(host: &mut Host<'_>) -> Result<(), Stop> {
+    let (cap, supply) = (FIXED.cap.get(host)?, TOKEN.total_supply.get(host)?);
     require(supply <= cap, sol::ERC20ExceededCap { increasedSupply: supply, cap })
 }
 
-fn burn_tokens(host: &mut Host<'_>, from: Address, value: U256) -> Result<(), Stop> {
-    require(!from.is_zero(), sol::ERC20InvalidSender { sender: from })?;
-    TOKEN.pausable.when_not_paused(host)?;
-    take(host, from, value)?;
-    // No balance is above the total supply.
-    TOKEN.total_supply.update(host, |supply| Ok(supply.wrapping_sub(value)))?;
-    host.emit(&sol::Transfer { from, to: Address::ZERO, value })
-}
+#[cfg(test)]
+mod tests {
+    use alloy_primitives::keccak256;
 
-/// Refuses a function that the token has not, as a contract without it does.
-fn require_feature(host: &mut Host<'_>, feature: u8) -> Result<(), Stop> {
-    if FIXED.settings.get(host)?.features & feature == 0 { Err(empty_revert()) } else { Ok(()) }
+    use super::*;
+
+    #[test]
+    fn roles_are_hashes_of_their_names() {
+        assert_eq!([keccak256("MINTER_ROLE"), keccak256("PAUSER_ROLE")], [MINTER_ROLE, PAUSER_ROLE]);
+    }
 }

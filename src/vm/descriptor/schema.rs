@@ -38,6 +38,12 @@ impl Parameter {
             return json!({ "type": "array", "items": self.schema_of(element), "minItems": min, "maxItems": max });
         }
         match DynSolType::parse(ty) {
+            _ if ty.starts_with("tuple") && self.is_flags() => {
+                let names: Vec<_> = self.members.iter().map(|member| member.name.as_str()).collect();
+                let list =
+                    json!({ "type": "array", "items": { "type": "string", "enum": names }, "uniqueItems": true });
+                json!({ "anyOf": [object(&self.members), list] })
+            }
             _ if ty.starts_with("tuple") => object(&self.members),
             Ok(DynSolType::Bool) => json!({ "type": "boolean" }),
             Ok(DynSolType::Uint(bits)) if bits <= NUMBER_BITS_MAX => {

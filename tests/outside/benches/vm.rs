@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use alloy_primitives::{Address, Bytes, TxKind, U256, hex, keccak256};
-use alloy_sol_types::{SolCall, sol};
+use alloy_sol_types::{SolCall, SolValue, sol};
 use chainbox::{
     primitives::{Gas, Height},
     state::{CommitId, Journal, MemoryState, StateStore},
@@ -47,7 +47,7 @@ fn account(n: u64) -> Address {
 }
 
 fn params() -> Erc20Params {
-    let features = Erc20Features { mintable: true, burnable: true, pausable: true };
+    let features = Erc20Features { mintable: true, burnable: true, pausable: true, ..Erc20Features::default() };
     Erc20Params { features, ..Erc20Params::new("Gold", "GLD", BALANCE, account(0)) }
 }
 
@@ -84,7 +84,9 @@ fn theirs() -> (Evm, Address) {
         let info = AccountInfo { balance: BALANCE, ..AccountInfo::default() };
         evm.ctx.journaled_state.database.insert_account_info(account(n), info);
     }
-    let code = [hex::decode(SOLIDITY.trim()).expect("hex"), params().encode()].concat();
+    let Erc20Params { name, symbol, decimals, total_supply, owner, .. } = params();
+    let arguments = (name, symbol, total_supply, U256::from(decimals), owner, [true; 3], U256::MAX);
+    let code = [hex::decode(SOLIDITY.trim()).expect("hex"), arguments.abi_encode_params()].concat();
     let create = TxEnv {
         caller: account(0),
         kind: TxKind::Create,

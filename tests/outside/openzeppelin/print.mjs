@@ -24,6 +24,34 @@ const decimals = [
   ['    constructor(', '    uint8 private immutable _unit;\n\n    constructor('],
 ];
 
+// The constructor's parameters are those of the template erc20-token.
+const asTheTemplate = [
+  ...decimals,
+  ['    uint8 private immutable', `    struct Features {
+        bool mintable;
+        bool burnable;
+        bool pausable;
+        bool votes;
+        bool flashMint;
+    }
+
+    uint8 private immutable`],
+  ['constructor(address recipient, address defaultAdmin, address pauser, address minter)', `constructor(
+        string memory name_,
+        string memory symbol_,
+        uint8 unit,
+        uint256 premint,
+        uint256 cap_,
+        address initialOwner,
+        Features memory
+    )`],
+  ['ERC20Permit(name_)', 'ERC20Permit(name_)\n        ERC20Capped(cap_)'],
+  ['_mint(recipient, 1 * 10 ** decimals());', '_unit = unit;\n        if (premint > 0) _mint(initialOwner, premint);'],
+  ['DEFAULT_ADMIN_ROLE, defaultAdmin', 'DEFAULT_ADMIN_ROLE, initialOwner'],
+  ['PAUSER_ROLE, pauser', 'PAUSER_ROLE, initialOwner'],
+  ['MINTER_ROLE, minter', 'MINTER_ROLE, initialOwner'],
+];
+
 const royaltySetters = [
   '    function pause()',
   `    function setDefaultRoyalty(address receiver, uint96 feeNumerator) public onlyRole(DEFAULT_ADMIN_ROLE) {
@@ -48,49 +76,23 @@ const royalty721 = (parents) => [
 ];
 
 const contracts = {
-  Erc20Ownable: {
-    printed: () => erc20.print({ name: 'Erc20Ownable', symbol: 'REF', premint: '1', access: 'ownable', permit: true, ...everyExtension }),
-    edits: [
-      ...named('Erc20Ownable'),
-      ...capped('ERC20, ERC20Pausable'),
-      ...decimals,
-      ['Ownable, ERC20Permit {', 'Ownable, ERC20Permit, ERC20Capped {'],
-      // The parameters of the template's first version; a reference has every optional function.
-      ['    uint8 private immutable', '    struct Features {\n        bool mintable;\n        bool burnable;\n        bool pausable;\n    }\n\n    uint8 private immutable'],
-      ['constructor(address recipient, address initialOwner)', `constructor(
-        string memory name_,
-        string memory symbol_,
-        uint256 premint,
-        uint8 unit,
-        address initialOwner,
-        Features memory,
-        uint256 cap_
-    )`],
-      ['ERC20Permit(name_)', 'ERC20Permit(name_)\n        ERC20Capped(cap_)'],
-      ['_mint(recipient, 1 * 10 ** decimals());', '_unit = unit;\n        if (premint > 0) _mint(initialOwner, premint);'],
-    ],
-  },
   Erc20: {
     printed: () =>
       erc20.print({ name: 'Erc20', symbol: 'REF', premint: '1', access: 'roles', permit: true, votes: 'blocknumber', flashmint: true, ...everyExtension }),
     edits: [
       ...named('Erc20'),
       ...capped('ERC20, ERC20Pausable, ERC20Votes'),
-      ...decimals,
       ['ERC20Votes, ERC20FlashMint {', 'ERC20Votes, ERC20FlashMint, ERC20Capped {'],
-      ['constructor(address recipient, address defaultAdmin, address pauser, address minter)', `constructor(
-        string memory name_,
-        string memory symbol_,
-        uint8 unit,
-        uint256 premint,
-        uint256 cap_,
-        address recipient,
-        address defaultAdmin,
-        address pauser,
-        address minter
-    )`],
-      ['ERC20Permit(name_)', 'ERC20Permit(name_)\n        ERC20Capped(cap_)'],
-      ['_mint(recipient, 1 * 10 ** decimals());', '_unit = unit;\n        if (premint > 0) _mint(recipient, premint);'],
+      ...asTheTemplate,
+    ],
+  },
+  Erc20WithoutVotes: {
+    printed: () => erc20.print({ name: 'Erc20WithoutVotes', symbol: 'REF', premint: '1', access: 'roles', permit: true, ...everyExtension }),
+    edits: [
+      ...named('Erc20WithoutVotes'),
+      ...capped('ERC20, ERC20Pausable'),
+      ['AccessControl, ERC20Permit {', 'AccessControl, ERC20Permit, ERC20Capped {'],
+      ...asTheTemplate,
     ],
   },
   Erc721: {

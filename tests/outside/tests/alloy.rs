@@ -26,8 +26,10 @@ sol! {
             bool mintable;
             bool burnable;
             bool pausable;
+            bool votes;
+            bool flashMint;
         }
-        constructor(string name, string symbol, uint256 totalSupply, uint8 decimals, address owner, Features features, uint256 cap);
+        constructor(string name, string symbol, uint8 decimals, uint256 totalSupply, uint256 cap, address owner, Features features);
         function name() external view returns (string);
         function decimals() external view returns (uint8);
         function totalSupply() external view returns (uint256);
@@ -76,11 +78,11 @@ impl Setting {
         let arguments = Erc20::constructorCall {
             name: "Gold".into(),
             symbol: "GLD".into(),
-            totalSupply: SUPPLY,
             decimals: 18,
-            owner: self.alice.address(),
-            features: Erc20::Features { mintable: true, burnable: true, pausable: true },
+            totalSupply: SUPPLY,
             cap: U256::MAX,
+            owner: self.alice.address(),
+            features: Erc20::Features { mintable: true, burnable: true, pausable: true, votes: true, flashMint: true },
         };
         let code: Bytes = [node::ERC20_MARKER.as_slice(), &arguments.abi_encode()].concat().into();
         let creation = TransactionRequest::default().with_from(self.alice.address()).with_deploy_code(code);

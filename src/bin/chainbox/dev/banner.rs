@@ -185,7 +185,7 @@ mod tests {
         for line in anstream::adapter::strip_str(&text).to_string().lines() {
             assert!(line.chars().count() <= COLUMNS, "{line}");
         }
-        for part in ["(10000 ETH)", "0.875 gwei", "2025-01-01T00:00:00Z", "0xefcb00010001", "a.dump: 0 blocks"] {
+        for part in ["(10000 ETH)", "0.875 gwei", "2025-01-01T00:00:00Z", "0xefcb00010002", "a.dump: 0 blocks"] {
             assert!(text.contains(part), "{part}: {text}");
         }
     }

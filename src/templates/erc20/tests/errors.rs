@@ -2,14 +2,21 @@
 
 use super::*;
 
+fn unauthorized(account: Address, role: B256) -> sol::AccessControlUnauthorizedAccount {
+    sol::AccessControlUnauthorizedAccount { account, neededRole: role }
+}
+
 #[test]
 fn construction_is_refused_for_bad_parameters() {
     let zero_owner = Erc20Params { owner: Address::ZERO, ..params() };
+    let long = "thirty-two bytes are one too many".to_owned();
+    let long_name = Erc20Params { name: long.clone(), cap: Some(U256::ZERO), ..params() };
     let zero_cap = Erc20Params { cap: Some(U256::ZERO), ..params() };
     let above_cap = Erc20Params { cap: Some(U256::from(999)), ..params() };
     let exceeded = sol::ERC20ExceededCap { increasedSupply: SUPPLY, cap: U256::from(999) };
     let cases = [
-        (zero_owner.init_code(), sol::OwnableInvalidOwner { owner: Address::ZERO }.abi_encode()),
+        (zero_owner.init_code(), sol::ERC20InvalidReceiver { receiver: Address::ZERO }.abi_encode()),
+        (long_name.init_code(), sol::StringTooLong { str: long }.abi_encode()),
         (zero_cap.init_code(), sol::ERC20InvalidCap { cap: U256::ZERO }.abi_encode()),
         (above_cap.init_code(), exceeded.abi_encode()),
         (Marker(Erc20::ID).init_code(&[]), Vec::new()),
@@ -47,10 +54,10 @@ fn transfers_are_refused() {
 }
 
 #[test]
-fn minting_burning_and_owning_are_refused() {
+fn minting_burning_and_pausing_are_refused() {
     let mut token = deploy(&params());
     let mint = |to, amount| sol::mintCall { to, amount };
-    token.fails(BOB, &mint(BOB, U256::from(1)), &sol::OwnableUnauthorizedAccount { account: BOB });
+    token.fails(BOB, &mint(BOB, U256::from(1)), &unauthorized(BOB, token::MINTER_ROLE));
     let invalid = sol::ERC20InvalidReceiver { receiver: Address::ZERO };
     token.fails(OWNER, &mint(Address::ZERO, U256::from(1)), &invalid);
     let (increased, cap) = (U256::from(5_001), U256::from(5_000));
@@ -63,10 +70,8 @@ fn minting_burning_and_owning_are_refused() {
     let burn_from = sol::burnFromCall { account: OWNER, value: U256::from(1) };
     let short = sol::ERC20InsufficientAllowance { spender: BOB, allowance: U256::ZERO, needed: U256::from(1) };
     token.fails(BOB, &burn_from, &short);
-    token.fails(BOB, &sol::unpauseCall {}, &sol::OwnableUnauthorizedAccount { account: BOB });
-    let to_nobody = sol::transferOwnershipCall { newOwner: Address::ZERO };
-    token.fails(OWNER, &to_nobody, &sol::OwnableInvalidOwner { owner: Address::ZERO });
-    token.fails(BOB, &sol::renounceOwnershipCall {}, &sol::OwnableUnauthorizedAccount { account: BOB });
+    token.fails(BOB, &sol::pauseCall {}, &unauthorized(BOB, token::PAUSER_ROLE));
+    token.fails(BOB, &sol::unpauseCall {}, &unauthorized(BOB, token::PAUSER_ROLE));
 }
 
 /// As solc's decoder and dispatcher do it: a revert without data.

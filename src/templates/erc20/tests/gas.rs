@@ -16,7 +16,7 @@ type Step = (&'static str, Address, Vec<u8>, (u64, u64));
 fn golden_gas() {
     let mut token = deploy(&params());
     let value = |n: u64| U256::from(n);
-    let steps: [Step; 19] = [
+    let steps: [Step; 22] = [
         ("transfer to a new holder", OWNER, transfer(BOB, 10).abi_encode(), (31_140, 0)),
         ("transfer to a holder", OWNER, transfer(BOB, 10).abi_encode(), (14_040, 0)),
         ("transfer of everything", BOB, transfer(OWNER, 20).abi_encode(), (14_040, 4_800)),
@@ -38,14 +38,22 @@ fn golden_gas() {
         ("burn", BOB, sol::burnCall { value: value(5) }.abi_encode(), (16_098, 4_800)),
         ("pause", OWNER, sol::pauseCall {}.abi_encode(), (8_306, 0)),
         ("unpause", OWNER, sol::unpauseCall {}.abi_encode(), (8_306, 0)),
-        ("transferOwnership", OWNER, sol::transferOwnershipCall { newOwner: BOB }.abi_encode(), (6_700, 0)),
+        ("delegate", OWNER, sol::delegateCall { delegatee: BOB }.abi_encode(), (0, 0)),
+        ("transfer of votes", OWNER, transfer(BOB, 10).abi_encode(), (0, 0)),
+        ("getVotes", OWNER, sol::getVotesCall { account: BOB }.abi_encode(), (0, 0)),
+        ("grantRole", OWNER, sol::grantRoleCall { role: token::MINTER_ROLE, account: BOB }.abi_encode(), (0, 0)),
         ("balanceOf", OWNER, sol::balanceOfCall { account: OWNER }.abi_encode(), (2_242, 0)),
         ("allowance", OWNER, sol::allowanceCall { owner: OWNER, spender: BOB }.abi_encode(), (2_284, 0)),
         ("totalSupply", OWNER, sol::totalSupplyCall {}.abi_encode(), (2_200, 0)),
         ("name", OWNER, sol::nameCall {}.abi_encode(), (2_200, 0)),
         ("decimals", OWNER, sol::decimalsCall {}.abi_encode(), (2_200, 0)),
         ("DOMAIN_SEPARATOR", OWNER, sol::DOMAIN_SEPARATORCall {}.abi_encode(), (2_296, 0)),
-        ("renounceOwnership", BOB, sol::renounceOwnershipCall {}.abi_encode(), (6_700, 4_800)),
+        (
+            "renounceRole",
+            BOB,
+            sol::renounceRoleCall { role: token::MINTER_ROLE, callerConfirmation: BOB }.abi_encode(),
+            (0, 0),
+        ),
     ];
     let mut wrong = Vec::new();
     for (name, caller, input, want) in steps {
@@ -57,16 +65,20 @@ fn golden_gas() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The first line of the table, from the schedule: dispatch, the pause slot, two mapping slots, read and write of both
-/// balances, the event.
+/// A transfer of a token without votes, from the schedule: dispatch, the settings, the pause slot, two mapping slots, read and write
+/// of both balances, the event.
 #[test]
 fn a_transfers_gas_is_the_sum_of_its_operations() {
     let (dispatch, hash, cold) = (100, 30 + 2 * 6, 2_100);
     let sender = hash + cold + 2_900;
     let new_holder = hash + cold + 20_000;
     let event = 375 + 3 * 375 + 32 * 8;
-    let want = dispatch + cold + sender + new_holder + event;
-    assert_eq!(cost(&mut deploy(&params()), OWNER, &transfer(BOB, 10).abi_encode()), (want, 0));
+    let moved = dispatch + cold + sender + new_holder + event;
+    let input = transfer(BOB, 10).abi_encode();
+    let plain = Erc20Params::new("Plain", "PLN", SUPPLY, OWNER);
+    assert_eq!(cost(&mut deploy(&plain), OWNER, &input), (moved, 0));
+    let features = Erc20Features { pausable: true, ..Erc20Features::default() };
+    assert_eq!(cost(&mut deploy(&Erc20Params { features, ..plain }), OWNER, &input), (moved + cold, 0));
 }
 
 #[test]
@@ -81,6 +93,38 @@ fn exact_gas_suffices_and_one_less_undoes_everything() {
     let result = token.call_raw(OWNER, 0, &input, exact);
     assert!(result.is_success());
     assert_eq!(result.gas_left, Gas::ZERO);
+}
+
+/// Gas limits are tried in steps of so many units, the last unit too.
+const GAS_STEP: usize = 211;
+
+#[test]
+fn out_of_gas_at_any_point_undoes_everything() {
+    let storage = |token: &mut Deployed| token.journal.take_changes().accounts[&token.token].storage.clone();
+    let delegated = || {
+        let mut token = deploy(&params());
+        token.ok(OWNER, &sol::delegateCall { delegatee: BOB });
+        token
+    };
+    let calls = [
+        transfer(BOB, 10).abi_encode(),
+        sol::mintCall { to: BOB, amount: U256::from(5) }.abi_encode(),
+        sol::burnCall { value: U256::from(5) }.abi_encode(),
+        sol::delegateCall { delegatee: CAROL }.abi_encode(),
+        sol::approveCall { spender: BOB, value: U256::from(5) }.abi_encode(),
+        sol::pauseCall {}.abi_encode(),
+        sol::grantRoleCall { role: token::MINTER_ROLE, account: BOB }.abi_encode(),
+    ];
+    for input in calls {
+        let (exact, _) = cost(&mut delegated(), OWNER, &input);
+        let mut token = delegated();
+        for gas in (0..exact).step_by(GAS_STEP).chain([exact - 1]) {
+            let result = token.call_raw(OWNER, 0, &input, gas);
+            assert_eq!(result.outcome, FrameOutcome::Halt(crate::vm::HaltReason::OutOfGas), "{gas} of {exact}");
+            assert!(token.journal.logs().is_empty());
+        }
+        assert_eq!(storage(&mut token), storage(&mut delegated()));
+    }
 }
 
 #[test]

@@ -1,7 +1,12 @@
 //! Gas of each call, refused ones too, and what a history of calls leaves in storage and logs. A changed number is a changed chain:
 //! raise the template's version with it.
 
-use super::*;
+use super::{token::MINTER_ROLE, *};
+
+/// Returns where the owner's first contract is.
+fn token_address() -> Address {
+    OWNER.create(0)
+}
 
 /// Every function and its refusals: name, caller, input.
 fn steps() -> Vec<(&'static str, Address, Vec<u8>)> {
@@ -12,6 +17,16 @@ fn steps() -> Vec<(&'static str, Address, Vec<u8>)> {
         let (owner, spender, value, deadline) = (OWNER, BOB, U256::ONE, U256::from(deadline));
         sol::permitCall { owner, spender, value, deadline, v: 27, r: B256::repeat_byte(7), s: s.into() }.abi_encode()
     };
+    let delegation = |expiry: u64, s: U256| {
+        let (delegatee, nonce, expiry) = (BOB, U256::from(7), U256::from(expiry));
+        sol::delegateBySigCall { delegatee, nonce, expiry, v: 27, r: B256::repeat_byte(7), s: s.into() }.abi_encode()
+    };
+    let lend = |token, value: u64| {
+        sol::flashLoanCall { receiver: CAROL, token, value: U256::from(value), data: Bytes::new() }.abi_encode()
+    };
+    let renounce =
+        |account| sol::renounceRoleCall { role: DEFAULT_ADMIN_ROLE, callerConfirmation: account }.abi_encode();
+    let nobody = Address::repeat_byte(0x99);
     let mut dirty = transfer(BOB, 1).abi_encode();
     dirty[4] = 1;
     vec![
@@ -59,11 +74,42 @@ fn steps() -> Vec<(&'static str, Address, Vec<u8>)> {
         ("balanceOf", BOB, sol::balanceOfCall { account: BOB }.abi_encode()),
         ("allowance", BOB, sol::allowanceCall { owner: OWNER, spender: BOB }.abi_encode()),
         ("cap", BOB, sol::capCall {}.abi_encode()),
-        ("owner", BOB, sol::ownerCall {}.abi_encode()),
-        ("transferOwnership to nobody", OWNER, sol::transferOwnershipCall { newOwner: zero }.abi_encode()),
-        ("transferOwnership by a stranger", BOB, sol::transferOwnershipCall { newOwner: BOB }.abi_encode()),
-        ("transferOwnership", OWNER, sol::transferOwnershipCall { newOwner: BOB }.abi_encode()),
-        ("renounceOwnership", BOB, sol::renounceOwnershipCall {}.abi_encode()),
+        ("delegate", OWNER, sol::delegateCall { delegatee: BOB }.abi_encode()),
+        ("delegate to another", OWNER, sol::delegateCall { delegatee: CAROL }.abi_encode()),
+        ("delegate by one without tokens", nobody, sol::delegateCall { delegatee: BOB }.abi_encode()),
+        ("delegateBySig, expired", BOB, delegation(999, U256::ONE)),
+        ("delegateBySig, high s", BOB, delegation(2_000, U256::MAX)),
+        ("delegateBySig, used nonce", BOB, delegation(2_000, U256::ONE)),
+        ("transfer of votes", OWNER, transfer(BOB, 10).abi_encode()),
+        ("mint of votes", OWNER, sol::mintCall { to: OWNER, amount: value(5) }.abi_encode()),
+        ("burn of votes", OWNER, sol::burnCall { value: value(5) }.abi_encode()),
+        ("clock", BOB, sol::clockCall {}.abi_encode()),
+        ("CLOCK_MODE", BOB, sol::CLOCK_MODECall {}.abi_encode()),
+        ("delegates", BOB, sol::delegatesCall { account: OWNER }.abi_encode()),
+        ("getVotes", BOB, sol::getVotesCall { account: CAROL }.abi_encode()),
+        ("getPastVotes", BOB, sol::getPastVotesCall { account: CAROL, timepoint: value(8) }.abi_encode()),
+        ("getPastVotes of the future", BOB, sol::getPastVotesCall { account: CAROL, timepoint: value(9) }.abi_encode()),
+        ("getPastTotalSupply", BOB, sol::getPastTotalSupplyCall { timepoint: value(8) }.abi_encode()),
+        ("numCheckpoints", BOB, sol::numCheckpointsCall { account: CAROL }.abi_encode()),
+        ("checkpoints", BOB, sol::checkpointsCall { account: CAROL, pos: 0 }.abi_encode()),
+        ("checkpoints, none there", BOB, sol::checkpointsCall { account: CAROL, pos: 1 }.abi_encode()),
+        ("maxFlashLoan", BOB, sol::maxFlashLoanCall { token: token_address() }.abi_encode()),
+        ("maxFlashLoan of another token", BOB, sol::maxFlashLoanCall { token: BOB }.abi_encode()),
+        ("flashFee", BOB, sol::flashFeeCall { token: token_address(), value: value(7) }.abi_encode()),
+        ("flashFee of another token", BOB, sol::flashFeeCall { token: BOB, value: value(7) }.abi_encode()),
+        ("flashLoan to an account without code", BOB, lend(token_address(), 7)),
+        ("flashLoan of another token", BOB, lend(BOB, 7)),
+        ("DEFAULT_ADMIN_ROLE", BOB, sol::DEFAULT_ADMIN_ROLECall {}.abi_encode()),
+        ("MINTER_ROLE", BOB, sol::MINTER_ROLECall {}.abi_encode()),
+        ("PAUSER_ROLE", BOB, sol::PAUSER_ROLECall {}.abi_encode()),
+        ("hasRole", BOB, sol::hasRoleCall { role: MINTER_ROLE, account: OWNER }.abi_encode()),
+        ("getRoleAdmin", BOB, sol::getRoleAdminCall { role: MINTER_ROLE }.abi_encode()),
+        ("grantRole by a stranger", BOB, sol::grantRoleCall { role: MINTER_ROLE, account: BOB }.abi_encode()),
+        ("grantRole", OWNER, sol::grantRoleCall { role: MINTER_ROLE, account: BOB }.abi_encode()),
+        ("grantRole again", OWNER, sol::grantRoleCall { role: MINTER_ROLE, account: BOB }.abi_encode()),
+        ("revokeRole", OWNER, sol::revokeRoleCall { role: MINTER_ROLE, account: BOB }.abi_encode()),
+        ("renounceRole of another", BOB, renounce(OWNER)),
+        ("renounceRole", OWNER, renounce(OWNER)),
         ("a function that is not there", BOB, vec![1, 2, 3, 4]),
         ("half a selector", BOB, vec![1, 2]),
         ("half the arguments", OWNER, transfer(BOB, 1).abi_encode()[..40].to_vec()),
@@ -73,14 +119,16 @@ fn steps() -> Vec<(&'static str, Address, Vec<u8>)> {
 
 /// Constructions, refused ones too.
 fn constructions() -> Vec<(&'static str, Erc20Params)> {
-    let long = "a name of more than thirty-one bytes, which solc stores apart".to_owned();
+    let long = "a text of more than thirty-one bytes, which solc stores apart".to_owned();
     vec![
         ("all functions", params()),
         ("no function", Erc20Params::new("Plain", "PLN", SUPPLY, OWNER)),
+        ("a long symbol", Erc20Params { symbol: long.clone(), ..params() }),
         ("a long name", Erc20Params { name: long, ..params() }),
         ("no supply", Erc20Params { total_supply: U256::ZERO, ..params() }),
         ("no owner", Erc20Params { owner: Address::ZERO, ..params() }),
         ("no cap", Erc20Params { cap: Some(U256::ZERO), ..params() }),
+        ("no owner, no supply", Erc20Params { owner: Address::ZERO, total_supply: U256::ZERO, ..params() }),
         ("no owner, no cap", Erc20Params { owner: Address::ZERO, cap: Some(U256::ZERO), ..params() }),
         ("above the cap", Erc20Params { cap: Some(U256::ONE), ..params() }),
     ]
@@ -96,8 +144,9 @@ fn history() -> String {
         if !result.is_success() {
             continue;
         }
-        let block = BlockContext { chain_id: 1, timestamp: Timestamp::from_secs(1_000), ..BlockContext::default() };
-        let mut token = Deployed { journal, block, token };
+        let mut token = Deployed::at(token, journal);
+        assert_eq!(token.token, token_address());
+        token.block.height = Height::new(9);
         for (name, caller, input) in steps() {
             let result = token.call_raw(caller, 0, &input, 1_000_000);
             text.push_str(&format!("{name}: {}\n", told(&token.journal, &result, 1_000_000)));

@@ -12,7 +12,7 @@ use alloy_primitives::Address;
 use serde_json::Value;
 
 /// Code of the template erc20-token: 0xEFCB, template id, version (two bytes each, big-endian).
-pub const ERC20_MARKER: [u8; 6] = [0xEF, 0xCB, 0x00, 0x01, 0x00, 0x01];
+pub const ERC20_MARKER: [u8; 6] = [0xEF, 0xCB, 0x00, 0x01, 0x00, 0x02];
 
 /// How often the configuration is looked for, 10 ms apart: 30 s.
 const START_TRIES: u32 = 3000;

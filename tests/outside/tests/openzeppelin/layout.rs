@@ -257,7 +257,8 @@ mod tests {
     fn locations_hold_the_values_of_their_variables() {
         let symbol = "A symbol whose bytes don't fit into one word of storage, nor into the next";
         let (admin, supply) = (person(0), U256::from(1_000));
-        let params = ("Gold", symbol, U256::from(6), supply, U256::MAX, admin, admin, admin, admin);
+        let features = [true; 5];
+        let params = ("Gold", symbol, U256::from(6), supply, U256::MAX, admin, features);
         let mut engine = Reference::new();
         prepare(&mut engine);
         let creation = Creation::reference("Erc20", &params.abi_encode_params());

@@ -2,7 +2,6 @@
 
 mod erc1155;
 mod erc20;
-mod erc20_ownable;
 mod erc4626;
 mod erc721;
 mod receiver;

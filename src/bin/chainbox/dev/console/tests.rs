@@ -122,8 +122,8 @@ fn no_line_is_wider_than_the_terminal() {
     for width in [(|| Some(80)) as fn() -> Option<usize>, || Some(120), || Some(40)] {
         let text = printed(width, |node, _| {
             let owner = node.accounts()[0];
-            let name = "a name of a token that is so long that nobody would ever type it into a wallet by hand";
-            let token = node.deploy(owner, Erc20Params::new(name, "GLD", U256::MAX, owner).init_code()).unwrap();
+            let symbol = "a symbol of a token that is so long that nobody would ever type it into a wallet by hand";
+            let token = node.deploy(owner, Erc20Params::new("Gold", symbol, U256::MAX, owner).init_code()).unwrap();
             let call = CallRequest::call(token.address(), vec![0xff; 500]).with_from(owner).with_gas(Gas::new(100_000));
             node.send_request(call).unwrap();
             node.transfer(owner, node.accounts()[1], U256::from(10).pow(U256::from(21)) + U256::from(1)).unwrap();

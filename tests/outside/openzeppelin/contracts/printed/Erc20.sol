@@ -16,6 +16,14 @@ contract Erc20 is ERC20, ERC20Burnable, ERC20Pausable, AccessControl, ERC20Permi
     bytes32 public constant PAUSER_ROLE = keccak256("PAUSER_ROLE");
     bytes32 public constant MINTER_ROLE = keccak256("MINTER_ROLE");
 
+    struct Features {
+        bool mintable;
+        bool burnable;
+        bool pausable;
+        bool votes;
+        bool flashMint;
+    }
+
     uint8 private immutable _unit;
 
     constructor(
@@ -24,20 +32,18 @@ contract Erc20 is ERC20, ERC20Burnable, ERC20Pausable, AccessControl, ERC20Permi
         uint8 unit,
         uint256 premint,
         uint256 cap_,
-        address recipient,
-        address defaultAdmin,
-        address pauser,
-        address minter
+        address initialOwner,
+        Features memory
     )
         ERC20(name_, symbol_)
         ERC20Permit(name_)
         ERC20Capped(cap_)
     {
         _unit = unit;
-        if (premint > 0) _mint(recipient, premint);
-        _grantRole(DEFAULT_ADMIN_ROLE, defaultAdmin);
-        _grantRole(PAUSER_ROLE, pauser);
-        _grantRole(MINTER_ROLE, minter);
+        if (premint > 0) _mint(initialOwner, premint);
+        _grantRole(DEFAULT_ADMIN_ROLE, initialOwner);
+        _grantRole(PAUSER_ROLE, initialOwner);
+        _grantRole(MINTER_ROLE, initialOwner);
     }
 
     function decimals() public view override returns (uint8) {

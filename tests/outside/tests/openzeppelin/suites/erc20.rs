@@ -1,17 +1,26 @@
-//! ERC-20 with roles, votes and flash loans.
+//! ERC-20 with roles: `erc20-token`, with votes and flash loans and without.
 
-use alloy_primitives::{Address, B256, U256};
-use alloy_sol_types::{SolCall, SolInterface, SolValue, sol};
-use proptest::{prelude::*, sample::select};
+use core::{fmt::Debug, marker::PhantomData};
+
+use alloy_primitives::{Address, B256, U256, uint};
+use alloy_sol_types::{SolCall, SolInterface, sol};
+use chainbox::templates::{Erc20Features, Erc20Params, erc20::IMMUTABLES};
+use proptest::{
+    prelude::*,
+    sample::select,
+    test_runner::{Config, TestError},
+};
 
 use crate::{
-    altered::notices_each_function,
+    altered::{Altered, notices_each_function},
+    differential::Differential,
     engine::{Call, FIRST_BLOCK},
     exercise::exercise,
     layout::Keys,
     parties::{ADMIN, MINTER, PERSONS, contract, person},
     signatures::{DelegationChoice, PermitChoice},
-    suite::{Creation, Scene, Suite},
+    suite::{Case, Creation, Scene, Suite},
+    templates::Templates,
     values,
 };
 
@@ -38,20 +47,35 @@ sol! {
 
 use Erc20::*;
 
-#[derive(Clone, Debug)]
-pub struct WithRoles;
-
-/// Constructor parameters of the reference.
-#[derive(Clone, Debug)]
-pub struct Setup {
-    pub name: String,
-    pub symbol: String,
-    pub decimals: u8,
-    /// Minted to the administrator, in the smallest unit.
-    pub premint: U256,
-    /// `U256::MAX` for none.
-    pub cap: U256,
+/// What the wizard was asked for.
+pub trait Options: Clone + Debug + 'static {
+    const CONTRACT: &'static str;
+    const FEATURES: Erc20Features;
 }
+
+/// Every option.
+#[derive(Clone, Debug)]
+pub struct All;
+
+impl Options for All {
+    const CONTRACT: &'static str = "Erc20";
+    const FEATURES: Erc20Features = Erc20Features::ALL;
+}
+
+/// The features of `Erc20WithoutVotes`.
+pub const WITHOUT_VOTES: Erc20Features = Erc20Features { votes: false, flash_mint: false, ..Erc20Features::ALL };
+
+/// No votes and no flash loans: the operations that need them call functions that there are not.
+#[derive(Clone, Debug)]
+pub struct WithoutVotes;
+
+impl Options for WithoutVotes {
+    const CONTRACT: &'static str = "Erc20WithoutVotes";
+    const FEATURES: Erc20Features = WITHOUT_VOTES;
+}
+
+#[derive(Clone, Debug)]
+pub struct Token<O>(PhantomData<O>);
 
 #[derive(Clone, Debug)]
 pub enum Operation {
@@ -60,11 +84,11 @@ pub enum Operation {
     DelegateBySig { from: Address, delegation: DelegationChoice },
 }
 
-impl Suite for WithRoles {
-    type Setup = Setup;
+impl<O: Options> Suite for Token<O> {
+    type Setup = Erc20Params;
     type Operation = Operation;
 
-    const CONTRACT: &'static str = "Erc20";
+    const CONTRACT: &'static str = O::CONTRACT;
     const UNREACHABLE: &'static [&'static str] = &[
         // The zero address has nothing, and is asked first what it allows.
         "ERC20InvalidSender(address)",
@@ -84,11 +108,18 @@ impl Suite for WithRoles {
         "_versionFallback",
     ];
 
-    fn setups() -> BoxedStrategy<Setup> {
-        let premint = prop_oneof![6 => Just(1_000u64), 1 => Just(0), 1 => Just(2_001)].prop_map(U256::from);
-        let cap = prop_oneof![6 => Just(U256::from(2_000)), 4 => Just(U256::MAX), 1 => Just(U256::ZERO)];
-        (prop_oneof![9 => values::short_text(), 1 => values::text()], values::text(), any::<u8>(), premint, cap)
-            .prop_map(|(name, symbol, decimals, premint, cap)| Setup { name, symbol, decimals, premint, cap })
+    fn setups() -> BoxedStrategy<Erc20Params> {
+        let supply = prop_oneof![6 => Just(1_000u64), 1 => Just(0), 1 => Just(2_001)].prop_map(U256::from);
+        let cap = prop_oneof![6 => Just(Some(U256::from(2_000))), 4 => Just(None), 1 => Just(Some(U256::ZERO))];
+        let owner = prop_oneof![16 => Just(person(ADMIN)), 1 => Just(Address::ZERO)];
+        let name = prop_oneof![9 => values::short_text(), 1 => values::text()];
+        (name, values::text(), any::<u8>(), supply, cap, owner)
+            .prop_map(|(name, symbol, decimals, supply, cap, owner)| Erc20Params {
+                decimals,
+                cap,
+                features: O::FEATURES,
+                ..Erc20Params::new(&name, &symbol, supply, owner)
+            })
             .boxed()
     }
 
@@ -140,14 +171,11 @@ impl Suite for WithRoles {
         prop_oneof![16 => call, 1 => permit, 1 => delegation].boxed()
     }
 
-    fn reference(setup: &Setup) -> Vec<Creation> {
-        let Setup { name, symbol, decimals, premint, cap } = setup;
-        let (admin, minter) = (person(ADMIN), person(MINTER));
-        let params = (name, symbol, U256::from(*decimals), premint, cap, admin, admin, minter, minter);
-        vec![Creation::reference(Self::CONTRACT, &params.abi_encode_params())]
+    fn reference(setup: &Erc20Params) -> Vec<Creation> {
+        vec![Creation::reference(Self::CONTRACT, &setup.encode())]
     }
 
-    fn call(setup: &Setup, operation: &Operation, scene: &mut Scene<'_>) -> Call {
+    fn call(setup: &Erc20Params, operation: &Operation, scene: &mut Scene<'_>) -> Call {
         let to = contract(0);
         let (from, input) = match operation {
             Operation::Call { from, call } => (*from, call.abi_encode()),
@@ -180,7 +208,7 @@ impl Suite for WithRoles {
         Call { from, to, value: U256::ZERO, input: input.into() }
     }
 
-    fn preparation(_: &Setup) -> Vec<Call> {
+    fn preparation(_: &Erc20Params) -> Vec<Call> {
         let send = |from, input: Vec<u8>| Call { from, to: contract(0), value: U256::ZERO, input: input.into() };
         let spread = |index| {
             let value = U256::from(200);
@@ -190,10 +218,16 @@ impl Suite for WithRoles {
             let spender = person((index + 1) % PERSONS);
             send(person(index), approveCall { spender, value: U256::MAX }.abi_encode())
         };
-        (1..PERSONS).map(spread).chain((0..PERSONS).map(allow)).collect()
+        // The owner has all roles at first.
+        let appoint = |name| {
+            let (role, account) = (values::role(name), person(MINTER));
+            send(person(ADMIN), grantRoleCall { role, account }.abi_encode())
+        };
+        let roles = ["MINTER_ROLE", "PAUSER_ROLE"].map(appoint);
+        (1..PERSONS).map(spread).chain((0..PERSONS).map(allow)).chain(roles).collect()
     }
 
-    fn keys(_: &Setup) -> Keys {
+    fn keys(_: &Erc20Params) -> Keys {
         let moments = FIRST_BLOCK..FIRST_BLOCK + 8;
         Keys { addresses: values::accounts(), numbers: values::numbers(moments), words: values::roles() }
     }
@@ -220,12 +254,78 @@ fn renounced() -> impl Strategy<Value = (Address, B256, Address)> {
         .prop_map(|(from, role, other, is_other)| (from, role, if is_other { other } else { from }))
 }
 
+fn template<O: Options>() -> Differential<Token<O>> {
+    Differential {
+        creations: |setup| vec![Creation::new(setup.init_code())],
+        own_slots: &OWN_SLOTS,
+        regressions: "tests/openzeppelin/regressions/erc20.txt",
+    }
+}
+
+/// Slots of decimals and features, and of the cap.
+pub const OWN_SLOTS: [U256; 2] =
+    [IMMUTABLES, uint!(0x99a76f77e4cab771f51a628a742a644df747358d9c28b7ce699d661c2f762616_U256)];
+
 #[test]
 fn operations_reach_all_of_the_reference() {
-    exercise::<WithRoles>();
+    exercise::<Token<All>>();
 }
 
 #[test]
 fn each_function_is_noticed() {
-    notices_each_function::<WithRoles>();
+    notices_each_function::<Token<All>>();
+}
+
+#[test]
+fn the_template_does_what_the_reference_does() {
+    template::<All>().run();
+}
+
+#[test]
+fn the_template_without_votes_does_what_the_reference_does() {
+    template::<WithoutVotes>().run();
+}
+
+/// Each deviation is found, and the case that shows it is small.
+#[test]
+fn deviations_are_found() {
+    let one_more: fn(Call) -> Call = |mut call| {
+        if let Ok(mut transfer) = transferCall::abi_decode(&call.input) {
+            transfer.value = transfer.value.wrapping_add(U256::ONE);
+            call.input = transfer.abi_encode().into();
+        }
+        call
+    };
+    let without_unpausing: fn(Call) -> Call = |mut call| {
+        if unpauseCall::abi_decode(&call.input).is_ok() {
+            call.input = pauseCall {}.abi_encode().into();
+        }
+        call
+    };
+    let by_the_minter: fn(Call) -> Call = |call| Call { from: person(MINTER), ..call };
+    for (name, call) in [("one more", one_more), ("no unpausing", without_unpausing), ("by the minter", by_the_minter)]
+    {
+        let config = Config { cases: 100, failure_persistence: None, ..Config::default() };
+        let found = template::<All>().search(config, || Box::new(Altered { call, ..Altered::new(Templates::new()) }));
+        match found {
+            Err(TestError::Fail(_, case)) => assert!(case.steps.len() <= 2, "{name}: {case:?}"),
+            other => panic!("{name} is not found: {other:?}"),
+        }
+    }
+}
+
+/// A value in another place is found, by the name of its variable.
+#[test]
+fn a_variable_in_another_place_is_named() {
+    let setup = Erc20Params {
+        features: Erc20Features::ALL,
+        ..Erc20Params::new("Gold", "GLD", U256::from(1_000), person(ADMIN))
+    };
+    let case = Case { setup, steps: Vec::new() };
+    // The supply lies a byte higher in its slot.
+    let storage: fn(U256, U256) -> U256 = |slot, word| if slot == uint!(2_U256) { word << 8 } else { word };
+    let difference = template::<All>().compare(&case, &mut Altered { storage, ..Altered::new(Templates::new()) });
+    let difference = difference.expect_err("the supply moved").to_string();
+    assert!(difference.contains("_totalSupply"), "{difference}");
+    assert!(template::<All>().compare(&case, &mut Templates::new()).is_ok());
 }

@@ -4,9 +4,10 @@ use core::marker::PhantomData;
 
 use alloy_primitives::{Address, U256};
 use alloy_sol_types::{SolCall, SolInterface, SolValue, sol};
-use chainbox::templates::{Erc20Features, Erc20Params};
+use chainbox::templates::Erc20Params;
 use proptest::{prelude::*, sample::select};
 
+use super::erc20::WITHOUT_VOTES;
 use crate::{
     altered::notices_each_function,
     engine::Call,
@@ -125,10 +126,12 @@ impl<V: Variant> Suite for Vault<V> {
         let offset = select(vec![0u8, 0, 3, 18]);
         (values::text(), values::text(), offset, fee(), fee(), recipient, select(vec![0u8, 6, 18, 230]))
             .prop_map(|(name, symbol, offset, entry_fee, exit_fee, fee_recipient, decimals)| {
-                let features = Erc20Features { mintable: true, burnable: true, pausable: true };
                 let supply = U256::from(100_000);
-                let asset =
-                    Erc20Params { features, decimals, ..Erc20Params::new("Asset", "AST", supply, person(ADMIN)) };
+                let asset = Erc20Params {
+                    features: WITHOUT_VOTES,
+                    decimals,
+                    ..Erc20Params::new("Asset", "AST", supply, person(ADMIN))
+                };
                 Setup { asset, name, symbol, offset, entry_fee, exit_fee, fee_recipient }
             })
             .boxed()
@@ -176,7 +179,7 @@ impl<V: Variant> Suite for Vault<V> {
             true => (contract(ASSET), name, symbol, offset, entry_fee, exit_fee, fee_recipient).abi_encode_params(),
             false => (contract(ASSET), name, symbol, offset).abi_encode_params(),
         };
-        vec![Creation::reference("Erc20Ownable", &asset.encode()), Creation::reference(Self::CONTRACT, &params)]
+        vec![Creation::reference("Erc20WithoutVotes", &asset.encode()), Creation::reference(Self::CONTRACT, &params)]
     }
 
     fn call(_: &Setup, operation: &Operation, _: &mut Scene<'_>) -> Call {

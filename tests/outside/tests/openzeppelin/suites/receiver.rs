@@ -5,7 +5,7 @@ use alloy_sol_types::{SolCall, SolInterface, SolValue, sol};
 use chainbox::{templates::Erc20Params, vm::Marker};
 use proptest::{collection::vec, prelude::*, sample::select};
 
-use super::erc20_ownable::OWN_SLOTS;
+use super::erc20::{OWN_SLOTS, WITHOUT_VOTES};
 use crate::{
     differential::Differential,
     engine::Call,
@@ -82,7 +82,7 @@ impl Suite for Receiving {
 
     fn reference(answer: &Answer) -> Vec<Creation> {
         let receiver = Creation::reference(Self::CONTRACT, &U256::from(*answer as u8).abi_encode());
-        vec![Creation::reference("Erc20Ownable", &token().encode()), receiver]
+        vec![Creation::reference("Erc20WithoutVotes", &token().encode()), receiver]
     }
 
     fn call(_: &Answer, operation: &Operation, _: &mut Scene<'_>) -> Call {
@@ -104,7 +104,7 @@ impl Suite for Receiving {
 }
 
 fn token() -> Erc20Params {
-    Erc20Params::new("Token", "TKN", U256::from(100_000), person(ADMIN))
+    Erc20Params { features: WITHOUT_VOTES, ..Erc20Params::new("Token", "TKN", U256::from(100_000), person(ADMIN)) }
 }
 
 #[test]

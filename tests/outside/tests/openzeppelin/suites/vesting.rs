@@ -7,6 +7,7 @@ use alloy_sol_types::{SolCall, SolInterface, SolValue, sol};
 use chainbox::templates::Erc20Params;
 use proptest::{prelude::*, sample::select};
 
+use super::erc20::WITHOUT_VOTES;
 use crate::{
     altered::notices_each_function,
     engine::{Call, FIRST_TIMESTAMP},
@@ -89,7 +90,7 @@ pub struct Setup {
 impl Setup {
     /// Returns the parameters of the token, of which the wallet gets a part.
     pub fn token() -> Erc20Params {
-        Erc20Params::new("Token", "TKN", U256::from(100_000), person(ADMIN))
+        Erc20Params { features: WITHOUT_VOTES, ..Erc20Params::new("Token", "TKN", U256::from(100_000), person(ADMIN)) }
     }
 }
 
@@ -164,7 +165,7 @@ impl<V: Variant> Suite for Wallet<V> {
             false => (beneficiary, start, duration).abi_encode_params(),
         };
         let wallet = Creation { value: U256::from(*value), ..Creation::reference(Self::CONTRACT, &params) };
-        vec![Creation::reference("Erc20Ownable", &Setup::token().encode()), wallet]
+        vec![Creation::reference("Erc20WithoutVotes", &Setup::token().encode()), wallet]
     }
 
     fn call(_: &Setup, operation: &Operation, _: &mut Scene<'_>) -> Call {

@@ -2,18 +2,23 @@
 // Compatible with OpenZeppelin Contracts ^5.7.0
 pragma solidity ^0.8.27;
 
-import {Ownable} from "@openzeppelin/contracts/access/Ownable.sol";
+import {AccessControl} from "@openzeppelin/contracts/access/AccessControl.sol";
 import {ERC20} from "@openzeppelin/contracts/token/ERC20/ERC20.sol";
 import {ERC20Burnable} from "@openzeppelin/contracts/token/ERC20/extensions/ERC20Burnable.sol";
 import {ERC20Capped} from "@openzeppelin/contracts/token/ERC20/extensions/ERC20Capped.sol";
 import {ERC20Pausable} from "@openzeppelin/contracts/token/ERC20/extensions/ERC20Pausable.sol";
 import {ERC20Permit} from "@openzeppelin/contracts/token/ERC20/extensions/ERC20Permit.sol";
 
-contract Erc20Ownable is ERC20, ERC20Burnable, ERC20Pausable, Ownable, ERC20Permit, ERC20Capped {
+contract Erc20WithoutVotes is ERC20, ERC20Burnable, ERC20Pausable, AccessControl, ERC20Permit, ERC20Capped {
+    bytes32 public constant PAUSER_ROLE = keccak256("PAUSER_ROLE");
+    bytes32 public constant MINTER_ROLE = keccak256("MINTER_ROLE");
+
     struct Features {
         bool mintable;
         bool burnable;
         bool pausable;
+        bool votes;
+        bool flashMint;
     }
 
     uint8 private immutable _unit;
@@ -21,34 +26,36 @@ contract Erc20Ownable is ERC20, ERC20Burnable, ERC20Pausable, Ownable, ERC20Perm
     constructor(
         string memory name_,
         string memory symbol_,
-        uint256 premint,
         uint8 unit,
+        uint256 premint,
+        uint256 cap_,
         address initialOwner,
-        Features memory,
-        uint256 cap_
+        Features memory
     )
         ERC20(name_, symbol_)
-        Ownable(initialOwner)
         ERC20Permit(name_)
         ERC20Capped(cap_)
     {
         _unit = unit;
         if (premint > 0) _mint(initialOwner, premint);
+        _grantRole(DEFAULT_ADMIN_ROLE, initialOwner);
+        _grantRole(PAUSER_ROLE, initialOwner);
+        _grantRole(MINTER_ROLE, initialOwner);
     }
 
     function decimals() public view override returns (uint8) {
         return _unit;
     }
 
-    function pause() public onlyOwner {
+    function pause() public onlyRole(PAUSER_ROLE) {
         _pause();
     }
 
-    function unpause() public onlyOwner {
+    function unpause() public onlyRole(PAUSER_ROLE) {
         _unpause();
     }
 
-    function mint(address to, uint256 amount) public onlyOwner {
+    function mint(address to, uint256 amount) public onlyRole(MINTER_ROLE) {
         _mint(to, amount);
     }
 
