@@ -74,7 +74,7 @@ pub struct Erc1155Params {
     pub features: Erc1155Features,
     /// Receiver of royalties; without a fee it is not stored.
     pub royalty_receiver: Address,
-    /// Royalty of every sale, in hundredths of a percent of its price, at most 10,000; 0 for none.
+    /// Royalty of every sale, in hundredths of a per cent of its price, at most 10,000; 0 for none.
     pub royalty_fee: u16,
 }
 
@@ -143,7 +143,7 @@ impl Template for Erc1155 {
             ParameterNote::of("features.pausable", "Whether PAUSER_ROLE can pause.").with_default(false),
             ParameterNote::of("royaltyReceiver", "Account that royalties are due to.").with_default_deployer(),
             ParameterNote::of("royaltyFee", "Royalty of every sale; 0 for none.")
-                .with_unit("hundredths of a percent of the price")
+                .with_unit("hundredths of a per cent of the price")
                 .with_default("0"),
         ]
     }

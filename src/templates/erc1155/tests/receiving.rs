@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use alloy_sol_types::SolCall;
-
 use super::*;
 use crate::{
     templates::common::receivers::interface::{
