@@ -18,6 +18,7 @@ mod gas;
 mod host;
 mod inspect;
 pub mod math;
+mod memory_decoder;
 mod message;
 mod parameter;
 mod registry;

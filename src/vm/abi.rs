@@ -6,9 +6,13 @@
 use alloy_primitives::{Address, B256, Bytes, U256};
 use alloy_sol_types::{
     Panic, Revert, SolCall, SolConstructor, SolError, SolEvent, SolInterface, SolType, SolValue, abi::TokenSeq,
+    sol_data,
 };
 
-use super::{Host, Stop};
+use super::{
+    Host, Stop,
+    memory_decoder::{self, Verdict},
+};
 
 /// Panic code of an arithmetic overflow outside `unchecked`.
 pub const PANIC_OVERFLOW: u64 = 0x11;
@@ -21,6 +25,9 @@ pub const PANIC_EMPTY_ARRAY_POP: u64 = 0x31;
 
 /// Panic code of an index that is not below an array's length.
 pub const PANIC_INDEX_OUT_OF_BOUNDS: u64 = 0x32;
+
+/// Panic code of a length for which there is no memory.
+pub const PANIC_OUT_OF_MEMORY: u64 = 0x41;
 
 /// Compute units of dispatching a call and decoding its arguments.
 pub const DISPATCH_UNITS: u64 = 100;
@@ -154,6 +161,15 @@ pub fn decode_constructor<C: SolConstructor>(params: &[u8]) -> Result<C, Stop> {
     decode_params::<C::Parameters<'_>>(params).map(C::new)
 }
 
+/// Returns the bytes of a call's only argument, a `string`, which need not be UTF-8 to Solidity.
+///
+/// # Errors
+/// A revert without data.
+pub fn string_bytes(input: &[u8]) -> Result<Bytes, Stop> {
+    let (_, args) = split_call(input)?;
+    args.decode::<(sol_data::Bytes,)>().map(|(bytes,)| bytes)
+}
+
 /// Encodes return data of one value.
 pub fn encode_output<T: SolValue>(value: &T) -> Bytes {
     value.abi_encode().into()
@@ -233,6 +249,35 @@ impl Host<'_> {
     /// A revert without data: no selector, an unknown one, arguments that solc's decoder refuses, or value to a function whose
     /// selector is not in `payable`. [`Stop`]: out of gas.
     pub fn decode_call<C: SolInterface>(&mut self, input: &[u8], payable: &[[u8; 4]]) -> Result<C, Stop> {
+        let (selector, args) = self.dispatch(input, payable)?;
+        C::abi_decode_raw_validate(selector, args.0).map_err(|_| empty_revert())
+    }
+
+    /// As [`Host::decode_call`], for functions that take lists, `bytes` or a `string` into memory: a length for which there is no memory
+    /// is `Panic(0x41)`, and a `string` that is no UTF-8 is accepted, with U+FFFD for what is none; see [`string_bytes`]. `signature`
+    /// is `TokenCalls::signature_by_selector`.
+    ///
+    /// # Errors
+    /// As [`Host::decode_call`]; `Panic(0x41)`.
+    pub fn decode_call_to_memory<C: SolInterface>(
+        &mut self,
+        input: &[u8],
+        payable: &[[u8; 4]],
+        signature: impl FnOnce([u8; 4]) -> Option<&'static str>,
+    ) -> Result<C, Stop> {
+        let (selector, args) = self.dispatch(input, payable)?;
+        if let Ok(call) = C::abi_decode_raw_validate(selector, args.0) {
+            return Ok(call);
+        }
+        match signature(selector).map(|signature| memory_decoder::judge(signature, args.0)) {
+            Some(Verdict::Accepted) => C::abi_decode_raw(selector, args.0).map_err(|_| empty_revert()),
+            Some(Verdict::OutOfMemory) => Err(panic(PANIC_OUT_OF_MEMORY)),
+            Some(Verdict::Refused) | None => Err(empty_revert()),
+        }
+    }
+
+    /// Splits call data, refuses value to a function whose selector is not in `payable`, and charges [`DISPATCH_UNITS`].
+    fn dispatch<'a>(&mut self, input: &'a [u8], payable: &[[u8; 4]]) -> Result<([u8; 4], CallArgs<'a>), Stop> {
         if payable.is_empty() {
             self.refuse_value()?;
         }
@@ -241,7 +286,7 @@ impl Host<'_> {
         if !payable.contains(&selector) {
             self.refuse_value()?;
         }
-        C::abi_decode_raw_validate(selector, args.0).map_err(|_| empty_revert())
+        Ok((selector, args))
     }
 
     /// Decodes the parameters of a constructor that is not `payable`. Charges [`DISPATCH_UNITS`].

@@ -119,7 +119,18 @@ const contracts = {
     printed: () => erc1155.print({ name: 'Erc1155', uri: 'ipfs://reference/', access: 'roles', supply: true, updatableUri: true, ...everyExtension }),
     edits: [
       ['ERC1155("ipfs://reference/")', 'ERC1155(uri_)'],
-      ['constructor(', 'constructor(string memory uri_, '],
+      ['constructor(address defaultAdmin, address pauser, address minter)', `constructor(
+        string memory uri_,
+        address defaultAdmin,
+        address pauser,
+        address minter,
+        address uriSetter,
+        address royaltyReceiver,
+        uint96 royaltyFee
+    )`],
+      ['_grantRole(MINTER_ROLE, minter);', `_grantRole(MINTER_ROLE, minter);
+        _grantRole(URI_SETTER_ROLE, uriSetter);
+        if (royaltyFee > 0) _setDefaultRoyalty(royaltyReceiver, royaltyFee);`],
       ['ERC1155Supply.sol";', 'ERC1155Supply.sol";\nimport {ERC2981} from "@openzeppelin/contracts/token/common/ERC2981.sol";'],
       ['ERC1155Burnable, ERC1155Supply {', 'ERC1155Burnable, ERC1155Supply, ERC2981 {'],
       ['override(ERC1155, AccessControl)', 'override(ERC1155, AccessControl, ERC2981)'],

@@ -14,12 +14,22 @@ contract Erc1155 is ERC1155, AccessControl, ERC1155Pausable, ERC1155Burnable, ER
     bytes32 public constant PAUSER_ROLE = keccak256("PAUSER_ROLE");
     bytes32 public constant MINTER_ROLE = keccak256("MINTER_ROLE");
 
-    constructor(string memory uri_, address defaultAdmin, address pauser, address minter)
+    constructor(
+        string memory uri_,
+        address defaultAdmin,
+        address pauser,
+        address minter,
+        address uriSetter,
+        address royaltyReceiver,
+        uint96 royaltyFee
+    )
         ERC1155(uri_)
     {
         _grantRole(DEFAULT_ADMIN_ROLE, defaultAdmin);
         _grantRole(PAUSER_ROLE, pauser);
         _grantRole(MINTER_ROLE, minter);
+        _grantRole(URI_SETTER_ROLE, uriSetter);
+        if (royaltyFee > 0) _setDefaultRoyalty(royaltyReceiver, royaltyFee);
     }
 
     function setURI(string memory newuri) public onlyRole(URI_SETTER_ROLE) {

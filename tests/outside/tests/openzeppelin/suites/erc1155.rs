@@ -1,17 +1,24 @@
-//! ERC-1155 with supplies, royalties and roles.
+//! ERC-1155 with supplies, royalties and roles: `erc1155-multi`, version 1.
 
-use alloy_primitives::{Address, Bytes, U256, aliases::U96};
+use alloy_primitives::{Address, Bytes, U256, aliases::U96, uint};
 use alloy_sol_types::{SolCall, SolInterface, SolValue, sol};
-use proptest::{collection::vec, prelude::*};
+use chainbox::templates::{Erc1155Features, Erc1155Params, erc1155::IMMUTABLES};
+use proptest::{
+    collection::vec,
+    prelude::*,
+    test_runner::{Config, TestError},
+};
 
 use super::erc721::{fee, royalty_receiver};
 use crate::{
-    altered::notices_each_function,
+    altered::{Altered, notices_each_function},
+    differential::Differential,
     engine::Call,
     exercise::exercise,
     layout::Keys,
     parties::{ADMIN, MINTER, PERSONS, contract, person},
-    suite::{Creation, Scene, Suite},
+    suite::{Case, Creation, Scene, Suite},
+    templates::Templates,
     values,
 };
 
@@ -42,12 +49,6 @@ use Erc1155::*;
 #[derive(Clone, Debug)]
 pub struct MultiToken;
 
-/// Constructor parameters of the reference.
-#[derive(Clone, Debug)]
-pub struct Setup {
-    pub uri: String,
-}
-
 #[derive(Clone, Debug)]
 pub struct Operation {
     from: Address,
@@ -58,7 +59,7 @@ pub struct Operation {
 type Lists = (Vec<U256>, Vec<U256>);
 
 impl Suite for MultiToken {
-    type Setup = Setup;
+    type Setup = Erc1155Params;
     type Operation = Operation;
 
     const CONTRACT: &'static str = "Erc1155";
@@ -68,8 +69,18 @@ impl Suite for MultiToken {
         "ERC1155InvalidSender(address)",
     ];
 
-    fn setups() -> BoxedStrategy<Setup> {
-        values::text().prop_map(|uri| Setup { uri }).boxed()
+    fn setups() -> BoxedStrategy<Erc1155Params> {
+        let features = Erc1155Features { mintable: true, burnable: true, pausable: true };
+        let receiver = prop_oneof![12 => values::a_person(), 1 => Just(Address::ZERO)];
+        let fee = prop_oneof![6 => Just(0u16), 6 => 1u16..=10_000, 1 => Just(10_001)];
+        (values::text(), receiver, fee)
+            .prop_map(move |(uri, royalty_receiver, royalty_fee)| Erc1155Params {
+                features,
+                royalty_receiver,
+                royalty_fee,
+                ..Erc1155Params::new(&uri, person(ADMIN))
+            })
+            .boxed()
     }
 
     fn operations() -> BoxedStrategy<Operation> {
@@ -132,32 +143,36 @@ impl Suite for MultiToken {
             .boxed()
     }
 
-    fn reference(setup: &Setup) -> Vec<Creation> {
-        let (admin, minter) = (person(ADMIN), person(MINTER));
-        vec![Creation::reference(Self::CONTRACT, &(&setup.uri, admin, minter, minter).abi_encode_params())]
+    fn reference(setup: &Erc1155Params) -> Vec<Creation> {
+        let Erc1155Params { uri, owner, royalty_receiver, royalty_fee, .. } = setup;
+        let params = (uri, owner, owner, owner, owner, royalty_receiver, U96::from(*royalty_fee)).abi_encode_params();
+        vec![Creation::reference(Self::CONTRACT, &params)]
     }
 
-    fn call(_: &Setup, Operation { from, call }: &Operation, _: &mut Scene<'_>) -> Call {
+    fn call(_: &Erc1155Params, Operation { from, call }: &Operation, _: &mut Scene<'_>) -> Call {
         Call { from: *from, to: contract(0), value: U256::ZERO, input: call.abi_encode().into() }
     }
 
-    fn preparation(_: &Setup) -> Vec<Call> {
+    fn preparation(_: &Erc1155Params) -> Vec<Call> {
         let send = |from, input: Vec<u8>| Call { from, to: contract(0), value: U256::ZERO, input: input.into() };
-        let role = values::role("URI_SETTER_ROLE");
-        let grant = send(person(ADMIN), grantRoleCall { role, account: person(MINTER) }.abi_encode());
+        let grant = |name| {
+            let role = values::role(name);
+            send(person(ADMIN), grantRoleCall { role, account: person(MINTER) }.abi_encode())
+        };
+        let grants = ["MINTER_ROLE", "PAUSER_ROLE", "URI_SETTER_ROLE"].map(grant);
         let mint = |index: usize| {
             let (ids, amounts) = (0..8u64).map(|id| (U256::from(id), U256::from(200))).unzip();
             let call = mintBatchCall { to: person(index), ids, amounts, data: Bytes::new() };
             send(person(MINTER), call.abi_encode())
         };
-        [grant].into_iter().chain((0..PERSONS).map(mint)).collect()
+        grants.into_iter().chain((0..PERSONS).map(mint)).collect()
     }
 
-    fn keys(_: &Setup) -> Keys {
+    fn keys(_: &Erc1155Params) -> Keys {
         Keys { addresses: values::accounts(), numbers: values::numbers([]), words: values::roles() }
     }
 
-    fn views(_: &Setup) -> Vec<Bytes> {
+    fn views(_: &Erc1155Params) -> Vec<Bytes> {
         let accounts = values::accounts();
         let ids: Vec<_> = (0..accounts.len() as u64).map(|index| U256::from(index % 5)).collect();
         let whole = balanceOfBatchCall { accounts: accounts.clone(), ids: ids.clone() };
@@ -200,4 +215,60 @@ fn operations_reach_all_of_the_reference() {
 #[test]
 fn each_function_is_noticed() {
     notices_each_function::<MultiToken>();
+}
+
+const TEMPLATE: Differential<MultiToken> = Differential {
+    creations: |setup| vec![Creation::new(setup.init_code())],
+    own_slots: &[IMMUTABLES],
+    regressions: "tests/openzeppelin/regressions/erc1155.txt",
+};
+
+#[test]
+fn the_template_does_what_the_reference_does() {
+    TEMPLATE.run();
+}
+
+/// Each deviation is found, and the case that shows it is small.
+#[test]
+fn deviations_are_found() {
+    let one_more: fn(Call) -> Call = |mut call| {
+        if let Ok(mut transfer) = safeTransferFromCall::abi_decode(&call.input) {
+            transfer.value = transfer.value.wrapping_add(U256::ONE);
+            call.input = transfer.abi_encode().into();
+        }
+        call
+    };
+    let half_a_batch: fn(Call) -> Call = |mut call| {
+        if let Ok(mut batch) = safeBatchTransferFromCall::abi_decode(&call.input)
+            && batch.ids.len() == batch.values.len()
+        {
+            batch.ids.pop();
+            batch.values.pop();
+            call.input = batch.abi_encode().into();
+        }
+        call
+    };
+    let by_the_owner: fn(Call) -> Call = |call| Call { from: person(ADMIN), ..call };
+    for (name, call) in [("one more", one_more), ("half a batch", half_a_batch), ("by the owner", by_the_owner)] {
+        let config = Config { cases: 100, failure_persistence: None, ..Config::default() };
+        match TEMPLATE.search(config, || Box::new(Altered { call, ..Altered::new(Templates::new()) })) {
+            Err(TestError::Fail(_, case)) => assert!(case.steps.len() <= 2, "{name}: {case:?}"),
+            other => panic!("{name} is not found: {other:?}"),
+        }
+    }
+}
+
+/// A value of another packing is found, by the name of its variable.
+#[test]
+fn a_variable_in_another_place_is_named() {
+    let royalty_receiver = person(MINTER);
+    let setup = Erc1155Params { royalty_receiver, royalty_fee: 250, ..Erc1155Params::new("ipfs://", person(ADMIN)) };
+    let features = Erc1155Features { mintable: true, burnable: true, pausable: true };
+    let case = Case { setup: Erc1155Params { features, ..setup }, steps: Vec::new() };
+    // The fee is not above the receiver but below it.
+    let storage: fn(U256, U256) -> U256 = |slot, word| if slot == uint!(7_U256) { word.rotate_left(96) } else { word };
+    let difference = TEMPLATE.compare(&case, &mut Altered { storage, ..Altered::new(Templates::new()) });
+    let difference = difference.expect_err("the fee moved").to_string();
+    assert!(difference.contains("_defaultRoyaltyInfo"), "{difference}");
+    assert!(TEMPLATE.compare(&case, &mut Templates::new()).is_ok());
 }
