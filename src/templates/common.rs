@@ -15,6 +15,7 @@ pub mod ownable;
 pub mod pausable;
 pub mod receivers;
 pub mod reentrancy_guard;
+pub mod royalty;
 pub mod votes;
 
 pub use access_control::{AccessControl, DEFAULT_ADMIN_ROLE};
@@ -24,4 +25,5 @@ pub use nonces::Nonces;
 pub use ownable::Ownable;
 pub use pausable::Pausable;
 pub use reentrancy_guard::ReentrancyGuard;
+pub use royalty::Erc2981;
 pub use votes::Votes;
