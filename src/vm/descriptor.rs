@@ -159,7 +159,15 @@ impl Parameter {
                 return None;
             }
         };
+        if self.may_be_empty() && value == "" {
+            return Some(DynSolValue::String(String::new()));
+        }
         self.encode_as(&self.ty, value, path, deployer, errors)
+    }
+
+    /// Returns whether it is a text that may be empty, as its default is.
+    fn may_be_empty(&self) -> bool {
+        self.ty == "string" && self.default == Some(ParameterDefault::Value("".into()))
     }
 
     /// Returns `value` as one of type `ty`, which is the parameter's or that of its elements.
@@ -201,6 +209,7 @@ impl Parameter {
             _ if ty.starts_with("tuple") => "an object".to_owned(),
             Ok(DynSolType::Bool) => "true or false".to_owned(),
             Ok(DynSolType::Address) => "an address (0x and 40 hex digits)".to_owned(),
+            Ok(DynSolType::String) if self.may_be_empty() => format!("a string of at most {TEXT_CHARS_MAX} characters"),
             Ok(DynSolType::String) => format!("a non-empty string of at most {TEXT_CHARS_MAX} characters"),
             Ok(DynSolType::Bytes) => "0x and pairs of hex digits".to_owned(),
             Ok(DynSolType::FixedBytes(len)) => format!("0x and {} hex digits", 2 * len),
