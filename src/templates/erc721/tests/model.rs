@@ -99,7 +99,7 @@ impl Model {
     }
 
     fn votes_of(&self, delegate: u8) -> u64 {
-        self.owners.values().filter(|owner| self.delegates.get(owner) == Some(&delegate)).count() as u64
+        self.owners.values().filter(|owner| self.delegates.get(*owner) == Some(&delegate)).count() as u64
     }
 }
 

@@ -377,8 +377,7 @@ fn deviations_are_found() {
     let by_the_minter: fn(Call) -> Call = |call| Call { from: person(MINTER), ..call };
     for (name, call) in [("to the next", to_the_next), ("no URI", without_uri), ("by the minter", by_the_minter)] {
         let config = Config { cases: 100, failure_persistence: None, ..Config::default() };
-        let found = template::<Plain>()
-            .search(config, || Box::new(Altered { call, ..Altered::new(Templates::new()) }));
+        let found = template::<Plain>().search(config, || Box::new(Altered { call, ..Altered::new(Templates::new()) }));
         match found {
             Err(TestError::Fail(_, case)) => assert!(case.steps.len() <= 2, "{name}: {case:?}"),
             other => panic!("{name} is not found: {other:?}"),
