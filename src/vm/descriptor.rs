@@ -436,6 +436,28 @@ mod tests {
     }
 
     #[test]
+    fn a_text_may_be_empty_where_its_default_is() {
+        let text = |default: Option<&str>| Parameter {
+            name: "uri".to_owned(),
+            ty: "string".to_owned(),
+            description: String::new(),
+            unit: None,
+            default: default.map(|text| ParameterDefault::Value(text.into())),
+            members: Vec::new(),
+        };
+        let encode = |parameter: &Parameter, value: Option<Value>| {
+            let mut errors = Vec::new();
+            (parameter.encode(value.as_ref(), "uri", DEPLOYER, &mut errors), errors.len())
+        };
+        let empty = Some(DynSolValue::String(String::new()));
+        assert_eq!(encode(&text(Some("")), None), (empty.clone(), 0));
+        assert_eq!(encode(&text(Some("")), Some(json!(""))), (empty, 0));
+        assert_eq!(encode(&text(Some("")), Some(json!(" "))), (None, 1));
+        assert_eq!(encode(&text(Some("a")), Some(json!(""))), (None, 1));
+        assert_eq!(encode(&text(None), Some(json!(""))), (None, 1));
+    }
+
+    #[test]
     fn a_description_has_what_the_abi_and_the_notes_say() {
         let json = serde_json::to_value(Descriptor::of(&WalletTemplate)).unwrap();
         assert_eq!(
