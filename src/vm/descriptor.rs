@@ -162,7 +162,15 @@ impl Parameter {
                 return None;
             }
         };
+        if self.may_be_empty() && value == "" {
+            return Some(DynSolValue::String(String::new()));
+        }
         self.encode_as(&self.ty, value, path, deployer, errors)
+    }
+
+    /// Returns whether it is a text that may be empty, as its default is.
+    fn may_be_empty(&self) -> bool {
+        self.ty == "string" && self.default == Some(ParameterDefault::Value("".into()))
     }
 
     /// Returns `value` as one of type `ty`, which is the parameter's or that of its elements.
@@ -225,6 +233,7 @@ impl Parameter {
             _ if ty.starts_with("tuple") => "an object".to_owned(),
             Ok(DynSolType::Bool) => "true or false".to_owned(),
             Ok(DynSolType::Address) => "an address (0x and 40 hex digits)".to_owned(),
+            Ok(DynSolType::String) if self.may_be_empty() => format!("a string of at most {TEXT_CHARS_MAX} characters"),
             Ok(DynSolType::String) => format!("a non-empty string of at most {TEXT_CHARS_MAX} characters"),
             Ok(DynSolType::Bytes) => "0x and pairs of hex digits".to_owned(),
             Ok(DynSolType::FixedBytes(len)) => format!("0x and {} hex digits", 2 * len),
@@ -448,6 +457,28 @@ mod tests {
             "cap: \"1e18\", expected a decimal integer string of at most 256 bits, in wei"
         );
         assert_eq!(encode(json!({})).unwrap_err().len(), 3, "signers, tag, roots have no default");
+    }
+
+    #[test]
+    fn a_text_may_be_empty_where_its_default_is() {
+        let text = |default: Option<&str>| Parameter {
+            name: "uri".to_owned(),
+            ty: "string".to_owned(),
+            description: String::new(),
+            unit: None,
+            default: default.map(|text| ParameterDefault::Value(text.into())),
+            members: Vec::new(),
+        };
+        let encode = |parameter: &Parameter, value: Option<Value>| {
+            let mut errors = Vec::new();
+            (parameter.encode(value.as_ref(), "uri", DEPLOYER, &mut errors), errors.len())
+        };
+        let empty = Some(DynSolValue::String(String::new()));
+        assert_eq!(encode(&text(Some("")), None), (empty.clone(), 0));
+        assert_eq!(encode(&text(Some("")), Some(json!(""))), (empty, 0));
+        assert_eq!(encode(&text(Some("")), Some(json!(" "))), (None, 1));
+        assert_eq!(encode(&text(Some("a")), Some(json!(""))), (None, 1));
+        assert_eq!(encode(&text(None), Some(json!(""))), (None, 1));
     }
 
     #[test]

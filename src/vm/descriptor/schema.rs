@@ -17,6 +17,9 @@ impl Parameter {
     /// Returns the JSON Schema of the values of this parameter.
     fn json_schema(&self) -> Value {
         let mut schema = self.schema_of(&self.ty);
+        if self.may_be_empty() {
+            schema["minLength"] = 0.into();
+        }
         let mut text = self.description.clone();
         if let Some(unit) = &self.unit {
             text.push_str(&format!(" In {unit}."));

@@ -1,19 +1,26 @@
-//! ERC-721 with enumeration, URIs, royalties and roles; with votes too.
+//! ERC-721 with enumeration, URIs, royalties and roles, with votes and without: `erc721-nft`.
 
 use core::marker::PhantomData;
 
-use alloy_primitives::{Address, Bytes, U256, aliases::U96};
+use alloy_primitives::{Address, Bytes, U256, aliases::U96, uint};
 use alloy_sol_types::{SolCall, SolInterface, SolValue, sol};
-use proptest::{prelude::*, sample::select};
+use chainbox::templates::{Erc721Features, Erc721Params, erc721::IMMUTABLES};
+use proptest::{
+    prelude::*,
+    sample::select,
+    test_runner::{Config, TestError},
+};
 
 use crate::{
-    altered::notices_each_function,
+    altered::{Altered, notices_each_function},
+    differential::Differential,
     engine::{Call, FIRST_BLOCK},
     exercise::exercise,
     layout::Keys,
     parties::{ADMIN, MINTER, PERSONS, contract, person},
     signatures::DelegationChoice,
     suite::{Creation, Scene, Suite},
+    templates::Templates,
     values,
 };
 
@@ -47,6 +54,8 @@ pub trait Variant: Clone + core::fmt::Debug + 'static {
     const CONTRACT: &'static str;
     const HAS_VOTES: bool;
     const UNREACHABLE: &'static [&'static str];
+    /// File in which failing seeds of the template are kept.
+    const REGRESSIONS: &'static str;
 }
 
 #[derive(Clone, Debug)]
@@ -61,6 +70,7 @@ impl Variant for Plain {
         "ERC721InvalidOwner(address)",
         "ERC721OutOfBoundsIndex(address,uint256)",
     ];
+    const REGRESSIONS: &'static str = "tests/openzeppelin/regressions/erc721.txt";
 }
 
 #[derive(Clone, Debug)]
@@ -83,6 +93,7 @@ impl Variant for WithVotes {
         "_nameFallback",
         "_versionFallback",
     ];
+    const REGRESSIONS: &'static str = "tests/openzeppelin/regressions/erc721_votes.txt";
 }
 
 #[derive(Clone, Debug)]
@@ -199,8 +210,8 @@ impl<V: Variant> Suite for Nft<V> {
     }
 
     fn reference(setup: &Setup) -> Vec<Creation> {
-        let (admin, minter) = (person(ADMIN), person(MINTER));
-        let params = (&setup.name, &setup.symbol, admin, minter, minter);
+        let owner = person(ADMIN);
+        let params = (&setup.name, &setup.symbol, owner, owner, owner);
         vec![Creation::reference(Self::CONTRACT, &params.abi_encode_params())]
     }
 
@@ -230,11 +241,17 @@ impl<V: Variant> Suite for Nft<V> {
     }
 
     fn preparation(_: &Setup) -> Vec<Call> {
+        let send = |from, input: Vec<u8>| Call { from, to: contract(0), value: U256::ZERO, input: input.into() };
+        // The owner has all roles at first.
+        let appoint = |name| {
+            let (role, account) = (values::role(name), person(MINTER));
+            send(person(ADMIN), grantRoleCall { role, account }.abi_encode())
+        };
         let mint = |index: usize| {
             let call = safeMintCall { to: person(index), tokenId: U256::from(index), uri: "first".to_owned() };
-            Call { from: person(MINTER), to: contract(0), value: U256::ZERO, input: call.abi_encode().into() }
+            send(person(MINTER), call.abi_encode())
         };
-        (0..PERSONS).map(mint).collect()
+        ["PAUSER_ROLE", "MINTER_ROLE"].map(appoint).into_iter().chain((0..PERSONS).map(mint)).collect()
     }
 
     fn keys(_: &Setup) -> Keys {
@@ -290,6 +307,24 @@ pub fn fee() -> impl Strategy<Value = U96> {
     select(vec![0u64, 1, 250, 10_000, 10_001, u64::MAX]).prop_map(U96::from)
 }
 
+fn template<V: Variant>() -> Differential<Nft<V>> {
+    Differential {
+        creations: |setup| {
+            let features = Erc721Features { mintable: true, burnable: true, pausable: true, votes: V::HAS_VOTES };
+            // What the references have in their code.
+            let base_uri = if V::HAS_VOTES { "" } else { "ipfs://reference/" };
+            let params = Erc721Params::new(&setup.name, &setup.symbol, base_uri, person(ADMIN));
+            vec![Creation::new(Erc721Params { features, ..params }.init_code())]
+        },
+        own_slots: &OWN_SLOTS,
+        regressions: V::REGRESSIONS,
+    }
+}
+
+/// Slots of the features, and of the base URI.
+const OWN_SLOTS: [U256; 2] =
+    [IMMUTABLES, uint!(0xe45459f3d696700d87f624afd2d5d5222634ce6538ddd24cbccdeedc06e1ea33_U256)];
+
 #[test]
 fn operations_reach_all_of_the_reference() {
     exercise::<Nft<Plain>>();
@@ -308,4 +343,44 @@ fn each_function_is_noticed() {
 #[test]
 fn each_function_is_noticed_with_votes() {
     notices_each_function::<Nft<WithVotes>>();
+}
+
+#[test]
+fn the_template_does_what_the_reference_does() {
+    template::<Plain>().run();
+}
+
+#[test]
+fn the_template_with_votes_does_what_the_reference_does() {
+    template::<WithVotes>().run();
+}
+
+/// Each deviation is found, and the case that shows it is small.
+#[test]
+fn deviations_are_found() {
+    let to_the_next: fn(Call) -> Call = |mut call| {
+        if let Ok(mut approve) = approveCall::abi_decode(&call.input) {
+            approve.tokenId = approve.tokenId.wrapping_add(U256::ONE);
+            call.input = approve.abi_encode().into();
+        }
+        call
+    };
+    let without_uri: fn(Call) -> Call = |mut call| {
+        if let Ok(mut mint) = safeMintCall::abi_decode(&call.input)
+            && mint.tokenId == U256::ONE
+        {
+            mint.uri.clear();
+            call.input = mint.abi_encode().into();
+        }
+        call
+    };
+    let by_the_minter: fn(Call) -> Call = |call| Call { from: person(MINTER), ..call };
+    for (name, call) in [("to the next", to_the_next), ("no URI", without_uri), ("by the minter", by_the_minter)] {
+        let config = Config { cases: 100, failure_persistence: None, ..Config::default() };
+        let found = template::<Plain>().search(config, || Box::new(Altered { call, ..Altered::new(Templates::new()) }));
+        match found {
+            Err(TestError::Fail(_, case)) => assert!(case.steps.len() <= 2, "{name}: {case:?}"),
+            other => panic!("{name} is not found: {other:?}"),
+        }
+    }
 }
