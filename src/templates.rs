@@ -5,6 +5,7 @@
 
 pub mod common;
 pub mod erc20;
+pub mod erc4626;
 #[cfg(test)]
 mod test_chain;
 pub mod vesting_wallet;
@@ -14,13 +15,14 @@ use std::sync::{Arc, LazyLock};
 use crate::vm::{Template, TemplateRegistry};
 
 pub use erc20::{Erc20, Erc20Features, Erc20Params};
+pub use erc4626::{Erc4626, Erc4626Params};
 pub use vesting_wallet::{VestingWallet, VestingWalletParams};
 
 /// Returns the registry of all ready-made templates; clone it to add others.
 pub fn builtin() -> &'static TemplateRegistry {
     static BUILTIN: LazyLock<TemplateRegistry> = LazyLock::new(|| {
         let mut registry = TemplateRegistry::new();
-        let templates: [Arc<dyn Template>; 2] = [Arc::new(Erc20), Arc::new(VestingWallet)];
+        let templates: [Arc<dyn Template>; 3] = [Arc::new(Erc20), Arc::new(Erc4626), Arc::new(VestingWallet)];
         for template in templates {
             let taken = registry.register_own(template);
             debug_assert!(taken.is_ok(), "ready-made templates have identities of their own");

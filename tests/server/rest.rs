@@ -318,7 +318,7 @@ async fn templates_are_listed_without_credentials() {
     let body = reply.json();
     assert_eq!(
         (reply.status, &body["success"], &body["pagination"]["total"]),
-        (200, &json!(true), &json!(2)),
+        (200, &json!(true), &json!(3)),
         "{}",
         reply.body
     );
