@@ -260,7 +260,7 @@ mod tests {
         let Err(PlatformError::Validation { fields }) = platform.read_deployment(nothing) else {
             panic!("must be refused")
         };
-        assert_eq!(fields[0].expected, "one of erc20-token, greeter");
+        assert_eq!(fields[0].expected, "one of erc20-token, erc4626-vault, vesting-wallet, greeter");
     }
 
     #[test]

@@ -6,21 +6,25 @@
 //! ABI has; the types here encode to the same bytes.
 
 pub mod access_control;
+pub mod address;
 pub mod checkpoints;
 pub mod ecdsa;
 pub mod eip712;
 pub mod erc165;
+pub mod erc20_base;
 pub mod nonces;
 pub mod ownable;
 pub mod pausable;
 pub mod receivers;
 pub mod reentrancy_guard;
 pub mod royalty;
+pub mod safe_erc20;
 pub mod votes;
 
 pub use access_control::{AccessControl, DEFAULT_ADMIN_ROLE};
 pub use checkpoints::Trace208;
 pub use eip712::{Domain, Eip712};
+pub use erc20_base::Erc20Base;
 pub use nonces::Nonces;
 pub use ownable::Ownable;
 pub use pausable::Pausable;

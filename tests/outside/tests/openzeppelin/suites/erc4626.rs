@@ -2,14 +2,15 @@
 
 use core::marker::PhantomData;
 
-use alloy_primitives::{Address, U256};
+use alloy_primitives::{Address, U256, uint};
 use alloy_sol_types::{SolCall, SolInterface, SolValue, sol};
-use chainbox::templates::Erc20Params;
+use chainbox::templates::{Erc20Params, Erc4626Params, erc4626::SETTINGS};
 use proptest::{prelude::*, sample::select};
 
-use super::erc20::WITHOUT_VOTES;
+use super::erc20::{OWN_SLOTS, WITHOUT_VOTES};
 use crate::{
     altered::notices_each_function,
+    differential::Differential,
     engine::Call,
     exercise::exercise,
     layout::Keys,
@@ -250,4 +251,40 @@ fn each_function_is_noticed() {
 #[test]
 fn each_function_is_noticed_with_fees() {
     notices_each_function::<Vault<WithFees>>();
+}
+
+/// Slot of the recipient of fees, after the template's settings.
+const RECIPIENT: U256 = uint!(0xcec8f304c39f407862813501fac71a050e2961692ad4dffc8fd2bb84ec67a108_U256);
+
+/// Compares the template, which has no owner, with the reference.
+fn compare<V: Variant>(regressions: &'static str) {
+    Differential::<Vault<V>> {
+        creations: |setup| {
+            let fee = |fee: U256| if V::HAS_FEES { fee.to() } else { 0 };
+            let vault = Erc4626Params {
+                name: setup.name.clone(),
+                symbol: setup.symbol.clone(),
+                asset: contract(ASSET),
+                decimals_offset: setup.offset,
+                owner: None,
+                entry_fee: fee(setup.entry_fee),
+                exit_fee: fee(setup.exit_fee),
+                fee_recipient: setup.fee_recipient,
+            };
+            vec![Creation::new(setup.asset.init_code()), Creation::new(vault.init_code())]
+        },
+        own_slots: &[OWN_SLOTS[0], OWN_SLOTS[1], SETTINGS, RECIPIENT],
+        regressions,
+    }
+    .run();
+}
+
+#[test]
+fn the_template_does_what_the_reference_does() {
+    compare::<Plain>("tests/openzeppelin/regressions/erc4626.txt");
+}
+
+#[test]
+fn the_template_does_what_the_reference_does_with_fees() {
+    compare::<WithFees>("tests/openzeppelin/regressions/erc4626_fees.txt");
 }

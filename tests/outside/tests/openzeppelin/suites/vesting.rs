@@ -4,12 +4,16 @@ use core::marker::PhantomData;
 
 use alloy_primitives::{Address, U256};
 use alloy_sol_types::{SolCall, SolInterface, SolValue, sol};
-use chainbox::templates::Erc20Params;
+use chainbox::{
+    primitives::Timestamp,
+    templates::{Erc20Params, VestingWalletParams, vesting_wallet::IMMUTABLES},
+};
 use proptest::{prelude::*, sample::select};
 
-use super::erc20::WITHOUT_VOTES;
+use super::erc20::{OWN_SLOTS, WITHOUT_VOTES};
 use crate::{
     altered::notices_each_function,
+    differential::Differential,
     engine::{Call, FIRST_TIMESTAMP},
     exercise::exercise,
     layout::Keys,
@@ -208,4 +212,31 @@ fn each_function_is_noticed() {
 #[test]
 fn each_function_is_noticed_with_a_cliff() {
     notices_each_function::<Wallet<WithCliff>>();
+}
+
+/// Compares the template, which is not revocable, with the reference.
+fn compare<V: Variant>(regressions: &'static str) {
+    Differential::<Wallet<V>> {
+        creations: |setup| {
+            let Setup { beneficiary, start, duration, cliff, value } = *setup;
+            let cliff_secs = if V::HAS_CLIFF { cliff } else { 0 };
+            let params = VestingWalletParams::new(beneficiary, Timestamp::from_secs(start), duration);
+            let init_code = VestingWalletParams { cliff_secs, ..params }.init_code();
+            let wallet = Creation { value: U256::from(value), ..Creation::new(init_code) };
+            vec![Creation::new(Setup::token().init_code()), wallet]
+        },
+        own_slots: &[OWN_SLOTS[0], OWN_SLOTS[1], IMMUTABLES],
+        regressions,
+    }
+    .run();
+}
+
+#[test]
+fn the_template_does_what_the_reference_does() {
+    compare::<Plain>("tests/openzeppelin/regressions/vesting.txt");
+}
+
+#[test]
+fn the_template_does_what_the_reference_does_with_a_cliff() {
+    compare::<WithCliff>("tests/openzeppelin/regressions/vesting_cliff.txt");
 }

@@ -1,0 +1,154 @@
+//! A chain of ready-made templates for their tests.
+
+use alloy_primitives::{Address, Bytes, U256, hex, keccak256};
+use alloy_sol_types::{SolCall, SolError};
+
+use crate::{
+    primitives::{Gas, Timestamp},
+    state::{Journal, fixture::MapView},
+    vm::{BlockContext, FrameOutcome, FrameResult, HaltReason, Message, execute},
+};
+
+/// Gas of a call, in gas units: ample.
+const GAS: u64 = 10_000_000;
+
+/// Ether that each account has at first, in wei.
+pub(super) const FUNDS: u64 = 1_000_000;
+
+/// Timestamp of the first block, in seconds.
+pub(super) const NOW: u64 = 1_000_000;
+
+/// Contracts, and the block in which they are called; each call is a transaction.
+#[derive(Clone)]
+pub(super) struct TestChain {
+    pub(super) journal: Journal,
+    pub(super) block: BlockContext,
+    creations: u64,
+}
+
+impl TestChain {
+    pub(super) fn new(accounts: &[Address]) -> Self {
+        let journal = Journal::new(MapView::with_balances(accounts, U256::from(FUNDS)));
+        let block = BlockContext { chain_id: 1, timestamp: Timestamp::from_secs(NOW), ..BlockContext::default() };
+        Self { journal, block, creations: 0 }
+    }
+
+    /// Moves to a block of another time, in seconds.
+    pub(super) fn at(&mut self, timestamp: u64) -> &mut Self {
+        self.block.timestamp = Timestamp::from_secs(timestamp);
+        self
+    }
+
+    pub(super) fn create(&mut self, from: Address, value: u64, init_code: &[u8], gas: u64) -> (Address, FrameResult) {
+        let message = Message::create(from, self.creations, U256::from(value), init_code, Gas::new(gas));
+        self.creations += 1;
+        (message.to, self.run(&message))
+    }
+
+    pub(super) fn deploy(&mut self, from: Address, value: u64, init_code: &[u8]) -> Address {
+        let (contract, result) = self.create(from, value, init_code, GAS);
+        assert!(result.is_success(), "{result:?}");
+        contract
+    }
+
+    pub(super) fn send(&mut self, from: Address, to: Address, value: u64, input: &[u8], gas: u64) -> FrameResult {
+        self.run(&Message::call(from, to, U256::from(value), input, Gas::new(gas)))
+    }
+
+    /// Calls, and returns what the contract returns or reverts with.
+    pub(super) fn call<C: SolCall>(&mut self, from: Address, to: Address, call: &C) -> Result<C::Return, Bytes> {
+        let result = self.send(from, to, 0, &call.abi_encode(), GAS);
+        match result.outcome {
+            FrameOutcome::Success => Ok(C::abi_decode_returns_validate(&result.output).unwrap()),
+            FrameOutcome::Revert => Err(result.output),
+            FrameOutcome::Halt(reason) => panic!("{reason:?}"),
+        }
+    }
+
+    /// Calls without an effect that stays.
+    pub(super) fn try_read<C: SolCall>(&self, to: Address, call: &C) -> Result<C::Return, Bytes> {
+        self.clone().call(Address::ZERO, to, call)
+    }
+
+    pub(super) fn read<C: SolCall>(&self, to: Address, call: &C) -> C::Return {
+        self.try_read(to, call).unwrap_or_else(|data| panic!("{}: {}", C::SIGNATURE, hex::encode(data)))
+    }
+
+    pub(super) fn ok<C: SolCall>(&mut self, from: Address, to: Address, call: &C) -> C::Return {
+        self.call(from, to, call).unwrap_or_else(|data| panic!("{}: {}", C::SIGNATURE, hex::encode(data)))
+    }
+
+    pub(super) fn fails<C: SolCall>(&mut self, from: Address, to: Address, call: &C, error: &impl SolError) {
+        match self.call(from, to, call) {
+            Ok(_) => panic!("{} succeeds", C::SIGNATURE),
+            Err(data) => assert_eq!(hex::encode(data), hex::encode(error.abi_encode()), "{}", C::SIGNATURE),
+        }
+        assert!(self.journal.logs().is_empty());
+    }
+
+    /// A call that reverts without data, as that of a function that is not there.
+    pub(super) fn is_absent<C: SolCall>(&mut self, from: Address, to: Address, call: &C) {
+        match self.call(from, to, call) {
+            Ok(_) => panic!("{} succeeds", C::SIGNATURE),
+            Err(data) => assert!(data.is_empty(), "{}", hex::encode(data)),
+        }
+    }
+
+    pub(super) fn wei(&mut self, account: Address) -> u64 {
+        self.journal.balance(&account).unwrap().to()
+    }
+
+    pub(super) fn slot(&mut self, contract: Address, slot: U256) -> U256 {
+        self.journal.storage(&contract, &slot).unwrap()
+    }
+
+    /// Returns a line of a golden table: outcome, gas and refund, and the first bytes of keccak of output and logs.
+    pub(super) fn line(&mut self, name: &str, from: Address, to: Address, value: u64, input: &[u8]) -> String {
+        let result = self.send(from, to, value, input, GAS);
+        format!("{name}: {}\n", self.told(&result))
+    }
+
+    /// As [`TestChain::line`], of a creation; its address if it succeeds.
+    pub(super) fn creation_line(&mut self, from: Address, name: &str, init_code: &[u8]) -> (Option<Address>, String) {
+        let (contract, result) = self.create(from, 0, init_code, GAS);
+        (result.is_success().then_some(contract), format!("construction with {name}: {}\n", self.told(&result)))
+    }
+
+    fn told(&self, result: &FrameResult) -> String {
+        let mut effects = result.output.to_vec();
+        for log in self.journal.logs() {
+            log.topics().iter().for_each(|topic| effects.extend_from_slice(topic.as_slice()));
+            effects.extend_from_slice(&log.data.data);
+        }
+        let outcome = if result.is_success() { "ok" } else { "reverts" };
+        let hash = hex::encode(&keccak256(effects)[..4]);
+        format!("{outcome}, {}, {}, {hash}", GAS - result.gas_left.get(), self.journal.refund().get())
+    }
+
+    /// Runs a call with gas limits of all sizes below what it uses, and finds the state as it was after each.
+    pub(super) fn runs_out_of_gas_without_effect(&self, from: Address, to: Address, value: u64, input: &[u8]) {
+        let used = {
+            let mut chain = self.clone();
+            let result = chain.send(from, to, value, input, GAS);
+            assert!(result.is_success(), "{result:?}");
+            GAS - result.gas_left.get()
+        };
+        let before = self.clone().journal.take_changes();
+        let limits = (0..used).step_by(61).chain([used - 1]);
+        for gas in limits {
+            let mut chain = self.clone();
+            let result = chain.send(from, to, value, input, gas);
+            assert!(!result.is_success(), "{gas} of {used} suffice");
+            if result.outcome == FrameOutcome::Halt(HaltReason::OutOfGas) {
+                assert_eq!(result.gas_left, Gas::ZERO);
+            }
+            assert!(chain.journal.logs().is_empty());
+            assert_eq!(chain.journal.take_changes(), before, "gas {gas}");
+        }
+    }
+
+    fn run(&mut self, message: &Message<'_>) -> FrameResult {
+        self.journal.begin_transaction();
+        execute(&mut self.journal, &self.block, super::builtin(), message).unwrap()
+    }
+}

@@ -1,0 +1,95 @@
+//! Gas of each function and refusal, and what it returns and emits. A changed number is a changed chain: raise the template's version
+//! with it.
+
+use super::*;
+
+fn history(params: &VestingWalletParams) -> String {
+    let mut world = deploy(params);
+    let (wallet, token) = (world.wallet, world.token);
+    let steps = [
+        ("receive", 0, STRANGER, 5, Vec::new()),
+        ("start", 0, STRANGER, 0, sol::startCall {}.abi_encode()),
+        ("duration", 0, STRANGER, 0, sol::durationCall {}.abi_encode()),
+        ("end", 0, STRANGER, 0, sol::endCall {}.abi_encode()),
+        ("cliff", 0, STRANGER, 0, sol::cliffCall {}.abi_encode()),
+        ("owner", 0, STRANGER, 0, sol::ownerCall {}.abi_encode()),
+        ("revocable", 0, STRANGER, 0, sol::revocableCall {}.abi_encode()),
+        ("revoker", 0, STRANGER, 0, sol::revokerCall {}.abi_encode()),
+        ("release of nothing", 200, STRANGER, 0, sol::release_0Call {}.abi_encode()),
+        ("release", 300, STRANGER, 0, sol::release_0Call {}.abi_encode()),
+        ("release again", 400, STRANGER, 0, sol::release_0Call {}.abi_encode()),
+        ("release of tokens", 300, STRANGER, 0, sol::release_1Call { token }.abi_encode()),
+        ("release of tokens again", 400, STRANGER, 0, sol::release_1Call { token }.abi_encode()),
+        ("release of no token", 400, STRANGER, 0, sol::release_1Call { token: STRANGER }.abi_encode()),
+        ("released", 500, STRANGER, 0, sol::released_0Call {}.abi_encode()),
+        ("released of tokens", 500, STRANGER, 0, sol::released_1Call { token }.abi_encode()),
+        ("releasable", 500, STRANGER, 0, sol::releasable_0Call {}.abi_encode()),
+        ("releasable of tokens", 500, STRANGER, 0, sol::releasable_1Call { token }.abi_encode()),
+        ("vestedAmount", 500, STRANGER, 0, sol::vestedAmount_0Call { timestamp: NOW }.abi_encode()),
+        ("vestedAmount of tokens", 500, STRANGER, 0, sol::vestedAmount_1Call { token, timestamp: NOW }.abi_encode()),
+        (
+            "transferOwnership by a stranger",
+            500,
+            STRANGER,
+            0,
+            sol::transferOwnershipCall { newOwner: STRANGER }.abi_encode(),
+        ),
+        ("revoke by a stranger", 500, STRANGER, 0, sol::revoke_0Call {}.abi_encode()),
+        ("revoke", 500, REVOKER, 0, sol::revoke_0Call {}.abi_encode()),
+        ("revoke again", 500, REVOKER, 0, sol::revoke_0Call {}.abi_encode()),
+        ("revoke of tokens", 500, REVOKER, 0, sol::revoke_1Call { token }.abi_encode()),
+        ("revoke of tokens again", 500, REVOKER, 0, sol::revoke_1Call { token }.abi_encode()),
+        ("revoked", 500, STRANGER, 0, sol::revoked_0Call {}.abi_encode()),
+        ("revoked of tokens", 500, STRANGER, 0, sol::revoked_1Call { token }.abi_encode()),
+        ("release of all", 1_000, STRANGER, 0, sol::release_0Call {}.abi_encode()),
+        ("transferOwnership", 1_000, BENEFICIARY, 0, sol::transferOwnershipCall { newOwner: STRANGER }.abi_encode()),
+        ("renounceOwnership", 1_000, STRANGER, 0, sol::renounceOwnershipCall {}.abi_encode()),
+        ("release of tokens to nobody", 1_000, STRANGER, 0, sol::release_1Call { token }.abi_encode()),
+        ("value to a function", 1_000, STRANGER, 1, sol::release_0Call {}.abi_encode()),
+        ("a function that is not there", 1_000, STRANGER, 0, vec![1, 2, 3, 4]),
+    ];
+    let lines = steps.map(|(name, seconds, from, value, input)| {
+        world.after_start(seconds).chain.line(name, from, wallet, value, &input)
+    });
+    lines.concat()
+}
+
+#[test]
+fn gas_and_effects_stay_as_they_are() {
+    let kinds = [
+        ("no cliff", VestingWalletParams { cliff_secs: 0, ..params() }),
+        ("a cliff", params()),
+        ("a revoker", revocable()),
+        ("a cliff that is too late", VestingWalletParams { cliff_secs: 1_001, ..params() }),
+    ];
+    let mut got = String::new();
+    for (name, params) in kinds {
+        let (wallet, line) = TestChain::new(&[STRANGER]).creation_line(STRANGER, name, &params.init_code());
+        got += &line;
+        if wallet.is_some() {
+            got += &history(&params);
+        }
+    }
+    let want = include_str!("golden.txt");
+    let wrong: Vec<_> = got.lines().zip(want.lines()).filter(|(got, want)| got != want).collect();
+    assert!(got == want, "{wrong:#?}\nall of it now:\n{got}");
+}
+
+#[test]
+fn without_enough_gas_nothing_changes() {
+    let mut world = deploy(&revocable());
+    let (wallet, token) = (world.wallet, world.token);
+    world.after_start(400);
+    let calls = [
+        (STRANGER, 5, Vec::new()),
+        (STRANGER, 0, sol::release_0Call {}.abi_encode()),
+        (STRANGER, 0, sol::release_1Call { token }.abi_encode()),
+        (REVOKER, 0, sol::revoke_0Call {}.abi_encode()),
+        (REVOKER, 0, sol::revoke_1Call { token }.abi_encode()),
+        (BENEFICIARY, 0, sol::transferOwnershipCall { newOwner: STRANGER }.abi_encode()),
+        (BENEFICIARY, 0, sol::renounceOwnershipCall {}.abi_encode()),
+    ];
+    for (from, value, input) in calls {
+        world.chain.runs_out_of_gas_without_effect(from, wallet, value, &input);
+    }
+}
