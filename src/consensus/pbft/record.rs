@@ -108,13 +108,16 @@ impl Journal {
         }
     }
 
-    /// Records that a view of the committee in force `since` a height was requested, or started with the chosen blocks.
+    /// Records that a view of the committee in force `since` a height was requested, or started with the chosen blocks. A record that
+    /// is there is not written again, since a part of it would take back what a sent message depends on.
     pub(super) fn view(&mut self, since: Height, view: View, chosen: Option<&[BlockId]>) {
         let blocks = chosen.unwrap_or_default();
         let newest = (since, view, chosen.is_some());
-        self.waiting.push(Record::written(view_key(newest), 4 + 40 * blocks.len(), |out| {
-            out.list(blocks.iter(), |out, block| block.encode(out));
-        }));
+        if !self.views.contains(&newest) {
+            self.waiting.push(Record::written(view_key(newest), 4 + 40 * blocks.len(), |out| {
+                out.list(blocks.iter(), |out, block| block.encode(out));
+            }));
+        }
         let earlier = core::mem::take(&mut self.views);
         self.useless.extend(earlier.into_iter().filter(|other| *other != newest).map(view_key));
         self.views.insert(newest);

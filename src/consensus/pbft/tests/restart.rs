@@ -1,9 +1,11 @@
 //! Recovery after a crash at any moment, including in the middle of a write.
 
+use std::collections::BTreeSet;
+
 use super::lab::{Lab, PbftFixture};
 use crate::consensus::{
     ApplyRecords, Protocol, Record, Records,
-    pbft::{InView, Pbft},
+    pbft::{HEAD_KEY, InView, Pbft, SUSPECT_TIMER},
     testing::Fixture,
 };
 
@@ -69,6 +71,29 @@ fn a_torn_write_loses_no_earlier_vote() {
         assert_eq!((after.head(), after.view()), (lab.replica(index).head(), lab.replica(index).view()));
         // The newest stable checkpoint is noted with the next write.
         assert!(keeps(&after, &promises(lab.replica(index))));
+    }
+}
+
+/// A part of the second write would take back the first, on which sent messages depend.
+#[test]
+fn no_record_but_the_newest_heads_is_written_twice() {
+    let mut lab = eventful();
+    // It asks for a view, and again once it is back.
+    lab.isolate(3);
+    lab.suspect();
+    lab.fire(3, SUSPECT_TIMER);
+    let asked = lab.replica(3).view();
+    lab.restart(3);
+    assert_eq!((lab.replica(3).view(), lab.replica(3).is_changing()), (asked, true));
+    for node in &lab.nodes {
+        let mut kept = BTreeSet::new();
+        for record in node.writes.iter().flatten().filter(|record| *record.key != *HEAD_KEY) {
+            let is_new = match record.value() {
+                Some(_) => kept.insert(record.key.clone()),
+                None => kept.remove(&record.key),
+            };
+            assert!(is_new, "{record:?}");
+        }
     }
 }
 
