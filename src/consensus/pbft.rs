@@ -321,6 +321,7 @@ impl Pbft {
     }
 
     fn start(&mut self, effects: &mut Vec<Effect>) {
+        self.count_own_checkpoints(effects);
         if self.is_changing {
             self.request_view(effects);
         } else {

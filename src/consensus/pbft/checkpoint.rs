@@ -14,11 +14,16 @@ use crate::{
 impl Pbft {
     /// Broadcasts, once `after` is durable, that this replica committed this checkpoint.
     pub(super) fn vote_checkpoint(&mut self, block: BlockId, after: Option<Ticket>, effects: &mut Vec<Effect>) {
-        if let (Some(me), Some(message)) = (self.me, self.checkpoint_message(block)) {
+        if let Some(message) = self.checkpoint_message(block).filter(|_| self.me.is_some()) {
             broadcast(&message, after, effects);
-            if self.log.contains(block.height) {
-                self.log.checkpoint_votes.entry(block.height).or_default().insert(me, block.hash);
-            }
+        }
+        self.count_own_checkpoint(block, effects);
+    }
+
+    /// Counts this replica's own vote for a checkpoint that it committed.
+    fn count_own_checkpoint(&mut self, block: BlockId, effects: &mut Vec<Effect>) {
+        if let Some(me) = self.me.filter(|_| self.log.contains(block.height)) {
+            self.log.checkpoint_votes.entry(block.height).or_default().insert(me, block.hash);
         }
         self.stabilize(block.height, effects);
     }
@@ -82,13 +87,23 @@ impl Pbft {
         self.journal.stable(checkpoint, self.head.height);
     }
 
+    /// Counts its own votes after a restart: no record has them, but each follows from a head.
+    pub(super) fn count_own_checkpoints(&mut self, effects: &mut Vec<Effect>) {
+        for block in self.unstable_checkpoints() {
+            self.count_own_checkpoint(block, effects);
+        }
+    }
+
     /// Votes again for its checkpoints that are not stable: after a restart of all replicas the votes are lost.
     pub(super) fn vote_again(&mut self, effects: &mut Vec<Effect>) {
-        let stable = self.log.stable.height;
-        let unstable: Vec<_> = self.log.own_checkpoints().filter(|block| block.height > stable).collect();
-        for block in unstable {
+        for block in self.unstable_checkpoints() {
             self.vote_checkpoint(block, None, effects);
         }
+    }
+
+    fn unstable_checkpoints(&self) -> Vec<BlockId> {
+        let stable = self.log.stable.height;
+        self.log.own_checkpoints().filter(|block| block.height > stable).collect()
     }
 
     pub(super) fn resend_checkpoint(&self, effects: &mut Vec<Effect>) {

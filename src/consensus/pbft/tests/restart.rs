@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use std::collections::BTreeSet;
+
 use super::lab::{Lab, PbftFixture};
 use crate::consensus::{
     ApplyRecords, Protocol, Record, Records,
-    pbft::{HEAD_KEY, InView, Pbft, SUSPECT_TIMER},
+    pbft::{HEAD_KEY, InView, Pbft, RESEND_TIMER, SUSPECT_TIMER},
     testing::Fixture,
 };
 
@@ -161,4 +163,24 @@ fn a_wiped_replica_catches_up_by_certified_blocks() {
     // It follows by certified blocks, one block behind, until it requests the new-view of the current view.
     assert!(lab.heights()[2] + 1 >= lab.heights()[1] && lab.heights()[1] >= 14, "{:?}", lab.heights());
     assert!(lab.mark("pbft/synced") >= 9);
+}
+
+fn watermarks(replica: &Pbft) -> (u64, u64) {
+    let (low, high) = replica.watermarks();
+    (low.get(), high.get())
+}
+
+#[test]
+fn whoever_restarts_counts_its_own_checkpoint() {
+    let mut lab = Lab::new(4);
+    lab.lose(&["checkpoint"]);
+    lab.isolate(2);
+    (0..20).for_each(|_| lab.produce());
+    assert_eq!(lab.heights(), [8, 8, 0, 8]);
+    lab.lose_nothing();
+    lab.restart(3);
+    lab.restart(1);
+    [0, 1, 3].into_iter().for_each(|index| lab.fire(index, RESEND_TIMER));
+    lab.settle();
+    assert_eq!([0, 1, 3].map(|index| watermarks(lab.replica(index))), [(8, 16); 3], "three votes are a quorum");
 }
