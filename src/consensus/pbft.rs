@@ -182,8 +182,10 @@ impl Pbft {
         signer: Option<Signer>,
     ) -> Result<Self, PbftError> {
         let head = Head::of_record(&config, head_record).ok_or(PbftError::Record { key: "head" })??;
-        let mut log = Log::new(head.stable, config.log_window);
-        log.checkpoints.extend(head.checkpoints.iter().map(|block| (block.height, block.hash)));
+        let stable = head.proven_checkpoint();
+        let mut log = Log::new(stable, config.log_window);
+        let above = head.checkpoints.iter().filter(|block| block.height > stable.height);
+        log.checkpoints.extend(above.map(|block| (block.height, block.hash)));
         let top = (head.block, head.timestamp);
         let mut replica = Self::at(config, authenticator, head.transition, signer, top, log);
         replica.view = head.view;

@@ -43,6 +43,8 @@ pub(crate) enum Mutation {
     PbftRebindsPeers,
     /// PBFT: a request that is not answered goes to the same peer again.
     PbftRepeatsPeer,
+    /// PBFT: a synced block is written before the checkpoint that it proves is stable, and no recovered head proves one.
+    PbftForgetsProvenCheckpoint,
     /// PBFT: who left the committee is no longer accountable.
     PbftForgetsLeavers,
     /// Raft: a replica votes for a second candidate in one term.

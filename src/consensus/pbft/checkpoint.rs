@@ -68,10 +68,11 @@ impl Pbft {
         }
     }
 
-    /// Makes the newest own checkpoint below a synced head stable: the quorum that certified the head committed its parent,
-    /// so it has the checkpoint too, even where the votes for it were lost.
-    pub(super) fn trust_proven_checkpoint(&mut self) {
-        let newest = self.log.checkpoints.range(..self.head.height).next_back();
+    /// Makes the newest own checkpoint below a synced block stable: the quorum that certified the block committed its parent,
+    /// so it has the checkpoint too, even where the votes for it were lost. The checkpoint's record comes before the block's, which
+    /// would else be above the high watermark after a crash between the two.
+    pub(super) fn trust_proven_checkpoint(&mut self, synced: Height) {
+        let newest = self.log.checkpoints.range(..synced).next_back();
         let newest = newest.map(|(height, hash)| BlockId { height: *height, hash: *hash });
         if let Some(block) = newest {
             self.make_stable(block);

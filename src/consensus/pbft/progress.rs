@@ -69,18 +69,36 @@ impl Pbft {
             self.vote_for(id, effects);
         }
         if let Some((block, claimed)) = synced.filter(|_| id.height == self.head.height.next()) {
-            effects.push(Effect::Mark("pbft/synced"));
-            self.commit(id, &block, block.seal().clone(), after.with(&updates), effects);
-            self.trust_proven_checkpoint();
-            self.advance(effects);
-            if self.transition.since() < id.height {
-                self.follow_view_of(&block, effects);
-            }
+            self.commit_synced(&block, after.with(&updates), effects);
             if claimed == Claimed::TooFew {
                 self.ask_on(effects);
             }
         }
         Ok(())
+    }
+
+    /// Commits a synced block. What its certificate proves besides the block, a stable checkpoint and a later view, is written with it:
+    /// a crash after the write must not leave a head whose log or view is behind.
+    fn commit_synced(&mut self, block: &Block, after: CommitteeTransition, effects: &mut Vec<Effect>) {
+        let id = BlockId::of(block);
+        let is_trusted_late = mutation::active(Mutation::PbftForgetsProvenCheckpoint);
+        effects.push(Effect::Mark("pbft/synced"));
+        if !is_trusted_late {
+            self.trust_proven_checkpoint(id.height);
+        }
+        // A new committee counts its views anew.
+        let missed = self.missed_view(block).filter(|_| after.since() < id.height);
+        if let Some(view) = missed.filter(|_| self.me.is_some()) {
+            self.journal.view(self.transition.since(), view, None);
+        }
+        self.commit(id, block, block.seal().clone(), after, effects);
+        if is_trusted_late {
+            self.trust_proven_checkpoint(id.height);
+        }
+        self.advance(effects);
+        if let Some(view) = missed {
+            self.follow_view(view, effects);
+        }
     }
 
     /// Returns the transition after a judged block on the head with the updates of its execution, or why it is invalid.

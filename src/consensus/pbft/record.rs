@@ -12,7 +12,8 @@
 //!
 //! Numbers in keys are 8 bytes, big-endian. Every value starts with a checksum. Only the key `head` is written twice, so an
 //! incomplete write damages no earlier vote; an incomplete record counts as not written. Records below a stable checkpoint
-//! are deleted after the checkpoint's record is written, in the same write or the next.
+//! are deleted after the checkpoint's record is written, in the same write or the next. A head proves a checkpoint by itself
+//! ([`Head::proven_checkpoint`]), which is stable after a restart also where its own record is not written.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -256,7 +257,11 @@ pub(super) fn recover(config: &PbftConfig, genesis: BlockId, records: &Records) 
         (None, None) => (View::default(), true, Vec::new()),
     };
     if let Some(head) = &head {
-        stable = stable.max(head.stable);
+        let proven = stable.max(head.proven_checkpoint());
+        if proven.height > stable.height {
+            journal.stable(proven, head.block.height);
+        }
+        stable = proven;
     }
     let top = head.as_ref().map_or(genesis, |head| head.block);
     let mut log = Log::new(stable, config.log_window);
@@ -298,6 +303,18 @@ pub(super) fn recover(config: &PbftConfig, genesis: BlockId, records: &Records) 
 }
 
 impl Head {
+    /// Returns the newest checkpoint that a quorum has, as the certificate of this head proves: those who signed it committed the
+    /// block below it and have the checkpoint at or below that one. A head that changes the committee is one itself.
+    pub(super) fn proven_checkpoint(&self) -> BlockId {
+        let newest = if self.transition.since() == self.block.height {
+            Some(self.block)
+        } else {
+            self.checkpoints.iter().filter(|block| block.height < self.block.height).max().copied()
+        };
+        let newest = newest.filter(|_| !mutation::active(Mutation::PbftForgetsProvenCheckpoint));
+        newest.map_or(self.stable, |newest| newest.max(self.stable))
+    }
+
     fn record(&self) -> Record {
         let Self { transition, block, timestamp, view, stable, checkpoints } = self;
         let members = transition.committee().validators().len();

@@ -29,15 +29,17 @@ impl Pbft {
         self.request_view(effects);
     }
 
-    /// Requests the view of a certificate when it is later than this replica's, which missed its start (an old primary after
-    /// downtime, for example); replicas in that view resend its new-view.
-    pub(super) fn follow_view_of(&mut self, certified: &Block, effects: &mut Vec<Effect>) {
-        if let Ok(certificate) = Seal::certificate(certified.seal())
-            && certificate.view > self.view
-        {
-            effects.push(Effect::Mark("pbft/view-missed"));
-            self.start_view_change(certificate.view, effects);
-        }
+    /// Returns the view of a certificate when it is later than this replica's, which missed its start (an old primary after
+    /// downtime, for example).
+    pub(super) fn missed_view(&self, certified: &Block) -> Option<View> {
+        let certificate = Seal::certificate(certified.seal()).ok()?;
+        (certificate.view > self.view).then_some(certificate.view)
+    }
+
+    /// Requests a view that a synced block proves; replicas in that view resend its new-view.
+    pub(super) fn follow_view(&mut self, missed: View, effects: &mut Vec<Effect>) {
+        effects.push(Effect::Mark("pbft/view-missed"));
+        self.start_view_change(missed, effects);
     }
 
     /// Broadcasts the view-change that requests this replica's view.

@@ -139,6 +139,11 @@ const BY_TEST: &[(Mutation, &str, &str)] = &[
         "the campaign's relays alter what they pass on, which is refused before its link is learnt; none passes it on as it is",
     ),
     (
+        Mutation::PbftForgetsProvenCheckpoint,
+        "consensus::pbft::tests::restart::whoever_synced_a_block_above_a_checkpoint_votes_at_once_after_a_crash",
+        "needs the checkpoint votes of eight blocks lost, and a crash between the write of a synced block and the next one",
+    ),
+    (
         Mutation::DposLengthAlone,
         "consensus::dpos::tests::faults::by_length_alone_locked_producers_stop_irreversibility",
         "violates no safety, as producers' locks hold; it stops irreversibility where most are locked on a shorter branch",

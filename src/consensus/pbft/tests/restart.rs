@@ -2,11 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use std::collections::BTreeSet;
-
-use super::lab::{Lab, PbftFixture};
+use super::lab::{Lab, PbftFixture, config};
 use crate::consensus::{
     ApplyRecords, Protocol, Record, Records,
+    mutation::{self, Mutation},
     pbft::{HEAD_KEY, InView, Pbft, RESEND_TIMER, SUSPECT_TIMER},
     testing::Fixture,
 };
@@ -165,9 +164,137 @@ fn a_wiped_replica_catches_up_by_certified_blocks() {
     assert!(lab.mark("pbft/synced") >= 9);
 }
 
+/// Replica 3 heard of no stable checkpoint for eight blocks, which fill its log, and synced the ninth.
+fn synced_above_the_log() -> Lab {
+    let mut lab = Lab::new(4);
+    lab.lost_labels[3] = vec!["checkpoint"];
+    (0..9).for_each(|_| lab.produce());
+    assert_eq!((lab.heights(), watermarks(lab.replica(3))), (vec![9, 9, 9, 8], (0, 8)));
+    lab.lose_nothing();
+    (0..10).for_each(|_| lab.fire(3, RESEND_TIMER));
+    lab.settle();
+    assert_eq!((lab.heights()[3], watermarks(lab.replica(3))), (9, (8, 16)));
+    lab
+}
+
 fn watermarks(replica: &Pbft) -> (u64, u64) {
     let (low, high) = replica.watermarks();
     (low.get(), high.get())
+}
+
+/// Everything that may be durable after a crash: the records before each write, after each of its records, and with a part of one.
+fn durable_after_a_crash(lab: &Lab, index: usize) -> Vec<Records> {
+    let (mut durable, mut all) = (Records::new(), vec![Records::new()]);
+    for record in lab.nodes[index].writes.iter().flatten() {
+        if let Some(value) = record.value() {
+            let mut torn = durable.clone();
+            torn.insert(record.key.clone(), value.slice(..value.len() / 2));
+            all.push(torn);
+        }
+        durable.apply([record.clone()]);
+        all.push(durable.clone());
+    }
+    all
+}
+
+/// Whether replica 3, which crashed with these records, is needed for a tenth block and votes for it.
+fn votes_after_a_crash(mut lab: Lab, records: Records) -> bool {
+    let height = PbftFixture::recover(&lab, 3, &records).head().height;
+    let node = &mut lab.nodes[3];
+    node.records = records;
+    node.blocks.retain(|_, block| block.height() <= height);
+    let synced = lab.mark("pbft/synced");
+    let other = (0..3).find(|index| *index != lab.primary_of(0)).unwrap();
+    lab.isolate(other);
+    lab.restart(3);
+    lab.produce();
+    lab.heights()[3] == 10 && lab.mark("pbft/synced") == synced
+}
+
+/// Asserts that replica 3 has its head between the watermarks whatever it wrote last, and returns the records from which it has block 9.
+fn crashes_of_the_synced(lab: &Lab) -> Vec<Records> {
+    let recovered = |records: &Records| PbftFixture::recover(lab, 3, records);
+    let mut crashes = durable_after_a_crash(lab, 3);
+    for replica in crashes.iter().map(recovered) {
+        let (head, (low, high)) = (replica.head().height.get(), watermarks(&replica));
+        assert!(low <= head && head <= high, "head {head}, watermarks {low} and {high}");
+    }
+    crashes.retain(|records| recovered(records).head().height.get() == 9);
+    assert!(crashes.len() > 2);
+    crashes
+}
+
+#[test]
+fn whoever_synced_a_block_above_a_checkpoint_votes_at_once_after_a_crash() {
+    let lab = synced_above_the_log();
+    for records in crashes_of_the_synced(&lab) {
+        assert!(votes_after_a_crash(lab.clone(), records));
+    }
+    let forgetful = Mutation::PbftForgetsProvenCheckpoint;
+    let lab = mutation::with(forgetful, synced_above_the_log);
+    let stuck = lab.nodes[3].records.clone();
+    assert!(!mutation::with(forgetful, || votes_after_a_crash(lab, stuck)), "it refuses votes above its watermarks");
+}
+
+#[test]
+fn a_head_that_was_written_without_its_checkpoint_is_recovered_with_it() {
+    let lab = mutation::with(Mutation::PbftForgetsProvenCheckpoint, synced_above_the_log);
+    for records in crashes_of_the_synced(&lab) {
+        assert!(votes_after_a_crash(lab.clone(), records));
+    }
+    let head = &lab.nodes[3].records[HEAD_KEY];
+    let restored = Pbft::restore(config(), head, lab.authenticator.clone(), None).unwrap();
+    assert_eq!((restored.head().height.get(), watermarks(&restored)), (9, (8, 16)));
+}
+
+#[test]
+fn the_write_of_a_synced_block_has_its_checkpoint() {
+    let lab = synced_above_the_log();
+    // Without what recovery adds by itself.
+    mutation::with(Mutation::PbftForgetsProvenCheckpoint, || crashes_of_the_synced(&lab));
+}
+
+#[test]
+fn a_synced_block_of_a_later_view_takes_the_replica_there_also_after_a_crash() {
+    let mut lab = Lab::new(4);
+    lab.produce();
+    lab.isolate(3);
+    lab.suspect();
+    lab.produce();
+    assert_eq!((lab.heights(), lab.views()), (vec![2, 2, 2, 1], vec![1, 1, 1, 0]));
+    lab.reconnect(3);
+    // It does not hear of the view but by the block.
+    lab.lost_labels[3] = vec!["new-view", "prepare", "commit"];
+    (0..10).for_each(|_| lab.fire(3, RESEND_TIMER));
+    lab.settle();
+    assert_eq!((lab.heights()[3], lab.views()[3], lab.replica(3).is_changing()), (2, 1, true));
+    for records in durable_after_a_crash(&lab, 3) {
+        let replica = PbftFixture::recover(&lab, 3, &records);
+        let has_synced = replica.head().height.get() == 2;
+        assert!(!has_synced || (replica.view().get() == 1 && replica.is_changing()), "{records:?}");
+    }
+}
+
+#[test]
+fn a_head_that_changes_the_committee_is_stable_after_a_torn_write() {
+    let mut lab = Lab::with_validators(5, 4, config());
+    lab.suspect();
+    lab.change(2, &[(4, 1)]);
+    (0..5).for_each(|_| lab.produce());
+    assert_eq!((lab.heights(), lab.views()), (vec![5; 5], vec![0; 5]));
+    for index in 0..5 {
+        let mut changes = 0;
+        for records in durable_after_a_crash(&lab, index) {
+            let replica = PbftFixture::recover(&lab, index, &records);
+            if replica.transition.since().get() == 4 {
+                // What the former committee prepared in its view 1 has no place in a view-change of this one.
+                assert_eq!(replica.stable_checkpoint().height.get(), 4);
+                assert!(promises(&replica).iter().flatten().all(|entry| entry.block.height.get() > 4));
+                changes += 1;
+            }
+        }
+        assert!(changes > 1);
+    }
 }
 
 #[test]
