@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use alloy_dyn_abi::{DynSolType, DynSolValue};
-use alloy_json_abi::Param;
 use alloy_primitives::{Address, Bytes, U256};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::{
     block::Block,
@@ -22,7 +20,7 @@ use crate::{
         ValidatorUpdates,
         staking::{STAKING_ADDRESS, StakingParams, StakingTemplate},
     },
-    vm::{self, BlockContext, Marker, Message, TemplateRegistry},
+    vm::{self, BlockContext, Descriptor, Message, Parameter, ParameterDefault, TemplateRegistry},
 };
 
 /// Gas limit of a genesis contract's constructor.
@@ -155,49 +153,21 @@ fn run_constructor(
 
 /// Returns the template's marker followed by the ABI-encoded constructor parameters.
 fn init_code(registry: &TemplateRegistry, contract: &GenesisContract) -> Result<Bytes, String> {
-    let name = &contract.template;
+    let GenesisContract { template: name, params, deployer, .. } = contract;
     let template = registry.by_name(name).ok_or_else(|| {
         let known: Vec<_> = registry.iter().map(|template| template.name()).collect();
         format!("there is no template {name:?}; known: {}", known.join(", "))
     })?;
-    let abi = template.abi();
-    let inputs = abi.constructor.map(|constructor| constructor.inputs).unwrap_or_default();
-    let params = abi_values(&inputs, &contract.params).map_err(|reason| format!("{name}: {reason}"))?;
-    Ok(Marker(template.id()).init_code(&DynSolValue::Tuple(params).abi_encode_params()))
-}
-
-/// Returns named values in the order of the ABI. A missing `bool` is false; every other value is required.
-fn abi_values(inputs: &[Param], given: &Map<String, Value>) -> Result<Vec<DynSolValue>, String> {
-    if let Some(unknown) = given.keys().find(|key| !inputs.iter().any(|input| input.name == **key)) {
-        let known: Vec<_> = inputs.iter().map(|input| input.name.as_str()).collect();
-        return Err(format!("there is no parameter {unknown:?}; known: {}", known.join(", ")));
-    }
-    let value_of = |input: &Param| match given.get(&input.name) {
-        Some(value) => abi_value(input, value).map_err(|reason| format!("parameter {:?}: {reason}", input.name)),
-        None if input.ty == "bool" => Ok(DynSolValue::Bool(false)),
-        None => Err(format!("parameter {:?} ({}) is missing", input.name, input.ty)),
-    };
-    inputs.iter().map(value_of).collect()
-}
-
-/// Returns the value of a parameter; a struct is an object with its members' names.
-fn abi_value(input: &Param, json: &Value) -> Result<DynSolValue, String> {
-    match (input.ty.as_str(), json) {
-        ("tuple", Value::Object(members)) => abi_values(&input.components, members).map(DynSolValue::Tuple),
-        _ => coerce(&DynSolType::parse(&input.ty).map_err(|error| error.to_string())?, json),
-    }
-}
-
-/// Converts JSON to a value of an ABI type: numbers as numbers or strings, arrays as arrays, others as strings.
-fn coerce(ty: &DynSolType, json: &Value) -> Result<DynSolValue, String> {
-    match (ty, json) {
-        (DynSolType::Array(inner), Value::Array(items)) => {
-            Ok(DynSolValue::Array(items.iter().map(|item| coerce(inner, item)).collect::<Result<_, _>>()?))
+    let descriptor = Descriptor::of(template.as_ref());
+    let is_deployer = |parameter: &&Parameter| parameter.default == Some(ParameterDefault::Deployer);
+    let absent = |parameter: &&Parameter| params.get(&parameter.name).is_none_or(Value::is_null);
+    match descriptor.constructor.iter().filter(is_deployer).find(absent) {
+        Some(Parameter { name: parameter, .. }) if deployer.is_zero() => {
+            Err(format!("{name}: {parameter} is missing, and the contract has no `deployer`, which is its default"))
         }
-        (DynSolType::String, Value::String(text)) => Ok(DynSolValue::String(text.clone())),
-        (_, Value::String(text)) => ty.coerce_str(text).map_err(|error| error.to_string()),
-        (_, Value::Number(number)) => ty.coerce_str(&number.to_string()).map_err(|error| error.to_string()),
-        (DynSolType::Bool, Value::Bool(value)) => Ok(DynSolValue::Bool(*value)),
-        (_, other) => Err(format!("expected {ty}, found {other}")),
+        _ => descriptor.encode(params, *deployer).map_err(|errors| {
+            let errors: Vec<_> = errors.iter().map(ToString::to_string).collect();
+            format!("{name}: {}", errors.join("; "))
+        }),
     }
 }

@@ -35,10 +35,10 @@ pub struct GenesisContract {
     pub address: Address,
     /// Name of the template, such as `erc20-token`; its newest version is deployed.
     pub template: String,
-    /// Constructor parameters by the names in the template's ABI; numbers may be strings.
+    /// Constructor parameters by name, as [`Descriptor::encode`](crate::vm::Descriptor::encode) takes them.
     #[serde(default)]
     pub params: serde_json::Map<String, serde_json::Value>,
-    /// The caller of the constructor.
+    /// The caller of the constructor, and so the default of parameters such as `owner`; zero for none.
     #[serde(default)]
     pub deployer: Address,
 }

@@ -383,33 +383,44 @@ fn a_result_on_another_copy_of_the_parent_is_not_used() {
 
 #[test]
 fn a_token_can_be_part_of_genesis() {
-    let template = crate::templates::builtin().by_name("erc20-token").unwrap();
-    let inputs = template.abi().constructor.unwrap().inputs;
-    let value_of = |ty: &str| match ty {
-        "string" => serde_json::json!("Gold"),
-        "address" => serde_json::json!(key(0).address().to_string()),
-        "tuple" => serde_json::json!({ "mintable": true }),
-        "uint8" => serde_json::json!(18),
-        _ => serde_json::json!("1000"),
-    };
-    let params = inputs.iter().map(|input| (input.name.clone(), value_of(&input.ty))).collect();
+    let params = |json: serde_json::Value| json.as_object().unwrap().clone();
+    let owner = key(0).address();
+    let least =
+        params(serde_json::json!({ "name": "Gold", "symbol": "GLD", "totalSupply": "1000", "features": ["mintable"] }));
     let token = Address::repeat_byte(5);
-    let contract = crate::chain::GenesisContract::new(token, "erc20-token", params);
+    let contract = crate::chain::GenesisContract {
+        deployer: owner,
+        ..crate::chain::GenesisContract::new(token, "erc20-token", least.clone())
+    };
     let with = |contract| builder_of(GenesisSpec { contracts: vec![contract], ..spec() }).open();
     let chain = with(contract.clone()).unwrap();
     let account = chain.latest_state().unwrap().account(&token).unwrap().unwrap();
     assert_eq!(chain.latest_state().unwrap().code(&account.code_hash).unwrap()[..2], [0xef, 0xcb]);
     assert_ne!(chain.genesis().hash(), super::fixture::chain().genesis().hash());
 
+    let balance = crate::vm::mapping_slot(owner.into_word().into(), U256::ZERO);
+    assert_eq!(
+        chain.latest_state().unwrap().storage(&token, &balance).unwrap(),
+        U256::from(1_000),
+        "the deployer owns it"
+    );
+
     let failing = |contract| with(contract).unwrap_err().to_string();
     let words = failing(crate::chain::GenesisContract { template: "gold".into(), ..contract.clone() });
     assert!(words.contains("there is no template \"gold\"; known: ") && words.contains("erc20-token"), "{words}");
     let words = failing(crate::chain::GenesisContract { params: Default::default(), ..contract.clone() });
-    assert!(words.contains("is missing"), "{words}");
-    let mut unknown = contract.params.clone();
-    unknown.insert("colour".into(), serde_json::json!("red"));
-    let words = failing(crate::chain::GenesisContract { params: unknown, ..contract });
-    assert!(words.contains("there is no parameter \"colour\""), "{words}");
+    for name in ["name", "symbol"] {
+        assert!(words.contains(&format!("{name}: nothing, expected a non-empty string")), "{words}");
+    }
+    let unknown = params(serde_json::json!({ "name": "Gold", "symbol": "GLD", "colour": "red" }));
+    let words = failing(crate::chain::GenesisContract { params: unknown, ..contract.clone() });
+    assert!(words.contains("colour: \"red\", expected no field of this name"), "{words}");
+    let nobody = Address::ZERO;
+    let words = failing(crate::chain::GenesisContract { deployer: nobody, ..contract.clone() });
+    assert!(words.contains("erc20-token: owner is missing, and the contract has no `deployer`"), "{words}");
+    let mut owned = least;
+    owned.insert("owner".into(), serde_json::json!(owner));
+    assert!(with(crate::chain::GenesisContract { deployer: nobody, params: owned, ..contract }).is_ok());
 }
 
 #[test]

@@ -10,7 +10,7 @@ use super::{
 use crate::vm::contract::*;
 
 /// What a borrower returns: keccak of `ERC3156FlashBorrower.onFlashLoan`.
-const RETURN_VALUE: B256 = b256!("439148f0bbc682ca079e46d6e2c2f0c1e3b820f1a291b069d8881abf8cf18dd9");
+const RETURN_VALUE: B256 = b256!("439148f0bbc682ca079e46d6e2c2f0c1e3b820f1a291b069d8882abf8cf18dd9");
 
 /// Fee of every loan.
 const FEE: U256 = U256::ZERO;
