@@ -167,7 +167,7 @@ impl Template for Erc1155 {
             Calls::safeTransferFrom(call) => token::safe_transfer_from(host, call).map(nothing),
             Calls::safeBatchTransferFrom(call) => token::safe_batch_transfer_from(host, call).map(nothing),
             Calls::uri(_) => token::uri(host).map(|uri| encode_output(&uri)),
-            Calls::setURI(call) => call.returns(token::set_uri(host, &string_bytes(input)?)?),
+            Calls::setURI(call) => call.returns(token::set_uri(host, &string_bytes(input, 0)?)?),
             Calls::totalSupply_0(call) => call.returns(TOKEN.total_supply_all.get(host)?),
             Calls::totalSupply_1(call) => call.returns(TOKEN.total_supply.get(host, call.id)?),
             Calls::exists(call) => call.returns(token::exists(host, call.id)?),

@@ -23,7 +23,7 @@
 //! | [`IMMUTABLES`] | what Solidity would put into the code: mintable, burnable, pausable, votes (a byte each, from the lowest on) |
 //! | [`IMMUTABLES`] + 1 | the base URI |
 //!
-//! URIs are UTF-8: a call with another one reverts without data.
+//! As to Solidity, a token's URI may have any bytes; the constructor's texts are UTF-8, another one reverts without data.
 
 mod enumeration;
 pub mod interface;
@@ -48,7 +48,11 @@ use super::common::{
     erc165::{interface_id, supports},
     royalty,
 };
-use crate::vm::{Marker, ParameterNote, Template, TemplateId, contract::*};
+use crate::vm::{
+    Marker, ParameterNote, Template, TemplateId,
+    abi::{encode_output, string_bytes},
+    contract::*,
+};
 
 /// First slot of the values that Solidity puts into the code: keccak of `chainbox.erc721.immutables`.
 pub const IMMUTABLES: U256 = uint!(0xe45459f3d696700d87f624afd2d5d5222634ce6538ddd24cbccdeedc06e1ea32_U256);
@@ -185,10 +189,10 @@ impl Template for Erc721 {
 
     #[rustfmt::skip] // one function a line
     fn call(&self, host: &mut Host<'_>, input: &[u8]) -> Result<Bytes, Stop> {
-        match host.decode_call::<Calls>(input, NONE_PAYABLE)? {
+        match host.decode_call_to_memory::<Calls>(input, NONE_PAYABLE, Calls::signature_by_selector)? {
             Calls::name(call) => call.returns(NFT.name.get(host)?),
             Calls::symbol(call) => call.returns(NFT.symbol.get(host)?),
-            Calls::tokenURI(call) => call.returns(uri::token_uri(host, call.tokenId)?),
+            Calls::tokenURI(call) => uri::token_uri(host, call.tokenId).map(|uri| encode_output(&uri)),
             Calls::balanceOf(call) => call.returns(token::balance_of(host, call.owner)?),
             Calls::ownerOf(call) => call.returns(token::require_owned(host, call.tokenId)?),
             Calls::approve(call) => call.returns(token::approve(host, call.to, call.tokenId)?),
@@ -202,7 +206,7 @@ impl Template for Erc721 {
             Calls::tokenByIndex(call) => call.returns(enumeration::token_by_index(host, call.index)?),
             Calls::tokenOfOwnerByIndex(call) => call.returns(enumeration::token_of_owner_by_index(host, call.owner, call.index)?),
             Calls::safeMint_0(call) => call.returns(roles::safe_mint(host, call.to, call.tokenId)?),
-            Calls::safeMint_1(call) => call.returns(roles::safe_mint_with_uri(host, call.to, call.tokenId, &call.uri)?),
+            Calls::safeMint_1(call) => call.returns(roles::safe_mint_with_uri(host, call.to, call.tokenId, &string_bytes(input, 2)?)?),
             Calls::burn(call) => call.returns(roles::burn(host, call.tokenId)?),
             Calls::pause(call) => call.returns(roles::pause(host)?),
             Calls::unpause(call) => call.returns(roles::unpause(host)?),

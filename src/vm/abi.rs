@@ -6,7 +6,6 @@
 use alloy_primitives::{Address, B256, Bytes, U256};
 use alloy_sol_types::{
     Panic, Revert, SolCall, SolConstructor, SolError, SolEvent, SolInterface, SolType, SolValue, abi::TokenSeq,
-    sol_data,
 };
 
 use super::{
@@ -161,13 +160,16 @@ pub fn decode_constructor<C: SolConstructor>(params: &[u8]) -> Result<C, Stop> {
     decode_params::<C::Parameters<'_>>(params).map(C::new)
 }
 
-/// Returns the bytes of a call's only argument, a `string`, which need not be UTF-8 to Solidity.
+/// Returns the bytes of a call's argument at `index`, a `string`, which need not be UTF-8 to Solidity.
 ///
 /// # Errors
 /// A revert without data.
-pub fn string_bytes(input: &[u8]) -> Result<Bytes, Stop> {
+pub fn string_bytes(input: &[u8], index: usize) -> Result<Bytes, Stop> {
     let (_, args) = split_call(input)?;
-    args.decode::<(sol_data::Bytes,)>().map(|(bytes,)| bytes)
+    let offset = usize::try_from(args.u256(index)?).map_err(|_| empty_revert())?;
+    let (head, content) = args.0.get(offset..).and_then(<[u8]>::split_first_chunk::<32>).ok_or_else(empty_revert)?;
+    let length = usize::try_from(U256::from_be_bytes(*head)).map_err(|_| empty_revert())?;
+    content.get(..length).map(Bytes::copy_from_slice).ok_or_else(empty_revert)
 }
 
 /// Encodes return data of one value.
@@ -338,6 +340,27 @@ mod tests {
         input[4] = 1;
         assert_eq!(CallArgs(&input[4..]).address(0), Err(empty_revert()));
         assert_eq!(split_call(&[1, 2, 3]).unwrap_err(), empty_revert());
+    }
+
+    /// Against alloy's decoder of `bytes`, which are encoded as a `string` is.
+    #[test]
+    fn a_strings_bytes_are_those_of_any_argument() {
+        let text = Bytes::from_static(&[0x61, 0xff, 0xfe]);
+        let args = (U256::from(7), text.clone(), Address::ZERO, Bytes::new()).abi_encode_params();
+        let input = [[1, 2, 3, 4].as_slice(), &args].concat();
+        assert_eq!(string_bytes(&input, 1), Ok(text));
+        assert_eq!(string_bytes(&input, 3), Ok(Bytes::new()));
+        let changed = |at: usize, byte: u8| {
+            let mut input = input.clone();
+            input[4 + at] = byte;
+            string_bytes(&input, 1)
+        };
+        for (name, at, byte) in
+            [("far offset", 32, 1), ("offset beyond", 62, 1), ("long", 4 * 32, 1), ("longer", 5 * 32 - 2, 1)]
+        {
+            assert_eq!(changed(at, byte), Err(empty_revert()), "{name}");
+        }
+        assert_eq!(string_bytes(&input, 40), Err(empty_revert()), "no such argument");
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub(super) fn safe_mint(host: &mut Host<'_>, to: Address, token_id: U256) -> Res
     check_on_erc721_received(host, operator, Address::ZERO, to, token_id, Bytes::new())
 }
 
-pub(super) fn safe_mint_with_uri(host: &mut Host<'_>, to: Address, token_id: U256, uri: &str) -> Result<(), Stop> {
+pub(super) fn safe_mint_with_uri(host: &mut Host<'_>, to: Address, token_id: U256, uri: &[u8]) -> Result<(), Stop> {
     safe_mint(host, to, token_id)?;
     uri::set_token_uri(host, token_id, uri)
 }

@@ -49,7 +49,7 @@ pub(super) fn construct(host: &mut Host<'_>, params: Erc721Nft::constructorCall)
     let Erc721Nft::constructorCall { name, symbol, baseURI, owner, features, royaltyReceiver, royaltyFee } = params;
     let Erc721Nft::Features { mintable, burnable, pausable, votes } = features;
     if votes {
-        votes::check_name(&name)?;
+        Eip712::construct(&name, votes::VERSION)?;
     }
     NFT.name.set(host, name)?;
     NFT.symbol.set(host, symbol)?;

@@ -7,19 +7,24 @@ use super::{
 };
 use crate::vm::contract::*;
 
-/// Returns the base URI followed by the token's own, or by its id without one; without a base URI, its own.
-pub(super) fn token_uri(host: &mut Host<'_>, token_id: U256) -> Result<String, Stop> {
+/// Returns the base URI followed by the token's own, or by its id without one; without a base URI, its own. The token's own may have any
+/// bytes.
+pub(super) fn token_uri(host: &mut Host<'_>, token_id: U256) -> Result<Bytes, Stop> {
     require_owned(host, token_id)?;
-    let (base, own) = (FIXED.base_uri.get(host)?, NFT.token_uris.get(host, token_id)?);
-    Ok(match (base.is_empty(), own.is_empty()) {
+    let base = FIXED.base_uri.get(host)?;
+    let own = NFT.token_uris.at(host, token_id)?;
+    let own = host.load_bytes(own.slot())?;
+    let uri = match (base.is_empty(), own.is_empty()) {
         (true, _) => own,
-        (false, true) => format!("{base}{token_id}"),
-        (false, false) => base + &own,
-    })
+        (false, true) => format!("{base}{token_id}").into_bytes(),
+        (false, false) => [base.as_bytes(), &own].concat(),
+    };
+    Ok(uri.into())
 }
 
 /// Sets a token's own URI (`_setTokenURI`), whether it exists or not.
-pub(super) fn set_token_uri(host: &mut Host<'_>, token_id: U256, uri: &str) -> Result<(), Stop> {
-    NFT.token_uris.set(host, token_id, uri.to_owned())?;
+pub(super) fn set_token_uri(host: &mut Host<'_>, token_id: U256, uri: &[u8]) -> Result<(), Stop> {
+    let own = NFT.token_uris.at(host, token_id)?;
+    host.store_bytes(own.slot(), uri)?;
     host.emit(&MetadataUpdate { _tokenId: token_id })
 }

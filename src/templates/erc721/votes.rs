@@ -3,7 +3,7 @@
 use alloy_primitives::aliases::U48;
 
 use super::{
-    interface::{StringTooLong, delegateBySigCall},
+    interface::delegateBySigCall,
     state::{NFT, require_feature},
     token::balance_of,
 };
@@ -16,15 +16,7 @@ use crate::{
 };
 
 /// Version of the EIP-712 domain.
-const VERSION: &str = "1";
-
-/// Bytes of the domain's name, which solc has as an immutable.
-const NAME_BYTES_MAX: usize = 31;
-
-/// Refuses a name that is too long for the EIP-712 domain, as OpenZeppelin does from 5.7 on.
-pub(super) fn check_name(name: &str) -> Result<(), Stop> {
-    require(name.len() <= NAME_BYTES_MAX, StringTooLong { str: name.to_owned() })
-}
+pub(super) const VERSION: &str = "1";
 
 /// Returns the votes of a token that has them.
 pub(super) fn enabled(host: &mut Host<'_>) -> Result<Votes, Stop> {

@@ -197,3 +197,21 @@ fn too_little_gas_undoes_everything() {
     }
     assert_eq!(storage(token), storage(plain));
 }
+
+#[test]
+fn a_construction_with_too_little_gas_leaves_nothing() {
+    for (name, params) in constructions() {
+        let mut journal = empty_journal();
+        let (_, result) = create(&mut journal, &params.init_code(), 0, 10_000_000);
+        let exact = 10_000_000 - result.gas_left.get();
+        let (_, enough) = create(&mut empty_journal(), &params.init_code(), 0, exact);
+        assert_eq!((enough.outcome, enough.gas_left), (result.outcome, Gas::ZERO), "{name}");
+        let unchanged = empty_journal().take_changes();
+        for gas in (0..exact).step_by(241).chain([exact - 1]) {
+            let mut journal = empty_journal();
+            let (_, starved) = create(&mut journal, &params.init_code(), 0, gas);
+            assert_eq!(starved.outcome, FrameOutcome::Halt(HaltReason::OutOfGas), "{name} with {gas}");
+            assert_eq!((journal.take_changes(), journal.logs().len()), (unchanged.clone(), 0), "{name} with {gas}");
+        }
+    }
+}

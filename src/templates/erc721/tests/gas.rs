@@ -83,12 +83,3 @@ fn exact_gas_suffices_and_any_less_undoes_everything() {
         }
     }
 }
-
-#[test]
-fn deployment_needs_exactly_its_gas() {
-    let init_code = params().init_code();
-    let (_, result) = create(&mut empty_journal(), &init_code, 0, 10_000_000);
-    let exact = 10_000_000 - result.gas_left.get();
-    assert!(create(&mut empty_journal(), &init_code, 0, exact).1.is_success());
-    assert!(!create(&mut empty_journal(), &init_code, 0, exact - 1).1.is_success());
-}

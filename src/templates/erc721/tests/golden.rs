@@ -2,6 +2,7 @@
 //! raise the template's version with it.
 
 use super::*;
+use crate::vm::HaltReason;
 
 /// Every function and its refusals: name, caller, input.
 fn steps() -> Vec<(&'static str, Address, Vec<u8>)> {
@@ -163,10 +164,7 @@ fn history() -> String {
         }
         let result = token.call_raw(BOB, 1, &transfer(BOB, CAROL, 2).abi_encode(), 1_000_000);
         text.push_str(&format!("value: {}\n", told(&token.journal, &result, 1_000_000)));
-        let changes = token.journal.take_changes();
-        let slots = changes.accounts[&token.token].storage.iter();
-        let words = slots.flat_map(|(slot, value)| [slot.to_be_bytes::<32>(), value.to_be_bytes::<32>()]);
-        text.push_str(&format!("storage: {}\n", short(&words.flatten().collect::<Vec<_>>())));
+        text.push_str(&format!("storage: {}\n", storage(token)));
     }
     text
 }
@@ -181,6 +179,14 @@ fn told(journal: &Journal, result: &FrameResult, gas: u64) -> String {
     format!("{outcome}, {}, {}, {}", gas - result.gas_left.get(), journal.refund().get(), short(&effects))
 }
 
+/// Returns the start of keccak of the token's slots and words.
+fn storage(mut token: Deployed) -> String {
+    let changes = token.journal.take_changes();
+    let slots = changes.accounts[&token.token].storage.iter();
+    let words = slots.flat_map(|(slot, value)| [slot.to_be_bytes::<32>(), value.to_be_bytes::<32>()]);
+    short(&words.flatten().collect::<Vec<_>>())
+}
+
 fn short(bytes: &[u8]) -> String {
     alloy_primitives::hex::encode(&keccak256(bytes)[..4])
 }
@@ -190,4 +196,67 @@ fn gas_effects_and_storage_stay_as_they_are() {
     let (got, want) = (history(), include_str!("golden.txt"));
     let wrong: Vec<_> = got.lines().zip(want.lines()).filter(|(got, want)| got != want).collect();
     assert!(got == want, "{wrong:#?}\nall of it now:\n{got}");
+}
+
+/// The first mint of a token without votes, from the schedule.
+#[test]
+fn a_mints_gas_is_the_sum_of_its_operations() {
+    let (hash, warm, cold, new) = (30 + 2 * 6, 100, 2_100, 20_000);
+    let dispatch = 100;
+    // The features; the caller's role, two mappings deep; whether it is paused.
+    let checks = cold + (2 * hash + cold) + cold;
+    // The owner and the balance; the owner's slot is read again, as an address does not fill it.
+    let owner = (hash + cold) + (hash + cold + new) + (hash + warm + new);
+    let transfer = 375 + 4 * 375;
+    // The number of all tokens; this one's index, 0 as before; its place in the list, whose start is a hash of one word.
+    let all_tokens = cold + (hash + cold + warm) + (warm + new + 30 + 6 + cold + new);
+    // The balance; the place in the owner's list, two mappings deep; the index there, 0 as before.
+    let owned_tokens = (hash + warm) + (2 * hash + cold + new) + (hash + cold + warm);
+    // The features again; the receiver, who is the caller.
+    let receiver = warm + warm;
+    let uri = hash + cold + new;
+    let metadata_update = 375 + 375 + 32 * 8;
+    let want = dispatch + checks + owner + transfer + all_tokens + owned_tokens + receiver + uri + metadata_update;
+    let features = Erc721Features { votes: false, ..ALL };
+    let mut token = deploy(&Erc721Params { features, ..params() });
+    let (_, caller, input) = steps().swap_remove(0);
+    let result = token.call_raw(caller, 0, &input, 1_000_000);
+    assert_eq!(1_000_000 - result.gas_left.get(), want);
+}
+
+/// Each step of the history is first run with less gas than it needs, in many amounts, which must leave no trace.
+#[test]
+fn too_little_gas_undoes_everything() {
+    let (mut token, mut plain) = (deploy(&params()), deploy(&params()));
+    for (name, caller, input) in steps() {
+        let result = plain.call_raw(caller, 0, &input, 1_000_000);
+        let exact = 1_000_000 - result.gas_left.get();
+        // A write needs a reserve, and some gas does not reach a receiver: an exact amount may still be too little.
+        for gas in (0..exact).step_by(241).chain([exact - 1]) {
+            let starved = token.call_raw(caller, 0, &input, gas);
+            assert_eq!(starved.outcome, FrameOutcome::Halt(HaltReason::OutOfGas), "{name} with {gas}");
+            assert_eq!((starved.gas_left, token.journal.logs().len()), (Gas::ZERO, 0), "{name} with {gas}");
+        }
+        let again = token.call_raw(caller, 0, &input, 1_000_000);
+        assert_eq!((again.outcome, again.output, again.gas_left), (result.outcome, result.output, result.gas_left));
+    }
+    assert_eq!(storage(token), storage(plain));
+}
+
+#[test]
+fn a_construction_with_too_little_gas_leaves_nothing() {
+    for (name, params) in constructions() {
+        let mut journal = empty_journal();
+        let (_, result) = create(&mut journal, &params.init_code(), 0, 10_000_000);
+        let exact = 10_000_000 - result.gas_left.get();
+        let (_, enough) = create(&mut empty_journal(), &params.init_code(), 0, exact);
+        assert_eq!((enough.outcome, enough.gas_left), (result.outcome, Gas::ZERO), "{name}");
+        let unchanged = empty_journal().take_changes();
+        for gas in (0..exact).step_by(241).chain([exact - 1]) {
+            let mut journal = empty_journal();
+            let (_, starved) = create(&mut journal, &params.init_code(), 0, gas);
+            assert_eq!(starved.outcome, FrameOutcome::Halt(HaltReason::OutOfGas), "{name} with {gas}");
+            assert_eq!((journal.take_changes(), journal.logs().len()), (unchanged.clone(), 0), "{name} with {gas}");
+        }
+    }
 }

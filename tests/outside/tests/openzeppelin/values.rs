@@ -100,6 +100,12 @@ pub fn text() -> impl Strategy<Value = String> {
     ]
 }
 
+/// Returns the strategy of a string argument's bytes: Solidity takes those too that are not UTF-8.
+pub fn text_bytes() -> impl Strategy<Value = Bytes> {
+    let bytes = select(vec![vec![0x61, 0xff, 0xfe], vec![0xc3; 31], vec![0x80; 32], vec![0xff; 70]]);
+    prop_oneof![6 => text().prop_map(String::into_bytes), 2 => bytes].prop_map(Bytes::from)
+}
+
 /// Returns the strategy of strings of up to 31 bytes.
 pub fn short_text() -> impl Strategy<Value = String> {
     select(vec!["Gold", "", "A name of exactly thirty-one by"]).prop_map(str::to_owned)

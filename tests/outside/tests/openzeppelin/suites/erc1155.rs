@@ -9,7 +9,6 @@ use proptest::{
     test_runner::{Config, TestError},
 };
 
-use super::erc721::{fee, royalty_receiver};
 use crate::{
     altered::{Altered, notices_each_function},
     differential::Differential,
@@ -17,6 +16,7 @@ use crate::{
     exercise::exercise,
     layout::Keys,
     parties::{ADMIN, MINTER, PERSONS, contract, person},
+    roles::{Roles::RolesCalls, administration, appointments, royalties},
     suite::{Case, Creation, Scene, Suite},
     templates::Templates,
     values,
@@ -33,13 +33,6 @@ sol! {
         function safeTransferFrom(address from, address to, uint256 id, uint256 value, bytes data);
         function safeBatchTransferFrom(address from, address to, uint256[] ids, uint256[] values, bytes data);
         function setURI(string newuri);
-        function pause();
-        function unpause();
-        function grantRole(bytes32 role, address account);
-        function revokeRole(bytes32 role, address account);
-        function renounceRole(bytes32 role, address callerConfirmation);
-        function setDefaultRoyalty(address receiver, uint96 feeNumerator);
-        function setTokenRoyalty(uint256 tokenId, address receiver, uint96 feeNumerator);
         function balanceOfBatch(address[] accounts, uint256[] ids);
     }
 }
@@ -50,9 +43,13 @@ use Erc1155::*;
 pub struct MultiToken;
 
 #[derive(Clone, Debug)]
-pub struct Operation {
-    from: Address,
-    call: Erc1155Calls,
+pub enum Operation {
+    /// A call by whom it names.
+    Call { from: Address, call: Erc1155Calls },
+    /// `setURI`, with the bytes of its text.
+    SetUri { from: Address, uri: Bytes },
+    /// A call of who has a role.
+    ByRole { from: Address, call: RolesCalls },
 }
 
 /// Lists of ids and amounts.
@@ -85,7 +82,7 @@ impl Suite for MultiToken {
 
     fn operations() -> BoxedStrategy<Operation> {
         use Erc1155Calls as Calls;
-        use values::{a_role, account, amount, data, id, mostly_admin, mostly_minter, sender};
+        use values::{account, amount, data, id, mostly_minter, sender};
         let minting = prop_oneof![
             (mostly_minter(), holder(), id(), amount(), data()).prop_map(|(from, account, id, amount, data)| {
                 (from, Calls::mint(mintCall { account, id, amount, data }))
@@ -115,32 +112,15 @@ impl Suite for MultiToken {
             }),
         ]
         .boxed();
-        let administration = prop_oneof![
-            1 => mostly_minter().prop_map(|from| (from, Calls::pause(pauseCall {}))),
-            3 => mostly_minter().prop_map(|from| (from, Calls::unpause(unpauseCall {}))),
-            2 => (mostly_admin(), a_role(), account())
-                .prop_map(|(from, role, account)| (from, Calls::grantRole(grantRoleCall { role, account }))),
-            1 => (mostly_admin(), a_role(), account())
-                .prop_map(|(from, role, account)| (from, Calls::revokeRole(revokeRoleCall { role, account }))),
-            1 => (sender(), a_role(), account(), any::<bool>()).prop_map(|(from, role, other, is_own)| {
-                (from, Calls::renounceRole(renounceRoleCall { role, callerConfirmation: if is_own { from } else { other } }))
-            }),
-            2 => (mostly_minter(), values::text())
-                .prop_map(|(from, newuri)| (from, Calls::setURI(setURICall { newuri }))),
-        ]
-        .boxed();
-        let royalties = prop_oneof![
-            (mostly_admin(), royalty_receiver(), fee()).prop_map(|(from, receiver, fee): (_, _, U96)| {
-                (from, Calls::setDefaultRoyalty(setDefaultRoyaltyCall { receiver, feeNumerator: fee }))
-            }),
-            (mostly_admin(), id(), royalty_receiver(), fee()).prop_map(|(from, id, receiver, fee)| {
-                (from, Calls::setTokenRoyalty(setTokenRoyaltyCall { tokenId: id, receiver, feeNumerator: fee }))
-            }),
-        ]
-        .boxed();
-        prop_oneof![6 => minting, 3 => burning, 8 => transfers, 3 => administration, 2 => royalties]
-            .prop_map(|(from, call)| Operation { from, call })
-            .boxed()
+        let call = prop_oneof![6 => minting, 3 => burning, 8 => transfers]
+            .prop_map(|(from, call)| Operation::Call { from, call })
+            .boxed();
+        let set_uri =
+            (mostly_minter(), values::text_bytes()).prop_map(|(from, uri)| Operation::SetUri { from, uri }).boxed();
+        let by_role = prop_oneof![administration(), royalties()]
+            .prop_map(|(from, call)| Operation::ByRole { from, call })
+            .boxed();
+        prop_oneof![17 => call, 1 => set_uri, 4 => by_role].boxed()
     }
 
     fn reference(setup: &Erc1155Params) -> Vec<Creation> {
@@ -149,23 +129,25 @@ impl Suite for MultiToken {
         vec![Creation::reference(Self::CONTRACT, &params)]
     }
 
-    fn call(_: &Erc1155Params, Operation { from, call }: &Operation, _: &mut Scene<'_>) -> Call {
-        Call { from: *from, to: contract(0), value: U256::ZERO, input: call.abi_encode().into() }
+    fn call(_: &Erc1155Params, operation: &Operation, _: &mut Scene<'_>) -> Call {
+        let (from, input) = match operation {
+            Operation::Call { from, call } => (*from, call.abi_encode()),
+            Operation::SetUri { from, uri } => {
+                (*from, [setURICall::SELECTOR.as_slice(), &(uri.clone(),).abi_encode_params()].concat())
+            }
+            Operation::ByRole { from, call } => (*from, call.abi_encode()),
+        };
+        Call { from, to: contract(0), value: U256::ZERO, input: input.into() }
     }
 
     fn preparation(_: &Erc1155Params) -> Vec<Call> {
-        let send = |from, input: Vec<u8>| Call { from, to: contract(0), value: U256::ZERO, input: input.into() };
-        let grant = |name| {
-            let role = values::role(name);
-            send(person(ADMIN), grantRoleCall { role, account: person(MINTER) }.abi_encode())
-        };
-        let grants = ["MINTER_ROLE", "PAUSER_ROLE", "URI_SETTER_ROLE"].map(grant);
         let mint = |index: usize| {
             let (ids, amounts) = (0..8u64).map(|id| (U256::from(id), U256::from(200))).unzip();
             let call = mintBatchCall { to: person(index), ids, amounts, data: Bytes::new() };
-            send(person(MINTER), call.abi_encode())
+            Call { from: person(MINTER), to: contract(0), value: U256::ZERO, input: call.abi_encode().into() }
         };
-        grants.into_iter().chain((0..PERSONS).map(mint)).collect()
+        let roles = ["MINTER_ROLE", "PAUSER_ROLE", "URI_SETTER_ROLE"];
+        appointments(&roles).into_iter().chain((0..PERSONS).map(mint)).collect()
     }
 
     fn keys(_: &Erc1155Params) -> Keys {

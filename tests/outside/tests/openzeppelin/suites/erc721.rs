@@ -2,12 +2,11 @@
 
 use core::marker::PhantomData;
 
-use alloy_primitives::{Address, Bytes, U256, aliases::U96, uint};
+use alloy_primitives::{Address, Bytes, U256, uint};
 use alloy_sol_types::{SolCall, SolInterface, SolValue, sol};
 use chainbox::templates::{Erc721Features, Erc721Params, erc721::IMMUTABLES};
 use proptest::{
     prelude::*,
-    sample::select,
     test_runner::{Config, TestError},
 };
 
@@ -18,6 +17,7 @@ use crate::{
     exercise::exercise,
     layout::Keys,
     parties::{ADMIN, MINTER, PERSONS, contract, person},
+    roles::{Roles::RolesCalls, administration, appointments, royalties},
     signatures::DelegationChoice,
     suite::{Creation, Scene, Suite},
     templates::Templates,
@@ -34,13 +34,6 @@ sol! {
         function transferFrom(address from, address to, uint256 tokenId);
         function safeTransferFrom(address from, address to, uint256 tokenId);
         function safeTransferFrom(address from, address to, uint256 tokenId, bytes data);
-        function pause();
-        function unpause();
-        function grantRole(bytes32 role, address account);
-        function revokeRole(bytes32 role, address account);
-        function renounceRole(bytes32 role, address callerConfirmation);
-        function setDefaultRoyalty(address receiver, uint96 feeNumerator);
-        function setTokenRoyalty(uint256 tokenId, address receiver, uint96 feeNumerator);
         function delegate(address delegatee);
         function delegateBySig(address delegatee, uint256 nonce, uint256 expiry, uint8 v, bytes32 r, bytes32 s);
         function ownerOf(uint256 tokenId);
@@ -113,6 +106,18 @@ pub enum Operation {
         from: Address,
         call: Erc721Calls,
     },
+    /// `safeMint`, with the bytes of its text.
+    SafeMint {
+        from: Address,
+        to: Address,
+        token_id: U256,
+        uri: Bytes,
+    },
+    /// A call of who has a role.
+    ByRole {
+        from: Address,
+        call: RolesCalls,
+    },
     /// A call about a token, by its owner.
     ByOwner {
         token_id: U256,
@@ -149,9 +154,9 @@ impl<V: Variant> Suite for Nft<V> {
 
     fn operations() -> BoxedStrategy<Operation> {
         use Erc721Calls as Calls;
-        use values::{a_role, account, id, mostly_admin, mostly_minter, sender};
-        let minting = (mostly_minter(), holder(), new_id(), values::text())
-            .prop_map(|(from, to, token_id, uri)| (from, Calls::safeMint(safeMintCall { to, tokenId: token_id, uri })))
+        use values::{account, id, mostly_minter, sender};
+        let minting = (mostly_minter(), holder(), new_id(), values::text_bytes())
+            .prop_map(|(from, to, token_id, uri)| Operation::SafeMint { from, to, token_id, uri })
             .boxed();
         let transfers = prop_oneof![
             2 => (sender(), id()).prop_map(|(from, token_id)| (from, Calls::burn(burnCall { tokenId: token_id }))),
@@ -171,29 +176,9 @@ impl<V: Variant> Suite for Nft<V> {
             }),
         ]
         .boxed();
-        let administration = prop_oneof![
-            1 => mostly_minter().prop_map(|from| (from, Calls::pause(pauseCall {}))),
-            3 => mostly_minter().prop_map(|from| (from, Calls::unpause(unpauseCall {}))),
-            2 => (mostly_admin(), a_role(), account())
-                .prop_map(|(from, role, account)| (from, Calls::grantRole(grantRoleCall { role, account }))),
-            1 => (mostly_admin(), a_role(), account())
-                .prop_map(|(from, role, account)| (from, Calls::revokeRole(revokeRoleCall { role, account }))),
-            1 => (sender(), a_role(), account(), any::<bool>()).prop_map(|(from, role, other, is_own)| {
-                (from, Calls::renounceRole(renounceRoleCall { role, callerConfirmation: if is_own { from } else { other } }))
-            }),
-        ]
-        .boxed();
-        let royalties = prop_oneof![
-            (mostly_admin(), royalty_receiver(), fee()).prop_map(|(from, receiver, fee)| {
-                (from, Calls::setDefaultRoyalty(setDefaultRoyaltyCall { receiver, feeNumerator: fee }))
-            }),
-            (mostly_admin(), id(), royalty_receiver(), fee()).prop_map(|(from, token_id, receiver, fee)| {
-                (from, Calls::setTokenRoyalty(setTokenRoyaltyCall { tokenId: token_id, receiver, feeNumerator: fee }))
-            }),
-        ]
-        .boxed();
-        let call = prop_oneof![5 => minting, 6 => transfers, 2 => administration, 2 => royalties]
-            .prop_map(|(from, call)| Operation::Call { from, call })
+        let call = transfers.prop_map(|(from, call)| Operation::Call { from, call }).boxed();
+        let by_role = prop_oneof![administration(), royalties()]
+            .prop_map(|(from, call)| Operation::ByRole { from, call })
             .boxed();
         let by_owner =
             (id(), owners_action()).prop_map(|(token_id, action)| Operation::ByOwner { token_id, action }).boxed();
@@ -204,8 +189,10 @@ impl<V: Variant> Suite for Nft<V> {
             .prop_map(|(from, delegation)| Operation::DelegateBySig { from, delegation })
             .boxed();
         match V::HAS_VOTES {
-            true => prop_oneof![15 => call, 8 => by_owner, 3 => votes, 2 => delegation].boxed(),
-            false => prop_oneof![15 => call, 8 => by_owner].boxed(),
+            true => {
+                prop_oneof![5 => minting, 6 => call, 4 => by_role, 8 => by_owner, 3 => votes, 2 => delegation].boxed()
+            }
+            false => prop_oneof![5 => minting, 6 => call, 4 => by_role, 8 => by_owner].boxed(),
         }
     }
 
@@ -219,6 +206,11 @@ impl<V: Variant> Suite for Nft<V> {
         let to = contract(0);
         let (from, input) = match operation {
             Operation::Call { from, call } => (*from, call.abi_encode()),
+            Operation::SafeMint { from, to, token_id, uri } => {
+                let params = (*to, *token_id, uri.clone()).abi_encode_params();
+                (*from, [safeMintCall::SELECTOR.as_slice(), &params].concat())
+            }
+            Operation::ByRole { from, call } => (*from, call.abi_encode()),
             Operation::ByOwner { token_id, action } => {
                 let owner = scene.read(to, &ownerOfCall { tokenId: *token_id });
                 let owner = Address::from_word(owner.into());
@@ -241,17 +233,11 @@ impl<V: Variant> Suite for Nft<V> {
     }
 
     fn preparation(_: &Setup) -> Vec<Call> {
-        let send = |from, input: Vec<u8>| Call { from, to: contract(0), value: U256::ZERO, input: input.into() };
-        // The owner has all roles at first.
-        let appoint = |name| {
-            let (role, account) = (values::role(name), person(MINTER));
-            send(person(ADMIN), grantRoleCall { role, account }.abi_encode())
-        };
         let mint = |index: usize| {
             let call = safeMintCall { to: person(index), tokenId: U256::from(index), uri: "first".to_owned() };
-            send(person(MINTER), call.abi_encode())
+            Call { from: person(MINTER), to: contract(0), value: U256::ZERO, input: call.abi_encode().into() }
         };
-        ["PAUSER_ROLE", "MINTER_ROLE"].map(appoint).into_iter().chain((0..PERSONS).map(mint)).collect()
+        appointments(&["PAUSER_ROLE", "MINTER_ROLE"]).into_iter().chain((0..PERSONS).map(mint)).collect()
     }
 
     fn keys(_: &Setup) -> Keys {
@@ -295,16 +281,6 @@ fn holder() -> impl Strategy<Value = Address> {
 /// Returns the strategy of ids to mint: often new ones.
 fn new_id() -> impl Strategy<Value = U256> {
     prop_oneof![2 => values::id(), 1 => (0u64..64).prop_map(U256::from)]
-}
-
-/// Returns the strategy of who gets royalties.
-pub fn royalty_receiver() -> impl Strategy<Value = Address> {
-    prop_oneof![4 => values::account(), 1 => Just(Address::ZERO)]
-}
-
-/// Returns the strategy of royalties, of which 10,000 is the whole price.
-pub fn fee() -> impl Strategy<Value = U96> {
-    select(vec![0u64, 1, 250, 10_000, 10_001, u64::MAX]).prop_map(U96::from)
 }
 
 fn template<V: Variant>() -> Differential<Nft<V>> {
