@@ -1,13 +1,18 @@
-//! A chain of ready-made templates for their tests.
+//! A chain of ready-made templates for their tests, and a plain token that these hold.
+
+use std::sync::LazyLock;
 
 use alloy_primitives::{Address, Bytes, U256, hex, keccak256};
 use alloy_sol_types::{SolCall, SolError};
 
+use self::test_token::TestToken;
 use crate::{
     primitives::{Gas, Timestamp},
     state::{Journal, fixture::MapView},
-    vm::{BlockContext, FrameOutcome, FrameResult, HaltReason, Message, execute},
+    vm::{BlockContext, FrameOutcome, FrameResult, HaltReason, Message, TemplateRegistry, execute},
 };
+
+pub(super) mod test_token;
 
 /// Gas of a call, in gas units: ample.
 const GAS: u64 = 10_000_000;
@@ -125,20 +130,30 @@ impl TestChain {
         format!("{outcome}, {}, {}, {hash}", GAS - result.gas_left.get(), self.journal.refund().get())
     }
 
-    /// Runs a call with gas limits of all sizes below what it uses, and finds the state as it was after each.
+    /// Runs a call with gas limits of all sizes below what it needs, and finds the state as it was after each.
     pub(super) fn runs_out_of_gas_without_effect(&self, from: Address, to: Address, value: u64, input: &[u8]) {
+        self.is_undone_without_gas(|chain, gas| chain.send(from, to, value, input, gas));
+    }
+
+    /// As [`TestChain::runs_out_of_gas_without_effect`], of a creation.
+    pub(super) fn creation_runs_out_of_gas_without_effect(&self, from: Address, value: u64, init_code: &[u8]) {
+        self.is_undone_without_gas(|chain, gas| chain.create(from, value, init_code, gas).1);
+    }
+
+    fn is_undone_without_gas(&self, run: impl Fn(&mut Self, u64) -> FrameResult) {
         let used = {
-            let mut chain = self.clone();
-            let result = chain.send(from, to, value, input, GAS);
+            let result = run(&mut self.clone(), GAS);
             assert!(result.is_success(), "{result:?}");
             GAS - result.gas_left.get()
         };
+        let needed = (used..GAS).find(|gas| run(&mut self.clone(), *gas).is_success()).unwrap();
         let before = self.clone().journal.take_changes();
-        let limits = (0..used).step_by(61).chain([used - 1]);
+        let limits = (0..needed).step_by(61).chain([needed - 1]);
         for gas in limits {
             let mut chain = self.clone();
-            let result = chain.send(from, to, value, input, gas);
-            assert!(!result.is_success(), "{gas} of {used} suffice");
+            let result = run(&mut chain, gas);
+            assert!(!result.is_success(), "{gas} of {needed} suffice");
+            assert_ne!(result.outcome, FrameOutcome::Halt(HaltReason::TemplatePanic), "gas {gas}");
             if result.outcome == FrameOutcome::Halt(HaltReason::OutOfGas) {
                 assert_eq!(result.gas_left, Gas::ZERO);
             }
@@ -149,6 +164,16 @@ impl TestChain {
 
     fn run(&mut self, message: &Message<'_>) -> FrameResult {
         self.journal.begin_transaction();
-        execute(&mut self.journal, &self.block, super::builtin(), message).unwrap()
+        execute(&mut self.journal, &self.block, registry(), message).unwrap()
     }
+}
+
+/// Returns the ready-made templates and [`TestToken`].
+fn registry() -> &'static TemplateRegistry {
+    static REGISTRY: LazyLock<TemplateRegistry> = LazyLock::new(|| {
+        let mut registry = super::builtin().clone();
+        registry.register(std::sync::Arc::new(TestToken)).unwrap();
+        registry
+    });
+    &REGISTRY
 }

@@ -8,9 +8,11 @@ use alloy_primitives::{address, keccak256};
 use super::{interface as sol, *};
 use crate::{
     templates::{
-        Erc20Params,
-        erc20::{self, interface as asset},
-        test_chain::TestChain,
+        common::erc20_base,
+        test_chain::{
+            TestChain,
+            test_token::{self as asset, TestToken},
+        },
     },
     vm::{Descriptor, FrameOutcome},
 };
@@ -42,8 +44,7 @@ fn with_fees() -> Erc4626Params {
 
 fn deploy(params: &Erc4626Params) -> World {
     let mut chain = TestChain::new(&[OWNER, BOB, CAROL]);
-    let token = Erc20Params { decimals: 6, ..Erc20Params::new("Gold", "GLD", U256::from(3 * ASSETS), OWNER) };
-    let token = chain.deploy(OWNER, 0, &token.init_code());
+    let token = chain.deploy(OWNER, 0, &TestToken::init_code(6, 3 * ASSETS));
     let vault = chain.deploy(OWNER, 0, &params.init_code());
     for user in [BOB, CAROL] {
         chain.ok(OWNER, token, &asset::transferCall { to: user, value: U256::from(ASSETS) });
@@ -230,7 +231,7 @@ fn nobody_takes_out_what_others_own() {
     world.ok(CAROL, &redeem(10, CAROL, BOB));
     world.fails(CAROL, &redeem(10, CAROL, BOB), &short(10, 5));
     assert_eq!(world.shares(BOB), 990);
-    let poor = erc20::interface::ERC20InsufficientBalance {
+    let poor = erc20_base::interface::ERC20InsufficientBalance {
         sender: CAROL,
         balance: U256::from(ASSETS + 10),
         needed: U256::from(ASSETS + 11),

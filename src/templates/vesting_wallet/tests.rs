@@ -8,9 +8,9 @@ use alloy_primitives::{address, keccak256};
 
 use super::{interface as sol, *};
 use crate::{
-    templates::{
-        Erc20Params, erc20,
-        test_chain::{FUNDS, NOW, TestChain},
+    templates::test_chain::{
+        FUNDS, NOW, TestChain,
+        test_token::{self as asset, TestToken},
     },
     vm::{Descriptor, FrameOutcome},
 };
@@ -39,8 +39,7 @@ fn revocable() -> VestingWalletParams {
 
 fn deploy(params: &VestingWalletParams) -> World {
     let mut chain = TestChain::new(&[BENEFICIARY, REVOKER, STRANGER]);
-    let token = Erc20Params::new("Gold", "GLD", U256::from(100_000), STRANGER);
-    let token = chain.deploy(STRANGER, 0, &token.init_code());
+    let token = chain.deploy(STRANGER, 0, &TestToken::init_code(18, 100_000));
     let wallet = chain.deploy(STRANGER, 1_000, &params.init_code());
     let mut world = World { chain, token, wallet };
     world.fund(10_000);
@@ -55,12 +54,12 @@ impl World {
     }
 
     fn fund(&mut self, tokens: u64) {
-        let call = erc20::interface::transferCall { to: self.wallet, value: U256::from(tokens) };
+        let call = asset::transferCall { to: self.wallet, value: U256::from(tokens) };
         self.chain.ok(STRANGER, self.token, &call);
     }
 
     fn tokens(&self, account: Address) -> u64 {
-        self.chain.read(self.token, &erc20::interface::balanceOfCall { account }).to()
+        self.chain.read(self.token, &asset::balanceOfCall { account }).to()
     }
 
     fn ok<C: SolCall>(&mut self, from: Address, call: &C) {

@@ -1,5 +1,7 @@
 //! Gas of each function and refusal, and what it returns and emits. A changed number is a changed chain: raise the template's version
 //! with it.
+//!
+//! Where the asset is called, its gas is included: that of `test_chain`'s plain token, so that other templates may change theirs.
 
 use super::*;
 
@@ -88,16 +90,20 @@ fn without_enough_gas_nothing_changes() {
     let mut world = deploy(&with_fees());
     world.ok(BOB, &deposit(10_000, BOB));
     world.ok(BOB, &sol::approveCall { spender: CAROL, value: U256::from(3_000_000) });
+    world.chain.creation_runs_out_of_gas_without_effect(OWNER, 0, &with_fees().init_code());
     let calls = [
         (BOB, deposit(100, CAROL).abi_encode()),
         (BOB, mint(100, CAROL).abi_encode()),
         (CAROL, withdraw(100, OWNER, BOB).abi_encode()),
         (CAROL, redeem(100, OWNER, BOB).abi_encode()),
+        (BOB, sol::approveCall { spender: CAROL, value: U256::ONE }.abi_encode()),
         (BOB, sol::transferCall { to: CAROL, value: U256::ONE }.abi_encode()),
         (CAROL, sol::transferFromCall { from: BOB, to: OWNER, value: U256::ONE }.abi_encode()),
         (OWNER, sol::setFeesCall { entryFee: 1, exitFee: 2 }.abi_encode()),
         (OWNER, sol::setFeeRecipientCall { recipient: BOB }.abi_encode()),
         (OWNER, sol::transferOwnershipCall { newOwner: BOB }.abi_encode()),
+        (OWNER, sol::renounceOwnershipCall {}.abi_encode()),
+        (BOB, sol::maxWithdrawCall { owner: BOB }.abi_encode()),
     ];
     for (from, input) in calls {
         world.chain.runs_out_of_gas_without_effect(from, world.vault, 0, &input);

@@ -1,5 +1,6 @@
-//! What ERC-4626 asks of a vault, in random histories: previews are what happens, maxima are respected and never revert, every rounding is in
-//! the vault's favour, no round trip gains, and the supply is what the holders have.
+//! What ERC-4626 asks of a vault (EIP-4626, and a16z's property tests of it), in random histories: previews are what happens, maxima are
+//! respected and never revert, every rounding is in the vault's favour, no round trip gains, accounts change by what is returned, views are
+//! the same for all, and the supply is what the holders have.
 
 use alloy_primitives::{Bytes, U512};
 use proptest::{collection::vec, prelude::*, sample::select};
@@ -8,6 +9,9 @@ use super::*;
 use crate::vm::HaltReason;
 
 const USERS: [Address; 3] = [OWNER, BOB, CAROL];
+
+/// Has neither assets nor shares.
+const SPENDER: Address = Address::repeat_byte(0x55);
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -125,27 +129,97 @@ impl World {
         Ok(())
     }
 
-    fn no_round_trip_gains(&self, user: Address, amount: u64) -> Result<(), TestCaseError> {
-        let before = self.assets(user);
-        let shares_before = self.shares(user);
+    /// Calls on a copy; the copy and what it returns, if it succeeds.
+    fn tried<C: SolCall<Return = U256>>(&self, user: Address, call: &C) -> Option<(Self, U256)> {
         let mut world = self.clone();
-        if let Ok(shares) = world.chain.call(user, world.vault, &deposit(amount, user)) {
-            let mut redeems = world.clone();
-            redeems.ok(user, &sol::redeemCall { shares, receiver: user, owner: user });
-            prop_assert!(redeems.assets(user) <= before, "deposit, redeem");
-            let assets = U256::from(amount);
-            if world.chain.call(user, world.vault, &sol::withdrawCall { assets, receiver: user, owner: user }).is_ok() {
-                prop_assert!(world.shares(user) <= shares_before, "deposit, withdraw");
+        let got = world.chain.call(user, self.vault, call).ok()?;
+        Some((world, got))
+    }
+
+    /// The eight round trips of a16z's ERC-4626 property tests (`prop_RT_*`), of one user with what he has.
+    fn no_round_trip_gains(&self, user: Address, amount: u64) -> Result<(), TestCaseError> {
+        let assets = |amount| (sol::depositCall { assets: amount, receiver: user }, withdraw_all(amount, user));
+        let shares = |amount| (sol::mintCall { shares: amount, receiver: user }, redeem_all(amount, user));
+        let amount = U256::from(amount);
+        let ((deposits, withdraws), (mints, redeems)) = (assets(amount), shares(amount));
+        if let Some((world, minted)) = self.tried(user, &deposits) {
+            let redeemed = world.tried(user, &shares(minted).1).map(|(_, assets)| assets);
+            prop_assert!(redeemed.is_some_and(|assets| assets <= amount), "deposit, redeem: {:?}", redeemed);
+            let burnt = world.tried(user, &withdraws).map(|(_, shares)| shares);
+            prop_assert!(burnt.is_none_or(|shares| shares >= minted), "deposit, withdraw: {:?}", burnt);
+        }
+        if let Some((world, paid)) = self.tried(user, &mints) {
+            let redeemed = world.tried(user, &redeems).map(|(_, assets)| assets);
+            prop_assert!(redeemed.is_some_and(|assets| assets <= paid), "mint, redeem: {:?}", redeemed);
+            let burnt = world.tried(user, &assets(paid).1).map(|(_, shares)| shares);
+            prop_assert!(burnt.is_none_or(|shares| shares >= amount), "mint, withdraw: {:?}", burnt);
+        }
+        if let Some((world, burnt)) = self.tried(user, &withdraws) {
+            let minted = world.tried(user, &deposits).map(|(_, shares)| shares);
+            prop_assert!(minted.is_some_and(|shares| shares <= burnt), "withdraw, deposit: {:?}", minted);
+            let paid = world.tried(user, &shares(burnt).0).map(|(_, assets)| assets);
+            prop_assert!(paid.is_none_or(|assets| assets >= amount), "withdraw, mint: {:?}", paid);
+        }
+        if let Some((world, received)) = self.tried(user, &redeems) {
+            let minted = world.tried(user, &assets(received).0).map(|(_, shares)| shares);
+            prop_assert!(minted.is_some_and(|shares| shares <= amount), "redeem, deposit: {:?}", minted);
+            let paid = world.tried(user, &mints).map(|(_, assets)| assets);
+            prop_assert!(paid.is_none_or(|assets| assets >= received), "redeem, mint: {:?}", paid);
+        }
+        Ok(())
+    }
+
+    /// What each operation takes and gives is what it returns, from whom and to whom it says (`prop_deposit` and so on); somebody else's
+    /// shares need an allowance, which is used up.
+    fn accounts_are_right(&self, user: Address, amount: u64) -> Result<(), TestCaseError> {
+        let (caller, owner, amount) = (SPENDER, user, U256::from(amount));
+        let receiver = Address::repeat_byte(0x77);
+        let held = |world: &Self, account| (U256::from(world.assets(account)), U256::from(world.shares(account)));
+        let (assets, shares) = held(self, owner);
+        let deposits = self.tried(owner, &sol::depositCall { assets: amount, receiver });
+        let mints = self.tried(owner, &sol::mintCall { shares: amount, receiver });
+        let entries = deposits.map(|(world, minted)| (world, amount, minted));
+        for (world, paid, minted) in entries.into_iter().chain(mints.map(|(world, paid)| (world, paid, amount))) {
+            prop_assert_eq!(held(&world, owner), (assets - paid, shares));
+            prop_assert_eq!(held(&world, receiver), (U256::ZERO, minted));
+        }
+        let (withdraws, redeems) = (
+            sol::withdrawCall { assets: amount, receiver, owner },
+            sol::redeemCall { shares: amount, receiver, owner },
+        );
+        let mut allowed = self.clone();
+        allowed.ok(owner, &sol::approveCall { spender: caller, value: shares });
+        let withdrawals = allowed.tried(caller, &withdraws).map(|(world, burnt)| (world, amount, burnt));
+        let redemptions = allowed.tried(caller, &redeems).map(|(world, received)| (world, received, amount));
+        for (world, received, burnt) in withdrawals.into_iter().chain(redemptions) {
+            prop_assert_eq!(held(&world, owner), (assets, shares - burnt));
+            prop_assert_eq!(held(&world, receiver), (received, U256::ZERO));
+            let left = world.read(&sol::allowanceCall { owner, spender: caller });
+            prop_assert_eq!(left, shares - burnt);
+            if !burnt.is_zero() {
+                prop_assert!(self.tried(caller, &withdraws).is_none() && self.tried(caller, &redeems).is_none());
             }
         }
-        let mut world = self.clone();
-        if let Ok(assets) = world.chain.call(user, world.vault, &mint(amount, user)) {
-            let mut redeems = world.clone();
-            redeems.ok(user, &redeem(amount, user, user));
-            prop_assert!(redeems.assets(user) <= before, "mint, redeem");
-            if world.chain.call(user, world.vault, &sol::withdrawCall { assets, receiver: user, owner: user }).is_ok() {
-                prop_assert!(world.shares(user) <= shares_before, "mint, withdraw");
-            }
+        Ok(())
+    }
+
+    /// Conversions and previews are the same whoever asks, and previews do not depend on what the asker has.
+    fn views_are_the_same_for_all(&self, amount: u64) -> Result<(), TestCaseError> {
+        let amount = U256::from(amount);
+        let ask = |from| {
+            let mut chain = self.clone().chain;
+            [
+                chain.ok(from, self.vault, &sol::convertToSharesCall { assets: amount }),
+                chain.ok(from, self.vault, &sol::convertToAssetsCall { shares: amount }),
+                chain.ok(from, self.vault, &sol::previewDepositCall { assets: amount }),
+                chain.ok(from, self.vault, &sol::previewMintCall { shares: amount }),
+                chain.ok(from, self.vault, &sol::previewWithdrawCall { assets: amount }),
+                chain.ok(from, self.vault, &sol::previewRedeemCall { shares: amount }),
+            ]
+        };
+        let answers = ask(OWNER);
+        for other in [BOB, SPENDER, self.vault] {
+            prop_assert_eq!(ask(other), answers);
         }
         Ok(())
     }
@@ -177,6 +251,14 @@ impl World {
     }
 }
 
+fn withdraw_all(assets: U256, user: Address) -> sol::withdrawCall {
+    sol::withdrawCall { assets, receiver: user, owner: user }
+}
+
+fn redeem_all(shares: U256, user: Address) -> sol::redeemCall {
+    sol::redeemCall { shares, receiver: user, owner: user }
+}
+
 fn error(error: &impl SolError) -> Result<U256, Bytes> {
     Err(error.abi_encode().into())
 }
@@ -200,6 +282,8 @@ proptest! {
             world.supplies_are_sums()?;
             world.maxima_are_respected(USERS[user])?;
             world.no_round_trip_gains(USERS[user], amount)?;
+            world.accounts_are_right(USERS[user], amount)?;
+            world.views_are_the_same_for_all(amount)?;
             world.conversions_round_down(amount)?;
         }
     }

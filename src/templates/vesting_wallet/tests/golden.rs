@@ -1,5 +1,7 @@
 //! Gas of each function and refusal, and what it returns and emits. A changed number is a changed chain: raise the template's version
 //! with it.
+//!
+//! Where the token is called, its gas is included: that of `test_chain`'s plain token, so that other templates may change theirs.
 
 use super::*;
 
@@ -80,6 +82,7 @@ fn without_enough_gas_nothing_changes() {
     let mut world = deploy(&revocable());
     let (wallet, token) = (world.wallet, world.token);
     world.after_start(400);
+    world.chain.creation_runs_out_of_gas_without_effect(STRANGER, 1_000, &revocable().init_code());
     let calls = [
         (STRANGER, 5, Vec::new()),
         (STRANGER, 0, sol::release_0Call {}.abi_encode()),

@@ -65,17 +65,27 @@ impl Model {
     }
 }
 
+impl World {
+    /// Returns what has vested of ether and of the token so many seconds after the start.
+    fn vested(&self, seconds: u64) -> (u64, u64) {
+        let (token, timestamp) = (self.token, NOW - 100 + seconds);
+        let tokens = self.read(&sol::vestedAmount_1Call { token, timestamp });
+        (self.read(&sol::vestedAmount_0Call { timestamp }).to(), tokens.to())
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn nothing_is_lost_and_nobody_gets_more_than_the_rule_gives(steps in vec(step(), 1..40)) {
+    fn nothing_is_lost_and_nobody_gets_more_than_the_rule_gives(steps in vec((step(), 0_u64..2_000), 1..40)) {
         let mut world = deploy(&revocable());
         let (wallet, token) = (world.wallet, world.token);
         let mut ether = Model { held: 1_000, released: 0, returned: None };
         let mut tokens = Model { held: 10_000, released: 0, returned: None };
         let mut seconds = 100;
-        for step in steps {
+        let mut vested_before = (0, 0);
+        for (step, later) in steps {
             match step {
                 Step::Wait(more) => {
                     seconds += more;
@@ -113,6 +123,12 @@ proptest! {
             prop_assert_eq!(world.tokens(wallet), tokens.held);
             prop_assert_eq!(world.tokens(BENEFICIARY), tokens.released);
             prop_assert_eq!(world.tokens(REVOKER), tokens.returned.unwrap_or_default());
+            // What has vested is never less than it was, whatever happened, nor less at a later time.
+            let vested = world.vested(seconds);
+            prop_assert!(vested_before.0 <= vested.0 && vested_before.1 <= vested.1, "{:?}, {:?}", vested_before, vested);
+            let vested_later = world.vested(seconds + later);
+            prop_assert!(vested.0 <= vested_later.0 && vested.1 <= vested_later.1, "{:?}, {:?}", vested, vested_later);
+            vested_before = vested;
         }
     }
 
