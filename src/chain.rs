@@ -86,6 +86,7 @@ mod spec;
 mod staking;
 mod system_calls;
 mod tree;
+mod used_templates;
 mod validate;
 mod version;
 

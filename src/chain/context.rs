@@ -79,6 +79,7 @@ impl ChainContext {
         }
         let mut batch = Batch::new();
         let commit = self.state.commit(parent.commit().id, changes, &mut batch)?;
+        self.record_templates(changes, &mut batch);
         Ok(Arc::new(Version::new(self.state.clone(), commit, batch)))
     }
 

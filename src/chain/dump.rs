@@ -12,10 +12,12 @@ use super::{
     intervention::Intervention,
     receipt,
     spec::{GenesisAccount, GenesisSpec},
+    used_templates,
 };
 use crate::{
     primitives::Height,
     state::{EMPTY_ROOT, StateError, StateView},
+    vm::TemplateIdentity,
 };
 
 /// Version of the document format. Format 1 had impersonated transactions as a form of signature.
@@ -43,6 +45,9 @@ pub struct ChainDump {
     pub finalized: B256,
     /// Accounts of the state after the head.
     pub accounts: BTreeMap<Address, GenesisAccount>,
+    /// Templates that the code of accounts names; a dump of an earlier version has none, and nothing of it is then checked.
+    #[serde(default)]
+    pub templates: Vec<TemplateIdentity>,
     /// RLP list of the pending interventions.
     pub interventions: Bytes,
 }
@@ -101,18 +106,34 @@ impl Chain {
             });
         }
         let accounts = dump_accounts(&*self.state_of(self.genesis().hash())?)?;
+        let genesis = GenesisSpec { accounts, ..self.spec().without_state() };
+        let accounts = dump_accounts(&*self.state_of(self.head().hash())?)?;
         let pending: Vec<Intervention> = self.pending_interventions().cloned().collect();
         Ok(ChainDump {
             format: FORMAT,
-            genesis: GenesisSpec { accounts, ..self.spec().without_state() },
+            templates: self.templates_of(genesis.accounts.values().chain(accounts.values()), &pending),
+            genesis,
             genesis_hash: self.genesis().hash(),
             blocks,
             head: self.head().hash(),
             safe: self.safe().hash(),
             finalized: self.finalized().hash(),
-            accounts: dump_accounts(&*self.state_of(self.head().hash())?)?,
+            accounts,
             interventions: alloy_rlp::encode(pending).into(),
         })
+    }
+
+    /// Returns the templates that the code of accounts names, and the code that pending interventions set.
+    fn templates_of<'a>(
+        &self,
+        accounts: impl Iterator<Item = &'a GenesisAccount>,
+        pending: &'a [Intervention],
+    ) -> Vec<TemplateIdentity> {
+        let pending = pending.iter().filter_map(|intervention| match intervention {
+            Intervention::Code { code, .. } => Some(code),
+            _ => None,
+        });
+        used_templates::of_codes(accounts.map(|account| &account.code).chain(pending), self.registry())
     }
 }
 

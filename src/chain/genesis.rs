@@ -29,6 +29,7 @@ const CONSTRUCTOR_GAS: Gas = Gas::new(1_000_000_000);
 /// Builds the genesis block and commits its state.
 pub(super) fn build(context: &ChainContext) -> Result<ExecutedBlock, OpenError> {
     let spec = &context.spec;
+    context.check_genesis_templates()?;
     let accounts = context.commit_alone(&spec.state_changes())?;
     let version = if spec.contracts.is_empty() && spec.staking.is_none() {
         accounts

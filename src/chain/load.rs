@@ -76,12 +76,14 @@ impl Chain {
     ///
     /// # Errors
     /// [`LoadError::Dump`] when the dump has another genesis or contradicts itself: a sender, a header field, a seal, a receipt or
-    /// a root; or when it has impersonated transactions or interventions that genesis does not allow. The chain is then
-    /// unchanged.
+    /// a root; when it has impersonated transactions or interventions that genesis does not allow; or when its contracts run a
+    /// template that the registry does not have as it was. The chain is then unchanged.
     pub fn load(&mut self, dump: &ChainDump) -> Result<LoadSummary, LoadError> {
         if dump.genesis_hash != self.genesis().hash() || dump.genesis.without_state() != **self.spec() {
             return Err(DumpError::OtherGenesis { got: dump.genesis_hash, want: self.genesis().hash() }.into());
         }
+        let mut templates = dump.templates.iter();
+        templates.try_for_each(|template| self.registry().check(template)).map_err(DumpError::from)?;
         let mut next = self.at_genesis()?;
         let (mut summary, recovery) = (LoadSummary::default(), SenderRecovery::new());
         let is_whole = dump.blocks.first().is_none_or(|first| first.number <= 1);

@@ -82,8 +82,8 @@ impl ChainBuilder {
     /// Opens the chain: at its stored head, or at genesis when the store is empty, which writes the genesis block.
     ///
     /// # Errors
-    /// [`OpenError`]: an invalid specification, another registry than the specification names, a store with another chain,
-    /// a failing store.
+    /// [`OpenError`]: an invalid specification, a store with another chain, a registry without a template that the chain's contracts
+    /// run, a failing store.
     pub fn open(self) -> Result<Chain, OpenError> {
         self.with_genesis()?.open()
     }
@@ -95,9 +95,6 @@ impl ChainBuilder {
     pub fn with_genesis(self) -> Result<OpeningChain, OpenError> {
         self.spec.check()?;
         let registry = self.registry.unwrap_or_else(|| Arc::new(templates::builtin().clone()));
-        if let Some(want) = self.spec.registry_digest.filter(|want| *want != registry.digest()) {
-            return Err(OpenError::OtherRegistry { got: registry.digest(), want });
-        }
         let registry = genesis::complete_registry(&self.spec, registry)?;
         let is_durable = self.store.is_durable();
         let retention = self.retention.unwrap_or(if is_durable { Retention::ALL } else { Retention::MEMORY });
@@ -157,7 +154,7 @@ impl OpeningChain {
     /// Opens the chain, as [`ChainBuilder::open`].
     ///
     /// # Errors
-    /// [`OpenError`]: a store with another chain, a failing store.
+    /// [`OpenError`]: a store with another chain, a registry without a template that the chain's contracts run, a failing store.
     pub fn open(self) -> Result<Chain, OpenError> {
         match self.genesis {
             Genesis::New(genesis) => create(self.context, genesis),
@@ -232,6 +229,7 @@ fn reopen(mut context: ChainContext, genesis: B256) -> Result<Chain, OpenError> 
     if let Some(got) = stored_id.filter(|got| *got != context.spec.chain_id) {
         return Err(OpenError::OtherChainId { got, want: context.spec.chain_id });
     }
+    let templates = context.check_stored_templates()?;
     let (head, safe, finalized) = (read(heads.head)?, read(heads.safe)?, read(heads.finalized)?);
     let finality = Finality { safe, finalized, irreversible: heads.irreversible };
     let mut tree = Tree::new(genesis.clone());
@@ -245,5 +243,8 @@ fn reopen(mut context: ChainContext, genesis: B256) -> Result<Chain, OpenError> 
     let lease = context.lease(&head);
     let mut chain = Chain { context: context.into(), tree, genesis, head, finality, pending, is_writer: true, lease };
     chain.pending = chain.apply_overrides(&chain.head, interventions.into_iter().collect())?;
+    if !templates.is_empty() {
+        chain.context.store.write(templates).map_err(OpenError::Write)?;
+    }
     Ok(chain)
 }

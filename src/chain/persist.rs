@@ -10,6 +10,7 @@
 //! | `Meta` | `chain/pruned/states`, `chain/pruned/blocks` | height (u64) below which the retention policy has deleted all but genesis |
 //! | `Meta` | `chain/garbage/` + number (u64) | height (u64), block hash or zeros, commit id (u64; all ones for none), 1 or 0: may return |
 //! | `Meta` | `chain/updates/` + block hash | the block's changes of the validator set, if any: address, weight (u64) each |
+//! | `Meta` | `chain/template/` + id, version (u16 each) | digest of a template that a stored code names, and its name |
 //! | `Blocks` | block hash | commit id (u64; all ones without a state), total difficulty (32 bytes), the stored form of the block |
 //! | `Receipts` | block hash | RLP list of stored receipts |
 //! | `Canonical` | height (u64) | block hash |
@@ -38,6 +39,7 @@ use crate::{
     state::{Commit, CommitId},
     store::{Batch, KeyValue, Order, StoreError, Table},
     system::ValidatorUpdates,
+    vm::{TemplateId, TemplateIdentity},
 };
 
 const HEAD: &[u8] = b"chain/head";
@@ -49,6 +51,7 @@ const SPEC: &[u8] = b"chain/spec";
 const PENDING: &[u8] = b"chain/hand/";
 const GARBAGE: &[u8] = b"chain/garbage/";
 const UPDATES: &[u8] = b"chain/updates/";
+const TEMPLATES: &[u8] = b"chain/template/";
 
 /// Stored in place of a commit id for a block without a state.
 const NO_STATE: u64 = u64::MAX;
@@ -230,6 +233,33 @@ pub(super) fn remove_interventions(count: usize, batch: &mut Batch) {
 
 fn pending_key(index: usize) -> Vec<u8> {
     [PENDING, &u32::try_from(index).unwrap_or(u32::MAX).to_be_bytes()].concat()
+}
+
+/// Adds a template that a code in the store names.
+pub(super) fn put_template(template: &TemplateIdentity, batch: &mut Batch) {
+    let TemplateId { id, version } = template.id;
+    let key = [TEMPLATES, &id.to_be_bytes(), &version.to_be_bytes()].concat();
+    batch.put(Table::Meta, key, [template.digest.as_slice(), template.name.as_bytes()].concat());
+}
+
+/// Reads the templates that codes in a store name.
+pub(super) fn templates(store: &dyn KeyValue) -> Result<Vec<TemplateIdentity>, StoreError> {
+    let (mut found, mut wrong) = (Vec::new(), None);
+    store.scan(Table::Meta, TEMPLATES, Order::Ascending, &mut |key, value| {
+        match decode_template(&key[TEMPLATES.len()..], value) {
+            Some(template) => found.push(template),
+            None => wrong = Some(corrupt(Table::Meta, key, "is no identity of a template".to_owned())),
+        }
+        if wrong.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    wrong.map_or(Ok(found), Err)
+}
+
+fn decode_template(key: &[u8], value: &[u8]) -> Option<TemplateIdentity> {
+    let [id_high, id_low, version_high, version_low] = *<&[u8; 4]>::try_from(key).ok()?;
+    let id = TemplateId::new(u16::from_be_bytes([id_high, id_low]), u16::from_be_bytes([version_high, version_low]));
+    let (digest, name) = value.split_first_chunk::<32>()?;
+    Some(TemplateIdentity { id, name: core::str::from_utf8(name).ok()?.to_owned(), digest: digest.into() })
 }
 
 /// Reads the genesis hash in a store; `None` when it holds no chain.

@@ -109,9 +109,9 @@ pub struct GenesisSpec {
     /// The consensus protocol's section; not read by the chain.
     #[serde(default)]
     pub consensus: serde_json::Value,
-    /// Digest of the template registry; when set, opening with another registry is an error.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub registry_digest: Option<B256>,
+    /// `registryDigest` of earlier versions: accepted and dropped, as a store has what its contracts run.
+    #[serde(default, rename = "registryDigest", skip_serializing)]
+    pub(crate) dropped_registry_digest: Dropped,
     /// Whether blocks may record [interventions](super::Intervention) and contain unsigned (impersonated) transactions; for
     /// development only.
     #[serde(default)]
@@ -140,7 +140,7 @@ impl GenesisSpec {
             validators: Vec::new(),
             staking: None,
             consensus: serde_json::Value::Null,
-            registry_digest: None,
+            dropped_registry_digest: Dropped,
             allow_interventions: false,
         }
     }

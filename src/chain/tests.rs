@@ -10,3 +10,4 @@ mod pruning;
 mod reopening;
 mod staking;
 mod tree;
+mod used_templates;

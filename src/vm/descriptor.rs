@@ -5,12 +5,13 @@ use std::borrow::Cow;
 
 use alloy_dyn_abi::{DynSolType, DynSolValue, JsonAbiExt as _};
 use alloy_json_abi::{JsonAbi, Param};
-use alloy_primitives::{Address, Bytes, U256};
+use alloy_primitives::{Address, B256, Bytes, U256};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{Marker, ParameterDefault, ParameterNote, Template, storage::StorageLayout};
+use super::{Marker, ParameterDefault, ParameterNote, Template, TemplateId, TemplateIdentity, storage::StorageLayout};
 
+mod digest;
 mod schema;
 
 /// Characters of a `string` parameter.
@@ -36,6 +37,9 @@ pub struct Descriptor {
     pub id: u16,
     /// Version of its behaviour and storage layout.
     pub version: u16,
+    /// Keccak of what is fixed with the version and shows without running it: name, ABI, storage layout, gas table. A chain keeps the
+    /// digest of each template that it deployed, and is opened with no other.
+    pub digest: B256,
     /// Code of its contracts: the marker, which the constructor's parameters follow in init code.
     pub bytecode: Bytes,
     /// Parameters of the constructor, in order.
@@ -86,16 +90,24 @@ impl Descriptor {
     /// Describes a template.
     pub fn of(template: &dyn Template) -> Self {
         let (id, abi, notes) = (template.id(), template.abi(), template.parameters());
+        let storage_layout = template.storage_layout();
         let inputs = abi.constructor.as_ref().map(|constructor| constructor.inputs.as_slice()).unwrap_or_default();
         Self {
             name: template.name().to_owned(),
             id: id.id,
             version: id.version,
+            digest: digest::digest(template.name(), &abi, &storage_layout, template.gas_table()),
             bytecode: Marker(id).init_code(&[]),
             constructor: inputs.iter().map(|input| Parameter::of(input, "", &notes)).collect(),
             abi,
-            storage_layout: template.storage_layout(),
+            storage_layout,
         }
+    }
+
+    /// Returns the identity of the template.
+    pub fn identity(&self) -> TemplateIdentity {
+        let Self { name, id, version, digest, .. } = self;
+        TemplateIdentity { id: TemplateId::new(*id, *version), name: name.clone(), digest: *digest }
     }
 
     /// Returns the input of a creation transaction: the marker, and the parameters encoded as the constructor's.

@@ -5,24 +5,29 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use alloy_primitives::{B256, Log};
-use sha3::{Digest, Keccak256};
+use alloy_primitives::Log;
 
 use super::{
-    Marker, Template, TemplateId,
+    Descriptor, Marker, Template, TemplateId, TemplateIdentity, TemplateMismatch,
     abi_index::{self, AbiIndex},
 };
 
 /// Templates by id and version.
 ///
-/// A chain accepts any registry, unless its genesis specification sets a registry digest, which must then equal
-/// [`Self::digest`].
+/// A new chain accepts any registry. One that is opened again, or loaded from a dump, needs the templates that its contracts run, as
+/// they were ([`TemplateRegistry::check`]); others may come and go.
 #[derive(Clone, Debug, Default)]
 pub struct TemplateRegistry {
-    templates: BTreeMap<TemplateId, Arc<dyn Template>>,
-    digest: OnceLock<B256>,
+    templates: BTreeMap<TemplateId, Registered>,
     /// Of all templates, by which calls, errors and events are told in words.
     abis: OnceLock<Arc<AbiIndex>>,
+}
+
+/// A template, and its identity once somebody asked for it.
+#[derive(Clone, Debug)]
+struct Registered {
+    template: Arc<dyn Template>,
+    identity: OnceLock<TemplateIdentity>,
 }
 
 /// Error of registering a template.
@@ -75,28 +80,50 @@ impl TemplateRegistry {
     /// As [`TemplateRegistry::register`], for one of chainbox's own templates.
     pub(crate) fn register_own(&mut self, template: Arc<dyn Template>) -> Result<(), RegistryError> {
         let id = template.id();
-        if let Some(other) = self.templates.get(&id) {
+        if let Some(other) = self.get(id) {
             let (registered, refused) = (other.name().to_owned(), template.name().to_owned());
             return Err(RegistryError::Taken { id, registered, refused });
         }
-        self.templates.insert(id, template);
-        (self.digest, self.abis) = (OnceLock::new(), OnceLock::new());
+        self.templates.insert(id, Registered { template, identity: OnceLock::new() });
+        self.abis = OnceLock::new();
         Ok(())
     }
 
     /// Returns the template with this id and version.
     pub fn get(&self, id: TemplateId) -> Option<&Arc<dyn Template>> {
-        self.templates.get(&id)
+        self.templates.get(&id).map(|registered| &registered.template)
+    }
+
+    /// Returns the identity of the template with this id and version.
+    pub fn identity(&self, id: TemplateId) -> Option<TemplateIdentity> {
+        let Registered { template, identity } = self.templates.get(&id)?;
+        Some(identity.get_or_init(|| Descriptor::of(&**template).identity()).clone())
+    }
+
+    /// Checks that contracts of the template `chain` run as they were deployed.
+    ///
+    /// # Errors
+    /// [`TemplateMismatch`] when it is not registered, or another one by its id and version.
+    pub fn check(&self, chain: &TemplateIdentity) -> Result<(), TemplateMismatch> {
+        match self.identity(chain.id) {
+            Some(program) if program == *chain => Ok(()),
+            Some(program) => Err(TemplateMismatch::Changed { chain: chain.clone(), program }),
+            None => {
+                let namesakes = self.iter().filter(|template| template.name() == chain.name);
+                let registered = namesakes.map(|template| template.id()).collect();
+                Err(TemplateMismatch::Missing { chain: chain.clone(), registered })
+            }
+        }
     }
 
     /// Returns the newest version of the template called `name`.
     pub fn by_name(&self, name: &str) -> Option<&Arc<dyn Template>> {
-        self.templates.values().filter(|template| template.name() == name).max_by_key(|template| template.id().version)
+        self.iter().filter(|template| template.name() == name).max_by_key(|template| template.id().version)
     }
 
     /// Returns all templates, by id and version.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Template>> {
-        self.templates.values()
+        self.templates.values().map(|registered| &registered.template)
     }
 
     /// Returns `transfer(0x..., 5)` for call data of a function in a template's ABI.
@@ -140,28 +167,8 @@ impl TemplateRegistry {
     fn abis(&self) -> &AbiIndex {
         self.abis.get_or_init(|| {
             let mut index = AbiIndex::default();
-            self.templates.values().for_each(|template| index.add(&template.abi()));
+            self.iter().for_each(|template| index.add(&template.abi()));
             Arc::new(index)
-        })
-    }
-
-    /// Returns the keccak over id, version, name and JSON ABI of each template, sorted by id and version.
-    ///
-    /// Numbers are big-endian in 2 bytes; a text follows its length in 8 bytes.
-    pub fn digest(&self) -> B256 {
-        *self.digest.get_or_init(|| {
-            let mut hasher = Keccak256::new();
-            for (id, template) in &self.templates {
-                hasher.update(id.id.to_be_bytes());
-                hasher.update(id.version.to_be_bytes());
-                // An ABI is strings, lists and maps with string keys: it always has a JSON form.
-                let abi = serde_json::to_string(&template.abi()).unwrap_or_default();
-                for text in [template.name(), &abi] {
-                    hasher.update((text.len() as u64).to_be_bytes());
-                    hasher.update(text);
-                }
-            }
-            B256::from_slice(&hasher.finalize())
         })
     }
 }
@@ -244,15 +251,15 @@ mod tests {
     }
 
     #[test]
-    fn the_digest_covers_versions_and_names_and_no_order() {
-        let digests = [&[(1, "a"), (2, "a")][..], &[(1, "a")], &[(1, "b")], &[]].map(|list| registry(list).digest());
-        for (i, digest) in digests.iter().enumerate() {
-            assert_eq!(digests.iter().filter(|other| *other == digest).count(), 1, "{i}");
-        }
-        assert_eq!(registry(&[(2, "a"), (1, "a")]).digest(), digests[0]);
-        let mut grown = registry(&[(1, "a")]);
-        grown.digest();
-        grown.register(Arc::new(Named(2, "a"))).unwrap();
-        assert_eq!(grown.digest(), digests[0]);
+    fn what_a_chain_runs_must_be_there_as_it_was() {
+        let chain = registry(&[(1, "a")]).identity(TemplateId::new(0x8000, 1)).unwrap();
+        registry(&[(1, "a"), (2, "a"), (3, "b")]).check(&chain).unwrap();
+        let refused = registry(&[(2, "a"), (3, "b")]).check(&chain).unwrap_err();
+        let has_the_other = |registered: &[TemplateId]| *registered == [TemplateId::new(0x8000, 2)];
+        assert!(matches!(&refused, TemplateMismatch::Missing { registered, .. } if has_the_other(registered)));
+        assert!(refused.to_string().contains("template a 32768.1 with digest 0x"), "{refused}");
+        assert!(refused.to_string().contains("(it has 32768.2)"), "{refused}");
+        let refused = registry(&[(1, "b")]).check(&chain).unwrap_err();
+        assert!(matches!(&refused, TemplateMismatch::Changed { program, .. } if program.name == "b"));
     }
 }

@@ -4,11 +4,12 @@ use core::fmt::{self, Debug};
 
 use alloy_json_abi::JsonAbi;
 use alloy_primitives::Bytes;
+use serde::{Deserialize, Serialize};
 
 use super::{Host, ParameterNote, Stop, storage::StorageLayout};
 
 /// Identity of a template: its number and the version of its behaviour and storage layout.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TemplateId {
     /// Number of the template; those below [`USER_IDS_FROM`](super::USER_IDS_FROM) are chainbox's own.
     pub id: u16,
@@ -99,6 +100,12 @@ pub trait Template: Debug + Send + Sync {
     /// Its variables in storage, as [`StorageLayout::of`] lists them.
     fn storage_layout(&self) -> StorageLayout {
         StorageLayout::default()
+    }
+
+    /// Gas of its operations as its tests have it, a line each, as part of its [digest](super::Descriptor::digest); empty for a template
+    /// that does not fix its gas with its version.
+    fn gas_table(&self) -> &str {
+        ""
     }
 
     /// Sets a new contract up from ABI-encoded constructor parameters.

@@ -3,7 +3,7 @@
 use alloy_primitives::B256;
 
 use super::{BlockError, OpenError, ReadError, RestoreError};
-use crate::{chain::block::BlockDecodeError, state::StateError, store::StoreError};
+use crate::{chain::block::BlockDecodeError, state::StateError, store::StoreError, vm::TemplateMismatch};
 
 /// A dump that can't be loaded.
 #[derive(Debug, thiserror::Error)]
@@ -113,6 +113,9 @@ pub enum DumpError {
         /// The head's state root.
         want: B256,
     },
+    /// Its contracts run a template that is not registered as it was.
+    #[error("dump: {0}")]
+    Template(#[from] TemplateMismatch),
     /// The pending interventions do not decode.
     #[error("dump: interventions do not decode: {0}")]
     Interventions(#[source] alloy_rlp::Error),

@@ -3,7 +3,12 @@
 use alloy_primitives::{Address, B256};
 
 use super::ReadError;
-use crate::{chain::spec::SpecError, state::StateError, store::StoreError};
+use crate::{
+    chain::spec::SpecError,
+    state::StateError,
+    store::StoreError,
+    vm::{TemplateId, TemplateMismatch},
+};
 
 /// Why no chain was opened. The store is unchanged.
 #[derive(Debug, thiserror::Error)]
@@ -19,6 +24,17 @@ pub enum OpenError {
         address: Address,
         /// The invalid parameter, or the constructor's revert or halt reason.
         reason: String,
+    },
+    /// The code of a genesis account names a template that is not registered.
+    #[error(
+        "genesis account {address}: its code names template {id}, which this program does not have; register it, or leave \
+         the code out"
+    )]
+    GenesisCode {
+        /// Address of the account.
+        address: Address,
+        /// Id and version of the template.
+        id: TemplateId,
     },
     /// The store holds another chain.
     #[error("the store holds the chain with genesis {got}, the specification gives {want}")]
@@ -36,20 +52,13 @@ pub enum OpenError {
         /// Chain id of the specification.
         want: u64,
     },
-    /// The specification names another template registry.
-    #[error(
-        "template registry digest is {got}, genesis names {want}; open the chain with the templates of its genesis"
-    )]
-    OtherRegistry {
-        /// Digest of the registry given.
-        got: B256,
-        /// Digest in the specification.
-        want: B256,
-    },
+    /// Contracts in the store run a template that is not registered as it was.
+    #[error(transparent)]
+    Template(#[from] TemplateMismatch),
     /// The stored chain or its state could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The genesis block could not be written to the store.
+    /// The genesis block, or the identity of a template, could not be written to the store.
     #[error(transparent)]
     Write(StoreError),
 }
