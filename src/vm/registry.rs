@@ -9,7 +9,7 @@ use alloy_primitives::{B256, Log};
 use sha3::{Digest, Keccak256};
 
 use super::{
-    Marker, Template, TemplateId,
+    Decoded, Marker, Template, TemplateId,
     abi_index::{self, AbiIndex},
 };
 
@@ -120,6 +120,16 @@ impl TemplateRegistry {
     /// Returns `Transfer(from: 0x..., to: 0x..., value: 5)` for a log of an event in a template's ABI.
     pub fn describe_event(&self, log: &Log) -> Option<String> {
         self.abis().event_text(log)
+    }
+
+    /// Decodes revert data: `Error(string)`, `Panic(uint256)`, or an error in a template's ABI.
+    pub fn decode_error(&self, output: &[u8]) -> Option<Decoded> {
+        self.abis().error(output)
+    }
+
+    /// Decodes a log of an event in a template's ABI.
+    pub fn decode_event(&self, log: &Log) -> Option<Decoded> {
+        self.abis().event(log)
     }
 
     /// Returns what is wrong with the call data of a contract with this code, such as an unknown selector; `None` when the code is
