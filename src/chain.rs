@@ -116,8 +116,8 @@ pub use retention::Retention;
 pub use roots::{receipts_root, transactions_root};
 pub use rules::{Ancestors, AnyHeader, BlockAttributes, HeaderRules, MixHashSource, RuleError};
 pub use simulate::{
-    AccountOverride, CallContext, CallError, CallOutcome, CallRequest, EstimateError, SimulatedBlock, StateOverrides,
-    TraceError,
+    AccountDifference, AccountOverride, CallContext, CallError, CallOutcome, CallRequest, Difference, EstimateError,
+    OperationError, SimulatedBlock, Simulation, SlotDifference, StateOverrides, TraceError, ValueDifference,
 };
 pub use spec::{
     BaseFee, Forks, GAS_LIMIT_MIN, GenesisAccount, GenesisContract, GenesisSpec, GenesisValidator, GethGenesis,

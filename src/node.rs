@@ -68,7 +68,7 @@ pub use deployed::Deployed;
 pub use dump::Dump;
 pub use error::{
     BuildError, EngineError, EstimateError, InterventionError, LoadError, MineError, QueryError, ReorgError, SendError,
-    TimeError,
+    SimulateError, TimeError,
 };
 pub use full_disk::FullDisk;
 pub use head_cursor::{HeadChanges, HeadCursor, HeadCursorError, HeadFollower};

@@ -10,6 +10,7 @@ pub mod abi;
 mod abi_index;
 mod context;
 pub mod contract;
+mod decoded;
 mod descriptor;
 mod env;
 mod forks;
@@ -36,6 +37,7 @@ mod trace;
 use crate::state::{Journal, StateError};
 
 pub use context::BlockContext;
+pub use decoded::{Decoded, DecodedArgument, abi_json};
 pub use descriptor::{Descriptor, Parameter, ParameterError};
 pub use forks::{ForkRules, Hardfork};
 pub use gas::{GasSchedule, IntrinsicGas};

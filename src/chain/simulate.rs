@@ -1,7 +1,9 @@
-//! Running messages without committing them: `eth_call`, gas estimates, access lists, traces.
+//! Running messages without committing them: `eth_call`, gas estimates, access lists, traces, whole simulations.
 
 mod block;
+mod difference;
 mod estimate;
+mod operation;
 mod request;
 #[cfg(test)]
 mod tests;
@@ -12,6 +14,8 @@ use alloy_primitives::{Address, B256, Bytes, Log, U256};
 
 pub use self::{
     block::SimulatedBlock,
+    difference::{AccountDifference, Difference, SlotDifference, ValueDifference},
+    operation::{OperationError, Simulation},
     request::{AccountOverride, CallRequest, StateOverrides},
 };
 use super::{
@@ -343,6 +347,11 @@ impl Chain {
         let gas_used = gas_used(gas, &result, journal.refund()).max(intrinsic.floor);
         let back = gas.saturating_sub(gas_used);
         journal.add_balance(&sender, priced.price * U256::from(back.get()))?;
+        let tip = priced.price.saturating_sub(U256::from(priced.seen_base_fee));
+        if !tip.is_zero() {
+            let author = self.context().tx_rules(context.block.height).tips_to.unwrap_or(context.block.beneficiary);
+            journal.add_balance(&author, tip * U256::from(gas_used.get()))?;
+        }
         let logs = if result.is_success() { journal.logs().to_vec() } else { Vec::new() };
         let created = (message.kind == MessageKind::Create).then_some(message.to);
         Ok(CallOutcome { outcome: result.outcome, output: result.output, gas_used, logs, created })

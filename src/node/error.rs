@@ -16,7 +16,7 @@ use crate::{
 pub use self::{
     build::{BuildError, LoadError},
     command::{InterventionError, MineError, SendError, TimeError},
-    query::{EstimateError, QueryError},
+    query::{EstimateError, QueryError, SimulateError},
     reorg::ReorgError,
 };
 

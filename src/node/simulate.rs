@@ -1,8 +1,8 @@
 //! Simulated calls, gas estimates, and traces of mined transactions.
 
-use super::{BlockRef, EstimateError, Node, NodeView, QueryError};
+use super::{BlockRef, EstimateError, Node, NodeView, QueryError, SimulateError};
 use crate::{
-    chain::{CallContext, CallOutcome, CallRequest, StateOverrides},
+    chain::{CallContext, CallOutcome, CallRequest, Simulation, StateOverrides},
     primitives::{AccessList, B256, Gas},
     vm::{CallTrace, CallTracer, Inspector},
 };
@@ -44,6 +44,33 @@ impl NodeView {
         overrides: &StateOverrides,
     ) -> Result<Gas, EstimateError> {
         Ok(self.chain().estimate_gas(&self.call_context(block)?, request, overrides)?)
+    }
+
+    /// Runs operations one after another in a block, on the state after it, and returns what each would do: gas, exact estimate, events,
+    /// differences, frames. All changes are discarded.
+    ///
+    /// ```
+    /// use chainbox::{chain::{CallRequest, Simulation, StateOverrides}, node::{BlockRef, Node}, primitives::{Gas, U256}};
+    /// let node = Node::new();
+    /// let (alice, bob) = (node.accounts()[0], node.accounts()[1]);
+    /// let gift = CallRequest::call(bob, vec![]).with_from(alice).with_value(U256::from(5));
+    /// let [gift] = &node.view().simulate(&[gift], BlockRef::Latest, &StateOverrides::new())?[..] else { unreachable!("one each") };
+    /// assert_eq!(gift.gas_estimate, Some(Gas::new(21_000)));
+    /// let balances: Vec<_> = gift.changes.iter().map(|account| (account.address, account.balance.is_some())).collect();
+    /// assert!(balances.contains(&(bob, true)));
+    /// # Ok::<(), chainbox::node::SimulateError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`SimulateError::Query`] for an unknown block or a pruned state; [`SimulateError::Operation`] for the first operation that can't
+    /// be executed at all.
+    pub fn simulate(
+        &self,
+        operations: &[CallRequest],
+        block: BlockRef,
+        overrides: &StateOverrides,
+    ) -> Result<Vec<Simulation>, SimulateError> {
+        Ok(self.chain().simulate(&self.call_context(block)?, operations, overrides)?)
     }
 
     /// The addresses and slots that `request` touches (EIP-2930), and its outcome.

@@ -19,5 +19,6 @@ mod retention;
 mod sending;
 mod settings;
 mod shared_networks;
+mod simulations;
 mod snapshots;
 mod timestamps;

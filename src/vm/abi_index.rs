@@ -6,7 +6,7 @@ use alloy_dyn_abi::{DynSolValue, ErrorExt as _, EventExt as _, JsonAbiExt as _};
 use alloy_json_abi::{Error as AbiError, Event, Function, JsonAbi};
 use alloy_primitives::{B256, Log, Selector, hex};
 
-use super::abi;
+use super::{Decoded, abi};
 
 /// Characters of one decoded value in the text.
 const VALUE_SHOWN_MAX: usize = 66;
@@ -39,23 +39,43 @@ impl AbiIndex {
         if let Some(reason) = abi::reason(output) {
             return Some(reason);
         }
-        let selector = output.first_chunk::<4>()?;
-        let error = self.errors.get(&Selector::from(*selector))?;
-        let decoded = error.decode_error(output).ok()?;
-        Some(format!("{}({})", error.name, values_text(&decoded.body)))
+        let error = self.error(output)?;
+        let values: Vec<_> = error.arguments.iter().map(|argument| value_text(&argument.value)).collect();
+        Some(format!("{}({})", error.name, values.join(", ")))
     }
 
     /// Returns `Transfer(from: 0x..., to: 0x..., value: 5)`.
     pub(super) fn event_text(&self, log: &Log) -> Option<String> {
+        let event = self.event(log)?;
+        let values = event.arguments.iter();
+        let values: Vec<_> =
+            values.map(|argument| format!("{}: {}", argument.name, value_text(&argument.value))).collect();
+        Some(format!("{}({})", event.name, values.join(", ")))
+    }
+
+    /// Decodes revert data: `Error(string)`, `Panic(uint256)`, or an error of an ABI.
+    pub(super) fn error(&self, output: &[u8]) -> Option<Decoded> {
+        let selector = Selector::from(*output.first_chunk::<4>()?);
+        let error = standard_errors().find(|error| error.selector() == selector);
+        let error = error.or_else(|| self.errors.get(&selector).cloned())?;
+        let body = error.decode_error(output).ok()?.body;
+        Some(Decoded::new(&error.name, error.inputs.iter().map(|input| input.name.as_str()), body))
+    }
+
+    /// Decodes a log of an event of an ABI.
+    pub(super) fn event(&self, log: &Log) -> Option<Decoded> {
         let event = self.events.get(log.data.topics().first()?)?;
         let decoded = event.decode_log(&log.data).ok()?;
-        let (mut indexed, mut body) = (decoded.indexed.iter(), decoded.body.iter());
-        let values = event.inputs.iter().map(|input| {
-            let value = if input.indexed { indexed.next() } else { body.next() };
-            Some(format!("{}: {}", input.name, value_text(value?)))
-        });
-        Some(format!("{}({})", event.name, values.collect::<Option<Vec<_>>>()?.join(", ")))
+        let (mut indexed, mut body) = (decoded.indexed.into_iter(), decoded.body.into_iter());
+        let values = event.inputs.iter().map(|input| if input.indexed { indexed.next() } else { body.next() });
+        let values = values.collect::<Option<Vec<_>>>()?;
+        Some(Decoded::new(&event.name, event.inputs.iter().map(|input| input.name.as_str()), values))
     }
+}
+
+/// Solidity's own errors.
+fn standard_errors() -> impl Iterator<Item = AbiError> {
+    ["Error(string message)", "Panic(uint256 code)"].into_iter().filter_map(|text| AbiError::parse(text).ok())
 }
 
 /// Returns what is wrong with call data of a contract with this ABI; `None` when it calls a function and decodes, or when the ABI

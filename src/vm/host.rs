@@ -213,7 +213,11 @@ impl Host<'_> {
 
     /// Returns `derive(key, base)`, cached with the slot: a keccak costs more than the rest of a token transfer.
     pub(super) fn derived_slot(&mut self, key: U256, base: U256, derive: impl FnOnce(U256, U256) -> U256) -> U256 {
-        self.env.journal.derived_slot(self.account, key, base, derive)
+        let slot = self.env.journal.derived_slot(self.account, key, base, derive);
+        if let Some(inspector) = &mut self.env.inspector {
+            inspector.hash(&[key.to_be_bytes::<32>(), base.to_be_bytes()].concat(), slot.into());
+        }
+        slot
     }
 
     fn access(&mut self, address: &Address) -> Result<AccountId, Stop> {
@@ -247,7 +251,11 @@ impl Host<'_> {
     /// [`Stop`]: out of gas.
     pub fn keccak(&mut self, bytes: &[u8]) -> Result<B256, Stop> {
         self.charge(GAS.hash_cost(bytes.len()))?;
-        Ok(keccak256(bytes))
+        let hash = keccak256(bytes);
+        if let Some(inspector) = &mut self.env.inspector {
+            inspector.hash(bytes, hash);
+        }
+        Ok(hash)
     }
 
     /// Returns the signer of `hash`, or `None` for a signature without signer or with high `s` (EIP-2). `v` is 27 or

@@ -8,7 +8,7 @@ use std::{
 use alloy_primitives::Log;
 
 use super::{
-    Descriptor, Marker, Template, TemplateId, TemplateIdentity, TemplateMismatch,
+    Decoded, Descriptor, Marker, Template, TemplateId, TemplateIdentity, TemplateMismatch,
     abi_index::{self, AbiIndex},
 };
 
@@ -147,6 +147,16 @@ impl TemplateRegistry {
     /// Returns `Transfer(from: 0x..., to: 0x..., value: 5)` for a log of an event in a template's ABI.
     pub fn describe_event(&self, log: &Log) -> Option<String> {
         self.abis().event_text(log)
+    }
+
+    /// Decodes revert data: `Error(string)`, `Panic(uint256)`, or an error in a template's ABI.
+    pub fn decode_error(&self, output: &[u8]) -> Option<Decoded> {
+        self.abis().error(output)
+    }
+
+    /// Decodes a log of an event in a template's ABI.
+    pub fn decode_event(&self, log: &Log) -> Option<Decoded> {
+        self.abis().event(log)
     }
 
     /// Returns what is wrong with the call data of a contract with this code, such as an unknown selector; `None` when the code is

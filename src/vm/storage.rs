@@ -36,6 +36,7 @@ mod array;
 mod layout;
 mod macros;
 mod mapping;
+mod names;
 mod place;
 mod slot;
 #[cfg(test)]
@@ -48,6 +49,7 @@ pub use layout::{Encoding, LayoutTypes, StorageLayout, StorageType, StorageVaria
 pub use macros::{FIRST_SLOT, Words, member_label, variable_label};
 pub use macros::{record, storage};
 pub use mapping::{Key, Mapping};
+pub use names::{SlotPreimages, SlotValue};
 pub use place::{Cursor, Place, Shape, slots_of};
 pub use slot::{Packed, Slot, Value};
 

@@ -1,7 +1,7 @@
 //! Gas estimation: a binary search for the smallest gas limit with which a message succeeds.
 
 use super::{
-    CallContext, CallError, CallRequest, EstimateError, StateOverrides,
+    CallContext, CallError, CallOutcome, CallRequest, EstimateError, StateOverrides,
     request::{self, Price},
 };
 use crate::{
@@ -30,40 +30,75 @@ impl Chain {
         let price = request.price(&context.block).map_err(CallError::from)?;
         check_value(&mut journal, request, &price)?;
         let gas_max = price.gas_limit(request, &mut journal, &context.block)?;
-        let mut high = gas_max.get();
-        let succeeds = |gas: u64| -> Result<bool, CallError> {
-            let outcome = self.run_call(&mut journal.clone(), context, request, Gas::new(gas), None)?;
-            Ok(outcome.is_success())
-        };
+        let high = gas_max.get();
         let intrinsic = request.intrinsic(&context.block).gas_limit_min().get();
-        if high > intrinsic && is_plain_transfer(&mut journal.clone(), request)? && succeeds(intrinsic)? {
-            return Ok(Gas::new(intrinsic));
+        if high > intrinsic && is_plain_transfer(&mut journal.clone(), request)? {
+            let outcome = self.run_call(&mut journal.clone(), context, request, Gas::new(intrinsic), None)?;
+            if outcome.is_success() {
+                return Ok(Gas::new(intrinsic));
+            }
         }
         let allowance = gas_max;
         if allowance.get() < intrinsic {
             return Err(EstimateError::Allowance { allowance });
         }
         let mut tried = journal.clone();
-        let outcome = self.run_call(&mut tried, context, request, Gas::new(high), None)?;
+        let outcome = self.run_call(&mut tried, context, request, gas_max, None)?;
         if outcome.halt() == Some(HaltReason::OutOfGas) {
             return Err(EstimateError::Allowance { allowance });
         }
         if !outcome.is_success() {
             return Err(EstimateError::Failed(outcome.into()));
         }
-        let mut low = outcome.gas_used.get().max(intrinsic).saturating_sub(1);
+        let used = UsedGas::of(gas_max, &outcome, &tried);
+        Ok(self.search_gas(&journal, context, request, used, PRECISION, &CallOutcome::is_success)?)
+    }
+
+    /// Returns the smallest gas limit with which a message has an outcome that `is_wanted`, or one above it by at most one part in
+    /// `precision`. `used` is what it used when it had such an outcome.
+    pub(super) fn search_gas(
+        &self,
+        journal: &Journal,
+        context: &CallContext,
+        request: &CallRequest,
+        used: UsedGas,
+        precision: u64,
+        is_wanted: &dyn Fn(&CallOutcome) -> bool,
+    ) -> Result<Gas, CallError> {
+        let suffices = |gas: u64| -> Result<bool, CallError> {
+            let outcome = self.run_call(&mut journal.clone(), context, request, Gas::new(gas), None)?;
+            Ok(is_wanted(&outcome))
+        };
+        let intrinsic = request.intrinsic(&context.block).gas_limit_min().get();
+        let mut high = used.limit.get();
+        let mut low = used.after_refund.get().max(intrinsic).saturating_sub(1);
         // The gas spent before refunds, with the part withheld from calls (EIP-150), mostly suffices: try that first.
-        let spent = outcome.gas_used.get().saturating_add(tried.refund().get());
-        let likely = spent.saturating_add(GasSchedule::STANDARD.call_stipend).saturating_mul(64) / 63;
-        let mut next = likely;
-        while low + 1 < high && high - low > high / PRECISION {
+        let with_stipend = used.before_refund.get().saturating_add(GasSchedule::STANDARD.call_stipend);
+        let mut next = with_stipend.saturating_mul(64) / 63;
+        while low + 1 < high && high - low > high / precision {
             if (low + 1..high).contains(&next) {
-                if succeeds(next)? { high = next } else { low = next }
+                if suffices(next)? { high = next } else { low = next }
             }
             // Most messages need little more than they use: try at most twice the lower bound.
             next = low.saturating_add((high - low) / 2).min(low.saturating_mul(2));
         }
         Ok(Gas::new(high))
+    }
+}
+
+/// Gas of a message that ran once.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct UsedGas {
+    limit: Gas,
+    before_refund: Gas,
+    after_refund: Gas,
+}
+
+impl UsedGas {
+    /// Returns the gas of a message that ran with this limit over `journal`.
+    pub(super) fn of(limit: Gas, outcome: &CallOutcome, journal: &Journal) -> Self {
+        let after_refund = outcome.gas_used;
+        Self { limit, before_refund: after_refund.saturating_add(journal.refund()), after_refund }
     }
 }
 

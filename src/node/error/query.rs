@@ -2,8 +2,8 @@
 
 use crate::{
     chain::{
-        self, BlockExecutionError, CallError, CallOutcome, InvalidBlock, InvalidTransaction, LogsError, ReadError,
-        StakingViewError, TraceError,
+        self, BlockExecutionError, CallError, CallOutcome, InvalidBlock, InvalidTransaction, LogsError, OperationError,
+        ReadError, StakingViewError, TraceError,
     },
     primitives::{Address, B256, Gas, Height},
     sim::UnknownReplica,
@@ -71,6 +71,30 @@ pub enum QueryError {
     /// The chain could not be read.
     #[error(transparent)]
     Chain(ReadError),
+}
+
+/// Why operations could not be simulated.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SimulateError {
+    /// The block is unknown, or its state can't be read.
+    #[error(transparent)]
+    Query(#[from] QueryError),
+    /// An operation can't be executed at all.
+    #[error("operation {index}: {source}")]
+    Operation {
+        /// Its index in the list.
+        index: usize,
+        /// Why.
+        #[source]
+        source: QueryError,
+    },
+}
+
+impl From<OperationError> for SimulateError {
+    fn from(error: OperationError) -> Self {
+        Self::Operation { index: error.index, source: error.source.into() }
+    }
 }
 
 impl From<CallError> for QueryError {

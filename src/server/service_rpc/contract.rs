@@ -15,7 +15,7 @@ use crate::{
     node::{BlockRef, Node},
     platform::{Fields, PlatformError},
     server::{chains::Chains, decode},
-    vm::Marker,
+    vm::{Marker, abi_json},
 };
 
 /// Call data, with the function that it was encoded for when it was named.
@@ -77,7 +77,7 @@ pub(super) fn call(chains: &Chains, fields: &mut Fields) -> Result<Value, RpcFai
         return Err(RpcFailure::of_outcome(&outcome, decode::describe_revert(chain.node(), &request, &outcome)));
     };
     let decoded = target.function.and_then(|function| function.abi_decode_output(output).ok()).map(|values| {
-        let mut values: Vec<Value> = values.iter().map(to_json).collect();
+        let mut values: Vec<Value> = values.iter().map(abi_json).collect();
         if values.len() == 1 { values.remove(0) } else { Value::Array(values) }
     });
     Ok(json!({ "result": decoded, "data": output }))
@@ -154,21 +154,4 @@ fn encode(function: &Function, args: &[Value]) -> Result<Vec<DynSolValue>, Platf
         })
     });
     encoded.collect()
-}
-
-/// Returns a decoded value as JSON: integers as decimal strings, bytes as hex.
-fn to_json(value: &DynSolValue) -> Value {
-    match value {
-        DynSolValue::Bool(flag) => json!(flag),
-        DynSolValue::Uint(number, _) => json!(number.to_string()),
-        DynSolValue::Int(number, _) => json!(number.to_string()),
-        DynSolValue::Address(address) => json!(address),
-        DynSolValue::String(text) => json!(text),
-        DynSolValue::Bytes(bytes) => json!(Bytes::copy_from_slice(bytes)),
-        DynSolValue::FixedBytes(word, len) => json!(Bytes::copy_from_slice(&word[..*len])),
-        DynSolValue::Array(values) | DynSolValue::FixedArray(values) | DynSolValue::Tuple(values) => {
-            values.iter().map(to_json).collect()
-        }
-        other => json!(format!("{other:?}")),
-    }
 }

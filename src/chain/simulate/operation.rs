@@ -1,0 +1,148 @@
+//! Whole simulations: what a list of operations would do, one after another, in a block.
+
+use alloy_primitives::{B256, Log, U64};
+
+use super::{
+    AccountDifference, CallContext, CallError, CallOutcome, CallRequest, StateOverrides, difference, estimate::UsedGas,
+    request,
+};
+use crate::{
+    chain::{Chain, error::InvalidTransaction},
+    primitives::Gas,
+    state::Journal,
+    vm::{CallTrace, CallTracer, Decoded, FrameResult, Inspector, Message, storage::SlotPreimages},
+};
+
+/// Precision of an estimate that is the smallest limit: see [`Chain::search_gas`].
+const EXACT: u64 = u64::MAX;
+
+/// What an operation would do as a transaction.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Simulation {
+    /// Success, revert or halt; output, gas used, logs, created contract.
+    pub outcome: CallOutcome,
+    /// Smallest gas limit with which the operation has the same outcome, output and logs; `None` when it fails.
+    ///
+    /// The search assumes that a contract does not count its gas: one that does may have further limits below.
+    pub gas_estimate: Option<Gas>,
+    /// Reason of a revert: Solidity's `Error` or `Panic`, or an error in the ABI of a template.
+    pub error: Option<Decoded>,
+    /// Events of the logs, in their order; `None` for a log that no template's ABI has.
+    pub events: Vec<Option<Decoded>>,
+    /// Accounts that differ afterwards, by address, with the sender's fee and nonce and the author's tip.
+    pub changes: Vec<AccountDifference>,
+    /// All frames with the gas of each; the outermost has the gas of the whole transaction.
+    pub trace: CallTrace,
+}
+
+/// An operation that can't be run as a transaction.
+#[derive(Debug, thiserror::Error)]
+#[error("operation {index}: {source}")]
+pub struct OperationError {
+    /// Its index in the list.
+    pub index: usize,
+    /// Why.
+    #[source]
+    pub source: CallError,
+}
+
+impl Chain {
+    /// Runs operations one after another, each on the state that those before it left, and discards all changes.
+    ///
+    /// Each is run as [`Chain::call`] runs a message, in the same block: their gas together is bounded by the block's, and by default an
+    /// operation has what is left of it. One that reverts or halts is a result, and those after it are run.
+    ///
+    /// # Errors
+    /// [`OperationError`] for the first operation that could not be a transaction at all; see [`Chain::call`].
+    pub fn simulate(
+        &self,
+        context: &CallContext,
+        operations: &[CallRequest],
+        overrides: &StateOverrides,
+    ) -> Result<Vec<Simulation>, OperationError> {
+        let mut journal = request::journal(context, overrides).map_err(|source| OperationError { index: 0, source })?;
+        // Overrides are no changes of an operation.
+        let _overridden = journal.take_changes();
+        let mut left = context.block.gas_limit;
+        let mut simulations = Vec::with_capacity(operations.len());
+        for (index, operation) in operations.iter().enumerate() {
+            let simulation = self.simulate_one(context, &mut journal, operation, left);
+            let simulation = simulation.map_err(|source| OperationError { index, source })?;
+            left = left.saturating_sub(simulation.outcome.gas_used);
+            simulations.push(simulation);
+        }
+        Ok(simulations)
+    }
+
+    /// Runs one operation with at most `left` gas over a journal, which keeps its changes.
+    fn simulate_one(
+        &self,
+        context: &CallContext,
+        journal: &mut Journal,
+        operation: &CallRequest,
+        left: Gas,
+    ) -> Result<Simulation, CallError> {
+        if let Some(want) = operation.gas.filter(|want| *want > left) {
+            return Err(InvalidTransaction::BlockFull { left, want }.into());
+        }
+        let gas = operation.price(&context.block)?.gas_limit(operation, journal, &context.block)?.min(left);
+        let mut before = journal.clone();
+        let mut recorder = Recorder::default();
+        let outcome = self.run_call(journal, context, operation, gas, Some(&mut recorder))?;
+        let mut trace = recorder.tracer.into_trace().ok_or(InvalidTransaction::SystemSender)?;
+        (trace.gas, trace.gas_used) = (U64::from(gas.get()), U64::from(outcome.gas_used.get()));
+        let gas_estimate = match outcome.is_success() {
+            true => {
+                let same = |got: &CallOutcome| {
+                    (&got.outcome, &got.output, &got.logs) == (&outcome.outcome, &outcome.output, &outcome.logs)
+                };
+                let used = UsedGas::of(gas, &outcome, journal);
+                Some(self.search_gas(&before, context, operation, used, EXACT, &same)?)
+            }
+            false => None,
+        };
+        let changes = journal.take_changes();
+        let changes = difference::of(&changes, &mut before, journal, self.registry(), &recorder.preimages)?;
+        let registry = self.registry();
+        Ok(Simulation {
+            gas_estimate,
+            error: outcome.revert_data().and_then(|data| registry.decode_error(data)),
+            events: outcome.logs.iter().map(|log| registry.decode_event(log)).collect(),
+            changes,
+            trace,
+            outcome,
+        })
+    }
+}
+
+/// Keeps the frames and the hashes of a message.
+#[derive(Debug)]
+struct Recorder {
+    tracer: CallTracer,
+    preimages: SlotPreimages,
+}
+
+impl Default for Recorder {
+    fn default() -> Self {
+        Self { tracer: CallTracer::new().with_logs(true), preimages: SlotPreimages::default() }
+    }
+}
+
+impl Inspector for Recorder {
+    fn enter(&mut self, message: &Message<'_>) {
+        self.tracer.enter(message);
+    }
+
+    fn log(&mut self, log: &Log) {
+        self.tracer.log(log);
+    }
+
+    fn hash(&mut self, preimage: &[u8], hash: B256) {
+        self.preimages.insert(hash, preimage);
+    }
+
+    fn exit(&mut self, result: &FrameResult) {
+        self.tracer.exit(result);
+    }
+}
