@@ -15,6 +15,8 @@
 //! | 7 | default royalty: receiver (lowest 20 bytes) and fee (the 12 bytes above it) |
 //! | 8 | `mapping(uint256 => RoyaltyInfo)` royalties, by id |
 //! | [`IMMUTABLES`] | what Solidity would put into the code: mintable, burnable, pausable (bits 0, 1, 2) |
+//!
+//! As to Solidity, the URI may have any bytes; that of the constructor is UTF-8, others revert without data.
 
 pub mod interface;
 #[cfg(test)]

@@ -23,8 +23,9 @@
 //! | [`IMMUTABLES`] | what Solidity would put into the code: mintable, burnable, pausable, votes (a byte each, from the lowest on) |
 //! | [`IMMUTABLES`] + 1 | the base URI |
 //!
-//! As to Solidity, a token's URI may have any bytes; the constructor's texts are UTF-8, another one reverts without data.
+//! As to Solidity, a token's URI may have any bytes; the texts of the constructor are UTF-8, others revert without data.
 
+mod constructor;
 mod enumeration;
 pub mod interface;
 mod roles;
@@ -32,6 +33,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 mod token;
+mod transfer;
 mod uri;
 mod votes;
 
@@ -184,7 +186,7 @@ impl Template for Erc721 {
 
     fn construct(&self, host: &mut Host<'_>, params: &[u8]) -> Result<(), Stop> {
         let params = host.decode_constructor(params)?;
-        state::construct(host, params)
+        constructor::construct(host, params)
     }
 
     #[rustfmt::skip] // one function a line
@@ -199,9 +201,9 @@ impl Template for Erc721 {
             Calls::getApproved(call) => call.returns(token::get_approved(host, call.tokenId)?),
             Calls::setApprovalForAll(call) => call.returns(token::set_approval_for_all(host, call.operator, call.approved)?),
             Calls::isApprovedForAll(call) => call.returns(token::is_approved_for_all(host, call.owner, call.operator)?),
-            Calls::transferFrom(call) => call.returns(token::transfer_from(host, call.from, call.to, call.tokenId)?),
-            Calls::safeTransferFrom_0(call) => call.returns(token::safe_transfer_from(host, call.from, call.to, call.tokenId, Bytes::new())?),
-            Calls::safeTransferFrom_1(call) => call.returns(token::safe_transfer_from(host, call.from, call.to, call.tokenId, call.data.clone())?),
+            Calls::transferFrom(call) => call.returns(transfer::transfer_from(host, call.from, call.to, call.tokenId)?),
+            Calls::safeTransferFrom_0(call) => call.returns(transfer::safe_transfer_from(host, call.from, call.to, call.tokenId, Bytes::new())?),
+            Calls::safeTransferFrom_1(call) => call.returns(transfer::safe_transfer_from(host, call.from, call.to, call.tokenId, call.data.clone())?),
             Calls::totalSupply(call) => call.returns(NFT.all_tokens.length().get(host)?),
             Calls::tokenByIndex(call) => call.returns(enumeration::token_by_index(host, call.index)?),
             Calls::tokenOfOwnerByIndex(call) => call.returns(enumeration::token_of_owner_by_index(host, call.owner, call.index)?),

@@ -5,7 +5,7 @@ use alloy_primitives::{aliases::U96, b256};
 use super::{
     interface as sol,
     state::{NFT, require_feature},
-    token::update,
+    transfer::update,
     uri,
 };
 use crate::{

@@ -1,13 +1,8 @@
-//! State variables, and what a token is constructed with.
+//! State variables.
 
-use super::{
-    Erc721Features, IMMUTABLES,
-    interface::Erc721Nft,
-    roles::{MINTER_ROLE, PAUSER_ROLE},
-    votes,
-};
+use super::{Erc721Features, IMMUTABLES};
 use crate::{
-    templates::common::{AccessControl, DEFAULT_ADMIN_ROLE, Eip712, Erc2981, Nonces, Pausable, Votes},
+    templates::common::{AccessControl, Eip712, Erc2981, Nonces, Pausable, Votes},
     vm::contract::*,
 };
 
@@ -44,26 +39,6 @@ storage! {
 
 pub(super) const NFT: NftStorage = NftStorage::STATE;
 pub(super) const FIXED: NftImmutables = NftImmutables::STATE;
-
-pub(super) fn construct(host: &mut Host<'_>, params: Erc721Nft::constructorCall) -> Result<(), Stop> {
-    let Erc721Nft::constructorCall { name, symbol, baseURI, owner, features, royaltyReceiver, royaltyFee } = params;
-    let Erc721Nft::Features { mintable, burnable, pausable, votes } = features;
-    if votes {
-        Eip712::construct(&name, votes::VERSION)?;
-    }
-    NFT.name.set(host, name)?;
-    NFT.symbol.set(host, symbol)?;
-    FIXED.features.set(host, Erc721Features { mintable, burnable, pausable, votes })?;
-    FIXED.base_uri.set(host, baseURI)?;
-    let roles = [(true, DEFAULT_ADMIN_ROLE), (pausable, PAUSER_ROLE), (mintable, MINTER_ROLE)];
-    for (_, role) in roles.into_iter().filter(|(is_used, _)| *is_used) {
-        NFT.access.give_role(host, role, owner)?;
-    }
-    if royaltyFee.is_zero() {
-        return Ok(());
-    }
-    NFT.royalties.set_default_royalty(host, royaltyReceiver, royaltyFee)
-}
 
 /// Refuses a function that the token has not, as a contract without it does.
 pub(super) fn require_feature(host: &mut Host<'_>, feature: fn(Erc721Features) -> bool) -> Result<(), Stop> {

@@ -431,6 +431,7 @@ fn a_token_is_described_and_encoded_by_names() {
     assert_eq!(encoded, Erc721Params { royalty_receiver: BOB, royalty_fee: 250, ..params() }.init_code());
     let errors = descriptor.encode(&serde_json::Map::new(), OWNER).unwrap_err();
     assert_eq!(errors.iter().map(|error| error.path.as_str()).collect::<Vec<_>>(), ["name", "symbol"]);
+    assert!(descriptor.constructor.iter().all(|parameter| !parameter.description.is_empty()));
     let plain = Erc721Params::new("Art", "ART", "", OWNER).init_code();
     for least in [
         serde_json::json!({ "name": "Art", "symbol": "ART" }),

@@ -1,11 +1,7 @@
-//! Who owns a token, who may move it, and how it moves (`ERC721`).
+//! Who owns a token, and who may move it (`ERC721`).
 
-use super::{
-    enumeration,
-    interface::{self as sol},
-    state::{FIXED, NFT},
-};
-use crate::{templates::common::receivers::check_on_erc721_received, vm::contract::*};
+use super::{interface as sol, state::NFT};
+use crate::vm::contract::*;
 
 pub(super) fn balance_of(host: &mut Host<'_>, owner: Address) -> Result<U256, Stop> {
     require(!owner.is_zero(), sol::ERC721InvalidOwner { owner })?;
@@ -45,39 +41,9 @@ pub(super) fn set_approval_for_all(host: &mut Host<'_>, operator: Address, appro
     host.emit(&sol::ApprovalForAll { owner, operator, approved })
 }
 
-pub(super) fn transfer_from(host: &mut Host<'_>, from: Address, to: Address, token_id: U256) -> Result<(), Stop> {
-    require(!to.is_zero(), sol::ERC721InvalidReceiver { receiver: to })?;
-    let caller = host.caller();
-    let owner = update(host, to, token_id, caller)?;
-    require(owner == from, sol::ERC721IncorrectOwner { sender: from, tokenId: token_id, owner })
-}
-
-pub(super) fn safe_transfer_from(
-    host: &mut Host<'_>,
-    from: Address,
-    to: Address,
-    token_id: U256,
-    data: Bytes,
-) -> Result<(), Stop> {
-    transfer_from(host, from, to, token_id)?;
-    let operator = host.caller();
-    check_on_erc721_received(host, operator, from, to, token_id, data)
-}
-
-/// Moves a token to `to`, from nobody when it is minted and to nobody when it is burnt, and returns who owned it (`_update`). `auth` has to
-/// be its owner or approved, unless it is zero.
-pub(super) fn update(host: &mut Host<'_>, to: Address, token_id: U256, auth: Address) -> Result<Address, Stop> {
-    NFT.pausable.when_not_paused(host)?;
-    let from = change_owner(host, to, token_id, auth)?;
-    enumeration::follow(host, from, to, token_id)?;
-    if FIXED.features.get(host)?.votes {
-        NFT.votes.transfer_voting_units(host, from, to, U256::ONE)?;
-    }
-    Ok(from)
-}
-
-/// As [`update`], of `ERC721` alone.
-fn change_owner(host: &mut Host<'_>, to: Address, token_id: U256, auth: Address) -> Result<Address, Stop> {
+/// Gives a token an owner, nobody when it is burnt, and returns who owned it (`ERC721._update`). `auth` has to be its owner or approved,
+/// unless it is zero.
+pub(super) fn change_owner(host: &mut Host<'_>, to: Address, token_id: U256, auth: Address) -> Result<Address, Stop> {
     let from = NFT.owners.get(host, token_id)?;
     if !is_nobody(auth) {
         check_authorized(host, from, auth, token_id)?;

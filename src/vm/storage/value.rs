@@ -113,7 +113,7 @@ impl Storable for String {
     }
 }
 
-/// Bytes that are no UTF-8 are replaced when they are read (U+FFFD): nothing but an intervention can store such.
+/// Bytes that are no UTF-8 are replaced when they are read (U+FFFD): only an intervention and [`Host::store_bytes`] can store such.
 impl Value for String {
     fn load(host: &mut Host<'_>, place: Place) -> Result<Self, Stop> {
         let bytes = host.load_bytes(place.slot)?;

@@ -1,0 +1,328 @@
+// Each template by the ABIs that OpenZeppelin publishes, with ethers: deployed, used and refused as the Solidity contract would be.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { Contract, ContractFactory, Interface, JsonRpcProvider, Signature, Wallet, ZeroAddress, id, toBeHex } from 'ethers';
+import { config, failure, http, run, step } from './harness.mjs';
+
+const provider = new JsonRpcProvider(http, undefined, { cacheTimeout: -1, pollingInterval: 50 });
+
+// Estimates gas for the next block. In the one at the tip, for which ethers asks, a checkpoint of votes may be written already: another one
+// in the next block takes more gas than its change.
+class Account extends Wallet {
+  async estimateGas(transaction) {
+    const request = provider.getRpcTransaction(await this.populateCall(transaction));
+    return BigInt(await provider.send('eth_estimateGas', [request, 'pending']));
+  }
+}
+
+const [alice, bob, carol] = config.privateKeys.map((key) => new Account(key, provider));
+const all = (...features) => Object.fromEntries(features.map((feature) => [feature, true]));
+
+// A row a template: its constructor's parameters, the published contracts that make it up, what the wizard adds to these, its test.
+// Later rows use the tokens of earlier ones, which `deployed` holds by template.
+const deployed = {};
+const rows = {
+  'erc20-token': {
+    parameters: () => ({
+      name: 'Gold', symbol: 'GLD', decimals: 18, totalSupply: 1_000n, cap: 2_000n, owner: alice.address,
+      features: all('mintable', 'burnable', 'pausable', 'votes', 'flashMint'),
+    }),
+    contracts: ['ERC20Capped', 'ERC20Burnable', 'ERC20Pausable', 'ERC20Permit', 'ERC20Votes', 'ERC20FlashMint', 'AccessControl'],
+    wizard: ['function mint(address to, uint256 amount)'],
+    test: erc20,
+  },
+  'erc721-nft': {
+    parameters: () => ({
+      name: 'Art', symbol: 'ART', baseURI: 'ipfs://art/', owner: alice.address, features: all('mintable', 'burnable', 'pausable', 'votes'),
+      royaltyReceiver: carol.address, royaltyFee: 250,
+    }),
+    contracts: ['ERC721Enumerable', 'ERC721URIStorage', 'ERC721Pausable', 'ERC721Burnable', 'ERC721Royalty', 'ERC721Votes', 'AccessControl'],
+    wizard: [
+      'function safeMint(address to, uint256 tokenId, string uri)', 'function setDefaultRoyalty(address receiver, uint96 feeNumerator)',
+      'function setTokenRoyalty(uint256 tokenId, address receiver, uint96 feeNumerator)',
+    ],
+    test: erc721,
+  },
+  'erc1155-multi': {
+    parameters: () => ({
+      uri: 'ipfs://items/{id}.json', owner: alice.address, features: all('mintable', 'burnable', 'pausable'), royaltyReceiver: carol.address,
+      royaltyFee: 250,
+    }),
+    contracts: ['ERC1155Supply', 'ERC1155Pausable', 'ERC1155Burnable', 'ERC2981', 'AccessControl'],
+    wizard: [
+      'function setURI(string newuri)', 'function mint(address account, uint256 id, uint256 amount, bytes data)',
+      'function mintBatch(address to, uint256[] ids, uint256[] amounts, bytes data)',
+      'function setTokenRoyalty(uint256 tokenId, address receiver, uint96 feeNumerator)',
+    ],
+    test: erc1155,
+  },
+  'erc4626-vault': {
+    parameters: async () => ({
+      name: 'Gold shares', symbol: 'sGLD', asset: await deployed['erc20-token'].getAddress(), decimalsOffset: 3, owner: alice.address,
+      entryFee: 0, exitFee: 0, feeRecipient: alice.address,
+    }),
+    contracts: ['ERC4626'],
+    wizard: [],
+    test: erc4626,
+  },
+  'vesting-wallet': {
+    parameters: async () => ({
+      beneficiary: bob.address, start: await now(), duration: 1_000, cliff: 100, revocable: false, revoker: ZeroAddress,
+    }),
+    contracts: ['VestingWalletCliff'],
+    wizard: [],
+    test: vesting,
+  },
+};
+const PAUSING = ['function pause()', 'function unpause()'];
+
+for (const [name, row] of Object.entries(rows)) step(name, () => exercise(name, row));
+
+// Deploys a template, compares its interface with the published one, and runs its test.
+async function exercise(name, { parameters, contracts, wizard, test }) {
+  const template = (await templates()).find((listed) => listed.name === name);
+  const own = new Interface(template.abi);
+  const published = new Interface([...contracts.flatMap(publishedAbi), ...wizard]);
+  published.forEachFunction((theirs) => {
+    const ours = own.getFunction(theirs.selector);
+    assert.equal(signature(ours), signature(theirs));
+  });
+  published.forEachEvent((theirs) => assert.equal(typed(own.getEvent(theirs.topicHash)), typed(theirs)));
+  const values = await parameters();
+  const inputs = own.deploy.inputs.map((input) => values[input.name]);
+  const contract = await new ContractFactory(own, template.bytecode, alice).deploy(...inputs);
+  assert.equal((await contract.deploymentTransaction().wait()).status, 1);
+  const abi = published.getFunction('paused') ? [...published.fragments, ...PAUSING] : published;
+  deployed[name] = new Contract(await contract.getAddress(), abi, alice);
+  await test(deployed[name]);
+}
+
+async function templates() {
+  const response = await fetch(`${http}/v1/templates`, { headers: { 'x-api-key': config.apiKey } });
+  return (await response.json()).data;
+}
+
+function publishedAbi(contract) {
+  const file = new URL(`node_modules/@openzeppelin/contracts/build/contracts/${contract}.json`, import.meta.url);
+  return JSON.parse(readFileSync(file, 'utf8')).abi;
+}
+
+// A function with the types of what it takes and returns, without their names.
+function signature(fragment) {
+  const outputs = fragment?.outputs.map((output) => output.format('sighash'));
+  return `${fragment?.format('sighash')} ${fragment?.stateMutability} (${outputs})`;
+}
+
+// An event with the types of its arguments and which of them are topics.
+function typed(event) {
+  return `${event?.name}(${event?.inputs.map((input) => `${input.format('sighash')} ${input.indexed}`)})`;
+}
+
+async function now() {
+  return (await provider.getBlock('latest')).timestamp;
+}
+
+async function mined(sent) {
+  const receipt = await (await sent).wait();
+  assert.equal(receipt.status, 1);
+  return receipt;
+}
+
+// Waits for a transaction, and returns the names of the contract's events in it and the arguments of the last one.
+async function events(contract, sent) {
+  const { logs } = await mined(sent);
+  const parsed = logs.filter((log) => log.address === contract.target).map((log) => contract.interface.parseLog(log));
+  return { names: parsed.map((event) => event.name), last: [...parsed.at(-1).args] };
+}
+
+// Calls a function that must be refused with this custom error of the published ABI.
+async function refused(contract, call, name, args) {
+  const error = await failure(call);
+  assert.equal(error.code, 'CALL_EXCEPTION');
+  const revert = error.revert ?? contract.interface.parseError(error.data);
+  assert.deepEqual([revert?.name, [...revert.args]], [name, args]);
+}
+
+// What all tokens with roles and a pause do alike; `move` makes a call that needs them not to be paused.
+async function rolesAndPause(token, move) {
+  const [admin, pauser] = [await token.DEFAULT_ADMIN_ROLE(), id('PAUSER_ROLE')];
+  assert.ok(await token.hasRole(pauser, alice.address));
+  const byBob = token.connect(bob);
+  await refused(token, () => byBob.pause.staticCall(), 'AccessControlUnauthorizedAccount', [bob.address, pauser]);
+  await refused(token, () => byBob.grantRole.staticCall(pauser, bob.address), 'AccessControlUnauthorizedAccount', [bob.address, admin]);
+  const granted = await events(token, token.grantRole(pauser, bob.address));
+  assert.deepEqual(granted, { names: ['RoleGranted'], last: [pauser, bob.address, alice.address] });
+  assert.deepEqual(await events(token, byBob.pause()), { names: ['Paused'], last: [bob.address] });
+  assert.ok(await token.paused());
+  await refused(token, move, 'EnforcedPause', []);
+  await mined(byBob.unpause());
+  await refused(token, () => byBob.unpause.staticCall(), 'ExpectedPause', []);
+  await mined(byBob.renounceRole(pauser, bob.address));
+  assert.ok(!(await token.hasRole(pauser, bob.address)));
+  assert.ok(await token.supportsInterface('0x7965db0b'));
+}
+
+// Delegates alice's votes by her signature, which bob sends.
+async function delegationBySignature(token, votes) {
+  const [, name, version, chainId, verifyingContract] = await token.eip712Domain();
+  const types = { Delegation: [['delegatee', 'address'], ['nonce', 'uint256'], ['expiry', 'uint256']].map(([name, type]) => ({ name, type })) };
+  const message = { delegatee: carol.address, nonce: await token.nonces(alice.address), expiry: (await now()) + 100_000 };
+  const { v, r, s } = Signature.from(await alice.signTypedData({ name, version, chainId, verifyingContract }, types, message));
+  const sent = token.connect(bob).delegateBySig(carol.address, message.nonce, message.expiry, v, r, s);
+  assert.deepEqual(await events(token, sent), { names: ['DelegateChanged', 'DelegateVotesChanged'], last: [carol.address, 0n, votes] });
+  assert.equal(await token.delegates(alice.address), carol.address);
+  const height = await token.clock();
+  await refused(token, () => token.getPastVotes(carol.address, height + 1n), 'ERC5805FutureLookup', [height + 1n, height]);
+  await provider.send('evm_mine', []);
+  assert.equal(await token.getPastVotes(carol.address, height), votes);
+  const replay = () => token.delegateBySig.staticCall(carol.address, message.nonce, message.expiry, v, r, s);
+  await refused(token, replay, 'InvalidAccountNonce', [alice.address, message.nonce + 1n]);
+}
+
+async function erc20(token) {
+  assert.deepEqual([await token.cap(), await token.totalSupply()], [2_000n, 1_000n]);
+  assert.deepEqual(await events(token, token.mint(bob.address, 500n)), { names: ['Transfer'], last: [ZeroAddress, bob.address, 500n] });
+  await refused(token, () => token.mint.staticCall(bob.address, 501n), 'ERC20ExceededCap', [2_001n, 2_000n]);
+  await refused(token, () => token.connect(carol).transfer.staticCall(bob.address, 1n), 'ERC20InsufficientBalance', [carol.address, 0n, 1n]);
+  await mined(token.connect(bob).approve(alice.address, 200n));
+  await mined(token.transferFrom(bob.address, carol.address, 50n));
+  await mined(token.burnFrom(bob.address, 50n));
+  assert.equal(await token.allowance(bob.address, alice.address), 100n);
+  assert.deepEqual([await token.balanceOf(bob.address), await token.balanceOf(carol.address), await token.totalSupply()], [400n, 50n, 1_450n]);
+  assert.equal(await token.maxFlashLoan(await token.getAddress()), 2n ** 256n - 1n - 1_450n);
+  const lent = async () => token.flashLoan.staticCall(bob.address, await token.getAddress(), 1n, '0x');
+  assert.equal((await failure(lent)).code, 'CALL_EXCEPTION');
+  await delegationBySignature(token, 1_000n);
+  assert.equal(await token.numCheckpoints(carol.address), 1n);
+  await rolesAndPause(token, () => token.transfer.staticCall(bob.address, 1n));
+}
+
+async function erc721(token) {
+  const address = await token.getAddress();
+  const minted = await events(token, token.safeMint(bob.address, 7n, 'seven.json'));
+  assert.deepEqual(minted, { names: ['Transfer', 'MetadataUpdate'], last: [7n] });
+  for (const [to, tokenId] of [[alice, 1n], [alice, 2n], [bob, 8n]]) await mined(token.safeMint(to.address, tokenId, ''));
+  assert.deepEqual([await token.tokenURI(7n), await token.tokenURI(8n)], ['ipfs://art/seven.json', 'ipfs://art/8']);
+  assert.deepEqual([await token.totalSupply(), await token.balanceOf(bob.address)], [4n, 2n]);
+  assert.deepEqual([await token.tokenByIndex(1n), await token.tokenOfOwnerByIndex(bob.address, 1n)], [1n, 8n]);
+  await refused(token, () => token.tokenByIndex(4n), 'ERC721OutOfBoundsIndex', [ZeroAddress, 4n]);
+  await refused(token, () => token.ownerOf(9n), 'ERC721NonexistentToken', [9n]);
+  await refused(token, () => token.safeMint.staticCall(bob.address, 7n, ''), 'ERC721InvalidSender', [ZeroAddress]);
+
+  const taken = () => token.transferFrom.staticCall(bob.address, carol.address, 7n);
+  await refused(token, taken, 'ERC721InsufficientApproval', [alice.address, 7n]);
+  await mined(token.connect(bob).approve(alice.address, 7n));
+  assert.equal(await token.getApproved(7n), alice.address);
+  const moved = await events(token, token['safeTransferFrom(address,address,uint256)'](bob.address, carol.address, 7n));
+  assert.deepEqual(moved, { names: ['Transfer'], last: [bob.address, carol.address, 7n] });
+  assert.equal(await token.ownerOf(7n), carol.address);
+  const intoTheVoid = () => token['safeTransferFrom(address,address,uint256,bytes)'].staticCall(alice.address, address, 1n, '0x00ff');
+  await refused(token, intoTheVoid, 'ERC721InvalidReceiver', [address]);
+  await mined(token.connect(bob).setApprovalForAll(alice.address, true));
+  assert.ok(await token.isApprovedForAll(bob.address, alice.address));
+  await mined(token.burn(8n));
+  assert.equal((await token.queryFilter(token.filters.Transfer(bob.address, ZeroAddress))).length, 1);
+
+  assert.deepEqual([...(await token.royaltyInfo(1n, 2_000n))], [carol.address, 50n]);
+  await mined(token.setTokenRoyalty(1n, bob.address, 10_000n));
+  assert.deepEqual([...(await token.royaltyInfo(1n, 2_000n))], [bob.address, 2_000n]);
+  const tooMuch = () => token.setDefaultRoyalty.staticCall(bob.address, 10_001n);
+  await refused(token, tooMuch, 'ERC2981InvalidDefaultRoyalty', [10_001n, 10_000n]);
+  await delegationBySignature(token, 2n);
+  await rolesAndPause(token, () => token.transferFrom.staticCall(alice.address, bob.address, 1n));
+  for (const interfaceId of ['0x80ac58cd', '0x5b5e139f', '0x780e9d63', '0x49064906', '0x2a55205a']) assert.ok(await token.supportsInterface(interfaceId));
+}
+
+async function erc1155(token) {
+  const address = await token.getAddress();
+  const single = await events(token, token.mint(alice.address, 1n, 100n, '0x'));
+  assert.deepEqual(single, { names: ['TransferSingle'], last: [alice.address, ZeroAddress, alice.address, 1n, 100n] });
+  await mined(token.mintBatch(bob.address, [1n, 2n], [10n, 20n], '0x01'));
+  assert.deepEqual([...(await token.balanceOfBatch([alice.address, bob.address, bob.address], [1n, 1n, 2n]))], [100n, 10n, 20n]);
+  assert.deepEqual([await token['totalSupply()'](), await token['totalSupply(uint256)'](1n), await token.exists(3n)], [130n, 110n, false]);
+  assert.equal(await token.uri(1n), 'ipfs://items/{id}.json');
+  await mined(token.setURI('ipfs://other/{id}.json'));
+  assert.equal(await token.uri(1n), 'ipfs://other/{id}.json');
+
+  await mined(token.safeTransferFrom(alice.address, bob.address, 1n, 30n, '0x'));
+  const taken = () => token.safeTransferFrom.staticCall(bob.address, alice.address, 1n, 1n, '0x');
+  await refused(token, taken, 'ERC1155MissingApprovalForAll', [alice.address, bob.address]);
+  await mined(token.connect(bob).setApprovalForAll(alice.address, true));
+  const batch = await events(token, token.safeBatchTransferFrom(bob.address, carol.address, [1n, 2n], [15n, 20n], '0x'));
+  assert.deepEqual([batch.names, batch.last.slice(0, 3)], [['TransferBatch'], [alice.address, bob.address, carol.address]]);
+  assert.deepEqual([await token.balanceOf(bob.address, 1n), await token.balanceOf(carol.address, 2n)], [25n, 20n]);
+  const tooMuch = () => token.safeTransferFrom.staticCall(alice.address, bob.address, 1n, 71n, '0x');
+  await refused(token, tooMuch, 'ERC1155InsufficientBalance', [alice.address, 70n, 71n, 1n]);
+  const uneven = () => token.safeBatchTransferFrom.staticCall(alice.address, bob.address, [1n, 2n], [1n], '0x');
+  await refused(token, uneven, 'ERC1155InvalidArrayLength', [2n, 1n]);
+  const intoTheVoid = () => token.safeTransferFrom.staticCall(alice.address, address, 1n, 1n, '0x');
+  await refused(token, intoTheVoid, 'ERC1155InvalidReceiver', [address]);
+  await mined(token.burn(bob.address, 1n, 5n));
+  await mined(token.connect(carol).burnBatch(carol.address, [1n, 2n], [15n, 20n]));
+  assert.deepEqual([await token['totalSupply()'](), await token.exists(2n)], [90n, false]);
+
+  assert.deepEqual([...(await token.royaltyInfo(1n, 2_000n))], [carol.address, 50n]);
+  const toNobody = () => token.setTokenRoyalty.staticCall(1n, ZeroAddress, 1n);
+  await refused(token, toNobody, 'ERC2981InvalidTokenRoyaltyReceiver', [1n, ZeroAddress]);
+  await rolesAndPause(token, () => token.burn.staticCall(alice.address, 1n, 1n));
+  for (const interfaceId of ['0xd9b67a26', '0x0e89341c', '0x2a55205a']) assert.ok(await token.supportsInterface(interfaceId));
+}
+
+async function erc4626(vault) {
+  const asset = deployed['erc20-token'];
+  const address = await vault.getAddress();
+  assert.deepEqual([await vault.asset(), await vault.decimals()], [await asset.getAddress(), 21n]);
+  await mined(asset.approve(address, 300n));
+  assert.equal(await vault.previewDeposit(200n), 200_000n);
+  const deposit = await events(vault, vault.deposit(200n, bob.address));
+  assert.deepEqual(deposit, { names: ['Transfer', 'Deposit'], last: [alice.address, bob.address, 200n, 200_000n] });
+  // A donation: shares are worth more, and rounding is the vault's.
+  await mined(asset.transfer(address, 100n));
+  assert.equal(await vault.totalAssets(), 300n);
+  assert.equal(await vault.convertToAssets(200_000n), 299n);
+  assert.equal(await vault.maxWithdraw(bob.address), 299n);
+  const byBob = vault.connect(bob);
+  const tooMuch = () => byBob.withdraw.staticCall(300n, bob.address, bob.address);
+  await refused(vault, tooMuch, 'ERC4626ExceededMaxWithdraw', [bob.address, 300n, 299n]);
+  const shares = await vault.previewWithdraw(100n);
+  await mined(byBob.withdraw(100n, carol.address, bob.address));
+  assert.equal(await vault.balanceOf(bob.address), 200_000n - shares);
+  const stranger = () => vault.redeem.staticCall(1n, alice.address, bob.address);
+  await refused(vault, stranger, 'ERC20InsufficientAllowance', [alice.address, 0n, 1n]);
+  const rest = await vault.balanceOf(bob.address);
+  const assets = await vault.previewRedeem(rest);
+  const { names, last } = await events(vault, byBob.redeem(rest, bob.address, bob.address));
+  assert.deepEqual([names.at(-1), last], ['Withdraw', [bob.address, bob.address, bob.address, assets, rest]]);
+  assert.equal(await vault.totalSupply(), 0n);
+}
+
+async function vesting(wallet) {
+  const asset = deployed['erc20-token'];
+  const [address, token] = [await wallet.getAddress(), await asset.getAddress()];
+  const start = await wallet.start();
+  assert.deepEqual([await wallet.owner(), await wallet.end(), await wallet.cliff()], [bob.address, start + 1_000n, start + 100n]);
+  await mined(alice.sendTransaction({ to: address, value: 1_000n }));
+  await mined(asset.transfer(address, 100n));
+  const at = async (seconds) => {
+    await provider.send('evm_setNextBlockTimestamp', [toBeHex(start + seconds)]);
+    await provider.send('evm_mine', []);
+  };
+  await at(50n);
+  assert.equal(await wallet['releasable()'](), 0n);
+  assert.equal(await wallet['vestedAmount(uint64)'](start + 500n), 500n);
+  await provider.send('evm_setNextBlockTimestamp', [toBeHex(start + 400n)]);
+  // Gas would be estimated for a release before the cliff, of nothing.
+  const ether = await events(wallet, wallet['release()']({ gasLimit: 200_000n }));
+  assert.deepEqual(ether, { names: ['EtherReleased'], last: [400n] });
+  assert.equal(await wallet['released()'](), 400n);
+  await at(1_000n);
+  const before = await asset.balanceOf(bob.address);
+  assert.deepEqual(await events(wallet, wallet['release(address)'](token)), { names: ['ERC20Released'], last: [token, 100n] });
+  assert.equal(await asset.balanceOf(bob.address), before + 100n);
+  assert.deepEqual([await wallet['releasable()'](), await wallet['releasable(address)'](token)], [600n, 0n]);
+  await refused(wallet, () => wallet.transferOwnership.staticCall(alice.address), 'OwnableUnauthorizedAccount', [alice.address]);
+  await mined(wallet.connect(bob).transferOwnership(carol.address));
+  assert.equal(await wallet.owner(), carol.address);
+}
+
+await run("OpenZeppelin's ABIs");
