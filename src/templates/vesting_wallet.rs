@@ -23,6 +23,7 @@
 
 mod asset;
 pub mod interface;
+mod state;
 #[cfg(test)]
 mod tests;
 mod wallet;
@@ -33,7 +34,7 @@ use alloy_primitives::uint;
 use self::{
     asset::Asset::{Ether, Token},
     interface::VestingWallet::{self as sol, VestingWalletCalls as Calls},
-    wallet::WALLET,
+    state::WALLET,
 };
 use crate::{
     primitives::Timestamp,
@@ -133,7 +134,7 @@ impl Template for VestingWallet {
     }
 
     fn storage_layout(&self) -> StorageLayout {
-        StorageLayout::of::<wallet::WalletStorage>().and::<wallet::WalletImmutables>()
+        StorageLayout::of::<state::WalletStorage>().and::<state::WalletImmutables>()
     }
 
     /// Ether sent along belongs to the wallet.

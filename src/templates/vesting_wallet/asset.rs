@@ -1,6 +1,6 @@
 //! What a wallet holds: ether or a token.
 
-use super::{interface as sol, wallet::WALLET};
+use super::{interface as sol, state::WALLET};
 use crate::{
     templates::common::{address::send_value, safe_erc20},
     vm::contract::*,

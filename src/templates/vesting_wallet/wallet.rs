@@ -1,42 +1,11 @@
 //! What has vested and is released or revoked.
 
-use super::{IMMUTABLES, asset::Asset, interface as sol};
-use crate::{templates::common::Ownable, vm::contract::*};
-
-storage! {
-    /// State variables, in solc's order.
-    pub(super) contract WalletStorage {
-        pub(super) ownable: Ownable,
-        pub(super) released: Slot<U256>,
-        pub(super) erc20_released: Mapping<Address, U256>,
-        pub(super) revoked: Slot<bool>,
-        pub(super) erc20_revoked: Mapping<Address, bool>,
-    }
-}
-
-storage! {
-    /// What Solidity would put into the code.
-    pub(super) contract WalletImmutables layout at IMMUTABLES {
-        terms: Slot<Terms>,
-        revoker: Slot<Address>,
-    }
-}
-
-record! {
-    /// When assets vest, in seconds since the Unix epoch, and whether the revoker may stop that.
-    #[derive(Clone, Copy, Debug)]
-    struct Terms {
-        start: u64,
-        /// In seconds.
-        duration: u64,
-        /// Moment before which nothing has vested, not before the start.
-        cliff: u64,
-        revocable: bool,
-    }
-}
-
-pub(super) const WALLET: WalletStorage = WalletStorage::STATE;
-const FIXED: WalletImmutables = WalletImmutables::STATE;
+use super::{
+    asset::Asset,
+    interface as sol,
+    state::{FIXED, Terms, WALLET},
+};
+use crate::vm::contract::*;
 
 pub(super) fn construct(host: &mut Host<'_>, params: sol::constructorCall) -> Result<(), Stop> {
     let sol::constructorCall { beneficiary, start, duration, cliff, revocable, revoker } = params;
@@ -112,53 +81,4 @@ pub(super) fn revoke(host: &mut Host<'_>, asset: Asset) -> Result<(), Stop> {
 /// Refuses the functions of the revocation, as a contract without them does.
 fn require_revocable(host: &mut Host<'_>) -> Result<(), Stop> {
     if FIXED.terms.get(host)?.revocable { Ok(()) } else { Err(empty_revert()) }
-}
-
-impl Terms {
-    fn end(self) -> U256 {
-        U256::from(u128::from(self.start) + u128::from(self.duration))
-    }
-
-    /// Returns how much of `allocation` has vested at a time (`_vestingSchedule`).
-    fn vested(self, allocation: U256, timestamp: u64) -> Result<U256, Stop> {
-        if timestamp < self.cliff {
-            Ok(U256::ZERO)
-        } else if U256::from(timestamp) >= self.end() {
-            Ok(allocation)
-        } else {
-            let elapsed = timestamp.sub(self.start)?;
-            allocation.mul(U256::from(elapsed))?.div(U256::from(self.duration))
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        /// Nothing before the cliff, all at the end, never less than before, never above the straight line.
-        #[test]
-        fn what_has_vested_grows_along_a_line(
-            start in 0_u64..1_000,
-            (duration, cliff) in (0_u64..1_000).prop_flat_map(|duration| (Just(duration), 0..=duration)),
-            allocation: u64,
-            times in proptest::array::uniform2(0_u64..2_500),
-        ) {
-            let terms = Terms { start, duration, cliff: start + cliff, revocable: false };
-            let vested = |time| terms.vested(U256::from(allocation), time).unwrap().to::<u64>();
-            let (early, late) = (times[0].min(times[1]), times[0].max(times[1]));
-            prop_assert!(vested(early) <= vested(late));
-            for time in times {
-                let want = match time {
-                    _ if time < start + cliff => 0,
-                    _ if time >= start + duration => allocation,
-                    _ => (u128::from(allocation) * u128::from(time - start) / u128::from(duration)) as u64,
-                };
-                prop_assert_eq!(vested(time), want);
-            }
-        }
-    }
 }
