@@ -94,7 +94,7 @@ impl TemplateParameter {
             name: name.clone(),
             ty: ty.clone(),
             description: description.clone(),
-            unit: unit.clone(),
+            unit: unit.map(|unit| unit.name().to_owned()),
             default: default.as_ref().and_then(|default| serde_json::to_value(default).ok()),
             optional: parameter.is_optional(),
             members: members.iter().map(Self::of).collect(),
