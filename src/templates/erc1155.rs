@@ -152,6 +152,10 @@ impl Template for Erc1155 {
         StorageLayout::of::<token::TokenStorage>().and::<token::TokenImmutables>()
     }
 
+    fn gas_table(&self) -> &str {
+        include_str!("erc1155/gas.txt")
+    }
+
     fn construct(&self, host: &mut Host<'_>, params: &[u8]) -> Result<(), Stop> {
         let params = host.decode_constructor(params)?;
         token::construct(host, params)

@@ -156,6 +156,10 @@ impl Template for Erc4626 {
         StorageLayout::of::<vault::VaultStorage>().and::<vault::VaultSettings>()
     }
 
+    fn gas_table(&self) -> &str {
+        include_str!("erc4626/gas.txt")
+    }
+
     fn construct(&self, host: &mut Host<'_>, params: &[u8]) -> Result<(), Stop> {
         let params = host.decode_constructor(params)?;
         vault::construct(host, params)

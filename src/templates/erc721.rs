@@ -182,6 +182,10 @@ impl Template for Erc721 {
         StorageLayout::of::<state::NftStorage>().and::<state::NftImmutables>()
     }
 
+    fn gas_table(&self) -> &str {
+        include_str!("erc721/gas.txt")
+    }
+
     fn construct(&self, host: &mut Host<'_>, params: &[u8]) -> Result<(), Stop> {
         let params = host.decode_constructor(params)?;
         state::construct(host, params)

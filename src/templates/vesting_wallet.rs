@@ -137,6 +137,10 @@ impl Template for VestingWallet {
     }
 
     /// Ether sent along belongs to the wallet.
+    fn gas_table(&self) -> &str {
+        include_str!("vesting_wallet/gas.txt")
+    }
+
     fn construct(&self, host: &mut Host<'_>, params: &[u8]) -> Result<(), Stop> {
         host.compute(abi::DISPATCH_UNITS)?;
         wallet::construct(host, abi::decode_constructor(params)?)
