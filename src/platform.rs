@@ -4,7 +4,6 @@
 //! takes a decoded body and returns a resource or a [`PlatformError`]; the `server` floor translates.
 //! No clock is read here: times come as arguments. Identifiers and keys come from the platform's [`Entropy`].
 
-mod amount;
 mod api_key;
 mod blockchain;
 mod deployment;
@@ -18,7 +17,6 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
-pub use amount::{parse_amount, parse_duration_secs};
 pub use api_key::{ApiKey, Caller, Scope};
 pub use blockchain::{Blockchain, BlockchainSpec, NativeToken, ValidatorSpec};
 pub use deployment::{Deployment, DeploymentSpec};

@@ -7,6 +7,7 @@ pub(crate) mod amount;
 mod keys;
 pub(crate) mod maps;
 mod mnemonic;
+mod quantity;
 mod recovery;
 mod signature;
 mod transaction;
@@ -20,6 +21,7 @@ pub use alloy_primitives::{
 
 pub use keys::{KeyError, KeyPair};
 pub use mnemonic::{DEFAULT_MNEMONIC, MnemonicError, Wallet};
+pub use quantity::{DurationUnits, parse_amount, parse_duration_secs, parse_percent};
 pub use recovery::SenderRecovery;
 pub use signature::{SignatureError, recover_signer};
 pub use transaction::{IMPERSONATED_TYPE, Transaction, TransactionError, TransactionRequest};

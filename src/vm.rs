@@ -33,6 +33,7 @@ mod template;
 #[cfg(test)]
 mod tests;
 mod trace;
+mod unit;
 
 use crate::state::{Journal, StateError};
 
@@ -50,6 +51,7 @@ pub use registry::{RegistryError, TemplateRegistry, USER_IDS_FROM};
 pub use slots::mapping_slot;
 pub use template::{Marker, Template, TemplateId};
 pub use trace::{CallTrace, CallTraceLog, CallTracer};
+pub use unit::Unit;
 
 pub(crate) use runner::split_code;
 

@@ -5,6 +5,8 @@
 mod faults;
 #[path = "golden/run.rs"]
 mod golden;
+#[path = "golden/identities.rs"]
+mod identities;
 
 use chainbox::consensus::ConsensusKind;
 use golden::{DIGEST, builder, run};

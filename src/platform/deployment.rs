@@ -5,11 +5,11 @@ use std::sync::Arc;
 use alloy_primitives::{Address, B256};
 use serde_json::{Map, Value};
 
-use super::{Blockchain, FieldError, Fields, PlatformError, parse_amount};
+use super::{Blockchain, FieldError, Fields, PlatformError};
 use crate::{
     chain::CallRequest,
     node::{BlockRef, EstimateError, Located},
-    primitives::Gas,
+    primitives::{Gas, parse_amount},
     vm::{Descriptor, ParameterError},
 };
 

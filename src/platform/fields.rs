@@ -3,7 +3,8 @@
 use alloy_primitives::{Address, U256};
 use serde_json::{Map, Value};
 
-use super::{FieldError, PlatformError, parse_amount, parse_duration_secs};
+use super::{FieldError, PlatformError};
+use crate::primitives::{DurationUnits, parse_amount, parse_duration_secs};
 
 /// Characters of an invalid value that an error repeats.
 const SHOWN_MAX: usize = 80;
@@ -57,7 +58,8 @@ impl Fields {
     /// Reads a duration of whole seconds, minutes, hours or days; returns seconds.
     pub fn duration_secs(&mut self, name: &str) -> Option<u64> {
         let expected = "a duration of at least a second: a number and one of s, m, h, d, as in 5s";
-        self.take(name, expected, |value| value.as_str().and_then(parse_duration_secs))
+        let read = |text: &str| parse_duration_secs(text, DurationUnits::INTERVAL).filter(|secs| *secs > 0);
+        self.take(name, expected, |value| value.as_str().and_then(read))
     }
 
     /// Reads an integer between `min` and `max`.

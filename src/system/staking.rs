@@ -110,6 +110,10 @@ impl Template for StakingTemplate {
         StorageLayout::of::<layout::StakingStorage>()
     }
 
+    fn gas_table(&self) -> &str {
+        include_str!("staking/gas.txt")
+    }
+
     fn construct(&self, host: &mut Host<'_>, params: &[u8]) -> Result<(), Stop> {
         let call: StakingContract::constructorCall = host.decode_constructor(params)?;
         Staking(host).construct(&call.params.into(), &call.stakes)

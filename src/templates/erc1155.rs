@@ -145,13 +145,17 @@ impl Template for Erc1155 {
             ParameterNote::of("features.pausable", "Whether PAUSER_ROLE can pause.").with_default(false),
             ParameterNote::of("royaltyReceiver", "Account that royalties are due to.").with_default_deployer(),
             ParameterNote::of("royaltyFee", "Royalty of every sale; 0 for none.")
-                .with_unit("hundredths of a per cent of the price")
+                .with_unit(Unit::BASIS_POINTS)
                 .with_default("0"),
         ]
     }
 
     fn storage_layout(&self) -> StorageLayout {
         StorageLayout::of::<token::TokenStorage>().and::<token::TokenImmutables>()
+    }
+
+    fn gas_table(&self) -> &str {
+        include_str!("erc1155/gas.txt")
     }
 
     fn construct(&self, host: &mut Host<'_>, params: &[u8]) -> Result<(), Stop> {

@@ -187,6 +187,10 @@ impl Template for Erc20 {
         StorageLayout::of::<state::TokenStorage>().and::<features::TokenImmutables>()
     }
 
+    fn gas_table(&self) -> &str {
+        include_str!("erc20/gas.txt")
+    }
+
     fn construct(&self, host: &mut Host<'_>, params: &[u8]) -> Result<(), Stop> {
         let params = host.decode_constructor(params)?;
         token::construct(host, params)

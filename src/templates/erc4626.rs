@@ -134,9 +134,8 @@ impl Template for Erc4626 {
     }
 
     fn parameters(&self) -> Vec<ParameterNote> {
-        let fee = |name, description| {
-            ParameterNote::of(name, description).with_unit("hundredths of a percent, at most 10000").with_default(0)
-        };
+        let fee =
+            |name, description| ParameterNote::of(name, description).with_unit(Unit::BASIS_POINTS).with_default(0);
         vec![
             ParameterNote::of("name", "Name of the share."),
             ParameterNote::of("symbol", "Symbol of the share."),
@@ -155,6 +154,10 @@ impl Template for Erc4626 {
 
     fn storage_layout(&self) -> StorageLayout {
         StorageLayout::of::<vault::VaultStorage>().and::<vault::VaultSettings>()
+    }
+
+    fn gas_table(&self) -> &str {
+        include_str!("erc4626/gas.txt")
     }
 
     fn construct(&self, host: &mut Host<'_>, params: &[u8]) -> Result<(), Stop> {

@@ -175,13 +175,17 @@ impl Template for Erc721 {
             ParameterNote::of("features.votes", "Whether holders can delegate votes, one a token.").with_default(false),
             ParameterNote::of("royaltyReceiver", "Account that royalties are due to.").with_default_deployer(),
             ParameterNote::of("royaltyFee", "Royalty of all tokens; 0 for none.")
-                .with_unit("hundredths of a per cent of the price")
+                .with_unit(Unit::BASIS_POINTS)
                 .with_default("0"),
         ]
     }
 
     fn storage_layout(&self) -> StorageLayout {
         StorageLayout::of::<state::NftStorage>().and::<state::NftImmutables>()
+    }
+
+    fn gas_table(&self) -> &str {
+        include_str!("erc721/gas.txt")
     }
 
     fn construct(&self, host: &mut Host<'_>, params: &[u8]) -> Result<(), Stop> {

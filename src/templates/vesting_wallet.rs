@@ -123,9 +123,9 @@ impl Template for VestingWallet {
         vec![
             ParameterNote::of("beneficiary", "Account that gets what is released; it owns the wallet."),
             ParameterNote::of("start", "Moment at which vesting starts.").with_unit("seconds since the Unix epoch"),
-            ParameterNote::of("duration", "Time from the start until all has vested.").with_unit("seconds"),
+            ParameterNote::of("duration", "Time from the start until all has vested.").with_unit(Unit::VestingDuration),
             ParameterNote::of("cliff", "Time from the start before which nothing has vested; at most the duration.")
-                .with_unit("seconds")
+                .with_unit(Unit::VestingDuration)
                 .with_default("0"),
             ParameterNote::of("revocable", "Whether the revoker may take back what has not vested.")
                 .with_default(false),
@@ -138,6 +138,10 @@ impl Template for VestingWallet {
     }
 
     /// Ether sent along belongs to the wallet.
+    fn gas_table(&self) -> &str {
+        include_str!("vesting_wallet/gas.txt")
+    }
+
     fn construct(&self, host: &mut Host<'_>, params: &[u8]) -> Result<(), Stop> {
         host.compute(abi::DISPATCH_UNITS)?;
         wallet::construct(host, abi::decode_constructor(params)?)

@@ -9,7 +9,10 @@ use alloy_primitives::{Address, B256, Bytes, U256};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{Marker, ParameterDefault, ParameterNote, Template, TemplateId, TemplateIdentity, storage::StorageLayout};
+use super::{
+    Marker, ParameterDefault, ParameterNote, Template, TemplateId, TemplateIdentity, Unit, storage::StorageLayout,
+};
+use crate::primitives::parse_amount;
 
 mod digest;
 mod schema;
@@ -63,9 +66,9 @@ pub struct Parameter {
     /// What it is for.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// Unit, such as `wei`.
+    /// Unit of a value, such as `wei`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub unit: Option<String>,
+    pub unit: Option<Unit>,
     /// Value when it is left out; without a default it is required.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<ParameterDefault>,
@@ -112,7 +115,7 @@ impl Descriptor {
 
     /// Returns the input of a creation transaction: the marker, and the parameters encoded as the constructor's.
     ///
-    /// Values are JSON: integers of 32 bits and fewer are numbers, larger ones decimal strings; addresses and bytes are hex strings
+    /// Values are JSON: integers of 32 bits and fewer are numbers, larger ones decimal strings, and those with a [`Unit`] as that says; addresses and bytes are hex strings
     /// with `0x`; structs are objects, arrays are arrays. A struct of booleans may also be an array with the names of those that are true.
     /// `deployer` is the account that sends the transaction.
     ///
@@ -143,7 +146,7 @@ impl Parameter {
             name: input.name.clone(),
             ty: type_text(input),
             description: note.map_or("", |note| note.description).to_owned(),
-            unit: note.and_then(|note| note.unit).map(str::to_owned),
+            unit: note.and_then(|note| note.unit),
             default: note.and_then(|note| note.default.clone()),
             members: input.components.iter().map(|member| Self::of(member, &path, notes)).collect(),
         }
@@ -206,7 +209,7 @@ impl Parameter {
             self.named_members(value)
                 .map(|values| DynSolValue::Tuple(encode_members(&self.members, &values, path, deployer, errors)))
         } else {
-            leaf(ty, value)
+            leaf(ty, self.unit, value)
         };
         if encoded.is_none() {
             errors.push(ParameterError { path: path.to_owned(), expected: self.expected(ty), got: shown(value) });
@@ -237,6 +240,9 @@ impl Parameter {
 
     /// Returns what a value of this type is, in words.
     fn expected(&self, ty: &str) -> String {
+        if let (Ok(DynSolType::Uint(_)), Some(text)) = (DynSolType::parse(ty), self.unit.and_then(Unit::expected)) {
+            return text;
+        }
         let text = match DynSolType::parse(ty) {
             _ if array_of(ty).is_some() => {
                 format!("an array of at most {ELEMENTS_MAX} {}", array_of(ty).map_or(ty, |it| it.0))
@@ -256,7 +262,7 @@ impl Parameter {
             _ => format!("a value of type {ty}"),
         };
         match &self.unit {
-            Some(unit) => format!("{text}, in {unit}"),
+            Some(unit) => format!("{text}, in {}", unit.name()),
             None => text,
         }
     }
@@ -283,7 +289,7 @@ fn encode_members(
 }
 
 /// Returns a value of an elementary type.
-fn leaf(ty: &str, value: &Value) -> Option<DynSolValue> {
+fn leaf(ty: &str, unit: Option<Unit>, value: &Value) -> Option<DynSolValue> {
     match DynSolType::parse(ty).ok()? {
         DynSolType::Bool => value.as_bool().map(DynSolValue::Bool),
         DynSolType::String => {
@@ -292,7 +298,11 @@ fn leaf(ty: &str, value: &Value) -> Option<DynSolValue> {
             fits.then(|| DynSolValue::String(text.to_owned()))
         }
         DynSolType::Uint(bits) => {
-            let number = if bits <= NUMBER_BITS_MAX { U256::from(value.as_u64()?) } else { decimal(value.as_str()?)? };
+            let number = match unit {
+                Some(unit @ (Unit::Percent { .. } | Unit::Duration | Unit::VestingDuration)) => unit.parse(value)?,
+                _ if bits <= NUMBER_BITS_MAX => U256::from(value.as_u64()?),
+                _ => parse_amount(value.as_str()?)?,
+            };
             (number.bit_len() <= bits).then_some(DynSolValue::Uint(number, bits))
         }
         ty @ (DynSolType::Address | DynSolType::Bytes | DynSolType::FixedBytes(_)) => {
@@ -301,12 +311,6 @@ fn leaf(ty: &str, value: &Value) -> Option<DynSolValue> {
         }
         ty => ty.coerce_json(value).ok(),
     }
-}
-
-/// Returns the number of a text of digits alone.
-fn decimal(text: &str) -> Option<U256> {
-    let is_decimal = !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_digit());
-    is_decimal.then(|| U256::from_str_radix(text, 10).ok()).flatten()
 }
 
 /// Returns the type of an array's elements, and its length when that is fixed.
@@ -469,6 +473,45 @@ mod tests {
             "cap: \"1e18\", expected a decimal integer string of at most 256 bits, in wei"
         );
         assert_eq!(encode(json!({})).unwrap_err().len(), 3, "signers, tag, roots have no default");
+    }
+
+    #[test]
+    fn values_with_a_unit_are_read_by_it() {
+        let of = |ty: &str, unit| Parameter {
+            name: "fee".to_owned(),
+            ty: ty.to_owned(),
+            description: String::new(),
+            unit: Some(unit),
+            default: Some(ParameterDefault::Value("0".into())),
+            members: Vec::new(),
+        };
+        let encode = |parameter: &Parameter, value: Option<Value>| {
+            let mut errors = Vec::new();
+            let encoded = parameter.encode(value.as_ref(), "fee", DEPLOYER, &mut errors);
+            encoded.ok_or_else(|| errors.remove(0).to_string())
+        };
+        let fee = of("uint96", Unit::BASIS_POINTS);
+        for value in [json!("2.5"), json!("2.5%"), json!(2.5)] {
+            assert_eq!(encode(&fee, Some(value)), Ok(DynSolValue::Uint(U256::from(250), 96)));
+        }
+        assert_eq!(encode(&fee, None), Ok(DynSolValue::Uint(U256::ZERO, 96)));
+        assert_eq!(
+            encode(&fee, Some(json!("0.001"))).unwrap_err(),
+            r#"fee: "0.001", expected a percentage with at most 2 decimal places, such as 2.5 or "2.5%""#
+        );
+        let small = of("uint8", Unit::Percent { decimals: 0 });
+        assert_eq!(encode(&small, Some(json!("255%"))), Ok(DynSolValue::Uint(U256::from(255), 8)));
+        encode(&small, Some(json!(256))).unwrap_err();
+        let durations = of("uint64[]", Unit::VestingDuration);
+        let secs = |secs: u64| DynSolValue::Uint(U256::from(secs), 64);
+        let want = DynSolValue::Array(vec![secs(2_592_000), secs(7)]);
+        assert_eq!(encode(&durations, Some(json!(["1m", 7]))), Ok(want));
+        let refused = encode(&of("uint64", Unit::Duration), Some(json!("1m"))).unwrap_err();
+        assert_eq!(refused, r#"fee: "1m", expected a number of seconds, or one with s, h or d, such as "30d""#);
+        let schema = Descriptor { constructor: vec![fee], ..Descriptor::of(&WalletTemplate) }.json_schema();
+        let schema = &schema["properties"]["fee"];
+        assert_eq!(schema["anyOf"][0]["pattern"], "^[0-9]+(\\.[0-9]+)?%?$");
+        assert_eq!((&schema["default"], &schema["description"]), (&json!("0"), &json!("In per cent.")));
     }
 
     #[test]

@@ -3,6 +3,8 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use super::Unit;
+
 /// Value of a parameter that is left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -25,7 +27,7 @@ pub enum ParameterDefault {
 pub struct ParameterNote {
     pub(super) name: &'static str,
     pub(super) description: &'static str,
-    pub(super) unit: Option<&'static str>,
+    pub(super) unit: Option<Unit>,
     pub(super) default: Option<ParameterDefault>,
 }
 
@@ -35,10 +37,10 @@ impl ParameterNote {
         Self { name, description, unit: None, default: None }
     }
 
-    /// Sets the unit.
+    /// Sets the unit: in words, or one in which values are written for people.
     #[must_use]
-    pub fn with_unit(self, unit: &'static str) -> Self {
-        Self { unit: Some(unit), ..self }
+    pub fn with_unit(self, unit: impl Into<Unit>) -> Self {
+        Self { unit: Some(unit.into()), ..self }
     }
 
     /// Sets the value when it is left out, in the form of [`Descriptor::encode`](super::Descriptor::encode).

@@ -82,7 +82,8 @@ impl fmt::Display for TemplateId {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Template: Debug + Send + Sync {
-    /// Its identity; never reused for other behaviour.
+    /// Its id and version; never reused for other behaviour. A chain refuses a template whose ABI, storage layout or
+    /// [gas table](Self::gas_table) is another one than when its contracts were deployed, so their change needs a new version.
     fn id(&self) -> TemplateId;
 
     /// Its name in the service's vocabulary, such as `erc20-token`.

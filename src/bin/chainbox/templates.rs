@@ -41,11 +41,11 @@ pub(crate) fn run(options: TemplatesOptions) -> Result<(), Box<dyn std::error::E
     Ok(())
 }
 
-/// Returns the name, marker, constructor and functions of a template, in lines.
+/// Returns the identity, marker, constructor and functions of a template, in lines.
 fn describe(template: &TemplateView) -> String {
     let mut text = format!(
-        "{HEADING}{}{HEADING:#}  template {}, version {}\n  bytecode  {}\n",
-        template.name, template.id, template.version, template.bytecode
+        "{HEADING}{}{HEADING:#}  template {}, version {}\n  digest    {}\n  bytecode  {}\n",
+        template.name, template.id, template.version, template.digest, template.bytecode
     );
     for (index, parameter) in template.constructor.iter().flat_map(parameter_lines).enumerate() {
         let label = if index == 0 { "constructor" } else { "" };
@@ -84,6 +84,8 @@ fn name_text(parameter: &TemplateParameter) -> String {
 
 #[cfg(test)]
 mod tests {
+    use chainbox::vm::Descriptor;
+
     use super::*;
 
     #[test]
@@ -102,6 +104,7 @@ mod tests {
         for part in [
             "erc20-token",
             "0xefcb00010002",
+            &format!("digest    {}\n", Descriptor::of(&**token).digest),
             "string name\n",
             "[decimals = 18]",
             "[owner = deployer]",

@@ -13,7 +13,7 @@ use super::{
     schema::{Failure, SuccessPage},
 };
 use crate::{
-    primitives::Bytes,
+    primitives::{B256, Bytes},
     server::api_error::ApiError,
     vm::{Descriptor, Parameter, Template, storage::StorageLayout},
 };
@@ -32,6 +32,9 @@ pub struct TemplateView {
     /// Version of its behaviour and storage layout.
     #[schema(example = 1)]
     pub version: u16,
+    /// Keccak of name, ABI, storage layout and gas table, which are fixed with the version.
+    #[schema(value_type = String)]
+    pub digest: B256,
     /// The marker: code of a deployed contract, and what stands in the place of bytecode where one is deployed. The ABI-encoded parameters of
     /// the constructor follow on it, as on compiled Solidity.
     #[schema(value_type = String, example = "0xefcb00010002")]
@@ -60,7 +63,8 @@ pub struct TemplateParameter {
     /// What it is for.
     #[schema(example = "Symbol of the token.")]
     pub description: String,
-    /// Unit; null without one.
+    /// Unit of a value; null without one. A value in per cent is `"2.5"`, `"2.5%"` or 2.5; a duration is a number of seconds, or
+    /// `"30d"`; what the contract counts in is then the ABI's concern.
     #[schema(example = "wei")]
     pub unit: Option<String>,
     /// Value when it is left out, `deployer` for the deploying account; null where it is required.
@@ -76,9 +80,10 @@ pub struct TemplateParameter {
 impl TemplateView {
     /// Describes a template.
     pub fn of(template: &dyn Template) -> Self {
-        let Descriptor { name, id, version, bytecode, constructor, abi, storage_layout, .. } = Descriptor::of(template);
+        let Descriptor { name, id, version, digest, bytecode, constructor, abi, storage_layout, .. } =
+            Descriptor::of(template);
         let constructor = constructor.iter().map(TemplateParameter::of).collect();
-        Self { name, id, version, bytecode, constructor, abi, storage_layout }
+        Self { name, id, version, digest, bytecode, constructor, abi, storage_layout }
     }
 
     /// Returns the signatures of the functions, such as `transfer(address,uint256)`, by name.
@@ -94,7 +99,7 @@ impl TemplateParameter {
             name: name.clone(),
             ty: ty.clone(),
             description: description.clone(),
-            unit: unit.clone(),
+            unit: unit.map(|unit| unit.name().to_owned()),
             default: default.as_ref().and_then(|default| serde_json::to_value(default).ok()),
             optional: parameter.is_optional(),
             members: members.iter().map(Self::of).collect(),

@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::RpcFailure;
 use crate::{
     node::BlockRef,
-    platform::{Blockchain, Fields, PlatformError, parse_amount},
-    primitives::Height,
+    platform::{Blockchain, Fields, PlatformError},
+    primitives::{Height, parse_amount},
     server::chains::Chains,
 };
 

@@ -405,7 +405,7 @@ fn interfaces_are_supported() {
 fn a_token_is_described_and_encoded_by_names() {
     let descriptor = Descriptor::of(&Erc1155);
     let values = json!({
-        "uri": URI, "owner": OWNER.to_string(), "royaltyReceiver": CAROL.to_string(), "royaltyFee": "250",
+        "uri": URI, "owner": OWNER.to_string(), "royaltyReceiver": CAROL.to_string(), "royaltyFee": "2.5",
         "features": { "mintable": true, "burnable": true, "pausable": true },
     });
     assert_eq!(descriptor.encode(values.as_object().unwrap(), BOB).unwrap(), params().init_code());

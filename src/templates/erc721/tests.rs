@@ -424,7 +424,7 @@ fn interfaces_are_supported() {
 fn a_token_is_described_and_encoded_by_names() {
     let descriptor = Descriptor::of(&Erc721);
     let values = serde_json::json!({
-        "name": "Art", "symbol": "ART", "baseURI": "ipfs://art/", "royaltyReceiver": BOB.to_string(), "royaltyFee": "250",
+        "name": "Art", "symbol": "ART", "baseURI": "ipfs://art/", "royaltyReceiver": BOB.to_string(), "royaltyFee": "2.5",
         "features": { "mintable": true, "burnable": true, "pausable": true, "votes": true },
     });
     let encoded = descriptor.encode(values.as_object().unwrap(), OWNER).unwrap();

@@ -210,7 +210,7 @@ fn a_wallet_is_described_and_encoded_by_names() {
     let encode = |values: serde_json::Value| descriptor.encode(values.as_object().unwrap(), REVOKER);
     let beneficiary = BENEFICIARY.to_string();
     let values = serde_json::json!({
-        "beneficiary": beneficiary, "start": (NOW - 100).to_string(), "duration": "1000", "cliff": "250", "revocable": true,
+        "beneficiary": beneficiary, "start": (NOW - 100).to_string(), "duration": "1000s", "cliff": "250", "revocable": true,
     });
     assert_eq!(encode(values).unwrap(), revocable().init_code(), "the deployer may revoke");
     let errors = encode(serde_json::json!({})).unwrap_err();

@@ -1,7 +1,8 @@
 //! The digest of a template: what is fixed with its version.
 
 use alloy_json_abi::{EventParam, JsonAbi, Param, StateMutability};
-use alloy_primitives::{B256, keccak256};
+use alloy_primitives::B256;
+use sha3::{Digest, Keccak256};
 
 use crate::vm::storage::StorageLayout;
 
@@ -12,12 +13,12 @@ use crate::vm::storage::StorageLayout;
 pub(super) fn digest(name: &str, abi: &JsonAbi, layout: &StorageLayout, gas_table: &str) -> B256 {
     // A layout is strings, lists and maps with string keys: it always has a JSON form.
     let layout = serde_json::to_string(layout).unwrap_or_default();
-    let mut bytes = Vec::new();
+    let mut hasher = Keccak256::new();
     for part in [name, &abi_text(abi), &layout, gas_table] {
-        bytes.extend_from_slice(&(part.len() as u64).to_be_bytes());
-        bytes.extend_from_slice(part.as_bytes());
+        hasher.update((part.len() as u64).to_be_bytes());
+        hasher.update(part);
     }
-    keccak256(bytes)
+    B256::from_slice(&hasher.finalize())
 }
 
 /// Returns the items of an ABI, one a line, sorted.

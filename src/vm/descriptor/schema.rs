@@ -4,7 +4,7 @@ use alloy_dyn_abi::DynSolType;
 use serde_json::{Map, Value, json};
 
 use super::{Descriptor, ELEMENTS_MAX, NUMBER_BITS_MAX, Parameter, TEXT_CHARS_MAX, array_of};
-use crate::vm::ParameterDefault;
+use crate::vm::{ParameterDefault, Unit};
 
 impl Descriptor {
     /// Returns the JSON Schema of the values that [`Descriptor::encode`] takes.
@@ -22,7 +22,7 @@ impl Parameter {
         }
         let mut text = self.description.clone();
         if let Some(unit) = &self.unit {
-            text.push_str(&format!(" In {unit}."));
+            text.push_str(&format!(" In {}.", unit.name()));
         }
         match &self.default {
             Some(ParameterDefault::Value(value)) => schema["default"] = value.clone(),
@@ -39,6 +39,9 @@ impl Parameter {
         if let Some((element, len)) = array_of(ty) {
             let (min, max) = len.map_or((0, ELEMENTS_MAX), |len| (len, len));
             return json!({ "type": "array", "items": self.schema_of(element), "minItems": min, "maxItems": max });
+        }
+        if let (Ok(DynSolType::Uint(_)), Some(pattern)) = (DynSolType::parse(ty), self.unit.and_then(Unit::pattern)) {
+            return json!({ "anyOf": [{ "type": "string", "pattern": pattern }, { "type": "number", "minimum": 0 }] });
         }
         match DynSolType::parse(ty) {
             _ if ty.starts_with("tuple") && self.is_flags() => {

@@ -1,0 +1,139 @@
+//! Units of constructor parameters: how a value that is written for people becomes the contract's number.
+
+use std::borrow::Cow;
+
+use alloy_primitives::U256;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+use crate::primitives::{DurationUnits, parse_amount, parse_duration_secs, parse_percent};
+
+/// Unit of a parameter that is an unsigned integer.
+///
+/// ```
+/// use chainbox::vm::{ParameterNote, Unit};
+/// let fee = ParameterNote::of("fee", "Fee of a swap.").with_unit(Unit::BASIS_POINTS).with_default("0.3");
+/// let supply = ParameterNote::of("totalSupply", "Supply.").with_unit("the smallest unit");
+/// # let _ = (fee, supply);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Unit {
+    /// A unit in words, such as `wei`; a value is the contract's number.
+    Named(&'static str),
+    /// Per cent: a value is `"2.5"`, `"2.5%"` or 2.5, and the contract's number is 10^`decimals` times that. A value with more
+    /// decimal places is refused.
+    Percent {
+        /// Decimal places of a value.
+        decimals: u8,
+    },
+    /// Time: a value is a number of seconds, or `"30d"` with one of s, h, d; the contract's number is seconds.
+    Duration,
+    /// Time of vesting: as [`Unit::Duration`], and `"12m"` is 12 months of 30 days.
+    VestingDuration,
+}
+
+impl Unit {
+    /// Per cent, of which the contract counts hundredths.
+    pub const BASIS_POINTS: Self = Self::Percent { decimals: 2 };
+
+    /// Returns the unit of a value in words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Named(name) => name,
+            Self::Percent { .. } => "per cent",
+            Self::Duration | Self::VestingDuration => "seconds",
+        }
+    }
+
+    /// Returns the contract's number for a value; `None` for a value that is none of this unit.
+    ///
+    /// A named unit has no form of its own: it is read by the parameter's type.
+    pub(super) fn parse(self, value: &Value) -> Option<U256> {
+        let text = match value {
+            Value::String(text) => Cow::Borrowed(text.as_str()),
+            // The shortest text of a number: 33.4 is "33.4", so that it is read exactly.
+            Value::Number(number) => Cow::Owned(number.to_string()),
+            _ => return None,
+        };
+        let secs = |units| parse_amount(&text).or_else(|| parse_duration_secs(&text, units).map(U256::from));
+        match self {
+            Self::Named(_) => None,
+            Self::Percent { decimals } => parse_percent(&text, decimals),
+            Self::Duration => secs(DurationUnits::COMMON),
+            Self::VestingDuration => secs(DurationUnits::VESTING),
+        }
+    }
+
+    /// Returns what a value is, in words; `None` for a named unit.
+    pub(super) fn expected(self) -> Option<String> {
+        match self {
+            Self::Named(_) => None,
+            Self::Percent { decimals: 0 } => Some("a whole percentage, such as 4 or \"4%\"".to_owned()),
+            Self::Percent { decimals } => {
+                Some(format!("a percentage with at most {decimals} decimal places, such as 2.5 or \"2.5%\""))
+            }
+            Self::Duration => Some("a number of seconds, or one with s, h or d, such as \"30d\"".to_owned()),
+            Self::VestingDuration => {
+                Some("a number of seconds, or one with s, h, d or m (30 days), such as \"12m\"".to_owned())
+            }
+        }
+    }
+
+    /// Returns the regular expression of a value in a string; `None` for a named unit.
+    pub(super) const fn pattern(self) -> Option<&'static str> {
+        match self {
+            Self::Named(_) => None,
+            Self::Percent { decimals: 0 } => Some("^[0-9]+%?$"),
+            Self::Percent { .. } => Some("^[0-9]+(\\.[0-9]+)?%?$"),
+            Self::Duration => Some("^[0-9]+[shd]?$"),
+            Self::VestingDuration => Some("^[0-9]+[shdm]?$"),
+        }
+    }
+}
+
+impl From<&'static str> for Unit {
+    fn from(name: &'static str) -> Self {
+        Self::Named(name)
+    }
+}
+
+/// Its name.
+impl Serialize for Unit {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn numbers_and_texts_are_read_alike() {
+        let read = |unit: Unit, value: Value| unit.parse(&value).map(|number| number.to::<u64>());
+        for value in [json!("2.5"), json!("2.5%"), json!(2.5), json!("2.50")] {
+            assert_eq!(read(Unit::BASIS_POINTS, value), Some(250));
+        }
+        assert_eq!(read(Unit::BASIS_POINTS, json!(33.4)), Some(3_340));
+        assert_eq!(read(Unit::BASIS_POINTS, json!(100)), Some(10_000));
+        assert_eq!(read(Unit::Percent { decimals: 0 }, json!("4%")), Some(4));
+        for value in [json!("30d"), json!("720h"), json!(2_592_000), json!("2592000")] {
+            assert_eq!(read(Unit::Duration, value), Some(2_592_000));
+        }
+        assert_eq!(read(Unit::VestingDuration, json!("12m")), Some(360 * 86_400));
+    }
+
+    #[test]
+    fn what_is_no_value_of_the_unit_is_refused() {
+        for value in [json!("2.555"), json!(2.555), json!(-1), json!(1e-7), json!(true), json!(["1"]), json!("1e1")] {
+            assert_eq!(Unit::BASIS_POINTS.parse(&value), None, "{value}");
+        }
+        for value in [json!("5m"), json!("5w"), json!(5.0), json!(-5), json!("P30D"), json!("PT1H"), json!({})] {
+            assert_eq!(Unit::Duration.parse(&value), None, "{value}");
+        }
+        assert_eq!(Unit::Percent { decimals: 0 }.parse(&json!(2.5)), None);
+    }
+}
