@@ -10,6 +10,7 @@ mod layout;
 mod parties;
 mod receiver;
 mod reference;
+mod relay_target;
 mod signatures;
 mod suite;
 mod suites;
