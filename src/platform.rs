@@ -254,11 +254,14 @@ mod tests {
         };
         let paths: Vec<&str> = fields.iter().map(|field| field.path.as_str()).collect();
         assert_eq!(paths, ["params.greeting", "params.marks[0]", "params.x"]);
-        let nothing = json!({ "blockchainId": DEFAULT_BLOCKCHAIN_ID, "template": "erc721-nft" });
+        let nothing = json!({ "blockchainId": DEFAULT_BLOCKCHAIN_ID, "template": "no-template" });
         let Err(PlatformError::Validation { fields }) = platform.read_deployment(nothing) else {
             panic!("must be refused")
         };
-        assert_eq!(fields[0].expected, "one of erc20-token, erc4626-vault, vesting-wallet, greeter");
+        assert_eq!(
+            fields[0].expected,
+            "one of erc20-token, erc721-nft, erc1155-multi, erc4626-vault, vesting-wallet, multicall, erc2771-forwarder, greeter"
+        );
     }
 
     #[test]

@@ -6,8 +6,10 @@
 pub mod common;
 pub mod erc1155;
 pub mod erc20;
+pub mod erc2771_forwarder;
 pub mod erc4626;
 pub mod erc721;
+pub mod multicall;
 #[cfg(test)]
 mod test_chain;
 pub mod vesting_wallet;
@@ -19,15 +21,24 @@ use crate::vm::{Template, TemplateRegistry};
 pub use erc20::{Erc20, Erc20Features, Erc20Params};
 pub use erc721::{Erc721, Erc721Features, Erc721Params};
 pub use erc1155::{Erc1155, Erc1155Features, Erc1155Params};
+pub use erc2771_forwarder::{Erc2771Forwarder, Erc2771ForwarderParams};
 pub use erc4626::{Erc4626, Erc4626Params};
+pub use multicall::{MULTICALL3_ADDRESS, Multicall};
 pub use vesting_wallet::{VestingWallet, VestingWalletParams};
 
 /// Returns the registry of all ready-made templates; clone it to add others.
 pub fn builtin() -> &'static TemplateRegistry {
     static BUILTIN: LazyLock<TemplateRegistry> = LazyLock::new(|| {
         let mut registry = TemplateRegistry::new();
-        let templates: [Arc<dyn Template>; 5] =
-            [Arc::new(Erc20), Arc::new(Erc721), Arc::new(Erc1155), Arc::new(Erc4626), Arc::new(VestingWallet)];
+        let templates: [Arc<dyn Template>; 7] = [
+            Arc::new(Erc20),
+            Arc::new(Erc721),
+            Arc::new(Erc1155),
+            Arc::new(Erc4626),
+            Arc::new(VestingWallet),
+            Arc::new(Multicall),
+            Arc::new(Erc2771Forwarder),
+        ];
         for template in templates {
             let taken = registry.register_own(template);
             debug_assert!(taken.is_ok(), "ready-made templates have identities of their own");

@@ -24,6 +24,7 @@ mod memory_decoder;
 mod message;
 mod parameter;
 mod registry;
+mod relay;
 mod runner;
 #[cfg(test)]
 pub(crate) mod sandbox;
@@ -48,6 +49,7 @@ pub use inspect::Inspector;
 pub use message::{FrameOutcome, FrameResult, HaltReason, Message, MessageKind, SYSTEM_ADDRESS, Stop};
 pub use parameter::{ParameterDefault, ParameterNote};
 pub use registry::{RegistryError, TemplateRegistry, USER_IDS_FROM};
+pub use relay::TrustingTarget;
 pub use slots::mapping_slot;
 pub use template::{Marker, Template, TemplateId};
 pub use trace::{CallTrace, CallTraceLog, CallTracer};

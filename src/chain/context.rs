@@ -88,6 +88,7 @@ impl ChainContext {
         BlockContext {
             chain_id: self.spec.chain_id,
             height: Height::new(header.number),
+            parent_hash: header.parent_hash,
             timestamp: Timestamp::from_secs(header.timestamp),
             beneficiary: self.rules.author(header),
             gas_limit: Gas::new(header.gas_limit),

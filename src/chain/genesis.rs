@@ -139,6 +139,7 @@ fn run_constructor(
     let context = BlockContext {
         chain_id: spec.chain_id,
         height: Height::GENESIS,
+        parent_hash: alloy_primitives::B256::ZERO,
         timestamp: spec.timestamp,
         beneficiary: spec.coinbase,
         gas_limit: spec.gas_limit,

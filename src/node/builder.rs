@@ -15,7 +15,7 @@ use super::{
     writer::{NodeInner, Writer},
 };
 use crate::{
-    chain::{GenesisSpec, ReadError},
+    chain::{GenesisContract, GenesisSpec, ReadError},
     consensus::{ConsensusConfig, ReplicaId, SealScheme, poa::PoaConfig},
     primitives::{DEFAULT_MNEMONIC, KeyPair, SenderRecovery, Timestamp, U256, Wallet},
     sim::{
@@ -24,6 +24,7 @@ use crate::{
     },
     state::{MemoryState, PagedState, StateStore},
     store::{KeyValue, MemoryStore},
+    templates::{MULTICALL3_ADDRESS, Multicall},
 };
 
 /// Chain id of a node without one among its options, as of other development nodes.
@@ -216,8 +217,11 @@ impl NodeBuilder {
         Ok(node)
     }
 
+    /// The genesis of the options, or that of a development chain: the accounts have funds, and Multicall3 is where clients look for it.
     fn genesis_for(&mut self, keys: &[KeyPair]) -> GenesisSpec {
+        let multicall = GenesisContract::new(MULTICALL3_ADDRESS, Multicall::NAME, serde_json::Map::new());
         let mut default = GenesisSpec {
+            contracts: vec![multicall],
             timestamp: GENESIS_TIME,
             allow_interventions: true,
             name: "chainbox".to_owned(),

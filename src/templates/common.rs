@@ -7,11 +7,13 @@
 
 pub mod access_control;
 pub mod address;
+pub mod calldata;
 pub mod checkpoints;
 pub mod ecdsa;
 pub mod eip712;
 pub mod erc165;
 pub mod erc20_base;
+pub mod erc2771_context;
 pub mod nonces;
 pub mod ownable;
 pub mod pausable;
@@ -25,6 +27,7 @@ pub use access_control::{AccessControl, DEFAULT_ADMIN_ROLE};
 pub use checkpoints::Trace208;
 pub use eip712::{Domain, Eip712};
 pub use erc20_base::Erc20Base;
+pub use erc2771_context::Erc2771Context;
 pub use nonces::Nonces;
 pub use ownable::Ownable;
 pub use pausable::Pausable;

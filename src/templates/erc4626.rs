@@ -8,6 +8,9 @@
 //! A fee comes on top of the assets where these exclude it (`mint`, `withdraw`) and out of them where they include it (`deposit`,
 //! `redeem`), rounded up, and goes to its recipient at once. The owner, if there is one, sets both and has no other power.
 //!
+//! A vault with a `trustedForwarder`, such as an `erc2771-forwarder`, answers `isTrustedForwarder` and takes its callers from it (ERC-2771),
+//! so that holders without ether deposit, transfer and withdraw. Without one, which is the default, it has neither function.
+//!
 //! The storage layout is solc's for that contract, with Ownable as its last base:
 //!
 //! | slot | what |
@@ -19,6 +22,7 @@
 //! | 5 | owner; zero without one |
 //! | [`SETTINGS`] | asset (lowest 160 bits), its decimals, the offset (8 bits each), fees at entry and exit (16 bits each) |
 //! | [`SETTINGS`] + 1 | the recipient of fees |
+//! | [`SETTINGS`] + 2 | the trusted forwarder; zero without one |
 
 mod fees;
 pub mod interface;
@@ -44,7 +48,7 @@ pub const SETTINGS: U256 = uint!(0xcec8f304c39f407862813501fac71a050e2961692ad4d
 /// Constructor parameters of the template.
 ///
 /// Encoded as Solidity's `(string name, string symbol, address asset, uint8 decimalsOffset, address owner, uint16 entryFee, uint16
-/// exitFee, address feeRecipient)`.
+/// exitFee, address feeRecipient, address trustedForwarder)`.
 ///
 /// ```
 /// use chainbox::{primitives::Address, templates::Erc4626Params};
@@ -70,6 +74,8 @@ pub struct Erc4626Params {
     pub exit_fee: u16,
     /// Account that gets the fees; the vault itself keeps them for all shares.
     pub fee_recipient: Address,
+    /// Contract that may call in the name of others (ERC-2771); `None` for none.
+    pub trusted_forwarder: Option<Address>,
 }
 
 impl Erc4626Params {
@@ -85,6 +91,7 @@ impl Erc4626Params {
             entry_fee: 0,
             exit_fee: 0,
             fee_recipient: owner,
+            trusted_forwarder: None,
         }
     }
 
@@ -99,6 +106,7 @@ impl Erc4626Params {
             entryFee: self.entry_fee,
             exitFee: self.exit_fee,
             feeRecipient: self.fee_recipient,
+            trustedForwarder: self.trusted_forwarder.unwrap_or_default(),
         }
         .abi_encode()
     }
@@ -149,6 +157,11 @@ impl Template for Erc4626 {
             fee("entryFee", "Fee of a deposit."),
             fee("exitFee", "Fee of a withdrawal."),
             ParameterNote::of("feeRecipient", "Account that gets the fees.").with_default_deployer(),
+            ParameterNote::of(
+                "trustedForwarder",
+                "Contract that may call in the name of others (ERC-2771), such as an erc2771-forwarder; the zero address for none.",
+            )
+            .with_default(Address::ZERO.to_string()),
         ]
     }
 
@@ -202,6 +215,8 @@ impl Template for Erc4626 {
             Calls::transferOwnership(call) => call.returns(VAULT.ownable.transfer_ownership(host, call.newOwner)?),
             Calls::renounceOwnership(call) => call.returns(VAULT.ownable.renounce_ownership(host)?),
             Calls::supportsInterface(call) => call.returns(supports(call.interfaceId.0, &INTERFACES)),
+            Calls::trustedForwarder(call) => call.returns(vault::SET.context.trusted_forwarder(host)?),
+            Calls::isTrustedForwarder(call) => call.returns(vault::SET.context.is_trusted_forwarder(host, call.forwarder)?),
         }
     }
 }

@@ -12,6 +12,8 @@ pub struct BlockContext {
     pub chain_id: u64,
     /// Height of the block.
     pub height: Height,
+    /// Hash of the parent block; zero in the genesis block.
+    pub parent_hash: B256,
     /// Time of the block.
     pub timestamp: Timestamp,
     /// Recipient of the priority fees.

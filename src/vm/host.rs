@@ -59,8 +59,17 @@ impl Host<'_> {
         self.message.to
     }
 
-    /// Returns the caller (`msg.sender`).
+    /// Returns the caller: who opened this frame, or the account in whose name a forwarder did that this contract trusts. It is
+    /// `msg.sender`, and `_msgSender()` of OpenZeppelin's `ERC2771Context`.
     pub const fn caller(&self) -> Address {
+        match self.message.relayed_sender() {
+            Some(sender) => sender,
+            None => self.message.caller,
+        }
+    }
+
+    /// Returns who opened this frame: a forwarder, where [`Host::caller`] is whom it calls for.
+    pub const fn direct_caller(&self) -> Address {
         self.message.caller
     }
 
@@ -77,6 +86,11 @@ impl Host<'_> {
     /// Returns the context of the block.
     pub const fn block(&self) -> &BlockContext {
         self.env.block
+    }
+
+    /// Returns the hash of the block below this one.
+    pub const fn parent_hash(&self) -> B256 {
+        self.env.block.parent_hash
     }
 
     /// Returns the chain id.
@@ -289,6 +303,18 @@ impl Host<'_> {
     /// # Errors
     /// As [`Host::call`].
     pub fn call_with_gas(&mut self, to: Address, value: U256, input: &[u8], gas: Gas) -> Result<FrameResult, Stop> {
+        self.call_for(None, to, value, input, gas)
+    }
+
+    /// Calls `to`, in the name of `sender` if there is one.
+    pub(super) fn call_for(
+        &mut self,
+        sender: Option<Address>,
+        to: Address,
+        value: U256,
+        input: &[u8],
+        gas: Gas,
+    ) -> Result<FrameResult, Stop> {
         if !value.is_zero() {
             self.forbid_static()?;
         }
@@ -301,7 +327,7 @@ impl Host<'_> {
             self.charge(Gas::new(if is_new { GAS.new_account } else { 0 }))?;
             stipend = GAS.call_stipend;
         }
-        self.send(MessageKind::Call, to, value, input, gas, stipend)
+        self.send(self.message.inner(MessageKind::Call, to, value, input, gas).relayed_for(sender), stipend)
     }
 
     /// Calls `to` with all changes forbidden, in frames below too (EIP-214).
@@ -310,7 +336,7 @@ impl Host<'_> {
     /// [`Stop`]: out of gas.
     pub fn static_call(&mut self, to: Address, input: &[u8]) -> Result<FrameResult, Stop> {
         self.access(&to)?;
-        self.send(MessageKind::StaticCall, to, U256::ZERO, input, Gas::MAX, 0)
+        self.send(self.message.inner(MessageKind::StaticCall, to, U256::ZERO, input, Gas::MAX), 0)
     }
 
     /// Transfers native token; the callee's failure fails this frame, with its revert data.
@@ -346,27 +372,19 @@ impl Host<'_> {
             ));
         }
         self.env.read(|journal| journal.access_account(&to))?;
-        let mut result = self.send(MessageKind::Create, to, value, init_code, Gas::MAX, 0)?;
+        let mut result = self.send(self.message.inner(MessageKind::Create, to, value, init_code, Gas::MAX), 0)?;
         if result.is_success() {
             result.output = Bytes::new();
         }
         Ok((to, result))
     }
 
-    fn send(
-        &mut self,
-        kind: MessageKind,
-        to: Address,
-        value: U256,
-        input: &[u8],
-        gas: Gas,
-        stipend: u64,
-    ) -> Result<FrameResult, Stop> {
-        let passed = GAS.forwardable(self.gas_left()).min(gas);
+    /// Runs a frame with as much of the gas that it asks for as may be forwarded, and `stipend` on top.
+    fn send(&mut self, mut message: Message<'_>, stipend: u64) -> Result<FrameResult, Stop> {
+        let passed = GAS.forwardable(self.gas_left()).min(message.gas);
         self.charge(passed)?;
-        let gas = passed.saturating_add(Gas::new(stipend));
-        let message = self.message.inner(kind, to, value, input, gas);
-        let is_static = self.is_static || kind == MessageKind::StaticCall;
+        message.gas = passed.saturating_add(Gas::new(stipend));
+        let is_static = self.is_static || message.kind == MessageKind::StaticCall;
         let frames = self.env.frames;
         let result = frames.run(&mut self.env.reborrow(), &message, self.depth + 1, is_static);
         if self.env.unreadable.is_some() {

@@ -38,12 +38,15 @@ pub struct Message<'a> {
     pub origin: Address,
     /// Whether the chain itself calls. Not inherited by the frames that this one opens.
     is_system_call: bool,
+    /// Account in whose name a forwarder calls (ERC-2771). Not inherited by the frames that this one opens.
+    relayed_sender: Option<Address>,
 }
 
 impl<'a> Message<'a> {
     /// Creates the call of a transaction.
     pub const fn call(caller: Address, to: Address, value: U256, input: &'a [u8], gas: Gas) -> Self {
-        Self { kind: MessageKind::Call, caller, to, value, input, gas, origin: caller, is_system_call: false }
+        let (is_system_call, relayed_sender) = (false, None);
+        Self { kind: MessageKind::Call, caller, to, value, input, gas, origin: caller, is_system_call, relayed_sender }
     }
 
     /// Creates a call by the chain itself, which may do what no transaction may, such as mint. The callee sees
@@ -63,20 +66,32 @@ impl<'a> Message<'a> {
     }
 
     /// Returns the message of a frame that a frame of this message opens: same origin, without the chain's authority.
-    pub(super) const fn inner(
+    pub(super) const fn inner<'b>(
         &self,
         kind: MessageKind,
         to: Address,
         value: U256,
-        input: &'a [u8],
+        input: &'b [u8],
         gas: Gas,
-    ) -> Message<'a> {
+    ) -> Message<'b> {
         Message { kind, origin: self.origin, ..Message::call(self.to, to, value, input, gas) }
+    }
+
+    /// Returns the message with the account in whose name the caller, a forwarder, calls.
+    pub(super) const fn relayed_for(self, sender: Option<Address>) -> Self {
+        Self { relayed_sender: sender, ..self }
     }
 
     /// Returns whether the chain itself calls ([`Message::system_call`]).
     pub const fn is_system_call(&self) -> bool {
         self.is_system_call
+    }
+
+    /// Returns the account in whose name a forwarder calls that the target trusts (ERC-2771, [`Host::call_relayed`](super::Host::call_relayed)).
+    ///
+    /// A template reads it as its caller. What runs bytecode appends its 20 bytes to the input instead, as the standard says.
+    pub const fn relayed_sender(&self) -> Option<Address> {
+        self.relayed_sender
     }
 }
 

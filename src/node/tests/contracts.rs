@@ -1,13 +1,13 @@
 //! Contracts, their reverts, and the assertions about them.
 
 use crate::{
-    chain::CallRequest,
+    chain::{CallRequest, GenesisSpec},
     node::{
         BlockRef, ContractError, Mining, Node,
         testing::{expect_balance_changes, expect_balance_changes_with_fees, expect_event, expect_revert},
     },
     primitives::{Address, Bytes, Gas, Height, U256},
-    templates::{Erc20Params, erc20::interface as erc20},
+    templates::{Erc20Params, MULTICALL3_ADDRESS, erc20::interface as erc20, multicall::interface as multicall3},
 };
 
 #[test]
@@ -25,6 +25,27 @@ fn a_token_from_a_template() {
     assert_eq!(token.events::<erc20::Transfer>().unwrap().len(), 2, "the supply's and bob's");
     let before = BlockRef::Number(Height::new(1));
     assert_eq!(token.call_at(erc20::balanceOfCall { account: bob }, before).unwrap(), U256::ZERO);
+}
+
+#[test]
+fn a_development_genesis_has_multicall_where_clients_look_for_it() {
+    let node = Node::new();
+    let (alice, bob) = (node.accounts()[0], node.accounts()[1]);
+    let token = node.deploy(alice, Erc20Params::new("Gold", "GLD", U256::from(1_000), alice).init_code()).unwrap();
+    let multicall = node.contract(MULTICALL3_ADDRESS, alice);
+    let read = |account| multicall3::Call3 {
+        target: token.address(),
+        allowFailure: false,
+        callData: alloy_sol_types::SolCall::abi_encode(&erc20::balanceOfCall { account }).into(),
+    };
+    let results = multicall.call(multicall3::aggregate3Call { calls: vec![read(alice), read(bob)] }).unwrap();
+    let balances: Vec<_> = results.iter().map(|result| U256::from_be_slice(&result.returnData)).collect();
+    assert_eq!(balances, [U256::from(1_000), U256::ZERO]);
+    let parent = node.view().head().block().header().parent_hash;
+    assert_eq!(multicall.call(multicall3::getLastBlockHashCall {}).unwrap(), parent, "as of the head's execution");
+    let genesis = GenesisSpec { allow_interventions: true, ..GenesisSpec::new(5) };
+    let bare = Node::builder().with_genesis(genesis).build().unwrap();
+    assert!(bare.view().code(MULTICALL3_ADDRESS, BlockRef::Latest).unwrap().is_empty(), "a genesis has what it lists");
 }
 
 #[test]

@@ -1,11 +1,11 @@
-//! The vault's Solidity interface: functions, events and errors as OpenZeppelin 5 has them, and those of fees.
+//! The vault's Solidity interface: functions, events and errors as OpenZeppelin 5 has them, and those of fees and the forwarder.
 #![allow(missing_docs)] // The macro below makes types whose fields are the Solidity parameters.
 
 alloy_sol_types::sol! {
     /// A vault (ERC-4626): a token whose shares stand for a part of what the vault has of another token, its asset.
     #[sol(abi, extra_derives(Debug, PartialEq, Eq))]
     contract Erc4626Vault {
-        constructor(string name, string symbol, address asset, uint8 decimalsOffset, address owner, uint16 entryFee, uint16 exitFee, address feeRecipient);
+        constructor(string name, string symbol, address asset, uint8 decimalsOffset, address owner, uint16 entryFee, uint16 exitFee, address feeRecipient, address trustedForwarder);
 
         event Transfer(address indexed from, address indexed to, uint256 value);
         event Approval(address indexed owner, address indexed spender, uint256 value);
@@ -69,6 +69,8 @@ alloy_sol_types::sol! {
         function transferOwnership(address newOwner) external;
         function renounceOwnership() external;
         function supportsInterface(bytes4 interfaceId) external view returns (bool);
+        function trustedForwarder() external view returns (address);
+        function isTrustedForwarder(address forwarder) external view returns (bool);
     }
 }
 

@@ -239,6 +239,18 @@ fn nobody_takes_out_what_others_own() {
     world.fails(CAROL, &deposit(ASSETS + 11, CAROL), &poor);
 }
 
+#[test]
+fn a_forwarder_is_trusted_only_if_there_is_one() {
+    let mut without = deploy(&params());
+    without.chain.is_absent(BOB, without.vault, &sol::trustedForwarderCall {});
+    without.chain.is_absent(BOB, without.vault, &sol::isTrustedForwarderCall { forwarder: Address::ZERO });
+    let with = deploy(&Erc4626Params { trusted_forwarder: Some(CAROL), ..params() });
+    assert_eq!(with.read(&sol::trustedForwarderCall {}), CAROL);
+    for (forwarder, want) in [(CAROL, true), (BOB, false), (Address::ZERO, false)] {
+        assert_eq!(with.read(&sol::isTrustedForwarderCall { forwarder }), want);
+    }
+}
+
 /// Whoever donates to an empty vault loses more than those that deposit after him.
 #[test]
 fn an_inflated_share_costs_who_inflates_it() {
@@ -284,6 +296,7 @@ fn storage_is_laid_out_as_solidity_does() {
         "_owner 5 0 address",
         "_settings settings + 0 0 struct Settings",
         "_feeRecipient settings + 1 0 address",
+        "_trustedForwarder settings + 2 0 address",
     ];
     assert_eq!(variables.collect::<Vec<_>>(), want);
 }
@@ -302,8 +315,10 @@ fn a_vault_is_described_and_encoded_by_names() {
 #[test]
 fn the_abi_is_complete() {
     let abi = Erc4626.abi();
-    assert_eq!((abi.functions().count(), abi.events().count(), abi.errors().count()), (34, 7, 15));
+    assert_eq!((abi.functions().count(), abi.events().count(), abi.errors().count()), (36, 7, 15));
     let constructor = abi.constructor.unwrap();
     let names: Vec<_> = constructor.inputs.iter().map(|input| input.name.as_str()).collect();
-    assert_eq!(names, ["name", "symbol", "asset", "decimalsOffset", "owner", "entryFee", "exitFee", "feeRecipient"]);
+    let fees = ["entryFee", "exitFee", "feeRecipient"];
+    let want = [&["name", "symbol", "asset", "decimalsOffset", "owner"], &fees[..], &["trustedForwarder"]].concat();
+    assert_eq!(names, want);
 }

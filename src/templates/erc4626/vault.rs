@@ -2,7 +2,7 @@
 
 use super::{SETTINGS, fees, interface as sol};
 use crate::{
-    templates::common::{Erc20Base, Ownable, safe_erc20},
+    templates::common::{Erc20Base, Erc2771Context, Ownable, safe_erc20},
     vm::{
         contract::*,
         math::{Rounding, mul_div},
@@ -22,6 +22,7 @@ storage! {
     pub(super) contract VaultSettings layout at SETTINGS {
         settings: Slot<Settings>,
         fee_recipient: Slot<Address>,
+        pub(super) context: Erc2771Context,
     }
 }
 
@@ -40,7 +41,7 @@ record! {
 }
 
 pub(super) const VAULT: VaultStorage = VaultStorage::STATE;
-const SET: VaultSettings = VaultSettings::STATE;
+pub(super) const SET: VaultSettings = VaultSettings::STATE;
 
 /// Decimals of an asset that does not tell them.
 const DECIMALS_DEFAULT: u8 = 18;
@@ -59,6 +60,7 @@ pub(super) fn construct(host: &mut Host<'_>, params: sol::constructorCall) -> Re
     };
     SET.settings.set(host, settings)?;
     SET.fee_recipient.overwrite(host, params.feeRecipient)?;
+    SET.context.construct(host, params.trustedForwarder)?;
     if params.owner.is_zero() { Ok(()) } else { VAULT.ownable.set_owner(host, params.owner) }
 }
 

@@ -10,6 +10,7 @@ mod layout;
 mod parties;
 mod receiver;
 mod reference;
+mod relay_target;
 mod roles;
 mod signatures;
 mod suite;

@@ -4,5 +4,7 @@ mod erc1155;
 mod erc20;
 mod erc4626;
 mod erc721;
+mod forwarder;
+mod multicall;
 mod receiver;
 mod vesting;

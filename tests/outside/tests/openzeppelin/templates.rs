@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use alloy_primitives::{Address, Bytes, U256};
+use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use alloy_sol_types::SolValue;
 use chainbox::{
     primitives::{Gas, Height, Timestamp},
@@ -18,9 +18,10 @@ use crate::{
     engine::{CHAIN_ID, Call, Engine, FIRST_BLOCK, FIRST_TIMESTAMP, GAS_LIMIT, Outcome},
     parties::Answer,
     receiver::{RECEIVER, ReceiverTemplate},
+    relay_target::RelayTargetTemplate,
 };
 
-/// A chain of the ready-made templates, and of the one that answers as `Receiver.sol` does.
+/// A chain of the ready-made templates, and of those that do what `Receiver.sol` and `RelayTarget.sol` do.
 pub struct Templates {
     journal: Journal,
     block: BlockContext,
@@ -32,10 +33,13 @@ impl Templates {
     pub fn new() -> Self {
         let mut registry = templates::builtin().clone();
         registry.register(Arc::new(ReceiverTemplate)).expect("a free id");
+        registry.register(Arc::new(RelayTargetTemplate)).expect("a free id");
         let block = BlockContext {
             chain_id: CHAIN_ID,
             height: Height::new(FIRST_BLOCK),
+            parent_hash: parent_hash(FIRST_BLOCK),
             timestamp: Timestamp::from_secs(FIRST_TIMESTAMP),
+            gas_limit: Gas::new(u64::MAX),
             ..BlockContext::default()
         };
         let view = MemoryState::new().view(CommitId::EMPTY).expect("the empty version");
@@ -94,11 +98,17 @@ impl Engine for Templates {
     }
 
     fn advance(&mut self, blocks: u64, seconds: u64) {
-        self.block.height = Height::new(self.block.height.get() + blocks);
+        let height = self.block.height.get() + blocks;
+        (self.block.height, self.block.parent_hash) = (Height::new(height), parent_hash(height));
         self.block.timestamp = Timestamp::from_secs(self.block.timestamp.as_secs() + seconds);
     }
 
     fn receiver(&self, answer: Answer) -> Bytes {
         Marker(RECEIVER).init_code(&U256::from(answer as u8).abi_encode())
     }
+}
+
+/// Returns the hash that revm's empty database gives the block below.
+fn parent_hash(height: u64) -> B256 {
+    keccak256((height - 1).to_string())
 }

@@ -270,6 +270,7 @@ fn compare<V: Variant>(regressions: &'static str) {
                 entry_fee: fee(setup.entry_fee),
                 exit_fee: fee(setup.exit_fee),
                 fee_recipient: setup.fee_recipient,
+                trusted_forwarder: None,
             };
             vec![Creation::new(setup.asset.init_code()), Creation::new(vault.init_code())]
         },
