@@ -17,6 +17,7 @@
 
 mod ancestors;
 mod builder;
+mod bulk;
 mod cheats;
 mod clock;
 mod command;
@@ -61,6 +62,7 @@ use crate::{
 
 pub use ancestors::REORG_DEPTH_MAX;
 pub use builder::{Database, NodeBuilder};
+pub use bulk::{BulkError, MinedBulk};
 pub use clock::{Clock, ClockOffset, ManualClock};
 pub use contract::Contract;
 pub use contract_error::ContractError;

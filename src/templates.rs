@@ -3,6 +3,7 @@
 //! Each implements a standard Solidity ABI exactly, with Solidity's storage layout, so that a client
 //! cannot distinguish it from compiled Solidity.
 
+pub mod batch;
 pub mod common;
 pub mod erc1155;
 pub mod erc20;
@@ -18,6 +19,7 @@ use std::sync::{Arc, LazyLock};
 
 use crate::vm::{Template, TemplateRegistry};
 
+pub use batch::{BATCH_ADDRESS, Batch};
 pub use erc20::{Erc20, Erc20Features, Erc20Params};
 pub use erc721::{Erc721, Erc721Features, Erc721Params};
 pub use erc1155::{Erc1155, Erc1155Features, Erc1155Params};
@@ -30,7 +32,7 @@ pub use vesting_wallet::{VestingWallet, VestingWalletParams};
 pub fn builtin() -> &'static TemplateRegistry {
     static BUILTIN: LazyLock<TemplateRegistry> = LazyLock::new(|| {
         let mut registry = TemplateRegistry::new();
-        let templates: [Arc<dyn Template>; 7] = [
+        let templates: [Arc<dyn Template>; 8] = [
             Arc::new(Erc20),
             Arc::new(Erc721),
             Arc::new(Erc1155),
@@ -38,6 +40,7 @@ pub fn builtin() -> &'static TemplateRegistry {
             Arc::new(VestingWallet),
             Arc::new(Multicall),
             Arc::new(Erc2771Forwarder),
+            Arc::new(Batch),
         ];
         for template in templates {
             let taken = registry.register_own(template);

@@ -28,6 +28,7 @@ mod relay;
 mod runner;
 #[cfg(test)]
 pub(crate) mod sandbox;
+mod signer_frames;
 mod slots;
 pub mod storage;
 mod template;

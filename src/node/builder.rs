@@ -24,7 +24,7 @@ use crate::{
     },
     state::{MemoryState, PagedState, StateStore},
     store::{KeyValue, MemoryStore},
-    templates::{MULTICALL3_ADDRESS, Multicall},
+    templates::{BATCH_ADDRESS, Batch, MULTICALL3_ADDRESS, Multicall},
 };
 
 /// Chain id of a node without one among its options, as of other development nodes.
@@ -217,11 +217,12 @@ impl NodeBuilder {
         Ok(node)
     }
 
-    /// The genesis of the options, or that of a development chain: the accounts have funds, and Multicall3 is where clients look for it.
+    /// The genesis of the options, or that of a development chain: the accounts have funds, Multicall3 is where clients look for it, and
+    /// [`Node::bulk`] has its contract.
     fn genesis_for(&mut self, keys: &[KeyPair]) -> GenesisSpec {
-        let multicall = GenesisContract::new(MULTICALL3_ADDRESS, Multicall::NAME, serde_json::Map::new());
+        let contract = |address, template: &str| GenesisContract::new(address, template, serde_json::Map::new());
         let mut default = GenesisSpec {
-            contracts: vec![multicall],
+            contracts: vec![contract(MULTICALL3_ADDRESS, Multicall::NAME), contract(BATCH_ADDRESS, Batch::NAME)],
             timestamp: GENESIS_TIME,
             allow_interventions: true,
             name: "chainbox".to_owned(),

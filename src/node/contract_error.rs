@@ -69,22 +69,16 @@ impl ContractError {
             _ => None,
         }
     }
-
-    fn from_outcome(outcome: &CallOutcome, reason: impl FnOnce(&Bytes) -> Option<String>) -> Self {
-        match outcome.revert_data() {
-            Some(data) => Self::Reverted { data: data.clone(), reason: reason(data) },
-            None => Self::Halted { reason: outcome.describe() },
-        }
-    }
 }
 
 /// Reverts are told in words by the ABIs of the ready-made templates; [`Node`]'s own methods know all of the chain's.
 impl From<SendError> for ContractError {
     fn from(error: SendError) -> Self {
         match error {
-            SendError::WouldFail { outcome } => {
-                Self::from_outcome(&outcome, |data| templates::builtin().describe_error(data))
-            }
+            SendError::WouldFail { outcome } => match outcome.revert_data() {
+                Some(data) => Self::Reverted { data: data.clone(), reason: templates::builtin().describe_error(data) },
+                None => Self::Halted { reason: outcome.describe() },
+            },
             other => Self::Send(other),
         }
     }
@@ -93,13 +87,19 @@ impl From<SendError> for ContractError {
 impl Node {
     /// The error of a request that failed with this outcome, in words.
     pub(super) fn contract_error(&self, request: &CallRequest, outcome: CallOutcome) -> ContractError {
-        ContractError::from_outcome(&outcome, |data| {
-            if data.is_empty() {
-                self.call_problem(&self.view(), request)
-            } else {
-                self.templates().describe_error(data)
-            }
-        })
+        match outcome.revert_data() {
+            Some(data) => self.reverted(request, data.clone()),
+            None => ContractError::Halted { reason: outcome.describe() },
+        }
+    }
+
+    /// The error of a request that reverted with this data, in words.
+    pub(super) fn reverted(&self, request: &CallRequest, data: Bytes) -> ContractError {
+        let reason = match data.is_empty() {
+            true => self.call_problem(&self.view(), request),
+            false => self.templates().describe_error(&data),
+        };
+        ContractError::Reverted { data, reason }
     }
 
     /// What is wrong with a request by the ABI of the template that it calls or creates.

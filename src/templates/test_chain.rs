@@ -9,7 +9,7 @@ use self::test_token::TestToken;
 use crate::{
     primitives::{Gas, Timestamp},
     state::{Journal, fixture::MapView},
-    vm::{BlockContext, FrameOutcome, FrameResult, HaltReason, Message, TemplateRegistry, execute},
+    vm::{BlockContext, FrameOutcome, FrameResult, HaltReason, Message, MessageKind, TemplateRegistry, execute},
 };
 
 pub(super) mod test_token;
@@ -58,6 +58,13 @@ impl TestChain {
 
     pub(super) fn send(&mut self, from: Address, to: Address, value: u64, input: &[u8], gas: u64) -> FrameResult {
         self.run(&Message::call(from, to, U256::from(value), input, Gas::new(gas)))
+    }
+
+    /// A call in which all changes are forbidden.
+    pub(super) fn send_static(&mut self, from: Address, to: Address, input: &[u8], gas: u64) -> FrameResult {
+        let mut message = Message::call(from, to, U256::ZERO, input, Gas::new(gas));
+        message.kind = MessageKind::StaticCall;
+        self.run(&message)
     }
 
     /// Calls, and returns what the contract returns or reverts with.

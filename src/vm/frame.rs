@@ -119,7 +119,8 @@ impl Frames<'_> {
                 Some(runner) => runner.map_err(Stop::Halt)?,
             }
         };
-        let mut host = Host::new(env.reborrow(), message, account, depth, is_static);
+        let host = Host::new(env.reborrow(), message, account, depth, is_static);
+        let mut host = host.acting_for_signer(runner.acts_for_signer());
         let ended = catch_unwind(AssertUnwindSafe(|| runner.call(&mut host, message.input)));
         *gas_left = host.gas_left();
         host.finish(ended.unwrap_or(Err(Stop::Halt(HaltReason::TemplatePanic))))

@@ -22,6 +22,8 @@ pub struct Host<'h> {
     is_static: bool,
     gas_left: Gas,
     halted: Option<HaltReason>,
+    /// Whether the template may open frames in the name of the signer.
+    acts_for_signer: bool,
 }
 
 impl core::fmt::Debug for Host<'_> {
@@ -36,7 +38,25 @@ impl core::fmt::Debug for Host<'_> {
 
 impl<'h> Host<'h> {
     pub(super) fn new(env: Env<'h>, message: &'h Message<'h>, account: AccountId, depth: u32, is_static: bool) -> Self {
-        Self { env, message, account, depth, is_static, gas_left: message.gas, halted: None }
+        Self { env, message, account, depth, is_static, gas_left: message.gas, halted: None, acts_for_signer: false }
+    }
+
+    /// Lets the frame open others in the name of the signer.
+    pub(super) fn acting_for_signer(self, acts_for_signer: bool) -> Self {
+        Self { acts_for_signer, ..self }
+    }
+
+    pub(super) const fn message(&self) -> &'h Message<'h> {
+        self.message
+    }
+
+    pub(super) const fn acts_for_signer(&self) -> bool {
+        self.acts_for_signer
+    }
+
+    /// Returns whether no frame opened this one.
+    pub(super) const fn is_outermost(&self) -> bool {
+        self.depth == 0
     }
 
     /// Returns how the frame ends, given the template's `result`, which cannot hide a halt or an unreadable state.
@@ -234,6 +254,12 @@ impl Host<'_> {
         slot
     }
 
+    /// Returns the nonce of `address`, at the cost of an access.
+    pub(super) fn nonce_of(&mut self, address: &Address) -> Result<u64, Stop> {
+        let id = self.access(address)?;
+        Ok(self.env.journal.info(id).nonce)
+    }
+
     fn access(&mut self, address: &Address) -> Result<AccountId, Stop> {
         let id = self.env.read(|journal| journal.load(address))?;
         let access = self.env.journal.warm(id);
@@ -315,19 +341,24 @@ impl Host<'_> {
         input: &[u8],
         gas: Gas,
     ) -> Result<FrameResult, Stop> {
+        let stipend = self.charge_call(&to, value)?;
+        self.send(self.message.inner(MessageKind::Call, to, value, input, gas).relayed_for(sender), stipend)
+    }
+
+    /// Charges what a call costs before its frame, and returns the gas that the callee gets on top.
+    pub(super) fn charge_call(&mut self, to: &Address, value: U256) -> Result<u64, Stop> {
         if !value.is_zero() {
             self.forbid_static()?;
         }
-        let account = self.access(&to)?;
-        let mut stipend = 0;
-        if !value.is_zero() {
-            self.charge(Gas::new(GAS.call_value))?;
-            let info = *self.env.journal.info(account);
-            let is_new = info.nonce == 0 && info.balance.is_zero() && info.code_hash == crate::state::EMPTY_CODE_HASH;
-            self.charge(Gas::new(if is_new { GAS.new_account } else { 0 }))?;
-            stipend = GAS.call_stipend;
+        let account = self.access(to)?;
+        if value.is_zero() {
+            return Ok(0);
         }
-        self.send(self.message.inner(MessageKind::Call, to, value, input, gas).relayed_for(sender), stipend)
+        self.charge(Gas::new(GAS.call_value))?;
+        let info = *self.env.journal.info(account);
+        let is_new = info.nonce == 0 && info.balance.is_zero() && info.code_hash == crate::state::EMPTY_CODE_HASH;
+        self.charge(Gas::new(if is_new { GAS.new_account } else { 0 }))?;
+        Ok(GAS.call_stipend)
     }
 
     /// Calls `to` with all changes forbidden, in frames below too (EIP-214).
@@ -352,35 +383,58 @@ impl Host<'_> {
     /// # Errors
     /// [`Stop`]: out of gas, or inside a static call.
     pub fn create(&mut self, init_code: &[u8], value: U256) -> Result<(Address, FrameResult), Stop> {
+        self.charge_creation(init_code, false)?;
+        let to = self.message.to.create(self.env.journal.info(self.account).nonce);
+        Ok((to, self.create_at(to, init_code, value)?))
+    }
+
+    /// Creates a contract at the address that follows from this contract's, `salt` and the init code (EIP-1014), and returns the address
+    /// with the result of its construction.
+    ///
+    /// # Errors
+    /// As [`Host::create`].
+    pub fn create2(&mut self, init_code: &[u8], value: U256, salt: B256) -> Result<(Address, FrameResult), Stop> {
+        self.charge_creation(init_code, true)?;
+        let to = self.message.to.create2(salt, keccak256(init_code));
+        Ok((to, self.create_at(to, init_code, value)?))
+    }
+
+    /// Charges what a creation costs before its frame (EIP-3860), with the hash of the init code where the address follows from it.
+    pub(super) fn charge_creation(&mut self, init_code: &[u8], is_hashed: bool) -> Result<(), Stop> {
         self.forbid_static()?;
-        self.charge(Gas::new(GAS.create + GAS.init_code_word * init_code.len().div_ceil(32) as u64))?;
-        let info = *self.env.journal.info(self.account);
-        let to = self.message.to.create(info.nonce);
-        let refusal = if self.depth + 1 >= GAS.call_depth_max {
-            Some(HaltReason::CallDepth)
-        } else if info.balance < value {
-            Some(HaltReason::InsufficientBalance)
-        } else {
-            let own = self.message.to;
-            let before = self.env.read(|journal| journal.increment_nonce(&own))?;
-            before.is_none().then_some(HaltReason::NonceOverflow)
-        };
-        if let Some(reason) = refusal {
-            return Ok((
-                to,
-                FrameResult { outcome: FrameOutcome::Halt(reason), gas_left: Gas::ZERO, output: Bytes::new() },
-            ));
+        let words = init_code.len().div_ceil(32) as u64;
+        let hash = if is_hashed { GAS.hash_word } else { 0 };
+        self.charge(Gas::new(GAS.create + (GAS.init_code_word + hash) * words))
+    }
+
+    fn create_at(&mut self, to: Address, init_code: &[u8], value: U256) -> Result<FrameResult, Stop> {
+        let failed =
+            |reason| Ok(FrameResult { outcome: FrameOutcome::Halt(reason), gas_left: Gas::ZERO, output: Bytes::new() });
+        if self.depth + 1 >= GAS.call_depth_max {
+            return failed(HaltReason::CallDepth);
         }
-        self.env.read(|journal| journal.access_account(&to))?;
-        let mut result = self.send(self.message.inner(MessageKind::Create, to, value, init_code, Gas::MAX), 0)?;
+        if self.env.journal.info(self.account).balance < value {
+            return failed(HaltReason::InsufficientBalance);
+        }
+        let own = self.message.to;
+        if self.env.read(|journal| journal.increment_nonce(&own))?.is_none() {
+            return failed(HaltReason::NonceOverflow);
+        }
+        self.send_creation(self.message.inner(MessageKind::Create, to, value, init_code, Gas::MAX))
+    }
+
+    /// Runs the frame of a creation; its output is the revert data of a failure.
+    pub(super) fn send_creation(&mut self, message: Message<'_>) -> Result<FrameResult, Stop> {
+        self.env.read(|journal| journal.access_account(&message.to))?;
+        let mut result = self.send(message, 0)?;
         if result.is_success() {
             result.output = Bytes::new();
         }
-        Ok((to, result))
+        Ok(result)
     }
 
     /// Runs a frame with as much of the gas that it asks for as may be forwarded, and `stipend` on top.
-    fn send(&mut self, mut message: Message<'_>, stipend: u64) -> Result<FrameResult, Stop> {
+    pub(super) fn send(&mut self, mut message: Message<'_>, stipend: u64) -> Result<FrameResult, Stop> {
         let passed = GAS.forwardable(self.gas_left()).min(message.gas);
         self.charge(passed)?;
         message.gas = passed.saturating_add(Gas::new(stipend));

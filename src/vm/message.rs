@@ -77,6 +77,18 @@ impl<'a> Message<'a> {
         Message { kind, origin: self.origin, ..Message::call(self.to, to, value, input, gas) }
     }
 
+    /// Returns the message of a frame that a frame of this message opens in the name of its own caller.
+    pub(super) const fn inner_of_caller<'b>(
+        &self,
+        kind: MessageKind,
+        to: Address,
+        value: U256,
+        input: &'b [u8],
+        gas: Gas,
+    ) -> Message<'b> {
+        Message { caller: self.caller, ..self.inner(kind, to, value, input, gas) }
+    }
+
     /// Returns the message with the account in whose name the caller, a forwarder, calls.
     pub(super) const fn relayed_for(self, sender: Option<Address>) -> Self {
         Self { relayed_sender: sender, ..self }

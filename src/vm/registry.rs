@@ -54,6 +54,16 @@ pub enum RegistryError {
         /// Name of the refused template.
         refused: String,
     },
+    /// It would act in the name of whoever calls it.
+    #[error(
+        "template {id} ({refused}) acts for the signer, which only chainbox's own batch does; let it call as itself"
+    )]
+    ActsForSigner {
+        /// Id and version.
+        id: TemplateId,
+        /// Name of the refused template.
+        refused: String,
+    },
 }
 
 /// The lowest id that a user's template may have; those below are chainbox's own.
@@ -73,6 +83,9 @@ impl TemplateRegistry {
         let id = template.id();
         if id.id < USER_IDS_FROM {
             return Err(RegistryError::Reserved { id, refused: template.name().to_owned() });
+        }
+        if template.acts_for_signer() {
+            return Err(RegistryError::ActsForSigner { id, refused: template.name().to_owned() });
         }
         self.register_own(template)
     }
@@ -191,12 +204,16 @@ mod tests {
     use super::*;
     use crate::vm::{Host, Stop};
 
+    /// A template by version and name; that with the name `signer` would act for the signer.
     #[derive(Debug)]
     struct Named(u16, &'static str);
 
     impl Template for Named {
         fn id(&self) -> TemplateId {
             TemplateId::new(0x8000, self.0)
+        }
+        fn acts_for_signer(&self) -> bool {
+            self.1 == "signer"
         }
         fn name(&self) -> &str {
             self.1
@@ -258,6 +275,12 @@ mod tests {
         );
         assert_eq!(registry.iter().count(), 0);
         registry.register(Arc::new(Named(1, "lowest"))).unwrap();
+    }
+
+    #[test]
+    fn templates_of_users_never_act_for_the_signer() {
+        let error = TemplateRegistry::new().register(Arc::new(Named(1, "signer"))).unwrap_err();
+        assert!(error.to_string().starts_with("template 32768.1 (signer) acts for the signer"), "{error}");
     }
 
     #[test]

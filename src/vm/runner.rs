@@ -9,6 +9,9 @@ pub(super) trait CodeRunner {
     /// Runs init code and returns the code to deploy.
     fn construct(&self, host: &mut Host<'_>, params: &[u8]) -> Result<Bytes, Stop>;
 
+    /// Returns whether its calls may open frames in the name of the signer.
+    fn acts_for_signer(&self) -> bool;
+
     /// Runs a call and returns its return data.
     fn call(&self, host: &mut Host<'_>, input: &[u8]) -> Result<Bytes, Stop>;
 }
@@ -23,6 +26,10 @@ impl CodeRunner for TemplateRunner<'_> {
     fn construct(&self, host: &mut Host<'_>, params: &[u8]) -> Result<Bytes, Stop> {
         self.template.construct(host, params)?;
         Ok(Bytes::copy_from_slice(&self.marker.to_bytes()))
+    }
+
+    fn acts_for_signer(&self) -> bool {
+        self.template.acts_for_signer()
     }
 
     fn call(&self, host: &mut Host<'_>, input: &[u8]) -> Result<Bytes, Stop> {

@@ -109,6 +109,12 @@ pub trait Template: Debug + Send + Sync {
         ""
     }
 
+    /// Returns whether its contracts may open frames in the name of the signer who calls them
+    /// ([`Host::call_for_signer`]). Only chainbox's own template `batch` does: a registry refuses any other.
+    fn acts_for_signer(&self) -> bool {
+        false
+    }
+
     /// Sets a new contract up from ABI-encoded constructor parameters.
     ///
     /// # Errors

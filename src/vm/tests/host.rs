@@ -136,3 +136,43 @@ fn a_log_carries_the_contract_and_costs_by_size() {
     assert_eq!(used, 375 + 2 * 375 + 3 * 8);
     assert_eq!(world.journal.logs()[0].address, Address::repeat_byte(0xdd));
 }
+
+#[test]
+fn a_salted_creation_has_its_address_and_pays_for_its_hash() {
+    let (mut world, result, used) = run(|host| {
+        let init_code = Marker(TemplateId::new(0x8002, 1)).to_bytes();
+        let (first, created) = host.create2(&init_code, U256::from(1), B256::repeat_byte(7))?;
+        let (again, collided) = host.create2(&init_code, U256::ZERO, B256::repeat_byte(7))?;
+        assert!(created.is_success() && again == first);
+        assert_eq!(collided.outcome, FrameOutcome::Halt(HaltReason::Collision));
+        Ok(first.into_word().to_vec().into())
+    });
+    assert_eq!(result.outcome, FrameOutcome::Success);
+    let created = Address::from_word(B256::from_slice(&result.output));
+    let init_code = Marker(TemplateId::new(0x8002, 1)).to_bytes();
+    // EIP-1014: keccak256(0xff ++ address ++ salt ++ keccak256(init_code))[12..].
+    let preimage = [&[0xff], [0xdd; 20].as_slice(), &[7; 32], keccak256(init_code).as_slice()].concat();
+    assert_eq!(created, Address::from_word(keccak256(preimage)));
+    assert_eq!(world.journal.balance(&created).unwrap(), U256::from(1));
+    assert_eq!(world.journal.nonce(&Address::repeat_byte(0xdd)).unwrap(), 3, "1 at first, and one for each attempt");
+    // A collision consumes what was forwarded: all but one part in 64.
+    assert!(used > 1_000_000 - 1_000_000 / 64, "{used}");
+    let (_, _, used) = run(|host| host.create2(&[], U256::ZERO, B256::ZERO).map(|_| Bytes::new()));
+    assert_eq!(used, 32_000);
+    let (_, _, plain) =
+        run(|host| host.create(&Marker(TemplateId::new(0x8002, 1)).to_bytes(), U256::ZERO).map(|_| Bytes::new()));
+    let (_, _, salted) = run(|host| {
+        host.create2(&Marker(TemplateId::new(0x8002, 1)).to_bytes(), U256::ZERO, B256::ZERO).map(|_| Bytes::new())
+    });
+    assert_eq!(salted - plain, 6, "one word hashed");
+}
+
+#[test]
+fn frames_in_the_name_of_the_signer_are_for_the_batch_alone() {
+    let (_, result, _) = run(|host| {
+        assert!(host.is_called_by_signer());
+        assert_eq!(host.call_for_signer(Address::repeat_byte(9), U256::ZERO, &[]).unwrap_err(), abi::empty_revert());
+        host.create_for_signer(&[], U256::ZERO, B256::ZERO).map(|_| Bytes::new())
+    });
+    assert_eq!((result.outcome, result.output), (FrameOutcome::Revert, Bytes::new()));
+}

@@ -1,0 +1,102 @@
+//! Operations of one account as one transaction, all or none.
+
+use alloy_sol_types::{SolCall, SolValue};
+
+use super::{BlockRef, ContractError, MinedTransaction, Node};
+use crate::{
+    chain::CallRequest,
+    primitives::{Address, Bytes},
+    templates::{
+        BATCH_ADDRESS,
+        batch::{Operation, interface::Batch},
+    },
+    vm::CallTracer,
+};
+
+/// Operations that were mined as one transaction.
+#[derive(Clone, Debug)]
+pub struct MinedBulk {
+    mined: MinedTransaction,
+    results: Vec<Bytes>,
+}
+
+impl MinedBulk {
+    /// The transaction.
+    pub const fn mined(&self) -> &MinedTransaction {
+        &self.mined
+    }
+
+    /// What each operation returned, in their order; for a creation, the address as a word.
+    pub fn results(&self) -> &[Bytes] {
+        &self.results
+    }
+
+    /// Returns the address of the contract that the operation at `index` created, if it is a creation.
+    pub fn created(&self, index: usize) -> Option<Address> {
+        Address::abi_decode_validate(self.results.get(index)?).ok()
+    }
+}
+
+/// Why operations had no effect.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BulkError {
+    /// One of them failed, and all were undone.
+    #[error("operation {index} failed, and all were undone: {source}")]
+    Operation {
+        /// Its index.
+        index: usize,
+        /// Why it failed.
+        #[source]
+        source: ContractError,
+    },
+    /// The transaction was not sent, not mined, or ran out of gas.
+    #[error(transparent)]
+    Contract(#[from] ContractError),
+}
+
+impl Node {
+    /// Runs operations as one transaction of `from`, in whose name each of them runs, and mines it: either all have their effect or none.
+    ///
+    /// ```
+    /// use chainbox::{node::Node, primitives::U256, templates::{Erc20Params, batch::Operation, erc20::interface::Erc20Token}};
+    /// let node = Node::new();
+    /// let (alice, bob) = (node.accounts()[0], node.accounts()[1]);
+    /// let gold = node.deploy(alice, Erc20Params::new("Gold", "GLD", U256::from(100), alice).init_code())?;
+    /// let send = |value| Operation::call(gold.address(), &Erc20Token::transferCall { to: bob, value: U256::from(value) });
+    /// let sent = node.bulk(alice, &[send(40), Operation::transfer(bob, U256::from(1)), send(60)])?;
+    /// assert_eq!((sent.results().len(), sent.mined().logs().len()), (3, 2));
+    /// let refused = node.bulk(alice, &[Operation::transfer(bob, U256::from(1)), send(1)]).unwrap_err();
+    /// assert!(refused.to_string().starts_with("operation 1 failed, and all were undone: execution reverted: ERC20InsufficientBalance"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`BulkError::Operation`] for the first that fails; [`BulkError::Contract`] as [`Node::send_and_mine`], with
+    /// [`ContractError::NoCode`] on a chain whose genesis does not have the template `batch` at [`BATCH_ADDRESS`].
+    pub fn bulk(&self, from: Address, operations: &[Operation]) -> Result<MinedBulk, BulkError> {
+        if self.view().code(BATCH_ADDRESS, BlockRef::Latest).map_err(ContractError::from)?.is_empty() {
+            return Err(ContractError::NoCode { address: BATCH_ADDRESS }.into());
+        }
+        let input = Batch::executeCall { operations: operations.to_vec() }.abi_encode();
+        let mined = self.send_and_mine(CallRequest::call(BATCH_ADDRESS, input).with_from(from));
+        let mined = mined.map_err(|error| self.bulk_error(error, from, operations))?;
+        let outcome =
+            self.view().replay(mined.transaction().hash(), &mut CallTracer::new()).map_err(ContractError::from)?;
+        let results = Batch::executeCall::abi_decode_returns(&outcome.output).unwrap_or_default();
+        Ok(MinedBulk { mined, results })
+    }
+
+    fn bulk_error(&self, error: ContractError, from: Address, operations: &[Operation]) -> BulkError {
+        let Some(Batch::OperationFailed { index, reason }) = error.decode() else { return error.into() };
+        let index = index.saturating_to::<usize>();
+        let request = operations.get(index).map(|operation| CallRequest {
+            from: Some(from),
+            to: (!operation.target.is_zero()).then_some(operation.target),
+            value: operation.value,
+            input: operation.data.clone(),
+            ..CallRequest::default()
+        });
+        BulkError::Operation { index, source: self.reverted(&request.unwrap_or_default(), reason) }
+    }
+}

@@ -1,0 +1,159 @@
+//! The batch: whose operations it runs, as whom, and that all or none have an effect.
+
+use alloy_sol_types::SolCall;
+
+use super::*;
+use crate::{
+    primitives::Gas,
+    templates::{
+        Erc20Params,
+        erc20::interface::Erc20Token as token,
+        test_chain::{FUNDS, TestChain},
+    },
+    vm::{FrameOutcome, HaltReason},
+};
+
+const SIGNER: Address = Address::repeat_byte(0xaa);
+const OTHER: Address = Address::repeat_byte(0xbb);
+
+struct World {
+    chain: TestChain,
+    batch: Address,
+    token: Address,
+}
+
+fn world() -> World {
+    let mut chain = TestChain::new(&[SIGNER, OTHER]);
+    let batch = chain.deploy(OTHER, 0, &Batch::init_code());
+    let token = chain.deploy(OTHER, 0, &Erc20Params::new("Gold", "GLD", U256::from(100), SIGNER).init_code());
+    World { chain, batch, token }
+}
+
+fn gift(to: Address, value: u64) -> Operation {
+    Operation::transfer(to, U256::from(value))
+}
+
+impl World {
+    fn run(&mut self, operations: Vec<Operation>) -> Result<Vec<Bytes>, Bytes> {
+        self.chain.call(SIGNER, self.batch, &sol::executeCall { operations })
+    }
+
+    fn balance(&self, account: Address) -> u64 {
+        self.chain.read(self.token, &token::balanceOfCall { account }).to()
+    }
+}
+
+#[test]
+fn operations_run_as_the_signer_and_return_what_they_return() {
+    let mut world = world();
+    let target = world.token;
+    let results = world.run(vec![
+        Operation::call(target, &token::approveCall { spender: OTHER, value: U256::from(7) }),
+        Operation::call(target, &token::transferCall { to: OTHER, value: U256::from(30) }),
+        Operation::call(target, &token::balanceOfCall { account: SIGNER }),
+        gift(OTHER, 5),
+    ]);
+    let word = |number: u64| Bytes::from(U256::from(number).abi_encode());
+    assert_eq!(results, Ok(vec![word(1), word(1), word(70), Bytes::new()]));
+    assert_eq!(world.chain.journal.logs().len(), 2);
+    assert_eq!((world.balance(SIGNER), world.balance(OTHER)), (70, 30));
+    let allowance = token::allowanceCall { owner: SIGNER, spender: OTHER };
+    assert_eq!(world.chain.read(target, &allowance), U256::from(7));
+    assert_eq!(
+        (world.chain.wei(SIGNER), world.chain.wei(OTHER), world.chain.wei(world.batch)),
+        (FUNDS - 5, FUNDS + 5, 0)
+    );
+}
+
+#[test]
+fn one_failing_operation_undoes_all_and_is_named() {
+    let mut world = world();
+    let target = world.token;
+    let error = token::ERC20InsufficientBalance { sender: SIGNER, balance: U256::from(70), needed: U256::from(71) };
+    let transfer = |value| Operation::call(target, &token::transferCall { to: OTHER, value: U256::from(value) });
+    let failed = sol::OperationFailed { index: U256::from(2), reason: error.abi_encode().into() };
+    assert_eq!(world.run(vec![gift(OTHER, 9), transfer(30), transfer(71)]), Err(failed.abi_encode().into()));
+    assert_eq!((world.balance(OTHER), world.chain.wei(OTHER)), (0, FUNDS));
+    // Of what the signer does not have, nothing is moved, and a halt has no reason.
+    let poor = sol::OperationFailed { index: U256::ONE, reason: Bytes::new() };
+    assert_eq!(world.run(vec![transfer(1), gift(OTHER, FUNDS + 1)]), Err(poor.abi_encode().into()));
+    assert_eq!(world.balance(OTHER), 0);
+}
+
+#[test]
+fn nobody_but_the_signer_calling_directly_is_served() {
+    let mut world = world();
+    let batch = world.batch;
+    let inner = sol::executeCall { operations: vec![gift(OTHER, 1)] };
+    // Out of one of its own operations, whose caller is the signer too.
+    let refused = sol::OnlySigner { caller: SIGNER };
+    let nested = sol::OperationFailed { index: U256::ZERO, reason: refused.abi_encode().into() };
+    assert_eq!(world.run(vec![Operation::call(batch, &inner)]), Err(nested.abi_encode().into()));
+    // By a contract that the signer calls: a second batch, in whose frame the caller is no signer.
+    let other = world.chain.deploy(OTHER, 0, &Batch::init_code());
+    let nested = sol::OperationFailed { index: U256::ZERO, reason: refused.abi_encode().into() };
+    assert_eq!(world.run(vec![Operation::call(other, &inner)]), Err(nested.abi_encode().into()));
+    assert_eq!(world.chain.wei(OTHER), FUNDS);
+}
+
+#[test]
+fn operations_create_contracts_that_the_signer_deploys() {
+    let mut world = world();
+    let first = Erc20Params::new("Silver", "SLV", U256::from(9), SIGNER).init_code();
+    let nonce = world.chain.journal.nonce(&SIGNER).unwrap();
+    // The test's chain does not raise nonces: the contract takes the one before the account's.
+    let nonce = nonce.saturating_sub(1);
+    let created = created_address(world.batch, SIGNER, nonce, 0, &first);
+    let transfer = token::transferCall { to: OTHER, value: U256::from(4) };
+    let results = world
+        .run(vec![Operation::create(first.clone()), Operation::call(created, &transfer), Operation::create(first)])
+        .unwrap();
+    assert_eq!(results[0], Bytes::from(created.abi_encode()));
+    assert_ne!(results[0], results[2], "the index is part of the address");
+    assert_eq!(world.chain.read(created, &token::balanceOfCall { account: OTHER }), U256::from(4));
+    assert_eq!(world.chain.journal.nonce(&SIGNER).unwrap(), nonce);
+    let broken = Operation::create(Marker(Batch::ID).init_code(&[]).slice(..3));
+    let failed = sol::OperationFailed { index: U256::ZERO, reason: Bytes::new() };
+    assert_eq!(world.run(vec![broken]), Err(failed.abi_encode().into()));
+}
+
+#[test]
+fn it_takes_no_ether_and_does_nothing_inside_a_static_call() {
+    let mut world = world();
+    let input = sol::executeCall { operations: vec![] }.abi_encode();
+    let paid = world.chain.send(SIGNER, world.batch, 1, &input, 1_000_000);
+    assert_eq!((paid.outcome, paid.output), (FrameOutcome::Revert, Bytes::new()));
+    assert_eq!(world.run(vec![]), Ok(vec![]));
+    let input = sol::executeCall { operations: vec![gift(OTHER, 1)] }.abi_encode();
+    let fixed = world.chain.send_static(SIGNER, world.batch, &input, 1_000_000);
+    assert_eq!(fixed.outcome, FrameOutcome::Halt(HaltReason::StaticViolation));
+    assert_eq!(world.chain.wei(OTHER), FUNDS);
+}
+
+#[test]
+fn without_enough_gas_nothing_changes() {
+    let world = world();
+    let init_code = Erc20Params::new("Silver", "SLV", U256::from(9), SIGNER).init_code();
+    let target = world.token;
+    let operations = vec![
+        Operation::call(target, &token::transferCall { to: OTHER, value: U256::from(30) }),
+        Operation::create(init_code),
+        gift(OTHER, 3),
+    ];
+    let input = sol::executeCall { operations }.abi_encode();
+    world.chain.runs_out_of_gas_without_effect(SIGNER, world.batch, 0, &input);
+}
+
+#[test]
+fn gas_stays_as_it_is() {
+    let World { mut chain, batch, .. } = world();
+    let gas = |operations: Vec<Operation>, chain: &mut TestChain| {
+        let input = sol::executeCall { operations }.abi_encode();
+        let limit = Gas::new(1_000_000);
+        let result = chain.clone().send(SIGNER, batch, 0, &input, limit.get());
+        assert!(result.is_success());
+        limit.get() - result.gas_left.get()
+    };
+    let [none, one, two] = [0, 1, 2].map(|count| gas(vec![gift(OTHER, 1); count], &mut chain));
+    assert_eq!((none, one - none, two - one), (100, 9_400, 6_900));
+}
