@@ -25,7 +25,7 @@ const rows = {
   'erc20-token': {
     parameters: () => ({
       name: 'Gold', symbol: 'GLD', decimals: 18, totalSupply: 1_000n, cap: 2_000n, owner: alice.address,
-      features: all('mintable', 'burnable', 'pausable', 'votes', 'flashMint'),
+      features: all('mintable', 'burnable', 'pausable', 'votes', 'flashMint'), vesting: [],
     }),
     contracts: ['ERC20Capped', 'ERC20Burnable', 'ERC20Pausable', 'ERC20Permit', 'ERC20Votes', 'ERC20FlashMint', 'AccessControl'],
     wizard: ['function mint(address to, uint256 amount)'],
@@ -56,10 +56,16 @@ const rows = {
     ],
     test: erc1155,
   },
+  'erc2771-forwarder': {
+    parameters: () => ({ name: 'Forwarder' }),
+    contracts: ['ERC2771Forwarder'],
+    wizard: [],
+    test: forwarder,
+  },
   'erc4626-vault': {
     parameters: async () => ({
       name: 'Gold shares', symbol: 'sGLD', asset: await deployed['erc20-token'].getAddress(), decimalsOffset: 3, owner: alice.address,
-      entryFee: 0, exitFee: 0, feeRecipient: alice.address,
+      entryFee: 0, exitFee: 0, feeRecipient: alice.address, trustedForwarder: deployed['erc2771-forwarder'].target,
     }),
     contracts: ['ERC4626'],
     wizard: [],
@@ -268,6 +274,34 @@ async function erc1155(token) {
   for (const interfaceId of ['0xd9b67a26', '0x0e89341c', '0x2a55205a']) assert.ok(await token.supportsInterface(interfaceId));
 }
 
+// A request that bob signs for a call of `to` by alice.
+async function requestOfBob(forwarder, to, data) {
+  const [, name, version, chainId, verifyingContract] = await forwarder.eip712Domain();
+  const members = [
+    ['from', 'address'], ['to', 'address'], ['value', 'uint256'], ['gas', 'uint256'], ['nonce', 'uint256'], ['deadline', 'uint48'], ['data', 'bytes'],
+  ];
+  const types = { ForwardRequest: members.map(([name, type]) => ({ name, type })) };
+  const request = { from: bob.address, to, value: 0n, gas: 100_000n, deadline: (await now()) + 100_000, data };
+  const message = { ...request, nonce: await forwarder.nonces(bob.address) };
+  return { ...request, signature: await bob.signTypedData({ name, version, chainId, verifyingContract }, types, message) };
+}
+
+async function forwarder(forwarder) {
+  const token = deployed['erc20-token'];
+  const request = await requestOfBob(forwarder, token.target, token.interface.encodeFunctionData('transfer', [alice.address, 1n]));
+  assert.ok(!(await forwarder.verify(request)));
+  await refused(forwarder, () => forwarder.execute.staticCall(request), 'ERC2771UntrustfulTarget', [token.target, forwarder.target]);
+}
+
+async function forwarded(vault) {
+  const forwarder = deployed['erc2771-forwarder'];
+  const request = await requestOfBob(forwarder, vault.target, vault.interface.encodeFunctionData('approve', [alice.address, 5n]));
+  assert.ok(await forwarder.verify(request));
+  assert.deepEqual(await events(forwarder, forwarder.execute(request)), { names: ['ExecutedForwardRequest'], last: [bob.address, 0n, true] });
+  assert.equal(await vault.allowance(bob.address, alice.address), 5n);
+  await refused(forwarder, () => forwarder.execute.staticCall({ ...request, deadline: 1 }), 'ERC2771ForwarderExpiredRequest', [1n]);
+}
+
 async function erc4626(vault) {
   const asset = deployed['erc20-token'];
   const address = await vault.getAddress();
@@ -294,6 +328,7 @@ async function erc4626(vault) {
   const { names, last } = await events(vault, byBob.redeem(rest, bob.address, bob.address));
   assert.deepEqual([names.at(-1), last], ['Withdraw', [bob.address, bob.address, bob.address, assets, rest]]);
   assert.equal(await vault.totalSupply(), 0n);
+  await forwarded(vault);
 }
 
 async function vesting(wallet) {
