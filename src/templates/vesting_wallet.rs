@@ -137,11 +137,11 @@ impl Template for VestingWallet {
         StorageLayout::of::<state::WalletStorage>().and::<state::WalletImmutables>()
     }
 
-    /// Ether sent along belongs to the wallet.
     fn gas_table(&self) -> &str {
         include_str!("vesting_wallet/gas.txt")
     }
 
+    /// Ether sent along belongs to the wallet.
     fn construct(&self, host: &mut Host<'_>, params: &[u8]) -> Result<(), Stop> {
         host.compute(abi::DISPATCH_UNITS)?;
         wallet::construct(host, abi::decode_constructor(params)?)

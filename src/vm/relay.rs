@@ -22,7 +22,7 @@ pub struct TrustingTarget {
 /// Relayed calls.
 impl Host<'_> {
     /// Asks `target` whether it trusts the running contract as a forwarder (`isTrustedForwarder`): it has to return a word that is not
-    /// zero.
+    /// zero. So a template that answers calls of functions that it does not have with such words trusts every forwarder.
     ///
     /// # Errors
     /// [`Stop`]: out of gas.

@@ -22,6 +22,8 @@ const TABLES: &[(&str, &str, &[&str])] = &[
     ("erc1155-multi", "templates/erc1155", &["golden.txt"]),
     ("erc4626-vault", "templates/erc4626", &["golden.txt"]),
     ("vesting-wallet", "templates/vesting_wallet", &["golden.txt"]),
+    ("multicall", "templates/multicall", &["golden.txt"]),
+    ("erc2771-forwarder", "templates/erc2771_forwarder", &["golden.txt"]),
     ("staking", "system/staking", &["golden/at_once.txt", "golden/queues.txt"]),
 ];
 
