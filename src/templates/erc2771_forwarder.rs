@@ -105,6 +105,10 @@ impl Template for Erc2771Forwarder {
         StorageLayout::of::<forwarder::ForwarderStorage>().and::<forwarder::ForwarderImmutables>()
     }
 
+    fn gas_table(&self) -> &str {
+        include_str!("erc2771_forwarder/gas.txt")
+    }
+
     fn construct(&self, host: &mut Host<'_>, params: &[u8]) -> Result<(), Stop> {
         let params: sol::constructorCall = host.decode_constructor(params)?;
         forwarder::construct(host, params.name)

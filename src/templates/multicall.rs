@@ -68,6 +68,10 @@ impl Template for Multicall {
         sol::abi::contract()
     }
 
+    fn gas_table(&self) -> &str {
+        include_str!("multicall/gas.txt")
+    }
+
     fn construct(&self, host: &mut Host<'_>, _: &[u8]) -> Result<(), Stop> {
         host.refuse_value()
     }

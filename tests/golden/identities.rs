@@ -22,6 +22,8 @@ const TABLES: &[(&str, &str, &[&str])] = &[
     ("erc1155-multi", "templates/erc1155", &["golden.txt"]),
     ("erc4626-vault", "templates/erc4626", &["golden.txt"]),
     ("vesting-wallet", "templates/vesting_wallet", &["golden.txt"]),
+    ("multicall", "templates/multicall", &["golden.txt"]),
+    ("erc2771-forwarder", "templates/erc2771_forwarder", &["golden.txt"]),
     ("staking", "system/staking", &["golden/at_once.txt", "golden/queues.txt"]),
 ];
 
@@ -51,6 +53,10 @@ fn first_lost<'p>(pinned: &'p str, rows: &[&str]) -> Option<&'p str> {
 
 #[test]
 fn gas_tables_are_part_of_the_golden_tables() {
+    for template in templates::builtin().iter() {
+        let is_listed = TABLES.iter().any(|(name, ..)| *name == template.name());
+        assert!(is_listed, "{}: add the folder of its golden tables to TABLES", template.name());
+    }
     let mut rewritten = Vec::new();
     for (name, folder, tables) in TABLES {
         let gas_path = format!("src/{folder}/gas.txt");
