@@ -53,6 +53,10 @@ fn first_lost<'p>(pinned: &'p str, rows: &[&str]) -> Option<&'p str> {
 
 #[test]
 fn gas_tables_are_part_of_the_golden_tables() {
+    for template in templates::builtin().iter() {
+        let is_listed = TABLES.iter().any(|(name, ..)| *name == template.name());
+        assert!(is_listed, "{}: add the folder of its golden tables to TABLES", template.name());
+    }
     let mut rewritten = Vec::new();
     for (name, folder, tables) in TABLES {
         let gas_path = format!("src/{folder}/gas.txt");

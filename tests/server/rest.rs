@@ -1,6 +1,6 @@
 //! The service's REST interface.
 
-use chainbox::{consensus::ConsensusKind, platform::Scope};
+use chainbox::{consensus::ConsensusKind, platform::Scope, vm::Descriptor};
 use serde_json::{Value, json};
 
 use crate::http::Service;
@@ -201,7 +201,6 @@ async fn an_invalid_deployment_is_refused() {
     let mut supply = good.clone();
     supply["params"]["totalSupply"] = "1e18".into();
     for (body, status, path) in [
-        (with("/template", json!("erc721-nft")), 422, "template"),
         (with("/template", json!("magic")), 422, "template"),
         (with("/params/name", json!("")), 422, "params.name"),
         (with("/params", json!({ "name": "G", "symbol": "G", "colour": 1 })), 422, "params.colour"),
@@ -325,6 +324,14 @@ async fn templates_are_listed_without_credentials() {
     let token = &body["data"][0];
     assert_eq!((&token["name"], &token["id"], &token["version"]), (&json!("erc20-token"), &json!(1), &json!(2)));
     assert_eq!(token["bytecode"], "0xefcb00010002");
+    let erc20 = chainbox::templates::builtin().by_name("erc20-token").unwrap();
+    assert_eq!(token["digest"], Descriptor::of(&**erc20).digest.to_string());
+    let royalty = body["data"][1]["constructor"].as_array().unwrap().iter().find(|entry| entry["name"] == "royaltyFee");
+    let royalty = royalty.unwrap();
+    assert_eq!(
+        (&royalty["type"], &royalty["unit"], &royalty["default"], &royalty["optional"]),
+        (&json!("uint96"), &json!("per cent"), &json!("0"), &json!(true))
+    );
     assert_eq!(
         token["constructor"][6]["type"],
         "tuple(bool mintable, bool burnable, bool pausable, bool votes, bool flashMint)"
