@@ -280,8 +280,10 @@ fn a_long_symbol_is_stored_behind_its_slot() {
     }
 }
 
-/// Each feature's functions, with arguments of zeros.
-const OPTIONAL: [(fn(&mut Erc20Features) -> &mut bool, &[[u8; 4]]); 5] = [
+/// Where a feature is chosen, and the selectors of its functions.
+type Optional = (fn(&mut Erc20Features) -> &mut bool, &'static [[u8; 4]]);
+
+const OPTIONAL: [Optional; 5] = [
     (|it| &mut it.mintable, &[sol::mintCall::SELECTOR, sol::MINTER_ROLECall::SELECTOR]),
     (|it| &mut it.burnable, &[sol::burnCall::SELECTOR, sol::burnFromCall::SELECTOR]),
     (
