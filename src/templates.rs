@@ -20,7 +20,7 @@ use std::sync::{Arc, LazyLock};
 use crate::vm::{Template, TemplateRegistry};
 
 pub use batch::{BATCH_ADDRESS, Batch};
-pub use erc20::{Erc20, Erc20Features, Erc20Params};
+pub use erc20::{Erc20, Erc20Features, Erc20Params, VestingAllocation};
 pub use erc721::{Erc721, Erc721Features, Erc721Params};
 pub use erc1155::{Erc1155, Erc1155Features, Erc1155Params};
 pub use erc2771_forwarder::{Erc2771Forwarder, Erc2771ForwarderParams};

@@ -3,6 +3,11 @@
 //!
 //! The owner that the constructor names has the supply and the roles: DEFAULT_ADMIN_ROLE, which grants and revokes the others,
 //! MINTER_ROLE of a mintable token, PAUSER_ROLE of a pausable one. A function of a feature that is left out reverts without data.
+//!
+//! Part of the supply may vest: for each allocation that the constructor names it creates a `vesting-wallet`, with the tokens in it and
+//! the owner as its revoker, and emits `VestingWalletCreated(beneficiary, wallet, amount)`. The wallets are the contracts that the token
+//! creates with its nonces 1, 2 and so on. The owner has the rest.
+//!
 //! Names are bounded by 31 bytes, as in every contract of OpenZeppelin 5.7 with an EIP-712 domain.
 //!
 //! The storage layout is solc's for that contract:
@@ -23,6 +28,7 @@
 //! | [`IMMUTABLES`] | what Solidity would put into the code: decimals (lowest byte); mintable, burnable, pausable, votes, flashMint (bits 8 to 12) |
 //! | [`IMMUTABLES`] + 1 | the cap |
 
+mod constructor;
 mod features;
 mod flash_mint;
 pub mod interface;
@@ -31,6 +37,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 mod token;
+mod vesting;
 mod votes;
 
 use alloy_json_abi::JsonAbi;
@@ -47,6 +54,8 @@ use super::common::{
     votes::{CLOCK_MODE, clock},
 };
 use crate::vm::{Marker, ParameterNote, Template, TemplateId, contract::*};
+
+pub use vesting::VestingAllocation;
 
 /// First slot of the values that Solidity puts into the code: keccak of `chainbox.erc20.immutables`.
 pub const IMMUTABLES: U256 = uint!(0x99a76f77e4cab771f51a628a742a644df747358d9c28b7ce699d661c2f762615_U256);
@@ -77,7 +86,8 @@ impl Erc20Features {
 /// Constructor parameters of the template.
 ///
 /// Encoded as Solidity's `(string name, string symbol, uint8 decimals, uint256 totalSupply, uint256 cap, address owner, (bool
-/// mintable, bool burnable, bool pausable, bool votes, bool flashMint) features)`.
+/// mintable, bool burnable, bool pausable, bool votes, bool flashMint) features, (address beneficiary, uint256 amount, uint64 start, uint64
+/// duration, uint64 cliff, bool revocable)[] vesting)`.
 ///
 /// ```
 /// use chainbox::{primitives::{Address, U256}, templates::Erc20Params};
@@ -96,14 +106,16 @@ pub struct Erc20Params {
     pub total_supply: U256,
     /// Maximum total supply, in the smallest unit; `None` for no bound (encoded as 2^256 - 1).
     pub cap: Option<U256>,
-    /// Owner, which receives the supply and the roles.
+    /// Owner, which receives the roles, and the supply but for what vests.
     pub owner: Address,
     /// Optional functions.
     pub features: Erc20Features,
+    /// Parts of the total supply that vest in wallets of their own; the owner gets the rest.
+    pub vesting: Vec<VestingAllocation>,
 }
 
 impl Erc20Params {
-    /// Creates parameters of a token with 18 decimals, without optional functions or cap.
+    /// Creates parameters of a token with 18 decimals, without optional functions, cap or vesting.
     pub fn new(name: &str, symbol: &str, total_supply: U256, owner: Address) -> Self {
         Self {
             name: name.to_owned(),
@@ -113,6 +125,7 @@ impl Erc20Params {
             cap: None,
             owner,
             features: Erc20Features::default(),
+            vesting: Vec::new(),
         }
     }
 
@@ -126,6 +139,7 @@ impl Erc20Params {
             cap: self.cap.unwrap_or(U256::MAX),
             owner: self.owner,
             features: self.features.into(),
+            vesting: self.vesting.iter().cloned().map(Into::into).collect(),
         }
         .abi_encode()
     }
@@ -165,9 +179,12 @@ impl Template for Erc20 {
             ParameterNote::of("name", "Name of the token, at most 31 bytes."),
             ParameterNote::of("symbol", "Symbol of the token."),
             ParameterNote::of("decimals", "Digits after the decimal point in user interfaces.").with_default(18),
-            ParameterNote::of("totalSupply", "Initial balance of the owner; `decimals` does not scale it.")
-                .with_unit("the smallest unit")
-                .with_default("0"),
+            ParameterNote::of(
+                "totalSupply",
+                "Tokens minted at deployment, to the owner but for what vests; `decimals` does not scale it.",
+            )
+            .with_unit("the smallest unit")
+            .with_default("0"),
             ParameterNote::of("cap", "Largest total supply.")
                 .with_unit("the smallest unit")
                 .with_default(U256::MAX.to_string()),
@@ -179,6 +196,18 @@ impl Template for Erc20 {
             ParameterNote::of("features.pausable", "Whether holders of PAUSER_ROLE can pause.").with_default(false),
             ParameterNote::of("features.votes", "Whether holders can delegate votes (ERC-5805).").with_default(false),
             ParameterNote::of("features.flashMint", "Whether it lends new tokens for a call (ERC-3156).")
+                .with_default(false),
+            ParameterNote::of("vesting", "Parts of the total supply, each in a vesting wallet that the token creates.")
+                .with_default(Vec::<String>::new()),
+            ParameterNote::of("vesting.beneficiary", "Account that gets what is released; it owns the wallet."),
+            ParameterNote::of("vesting.amount", "Tokens in the wallet.").with_unit("the smallest unit"),
+            ParameterNote::of("vesting.start", "Moment at which vesting starts.")
+                .with_unit("seconds since the Unix epoch"),
+            ParameterNote::of("vesting.duration", "Time from the start until all has vested.").with_unit("seconds"),
+            ParameterNote::of("vesting.cliff", "Time before which nothing has vested; at most the duration.")
+                .with_unit("seconds")
+                .with_default("0"),
+            ParameterNote::of("vesting.revocable", "Whether the owner may take back what has not vested.")
                 .with_default(false),
         ]
     }
@@ -193,7 +222,7 @@ impl Template for Erc20 {
 
     fn construct(&self, host: &mut Host<'_>, params: &[u8]) -> Result<(), Stop> {
         let params = host.decode_constructor(params)?;
-        token::construct(host, params)
+        constructor::construct(host, params)
     }
 
     #[rustfmt::skip] // one function a line

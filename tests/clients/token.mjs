@@ -7,8 +7,8 @@ const artifact = JSON.parse(readFileSync(new URL('erc20.json', import.meta.url),
 export const abi = artifact.abi;
 export const bytecode = artifact.bytecode;
 
-// The constructor's arguments: name, symbol, decimals, supply, cap, owner, features.
-export const parameters = (owner) => ['Gold', 'GLD', 18, SUPPLY, 2n ** 256n - 1n, owner, { mintable: true, burnable: true, pausable: true, votes: true, flashMint: true }];
+// The constructor's arguments: name, symbol, decimals, supply, cap, owner, features, vesting.
+export const parameters = (owner) => ['Gold', 'GLD', 18, SUPPLY, 2n ** 256n - 1n, owner, { mintable: true, burnable: true, pausable: true, votes: true, flashMint: true }, []];
 
 export const UNIT = 10n ** 18n;
 export const SUPPLY = 1_000_000n * UNIT;

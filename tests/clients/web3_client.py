@@ -97,7 +97,7 @@ def fees():
 @step
 def deploy():
     factory = web3.eth.contract(abi=ARTIFACT["abi"], bytecode=ARTIFACT["bytecode"])
-    data = factory.constructor("Gold", "GLD", 18, SUPPLY, 2**256 - 1, alice.address, (True, True, True, True, True)).data_in_transaction
+    data = factory.constructor("Gold", "GLD", 18, SUPPLY, 2**256 - 1, alice.address, (True, True, True, True, True), []).data_in_transaction
     receipt = send(alice, {"data": data, "value": 0})
     assert receipt["status"] == 1
     STATE["token"] = receipt["contractAddress"]

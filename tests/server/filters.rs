@@ -144,7 +144,7 @@ async fn a_filter_with_more_positions_than_a_log_has_topics_does_not_match_it() 
         let topics = logs.as_array().unwrap().iter().map(|log| log["topics"].as_array().unwrap().len());
         topics.filter(|topics| *topics >= count).count()
     };
-    assert!(with_topics(3) > 0 && with_topics(4) == 0, "{logs}");
+    assert!(with_topics(3) > with_topics(4) && with_topics(4) > 0, "Transfer has three, RoleGranted four: {logs}");
     for positions in 0..=4 {
         let filter = json!([{ "fromBlock": "earliest", "topics": vec![Value::Null; positions] }]);
         let found = chain.ok("eth_getLogs", filter).await;
@@ -152,7 +152,9 @@ async fn a_filter_with_more_positions_than_a_log_has_topics_does_not_match_it() 
     }
     let (three, four) = (&polled[0], &polled[1]);
     for method in ["eth_getFilterLogs", "eth_getFilterChanges"] {
-        assert_eq!(chain.ok(method, json!([three])).await.as_array().unwrap().len(), with_topics(3), "{method}");
-        assert_eq!(chain.ok(method, json!([four])).await, json!([]), "{method}");
+        for (filter, positions) in [(three, 3), (four, 4)] {
+            let found = chain.ok(method, json!([filter])).await;
+            assert_eq!(found.as_array().unwrap().len(), with_topics(positions), "{method}, {positions} positions");
+        }
     }
 }

@@ -321,8 +321,8 @@ async fn templates_are_listed_without_credentials() {
         "{}",
         reply.body
     );
-    let token = &body["data"][0];
-    assert_eq!((&token["name"], &token["id"], &token["version"]), (&json!("erc20-token"), &json!(1), &json!(2)));
+    let token = body["data"].as_array().unwrap().iter().find(|template| template["name"] == "erc20-token").unwrap();
+    assert_eq!((&token["id"], &token["version"]), (&json!(1), &json!(2)));
     assert_eq!(token["bytecode"], "0xefcb00010002");
     let erc20 = chainbox::templates::builtin().by_name("erc20-token").unwrap();
     assert_eq!(token["digest"], Descriptor::of(&**erc20).digest.to_string());
@@ -336,6 +336,11 @@ async fn templates_are_listed_without_credentials() {
         token["constructor"][6]["type"],
         "tuple(bool mintable, bool burnable, bool pausable, bool votes, bool flashMint)"
     );
+    assert_eq!(
+        token["constructor"][7]["type"],
+        "tuple(address beneficiary, uint256 amount, uint64 start, uint64 duration, uint64 cliff, bool revocable)[]"
+    );
+    assert_eq!(token["constructor"][7]["default"], json!([]));
     assert_eq!(token["constructor"][2]["default"], 18);
     assert_eq!(token["constructor"][5]["default"], "deployer");
     assert_eq!(

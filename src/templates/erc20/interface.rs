@@ -14,12 +14,21 @@ alloy_sol_types::sol! {
             bool flashMint;
         }
 
+        struct VestingAllocation {
+            address beneficiary;
+            uint256 amount;
+            uint64 start;
+            uint64 duration;
+            uint64 cliff;
+            bool revocable;
+        }
+
         struct Checkpoint208 {
             uint48 _key;
             uint208 _value;
         }
 
-        constructor(string name, string symbol, uint8 decimals, uint256 totalSupply, uint256 cap, address owner, Features features);
+        constructor(string name, string symbol, uint8 decimals, uint256 totalSupply, uint256 cap, address owner, Features features, VestingAllocation[] vesting);
 
         event Transfer(address indexed from, address indexed to, uint256 value);
         event Approval(address indexed owner, address indexed spender, uint256 value);
@@ -31,6 +40,8 @@ alloy_sol_types::sol! {
         event DelegateChanged(address indexed delegator, address indexed fromDelegate, address indexed toDelegate);
         event DelegateVotesChanged(address indexed delegate, uint256 previousVotes, uint256 newVotes);
         event EIP712DomainChanged();
+        /// The constructor made a wallet in which `amount` of the supply vests.
+        event VestingWalletCreated(address indexed beneficiary, address indexed wallet, uint256 amount);
 
         error ERC20InsufficientBalance(address sender, uint256 balance, uint256 needed);
         error ERC20InvalidSender(address sender);
@@ -40,6 +51,8 @@ alloy_sol_types::sol! {
         error ERC20InvalidSpender(address spender);
         error ERC20ExceededCap(uint256 increasedSupply, uint256 cap);
         error ERC20InvalidCap(uint256 cap);
+        /// More tokens are to vest than there are.
+        error ERC20VestingExceededSupply(uint256 allocated, uint256 totalSupply);
         error ERC20ExceededSafeSupply(uint256 increasedSupply, uint256 cap);
         error AccessControlUnauthorizedAccount(address account, bytes32 neededRole);
         error AccessControlBadConfirmation();

@@ -7,6 +7,7 @@ mod golden;
 mod model;
 mod permit;
 mod roles;
+mod vesting;
 mod votes;
 
 use alloy_primitives::{B256, Log, address, keccak256};
@@ -279,8 +280,10 @@ fn a_long_symbol_is_stored_behind_its_slot() {
     }
 }
 
-/// Each feature's functions, with arguments of zeros.
-const OPTIONAL: [(fn(&mut Erc20Features) -> &mut bool, &[[u8; 4]]); 5] = [
+/// Where a feature is chosen, and the selectors of its functions.
+type Optional = (fn(&mut Erc20Features) -> &mut bool, &'static [[u8; 4]]);
+
+const OPTIONAL: [Optional; 5] = [
     (|it| &mut it.mintable, &[sol::mintCall::SELECTOR, sol::MINTER_ROLECall::SELECTOR]),
     (|it| &mut it.burnable, &[sol::burnCall::SELECTOR, sol::burnFromCall::SELECTOR]),
     (
@@ -384,10 +387,10 @@ fn a_token_is_described_and_encoded_by_names() {
 #[test]
 fn the_abi_is_complete() {
     let abi = Erc20.abi();
-    assert_eq!((abi.functions().count(), abi.events().count(), abi.errors().count()), (42, 10, 26));
+    assert_eq!((abi.functions().count(), abi.events().count(), abi.errors().count()), (42, 11, 27));
     let constructor = abi.constructor.unwrap();
     let names: Vec<_> = constructor.inputs.iter().map(|input| input.name.as_str()).collect();
-    assert_eq!(names, ["name", "symbol", "decimals", "totalSupply", "cap", "owner", "features"]);
+    assert_eq!(names, ["name", "symbol", "decimals", "totalSupply", "cap", "owner", "features", "vesting"]);
     // Every function of the interface is dispatched.
     let mut token = deploy(&params());
     for selector in sol::Erc20TokenCalls::selectors() {

@@ -3,43 +3,18 @@
 use alloy_primitives::b256;
 
 use super::{
-    Erc20Features, VERSION,
-    features::{FIXED, Feature, Settings},
-    interface::{self as sol, Erc20Token},
+    features::{FIXED, Feature},
+    interface as sol,
     state::TOKEN,
     votes,
 };
-use crate::{
-    templates::common::{DEFAULT_ADMIN_ROLE, Eip712},
-    vm::{contract::*, math::overflow},
-};
+use crate::vm::{contract::*, math::overflow};
 
 /// The role that mints: keccak of `MINTER_ROLE`.
 pub(super) const MINTER_ROLE: B256 = b256!("9f2df0fed2c77648de5860a4cc508cd0818c85b8b8a1ab4ceeef8d981c8956a6");
 
 /// The role that pauses: keccak of `PAUSER_ROLE`.
 pub(super) const PAUSER_ROLE: B256 = b256!("65d7a28e3265b37a6474929f336521b332c1681b933f6cb9f3376673440d862a");
-
-pub(super) fn construct(host: &mut Host<'_>, params: Erc20Token::constructorCall) -> Result<(), Stop> {
-    let Erc20Token::constructorCall { name, symbol, decimals, totalSupply, cap, owner, features } = params;
-    let features = Erc20Features::from(features);
-    TOKEN.name.set(host, name.clone())?;
-    TOKEN.symbol.set(host, symbol)?;
-    Eip712::construct(&name, VERSION)?;
-    require(!cap.is_zero(), sol::ERC20InvalidCap { cap })?;
-    FIXED.settings.set(host, Settings::new(decimals, features))?;
-    FIXED.cap.set(host, cap)?;
-    if !totalSupply.is_zero() {
-        mint_to(host, owner, totalSupply)?;
-    }
-    TOKEN.access.give_role(host, DEFAULT_ADMIN_ROLE, owner)?;
-    for (is_on, role) in [(features.pausable, PAUSER_ROLE), (features.mintable, MINTER_ROLE)] {
-        if is_on {
-            TOKEN.access.give_role(host, role, owner)?;
-        }
-    }
-    Ok(())
-}
 
 pub(super) fn decimals(host: &mut Host<'_>) -> Result<u8, Stop> {
     Ok(FIXED.settings.get(host)?.decimals)

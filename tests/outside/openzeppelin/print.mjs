@@ -35,6 +35,15 @@ const asTheTemplate = [
         bool flashMint;
     }
 
+    struct VestingAllocation {
+        address beneficiary;
+        uint256 amount;
+        uint64 start;
+        uint64 duration;
+        uint64 cliff;
+        bool revocable;
+    }
+
     uint8 private immutable`],
   ['constructor(address recipient, address defaultAdmin, address pauser, address minter)', `constructor(
         string memory name_,
@@ -43,7 +52,8 @@ const asTheTemplate = [
         uint256 premint,
         uint256 cap_,
         address initialOwner,
-        Features memory
+        Features memory,
+        VestingAllocation[] memory
     )`],
   ['ERC20Permit(name_)', 'ERC20Permit(name_)\n        ERC20Capped(cap_)'],
   ['_mint(recipient, 1 * 10 ** decimals());', '_unit = unit;\n        if (premint > 0) _mint(initialOwner, premint);'],

@@ -29,7 +29,15 @@ sol! {
             bool votes;
             bool flashMint;
         }
-        constructor(string name, string symbol, uint8 decimals, uint256 totalSupply, uint256 cap, address owner, Features features);
+        struct VestingAllocation {
+            address beneficiary;
+            uint256 amount;
+            uint64 start;
+            uint64 duration;
+            uint64 cliff;
+            bool revocable;
+        }
+        constructor(string name, string symbol, uint8 decimals, uint256 totalSupply, uint256 cap, address owner, Features features, VestingAllocation[] vesting);
         function name() external view returns (string);
         function decimals() external view returns (uint8);
         function totalSupply() external view returns (uint256);
@@ -83,6 +91,7 @@ impl Setting {
             cap: U256::MAX,
             owner: self.alice.address(),
             features: Erc20::Features { mintable: true, burnable: true, pausable: true, votes: true, flashMint: true },
+            vesting: Vec::new(),
         };
         let code: Bytes = [node::ERC20_MARKER.as_slice(), &arguments.abi_encode()].concat().into();
         let creation = TransactionRequest::default().with_from(self.alice.address()).with_deploy_code(code);

@@ -21,6 +21,15 @@ contract Erc20WithoutVotes is ERC20, ERC20Burnable, ERC20Pausable, AccessControl
         bool flashMint;
     }
 
+    struct VestingAllocation {
+        address beneficiary;
+        uint256 amount;
+        uint64 start;
+        uint64 duration;
+        uint64 cliff;
+        bool revocable;
+    }
+
     uint8 private immutable _unit;
 
     constructor(
@@ -30,7 +39,8 @@ contract Erc20WithoutVotes is ERC20, ERC20Burnable, ERC20Pausable, AccessControl
         uint256 premint,
         uint256 cap_,
         address initialOwner,
-        Features memory
+        Features memory,
+        VestingAllocation[] memory
     )
         ERC20(name_, symbol_)
         ERC20Permit(name_)
