@@ -25,7 +25,7 @@ const rows = {
   'erc20-token': {
     parameters: () => ({
       name: 'Gold', symbol: 'GLD', decimals: 18, totalSupply: 1_000n, cap: 2_000n, owner: alice.address,
-      features: all('mintable', 'burnable', 'pausable', 'votes', 'flashMint'),
+      features: all('mintable', 'burnable', 'pausable', 'votes', 'flashMint'), vesting: [],
     }),
     contracts: ['ERC20Capped', 'ERC20Burnable', 'ERC20Pausable', 'ERC20Permit', 'ERC20Votes', 'ERC20FlashMint', 'AccessControl'],
     wizard: ['function mint(address to, uint256 amount)'],
