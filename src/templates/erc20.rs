@@ -53,7 +53,7 @@ use super::common::{
     erc165::supports,
     votes::{CLOCK_MODE, clock},
 };
-use crate::vm::{Marker, ParameterNote, Template, TemplateId, contract::*};
+use crate::vm::{Marker, ParameterNote, Template, TemplateId, Unit, contract::*};
 
 pub use vesting::VestingAllocation;
 
@@ -203,9 +203,10 @@ impl Template for Erc20 {
             ParameterNote::of("vesting.amount", "Tokens in the wallet.").with_unit("the smallest unit"),
             ParameterNote::of("vesting.start", "Moment at which vesting starts.")
                 .with_unit("seconds since the Unix epoch"),
-            ParameterNote::of("vesting.duration", "Time from the start until all has vested.").with_unit("seconds"),
+            ParameterNote::of("vesting.duration", "Time from the start until all has vested.")
+                .with_unit(Unit::VestingDuration),
             ParameterNote::of("vesting.cliff", "Time before which nothing has vested; at most the duration.")
-                .with_unit("seconds")
+                .with_unit(Unit::VestingDuration)
                 .with_default("0"),
             ParameterNote::of("vesting.revocable", "Whether the owner may take back what has not vested.")
                 .with_default(false),

@@ -162,7 +162,7 @@ fn allocations_are_given_by_name() {
         "features": ["mintable", "burnable", "pausable", "votes", "flashMint"],
         "vesting": [
             { "beneficiary": BOB, "amount": "300", "start": "1000", "duration": "400", "cliff": "100" },
-            { "beneficiary": CAROL, "amount": "200", "start": "1000", "duration": "400", "revocable": true },
+            { "beneficiary": CAROL, "amount": "200", "start": "1000", "duration": 400, "revocable": true },
         ],
     });
     let descriptor = Descriptor::of(&Erc20);
