@@ -82,6 +82,10 @@ impl Template for Batch {
         sol::abi::contract()
     }
 
+    fn gas_table(&self) -> &str {
+        include_str!("batch/gas.txt")
+    }
+
     fn acts_for_signer(&self) -> bool {
         true
     }

@@ -1,5 +1,6 @@
 //! Simulated calls: `eth_call`, `eth_estimateGas`, `eth_createAccessList`.
 
+use alloy_eips::BlockId;
 use alloy_primitives::{Bytes, U64, U256};
 use alloy_rpc_types_eth::{AccessListResult, BlockOverrides, TransactionRequest, state::StateOverride};
 
@@ -21,11 +22,14 @@ fn call(eth: &Eth, args: &Args<'_>) -> Result<Bytes, RpcError> {
     convert::call_output(&eth.node, &request, outcome)
 }
 
+/// `eth_estimateGas`: by default in the next block, as that is where the transaction will be: a contract that keeps values by block, such as
+/// checkpoints of votes, may need more there than it would have in the last one.
 fn estimate_gas(eth: &Eth, args: &Args<'_>) -> Result<U64, RpcError> {
     let request = convert::call_request(args.required(0, "transaction")?, None)?;
     let overrides = overrides(args)?;
     let view = eth.view();
-    let estimate = view.estimate_gas(&request, convert::block_ref(&view, args.block(1)?)?, &overrides);
+    let block = args.optional(1, "block")?.unwrap_or(BlockId::pending());
+    let estimate = view.estimate_gas(&request, convert::block_ref(&view, block)?, &overrides);
     estimate.map(|gas| U64::from(gas.get())).map_err(|cause| convert::request_error(&eth.node, &request, cause.into()))
 }
 

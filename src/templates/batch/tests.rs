@@ -4,7 +4,6 @@ use alloy_sol_types::SolCall;
 
 use super::*;
 use crate::{
-    primitives::Gas,
     templates::{
         Erc20Params,
         erc20::interface::Erc20Token as token,
@@ -144,16 +143,29 @@ fn without_enough_gas_nothing_changes() {
     world.chain.runs_out_of_gas_without_effect(SIGNER, world.batch, 0, &input);
 }
 
+/// A changed number is a changed chain: raise the template's version with it.
 #[test]
-fn gas_stays_as_it_is() {
+fn gas_and_effects_stay_as_they_are() {
+    let (_, mut got) = TestChain::new(&[SIGNER]).creation_line(SIGNER, "nothing", &Batch::init_code());
+    let gifts = |count| vec![gift(OTHER, 1); count];
+    let creation = || Operation::create(Batch::init_code());
+    let poor = gift(OTHER, FUNDS + 1);
+    let steps = [
+        ("execute of nothing", 0, vec![]),
+        ("execute of a transfer", 0, gifts(1)),
+        ("execute of two transfers", 0, gifts(2)),
+        ("execute of a transfer to a new account", 0, vec![gift(Address::repeat_byte(0xdd), 1)]),
+        ("execute of a creation", 0, vec![creation()]),
+        ("execute of a creation with value", 0, vec![creation().with_value(U256::ONE)]),
+        ("execute of what fails", 0, vec![gift(OTHER, 1), poor]),
+        ("execute with value", 1, vec![]),
+    ];
+    for (name, value, operations) in steps {
+        let World { mut chain, batch, .. } = world();
+        got += &chain.line(name, SIGNER, batch, value, &sol::executeCall { operations }.abi_encode());
+    }
     let World { mut chain, batch, .. } = world();
-    let gas = |operations: Vec<Operation>, chain: &mut TestChain| {
-        let input = sol::executeCall { operations }.abi_encode();
-        let limit = Gas::new(1_000_000);
-        let result = chain.clone().send(SIGNER, batch, 0, &input, limit.get());
-        assert!(result.is_success());
-        limit.get() - result.gas_left.get()
-    };
-    let [none, one, two] = [0, 1, 2].map(|count| gas(vec![gift(OTHER, 1); count], &mut chain));
-    assert_eq!((none, one - none, two - one), (100, 9_400, 6_900));
+    got += &chain.line("a function that is not there", SIGNER, batch, 0, &[1, 2, 3, 4]);
+    let want = include_str!("tests/golden.txt");
+    assert!(got == want, "all of it now:\n{got}");
 }
