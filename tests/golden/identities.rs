@@ -24,6 +24,7 @@ const TABLES: &[(&str, &str, &[&str])] = &[
     ("vesting-wallet", "templates/vesting_wallet", &["golden.txt"]),
     ("multicall", "templates/multicall", &["golden.txt"]),
     ("erc2771-forwarder", "templates/erc2771_forwarder", &["golden.txt"]),
+    ("record-registry", "templates/record_registry", &["golden.txt"]),
     ("staking", "system/staking", &["golden/at_once.txt", "golden/queues.txt"]),
 ];
 
