@@ -11,6 +11,7 @@ pub mod erc2771_forwarder;
 pub mod erc4626;
 pub mod erc721;
 pub mod multicall;
+pub mod record_registry;
 #[cfg(test)]
 mod test_chain;
 pub mod vesting_wallet;
@@ -26,13 +27,14 @@ pub use erc1155::{Erc1155, Erc1155Features, Erc1155Params};
 pub use erc2771_forwarder::{Erc2771Forwarder, Erc2771ForwarderParams};
 pub use erc4626::{Erc4626, Erc4626Params};
 pub use multicall::{MULTICALL3_ADDRESS, Multicall};
+pub use record_registry::{RecordRegistry, RecordRegistryParams};
 pub use vesting_wallet::{VestingWallet, VestingWalletParams};
 
 /// Returns the registry of all ready-made templates; clone it to add others.
 pub fn builtin() -> &'static TemplateRegistry {
     static BUILTIN: LazyLock<TemplateRegistry> = LazyLock::new(|| {
         let mut registry = TemplateRegistry::new();
-        let templates: [Arc<dyn Template>; 8] = [
+        let templates: [Arc<dyn Template>; 9] = [
             Arc::new(Erc20),
             Arc::new(Erc721),
             Arc::new(Erc1155),
@@ -41,6 +43,7 @@ pub fn builtin() -> &'static TemplateRegistry {
             Arc::new(Multicall),
             Arc::new(Erc2771Forwarder),
             Arc::new(Batch),
+            Arc::new(RecordRegistry),
         ];
         for template in templates {
             let taken = registry.register_own(template);

@@ -25,6 +25,7 @@ const TABLES: &[(&str, &str, &[&str])] = &[
     ("multicall", "templates/multicall", &["golden.txt"]),
     ("erc2771-forwarder", "templates/erc2771_forwarder", &["golden.txt"]),
     ("batch", "templates/batch", &["golden.txt"]),
+    ("record-registry", "templates/record_registry", &["golden.txt"]),
     ("staking", "system/staking", &["golden/at_once.txt", "golden/queues.txt"]),
 ];
 

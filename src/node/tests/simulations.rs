@@ -16,7 +16,9 @@ use crate::{
     node::{BlockRef, Node, SimulateError},
     primitives::{Address, B256, Bytes, Gas, U256, keccak256},
     sim::{SimRng, Streams},
-    templates::{self, Erc20Params, erc20::interface as erc20},
+    templates::{
+        self, Erc20Params, RecordRegistryParams, erc20::interface as erc20, record_registry::interface as registry,
+    },
     vm::Descriptor,
 };
 
@@ -264,6 +266,52 @@ fn every_slot_that_an_operation_changes_has_a_name() {
     }
     for name in ["_balances", "_allowances", "_roles", "_owners", "_totalSupply"] {
         assert!(named.contains(name), "{name} in {named:?}");
+    }
+}
+
+/// Random operations hardly come to a record of a collection.
+#[test]
+fn all_variables_of_records_are_named() {
+    use registry::Access::{Anyone, RecordOwner};
+    let node = Node::new();
+    let [alice, bob] = [node.accounts()[0], node.accounts()[1]];
+    let contract = node.deploy(alice, RecordRegistryParams::new(alice).init_code()).unwrap();
+    let (collection, id, other) = (B256::repeat_byte(1), B256::repeat_byte(2), B256::repeat_byte(3));
+    let rules = registry::Rules { create: Anyone, update: RecordOwner, remove: Anyone, transfer: RecordOwner };
+    let data = Bytes::from(vec![7; 70]);
+    let operations = [
+        registry::createCollectionCall { collection, name: "word ".repeat(9), rules }.abi_encode(),
+        registry::createCall { collection, id, data: data.clone() }.abi_encode(),
+        registry::createCall { collection, id: other, data: Bytes::new() }.abi_encode(),
+        registry::updateCall { collection, id, expectedVersion: 1, data }.abi_encode(),
+        registry::transferRecordCall { collection, id, expectedVersion: 2, newOwner: bob }.abi_encode(),
+        registry::removeCall { collection, id, expectedVersion: 3 }.abi_encode(),
+    ]
+    .map(|input| CallRequest::call(contract.address(), input).with_from(alice));
+    let simulations = node.view().simulate(&operations, BlockRef::Latest, &StateOverrides::new()).unwrap();
+    assert!(simulations.iter().all(|simulation| simulation.outcome.is_success()), "{simulations:#?}");
+    let mut names = BTreeSet::new();
+    let changes = simulations.iter().flat_map(|simulation| &simulation.changes);
+    for slot in changes.filter(|change| change.address == contract.address()).flat_map(|change| &change.storage) {
+        assert!(!slot.values.is_empty(), "no name for slot {:#x}", slot.slot);
+        names.extend(slot.values.iter().map(|value| value.name.clone()));
+    }
+    let of_collection = |name: &str| format!("_collections[{collection}].{name}");
+    let of_record = |name: &str| of_collection(&format!("records[{id}].{name}"));
+    let want = [
+        "_collectionIds[0]".to_owned(),
+        of_collection("settings.update"),
+        of_collection("name from byte 32"),
+        of_collection("ids.length"),
+        of_collection("ids[0]"),
+        of_record("head.version"),
+        of_record("versions[2].summary.author"),
+        of_record("versions[2].data"),
+        of_record("versions[2].data from byte 64"),
+        of_record("versions[3].summary.dataVersion"),
+    ];
+    for name in want {
+        assert!(names.contains(&name), "{name} in {names:#?}");
     }
 }
 
