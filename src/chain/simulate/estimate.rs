@@ -14,6 +14,9 @@ use crate::{
 /// The search ends when the bounds differ by at most one part in this many.
 const PRECISION: u64 = 64;
 
+/// Precision of a search for the smallest limit.
+pub(super) const EXACT: u64 = u64::MAX;
+
 impl Chain {
     /// Returns a gas limit with which the message succeeds, at most 1/64 above the smallest.
     ///
@@ -69,21 +72,38 @@ impl Chain {
             let outcome = self.run_call(&mut journal.clone(), context, request, Gas::new(gas), None)?;
             Ok(is_wanted(&outcome))
         };
-        let intrinsic = request.intrinsic(&context.block).gas_limit_min().get();
-        let mut high = used.limit.get();
-        let mut low = used.after_refund.get().max(intrinsic).saturating_sub(1);
+        let too_little = request.intrinsic(&context.block).gas_limit_min().get().saturating_sub(1);
+        let low = used.after_refund.get().saturating_sub(1).max(too_little);
         // The gas spent before refunds, with the part withheld from calls (EIP-150), mostly suffices: try that first.
         let with_stipend = used.before_refund.get().saturating_add(GasSchedule::STANDARD.call_stipend);
-        let mut next = with_stipend.saturating_mul(64) / 63;
-        while low + 1 < high && high - low > high / precision {
-            if (low + 1..high).contains(&next) {
-                if suffices(next)? { high = next } else { low = next }
-            }
-            // Most messages need little more than they use: try at most twice the lower bound.
-            next = low.saturating_add((high - low) / 2).min(low.saturating_mul(2));
+        let first = with_stipend.saturating_mul(64) / 63;
+        let found = bisect(low..used.limit.get(), first, precision, suffices)?;
+        // Where a call inside burns what it gets, and the message goes on, less is used of less.
+        if precision == EXACT && found == low + 1 && low > too_little && suffices(low)? {
+            return Ok(Gas::new(bisect(too_little..low, low, precision, suffices)?));
         }
-        Ok(Gas::new(high))
+        Ok(Gas::new(found))
     }
+}
+
+/// Returns a number that `suffices`, between one that does not, the range's start, and one that does, its end; `first` is tried first. It is
+/// at most one part in `precision` above another that does not.
+fn bisect<E>(
+    range: core::ops::Range<u64>,
+    first: u64,
+    precision: u64,
+    suffices: impl Fn(u64) -> Result<bool, E>,
+) -> Result<u64, E> {
+    let (mut low, mut high) = (range.start, range.end);
+    let mut next = first;
+    while low + 1 < high && high - low > high / precision {
+        if (low + 1..high).contains(&next) {
+            if suffices(next)? { high = next } else { low = next }
+        }
+        // Most messages need little more than they use: try at most twice the lower bound.
+        next = low.saturating_add((high - low) / 2).min(low.saturating_mul(2));
+    }
+    Ok(high)
 }
 
 /// Gas of a message that ran once.

@@ -3,7 +3,8 @@
 use alloy_primitives::{B256, Log, U64};
 
 use super::{
-    AccountDifference, CallContext, CallError, CallOutcome, CallRequest, StateOverrides, difference, estimate::UsedGas,
+    AccountDifference, CallContext, CallError, CallOutcome, CallRequest, StateOverrides, difference,
+    estimate::{EXACT, UsedGas},
     request,
 };
 use crate::{
@@ -13,9 +14,6 @@ use crate::{
     vm::{CallTrace, CallTracer, Decoded, FrameResult, Inspector, Message, storage::SlotPreimages},
 };
 
-/// Precision of an estimate that is the smallest limit: see [`Chain::search_gas`].
-const EXACT: u64 = u64::MAX;
-
 /// What an operation would do as a transaction.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -24,7 +22,8 @@ pub struct Simulation {
     pub outcome: CallOutcome,
     /// Smallest gas limit with which the operation has the same outcome, output and logs; `None` when it fails.
     ///
-    /// The search assumes that a contract does not count its gas: one that does may have further limits below.
+    /// With one unit less it fails or does something else. Of a contract that counts its gas there may be smaller limits with which it does the
+    /// same.
     pub gas_estimate: Option<Gas>,
     /// Reason of a revert: Solidity's `Error` or `Panic`, or an error in the ABI of a template.
     pub error: Option<Decoded>,
