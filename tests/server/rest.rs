@@ -326,8 +326,10 @@ async fn templates_are_listed_without_credentials() {
     assert_eq!(token["bytecode"], "0xefcb00010002");
     let erc20 = chainbox::templates::builtin().by_name("erc20-token").unwrap();
     assert_eq!(token["digest"], Descriptor::of(&**erc20).digest.to_string());
-    let royalty = body["data"][1]["constructor"].as_array().unwrap().iter().find(|entry| entry["name"] == "royaltyFee");
-    let royalty = royalty.unwrap();
+    let named = |list: &Value, name: &str| {
+        list.as_array().unwrap().iter().find(|entry| entry["name"] == name).cloned().unwrap()
+    };
+    let royalty = named(&named(&body["data"], "erc721-nft")["constructor"], "royaltyFee");
     assert_eq!(
         (&royalty["type"], &royalty["unit"], &royalty["default"], &royalty["optional"]),
         (&json!("uint96"), &json!("per cent"), &json!("0"), &json!(true))

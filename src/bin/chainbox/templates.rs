@@ -14,6 +14,9 @@ use crate::{
 /// Characters of a default value that is shown.
 const DEFAULT_CHARS_MAX: usize = 20;
 
+/// Characters of a signature in a line.
+const SIGNATURE_CHARS_MAX: usize = 66;
+
 /// Flags of `templates`.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct TemplatesOptions {
@@ -51,12 +54,24 @@ fn describe(template: &TemplateView) -> String {
         let label = if index == 0 { "constructor" } else { "" };
         text.push_str(&format!("  {label:<11} {parameter}\n"));
     }
-    for (index, signature) in template.functions().iter().enumerate() {
+    for (index, signature) in template.functions().iter().flat_map(|signature| wrapped(signature)).enumerate() {
         let label = if index == 0 { "functions" } else { "" };
         text.push_str(&format!("  {label:<11} {signature}\n"));
     }
     text.push('\n');
     text
+}
+
+/// Returns a signature in lines that fit, broken after commas.
+fn wrapped(signature: &str) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for part in signature.split_inclusive(',') {
+        match lines.last_mut() {
+            Some(line) if line.len() + part.len() <= SIGNATURE_CHARS_MAX => line.push_str(part),
+            _ => lines.push(format!("  {part}")),
+        }
+    }
+    lines
 }
 
 /// Returns a parameter's type and name; a struct's members follow, each in a line of its own.
