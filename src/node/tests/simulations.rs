@@ -251,7 +251,7 @@ fn every_slot_that_an_operation_changes_has_a_name() {
     let world = World::new();
     let mut choices = Choices::new(1);
     let (mut changed, mut named) = (BTreeSet::new(), BTreeSet::new());
-    for _ in 0..4_000 {
+    for _ in 0..400 * world.contracts.len() {
         let operation = world.operation(&mut choices);
         let simulation = world.simulate(&operation).unwrap();
         let own = simulation.changes.iter().filter(|change| change.template.is_some());
