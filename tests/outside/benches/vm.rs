@@ -1,12 +1,18 @@
-//! ERC-20 and plain transfers by chainbox and by revm, side by side: the same token (compiled Solidity against its template), the same
-//! accounts, the same transactions, execution alone: no signatures, roots or commits. Prints transactions a second and their ratio.
+//! ERC-20 and plain transfers by chainbox and by revm, side by side: the same token (the template against the contract that its tests
+//! compare it with, compiled by solc as they do), the same accounts, the same transactions, execution alone: no signatures, roots or
+//! commits. Checks that both leave the same balances, and prints transactions a second and their ratio.
 //!
 //! `cargo bench --manifest-path tests/outside/Cargo.toml --bench vm`
 
-use std::time::{Duration, Instant};
+use std::{
+    fs,
+    path::Path,
+    process::Command,
+    time::{Duration, Instant},
+};
 
 use alloy_primitives::{Address, Bytes, TxKind, U256, hex, keccak256};
-use alloy_sol_types::{SolCall, SolValue, sol};
+use alloy_sol_types::{SolCall, sol};
 use chainbox::{
     primitives::{Gas, Height},
     state::{CommitId, Journal, MemoryState, StateStore},
@@ -15,13 +21,15 @@ use chainbox::{
     vm::{BlockContext, GasSchedule, Hardfork, Message, execute, mapping_slot},
 };
 use revm::{
-    Context, ExecuteCommitEvm, ExecuteEvm, MainBuilder, MainContext,
+    Context, Database as _, ExecuteCommitEvm, ExecuteEvm, MainBuilder, MainContext,
     context::TxEnv,
     database::{CacheDB, EmptyDB},
-    state::AccountInfo,
+    state::{AccountInfo, EvmState},
 };
 
-const SOLIDITY: &str = include_str!("../fixtures/Token.hex");
+/// What OpenZeppelin's wizard prints for a token that is mintable, burnable and pausable, with a cap.
+const SOLIDITY: &str = "Erc20WithoutVotes";
+
 const ACCOUNTS: u64 = 100_000;
 const TRANSACTIONS: u64 = 10_000;
 const GAS_LIMIT: u64 = 100_000;
@@ -56,8 +64,9 @@ fn holders() -> u64 {
     ACCOUNTS - TRANSACTIONS
 }
 
-fn balance_slot(n: u64) -> U256 {
-    mapping_slot(account(n).into_word().into(), U256::ZERO)
+/// Slot of an account's tokens.
+fn token_slot(address: Address) -> U256 {
+    mapping_slot(address.into_word().into(), U256::ZERO)
 }
 
 fn ours() -> (Journal, Address, BlockContext) {
@@ -71,7 +80,7 @@ fn ours() -> (Journal, Address, BlockContext) {
     let create = Message::create(account(0), 0, U256::ZERO, &init_code, Gas::new(10_000_000));
     assert!(execute(&mut journal, &block, templates::builtin(), &create).expect("memory").is_success());
     for n in 0..holders() {
-        journal.set_storage(&create.to, &balance_slot(n), U256::from(1_000_000)).expect("memory");
+        journal.set_storage(&create.to, &token_slot(account(n)), U256::from(1_000_000)).expect("memory");
     }
     let commit = store.commit(CommitId::EMPTY, &journal.take_changes(), &mut Batch::new()).expect("memory");
     journal.advance_to(store.view(commit.id).expect("made")).expect("memory");
@@ -84,9 +93,7 @@ fn theirs() -> (Evm, Address) {
         let info = AccountInfo { balance: BALANCE, ..AccountInfo::default() };
         evm.ctx.journaled_state.database.insert_account_info(account(n), info);
     }
-    let Erc20Params { name, symbol, decimals, total_supply, owner, .. } = params();
-    let arguments = (name, symbol, total_supply, U256::from(decimals), owner, [true; 3], U256::MAX);
-    let code = [hex::decode(SOLIDITY.trim()).expect("hex"), arguments.abi_encode_params()].concat();
+    let code = [creation_code(SOLIDITY), params().encode()].concat();
     let create = TxEnv {
         caller: account(0),
         kind: TxKind::Create,
@@ -99,9 +106,20 @@ fn theirs() -> (Evm, Address) {
     let token = account(0).create(0);
     for n in 0..holders() {
         let database = &mut evm.ctx.journaled_state.database;
-        database.insert_account_storage(token, balance_slot(n), U256::from(1_000_000)).expect("memory");
+        database.insert_account_storage(token, token_slot(account(n)), U256::from(1_000_000)).expect("memory");
     }
     (evm, token)
+}
+
+/// Returns the code that creates a contract of `openzeppelin/contracts`, without the constructor's parameters.
+fn creation_code(name: &str) -> Vec<u8> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("openzeppelin/compile");
+    let ended = Command::new(&script).output().expect("openzeppelin/compile runs");
+    assert!(ended.status.success(), "openzeppelin/compile failed:\n{}", String::from_utf8_lossy(&ended.stderr));
+    let path = String::from_utf8(ended.stdout).expect("a path");
+    let compiled = fs::read(path.trim()).expect("the file whose path openzeppelin/compile printed");
+    let compiled: serde_json::Value = serde_json::from_slice(&compiled).expect("JSON");
+    hex::decode(compiled["contracts"][name]["creationCode"].as_str().expect("a contract")).expect("linked code")
 }
 
 fn transactions(token: Option<Address>, is_fresh: bool) -> Vec<Unsigned> {
@@ -157,6 +175,50 @@ fn run_theirs(evm: &mut Evm, transactions: Vec<TxEnv>) -> u64 {
     total
 }
 
+/// What a comparison reads: nonce, and ether or tokens.
+type Holding = [U256; 2];
+
+fn our_holding(journal: &mut Journal, token: Option<Address>, address: Address) -> Holding {
+    let nonce = U256::from(journal.nonce(&address).expect("memory"));
+    let amount = match token {
+        Some(token) => journal.storage(&token, &token_slot(address)).expect("memory"),
+        None => journal.balance(&address).expect("memory"),
+    };
+    [nonce, amount]
+}
+
+/// Reads the database, and `changes` that are not in it yet.
+fn their_holding(evm: &mut Evm, changes: &EvmState, token: Option<Address>, address: Address) -> Holding {
+    let database = &mut evm.ctx.journaled_state.database;
+    let changed = changes.get(&address).map(|account| account.info.clone());
+    let info = changed.or_else(|| database.basic(address).expect("memory")).unwrap_or_default();
+    let Some(token) = token else { return [U256::from(info.nonce), info.balance] };
+    let slot = token_slot(address);
+    let changed = changes.get(&token).and_then(|account| account.storage.get(&slot)).map(|value| value.present_value);
+    [U256::from(info.nonce), changed.unwrap_or_else(|| database.storage(token, slot).expect("memory"))]
+}
+
+/// Checks that what was executed changed nonces, and ether or tokens, alike. Ether pays for gas, of which compiled Solidity uses another
+/// amount than a template, so that it is compared in plain transfers only.
+fn compare(ours: [&Journal; 2], theirs: [&mut Evm; 2], token: Option<Address>, transactions: &[Unsigned]) {
+    let [mut our_before, mut our_after] = ours.map(Journal::clone);
+    let [their_before, their_after] = theirs;
+    let (nothing, changes) = (EvmState::default(), their_after.finalize());
+    for address in transactions.iter().flat_map(|transaction| [transaction.from, recipient(transaction)]) {
+        let before = our_holding(&mut our_before, token, address);
+        let after = our_holding(&mut our_after, token, address);
+        let their_before = their_holding(their_before, &nothing, token, address);
+        let their_after = their_holding(their_after, &changes, token, address);
+        let change = |[before, after]: [Holding; 2]| [0, 1].map(|index| after[index].wrapping_sub(before[index]));
+        assert_eq!(change([before, after]), change([their_before, their_after]), "{address}");
+    }
+}
+
+/// Returns who receives ether, or tokens.
+fn recipient(transaction: &Unsigned) -> Address {
+    transferCall::abi_decode(&transaction.input).map_or(transaction.to, |call| call.to)
+}
+
 /// A clone has no spare room, which a chain's journal has: it grows once, outside the timing.
 fn with_room(journal: &Journal) -> Journal {
     let mut journal = journal.clone();
@@ -170,7 +232,7 @@ fn main() {
     // A block of transfers between holders came before: their slots are known.
     run_ours(&mut journal, &block, &transactions(Some(token), false));
     journal.take_changes();
-    let (evm, their_token) = theirs();
+    let (mut their_before, their_token) = theirs();
     assert_eq!(token, their_token);
     for (name, token) in [("plain", None), ("erc20", Some(token))] {
         for (recipients, is_fresh) in [("known", false), ("fresh", true)] {
@@ -189,14 +251,17 @@ fn main() {
                 .collect();
             let (mut ours, mut theirs) = (Vec::new(), Vec::new());
             for _ in 0..ROUNDS {
-                let mut journal = with_room(&journal);
+                let (before, mut journal) = (&journal, with_room(&journal));
                 let begun = Instant::now();
                 run_ours(&mut journal, &block, &transactions);
                 ours.push(begun.elapsed());
-                let (mut evm, batch) = (evm_over(evm.ctx.journaled_state.database.clone()), for_them.clone());
+                let (mut evm, batch) = (evm_over(their_before.ctx.journaled_state.database.clone()), for_them.clone());
                 let begun = Instant::now();
                 run_theirs(&mut evm, batch);
                 theirs.push(begun.elapsed());
+                if theirs.len() == 1 {
+                    compare([before, &journal], [&mut their_before, &mut evm], token, &transactions);
+                }
             }
             let median = |times: &mut Vec<Duration>| {
                 times.sort_unstable();
