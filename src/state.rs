@@ -19,6 +19,7 @@ pub mod model;
 mod paged;
 mod proof;
 mod reader;
+mod seen;
 mod sorted;
 #[cfg(any(test, feature = "testing"))]
 pub mod suite;

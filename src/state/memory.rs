@@ -15,6 +15,7 @@ use super::{
     keys::KeyCache,
     leaf::{AccountLeaf, SlotLeaf},
     reader::{Archive, Reader},
+    seen::Seen,
     trie::{LeafValue, NodeLink, Reference, Sink, Source, TrieNode},
 };
 use crate::store::Batch;
@@ -94,6 +95,7 @@ impl StateStore for MemoryState {
         let mut sink = PointerSink::default();
         let root = apply(resident, &mut sink, &resident.keys, parent.as_ref(), changes)?;
         resident.add_codes(changes);
+        resident.seen.add(changes);
 
         let hash = state_root(root.as_ref());
         let mut versions = self.lock();
@@ -126,10 +128,11 @@ impl StateStore for MemoryState {
     }
 }
 
-/// Codes and keys, shared by all versions.
+/// Codes, keys and what there may be, shared by all versions.
 #[derive(Debug, Default)]
 pub(super) struct MemoryArchive {
     keys: KeyCache,
+    seen: Seen,
     codes: RwLock<HashMap<B256, Bytes>>,
 }
 
@@ -149,6 +152,10 @@ impl Archive for MemoryArchive {
 
     fn keys(&self) -> &KeyCache {
         &self.keys
+    }
+
+    fn seen(&self) -> Option<&Seen> {
+        Some(&self.seen)
     }
 }
 

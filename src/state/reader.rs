@@ -10,6 +10,7 @@ use super::{
     apply::StateSource,
     keys::KeyCache,
     leaf::{AccountLeaf, SlotLeaf},
+    seen::Seen,
     trie::{for_each, get, prove},
 };
 
@@ -20,6 +21,11 @@ pub(crate) trait Archive: StateSource + Send + Sync + 'static {
 
     /// Returns the cache of the keys of addresses and slots.
     fn keys(&self) -> &KeyCache;
+
+    /// Returns what its versions may have, if it knows that of all of them.
+    fn seen(&self) -> Option<&Seen> {
+        None
+    }
 }
 
 /// One version.
@@ -49,10 +55,16 @@ impl<S: Archive> StateView for Reader<S> {
     }
 
     fn account(&self, address: &Address) -> Result<Option<Account>, StateError> {
+        if self.source.seen().is_some_and(|seen| !seen.may_have_account(address)) {
+            return Ok(None);
+        }
         Ok(self.leaf(address)?.map(|leaf| leaf.account()))
     }
 
     fn storage(&self, address: &Address, slot: &U256) -> Result<U256, StateError> {
+        if self.source.seen().is_some_and(|seen| !seen.may_have_slot(address, slot)) {
+            return Ok(U256::ZERO);
+        }
         let Some(account) = self.leaf(address)? else { return Ok(U256::ZERO) };
         let Some(storage) = account.storage() else { return Ok(U256::ZERO) };
         let leaf = get::<SlotLeaf, S>(&self.source, Some(storage), &self.source.keys().slot(slot))?;

@@ -47,7 +47,7 @@ mod tests;
 
 use alloy_json_abi::JsonAbi;
 
-pub use self::access::WRITER_ROLE;
+pub use self::state::WRITER_ROLE;
 use self::{
     interface::RecordRegistry::{self as sol, RecordRegistryCalls as Calls},
     state::REGISTRY,

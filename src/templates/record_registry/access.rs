@@ -1,15 +1,10 @@
 //! Who may do what with a record.
 
-use alloy_primitives::b256;
-
 use super::{
     interface::{self as sol, Access},
-    state::REGISTRY,
+    state::{REGISTRY, WRITER_ROLE},
 };
 use crate::{templates::common::DEFAULT_ADMIN_ROLE, vm::contract::*};
-
-/// Role of who writes the records of others, where rules say so: keccak of `WRITER_ROLE`.
-pub const WRITER_ROLE: B256 = b256!("2b8f168f361ac1393a163ed4adfa899a87be7b7c71645167bdaddd822ae453c8");
 
 /// Refuses a caller that is not among those whom a rule of the collection needs; `owner` is the record's, or who creates it.
 pub(super) fn check(

@@ -1,10 +1,15 @@
 //! State variables.
 
-use super::{access::WRITER_ROLE, interface as sol};
+use alloy_primitives::b256;
+
+use super::interface as sol;
 use crate::{
     templates::common::{AccessControl, DEFAULT_ADMIN_ROLE},
     vm::{contract::*, storage::Packed},
 };
+
+/// Role of who writes the records of others, where rules say so: keccak of `WRITER_ROLE`.
+pub const WRITER_ROLE: B256 = b256!("2b8f168f361ac1393a163ed4adfa899a87be7b7c71645167bdaddd822ae453c8");
 
 storage! {
     /// State variables.

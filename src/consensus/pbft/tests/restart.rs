@@ -6,7 +6,7 @@ use super::lab::{Lab, PbftFixture, config};
 use crate::consensus::{
     ApplyRecords, Protocol, Record, Records,
     mutation::{self, Mutation},
-    pbft::{HEAD_KEY, InView, Pbft, RESEND_TIMER, SUSPECT_TIMER},
+    pbft::{InView, Pbft, RESEND_TIMER, SUSPECT_TIMER, record::HEAD_KEY},
     testing::Fixture,
 };
 

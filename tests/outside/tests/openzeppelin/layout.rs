@@ -234,7 +234,8 @@ fn first_element(slot: U256) -> U256 {
 #[cfg(test)]
 mod tests {
     use alloy_primitives::Bytes;
-    use alloy_sol_types::{SolCall, SolValue, sol};
+    use alloy_sol_types::{SolCall, sol};
+    use chainbox::templates::{Erc20Features, Erc20Params};
 
     use super::*;
     use crate::{
@@ -257,11 +258,10 @@ mod tests {
     fn locations_hold_the_values_of_their_variables() {
         let symbol = "A symbol whose bytes don't fit into one word of storage, nor into the next";
         let (admin, supply) = (person(0), U256::from(1_000));
-        let features = [true; 5];
-        let params = ("Gold", symbol, U256::from(6), supply, U256::MAX, admin, features);
+        let params = Erc20Params { features: Erc20Features::ALL, ..Erc20Params::new("Gold", symbol, supply, admin) };
         let mut engine = Reference::new();
         prepare(&mut engine);
-        let creation = Creation::reference("Erc20", &params.abi_encode_params());
+        let creation = Creation::reference("Erc20", &params.encode());
         assert!(create(&mut engine, 0, &creation).is_success());
         let inputs = [delegateCall { delegatee: person(1) }.abi_encode(), pauseCall {}.abi_encode()];
         for input in inputs.map(Bytes::from) {
