@@ -4,9 +4,8 @@
 //! A code that names a template which nobody registered runs nothing, so nothing is recorded of it and no program is refused for it. When
 //! a later program registers the template, the chain is opened with it as it then is.
 
-use std::collections::BTreeSet;
-
 use core::ops::ControlFlow;
+use std::collections::BTreeSet;
 
 use alloy_primitives::Bytes;
 

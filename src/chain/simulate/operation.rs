@@ -41,7 +41,7 @@ pub struct Simulation {
 pub struct OperationError {
     /// Its index in the list.
     pub index: usize,
-    /// Why.
+    /// Reason for which it can't be one.
     #[source]
     pub source: CallError,
 }
@@ -89,7 +89,7 @@ impl Chain {
         let mut before = journal.clone();
         let mut recorder = Recorder::default();
         let outcome = self.run_call(journal, context, operation, gas, Some(&mut recorder))?;
-        let mut trace = recorder.tracer.into_trace().ok_or(InvalidTransaction::SystemSender)?;
+        let mut trace = recorder.tracer.into_trace().expect("a message that ran has an outermost frame, which ended");
         (trace.gas, trace.gas_used) = (U64::from(gas.get()), U64::from(outcome.gas_used.get()));
         let gas_estimate = match outcome.is_success() {
             true => {
@@ -102,8 +102,8 @@ impl Chain {
             false => None,
         };
         let changes = journal.take_changes();
-        let changes = difference::of(&changes, &mut before, journal, self.registry(), &recorder.preimages)?;
         let registry = self.registry();
+        let changes = difference::of(&changes, &mut before, journal, registry, &recorder.preimages)?;
         Ok(Simulation {
             gas_estimate,
             error: outcome.revert_data().and_then(|data| registry.decode_error(data)),

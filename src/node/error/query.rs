@@ -85,7 +85,7 @@ pub enum SimulateError {
     Operation {
         /// Its index in the list.
         index: usize,
-        /// Why.
+        /// Reason for which it can't be executed.
         #[source]
         source: QueryError,
     },

@@ -2,7 +2,10 @@
 //! raise the template's version with it.
 
 use super::*;
-use crate::vm::HaltReason;
+use crate::{
+    templates::test_chain::{short, told},
+    vm::HaltReason,
+};
 
 /// Every function and its refusals: name, caller, input.
 fn steps() -> Vec<(&'static str, Address, Vec<u8>)> {
@@ -135,26 +138,12 @@ fn history() -> String {
     text
 }
 
-fn told(journal: &Journal, result: &FrameResult, gas: u64) -> String {
-    let mut effects = result.output.to_vec();
-    for log in journal.logs() {
-        log.topics().iter().for_each(|topic| effects.extend_from_slice(topic.as_slice()));
-        effects.extend_from_slice(&log.data.data);
-    }
-    let outcome = if result.is_success() { "ok" } else { "reverts" };
-    format!("{outcome}, {}, {}, {}", gas - result.gas_left.get(), journal.refund().get(), short(&effects))
-}
-
 /// Returns the start of keccak of the token's slots and words.
 fn storage(mut token: Deployed) -> String {
     let changes = token.journal.take_changes();
     let slots = changes.accounts[&token.token].storage.iter();
     let words = slots.flat_map(|(slot, value)| [slot.to_be_bytes::<32>(), value.to_be_bytes::<32>()]);
     short(&words.flatten().collect::<Vec<_>>())
-}
-
-fn short(bytes: &[u8]) -> String {
-    alloy_primitives::hex::encode(&keccak256(bytes)[..4])
 }
 
 #[test]

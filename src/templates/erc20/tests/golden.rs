@@ -2,6 +2,7 @@
 //! raise the template's version with it.
 
 use super::{token::MINTER_ROLE, *};
+use crate::templates::test_chain::{short, told};
 
 /// Returns where the owner's first contract is.
 fn token_address() -> Address {
@@ -159,20 +160,6 @@ fn history() -> String {
         text.push_str(&format!("storage: {}\n", short(&words.flatten().collect::<Vec<_>>())));
     }
     text
-}
-
-fn told(journal: &Journal, result: &FrameResult, gas: u64) -> String {
-    let mut effects = result.output.to_vec();
-    for log in journal.logs() {
-        log.topics().iter().for_each(|topic| effects.extend_from_slice(topic.as_slice()));
-        effects.extend_from_slice(&log.data.data);
-    }
-    let outcome = if result.is_success() { "ok" } else { "reverts" };
-    format!("{outcome}, {}, {}, {}", gas - result.gas_left.get(), journal.refund().get(), short(&effects))
-}
-
-fn short(bytes: &[u8]) -> String {
-    alloy_primitives::hex::encode(&keccak256(bytes)[..4])
 }
 
 #[test]
