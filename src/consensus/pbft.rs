@@ -119,6 +119,8 @@ pub struct Pbft {
     new_view: Option<Arc<PbftMessage>>,
     /// Links over which messages of validators, present and just removed, came: the first `f + 1` of each.
     peers: BTreeMap<Address, Vec<ReplicaId>>,
+    /// Links of no validator over which somebody said to be ahead. If the committee was replaced, its members are among them.
+    strangers: BTreeSet<ReplicaId>,
     /// Greatest height that each validator's messages imply it committed.
     claims: BTreeMap<Address, Height>,
     /// Requested blocks above the head.
@@ -240,6 +242,7 @@ impl Pbft {
             view_changes: BTreeMap::new(),
             new_view: None,
             peers: BTreeMap::new(),
+            strangers: BTreeSet::new(),
             claims: BTreeMap::new(),
             fetching: BTreeMap::new(),
             wanted: BTreeMap::new(),
@@ -359,15 +362,7 @@ impl Pbft {
         if self.me == Some(sender) {
             return Err(MessageError::Known);
         }
-        let claim = match &message.body {
-            // A replica votes on a block only after it committed the parent.
-            Body::PrePrepare { block, .. } => block.height().parent(),
-            Body::Prepare { block, .. } | Body::Commit { block, .. } => block.height.parent(),
-            Body::Checkpoint { block } => Some(block.height),
-            Body::ViewChange(view_change) => view_change.checkpoints.last().map(|block| block.height),
-            Body::Suspicion(suspicion) => Some(suspicion.height),
-            Body::NewView(_) | Body::Evidence(_) => None,
-        };
+        let claim = message.body.committed();
         let is_new_claim =
             claim.is_some_and(|claim| claim > self.claims.get(&sender).copied().unwrap_or(self.head.height));
         let was_new = is_new_claim || !self.peers.contains_key(&sender);
@@ -554,6 +549,7 @@ impl Protocol for Pbft {
             view_changes,
             new_view,
             peers,
+            strangers,
             claims,
             fetching,
             wanted,
@@ -582,6 +578,7 @@ impl Protocol for Pbft {
             out.address(validator);
             out.list(links.iter(), |out, link| out.u32(link.get()));
         });
+        out.list(strangers.iter(), |out, link| out.u32(link.get()));
         out.list(claims.iter(), |out, (validator, height)| {
             out.address(validator);
             out.u64(height.get());

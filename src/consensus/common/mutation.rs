@@ -31,6 +31,8 @@ pub(crate) enum Mutation {
     PbftAsksClaimantsOnly,
     /// PBFT: whoever has to ask for blocks without enough claims waits anew for each.
     PbftAsksOnceInPatience,
+    /// PBFT: a replica requests blocks from none but present and former validators.
+    PbftAsksNoStranger,
     /// PBFT: the view goes on when the committee changes, also for members that leave or join in the middle of a view change.
     PbftViewOutlivesCommittee,
     /// PBFT: a second proposal is reported as equivocation without a proof, also when the first is of a former primary.

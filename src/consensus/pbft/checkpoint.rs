@@ -155,7 +155,7 @@ impl Pbft {
     }
 
     /// Handles a message of an address that is no validator: a view-change of one that the newest change removed, and that does not
-    /// know it yet, is answered.
+    /// know it yet, is answered. Whoever is behind itself, and has no link to a validator, asks over this one.
     pub(super) fn on_message_of_former(
         &mut self,
         signer: Address,
@@ -163,6 +163,9 @@ impl Pbft {
         message: &PbftMessage,
         effects: &mut Vec<Effect>,
     ) -> Result<(), MessageError> {
+        if message.body.committed().is_some_and(|height| height > self.head.height) {
+            self.learn_stranger(from);
+        }
         match &message.body {
             Body::ViewChange(view_change)
                 if view_change.since < self.transition.since() && self.transition.leavers().contains(&signer) =>

@@ -233,6 +233,19 @@ impl Body {
         }
     }
 
+    /// Returns a height that the sender committed, as the message implies.
+    pub(super) fn committed(&self) -> Option<Height> {
+        match self {
+            // A replica votes on a block only after it committed the parent.
+            Self::PrePrepare { block, .. } => block.height().parent(),
+            Self::Prepare { block, .. } | Self::Commit { block, .. } => block.height.parent(),
+            Self::Checkpoint { block } => Some(block.height),
+            Self::ViewChange(view_change) => view_change.checkpoints.last().map(|block| block.height),
+            Self::Suspicion(suspicion) => Some(suspicion.height),
+            Self::NewView(_) | Self::Evidence(_) => None,
+        }
+    }
+
     /// Returns the signed hash: keccak of the canonical encoding, whose first byte is the kind.
     pub fn signing_hash(&self) -> B256 {
         match self.vote() {

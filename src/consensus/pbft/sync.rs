@@ -70,8 +70,16 @@ impl Pbft {
         let is_new = links.len() < most && !links.contains(&from);
         if is_new {
             links.push(from);
+            self.strangers.remove(&from);
         }
         is_new
+    }
+
+    /// Records the link of a stranger that says that it is ahead: one entry for each, however many messages come.
+    pub(super) fn learn_stranger(&mut self, from: ReplicaId) {
+        if !self.peers.values().any(|links| links.contains(&from)) {
+            self.strangers.insert(from);
+        }
     }
 
     /// Requests the blocks above the head that `f + 1` validators have, at least one of them honest: several at once, but only
@@ -144,7 +152,8 @@ impl Pbft {
     }
 
     /// Requests the committed block of a height from the next in turn: those that claim to have it and, where those are too few or this
-    /// replica is stuck, all others after them.
+    /// replica is stuck, all others after them, strangers last. A replica that restarts after its whole committee was replaced knows
+    /// nobody but strangers.
     fn fetch_committed(&mut self, height: Height, claimed: Claimed, effects: &mut Vec<Effect>) {
         let turn = self.fetching.get(&height).map_or(0, |fetched| fetched.requests);
         let is_claimed = |validator: &Address| self.claims.get(validator).is_some_and(|claim| *claim >= height);
@@ -153,6 +162,9 @@ impl Pbft {
         if asks_others && !mutation::active(Mutation::PbftAsksClaimantsOnly) {
             let others = self.links_of(|_| true);
             links.extend(others.into_iter().filter(|link| !links.contains(link)).collect::<Vec<_>>());
+            if !mutation::active(Mutation::PbftAsksNoStranger) {
+                links.extend(&self.strangers);
+            }
         }
         let Some(from) = in_turn(&links, height, turn) else { return };
         let fetched = self.fetching.entry(height).or_default();

@@ -114,6 +114,11 @@ const BY_TEST: &[(Mutation, &str, &str)] = &[
         "the turnover profile does, once in some 2,000 seeds",
     ),
     (
+        Mutation::PbftAsksNoStranger,
+        "consensus::pbft::tests::leavers::whoever_restarts_after_the_replacement_of_all_validators_asks_strangers",
+        "the turnover profile does, once in some 2,000 seeds",
+    ),
+    (
         Mutation::PbftViewOutlivesCommittee,
         "consensus::pbft::tests::leavers::whoever_left_in_a_view_change_votes_in_the_view_of_the_others_when_it_is_back",
         "costs a vote until the next view change, which the timeouts of the campaign bring",

@@ -48,19 +48,19 @@ fn committed_by_the_leaver_alone(forgetful: &[usize]) -> Lab {
 
 #[test]
 fn a_block_that_its_leaver_alone_committed_is_found_again() {
-    for forgetful in [&[][..], &[0], &[1, 2], &[0, 1, 2, 4]] {
+    for forgetful in [&[][..], &[0], &[1, 2], &[1, 2, 4], &[0, 1, 2, 4]] {
         let lab = committed_by_the_leaver_alone(forgetful);
         let heights = lab.heights();
         assert!([0, 1, 2, 4].iter().all(|index| heights[*index] >= 4), "{forgetful:?}: {heights:?}");
         assert!(lab.mark("pbft/departure-announced") > 0);
     }
-    // Those who know nobody that has it can't ask.
-    let lab = mutation::with(Mutation::PbftLeaverFallsSilent, || committed_by_the_leaver_alone(&[1, 2]));
-    assert_eq!(lab.heights()[1..3], [1, 1], "the network stands still");
+    // Those who know nobody that has it can't ask; the joiner would tell them, if it did.
+    let lab = mutation::with(Mutation::PbftLeaverFallsSilent, || committed_by_the_leaver_alone(&[1, 2, 4]));
+    assert_eq!(lab.heights(), [2, 1, 1, 1, 1], "the network stands still");
 }
 
-/// The whole committee is replaced while replica 8, an observer, hears nothing. Some rounds without a fault follow.
-fn observer_of_a_replaced_committee() -> Lab {
+/// The whole committee is replaced while replica 8, an observer, hears nothing; now it is back.
+fn replaced_without_the_observer() -> Lab {
     let mut lab = Lab::with_validators(9, 4, often());
     (0..2).for_each(|_| lab.produce());
     lab.isolate(8);
@@ -69,6 +69,12 @@ fn observer_of_a_replaced_committee() -> Lab {
     (0..5).for_each(|_| lab.produce());
     assert_eq!(lab.members(5), [4, 5, 6, 7]);
     lab.reconnect(8);
+    lab
+}
+
+/// Some rounds without a fault follow [`replaced_without_the_observer`].
+fn observer_of_a_replaced_committee() -> Lab {
+    let mut lab = replaced_without_the_observer();
     for _ in 0..20 {
         lab.fire_all(&[8], RESEND_TIMER);
     }
@@ -83,6 +89,23 @@ fn whoever_missed_the_replacement_of_all_validators_asks_those_it_knew() {
     assert!(heights[8] + 1 >= heights[5] && heights[5] >= 7, "{heights:?}");
     assert!(lab.mark("pbft/ask-who-is-ahead") > 0);
     let lab = mutation::with(Mutation::PbftAsksClaimantsOnly, observer_of_a_replaced_committee);
+    assert_eq!(lab.heights()[8], 2, "{:?}", lab.heights());
+}
+
+/// The observer of [`replaced_without_the_observer`] restarts and so forgets its links; the former validators have no more to say.
+fn restarted_observer_of_a_replaced_committee() -> Lab {
+    let mut lab = replaced_without_the_observer();
+    lab.restart(8);
+    lab.run(&[4, 5, 6, 7, 8], 20);
+    lab
+}
+
+#[test]
+fn whoever_restarts_after_the_replacement_of_all_validators_asks_strangers() {
+    let lab = restarted_observer_of_a_replaced_committee();
+    let heights = lab.heights();
+    assert!(heights[8] + 1 >= heights[5] && heights[5] >= 7, "{heights:?}");
+    let lab = mutation::with(Mutation::PbftAsksNoStranger, restarted_observer_of_a_replaced_committee);
     assert_eq!(lab.heights()[8], 2, "{:?}", lab.heights());
 }
 
