@@ -4,13 +4,13 @@ use alloy_sol_types::{SolCall, SolValue};
 
 use super::{BlockRef, ContractError, MinedTransaction, Node};
 use crate::{
-    chain::CallRequest,
+    chain::{CallRequest, StateOverrides},
     primitives::{Address, Bytes},
     templates::{
         BATCH_ADDRESS,
         batch::{Operation, interface::Batch},
     },
-    vm::CallTracer,
+    vm::{CallTracer, REVERTED},
 };
 
 /// Operations that were mined as one transaction.
@@ -18,6 +18,8 @@ use crate::{
 pub struct MinedBulk {
     mined: MinedTransaction,
     results: Vec<Bytes>,
+    /// Whether each operation was a creation.
+    are_creations: Vec<bool>,
 }
 
 impl MinedBulk {
@@ -33,7 +35,8 @@ impl MinedBulk {
 
     /// Returns the address of the contract that the operation at `index` created, if it is a creation.
     pub fn created(&self, index: usize) -> Option<Address> {
-        Address::abi_decode_validate(self.results.get(index)?).ok()
+        let result = self.results.get(index).filter(|_| self.are_creations[index])?;
+        Address::abi_decode_validate(result).ok()
     }
 }
 
@@ -49,6 +52,12 @@ pub enum BulkError {
         /// Why it failed.
         #[source]
         source: ContractError,
+    },
+    /// One of them has neither a target nor init code: the zero address stands for a creation.
+    #[error("operation {index} has no target, and no init code of a contract to create; give it either")]
+    NothingToCreate {
+        /// Its index.
+        index: usize,
     },
     /// The transaction was not sent, not mined, or ran out of gas.
     #[error(transparent)]
@@ -72,31 +81,47 @@ impl Node {
     /// ```
     ///
     /// # Errors
-    /// [`BulkError::Operation`] for the first that fails; [`BulkError::Contract`] as [`Node::send_and_mine`], with
+    /// [`BulkError::Operation`] for the first that fails, with the reason of a halt; [`BulkError::NothingToCreate`]; [`BulkError::Contract`] as [`Node::send_and_mine`], with
     /// [`ContractError::NoCode`] on a chain whose genesis does not have the template `batch` at [`BATCH_ADDRESS`].
     pub fn bulk(&self, from: Address, operations: &[Operation]) -> Result<MinedBulk, BulkError> {
         if self.view().code(BATCH_ADDRESS, BlockRef::Latest).map_err(ContractError::from)?.is_empty() {
             return Err(ContractError::NoCode { address: BATCH_ADDRESS }.into());
         }
         let input = Batch::executeCall { operations: operations.to_vec() }.abi_encode();
-        let mined = self.send_and_mine(CallRequest::call(BATCH_ADDRESS, input).with_from(from));
-        let mined = mined.map_err(|error| self.bulk_error(error, from, operations))?;
+        let request = CallRequest::call(BATCH_ADDRESS, input).with_from(from);
+        let mined = self.send_and_mine(request.clone());
+        let mined = mined.map_err(|error| self.bulk_error(error, &request, operations))?;
         let outcome =
             self.view().replay(mined.transaction().hash(), &mut CallTracer::new()).map_err(ContractError::from)?;
         let results = Batch::executeCall::abi_decode_returns(&outcome.output).unwrap_or_default();
-        Ok(MinedBulk { mined, results })
+        let are_creations = operations.iter().map(|operation| operation.target.is_zero()).collect();
+        Ok(MinedBulk { mined, results, are_creations })
     }
 
-    fn bulk_error(&self, error: ContractError, from: Address, operations: &[Operation]) -> BulkError {
+    fn bulk_error(&self, error: ContractError, bulk: &CallRequest, operations: &[Operation]) -> BulkError {
+        if let Some(Batch::NoInitCode { index }) = error.decode() {
+            return BulkError::NothingToCreate { index: index.saturating_to() };
+        }
         let Some(Batch::OperationFailed { index, reason }) = error.decode() else { return error.into() };
         let index = index.saturating_to::<usize>();
+        if let Some(reason) = self.halt_of(bulk, index).filter(|_| reason.is_empty()) {
+            return BulkError::Operation { index, source: ContractError::Halted { reason } };
+        }
         let request = operations.get(index).map(|operation| CallRequest {
-            from: Some(from),
+            from: bulk.from,
             to: (!operation.target.is_zero()).then_some(operation.target),
             value: operation.value,
             input: operation.data.clone(),
             ..CallRequest::default()
         });
         BulkError::Operation { index, source: self.reverted(&request.unwrap_or_default(), reason) }
+    }
+
+    /// Returns why the operation at `index` halts; `None` when it reverts. The contract tells no more than that it failed.
+    fn halt_of(&self, bulk: &CallRequest, index: usize) -> Option<String> {
+        let mut tracer = CallTracer::new();
+        self.view().call(bulk, BlockRef::Pending, &StateOverrides::new(), Some(&mut tracer)).ok()?;
+        let trace = tracer.into_trace()?;
+        trace.calls.get(index)?.error.clone().filter(|error| error != REVERTED)
     }
 }

@@ -6,7 +6,11 @@
 //! directly ([`Host::is_called_by_signer`]). A relayed call, a call out of an operation, and a call by another contract are refused.
 //!
 //! An operation whose target is zero creates a contract. Its address follows from this contract's, and from the signer, the nonce of its
-//! transaction, the operation's index and the init code ([`created_address`]); the signer's nonce stays what it is.
+//! transaction, the operation's index and the init code ([`created_address`]); the signer's nonce stays what it is. An operation with
+//! neither target nor init code, which would lock its value in an account without code, is refused.
+//!
+//! Operations are read where they lie in the call data, and copies of what they send and return are charged, so that call data in which
+//! they overlap costs what it takes.
 //!
 //! The first operation that fails undoes all, and the revert names its index and gives its reason. The contract has no storage and takes
 //! no ether.
@@ -18,9 +22,10 @@ mod tests;
 use alloy_json_abi::JsonAbi;
 use alloy_primitives::{address, keccak256};
 
+use self::interface::Batch as sol;
 pub use self::interface::Batch::Operation;
-use self::interface::Batch::{self as sol, BatchCalls as Calls};
-use crate::vm::{Marker, Template, TemplateId, abi, contract::*};
+use super::common::calldata::{Calldata, Tuple, Tuples, charge_copy};
+use crate::vm::{FrameResult, Marker, Template, TemplateId, abi, contract::*};
 
 /// Where a development genesis has it.
 pub const BATCH_ADDRESS: Address = address!("cb0000000000000000000000000000000000ba7c");
@@ -52,7 +57,7 @@ impl Operation {
         Self { target: Address::ZERO, value: U256::ZERO, data: init_code }
     }
 
-    /// Transfers native token, in its smallest unit.
+    /// Transfers native token, in its smallest unit, to an account other than the zero address.
     pub const fn transfer(target: Address, value: U256) -> Self {
         Self { target, value, data: Bytes::new() }
     }
@@ -95,32 +100,39 @@ impl Template for Batch {
     }
 
     fn call(&self, host: &mut Host<'_>, input: &[u8]) -> Result<Bytes, Stop> {
-        match host.decode_call::<Calls>(input, NONE_PAYABLE)? {
-            Calls::execute(call) => call.returns(execute(host, &call.operations)?),
-        }
-    }
-}
-
-fn execute(host: &mut Host<'_>, operations: &[Operation]) -> Result<Vec<Bytes>, Stop> {
-    require(host.is_called_by_signer(), sol::OnlySigner { caller: host.caller() })?;
-    let mut results = Vec::with_capacity(operations.len());
-    for (index, operation) in operations.iter().enumerate() {
+        host.refuse_value()?;
         host.compute(abi::DISPATCH_UNITS)?;
-        results.push(run(host, index, operation)?);
+        if input.first_chunk() != Some(&sol::executeCall::SELECTOR) {
+            return Err(empty_revert());
+        }
+        let results = execute(host, Calldata::new(input, 1)?.tuples(0, 3)?)?;
+        Ok(sol::executeCall::abi_encode_returns(&results).into())
     }
-    Ok(results)
 }
 
-fn run(host: &mut Host<'_>, index: usize, operation: &Operation) -> Result<Bytes, Stop> {
-    let Operation { target, value, data } = operation;
+fn execute(host: &mut Host<'_>, operations: Tuples<'_>) -> Result<Vec<Bytes>, Stop> {
+    require(host.is_called_by_signer(), sol::OnlySigner { caller: host.caller() })?;
+    let mut run = |(index, operation): (usize, Result<Tuple<'_>, Stop>)| {
+        host.compute(abi::DISPATCH_UNITS)?;
+        let result = run(host, index, operation?)?;
+        charge_copy(host, &result.output)?;
+        if result.is_success() { Ok(result.output) } else { Err(failed(index, result.output)) }
+    };
+    operations.iter().enumerate().map(&mut run).collect()
+}
+
+/// Runs the operation `(target, value, data)`; the output of a creation is the address as a word.
+fn run(host: &mut Host<'_>, index: usize, operation: Tuple<'_>) -> Result<FrameResult, Stop> {
+    let (target, value, data) = (operation.address(0)?, operation.word(1), operation.bytes(2)?);
+    charge_copy(host, data)?;
     if !target.is_zero() {
-        let result = host.call_for_signer(*target, *value, data)?;
-        return if result.is_success() { Ok(result.output) } else { Err(failed(index, result.output)) };
+        return host.call_for_signer(target, value, data);
     }
+    require(!data.is_empty(), sol::NoInitCode { index: U256::from(index) })?;
     let nonce = host.signer_nonce()?;
     let salt = host.keccak(&salt_preimage(host.caller(), nonce, index))?;
-    let (created, result) = host.create_for_signer(data, *value, salt)?;
-    if result.is_success() { Ok(created.abi_encode().into()) } else { Err(failed(index, result.output)) }
+    let (created, result) = host.create_for_signer(data, value, salt)?;
+    if result.is_success() { Ok(FrameResult { output: created.abi_encode().into(), ..result }) } else { Ok(result) }
 }
 
 fn failed(index: usize, reason: Bytes) -> Stop {

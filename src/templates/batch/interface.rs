@@ -18,6 +18,8 @@ sol! {
         error OnlySigner(address caller);
         /// An operation failed, with this revert data, which is empty after a halt.
         error OperationFailed(uint256 index, bytes reason);
+        /// An operation without target, which creates a contract, has no init code.
+        error NoInitCode(uint256 index);
 
         /// Runs operations one after another with the signer as their caller, and returns what each returned: for a creation, the
         /// address as a word.

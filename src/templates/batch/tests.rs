@@ -117,6 +117,41 @@ fn operations_create_contracts_that_the_signer_deploys() {
 }
 
 #[test]
+fn an_operation_without_target_and_init_code_is_refused() {
+    let mut world = world();
+    let refused = sol::NoInitCode { index: U256::ONE };
+    assert_eq!(world.run(vec![gift(OTHER, 1), gift(Address::ZERO, 5)]), Err(refused.abi_encode().into()));
+    assert_eq!((world.chain.wei(SIGNER), world.chain.wei(OTHER)), (FUNDS, FUNDS));
+}
+
+/// A list of `count` offsets, all of them of one transfer to [`OTHER`] with `length` bytes of call data.
+fn overlapping(count: usize, length: usize) -> Vec<u8> {
+    let one = sol::executeCall { operations: vec![Operation { data: vec![0; length].into(), ..gift(OTHER, 0) }] };
+    let encoded = one.abi_encode();
+    // Selector, offset of the list, its length, the offset of the operation, then the operation.
+    let (head, operation) = (&encoded[..36], &encoded[4 + 3 * 32..]);
+    let word = |number: usize| U256::from(number).to_be_bytes::<32>();
+    let offsets = vec![word(32 * count); count].concat();
+    [head, &word(count), &offsets, operation].concat()
+}
+
+#[test]
+fn operations_that_overlap_cost_what_they_take() {
+    let world = world();
+    let run = |count, length, gas| world.chain.clone().send(SIGNER, world.batch, 0, &overlapping(count, length), gas);
+    let gas_of = |count, length| {
+        let result = run(count, length, 30_000_000);
+        assert_eq!(result.outcome, FrameOutcome::Success);
+        30_000_000 - result.gas_left.get()
+    };
+    let copies = gas_of(40, 64_000) - gas_of(40, 32_000);
+    assert!(copies >= 40 * 1_000 * 3, "3 gas a word at least: {copies}");
+    // A gigabyte of copies.
+    let bomb = run(2_000, 500_000, 3_000_000);
+    assert_eq!(bomb.outcome, FrameOutcome::Halt(HaltReason::OutOfGas));
+}
+
+#[test]
 fn it_takes_no_ether_and_does_nothing_inside_a_static_call() {
     let mut world = world();
     let input = sol::executeCall { operations: vec![] }.abi_encode();

@@ -11,6 +11,9 @@ const WORD: U256 = U256::from_limbs([32, 0, 0, 0]);
 /// Bit by which a word is negative.
 const SIGN: U256 = U256::from_limbs([0, 0, 0, 1 << 63]);
 
+/// Compute units of copying 32 bytes.
+const COPY_UNITS: u64 = 6;
+
 /// Highest offset and length that solc accepts.
 const LENGTH_MAX: U256 = U256::from_limbs([u64::MAX, 0, 0, 0]);
 
@@ -175,6 +178,14 @@ impl<'a> Tuple<'a> {
     fn member(self, index: usize) -> U256 {
         self.at.wrapping_add(WORD * U256::from(index))
     }
+}
+
+/// Charges what the EVM does for a copy in memory, so that nobody has much passed on or returned for little.
+///
+/// # Errors
+/// [`Stop`]: out of gas.
+pub fn charge_copy(host: &mut Host<'_>, bytes: &[u8]) -> Result<(), Stop> {
+    host.compute(COPY_UNITS * bytes.len().div_ceil(32) as u64)
 }
 
 /// Returns whether `a` is less than `b` as signed numbers (`slt`).

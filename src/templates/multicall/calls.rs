@@ -2,14 +2,11 @@
 
 use super::interface as sol;
 use crate::{
-    templates::common::calldata::{Tuple, Tuples},
+    templates::common::calldata::{Tuple, Tuples, charge_copy},
     vm::{abi::revert_with, contract::*},
 };
 
 const CALL_FAILED: &str = "Multicall3: call failed";
-/// Compute units of copying 32 bytes.
-const COPY_UNITS: u64 = 6;
-
 const VALUE_MISMATCH: &str = "Multicall3: value mismatch";
 
 /// Runs calls `(target, callData)`. One that fails fails all of them if success is required.
@@ -56,11 +53,6 @@ fn call_target(host: &mut Host<'_>, call: Tuple<'_>, value: U256, data: usize) -
     let result = host.call(target, value, data)?;
     charge_copy(host, &result.output)?;
     Ok(sol::Result { success: result.is_success(), returnData: result.output })
-}
-
-/// Charges what the EVM does for a copy in memory, so that nobody has much returned for little.
-fn charge_copy(host: &mut Host<'_>, bytes: &[u8]) -> Result<(), Stop> {
-    host.compute(COPY_UNITS * bytes.len().div_ceil(32) as u64)
 }
 
 /// Returns whether a call succeeded or was allowed to fail, which any word but zero says.
