@@ -5,11 +5,12 @@
 
 use alloy_primitives::{Address, B256, Bytes, U256};
 use alloy_sol_types::{
-    Panic, Revert, SolCall, SolConstructor, SolError, SolEvent, SolInterface, SolType, SolValue, abi::TokenSeq,
+    Panic, Revert, SolCall, SolConstructor, SolError, SolEvent, SolInterface, SolType, SolValue,
+    abi::{AbiDecoderConfig, TokenSeq},
 };
 
 use super::{
-    Host, Stop,
+    Host, Stop, abi_size,
     memory_decoder::{self, Verdict},
 };
 
@@ -149,7 +150,12 @@ pub fn decode_params<'a, T: SolType>(params: &'a [u8]) -> Result<T::RustType, St
 where
     T::Token<'a>: TokenSeq<'a>,
 {
-    T::abi_decode_params_validate(params).map_err(|_| empty_revert())
+    T::abi_decode_params_with_config(params, decoder(params).validate(true)).map_err(|_| empty_revert())
+}
+
+/// Returns how arguments are decoded: into memory of some multiple of their encoding.
+const fn decoder(encoded: &[u8]) -> AbiDecoderConfig {
+    AbiDecoderConfig::new().memory_limit(abi_size::memory_limit(encoded.len()))
 }
 
 /// Decodes the parameters of a constructor.
@@ -249,10 +255,11 @@ impl Host<'_> {
     ///
     /// # Errors
     /// A revert without data: no selector, an unknown one, arguments that solc's decoder refuses, or value to a function whose
-    /// selector is not in `payable`. [`Stop`]: out of gas.
+    /// selector is not in `payable`. [`Stop`]: out of gas. Also arguments that overlap so that they take many times their encoding, which
+    /// a contract of solc would copy for gas: whoever wants them reads call data in place.
     pub fn decode_call<C: SolInterface>(&mut self, input: &[u8], payable: &[[u8; 4]]) -> Result<C, Stop> {
         let (selector, args) = self.dispatch(input, payable)?;
-        C::abi_decode_raw_validate(selector, args.0).map_err(|_| empty_revert())
+        C::abi_decode_raw_with_config(selector, args.0, decoder(args.0).validate(true)).map_err(|_| empty_revert())
     }
 
     /// As [`Host::decode_call`], for functions that take lists, `bytes` or a `string` into memory: a length for which there is no memory
@@ -268,11 +275,13 @@ impl Host<'_> {
         signature: impl FnOnce([u8; 4]) -> Option<&'static str>,
     ) -> Result<C, Stop> {
         let (selector, args) = self.dispatch(input, payable)?;
-        if let Ok(call) = C::abi_decode_raw_validate(selector, args.0) {
+        if let Ok(call) = C::abi_decode_raw_with_config(selector, args.0, decoder(args.0).validate(true)) {
             return Ok(call);
         }
         match signature(selector).map(|signature| memory_decoder::judge(signature, args.0)) {
-            Some(Verdict::Accepted) => C::abi_decode_raw(selector, args.0).map_err(|_| empty_revert()),
+            Some(Verdict::Accepted) => {
+                C::abi_decode_raw_with_config(selector, args.0, decoder(args.0)).map_err(|_| empty_revert())
+            }
             Some(Verdict::OutOfMemory) => Err(panic(PANIC_OUT_OF_MEMORY)),
             Some(Verdict::Refused) | None => Err(empty_revert()),
         }

@@ -299,7 +299,7 @@ fn leaf(ty: &str, unit: Option<Unit>, value: &Value) -> Option<DynSolValue> {
         }
         DynSolType::Uint(bits) => {
             let number = match unit {
-                Some(unit @ (Unit::Percent { .. } | Unit::Duration | Unit::VestingDuration)) => unit.parse(value)?,
+                Some(unit) if !matches!(unit, Unit::Named(_)) => unit.parse(value)?,
                 _ if bits <= NUMBER_BITS_MAX => U256::from(value.as_u64()?),
                 _ => parse_amount(value.as_str()?)?,
             };
@@ -510,7 +510,7 @@ mod tests {
         assert_eq!(refused, r#"fee: "1m", expected a number of seconds, or one with s, h or d, such as "30d""#);
         let schema = Descriptor { constructor: vec![fee], ..Descriptor::of(&WalletTemplate) }.json_schema();
         let schema = &schema["properties"]["fee"];
-        assert_eq!(schema["anyOf"][0]["pattern"], "^[0-9]+(\\.[0-9]+)?%?$");
+        assert_eq!(schema["anyOf"][0]["pattern"], "^[0-9]+(\\.[0-9]{1,2}0*)?%?$");
         assert_eq!((&schema["default"], &schema["description"]), (&json!("0"), &json!("In per cent.")));
     }
 

@@ -5,6 +5,9 @@ use serde::Serialize;
 
 use super::{FrameOutcome, FrameResult, Inspector, Message, MessageKind, abi};
 
+/// [`CallTrace::error`] of a frame that reverted.
+pub(crate) const REVERTED: &str = "execution reverted";
+
 /// One frame and the frames it called, as returned by `debug_traceTransaction` with `callTracer`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -145,7 +148,7 @@ impl Inspector for CallTracer {
         match result.outcome {
             FrameOutcome::Success => {}
             FrameOutcome::Revert => {
-                frame.error = Some("execution reverted".to_owned());
+                frame.error = Some(REVERTED.to_owned());
                 frame.revert_reason = abi::reason(&result.output);
             }
             FrameOutcome::Halt(reason) => frame.error = Some(reason.to_string()),

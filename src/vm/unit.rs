@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use alloy_primitives::U256;
 use serde::{Serialize, Serializer};
-use serde_json::Value;
+use serde_json::{Number, Value, json};
 
 use crate::primitives::{DurationUnits, parse_amount, parse_duration_secs, parse_percent};
 
@@ -29,6 +29,8 @@ pub enum Unit {
     },
     /// Time: a value is a number of seconds, or `"30d"` with one of s, h, d; the contract's number is seconds.
     Duration,
+    /// A moment: a value is a number of seconds since the Unix epoch, or that in a string.
+    Timestamp,
     /// Time of vesting: as [`Unit::Duration`], and `"12m"` is 12 months of 30 days.
     VestingDuration,
 }
@@ -42,6 +44,7 @@ impl Unit {
         match self {
             Self::Named(name) => name,
             Self::Percent { .. } => "per cent",
+            Self::Timestamp => "seconds since the Unix epoch",
             Self::Duration | Self::VestingDuration => "seconds",
         }
     }
@@ -52,14 +55,14 @@ impl Unit {
     pub(super) fn parse(self, value: &Value) -> Option<U256> {
         let text = match value {
             Value::String(text) => Cow::Borrowed(text.as_str()),
-            // The shortest text of a number: 33.4 is "33.4", so that it is read exactly.
-            Value::Number(number) => Cow::Owned(number.to_string()),
+            Value::Number(number) => Cow::Owned(number_text(number)),
             _ => return None,
         };
         let secs = |units| parse_amount(&text).or_else(|| parse_duration_secs(&text, units).map(U256::from));
         match self {
             Self::Named(_) => None,
             Self::Percent { decimals } => parse_percent(&text, decimals),
+            Self::Timestamp => parse_amount(&text),
             Self::Duration => secs(DurationUnits::COMMON),
             Self::VestingDuration => secs(DurationUnits::VESTING),
         }
@@ -73,6 +76,7 @@ impl Unit {
             Self::Percent { decimals } => {
                 Some(format!("a percentage with at most {decimals} decimal places, such as 2.5 or \"2.5%\""))
             }
+            Self::Timestamp => Some("a number of seconds since the Unix epoch".to_owned()),
             Self::Duration => Some("a number of seconds, or one with s, h or d, such as \"30d\"".to_owned()),
             Self::VestingDuration => {
                 Some("a number of seconds, or one with s, h, d or m (30 days), such as \"12m\"".to_owned())
@@ -80,16 +84,25 @@ impl Unit {
         }
     }
 
-    /// Returns the regular expression of a value in a string; `None` for a named unit.
-    pub(super) const fn pattern(self) -> Option<&'static str> {
-        match self {
-            Self::Named(_) => None,
-            Self::Percent { decimals: 0 } => Some("^[0-9]+%?$"),
-            Self::Percent { .. } => Some("^[0-9]+(\\.[0-9]+)?%?$"),
-            Self::Duration => Some("^[0-9]+[shd]?$"),
-            Self::VestingDuration => Some("^[0-9]+[shdm]?$"),
-        }
+    /// Returns the JSON Schema of a value; `None` for a named unit. It says nothing of the decimal places of a percentage that is a number,
+    /// for which JSON Schema has no exact word.
+    pub(super) fn json_schema(self) -> Option<Value> {
+        let (pattern, number) = match self {
+            Self::Named(_) => return None,
+            Self::Percent { decimals: 0 } => (r"^[0-9]+(\.0+)?%?$".to_owned(), "integer"),
+            Self::Percent { decimals } => (format!(r"^[0-9]+(\.[0-9]{{1,{decimals}}}0*)?%?$"), "number"),
+            Self::Timestamp => ("^[0-9]+$".to_owned(), "integer"),
+            Self::Duration => ("^[0-9]+[shd]?$".to_owned(), "integer"),
+            Self::VestingDuration => ("^[0-9]+[shdm]?$".to_owned(), "integer"),
+        };
+        Some(json!({ "anyOf": [{ "type": "string", "pattern": pattern }, { "type": number, "minimum": 0 }] }))
     }
+}
+
+/// Returns the shortest text of a number: 33.4 is "33.4", so that it is read exactly, and 5.0 is the integer 5, as in JSON Schema.
+fn number_text(number: &Number) -> String {
+    let text = number.to_string();
+    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
 }
 
 impl From<&'static str> for Unit {
@@ -107,8 +120,6 @@ impl Serialize for Unit {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -124,6 +135,13 @@ mod tests {
             assert_eq!(read(Unit::Duration, value), Some(2_592_000));
         }
         assert_eq!(read(Unit::VestingDuration, json!("12m")), Some(360 * 86_400));
+        assert_eq!(
+            (read(Unit::Duration, json!(5.0)), read(Unit::Percent { decimals: 0 }, json!(4.0))),
+            (Some(5), Some(4))
+        );
+        for value in [json!(1_700_000_000), json!("1700000000")] {
+            assert_eq!(read(Unit::Timestamp, value), Some(1_700_000_000));
+        }
     }
 
     #[test]
@@ -131,9 +149,12 @@ mod tests {
         for value in [json!("2.555"), json!(2.555), json!(-1), json!(1e-7), json!(true), json!(["1"]), json!("1e1")] {
             assert_eq!(Unit::BASIS_POINTS.parse(&value), None, "{value}");
         }
-        for value in [json!("5m"), json!("5w"), json!(5.0), json!(-5), json!("P30D"), json!("PT1H"), json!({})] {
+        for value in [json!("5m"), json!("5w"), json!(5.5), json!(-5), json!("P30D"), json!("PT1H"), json!({})] {
             assert_eq!(Unit::Duration.parse(&value), None, "{value}");
         }
         assert_eq!(Unit::Percent { decimals: 0 }.parse(&json!(2.5)), None);
+        for value in [json!("1d"), json!(1.5), json!("2026-01-01")] {
+            assert_eq!(Unit::Timestamp.parse(&value), None, "{value}");
+        }
     }
 }

@@ -14,6 +14,9 @@ use crate::{
     vm::{CallTrace, CallTracer, Decoded, FrameResult, Inspector, Message, storage::SlotPreimages},
 };
 
+/// Bytes of a hashed input that is kept for the names of slots.
+const PREIMAGE_MAX: usize = 1_024;
+
 /// What an operation would do as a transaction.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -137,8 +140,11 @@ impl Inspector for Recorder {
         self.tracer.log(log);
     }
 
+    /// Slots are made of keys and their slots: what is longer is no key that a table of variables could show.
     fn hash(&mut self, preimage: &[u8], hash: B256) {
-        self.preimages.insert(hash, preimage);
+        if preimage.len() <= PREIMAGE_MAX {
+            self.preimages.insert(hash, preimage);
+        }
     }
 
     fn exit(&mut self, result: &FrameResult) {

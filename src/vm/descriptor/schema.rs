@@ -17,9 +17,6 @@ impl Parameter {
     /// Returns the JSON Schema of the values of this parameter.
     fn json_schema(&self) -> Value {
         let mut schema = self.schema_of(&self.ty);
-        if self.may_be_empty() {
-            schema["minLength"] = 0.into();
-        }
         let mut text = self.description.clone();
         if let Some(unit) = &self.unit {
             text.push_str(&format!(" In {}.", unit.name()));
@@ -40,8 +37,9 @@ impl Parameter {
             let (min, max) = len.map_or((0, ELEMENTS_MAX), |len| (len, len));
             return json!({ "type": "array", "items": self.schema_of(element), "minItems": min, "maxItems": max });
         }
-        if let (Ok(DynSolType::Uint(_)), Some(pattern)) = (DynSolType::parse(ty), self.unit.and_then(Unit::pattern)) {
-            return json!({ "anyOf": [{ "type": "string", "pattern": pattern }, { "type": "number", "minimum": 0 }] });
+        if let (Ok(DynSolType::Uint(_)), Some(schema)) = (DynSolType::parse(ty), self.unit.and_then(Unit::json_schema))
+        {
+            return schema;
         }
         match DynSolType::parse(ty) {
             _ if ty.starts_with("tuple") && self.is_flags() => {
@@ -56,7 +54,11 @@ impl Parameter {
                 json!({ "type": "integer", "minimum": 0, "maximum": (1_u64 << bits) - 1 })
             }
             Ok(DynSolType::Uint(_)) => json!({ "type": "string", "pattern": "^[0-9]+$" }),
-            Ok(DynSolType::String) => json!({ "type": "string", "minLength": 1, "maxLength": TEXT_CHARS_MAX }),
+            Ok(DynSolType::String) if self.may_be_empty() => json!({ "type": "string", "maxLength": TEXT_CHARS_MAX }),
+            // Something but white space.
+            Ok(DynSolType::String) => {
+                json!({ "type": "string", "minLength": 1, "maxLength": TEXT_CHARS_MAX, "pattern": r"\S" })
+            }
             Ok(DynSolType::Address) => json!({ "type": "string", "pattern": "^0x[0-9a-fA-F]{40}$" }),
             Ok(DynSolType::FixedBytes(len)) => {
                 json!({ "type": "string", "pattern": format!("^0x[0-9a-fA-F]{{{}}}$", 2 * len) })
