@@ -8,6 +8,8 @@
 
 pub mod abi;
 mod abi_index;
+mod abi_size;
+mod abi_text;
 mod context;
 pub mod contract;
 mod decoded;
@@ -53,6 +55,7 @@ pub use registry::{RegistryError, TemplateRegistry, USER_IDS_FROM};
 pub use relay::TrustingTarget;
 pub use slots::mapping_slot;
 pub use template::{Marker, Template, TemplateId};
+pub(crate) use trace::REVERTED;
 pub use trace::{CallTrace, CallTraceLog, CallTracer};
 pub use unit::Unit;
 

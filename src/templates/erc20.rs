@@ -201,8 +201,9 @@ impl Template for Erc20 {
                 .with_default(Vec::<String>::new()),
             ParameterNote::of("vesting.beneficiary", "Account that gets what is released; it owns the wallet."),
             ParameterNote::of("vesting.amount", "Tokens in the wallet.").with_unit("the smallest unit"),
-            ParameterNote::of("vesting.start", "Moment at which vesting starts.")
-                .with_unit("seconds since the Unix epoch"),
+            ParameterNote::of("vesting.start", "Moment at which vesting starts; 0 is that of the deployment.")
+                .with_unit(Unit::Timestamp)
+                .with_default("0"),
             ParameterNote::of("vesting.duration", "Time from the start until all has vested.")
                 .with_unit(Unit::VestingDuration),
             ParameterNote::of("vesting.cliff", "Time before which nothing has vested; at most the duration.")

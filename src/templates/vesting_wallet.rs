@@ -2,7 +2,7 @@
 //! VestingWalletCliff, and revocable by choice.
 //!
 //! What the wallet holds or has released of an asset vests linearly from `start` on for `duration`; before the cliff, nothing has
-//! vested. Whoever calls `release`, what has vested goes to the owner, who is the beneficiary.
+//! vested. A `start` of 0, from which OpenZeppelin's wallet would have vested since 1970, is the moment of the deployment. Whoever calls `release`, what has vested goes to the owner, who is the beneficiary.
 //!
 //! A wallet made `revocable` can be revoked by its revoker, once for ether and once for each token: what has vested stays and is
 //! the beneficiary's, the rest goes to the revoker. What the wallet gets of that asset later has vested at once. The other assets
@@ -60,7 +60,7 @@ pub const IMMUTABLES: U256 = uint!(0xdaecc0f5191ec58470e62be6c90d461289fb3546eda
 pub struct VestingWalletParams {
     /// First owner, who gets what is released.
     pub beneficiary: Address,
-    /// Moment at which vesting starts.
+    /// Moment at which vesting starts; 0 is that of the deployment.
     pub start: Timestamp,
     /// Time from the start until all has vested, in seconds.
     pub duration_secs: u64,
@@ -122,7 +122,9 @@ impl Template for VestingWallet {
     fn parameters(&self) -> Vec<ParameterNote> {
         vec![
             ParameterNote::of("beneficiary", "Account that gets what is released; it owns the wallet."),
-            ParameterNote::of("start", "Moment at which vesting starts.").with_unit("seconds since the Unix epoch"),
+            ParameterNote::of("start", "Moment at which vesting starts; 0 is that of the deployment.")
+                .with_unit(Unit::Timestamp)
+                .with_default("0"),
             ParameterNote::of("duration", "Time from the start until all has vested.").with_unit(Unit::VestingDuration),
             ParameterNote::of("cliff", "Time from the start before which nothing has vested; at most the duration.")
                 .with_unit(Unit::VestingDuration)

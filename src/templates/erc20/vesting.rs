@@ -15,7 +15,7 @@ pub struct VestingAllocation {
     pub beneficiary: Address,
     /// Amount of tokens, in the smallest unit; part of the total supply.
     pub amount: U256,
-    /// Moment at which vesting starts.
+    /// Moment at which vesting starts; 0 is that of the deployment.
     pub start: Timestamp,
     /// Time from the start until all has vested, in seconds.
     pub duration_secs: u64,

@@ -82,6 +82,14 @@ impl World {
 }
 
 #[test]
+fn without_a_start_vesting_starts_with_the_deployment() {
+    let world = deploy(&VestingWalletParams::new(BENEFICIARY, Timestamp::from_secs(0), 1_000));
+    assert_eq!(world.chain.read(world.wallet, &sol::startCall {}), U256::from(NOW));
+    assert_eq!(world.chain.read(world.wallet, &sol::endCall {}), U256::from(NOW + 1_000));
+    assert_eq!(world.chain.read(world.wallet, &sol::releasable_0Call {}), U256::ZERO);
+}
+
+#[test]
 fn immutables_are_at_the_documented_slots() {
     assert_eq!(U256::from_be_bytes(keccak256("chainbox.vesting.immutables").0), IMMUTABLES);
 }
@@ -214,10 +222,7 @@ fn a_wallet_is_described_and_encoded_by_names() {
     });
     assert_eq!(encode(values).unwrap(), revocable().init_code(), "the deployer may revoke");
     let errors = encode(serde_json::json!({})).unwrap_err();
-    assert_eq!(
-        errors.iter().map(|error| error.path.as_str()).collect::<Vec<_>>(),
-        ["beneficiary", "start", "duration"]
-    );
+    assert_eq!(errors.iter().map(|error| error.path.as_str()).collect::<Vec<_>>(), ["beneficiary", "duration"]);
 }
 
 #[test]

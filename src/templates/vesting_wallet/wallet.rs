@@ -11,6 +11,7 @@ pub(super) fn construct(host: &mut Host<'_>, params: sol::constructorCall) -> Re
     let sol::constructorCall { beneficiary, start, duration, cliff, revocable, revoker } = params;
     WALLET.ownable.construct(host, beneficiary)?;
     require(cliff <= duration, sol::InvalidCliffDuration { cliffSeconds: cliff, durationSeconds: duration })?;
+    let start = if start == 0 { host.block().timestamp.as_secs() } else { start };
     FIXED.terms.set(host, Terms { start, duration, cliff: start.add(cliff)?, revocable })?;
     if !revocable {
         return Ok(());
