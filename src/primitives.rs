@@ -21,7 +21,7 @@ pub use alloy_primitives::{
 
 pub use keys::{KeyError, KeyPair};
 pub use mnemonic::{DEFAULT_MNEMONIC, MnemonicError, Wallet};
-pub use quantity::{DurationUnits, parse_amount, parse_duration_secs, parse_percent};
+pub use quantity::{DurationUnits, parse_amount, parse_decimal, parse_duration_secs, parse_percent};
 pub use recovery::SenderRecovery;
 pub use signature::{SignatureError, recover_signer};
 pub use transaction::{IMPERSONATED_TYPE, Transaction, TransactionError, TransactionRequest};

@@ -27,7 +27,7 @@ use super::{
     header::next_header,
     rules::BlockAttributes,
     system_calls,
-    validate::check_gas_limit,
+    validate::{check_gas_limit, check_init_code},
 };
 use crate::{
     primitives::{AccessList, AccessListItem, Gas},
@@ -320,6 +320,7 @@ impl Chain {
         let priced = request.price(&context.block)?;
         let intrinsic = request.intrinsic(&context.block);
         check_gas_limit(gas, intrinsic)?;
+        check_init_code(request.to.is_none(), request.input.len(), &context.block.hardfork.rules())?;
         let sender = request.sender();
         if sender == SYSTEM_ADDRESS {
             return Err(InvalidTransaction::SystemSender.into());

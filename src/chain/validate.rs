@@ -44,10 +44,8 @@ pub(super) fn check_fields(transaction: &Transaction, rules: &Rules) -> Result<I
     if transaction.nonce() == u64::MAX {
         return Err(InvalidTransaction::NonceMax { address, nonce: u64::MAX });
     }
-    let (is_creation, size) = (transaction.to().is_none(), transaction.input().len());
-    if let Some(limit) = rules.fork.init_code_bytes_max.filter(|max| is_creation && size > *max) {
-        return Err(InvalidTransaction::InitCodeTooLarge { size, limit });
-    }
+    let is_creation = transaction.to().is_none();
+    check_init_code(is_creation, transaction.input().len(), &rules.fork)?;
     let have = transaction.gas_limit();
     if let Some(limit) = rules.fork.tx_gas_limit_max.filter(|max| have > *max) {
         return Err(InvalidTransaction::GasLimitAboveCap { have, limit });
@@ -56,6 +54,14 @@ pub(super) fn check_fields(transaction: &Transaction, rules: &Rules) -> Result<I
     let intrinsic = GasSchedule::STANDARD.intrinsic(&rules.fork, input, is_creation, list);
     check_gas_limit(have, intrinsic)?;
     Ok(intrinsic)
+}
+
+/// Checks the size of init code (EIP-3860).
+pub(super) fn check_init_code(is_creation: bool, size: usize, fork: &ForkRules) -> Result<(), InvalidTransaction> {
+    match fork.init_code_bytes_max.filter(|max| is_creation && size > *max) {
+        Some(limit) => Err(InvalidTransaction::InitCodeTooLarge { size, limit }),
+        None => Ok(()),
+    }
 }
 
 /// Checks that a gas limit covers the intrinsic gas and the floor of the call data.

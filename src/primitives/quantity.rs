@@ -22,8 +22,18 @@ pub fn parse_amount(text: &str) -> Option<U256> {
 /// assert_eq!(parse_percent("2.555", 2), None);
 /// ```
 pub fn parse_percent(text: &str, decimals: u8) -> Option<U256> {
-    let number = text.strip_suffix('%').unwrap_or(text);
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+    parse_decimal(text.strip_suffix('%').unwrap_or(text), decimals)
+}
+
+/// Parses a decimal number into parts of one: 10^`decimals` of them. `None` where it is no whole number of them.
+///
+/// ```
+/// use chainbox::primitives::{U256, parse_decimal};
+/// assert_eq!(parse_decimal("1.5", 3), Some(U256::from(1_500)));
+/// assert_eq!(parse_decimal("1.", 3), None);
+/// ```
+pub fn parse_decimal(text: &str, decimals: u8) -> Option<U256> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
     if !is_digits(fraction) {
         return None;
     }

@@ -82,6 +82,12 @@ fn failures_have_data_and_messages() {
     let starved = CallRequest { gas: Some(Gas::new(20_000)), ..token_transfer(token, 1) };
     let words = chain.call(&context, &starved, &no_overrides(), None).unwrap_err().to_string();
     assert!(words.starts_with("intrinsic gas too low"), "{words}");
+    let (limit, to) = (49_152, None);
+    let creation = |size: usize| CallRequest { from: Some(BOB), to, input: vec![1; size].into(), ..Default::default() };
+    let run = |size| chain.call(&context, &creation(size), &no_overrides(), None);
+    assert!(run(limit).is_ok_and(|outcome| !outcome.is_success()), "it is no template");
+    let words = run(limit + 1).unwrap_err().to_string();
+    assert!(words.contains("49152"), "{words}");
 }
 
 #[test]

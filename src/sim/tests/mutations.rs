@@ -391,28 +391,40 @@ fn table_of_mutations() {
     assert_eq!(rows.iter().filter(missed).count(), 0);
 }
 
-/// Prints what a campaign finds of one bug, over all seeds and by invariant; `MUTATION`, `SEEDS` and `PROFILE` (`long`, `turnover`) in the
-/// environment.
+/// Prints what campaigns find of some bugs, by profile and invariant: the first seed and how many. `MUTATION` in the environment is the
+/// beginning of their names, `PROFILE` a profile (`short`, `long`, `turnover`; all without it), `SEEDS` the number of seeds; with `FIRST` each
+/// campaign ends with its first finding.
 #[test]
-#[ignore = "prints the findings of one mutation"]
-fn print_findings_of_one_mutation() {
-    let wanted = std::env::var("MUTATION").unwrap_or_default();
-    let seeds: u64 = std::env::var("SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(SEEDS_MAX);
+#[ignore = "prints the findings of some mutations"]
+fn print_findings_of_mutations() {
+    let env = |name: &str| std::env::var(name).ok();
+    let wanted = env("MUTATION").unwrap_or_default();
+    let seeds: u64 = env("SEEDS").and_then(|seeds| seeds.parse().ok()).unwrap_or(SEEDS_MAX);
     let all = TABLE.iter().map(|(mutation, _)| *mutation).chain(BY_TEST.iter().map(|(mutation, ..)| *mutation));
-    for mutation in all.filter(|mutation| format!("{mutation:?}").starts_with(&wanted)) {
-        let setup = setup(&names(mutation).0);
-        let setup = match std::env::var("PROFILE").as_deref() {
-            Ok("long") => CampaignSetup::long(setup.consensus),
-            Ok("turnover") => CampaignSetup::turnover(setup.consensus),
-            _ => setup,
-        };
+    let campaigns: Vec<_> = all
+        .filter(|mutation| format!("{mutation:?}").starts_with(&wanted))
+        .flat_map(|mutation| ["short", "long", "turnover"].map(|profile| (mutation, profile)))
+        .filter(|(_, profile)| env("PROFILE").is_none_or(|wanted| wanted == *profile))
+        .collect();
+    in_parallel(&campaigns, |(mutation, profile)| {
+        let setup = setup_of_profile(*mutation, profile);
         let mut found: BTreeMap<String, (u64, u64)> = BTreeMap::new();
-        for seed in 0..seeds {
-            if let Some((seed, invariant)) = mutation::with(mutation, || first_finding(&setup, seed..seed + 1)) {
-                found.entry(invariant).or_insert((seed, 0)).1 += 1;
-            }
+        let mut rest = 0..seeds;
+        while let Some((seed, invariant)) = mutation::with(*mutation, || first_finding(&setup, rest.clone())) {
+            found.entry(invariant).or_insert((seed, 0)).1 += 1;
+            rest.start = if env("FIRST").is_some() { seeds } else { seed + 1 };
         }
-        println!("{mutation:?} in {seeds} seeds, first and how often: {found:?}");
+        println!("{mutation:?}, {profile}, {seeds} seeds: {found:?}");
+    });
+}
+
+fn setup_of_profile(mutation: Mutation, profile: &str) -> CampaignSetup {
+    let setup = setup(&names(mutation).0);
+    match profile {
+        "short" => setup,
+        "long" => CampaignSetup::long(setup.consensus),
+        "turnover" => CampaignSetup::turnover(setup.consensus),
+        other => panic!("no profile {other}"),
     }
 }
 

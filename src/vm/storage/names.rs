@@ -94,7 +94,9 @@ impl StorageLayout {
         found: &mut Vec<Found<'l>>,
     ) {
         for variable in variables {
-            let at = variable.slot.parse().map_or(slot, |own: U256| start.wrapping_add(own));
+            // A slot that is no number is nowhere.
+            let Ok(own) = variable.slot.parse::<U256>() else { continue };
+            let at = start.wrapping_add(own);
             self.find_in(&format!("{prefix}{}", variable.label), &variable.ty, at, variable.offset, slot, found);
         }
     }

@@ -6,7 +6,7 @@ use chainbox::{
     chain::Hardfork,
     consensus::ConsensusKind,
     node::MINING_INTERVAL_SECS_MAX,
-    primitives::{DEFAULT_MNEMONIC, U256},
+    primitives::{DEFAULT_MNEMONIC, U256, parse_decimal},
 };
 use clap::Args;
 
@@ -133,32 +133,23 @@ fn bytes(text: &str) -> Result<u64, String> {
 }
 
 /// Digits of a token after its decimal point.
-const TOKEN_DECIMALS: usize = 18;
+const TOKEN_DECIMALS: u8 = 18;
 
 /// Parses an amount of tokens with up to 18 decimals, into the smallest unit.
 fn tokens(text: &str) -> Result<U256, String> {
-    let expected =
-        || format!("expected a number of tokens with at most {TOKEN_DECIMALS} decimals, such as 10000 or 1.5");
-    let digits = decimal(text, TOKEN_DECIMALS).ok_or_else(expected)?;
-    U256::from_str_radix(&digits, 10).map_err(|_| expected())
+    parse_decimal(text, TOKEN_DECIMALS).ok_or_else(|| {
+        format!("expected a number of tokens with at most {TOKEN_DECIMALS} decimals, such as 10000 or 1.5")
+    })
 }
 
 /// Parses an interval in seconds with up to three decimals.
 fn block_time(text: &str) -> Result<Duration, String> {
-    let interval = decimal(text, 3).and_then(|digits| digits.parse().ok()).map(Duration::from_millis);
+    let interval = parse_decimal(text, 3).and_then(|millis| millis.try_into().ok()).map(Duration::from_millis);
     let fitting =
         interval.filter(|interval| !interval.is_zero() && *interval <= Duration::from_secs(MINING_INTERVAL_SECS_MAX));
     fitting.ok_or_else(|| {
         format!("expected seconds from 0.001 to {MINING_INTERVAL_SECS_MAX} (a year) with at most 3 decimals, such as 5 or 0.5")
     })
-}
-
-/// Returns the digits of a decimal number as a multiple of 10^-`decimals`; `None` for other text or more decimals.
-fn decimal(text: &str, decimals: usize) -> Option<String> {
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let is_number = [whole, fraction].iter().all(|digits| digits.bytes().all(|digit| digit.is_ascii_digit()));
-    let has_digits = !whole.is_empty() && (!fraction.is_empty() || !text.contains('.'));
-    (is_number && has_digits && fraction.len() <= decimals).then(|| format!("{whole}{fraction:0<decimals$}"))
 }
 
 /// Parses the name of a fork.
