@@ -132,6 +132,7 @@ impl Pos {
 
     /// Requests a block when this validator is the proposer of the current slot.
     fn propose(&mut self, effects: &mut Vec<Effect>) {
+        self.withdraw_late_build(effects);
         self.update_head(effects);
         let Some(signer) = self.signer.clone() else { return };
         let Some(node) = self.tree.head_node().cloned() else { return };
@@ -141,6 +142,17 @@ impl Pos {
         let state = state_in(&self.config, &node.context.state, self.epoch());
         if state.current.proposer(&self.config, self.slot) == Some(signer.address()) {
             self.request_block(&signer, self.slot, effects);
+        }
+    }
+
+    /// Withdraws the request for a block whose slot is over: it would not be sealed, and finality may have passed its parent.
+    fn withdraw_late_build(&mut self, effects: &mut Vec<Effect>) {
+        if let Production::Building { slot, .. } = self.production
+            && slot < self.slot
+        {
+            self.production = Production::Idle;
+            effects.push(Effect::Mark("pos/late-build"));
+            effects.push(Effect::CancelBuild);
         }
     }
 

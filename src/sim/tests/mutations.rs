@@ -246,6 +246,9 @@ const BY_TEST: &[(Mutation, &str, &str)] = &[
 ];
 
 /// The protocol that a bug is of, as `chainbox campaign` runs it.
+/// Bugs of [`BY_TEST`] that a campaign of another profile, or of more seeds than a table can run, finds as well, with a seed at which it does.
+const BY_PROFILE: &[(Mutation, &str, u64)] = &[];
+
 fn setup(protocol: &str) -> CampaignSetup {
     let kind = ConsensusKind::from_name(&protocol.to_lowercase()).expect("named by its mutations");
     CampaignSetup::of(default_sim_config(kind))
@@ -361,6 +364,42 @@ fn quick_bugs_are_found_by_named_invariants() {
     }
 }
 
+/// Returns the invariant that finds a bug at its seed of [`BY_PROFILE`].
+fn finding_at((mutation, profile, seed): (Mutation, &str, u64)) -> String {
+    let setup = setup_of_profile(mutation, profile);
+    let seeds = seed..seed + 1;
+    assert_eq!(
+        first_finding(&setup, seeds.clone()),
+        None,
+        "{mutation:?}, {profile}: seed {seed} finds something without the bug"
+    );
+    let found = mutation::with(mutation, || first_finding(&setup, seeds));
+    let invariant = found.map(|(_, invariant)| invariant).filter(|invariant| !invariant.starts_with("no invariant"));
+    invariant.unwrap_or_else(|| panic!("{mutation:?}, {profile}: seed {seed} does not find it any more"))
+}
+
+/// Rows of the table of [`BY_PROFILE`].
+fn rows_by_profile() -> Vec<String> {
+    let rows = Mutex::new(BTreeMap::new());
+    in_parallel(BY_PROFILE, |(mutation, profile, seed)| {
+        let (protocol, bug) = names(*mutation);
+        let invariant = finding_at((*mutation, profile, *seed));
+        rows.lock().unwrap().insert(*mutation, format!("| {protocol} | {bug} | {profile} | {seed} | {invariant} |"));
+    });
+    rows.into_inner().unwrap().into_values().collect()
+}
+
+/// Whole runs of networks whose validators are all replaced, most of them until they are known to be stuck: some 20 s in an unoptimised build.
+#[test]
+fn bugs_are_found_at_their_seeds_of_other_profiles() {
+    let table = include_str!("../../../docs/mutations.md");
+    for row in rows_by_profile() {
+        assert!(table.contains(&row), "not in docs/mutations.md: {row}");
+    }
+    let is_by_test = |mutation: &Mutation| BY_TEST.iter().any(|(other, ..)| other == mutation);
+    assert!(BY_PROFILE.iter().all(|(mutation, ..)| is_by_test(mutation)));
+}
+
 /// Prints the table; `MUTATION` in the environment chooses those whose name has it.
 #[test]
 #[ignore = "minutes: scripts/mutations"]
@@ -387,6 +426,8 @@ fn table_of_mutations() {
         let (protocol, bug) = names(*mutation);
         println!("| {protocol} | {bug} | `{test}` | {why} |");
     }
+    println!("\n| protocol | mutation | profile | seed | invariant |");
+    rows_by_profile().iter().for_each(|row| println!("{row}"));
     let missed = |row: &&(Option<usize>, String)| row.1.contains("not in") || row.1.contains("no invariant");
     assert_eq!(rows.iter().filter(missed).count(), 0);
 }

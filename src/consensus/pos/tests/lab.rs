@@ -35,6 +35,8 @@ pub(super) struct PosFixture {
     pub(super) slot: u64,
     /// Distinguishes blocks that are otherwise equal.
     pub(super) salt: u64,
+    /// Whether no block is built in time.
+    pub(super) is_slow: bool,
     /// The newest final epoch of each replica since its last start.
     finalized: BTreeMap<usize, u64>,
 }
@@ -53,6 +55,9 @@ impl Fixture for PosFixture {
     }
 
     fn build(lab: &mut Lab, index: usize, request: &BuildRequest) -> Option<Block> {
+        if lab.fixture.is_slow {
+            return None;
+        }
         let parent = lab.nodes[index].blocks[&request.parent.hash].clone();
         let timestamp = request.timestamp_min.as_secs();
         Some(lab.header(&parent, timestamp, request.beneficiary, request.mix_hash, &request.payload))
@@ -81,7 +86,8 @@ impl Lab {
         let mut signers: Vec<_> = (0..count as u64).map(key).collect();
         signers.sort_by_key(Signer::address);
         signers.extend((count as u64..(count + extra) as u64).map(key));
-        let fixture = PosFixture { config, validators: count, slot: 0, salt: 0, finalized: BTreeMap::new() };
+        let fixture =
+            PosFixture { config, validators: count, slot: 0, salt: 0, is_slow: false, finalized: BTreeMap::new() };
         Self::assemble(fixture, genesis(0), authenticator, signers)
     }
 

@@ -46,6 +46,20 @@ fn finality_comes_with_a_proof() {
 }
 
 #[test]
+fn a_block_whose_slot_is_over_is_not_wanted_any_more() {
+    let mut lab = Lab::new(1);
+    lab.run(3);
+    lab.fixture.is_slow = true;
+    lab.pass();
+    assert_eq!(lab.mark("pos/late-build"), 0, "its slot runs");
+    lab.pass();
+    assert_eq!(lab.mark("pos/late-build"), 1);
+    lab.fixture.is_slow = false;
+    lab.pass();
+    assert_eq!((lab.replica(0).head().height, lab.mark("pos/late-build")), (Height::new(4), 2));
+}
+
+#[test]
 fn a_quarter_absent_does_not_stop_finality_and_is_reported() {
     let mut lab = Lab::new(4);
     lab.pause(2);

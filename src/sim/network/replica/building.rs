@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Replica;
 use crate::{
-    chain::{BlockAttributes, BuiltBlock, Candidates, InvalidTransaction},
+    chain::{BlockAttributes, BuiltBlock, Candidates, InvalidTransaction, ReadError},
     consensus::{BlockId, BuildRequest, Event},
     primitives::{Timestamp, Transaction, U256},
     sim::{
@@ -17,7 +17,8 @@ use crate::{
 pub(super) type LeftOut = Vec<(Arc<Transaction>, InvalidTransaction)>;
 
 impl Replica {
-    /// Builds the block that a slow processor has come to, unless it is not wanted any more.
+    /// Builds the block that a slow processor has come to, unless it is not wanted any more or finality has passed its parent, so that
+    /// the chain no longer has it.
     pub(in crate::sim::network) fn build_deferred(
         &mut self,
         request: &BuildRequest,
@@ -26,6 +27,9 @@ impl Replica {
         env: &mut Environment,
     ) -> Result<(), NetworkError> {
         if life != self.disk.life() || !self.processor.end_building(request.ticket) {
+            return Ok(());
+        }
+        if matches!(self.chain.block(request.parent.hash), Err(ReadError::UnknownBlock { .. })) {
             return Ok(());
         }
         let order = BlockOrder::default();
