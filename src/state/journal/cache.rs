@@ -8,10 +8,8 @@ use core::{
 };
 use std::collections::BTreeMap;
 
-use alloy_primitives::{
-    Address, Bytes, U256,
-    map::{DefaultHashBuilder, FbBuildHasher},
-};
+use alloy_primitives::{Address, Bytes, U256, map::FbBuildHasher};
+use foldhash::fast::RandomState;
 
 use super::index::Index;
 use crate::state::{Account, AccountInfo, EMPTY_CODE_HASH, EMPTY_ROOT, SortedMap};
@@ -124,7 +122,7 @@ pub(super) struct StateCache {
     changed_accounts: Vec<AccountId>,
     changed_slots: Vec<SlotId>,
     address_hasher: FbBuildHasher<20>,
-    slot_hasher: DefaultHashBuilder,
+    slot_hasher: RandomState,
 }
 
 impl fmt::Debug for StateCache {
