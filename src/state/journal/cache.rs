@@ -14,6 +14,9 @@ use foldhash::fast::RandomState;
 use super::index::Index;
 use crate::state::{Account, AccountInfo, EMPTY_CODE_HASH, EMPTY_ROOT, SortedMap};
 
+/// Accounts that are found again without a hash: their positions take one cache line.
+const RECENT: usize = 16;
+
 /// Handle of an account in one journal's cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct AccountId(u32);
@@ -111,6 +114,9 @@ impl Hash for SlotKey {
 pub(super) struct StateCache {
     accounts: Vec<AccountEntry>,
     by_address: Index,
+    /// Positions of accounts found lately, by the last byte of their address: a transaction asks for its sender, its target and the
+    /// block's author a few times each. A position may be that of another account.
+    recent: [u32; RECENT],
     slots: Vec<SlotEntry>,
     by_slot: Index,
     /// Index of derived slots by account, key and base.
@@ -135,14 +141,22 @@ impl fmt::Debug for StateCache {
 }
 
 impl StateCache {
-    pub(super) fn find(&self, address: &Address) -> Option<AccountId> {
+    pub(super) fn find(&mut self, address: &Address) -> Option<AccountId> {
+        let recent = recent_cell(address);
+        let guess = self.recent[recent];
+        if self.accounts.get(guess as usize).is_some_and(|entry| entry.address == *address) {
+            return Some(AccountId(guess));
+        }
         let hash = self.address_hasher.hash_one(address);
-        self.by_address.find(hash, |id| self.accounts[id as usize].address == *address).map(AccountId)
+        let id = self.by_address.find(hash, |id| self.accounts[id as usize].address == *address)?;
+        self.recent[recent] = id;
+        Some(AccountId(id))
     }
 
     pub(super) fn insert(&mut self, entry: AccountEntry) -> AccountId {
         let id = AccountId(next_id(self.accounts.len()));
         self.by_address.insert(self.address_hasher.hash_one(entry.address), id.0);
+        self.recent[recent_cell(&entry.address)] = id.0;
         self.accounts.push(entry);
         id
     }
@@ -280,6 +294,11 @@ impl StateCache {
             (entry.warm_in, entry.original_in) = (0, 0);
         }
     }
+}
+
+/// Returns the cell of `recent` for an address.
+fn recent_cell(address: &Address) -> usize {
+    usize::from(address[19]) % RECENT
 }
 
 /// Returns the next 32-bit handle: 4 billion entries are far beyond the memory that they would need.
