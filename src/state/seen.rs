@@ -5,7 +5,8 @@ use std::{
     sync::{PoisonError, RwLock},
 };
 
-use alloy_primitives::{Address, U256, map::DefaultHashBuilder};
+use alloy_primitives::{Address, U256};
+use foldhash::fast::RandomState;
 
 use super::StateChanges;
 
@@ -21,7 +22,7 @@ pub(crate) struct Seen {
 }
 
 /// `None` once there were too many.
-type Fingerprints = Option<HashSet<u32, DefaultHashBuilder>>;
+type Fingerprints = Option<HashSet<u32, RandomState>>;
 
 impl Default for Seen {
     fn default() -> Self {

@@ -3,6 +3,8 @@
 //! Types, errors and events come from `alloy_sol_types::sol!`. What solc's decoder refuses
 //! (call data too short, an address with dirty upper bytes) reverts without data, as in solc.
 
+use core::any::Any;
+
 use alloy_primitives::{Address, B256, Bytes, U256};
 use alloy_sol_types::{
     Panic, Revert, SolCall, SolConstructor, SolError, SolEvent, SolInterface, SolType, SolValue,
@@ -236,17 +238,22 @@ pub fn require(condition: bool, error: impl SolError) -> Result<(), Stop> {
 }
 
 /// `return` of a function, by which a dispatcher's arm reads `Calls::owner(call) => call.returns(owner(host)?)`.
-pub trait Returns: SolCall {
+pub trait Returns: SolCall<Return: 'static> {
     /// Returns the return data; `()` for a function without results, a tuple for one with several.
     ///
     /// # Errors
     /// None: it is a [`Result`] as every arm's value is.
     fn returns(&self, value: impl Into<Self::Return>) -> Result<Bytes, Stop> {
-        Ok(Self::abi_encode_returns(&value.into()).into())
+        let value = value.into();
+        // What most functions that change the state return needs no allocation.
+        if let Some(value) = (&value as &dyn Any).downcast_ref::<bool>() {
+            return Ok(encode_output_bool(*value));
+        }
+        Ok(Self::abi_encode_returns(&value).into())
     }
 }
 
-impl<C: SolCall> Returns for C {}
+impl<C: SolCall<Return: 'static>> Returns for C {}
 
 /// Dispatch.
 impl Host<'_> {

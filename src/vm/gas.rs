@@ -155,7 +155,7 @@ impl GasSchedule {
         is_creation: bool,
         access_list: Option<&AccessList>,
     ) -> IntrinsicGas {
-        let zeros = input.iter().filter(|byte| **byte == 0).count() as u64;
+        let zeros = zero_bytes(input);
         let others = input.len() as u64 - zeros;
         let init_code = rules.init_code_bytes_max.map_or(0, |_| self.init_code_word * words(input.len()));
         let creation = if is_creation { self.transaction_creation + init_code } else { 0 };
@@ -230,6 +230,12 @@ impl GasSchedule {
     pub const fn hash_cost(&self, len: usize) -> Gas {
         Gas::new(self.hash + self.hash_word * words(len))
     }
+}
+
+/// Returns the number of zero bytes, counted in bytes so that the compiler compares many at once.
+fn zero_bytes(input: &[u8]) -> u64 {
+    let of_chunk = |chunk: &[u8]| chunk.iter().map(|byte| u8::from(*byte == 0)).sum::<u8>();
+    input.chunks(u8::MAX.into()).map(|chunk| u64::from(of_chunk(chunk))).sum()
 }
 
 /// Returns the number of 32-byte words in `len` bytes.

@@ -8,13 +8,14 @@ use core::{
 };
 use std::collections::BTreeMap;
 
-use alloy_primitives::{
-    Address, Bytes, U256,
-    map::{DefaultHashBuilder, FbBuildHasher},
-};
+use alloy_primitives::{Address, Bytes, U256, map::FbBuildHasher};
+use foldhash::fast::RandomState;
 
 use super::index::Index;
 use crate::state::{Account, AccountInfo, EMPTY_CODE_HASH, EMPTY_ROOT, SortedMap};
+
+/// Accounts that are found again without a hash: their positions take one cache line.
+const RECENT: usize = 16;
 
 /// Handle of an account in one journal's cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -24,19 +25,21 @@ pub(crate) struct AccountId(u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SlotId(u32);
 
-/// Current values of an account beside those of the view.
+/// Current values of an account beside those of the view. What a transfer reads and writes comes first, in as few cache lines as it
+/// can: each of them is a wait for memory.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(super) struct AccountEntry {
     pub(super) address: Address,
+    /// Number of the last transaction that accessed it.
+    pub(super) warm_in: u32,
     pub(super) info: AccountInfo,
-    /// Values in the view, or in the version with the changes already taken.
-    pub(super) base: Option<AccountInfo>,
+    is_listed: bool,
     /// Whether the view has slots of the account.
     pub(super) has_storage: bool,
     pub(super) code: Option<Bytes>,
-    /// Number of the last transaction that accessed it.
-    pub(super) warm_in: u32,
-    is_listed: bool,
+    /// Values in the view, or in the version with the changes already taken.
+    pub(super) base: Option<AccountInfo>,
 }
 
 impl AccountEntry {
@@ -59,14 +62,12 @@ impl AccountEntry {
     }
 }
 
-/// Current value of a slot beside those of the view and at the start of the transaction.
+/// Current value of a slot beside those of the view and at the start of the transaction. Only the end of a block reads its base, which
+/// is the last, as in [`AccountEntry`].
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub(super) struct SlotEntry {
     account: AccountId,
-    slot: U256,
-    pub(super) value: U256,
-    base: U256,
-    pub(super) original: U256,
     /// Number of the transaction that `original` belongs to.
     pub(super) original_in: u32,
     /// Number of the last transaction that accessed it.
@@ -74,6 +75,10 @@ pub(super) struct SlotEntry {
     is_listed: bool,
     /// Key and base it was derived from, once [`StateCache::find_derived`] finds it by them.
     origin: [U256; 2],
+    slot: U256,
+    pub(super) value: U256,
+    pub(super) original: U256,
+    base: U256,
 }
 
 impl SlotEntry {
@@ -113,6 +118,9 @@ impl Hash for SlotKey {
 pub(super) struct StateCache {
     accounts: Vec<AccountEntry>,
     by_address: Index,
+    /// Positions of accounts found lately, by the last byte of their address: a transaction asks for its sender, its target and the
+    /// block's author a few times each. A position may be that of another account.
+    recent: [u32; RECENT],
     slots: Vec<SlotEntry>,
     by_slot: Index,
     /// Index of derived slots by account, key and base.
@@ -124,7 +132,7 @@ pub(super) struct StateCache {
     changed_accounts: Vec<AccountId>,
     changed_slots: Vec<SlotId>,
     address_hasher: FbBuildHasher<20>,
-    slot_hasher: DefaultHashBuilder,
+    slot_hasher: RandomState,
 }
 
 impl fmt::Debug for StateCache {
@@ -137,14 +145,22 @@ impl fmt::Debug for StateCache {
 }
 
 impl StateCache {
-    pub(super) fn find(&self, address: &Address) -> Option<AccountId> {
+    pub(super) fn find(&mut self, address: &Address) -> Option<AccountId> {
+        let recent = recent_cell(address);
+        let guess = self.recent[recent];
+        if self.accounts.get(guess as usize).is_some_and(|entry| entry.address == *address) {
+            return Some(AccountId(guess));
+        }
         let hash = self.address_hasher.hash_one(address);
-        self.by_address.find(hash, |id| self.accounts[id as usize].address == *address).map(AccountId)
+        let id = self.by_address.find(hash, |id| self.accounts[id as usize].address == *address)?;
+        self.recent[recent] = id;
+        Some(AccountId(id))
     }
 
     pub(super) fn insert(&mut self, entry: AccountEntry) -> AccountId {
         let id = AccountId(next_id(self.accounts.len()));
         self.by_address.insert(self.address_hasher.hash_one(entry.address), id.0);
+        self.recent[recent_cell(&entry.address)] = id.0;
         self.accounts.push(entry);
         id
     }
@@ -282,6 +298,11 @@ impl StateCache {
             (entry.warm_in, entry.original_in) = (0, 0);
         }
     }
+}
+
+/// Returns the cell of `recent` for an address.
+fn recent_cell(address: &Address) -> usize {
+    usize::from(address[19]) % RECENT
 }
 
 /// Returns the next 32-bit handle: 4 billion entries are far beyond the memory that they would need.

@@ -3,7 +3,7 @@
 use alloy_primitives::U256;
 
 use super::{
-    Cursor, Packed, Place, Shape,
+    Cursor, Packed, Place,
     layout::camel_case,
     slot::{pack, unpack},
 };
@@ -255,7 +255,7 @@ impl<const N: usize> Words<N> {
 
 /// Returns the index of the word in which the next value of so many bytes is, and its offset there.
 fn place_in(cursor: &mut Cursor, bytes: u8) -> (usize, u8) {
-    let place = cursor.place(&Shape::Bytes(bytes));
+    let place = cursor.place_bytes(bytes);
     // A record has as many words as its values need.
     (place.slot.saturating_to(), place.offset)
 }

@@ -54,14 +54,7 @@ impl Cursor {
     /// Takes the next place for a variable of this shape.
     pub const fn place(&mut self, shape: &Shape) -> Place {
         match shape {
-            Shape::Bytes(bytes) => {
-                if self.taken + *bytes > 32 {
-                    self.next_slot(1);
-                }
-                let place = self.here();
-                self.taken += *bytes;
-                place
-            }
+            Shape::Bytes(bytes) => self.place_bytes(*bytes),
             Shape::Slots(slots) => {
                 if self.taken > 0 {
                     self.next_slot(1);
@@ -80,6 +73,17 @@ impl Cursor {
                 place
             }
         }
+    }
+
+    /// Takes the next place for so many bytes in one slot. The compiler knows it where it knows those before.
+    #[inline]
+    pub(super) const fn place_bytes(&mut self, bytes: u8) -> Place {
+        if self.taken + bytes > 32 {
+            self.next_slot(1);
+        }
+        let place = self.here();
+        self.taken += bytes;
+        place
     }
 
     const fn here(&self) -> Place {
