@@ -13,7 +13,7 @@ pub mod erc721;
 pub mod multicall;
 pub mod record_registry;
 #[cfg(test)]
-mod test_chain;
+pub(crate) mod test_chain;
 pub mod vesting_wallet;
 
 use std::sync::{Arc, LazyLock};

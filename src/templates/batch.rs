@@ -22,13 +22,19 @@ mod tests;
 use alloy_json_abi::JsonAbi;
 use alloy_primitives::{address, keccak256};
 
-use self::interface::Batch as sol;
 pub use self::interface::Batch::Operation;
-use super::common::calldata::{Calldata, Tuple, Tuples, charge_copy};
+use self::interface::Batch::{self as sol, BatchCalls as Calls};
+use super::common::{
+    calldata::{Calldata, Tuple, Tuples, charge_copy},
+    erc165::{interface_id, supports},
+};
 use crate::vm::{FrameResult, Marker, Template, TemplateId, abi, contract::*};
 
 /// Where a development genesis has it.
 pub const BATCH_ADDRESS: Address = address!("cb0000000000000000000000000000000000ba7c");
+
+/// ERC-165 id of the batch's own interface: `execute` alone.
+pub const INTERFACE_ID: [u8; 4] = interface_id(&[sol::executeCall::SELECTOR]);
 
 /// The template `batch`, version 1. Its constructor has no parameters.
 #[derive(Clone, Copy, Debug)]
@@ -100,11 +106,14 @@ impl Template for Batch {
     }
 
     fn call(&self, host: &mut Host<'_>, input: &[u8]) -> Result<Bytes, Stop> {
+        if input.first_chunk() != Some(&sol::executeCall::SELECTOR) {
+            return match host.decode_call::<Calls>(input, NONE_PAYABLE)? {
+                Calls::supportsInterface(call) => call.returns(supports(call.interfaceId.0, &[INTERFACE_ID])),
+                Calls::execute(_) => Err(empty_revert()),
+            };
+        }
         host.refuse_value()?;
         host.compute(abi::DISPATCH_UNITS)?;
-        if input.first_chunk() != Some(&sol::executeCall::SELECTOR) {
-            return Err(empty_revert());
-        }
         let results = execute(host, Calldata::new(input, 1)?.tuples(0, 3)?)?;
         Ok(sol::executeCall::abi_encode_returns(&results).into())
     }

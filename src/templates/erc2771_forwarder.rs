@@ -11,6 +11,8 @@
 //! others refuse requests with `ERC2771UntrustfulTarget`. A template of one's own inherits
 //! [`Erc2771Context`](super::common::Erc2771Context).
 //!
+//! It answers ERC-165, which OpenZeppelin's forwarder does not; it has no interface but that.
+//!
 //! The storage layout is solc's for that contract:
 //!
 //! | slot | what |
@@ -32,7 +34,7 @@ use self::{
     forwarder::FORWARDER,
     interface::ERC2771Forwarder::{self as sol, ERC2771ForwarderCalls as Calls},
 };
-use super::common::calldata::Calldata;
+use super::common::{calldata::Calldata, erc165::supports};
 use crate::vm::{Marker, ParameterNote, Template, TemplateId, abi, contract::*};
 
 /// Slot of the domain's name: keccak of `chainbox.forwarder.immutables`.
@@ -123,6 +125,7 @@ impl Template for Erc2771Forwarder {
         match host.decode_call::<Calls>(input, NONE_PAYABLE)? {
             Calls::nonces(call) => call.returns(FORWARDER.nonces.nonces.get(host, call.owner)?),
             Calls::eip712Domain(call) => call.returns(forwarder::domain(host)?.fields(host)),
+            Calls::supportsInterface(call) => call.returns(supports(call.interfaceId.0, &[])),
             Calls::verify(_) | Calls::execute(_) | Calls::executeBatch(_) => Err(empty_revert()),
         }
     }

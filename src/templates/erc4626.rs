@@ -5,6 +5,9 @@
 //! vault, and go as if there were one asset and `10 ** decimalsOffset` shares more than there are: whoever donates assets to an empty
 //! vault, to make the shares of others round to nothing, loses more than they do.
 //!
+//! OpenZeppelin's vault has its offset in its code; here it is a parameter, of at most [`DECIMALS_OFFSET_MAX`], above which
+//! `VaultDecimalsOffsetTooHigh` refuses it: every conversion would overflow.
+//!
 //! A fee comes on top of the assets where these exclude it (`mint`, `withdraw`) and out of them where they include it (`deposit`,
 //! `redeem`), rounded up, and goes to its recipient at once. The owner, if there is one, sets both and has no other power.
 //!
@@ -41,6 +44,7 @@ use super::common::erc165::{interface_id, supports};
 use crate::vm::{Marker, ParameterNote, Template, TemplateId, contract::*, math::Rounding};
 
 pub use fees::FEE_MAX;
+pub use vault::DECIMALS_OFFSET_MAX;
 
 /// First slot of the values that Solidity puts into the code, and of the fees: keccak of `chainbox.erc4626.immutables`.
 pub const SETTINGS: U256 = uint!(0xcec8f304c39f407862813501fac71a050e2961692ad4dffc8fd2bb84ec67a107_U256);
@@ -148,7 +152,7 @@ impl Template for Erc4626 {
             ParameterNote::of("name", "Name of the share."),
             ParameterNote::of("symbol", "Symbol of the share."),
             ParameterNote::of("asset", "The ERC-20 token that the vault takes and gives."),
-            ParameterNote::of("decimalsOffset", "Decimals by which a share is finer than the asset.").with_default(0),
+            ParameterNote::of("decimalsOffset", "Decimals by which a share is finer than the asset, at most 77.").with_default(0),
             ParameterNote::of(
                 "owner",
                 "Account that may set the fees and their recipient; the zero address for nobody.",

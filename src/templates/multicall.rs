@@ -9,6 +9,8 @@
 //! covers, of the 255 before the parent, reverts with a reason. The hash of the block that runs, as `blockAndAggregate` returns it, is
 //! zero, as everywhere.
 //!
+//! It answers ERC-165, which Multicall3 does not; it has no interface but that.
+//!
 //! A development genesis has it at [`MULTICALL3_ADDRESS`].
 
 mod calls;
@@ -20,7 +22,7 @@ use alloy_json_abi::JsonAbi;
 use alloy_primitives::address;
 
 use self::interface::Multicall3::{self as sol, Multicall3Calls as Calls};
-use super::common::calldata::Calldata;
+use super::common::{calldata::Calldata, erc165::supports};
 use crate::vm::{Marker, Template, TemplateId, abi, contract::*};
 
 /// Where Multicall3 is on public chains, and in a development genesis.
@@ -94,6 +96,7 @@ impl Template for Multicall {
             Calls::getLastBlockHash(call) => call.returns(host.parent_hash()),
             Calls::getBasefee(call) => call.returns(U256::from(host.block().base_fee)),
             Calls::getChainId(call) => call.returns(U256::from(host.chain_id())),
+            Calls::supportsInterface(call) => call.returns(supports(call.interfaceId.0, &[])),
             Calls::aggregate(_)
             | Calls::tryAggregate(_)
             | Calls::tryBlockAndAggregate(_)

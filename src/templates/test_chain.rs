@@ -2,16 +2,17 @@
 
 use std::sync::LazyLock;
 
-use alloy_primitives::{Address, Bytes, U256, hex, keccak256};
+use alloy_primitives::{Address, Bytes, U256, hex};
 use alloy_sol_types::{SolCall, SolError};
 
-use self::test_token::TestToken;
+use self::{golden::Place, test_token::TestToken};
 use crate::{
     primitives::{Gas, Timestamp},
     state::{Journal, fixture::MapView},
-    vm::{BlockContext, FrameOutcome, FrameResult, HaltReason, Message, MessageKind, TemplateRegistry, execute},
+    vm::{BlockContext, FrameOutcome, FrameResult, Message, MessageKind, TemplateRegistry, execute},
 };
 
+pub(crate) mod golden;
 pub(super) mod test_token;
 
 /// Gas of a call, in gas units: ample.
@@ -114,52 +115,19 @@ impl TestChain {
         self.journal.storage(&contract, &slot).unwrap()
     }
 
-    /// Returns a line of a golden table: outcome, gas and refund, and the first bytes of keccak of output and logs.
+    /// Returns a line of a golden table, of a call: see [`Place::line`].
     pub(super) fn line(&mut self, name: &str, from: Address, to: Address, value: u64, input: &[u8]) -> String {
-        let result = self.send(from, to, value, input, GAS);
-        format!("{name}: {}\n", self.told(&result))
+        let message = Message::call(from, to, U256::from(value), input, Gas::new(GAS));
+        Place { block: &self.block, registry: registry() }.line(name, &mut self.journal, &message)
     }
 
     /// As [`TestChain::line`], of a creation; its address if it succeeds.
     pub(super) fn creation_line(&mut self, from: Address, name: &str, init_code: &[u8]) -> (Option<Address>, String) {
-        let (contract, result) = self.create(from, 0, init_code, GAS);
-        (result.is_success().then_some(contract), format!("construction with {name}: {}\n", self.told(&result)))
-    }
-
-    fn told(&self, result: &FrameResult) -> String {
-        told(&self.journal, result, GAS)
-    }
-
-    /// Runs a call with gas limits of all sizes below what it needs, and finds the state as it was after each.
-    pub(super) fn runs_out_of_gas_without_effect(&self, from: Address, to: Address, value: u64, input: &[u8]) {
-        self.is_undone_without_gas(|chain, gas| chain.send(from, to, value, input, gas));
-    }
-
-    /// As [`TestChain::runs_out_of_gas_without_effect`], of a creation.
-    pub(super) fn creation_runs_out_of_gas_without_effect(&self, from: Address, value: u64, init_code: &[u8]) {
-        self.is_undone_without_gas(|chain, gas| chain.create(from, value, init_code, gas).1);
-    }
-
-    fn is_undone_without_gas(&self, run: impl Fn(&mut Self, u64) -> FrameResult) {
-        let used = {
-            let result = run(&mut self.clone(), GAS);
-            assert!(result.is_success(), "{result:?}");
-            GAS - result.gas_left.get()
-        };
-        let needed = (used..GAS).find(|gas| run(&mut self.clone(), *gas).is_success()).unwrap();
-        let before = self.clone().journal.take_changes();
-        let limits = (0..needed).step_by(61).chain([needed - 1]);
-        for gas in limits {
-            let mut chain = self.clone();
-            let result = run(&mut chain, gas);
-            assert!(!result.is_success(), "{gas} of {needed} suffice");
-            assert_ne!(result.outcome, FrameOutcome::Halt(HaltReason::TemplatePanic), "gas {gas}");
-            if result.outcome == FrameOutcome::Halt(HaltReason::OutOfGas) {
-                assert_eq!(result.gas_left, Gas::ZERO);
-            }
-            assert!(chain.journal.logs().is_empty());
-            assert_eq!(chain.journal.take_changes(), before, "gas {gas}");
-        }
+        let message = Message::create(from, self.creations, U256::ZERO, init_code, Gas::new(GAS));
+        self.creations += 1;
+        let place = Place { block: &self.block, registry: registry() };
+        let (result, line) = place.run(&format!("construction with {name}"), &mut self.journal, &message);
+        (result.is_success().then_some(message.to), line)
     }
 
     fn run(&mut self, message: &Message<'_>) -> FrameResult {
@@ -176,20 +144,4 @@ fn registry() -> &'static TemplateRegistry {
         registry
     });
     &REGISTRY
-}
-
-/// Returns what a golden table has of a call with this gas limit: outcome, gas and refund, and the start of keccak of output and logs.
-pub(super) fn told(journal: &Journal, result: &FrameResult, gas: u64) -> String {
-    let mut effects = result.output.to_vec();
-    for log in journal.logs() {
-        log.topics().iter().for_each(|topic| effects.extend_from_slice(topic.as_slice()));
-        effects.extend_from_slice(&log.data.data);
-    }
-    let outcome = if result.is_success() { "ok" } else { "reverts" };
-    format!("{outcome}, {}, {}, {}", gas - result.gas_left.get(), journal.refund().get(), short(&effects))
-}
-
-/// Returns the start of keccak, in hex.
-pub(super) fn short(bytes: &[u8]) -> String {
-    hex::encode(&keccak256(bytes)[..4])
 }

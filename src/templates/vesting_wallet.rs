@@ -9,6 +9,8 @@
 //! vest as before. The revoker never changes, and in a wallet that is not revocable the functions of the revocation, all but
 //! `revocable`, revert as if it had none.
 //!
+//! It answers ERC-165, which OpenZeppelin's wallet does not; it has no interface but that.
+//!
 //! The storage layout is solc's for that contract:
 //!
 //! | slot | what |
@@ -36,6 +38,7 @@ use self::{
     interface::VestingWallet::{self as sol, VestingWalletCalls as Calls},
     state::WALLET,
 };
+use super::common::erc165::supports;
 use crate::{
     primitives::Timestamp,
     vm::{Marker, ParameterNote, Template, TemplateId, abi, contract::*},
@@ -178,6 +181,7 @@ impl Template for VestingWallet {
             Calls::revoked_1(call) => call.returns(wallet::revoked(host, Token(call.token))?),
             Calls::revoke_0(call) => call.returns(wallet::revoke(host, Ether)?),
             Calls::revoke_1(call) => call.returns(wallet::revoke(host, Token(call.token))?),
+            Calls::supportsInterface(call) => call.returns(supports(call.interfaceId.0, &[])),
         }
     }
 }

@@ -54,6 +54,19 @@ pub enum RegistryError {
         /// Name of the refused template.
         refused: String,
     },
+    /// Its storage layout has types of one id that are not the same, such as two structs of one name.
+    #[error(
+        "template {id} ({refused}) has different types called {} in its storage layout: give them names of their own",
+        types.join(" and ")
+    )]
+    AmbiguousTypes {
+        /// Id and version.
+        id: TemplateId,
+        /// Name of the refused template.
+        refused: String,
+        /// Ids of the types, such as `t_struct(Entry)_storage`.
+        types: Vec<String>,
+    },
     /// It would act in the name of whoever calls it.
     #[error(
         "template {id} ({refused}) acts for the signer, which only chainbox's own batch does; let it call as itself"
@@ -78,7 +91,8 @@ impl TemplateRegistry {
     /// Adds a template.
     ///
     /// # Errors
-    /// [`RegistryError::Reserved`] for an id below [`USER_IDS_FROM`], [`RegistryError::Taken`] when its identity is in use.
+    /// [`RegistryError::Reserved`] for an id below [`USER_IDS_FROM`], [`RegistryError::Taken`] when its identity is in use,
+    /// [`RegistryError::AmbiguousTypes`] when its storage layout has two types of one id.
     pub fn register(&mut self, template: Arc<dyn Template>) -> Result<(), RegistryError> {
         let id = template.id();
         if id.id < USER_IDS_FROM {
@@ -96,6 +110,11 @@ impl TemplateRegistry {
         if let Some(other) = self.get(id) {
             let (registered, refused) = (other.name().to_owned(), template.name().to_owned());
             return Err(RegistryError::Taken { id, registered, refused });
+        }
+        let ambiguous = template.storage_layout().ambiguous;
+        if !ambiguous.is_empty() {
+            let (refused, types) = (template.name().to_owned(), ambiguous.into_iter().collect());
+            return Err(RegistryError::AmbiguousTypes { id, refused, types });
         }
         self.templates.insert(id, Registered { template, identity: OnceLock::new() });
         self.abis = OnceLock::new();
@@ -202,7 +221,7 @@ mod tests {
     use alloy_primitives::Bytes;
 
     use super::*;
-    use crate::vm::{Host, Stop};
+    use crate::vm::{Host, Stop, storage::StorageLayout};
 
     /// A template by version and name; that with the name `signer` would act for the signer.
     #[derive(Debug)]
@@ -281,6 +300,80 @@ mod tests {
     fn templates_of_users_never_act_for_the_signer() {
         let error = TemplateRegistry::new().register(Arc::new(Named(1, "signer"))).unwrap_err();
         assert!(error.to_string().starts_with("template 32768.1 (signer) acts for the signer"), "{error}");
+    }
+
+    mod first {
+        use alloy_primitives::U256;
+
+        use crate::vm::contract::*;
+
+        storage! {
+            struct Entry {
+                count: Slot<U256>,
+            }
+        }
+        storage! {
+            pub(super) contract First {
+                entries: Mapping<Address, Entry>,
+                more_entries: Array<Entry>,
+            }
+        }
+    }
+
+    mod second {
+        use crate::vm::contract::*;
+
+        record! {
+            pub(super) struct Entry {
+                owner: Address,
+            }
+        }
+        storage! {
+            pub(super) contract Second {
+                entry: Slot<Entry>,
+            }
+        }
+    }
+
+    /// A template with the variables of `first`, and where it says so of `second` too.
+    #[derive(Debug)]
+    struct Laid(bool);
+
+    impl Template for Laid {
+        fn id(&self) -> TemplateId {
+            TemplateId::new(USER_IDS_FROM, 1)
+        }
+        fn name(&self) -> &str {
+            "laid"
+        }
+        fn abi(&self) -> JsonAbi {
+            JsonAbi::new()
+        }
+        fn storage_layout(&self) -> StorageLayout {
+            let layout = StorageLayout::of::<first::First>();
+            if self.0 { layout.and::<second::Second>() } else { layout }
+        }
+        fn construct(&self, _: &mut Host<'_>, _: &[u8]) -> Result<(), Stop> {
+            Ok(())
+        }
+        fn call(&self, _: &mut Host<'_>, _: &[u8]) -> Result<Bytes, Stop> {
+            Ok(Bytes::new())
+        }
+    }
+
+    #[test]
+    fn two_structs_of_one_name_are_refused() {
+        TemplateRegistry::new().register(Arc::new(Laid(false))).unwrap();
+        let mut registry = TemplateRegistry::new();
+        let error = registry.register(Arc::new(Laid(true))).unwrap_err();
+        let types = vec!["t_struct(Entry)_storage".to_owned()];
+        let id = TemplateId::new(USER_IDS_FROM, 1);
+        assert_eq!(error, RegistryError::AmbiguousTypes { id, refused: "laid".to_owned(), types });
+        assert!(error.to_string().contains("different types called t_struct(Entry)_storage"), "{error}");
+        assert_eq!(registry.iter().count(), 0);
+        // The first stays, whose places are right at least for its own variables.
+        let layout = Laid(true).storage_layout();
+        assert_eq!(layout.types["t_struct(Entry)_storage"].members.as_ref().unwrap()[0].label, "count");
     }
 
     #[test]

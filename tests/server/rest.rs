@@ -1,7 +1,13 @@
 //! The service's REST interface.
 
-use chainbox::{consensus::ConsensusKind, platform::Scope, vm::Descriptor};
-use serde_json::{Value, json};
+use chainbox::{
+    consensus::ConsensusKind,
+    platform::Scope,
+    primitives::Bytes,
+    templates,
+    vm::{Descriptor, Marker, Parameter},
+};
+use serde_json::{Map, Value, json};
 
 use crate::http::Service;
 
@@ -184,6 +190,52 @@ async fn a_token_is_deployed_from_its_template() {
     let short =
         json!({ "blockchainId": "bc_default", "template": "erc20-token", "params": { "name": "S", "symbol": "S" } });
     assert_eq!(service.rest("POST", "/v1/contracts/deploy", short).await.status, 201);
+}
+
+/// Returns some value of a Solidity type, as a deployment has it.
+fn some_value(parameter: &Parameter, address: &Value) -> Value {
+    match parameter.ty.as_str() {
+        "address" => address.clone(),
+        "bool" => json!(true),
+        "string" => json!("Gold"),
+        ty if ty.ends_with(']') => json!([]),
+        ty if ty.starts_with("uint") => {
+            let bits: u32 = ty["uint".len()..].parse().unwrap();
+            if bits > 32 { json!("1000") } else { json!(1) }
+        }
+        ty if ty.starts_with("bytes") => {
+            let len: usize = ty["bytes".len()..].parse().unwrap_or(4);
+            json!(format!("0x{}", "11".repeat(len)))
+        }
+        other => panic!("{}: no value of type {other} yet", parameter.name),
+    }
+}
+
+#[tokio::test]
+async fn every_template_is_deployed_by_its_name_and_the_least_parameters() {
+    let service = Service::start().await;
+    // A token, for parameters that ask for one.
+    let mut address = Value::Null;
+    for template in templates::builtin().iter() {
+        let name = template.name();
+        let required = Descriptor::of(&**template).constructor.into_iter().filter(|parameter| !parameter.is_optional());
+        let params: Map<String, Value> =
+            required.map(|parameter| (parameter.name.clone(), some_value(&parameter, &address))).collect();
+        let body = json!({ "blockchainId": "bc_default", "template": name, "params": params });
+        let reply = service.rest("POST", "/v1/contracts/deploy", body).await;
+        assert_eq!(reply.status, 201, "{name}: {}", reply.body);
+        let deployed = reply.json()["data"].clone();
+        assert_eq!(deployed["status"], "deployed", "{name}");
+        let contract = &deployed["contractAddress"];
+        let code = service.rpc("eth_getCode", json!([contract, "latest"])).await["result"].clone();
+        assert_eq!(code, Bytes::from(Marker(template.id()).to_bytes()).to_string(), "{name}");
+        let supports = format!("0x01ffc9a7{:0<64}", "01ffc9a7");
+        let call = json!([{ "to": contract, "data": supports }, "latest"]);
+        assert_eq!(service.rpc("eth_call", call).await["result"], format!("0x{:064x}", 1), "{name}: ERC-165");
+        if address.is_null() {
+            address = contract.clone();
+        }
+    }
 }
 
 #[tokio::test]

@@ -24,5 +24,6 @@ sol! {
         /// Runs operations one after another with the signer as their caller, and returns what each returned: for a creation, the
         /// address as a word.
         function execute(Operation[] operations) external returns (bytes[] results);
+        function supportsInterface(bytes4 interfaceId) external view returns (bool);
     }
 }

@@ -1,16 +1,34 @@
 //! The batch: whose operations it runs, as whom, and that all or none have an effect.
 
-use alloy_sol_types::SolCall;
+use alloy_primitives::aliases::U48;
+use alloy_sol_types::{SolStruct, eip712_domain};
+use proptest::{collection::vec, prelude::*};
 
 use super::*;
 use crate::{
+    primitives::KeyPair,
     templates::{
-        Erc20Params,
+        Erc20Params, Erc2771ForwarderParams, Multicall,
         erc20::interface::Erc20Token as token,
-        test_chain::{FUNDS, TestChain},
+        erc2771_forwarder::interface as relay,
+        multicall::interface as multicall,
+        test_chain::{FUNDS, NOW, TestChain, golden::assert_golden},
     },
     vm::{FrameOutcome, HaltReason},
 };
+
+alloy_sol_types::sol! {
+    /// The message that wallets sign; hashed by alloy, independently of the forwarder.
+    struct ForwardRequest {
+        address from;
+        address to;
+        uint256 value;
+        uint256 gas;
+        uint256 nonce;
+        uint48 deadline;
+        bytes data;
+    }
+}
 
 const SIGNER: Address = Address::repeat_byte(0xaa);
 const OTHER: Address = Address::repeat_byte(0xbb);
@@ -95,6 +113,57 @@ fn nobody_but_the_signer_calling_directly_is_served() {
     assert_eq!(world.chain.wei(OTHER), FUNDS);
 }
 
+/// A contract whose caller the signer is may do anything but run operations in the signer's name.
+#[test]
+fn a_contract_that_the_signer_calls_is_refused() {
+    let mut world = world();
+    let inner = sol::executeCall { operations: vec![gift(OTHER, 1)] }.abi_encode();
+    let multicall = world.chain.deploy(OTHER, 0, &Multicall::init_code());
+    let call = multicall::Call3 { target: world.batch, allowFailure: true, callData: inner.into() };
+    let results = world.chain.ok(SIGNER, multicall, &multicall::aggregate3Call { calls: vec![call] });
+    let refused = sol::OnlySigner { caller: multicall };
+    assert_eq!((results[0].success, results[0].returnData.to_vec()), (false, refused.abi_encode()));
+    // Nor is a contract that an operation calls, whose caller is the signer then.
+    let again = sol::executeCall { operations: vec![] }.abi_encode();
+    let call = multicall::Call3 { target: world.batch, allowFailure: false, callData: again.into() };
+    let aggregate = multicall::aggregate3Call { calls: vec![call] };
+    let failed = alloy_sol_types::Revert::from("Multicall3: call failed").abi_encode();
+    let failed = sol::OperationFailed { index: U256::ZERO, reason: failed.into() };
+    assert_eq!(world.run(vec![Operation::call(multicall, &aggregate)]), Err(failed.abi_encode().into()));
+    assert_eq!((world.chain.wei(OTHER), world.chain.wei(SIGNER)), (FUNDS, FUNDS));
+}
+
+/// What an account signed for a forwarder is no transaction of its own: the batch trusts none.
+#[test]
+fn a_relayed_batch_is_refused() {
+    let mut world = world();
+    let key = KeyPair::from_seed(1, "signer");
+    world.chain.journal.set_balance(&key.address(), U256::from(FUNDS)).unwrap();
+    let forwarder = world.chain.deploy(OTHER, 0, &Erc2771ForwarderParams::new("Relay").init_code());
+    let data: Bytes = sol::executeCall { operations: vec![gift(OTHER, 1)] }.abi_encode().into();
+    let (from, to, value, gas, deadline) =
+        (key.address(), world.batch, U256::ZERO, U256::from(300_000), U48::from(NOW + 1));
+    let message = ForwardRequest { from, to, value, gas, nonce: U256::ZERO, deadline, data: data.clone() };
+    let domain = eip712_domain! { name: "Relay", version: "1", chain_id: 1, verifying_contract: forwarder, };
+    let signature = key.sign_hash(message.eip712_signing_hash(&domain)).as_bytes().into();
+    let request = relay::ForwardRequestData { from, to, value, gas, deadline, data, signature };
+    let refused = relay::ERC2771UntrustfulTarget { target: world.batch, forwarder };
+    // By somebody else, and by the account itself, which is the origin of the transaction then.
+    for sender in [OTHER, key.address()] {
+        world.chain.fails(sender, forwarder, &relay::executeCall { request: request.clone() }, &refused);
+        assert!(!world.chain.read(forwarder, &relay::verifyCall { request: request.clone() }));
+    }
+    assert_eq!((world.chain.wei(OTHER), world.chain.wei(key.address())), (FUNDS, FUNDS));
+}
+
+#[test]
+fn its_interface_is_told() {
+    let world = world();
+    let supports = |id: [u8; 4]| world.chain.read(world.batch, &sol::supportsInterfaceCall { interfaceId: id.into() });
+    let ids = [[0x01, 0xff, 0xc9, 0xa7], INTERFACE_ID, [0xff; 4], [1, 2, 3, 4]];
+    assert_eq!(ids.map(supports), [true, true, false, false]);
+}
+
 #[test]
 fn operations_create_contracts_that_the_signer_deploys() {
     let mut world = world();
@@ -164,20 +233,6 @@ fn it_takes_no_ether_and_does_nothing_inside_a_static_call() {
     assert_eq!(world.chain.wei(OTHER), FUNDS);
 }
 
-#[test]
-fn without_enough_gas_nothing_changes() {
-    let world = world();
-    let init_code = Erc20Params::new("Silver", "SLV", U256::from(9), SIGNER).init_code();
-    let target = world.token;
-    let operations = vec![
-        Operation::call(target, &token::transferCall { to: OTHER, value: U256::from(30) }),
-        Operation::create(init_code),
-        gift(OTHER, 3),
-    ];
-    let input = sol::executeCall { operations }.abi_encode();
-    world.chain.runs_out_of_gas_without_effect(SIGNER, world.batch, 0, &input);
-}
-
 /// A changed number is a changed chain: raise the template's version with it.
 #[test]
 fn gas_and_effects_stay_as_they_are() {
@@ -201,6 +256,43 @@ fn gas_and_effects_stay_as_they_are() {
     }
     let World { mut chain, batch, .. } = world();
     got += &chain.line("a function that is not there", SIGNER, batch, 0, &[1, 2, 3, 4]);
-    let want = include_str!("tests/golden.txt");
-    assert!(got == want, "all of it now:\n{got}");
+    let World { mut chain, batch, token } = world();
+    let transfer = token::transferCall { to: OTHER, value: U256::from(30) };
+    let operations = vec![
+        Operation::call(token, &transfer),
+        Operation::create(Erc20Params::new("Silver", "SLV", U256::from(9), SIGNER).init_code()),
+        gift(OTHER, 3),
+    ];
+    got += &chain.line("execute of all kinds", SIGNER, batch, 0, &sol::executeCall { operations }.abi_encode());
+    let supports = sol::supportsInterfaceCall { interfaceId: INTERFACE_ID.into() }.abi_encode();
+    got += &chain.line("supportsInterface", SIGNER, batch, 0, &supports);
+    assert_golden(&got, include_str!("tests/golden.txt"));
+}
+
+proptest! {
+    #[test]
+    fn no_input_makes_it_panic(selector in 0_usize..3, tail: Vec<u8>, words: [u16; 16], gas in 0_u64..200_000) {
+        let mut world = world();
+        let known = sol::BatchCalls::selectors().nth(selector).unwrap_or([1; 4]);
+        let words: Vec<u8> = words.iter().flat_map(|word| U256::from(word % 520).to_be_bytes::<32>()).collect();
+        for arguments in [tail.as_slice(), &words] {
+            let input = [known.as_slice(), arguments].concat();
+            let result = world.chain.send(SIGNER, world.batch, 0, &input, gas);
+            prop_assert_ne!(result.outcome, FrameOutcome::Halt(HaltReason::TemplatePanic));
+        }
+    }
+
+    /// Whatever the operations, all of them have an effect or none has.
+    #[test]
+    fn all_operations_have_an_effect_or_none(amounts in vec(0_u64..60, 0..6), gas in 20_000_u64..400_000) {
+        let mut world = world();
+        let target = world.token;
+        let transfer = |value| Operation::call(target, &token::transferCall { to: OTHER, value: U256::from(value) });
+        let operations = amounts.iter().map(|value| transfer(*value)).collect();
+        let sent = world.chain.send(SIGNER, world.batch, 0, &sol::executeCall { operations }.abi_encode(), gas);
+        let sum: u64 = amounts.iter().sum();
+        prop_assert!(sum <= 100 || !sent.is_success());
+        let moved = if sent.is_success() { sum } else { 0 };
+        prop_assert_eq!((world.balance(SIGNER), world.balance(OTHER)), (100 - moved, moved));
+    }
 }

@@ -63,9 +63,12 @@ alloy_sol_types::sol! {
         error InvalidAccountNonce(address account, uint256 currentNonce);
         error ECDSAInvalidSignature();
         error ECDSAInvalidSignatureS(bytes32 s);
+        error ECDSAInvalidSignatureLength(uint256 length);
         error StringTooLong(string str);
+        error InvalidShortString();
         error VotesExpiredSignature(uint256 expiry);
         error ERC5805FutureLookup(uint256 timepoint, uint48 clock);
+        error ERC6372InconsistentClock();
         error CheckpointUnorderedInsertion();
         error SafeCastOverflowedUintDowncast(uint8 bits, uint256 value);
         error ERC3156UnsupportedToken(address token);

@@ -387,7 +387,7 @@ fn a_token_is_described_and_encoded_by_names() {
 #[test]
 fn the_abi_is_complete() {
     let abi = Erc20.abi();
-    assert_eq!((abi.functions().count(), abi.events().count(), abi.errors().count()), (42, 11, 27));
+    assert_eq!((abi.functions().count(), abi.events().count(), abi.errors().count()), (42, 11, 30));
     let constructor = abi.constructor.unwrap();
     let names: Vec<_> = constructor.inputs.iter().map(|input| input.name.as_str()).collect();
     assert_eq!(names, ["name", "symbol", "decimals", "totalSupply", "cap", "owner", "features", "vesting"]);

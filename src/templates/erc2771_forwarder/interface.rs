@@ -29,12 +29,14 @@ alloy_sol_types::sol! {
         error InsufficientBalance(uint256 balance, uint256 needed);
         error InvalidAccountNonce(address account, uint256 currentNonce);
         error StringTooLong(string str);
+        error InvalidShortString();
 
         function verify(ForwardRequestData calldata request) external view returns (bool);
         function execute(ForwardRequestData calldata request) external payable;
         function executeBatch(ForwardRequestData[] calldata requests, address payable refundReceiver) external payable;
         function nonces(address owner) external view returns (uint256);
         function eip712Domain() external view returns (bytes1 fields, string memory name, string memory version, uint256 chainId, address verifyingContract, bytes32 salt, uint256[] memory extensions);
+        function supportsInterface(bytes4 interfaceId) external view returns (bool);
     }
 }
 

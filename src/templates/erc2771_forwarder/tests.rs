@@ -255,7 +255,7 @@ fn a_forwarder_is_described_and_encoded_by_names() {
     let encoded = Descriptor::of(&Erc2771Forwarder).encode(&serde_json::Map::new(), RELAYER).unwrap();
     assert_eq!(encoded, Erc2771ForwarderParams::new("ERC2771Forwarder").init_code());
     let abi = Erc2771Forwarder.abi();
-    assert_eq!((abi.functions().count(), abi.events().count(), abi.errors().count()), (5, 2, 9));
+    assert_eq!((abi.functions().count(), abi.events().count(), abi.errors().count()), (6, 2, 10));
     let layout = Erc2771Forwarder.storage_layout();
     let slots: Vec<_> = layout.storage.iter().map(|entry| (entry.label.as_str(), entry.slot.clone())).collect();
     let name = IMMUTABLES.to_string();

@@ -30,6 +30,8 @@ alloy_sol_types::sol! {
         error SafeERC20FailedOperation(address token);
         error OwnableUnauthorizedAccount(address account);
         error OwnableInvalidOwner(address owner);
+        /// The decimals offset is above the largest with which conversions don't overflow.
+        error VaultDecimalsOffsetTooHigh(uint8 decimalsOffset, uint8 max);
         /// A fee is above 10,000 hundredths of a percent.
         error VaultInvalidFee(uint16 fee);
         /// The recipient of fees is no valid account, such as the zero address.

@@ -128,9 +128,20 @@ fn a_new_vault_returns_its_parameters() {
 fn an_asset_that_does_not_tell_its_decimals_has_eighteen() {
     let params = Erc4626Params { asset: BOB, ..params() };
     assert_eq!(deploy(&params).read(&sol::decimalsCall {}), 18);
-    let too_many = Erc4626Params { decimals_offset: 250, ..params };
-    let overflow = alloy_sol_types::Panic { code: U256::from(0x11) };
-    deploy(&too_many).fails(BOB, &sol::decimalsCall {}, &overflow);
+}
+
+#[test]
+fn an_offset_with_which_no_conversion_succeeds_is_refused() {
+    let most = deploy(&Erc4626Params { decimals_offset: DECIMALS_OFFSET_MAX, ..params() });
+    let shares = most.read(&sol::convertToSharesCall { assets: U256::ONE });
+    assert_eq!(shares, U256::from(10).pow(U256::from(DECIMALS_OFFSET_MAX)));
+    for decimals_offset in [DECIMALS_OFFSET_MAX + 1, u8::MAX] {
+        let mut chain = deploy(&params()).chain;
+        let init_code = Erc4626Params { decimals_offset, ..params() }.init_code();
+        let (_, result) = chain.create(OWNER, 0, &init_code, 10_000_000);
+        let refused = sol::VaultDecimalsOffsetTooHigh { decimalsOffset: decimals_offset, max: DECIMALS_OFFSET_MAX };
+        assert_eq!((result.outcome, result.output.to_vec()), (FrameOutcome::Revert, refused.abi_encode()));
+    }
 }
 
 #[test]
@@ -315,7 +326,7 @@ fn a_vault_is_described_and_encoded_by_names() {
 #[test]
 fn the_abi_is_complete() {
     let abi = Erc4626.abi();
-    assert_eq!((abi.functions().count(), abi.events().count(), abi.errors().count()), (36, 7, 15));
+    assert_eq!((abi.functions().count(), abi.events().count(), abi.errors().count()), (36, 7, 16));
     let constructor = abi.constructor.unwrap();
     let names: Vec<_> = constructor.inputs.iter().map(|input| input.name.as_str()).collect();
     let fees = ["entryFee", "exitFee", "feeRecipient"];

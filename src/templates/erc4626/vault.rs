@@ -43,6 +43,9 @@ record! {
 pub(super) const VAULT: VaultStorage = VaultStorage::STATE;
 pub(super) const SET: VaultSettings = VaultSettings::STATE;
 
+/// Largest `decimalsOffset`: `10 ** 78` is above 256 bits, so that no conversion would succeed.
+pub const DECIMALS_OFFSET_MAX: u8 = 77;
+
 /// Decimals of an asset that does not tell them.
 const DECIMALS_DEFAULT: u8 = 18;
 
@@ -51,6 +54,8 @@ pub(super) fn construct(host: &mut Host<'_>, params: sol::constructorCall) -> Re
     VAULT.shares.construct(host, params.name, params.symbol)?;
     check_fees(params.entryFee, params.exitFee)?;
     check_recipient(params.feeRecipient)?;
+    let too_high = sol::VaultDecimalsOffsetTooHigh { decimalsOffset: params.decimalsOffset, max: DECIMALS_OFFSET_MAX };
+    require(params.decimalsOffset <= DECIMALS_OFFSET_MAX, too_high)?;
     let settings = Settings {
         asset: params.asset,
         asset_decimals,

@@ -38,6 +38,7 @@ alloy_sol_types::sol! {
         error ERC721InvalidApprover(address approver);
         error ERC721InvalidOperator(address operator);
         error ERC721OutOfBoundsIndex(address owner, uint256 index);
+        error ERC721EnumerableForbiddenBatchMint();
         error ERC2981InvalidDefaultRoyalty(uint256 numerator, uint256 denominator);
         error ERC2981InvalidDefaultRoyaltyReceiver(address receiver);
         error ERC2981InvalidTokenRoyalty(uint256 tokenId, uint256 numerator, uint256 denominator);
@@ -48,10 +49,15 @@ alloy_sol_types::sol! {
         error AccessControlBadConfirmation();
         error VotesExpiredSignature(uint256 expiry);
         error ERC5805FutureLookup(uint256 timepoint, uint48 clock);
+        error ERC6372InconsistentClock();
+        error CheckpointUnorderedInsertion();
+        error SafeCastOverflowedUintDowncast(uint8 bits, uint256 value);
         error InvalidAccountNonce(address account, uint256 currentNonce);
         error ECDSAInvalidSignature();
         error ECDSAInvalidSignatureS(bytes32 s);
+        error ECDSAInvalidSignatureLength(uint256 length);
         error StringTooLong(string str);
+        error InvalidShortString();
 
         function name() external view returns (string memory);
         function symbol() external view returns (string memory);
@@ -74,7 +80,7 @@ alloy_sol_types::sol! {
         function pause() external;
         function unpause() external;
         function paused() external view returns (bool);
-        function royaltyInfo(uint256 tokenId, uint256 salePrice) external view returns (address receiver, uint256 royaltyAmount);
+        function royaltyInfo(uint256 tokenId, uint256 salePrice) external view returns (address receiver, uint256 amount);
         function setDefaultRoyalty(address receiver, uint96 feeNumerator) external;
         function setTokenRoyalty(uint256 tokenId, address receiver, uint96 feeNumerator) external;
         function DEFAULT_ADMIN_ROLE() external view returns (bytes32);

@@ -44,6 +44,7 @@ alloy_sol_types::sol! {
         function getLastBlockHash() external view returns (bytes32 blockHash);
         function getBasefee() external view returns (uint256 basefee);
         function getChainId() external view returns (uint256 chainid);
+        function supportsInterface(bytes4 interfaceId) external view returns (bool);
     }
 }
 

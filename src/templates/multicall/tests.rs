@@ -219,7 +219,7 @@ fn what_runs_no_calls_takes_no_ether() {
 #[test]
 fn the_abi_is_multicall3s() {
     let abi = Multicall.abi();
-    assert_eq!((abi.functions().count(), abi.events().count(), abi.errors().count()), (16, 0, 0));
+    assert_eq!((abi.functions().count(), abi.events().count(), abi.errors().count()), (17, 0, 0));
     assert!(abi.constructor.is_none());
     // As published.
     let selectors = [

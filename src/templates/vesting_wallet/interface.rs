@@ -19,6 +19,7 @@ alloy_sol_types::sol! {
         error InsufficientBalance(uint256 balance, uint256 needed);
         error FailedCall();
         error SafeERC20FailedOperation(address token);
+        error SafeCastOverflowedUintDowncast(uint8 bits, uint256 value);
         error OwnableUnauthorizedAccount(address account);
         error OwnableInvalidOwner(address owner);
         /// The revoker is no valid account, such as the zero address.
@@ -50,6 +51,7 @@ alloy_sol_types::sol! {
         function revoked(address token) external view returns (bool);
         function revoke() external;
         function revoke(address token) external;
+        function supportsInterface(bytes4 interfaceId) external view returns (bool);
     }
 }
 

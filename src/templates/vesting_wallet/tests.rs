@@ -228,7 +228,7 @@ fn a_wallet_is_described_and_encoded_by_names() {
 #[test]
 fn the_abi_is_complete() {
     let abi = VestingWallet.abi();
-    assert_eq!((abi.functions().count(), abi.events().count(), abi.errors().count()), (21, 5, 9));
+    assert_eq!((abi.functions().count(), abi.events().count(), abi.errors().count()), (22, 5, 10));
     assert!(abi.receive.is_some() && abi.fallback.is_none());
     let constructor = abi.constructor.unwrap();
     assert_eq!(constructor.state_mutability, alloy_json_abi::StateMutability::Payable);

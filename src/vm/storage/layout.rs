@@ -1,6 +1,6 @@
 //! The table of a contract's variables, in the form of solc's `storageLayout`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -13,6 +13,10 @@ pub struct StorageLayout {
     pub storage: Vec<StorageVariable>,
     /// Types by id.
     pub types: BTreeMap<String, StorageType>,
+    /// Ids of types that are declared more than once, each time otherwise, such as two structs of one name: [`types`](Self::types) has
+    /// the first. No template with such a layout is registered.
+    #[serde(skip)]
+    pub ambiguous: BTreeSet<String>,
 }
 
 impl StorageLayout {
@@ -24,9 +28,9 @@ impl StorageLayout {
     /// Adds the variables of a contract that are at another root.
     #[must_use]
     pub fn and<C: ContractStorage>(mut self) -> Self {
-        let mut types = LayoutTypes(self.types);
+        let mut types = LayoutTypes { types: self.types, ambiguous: self.ambiguous };
         C::list("", C::NAME, &mut Cursor::new(C::ROOT), &mut types, &mut self.storage);
-        Self { types: types.0, ..self }
+        Self { types: types.types, ambiguous: types.ambiguous, ..self }
     }
 }
 
@@ -105,12 +109,19 @@ pub enum Encoding {
 
 /// Types while a layout is made.
 #[derive(Debug, Default)]
-pub struct LayoutTypes(BTreeMap<String, StorageType>);
+pub struct LayoutTypes {
+    types: BTreeMap<String, StorageType>,
+    ambiguous: BTreeSet<String>,
+}
 
 impl LayoutTypes {
     /// Adds a type and returns its id.
+    ///
+    /// Another type that has this id stays, and the id is [ambiguous](StorageLayout::ambiguous).
     pub fn add(&mut self, id: String, ty: StorageType) -> String {
-        self.0.insert(id.clone(), ty);
+        if *self.types.entry(id.clone()).or_insert_with(|| ty.clone()) != ty {
+            self.ambiguous.insert(id.clone());
+        }
         id
     }
 
@@ -129,7 +140,7 @@ impl LayoutTypes {
 
     /// Returns the Solidity name of a type that was added.
     pub fn label<'t>(&'t self, id: &'t str) -> &'t str {
-        self.0.get(id).map_or(id, |ty| ty.label.as_str())
+        self.types.get(id).map_or(id, |ty| ty.label.as_str())
     }
 }
 

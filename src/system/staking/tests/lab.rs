@@ -79,6 +79,10 @@ impl Lab {
         self.run(&Message::system_call(STAKING_ADDRESS, input, Gas::new(10_000_000)))
     }
 
+    pub(super) const fn registry(&self) -> &TemplateRegistry {
+        &self.registry
+    }
+
     fn run(&mut self, message: &Message<'_>) -> FrameResult {
         self.journal.begin_transaction();
         execute(&mut self.journal, &self.block, &self.registry, message).unwrap()

@@ -58,16 +58,23 @@ impl Template for Borrower {
 /// A token, and the borrower beside it.
 fn with_borrower() -> Deployed {
     let mut token = deploy(&params());
-    let mut registry = token.registry.clone();
-    registry.register(Arc::new(Borrower)).unwrap();
-    token.registry = registry;
+    add_borrower(&mut token);
+    token
+}
+
+pub(super) fn add_borrower(token: &mut Deployed) {
+    token.registry.register(Arc::new(Borrower)).unwrap();
     token.journal.create_account(&BORROWER).unwrap();
     token.journal.set_code(&BORROWER, Marker(ID).to_bytes().into()).unwrap();
-    token
 }
 
 fn loan(token: &Deployed, receiver: Address, value: u64, does: u8) -> sol::flashLoanCall {
     sol::flashLoanCall { receiver, token: token.token, value: U256::from(value), data: vec![does].into() }
+}
+
+/// A loan that is paid back.
+pub(super) fn good_loan(token: &Deployed) -> sol::flashLoanCall {
+    loan(token, BORROWER, 7, REPAY)
 }
 
 #[test]

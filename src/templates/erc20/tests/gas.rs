@@ -95,38 +95,6 @@ fn exact_gas_suffices_and_one_less_undoes_everything() {
     assert_eq!(result.gas_left, Gas::ZERO);
 }
 
-/// Gas limits are tried in steps of so many units, the last unit too.
-const GAS_STEP: usize = 211;
-
-#[test]
-fn out_of_gas_at_any_point_undoes_everything() {
-    let storage = |token: &mut Deployed| token.journal.take_changes().accounts[&token.token].storage.clone();
-    let delegated = || {
-        let mut token = deploy(&params());
-        token.ok(OWNER, &sol::delegateCall { delegatee: BOB });
-        token
-    };
-    let calls = [
-        transfer(BOB, 10).abi_encode(),
-        sol::mintCall { to: BOB, amount: U256::from(5) }.abi_encode(),
-        sol::burnCall { value: U256::from(5) }.abi_encode(),
-        sol::delegateCall { delegatee: CAROL }.abi_encode(),
-        sol::approveCall { spender: BOB, value: U256::from(5) }.abi_encode(),
-        sol::pauseCall {}.abi_encode(),
-        sol::grantRoleCall { role: token::MINTER_ROLE, account: BOB }.abi_encode(),
-    ];
-    for input in calls {
-        let (exact, _) = cost(&mut delegated(), OWNER, &input);
-        let mut token = delegated();
-        for gas in (0..exact).step_by(GAS_STEP).chain([exact - 1]) {
-            let result = token.call_raw(OWNER, 0, &input, gas);
-            assert_eq!(result.outcome, FrameOutcome::Halt(crate::vm::HaltReason::OutOfGas), "{gas} of {exact}");
-            assert!(token.journal.logs().is_empty());
-        }
-        assert_eq!(storage(&mut token), storage(&mut delegated()));
-    }
-}
-
 #[test]
 fn deployment_needs_exactly_its_gas() {
     let init_code = params().init_code();

@@ -2,7 +2,8 @@
 //! raise the template's version with it.
 
 use super::{token::MINTER_ROLE, *};
-use crate::templates::test_chain::{short, told};
+use crate::primitives::KeyPair;
+use crate::templates::test_chain::golden::{Place, assert_golden, short};
 
 /// Returns where the owner's first contract is.
 fn token_address() -> Address {
@@ -27,7 +28,7 @@ fn steps() -> Vec<(&'static str, Address, Vec<u8>)> {
     };
     let renounce =
         |account| sol::renounceRoleCall { role: DEFAULT_ADMIN_ROLE, callerConfirmation: account }.abi_encode();
-    let nobody = Address::repeat_byte(0x99);
+    let (nobody, holder) = (Address::repeat_byte(0x99), KeyPair::from_seed(1, "holder"));
     let mut dirty = transfer(BOB, 1).abi_encode();
     dirty[4] = 1;
     vec![
@@ -115,6 +116,8 @@ fn steps() -> Vec<(&'static str, Address, Vec<u8>)> {
         ("half a selector", BOB, vec![1, 2]),
         ("half the arguments", OWNER, transfer(BOB, 1).abi_encode()[..40].to_vec()),
         ("a dirty address", OWNER, dirty),
+        ("permit", BOB, permit::signed_for(token_address(), &holder, 0, 2_000).abi_encode()),
+        ("delegateBySig", BOB, votes::signed_for(token_address(), &holder, 1, 2_000).abi_encode()),
     ]
 }
 
@@ -132,7 +135,24 @@ fn constructions() -> Vec<(&'static str, Erc20Params)> {
         ("no owner, no supply", Erc20Params { owner: Address::ZERO, total_supply: U256::ZERO, ..params() }),
         ("no owner, no cap", Erc20Params { owner: Address::ZERO, cap: Some(U256::ZERO), ..params() }),
         ("above the cap", Erc20Params { cap: Some(U256::ONE), ..params() }),
+        ("vesting", vesting::with_vesting()),
     ]
+}
+
+/// Returns a token's address, the result and the line of its construction.
+fn construction(name: &str, journal: &mut Journal, params: &Erc20Params) -> (Address, FrameResult, String) {
+    let (init_code, block) = (params.init_code(), BlockContext::default());
+    let message = Message::create(OWNER, 0, U256::ZERO, &init_code, Gas::new(10_000_000));
+    let place = Place { block: &block, registry: super::super::super::builtin() };
+    let (result, line) = place.run(&format!("construction with {name}"), journal, &message);
+    (message.to, result, line)
+}
+
+impl Deployed {
+    fn line(&mut self, name: &str, caller: Address, value: u64, input: &[u8]) -> String {
+        let message = Message::call(caller, self.token, U256::from(value), input, Gas::new(1_000_000));
+        Place { block: &self.block, registry: &self.registry }.line(name, &mut self.journal, &message)
+    }
 }
 
 /// Runs a history and tells each call's outcome, gas and refund, with keccak of its output and logs; last, keccak of the storage.
@@ -140,8 +160,8 @@ fn history() -> String {
     let mut text = String::new();
     for (name, params) in constructions() {
         let mut journal = empty_journal();
-        let (token, result) = create(&mut journal, &params.init_code(), 0, 10_000_000);
-        text.push_str(&format!("construction with {name}: {}\n", told(&journal, &result, 10_000_000)));
+        let (token, result, line) = construction(name, &mut journal, &params);
+        text += &line;
         if !result.is_success() {
             continue;
         }
@@ -149,11 +169,12 @@ fn history() -> String {
         assert_eq!(token.token, token_address());
         token.block.height = Height::new(9);
         for (name, caller, input) in steps() {
-            let result = token.call_raw(caller, 0, &input, 1_000_000);
-            text.push_str(&format!("{name}: {}\n", told(&token.journal, &result, 1_000_000)));
+            text += &token.line(name, caller, 0, &input);
         }
-        let result = token.call_raw(BOB, 1, &transfer(BOB, 0).abi_encode(), 1_000_000);
-        text.push_str(&format!("value: {}\n", told(&token.journal, &result, 1_000_000)));
+        text += &token.line("value", BOB, 1, &transfer(BOB, 0).abi_encode());
+        flash_mint::add_borrower(&mut token);
+        let loan = flash_mint::good_loan(&token).abi_encode();
+        text += &token.line("flashLoan", BOB, 0, &loan);
         let changes = token.journal.take_changes();
         let slots = changes.accounts[&token.token].storage.iter();
         let words = slots.flat_map(|(slot, value)| [slot.to_be_bytes::<32>(), value.to_be_bytes::<32>()]);
@@ -164,7 +185,5 @@ fn history() -> String {
 
 #[test]
 fn gas_effects_and_storage_stay_as_they_are() {
-    let (got, want) = (history(), include_str!("golden.txt"));
-    let wrong: Vec<_> = got.lines().zip(want.lines()).filter(|(got, want)| got != want).collect();
-    assert!(got == want, "{wrong:#?}\nall of it now:\n{got}");
+    assert_golden(&history(), include_str!("golden.txt"));
 }

@@ -20,11 +20,15 @@ alloy_sol_types::sol! {
 const DEADLINE: u64 = 2_000;
 
 fn signed(token: &Deployed, key: &KeyPair, nonce: u64, deadline: u64) -> sol::permitCall {
+    signed_for(token.token, key, nonce, deadline)
+}
+
+pub(super) fn signed_for(token: Address, key: &KeyPair, nonce: u64, deadline: u64) -> sol::permitCall {
     let domain = eip712_domain! {
         name: "Gold",
         version: "1",
         chain_id: 1,
-        verifying_contract: token.token,
+        verifying_contract: token,
     };
     let (value, deadline) = (U256::from(42), U256::from(deadline));
     let message = Permit { owner: key.address(), spender: BOB, value, nonce: U256::from(nonce), deadline };

@@ -11,7 +11,7 @@ fn allocation(beneficiary: Address, amount: u64) -> VestingAllocation {
 }
 
 /// 300 for BOB with a cliff, 200 for CAROL that the owner may revoke.
-fn with_vesting() -> Erc20Params {
+pub(super) fn with_vesting() -> Erc20Params {
     let bob = VestingAllocation { cliff_secs: 100, ..allocation(BOB, 300) };
     let carol = VestingAllocation { revocable: true, ..allocation(CAROL, 200) };
     Erc20Params { vesting: vec![bob, carol], ..params() }
@@ -114,24 +114,6 @@ fn all_of_the_supply_may_vest() {
     let nobodys = Erc20Params { owner: Address::ZERO, vesting: vec![allocation(BOB, 1_000)], ..params() };
     let mut token = deploy(&nobodys);
     assert_eq!(token.balance(wallet_of(token.token, 0)), 1_000);
-}
-
-/// Whatever the gas, all of it is there or nothing is.
-#[test]
-fn out_of_gas_leaves_no_wallet() {
-    let init_code = with_vesting().init_code();
-    let (_, result) = create(&mut empty_journal(), &init_code, 0, 10_000_000);
-    let exact = 10_000_000 - result.gas_left.get();
-    for gas in (0..exact).step_by(997).chain([exact - 1]) {
-        let mut journal = empty_journal();
-        let (token, result) = create(&mut journal, &init_code, 0, gas);
-        assert!(!result.is_success(), "{gas} of {exact}");
-        assert!(journal.logs().is_empty());
-        for account in [token, wallet_of(token, 0), wallet_of(token, 1)] {
-            assert_eq!(journal.nonce(&account).unwrap(), 0, "{gas} of {exact}");
-        }
-    }
-    assert!(create(&mut empty_journal(), &init_code, 0, exact).1.is_success());
 }
 
 /// What each wallet adds to the token's construction, from the schedule.

@@ -58,16 +58,20 @@ fn the_clock_is_the_blocks_number() {
     assert_eq!(token.read(&sol::CLOCK_MODECall {}), "mode=blocknumber&from=default");
 }
 
+pub(super) fn signed_for(token: Address, key: &KeyPair, nonce: u64, expiry: u64) -> sol::delegateBySigCall {
+    let domain = eip712_domain! { name: "Gold", version: "1", chain_id: 1, verifying_contract: token, };
+    let (delegatee, nonce, expiry) = (BOB, U256::from(nonce), U256::from(expiry));
+    let signature = key.sign_hash(Delegation { delegatee, nonce, expiry }.eip712_signing_hash(&domain));
+    let (v, r, s) = (27 + u8::from(signature.v()), signature.r().into(), signature.s().into());
+    sol::delegateBySigCall { delegatee, nonce, expiry, v, r, s }
+}
+
 #[test]
 fn a_signature_delegates_once_and_shares_nonces_with_permits() {
     let mut token = deploy(&params());
     let key = KeyPair::from_seed(1, "holder");
     token.ok(OWNER, &transfer(key.address(), 30));
-    let domain = eip712_domain! { name: "Gold", version: "1", chain_id: 1, verifying_contract: token.token, };
-    let (delegatee, nonce, expiry) = (BOB, U256::ZERO, U256::from(1_000));
-    let signature = key.sign_hash(Delegation { delegatee, nonce, expiry }.eip712_signing_hash(&domain));
-    let (v, r, s) = (27 + u8::from(signature.v()), signature.r().into(), signature.s().into());
-    let call = sol::delegateBySigCall { delegatee, nonce, expiry, v, r, s };
+    let call = signed_for(token.token, &key, 0, 1_000);
     token.fails(
         CAROL,
         &sol::delegateBySigCall { expiry: U256::from(999), ..call.clone() },

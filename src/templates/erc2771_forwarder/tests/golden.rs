@@ -4,6 +4,7 @@
 //! Requests include the gas of the vault, and of `test_chain`'s plain token under it.
 
 use super::*;
+use crate::templates::test_chain::golden::assert_golden;
 
 #[test]
 fn gas_and_effects_stay_as_they_are() {
@@ -34,28 +35,10 @@ fn gas_and_effects_stay_as_they_are() {
         ("eip712Domain", 0, sol::eip712DomainCall {}.abi_encode()),
         ("a function that is not there", 0, vec![1, 2, 3, 4]),
         ("value", 1, sol::eip712DomainCall {}.abi_encode()),
+        ("supportsInterface", 0, sol::supportsInterfaceCall { interfaceId: [1, 2, 3, 4].into() }.abi_encode()),
     ];
     for (name, value, input) in steps {
         got += &world.chain.line(name, RELAYER, forwarder, value, &input);
     }
-    let want = include_str!("golden.txt");
-    let wrong: Vec<_> = got.lines().zip(want.lines()).filter(|(got, want)| got != want).collect();
-    assert!(got == want, "{wrong:#?}\nall of it now:\n{got}");
-}
-
-#[test]
-fn without_enough_gas_nothing_changes() {
-    let world = deploy();
-    let init_code = Erc2771ForwarderParams::new("Relay").init_code();
-    world.chain.creation_runs_out_of_gas_without_effect(RELAYER, 0, &init_code);
-    let small =
-        |nonce| world.sign(sol::ForwardRequestData { gas: U256::from(200_000), ..world.deposit(10, nonce) }, nonce);
-    // With a receiver of refunds a batch may leave out requests whose targets have too little gas to answer whom they trust.
-    let calls = [
-        sol::executeCall { request: small(0) }.abi_encode(),
-        sol::executeBatchCall { requests: vec![small(0), small(1)], refundReceiver: Address::ZERO }.abi_encode(),
-    ];
-    for input in calls {
-        world.chain.runs_out_of_gas_without_effect(RELAYER, world.forwarder, 0, &input);
-    }
+    assert_golden(&got, include_str!("golden.txt"));
 }

@@ -4,6 +4,7 @@
 //! Where the asset is called, its gas is included: that of `test_chain`'s plain token, so that other templates may change theirs.
 
 use super::*;
+use crate::templates::test_chain::golden::assert_golden;
 
 fn history(params: &Erc4626Params) -> String {
     let mut world = deploy(params);
@@ -70,6 +71,7 @@ fn gas_and_effects_stay_as_they_are() {
         ("no owner", Erc4626Params { owner: None, ..params() }),
         ("no token", Erc4626Params { asset: CAROL, ..params() }),
         ("a fee above all", Erc4626Params { entry_fee: FEE_MAX + 1, ..params() }),
+        ("an offset above all", Erc4626Params { decimals_offset: DECIMALS_OFFSET_MAX + 1, ..params() }),
     ];
     let mut got = String::new();
     for (name, params) in kinds {
@@ -80,32 +82,5 @@ fn gas_and_effects_stay_as_they_are() {
             got += &history(&params);
         }
     }
-    let want = include_str!("golden.txt");
-    let wrong: Vec<_> = got.lines().zip(want.lines()).filter(|(got, want)| got != want).collect();
-    assert!(got == want, "{wrong:#?}\nall of it now:\n{got}");
-}
-
-#[test]
-fn without_enough_gas_nothing_changes() {
-    let mut world = deploy(&with_fees());
-    world.ok(BOB, &deposit(10_000, BOB));
-    world.ok(BOB, &sol::approveCall { spender: CAROL, value: U256::from(3_000_000) });
-    world.chain.creation_runs_out_of_gas_without_effect(OWNER, 0, &with_fees().init_code());
-    let calls = [
-        (BOB, deposit(100, CAROL).abi_encode()),
-        (BOB, mint(100, CAROL).abi_encode()),
-        (CAROL, withdraw(100, OWNER, BOB).abi_encode()),
-        (CAROL, redeem(100, OWNER, BOB).abi_encode()),
-        (BOB, sol::approveCall { spender: CAROL, value: U256::ONE }.abi_encode()),
-        (BOB, sol::transferCall { to: CAROL, value: U256::ONE }.abi_encode()),
-        (CAROL, sol::transferFromCall { from: BOB, to: OWNER, value: U256::ONE }.abi_encode()),
-        (OWNER, sol::setFeesCall { entryFee: 1, exitFee: 2 }.abi_encode()),
-        (OWNER, sol::setFeeRecipientCall { recipient: BOB }.abi_encode()),
-        (OWNER, sol::transferOwnershipCall { newOwner: BOB }.abi_encode()),
-        (OWNER, sol::renounceOwnershipCall {}.abi_encode()),
-        (BOB, sol::maxWithdrawCall { owner: BOB }.abi_encode()),
-    ];
-    for (from, input) in calls {
-        world.chain.runs_out_of_gas_without_effect(from, world.vault, 0, &input);
-    }
+    assert_golden(&got, include_str!("golden.txt"));
 }

@@ -18,7 +18,11 @@ alloy_sol_types::sol! {
 const EXPIRY: u64 = 2_000;
 
 fn signed(token: &Deployed, key: &KeyPair, nonce: u64) -> sol::delegateBySigCall {
-    let domain = eip712_domain! { name: "Art", version: "1", chain_id: 1, verifying_contract: token.token, };
+    signed_for(token.token, key, nonce)
+}
+
+pub(super) fn signed_for(token: Address, key: &KeyPair, nonce: u64) -> sol::delegateBySigCall {
+    let domain = eip712_domain! { name: "Art", version: "1", chain_id: 1, verifying_contract: token, };
     let (delegatee, nonce, expiry) = (CAROL, U256::from(nonce), U256::from(EXPIRY));
     let signature = key.sign_hash(Delegation { delegatee, nonce, expiry }.eip712_signing_hash(&domain));
     let (v, r, s) = (27 + u8::from(signature.v()), signature.r().into(), signature.s().into());

@@ -4,6 +4,7 @@
 //! Where the token is called, its gas is included: that of `test_chain`'s plain token, so that other templates may change theirs.
 
 use super::*;
+use crate::templates::test_chain::golden::assert_golden;
 
 #[test]
 fn gas_and_effects_stay_as_they_are() {
@@ -13,6 +14,7 @@ fn gas_and_effects_stay_as_they_are() {
     let (good, bad) = (world.pay(10), world.pay(1_001));
     let calls = || vec![good.clone(), world.balance(OTHER)];
     let failing = vec![good.clone(), bad.clone()];
+    let allowed = vec![with_failure(good.clone(), false), with_failure(bad.clone(), true)];
     let steps = [
         ("aggregate", 0, sol::aggregateCall { calls: calls() }.abi_encode()),
         ("aggregate of none", 0, sol::aggregateCall { calls: Vec::new() }.abi_encode()),
@@ -40,32 +42,13 @@ fn gas_and_effects_stay_as_they_are() {
         ("getChainId", 0, sol::getChainIdCall {}.abi_encode()),
         ("a function that is not there", 0, vec![1, 2, 3, 4]),
         ("value", 1, sol::getChainIdCall {}.abi_encode()),
+        ("supportsInterface", 0, sol::supportsInterfaceCall { interfaceId: [1, 2, 3, 4].into() }.abi_encode()),
+        ("aggregate of two payments", 0, sol::aggregateCall { calls: vec![good.clone(), good.clone()] }.abi_encode()),
+        ("aggregate3 of an allowed failure", 0, sol::aggregate3Call { calls: allowed }.abi_encode()),
     ];
     let multicall = world.multicall;
     for (name, value, input) in steps {
         got += &world.chain.line(name, USER, multicall, value, &input);
     }
-    let want = include_str!("golden.txt");
-    let wrong: Vec<_> = got.lines().zip(want.lines()).filter(|(got, want)| got != want).collect();
-    assert!(got == want, "{wrong:#?}\nall of it now:\n{got}");
-}
-
-#[test]
-fn without_enough_gas_nothing_changes() {
-    let world = deploy();
-    let pay = world.pay(10);
-    let plain = Address::repeat_byte(0x77);
-    world.chain.creation_runs_out_of_gas_without_effect(USER, 0, &Multicall::init_code());
-    let calls = [
-        (0, sol::aggregateCall { calls: vec![pay.clone(), pay.clone()] }.abi_encode()),
-        (
-            0,
-            sol::aggregate3Call { calls: vec![with_failure(pay.clone(), false), with_failure(pay, false)] }
-                .abi_encode(),
-        ),
-        (5, sol::aggregate3ValueCall { calls: vec![with_value(plain, 5, false)] }.abi_encode()),
-    ];
-    for (value, input) in calls {
-        world.chain.runs_out_of_gas_without_effect(USER, world.multicall, value, &input);
-    }
+    assert_golden(&got, include_str!("golden.txt"));
 }

@@ -2,6 +2,7 @@
 //! with it.
 
 use super::*;
+use crate::templates::test_chain::golden::assert_golden;
 
 const LONG: &[u8] = &[7; 100];
 
@@ -94,36 +95,5 @@ fn gas_and_effects_stay_as_they_are() {
         got += &TestChain::new(&[BOB]).creation_line(BOB, name, &init_code).1;
     }
     got += &history();
-    let want = include_str!("golden.txt");
-    let wrong: Vec<_> = got.lines().zip(want.lines()).filter(|(got, want)| got != want).collect();
-    assert!(got == want, "{wrong:#?}\nall of it now:\n{got}");
-}
-
-#[test]
-fn without_enough_gas_nothing_changes() {
-    let mut world = library(&owners_rules());
-    for number in 1..=2 {
-        world.ok(ALICE, &create(number, LONG));
-    }
-    let init_code = RecordRegistryParams::new(OWNER).init_code();
-    world.chain.creation_runs_out_of_gas_without_effect(BOB, 0, &init_code);
-    let rules = rules(Access::Admin, Access::Admin, Access::Admin, Access::Admin);
-    let (collection, one, from, count) = (BOOKS, id(1), U256::ZERO, U256::MAX);
-    let calls = [
-        (OWNER, create_collection(id(7), &"long name ".repeat(5), &rules).abi_encode()),
-        (OWNER, sol::setRulesCall { collection, rules }.abi_encode()),
-        (ALICE, create(3, LONG).abi_encode()),
-        (ALICE, update(1, 1, LONG).abi_encode()),
-        (ALICE, remove(1, 1).abi_encode()),
-        (ALICE, transfer(1, 1, BOB).abi_encode()),
-        (OWNER, sol::grantRoleCall { role: WRITER_ROLE, account: BOB }.abi_encode()),
-        (OWNER, sol::revokeRoleCall { role: WRITER_ROLE, account: WRITER }.abi_encode()),
-        (WRITER, sol::renounceRoleCall { role: WRITER_ROLE, callerConfirmation: WRITER }.abi_encode()),
-        (BOB, sol::recordsCall { collection, from, count }.abi_encode()),
-        (BOB, sol::collectionsCall { from, count }.abi_encode()),
-        (BOB, sol::versionAtCall { collection, id: one, version: 1 }.abi_encode()),
-    ];
-    for (from, input) in calls {
-        world.chain.runs_out_of_gas_without_effect(from, world.registry, 0, &input);
-    }
+    assert_golden(&got, include_str!("golden.txt"));
 }

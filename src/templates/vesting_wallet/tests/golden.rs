@@ -4,6 +4,7 @@
 //! Where the token is called, its gas is included: that of `test_chain`'s plain token, so that other templates may change theirs.
 
 use super::*;
+use crate::templates::test_chain::golden::assert_golden;
 
 fn history(params: &VestingWalletParams) -> String {
     let mut world = deploy(params);
@@ -49,6 +50,13 @@ fn history(params: &VestingWalletParams) -> String {
         ("release of tokens to nobody", 1_000, STRANGER, 0, sol::release_1Call { token }.abi_encode()),
         ("value to a function", 1_000, STRANGER, 1, sol::release_0Call {}.abi_encode()),
         ("a function that is not there", 1_000, STRANGER, 0, vec![1, 2, 3, 4]),
+        (
+            "supportsInterface",
+            1_000,
+            STRANGER,
+            0,
+            sol::supportsInterfaceCall { interfaceId: [1, 2, 3, 4].into() }.abi_encode(),
+        ),
     ];
     let lines = steps.map(|(name, seconds, from, value, input)| {
         world.after_start(seconds).chain.line(name, from, wallet, value, &input)
@@ -72,27 +80,5 @@ fn gas_and_effects_stay_as_they_are() {
             got += &history(&params);
         }
     }
-    let want = include_str!("golden.txt");
-    let wrong: Vec<_> = got.lines().zip(want.lines()).filter(|(got, want)| got != want).collect();
-    assert!(got == want, "{wrong:#?}\nall of it now:\n{got}");
-}
-
-#[test]
-fn without_enough_gas_nothing_changes() {
-    let mut world = deploy(&revocable());
-    let (wallet, token) = (world.wallet, world.token);
-    world.after_start(400);
-    world.chain.creation_runs_out_of_gas_without_effect(STRANGER, 1_000, &revocable().init_code());
-    let calls = [
-        (STRANGER, 5, Vec::new()),
-        (STRANGER, 0, sol::release_0Call {}.abi_encode()),
-        (STRANGER, 0, sol::release_1Call { token }.abi_encode()),
-        (REVOKER, 0, sol::revoke_0Call {}.abi_encode()),
-        (REVOKER, 0, sol::revoke_1Call { token }.abi_encode()),
-        (BENEFICIARY, 0, sol::transferOwnershipCall { newOwner: STRANGER }.abi_encode()),
-        (BENEFICIARY, 0, sol::renounceOwnershipCall {}.abi_encode()),
-    ];
-    for (from, value, input) in calls {
-        world.chain.runs_out_of_gas_without_effect(from, wallet, value, &input);
-    }
+    assert_golden(&got, include_str!("golden.txt"));
 }

@@ -10,6 +10,8 @@ use crate::layout::Layout;
 /// A compiled contract.
 #[derive(Debug)]
 pub struct Artifact {
+    /// The ABI, as solc writes it.
+    pub abi: Vec<Value>,
     /// Creation code, without constructor parameters.
     pub creation_code: Bytes,
     pub functions: Vec<Function>,
@@ -41,6 +43,7 @@ impl Artifact {
         let entries = json["abi"].as_array().expect("a list");
         let of_kind = |kind| entries.iter().filter(move |entry| entry["type"] == kind);
         Self {
+            abi: entries.clone(),
             creation_code: hex::decode(text(&json["creationCode"])).expect("linked code").into(),
             functions: of_kind("function").map(Function::from_json).collect(),
             errors: of_kind("error").map(signature).map(|signature| (selector(&signature), signature)).collect(),

@@ -8,6 +8,7 @@ mod engine;
 mod exercise;
 mod layout;
 mod parties;
+mod published;
 mod receiver;
 mod reference;
 mod relay_target;

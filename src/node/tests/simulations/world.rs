@@ -1,0 +1,214 @@
+//! A chain with a contract of every template, whose accounts hold something in each.
+
+use std::{collections::BTreeMap, ops::ControlFlow};
+
+use alloy_json_abi::JsonAbi;
+use alloy_sol_types::SolCall;
+use serde_json::{Map, Value, json};
+
+use crate::{
+    chain::{AccountDifference, CallRequest, Simulation, StateOverrides},
+    node::{BlockRef, Node, SimulateError},
+    primitives::{Address, B256, Bytes, U256},
+    templates::{
+        self, erc20::interface as erc20, erc721::interface as erc721, erc1155::interface as erc1155,
+        erc4626::interface as vault, record_registry::interface as registry,
+    },
+    vm::Descriptor,
+};
+
+/// Accounts that hold and send.
+pub(super) const ACCOUNTS: usize = 4;
+
+/// What each of them has of a token, and of each id.
+const HOLDINGS: u64 = 10_000;
+
+/// Balance, nonce, code hash and slots of each account.
+pub(super) type State = BTreeMap<Address, (U256, u64, B256, BTreeMap<U256, U256>)>;
+
+/// A contract of a template.
+#[derive(Clone, Debug)]
+pub(super) struct Deployed {
+    pub(super) name: String,
+    pub(super) address: Address,
+    pub(super) abi: JsonAbi,
+}
+
+pub(super) struct World {
+    pub(super) node: Node,
+    pub(super) contracts: Vec<Deployed>,
+}
+
+impl World {
+    pub(super) fn new() -> Self {
+        let mut world = Self { node: Node::new(), contracts: Vec::new() };
+        let mut all: Vec<_> = templates::builtin().iter().collect();
+        // The vault trusts the forwarder.
+        all.sort_by_key(|template| (template.name() != "erc2771-forwarder", template.id()));
+        for template in all {
+            let descriptor = Descriptor::of(&**template);
+            let init_code = world.init_code(&descriptor);
+            let deployed = world.node.deploy(world.owner(), init_code);
+            let deployed = deployed.unwrap_or_else(|error| panic!("{}: {error}", descriptor.name));
+            world.contracts.push(Deployed { name: descriptor.name, address: deployed.address(), abi: descriptor.abi });
+        }
+        world.distribute();
+        world
+    }
+
+    /// Who deployed all, and has all roles.
+    pub(super) fn owner(&self) -> Address {
+        self.node.accounts()[0]
+    }
+
+    pub(super) fn accounts(&self) -> &[Address] {
+        &self.node.accounts()[..ACCOUNTS]
+    }
+
+    pub(super) fn contract(&self, template: &str) -> &Deployed {
+        self.contracts.iter().find(|contract| contract.name == template).unwrap()
+    }
+
+    /// The contract at an address, or what a template is that was deployed there since.
+    pub(super) fn abi_at(&self, address: Address) -> Option<JsonAbi> {
+        let code = self.node.view().code(address, BlockRef::Latest).unwrap();
+        let (marker, _) = crate::vm::Marker::split(&code)?;
+        Some(templates::builtin().get(marker.0)?.abi())
+    }
+
+    pub(super) fn init_code(&self, descriptor: &Descriptor) -> Bytes {
+        let init_code = descriptor.encode(&self.parameters(descriptor), self.owner());
+        init_code.unwrap_or_else(|errors| panic!("{}: {errors:?}", descriptor.name))
+    }
+
+    /// The parameters without a default, all features, a wallet that may be revoked and a vault that trusts the forwarder.
+    fn parameters(&self, descriptor: &Descriptor) -> Map<String, Value> {
+        let start = self.node.now().as_secs().saturating_sub(1_000).to_string();
+        let mut values = Map::new();
+        for parameter in &descriptor.constructor {
+            let value = match (descriptor.name.as_str(), parameter.name.as_str()) {
+                (_, "features") => parameter.members.iter().map(|feature| json!(feature.name)).collect(),
+                (_, "totalSupply") => json!("1000000"),
+                (_, "asset") => json!(self.contract("erc20-token").address),
+                (_, "trustedForwarder") => json!(self.contract("erc2771-forwarder").address),
+                (_, "revocable") => json!(true),
+                (_, "royaltyFee") => json!("5"),
+                (_, "start") => json!(start),
+                (_, "duration") => json!("100000"),
+                (_, "beneficiary") => json!(self.node.accounts()[1]),
+                ("erc2771-forwarder", "name") => continue,
+                (_, "name") => json!("Gold"),
+                (_, "symbol") => json!("GLD"),
+                (_, "uri") => json!("https://example.org/{id}"),
+                _ if parameter.is_optional() => continue,
+                (template, name) => panic!("{template}: a value for parameter {name} is missing here"),
+            };
+            values.insert(parameter.name.clone(), value);
+        }
+        values
+    }
+
+    /// Gives every account a part of everything.
+    fn distribute(&self) {
+        let [token, nft, multi, vault, records, wallet] =
+            ["erc20-token", "erc721-nft", "erc1155-multi", "erc4626-vault", "record-registry", "vesting-wallet"]
+                .map(|name| self.contract(name).address);
+        let amount = U256::from(HOLDINGS);
+        let mut inputs = Vec::new();
+        for (index, account) in (0_u64..).zip(self.accounts().iter().copied()) {
+            let approve = erc20::approveCall { spender: vault, value: U256::MAX };
+            let deposit = vault::depositCall { assets: U256::from(1_000), receiver: account };
+            inputs.push((self.owner(), token, erc20::transferCall { to: account, value: amount }.abi_encode()));
+            inputs.push((account, token, approve.abi_encode()));
+            inputs.push((account, vault, deposit.abi_encode()));
+            for number in 0..3 {
+                let token_id = U256::from(10 * index + number);
+                let mint = erc721::safeMint_0Call { to: account, tokenId: token_id };
+                let id = U256::from(number);
+                let many = erc1155::mintCall { account, id, amount, data: Bytes::new() };
+                inputs.push((self.owner(), nft, mint.abi_encode()));
+                inputs.push((self.owner(), multi, many.abi_encode()));
+            }
+        }
+        inputs.push((self.owner(), token, erc20::transferCall { to: wallet, value: amount }.abi_encode()));
+        let anyone = registry::Access::Anyone;
+        let rules = registry::Rules { create: anyone, update: anyone, remove: anyone, transfer: anyone };
+        for collection in words().into_iter().take(2) {
+            let create = registry::createCollectionCall { collection, name: "books".to_owned(), rules: rules.clone() };
+            inputs.push((self.owner(), records, create.abi_encode()));
+            for id in words().into_iter().take(3) {
+                let create = registry::createCall { collection, id, data: Bytes::from_static(b"data") };
+                inputs.push((self.owner(), records, create.abi_encode()));
+            }
+        }
+        for (from, to, input) in inputs {
+            let mined = self.node.send_and_mine(CallRequest::call(to, input).with_from(from)).unwrap();
+            assert!(mined.is_success(), "{mined:?}");
+        }
+        self.node.transfer(self.owner(), wallet, amount).unwrap();
+    }
+
+    pub(super) fn simulate(&self, operation: &CallRequest, block: BlockRef) -> Result<Simulation, SimulateError> {
+        let operations = core::slice::from_ref(operation);
+        let simulations = self.node.view().simulate(operations, block, &StateOverrides::new())?;
+        Ok(simulations.into_iter().next().unwrap())
+    }
+
+    /// Returns what a view returns now; `None` when it fails.
+    pub(super) fn read<C: SolCall>(&self, to: Address, call: &C) -> Option<C::Return> {
+        let request = CallRequest::call(to, call.abi_encode());
+        let outcome = self.node.view().call(&request, BlockRef::Latest, &StateOverrides::new(), None).unwrap();
+        C::abi_decode_returns(outcome.success_output()?).ok()
+    }
+
+    pub(super) fn state(&self, block: BlockRef) -> State {
+        let state = self.node.view().state(block).unwrap();
+        let mut accounts = BTreeMap::new();
+        state
+            .for_each_account(&mut |address, account| {
+                accounts.insert(address, (account.balance, account.nonce, account.code_hash, BTreeMap::new()));
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+        for (address, (.., slots)) in &mut accounts {
+            state
+                .for_each_slot(address, &mut |slot, value| {
+                    slots.insert(slot, value);
+                    ControlFlow::Continue(())
+                })
+                .unwrap();
+        }
+        accounts
+    }
+}
+
+/// Ids of collections and records.
+pub(super) fn words() -> [B256; 5] {
+    [1, 2, 3, 4, 5].map(B256::with_last_byte)
+}
+
+/// Applies the differences of a simulation to the state before it.
+pub(super) fn apply(state: &mut State, changes: &[AccountDifference]) {
+    for change in changes {
+        let empty = (U256::ZERO, 0, crate::state::EMPTY_CODE_HASH, BTreeMap::new());
+        let (balance, nonce, code_hash, slots) = state.entry(change.address).or_insert(empty);
+        if let Some(changed) = &change.balance {
+            assert_eq!(*balance, changed.before, "{}", change.address);
+            *balance = changed.after;
+        }
+        if let Some(changed) = &change.nonce {
+            assert_eq!(*nonce, changed.before, "{}", change.address);
+            *nonce = changed.after;
+        }
+        if let Some(changed) = &change.code_hash {
+            assert_eq!(*code_hash, changed.before, "{}", change.address);
+            *code_hash = changed.after;
+        }
+        for slot in &change.storage {
+            assert_eq!(slots.remove(&slot.slot).unwrap_or_default(), slot.word.before, "{}", change.address);
+            if !slot.word.after.is_zero() {
+                slots.insert(slot.slot, slot.word.after);
+            }
+        }
+    }
+}
