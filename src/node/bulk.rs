@@ -50,6 +50,15 @@ pub enum BulkError {
         #[source]
         source: ContractError,
     },
+    /// One of them is a creation without init code, as is a transfer to the zero address; nothing was sent.
+    #[error(
+        "operation {index} has the zero address as its target, which stands for a creation, and no init code: a transfer to the zero \
+         address cannot be one of several operations"
+    )]
+    NoInitCode {
+        /// Its index.
+        index: usize,
+    },
     /// The transaction was not sent, not mined, or ran out of gas.
     #[error(transparent)]
     Contract(#[from] ContractError),
@@ -72,9 +81,12 @@ impl Node {
     /// ```
     ///
     /// # Errors
-    /// [`BulkError::Operation`] for the first that fails; [`BulkError::Contract`] as [`Node::send_and_mine`], with
+    /// [`BulkError::Operation`] for the first that fails; [`BulkError::NoInitCode`]; [`BulkError::Contract`] as [`Node::send_and_mine`], with
     /// [`ContractError::NoCode`] on a chain whose genesis does not have the template `batch` at [`BATCH_ADDRESS`].
     pub fn bulk(&self, from: Address, operations: &[Operation]) -> Result<MinedBulk, BulkError> {
+        if let Some(index) = operations.iter().position(|one| one.target.is_zero() && one.data.is_empty()) {
+            return Err(BulkError::NoInitCode { index });
+        }
         if self.view().code(BATCH_ADDRESS, BlockRef::Latest).map_err(ContractError::from)?.is_empty() {
             return Err(ContractError::NoCode { address: BATCH_ADDRESS }.into());
         }

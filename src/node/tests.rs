@@ -1,6 +1,7 @@
 //! The node through its public interface.
 
 mod building;
+mod bulk;
 mod contracts;
 mod debug_text;
 mod events;
