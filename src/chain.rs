@@ -117,7 +117,7 @@ pub use roots::{receipts_root, transactions_root};
 pub use rules::{Ancestors, AnyHeader, BlockAttributes, HeaderRules, MixHashSource, RuleError};
 pub use simulate::{
     AccountDifference, AccountOverride, CallContext, CallError, CallOutcome, CallRequest, Difference, EstimateError,
-    OperationError, SimulatedBlock, Simulation, SlotDifference, StateOverrides, TraceError, ValueDifference,
+    SimulateError, SimulatedBlock, Simulation, SlotDifference, StateOverrides, TraceError, ValueDifference,
 };
 pub use spec::{
     BaseFee, Forks, GAS_LIMIT_MIN, GenesisAccount, GenesisContract, GenesisSpec, GenesisValidator, GethGenesis,

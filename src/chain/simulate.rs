@@ -15,7 +15,7 @@ use alloy_primitives::{Address, B256, Bytes, Log, U256};
 pub use self::{
     block::SimulatedBlock,
     difference::{AccountDifference, Difference, SlotDifference, ValueDifference},
-    operation::{OperationError, Simulation},
+    operation::{SimulateError, Simulation},
     request::{AccountOverride, CallRequest, StateOverrides},
 };
 use super::{

@@ -53,9 +53,12 @@ pub enum BulkError {
         #[source]
         source: ContractError,
     },
-    /// One of them has neither a target nor init code: the zero address stands for a creation.
-    #[error("operation {index} has no target, and no init code of a contract to create; give it either")]
-    NothingToCreate {
+    /// One of them is a creation without init code, as is a transfer to the zero address; nothing was sent.
+    #[error(
+        "operation {index} has the zero address as its target, which stands for a creation, and no init code: a transfer to the zero \
+         address cannot be one of several operations"
+    )]
+    NoInitCode {
         /// Its index.
         index: usize,
     },
@@ -81,9 +84,12 @@ impl Node {
     /// ```
     ///
     /// # Errors
-    /// [`BulkError::Operation`] for the first that fails, with the reason of a halt; [`BulkError::NothingToCreate`]; [`BulkError::Contract`] as [`Node::send_and_mine`], with
+    /// [`BulkError::Operation`] for the first that fails, with the reason of a halt; [`BulkError::NoInitCode`]; [`BulkError::Contract`] as [`Node::send_and_mine`], with
     /// [`ContractError::NoCode`] on a chain whose genesis does not have the template `batch` at [`BATCH_ADDRESS`].
     pub fn bulk(&self, from: Address, operations: &[Operation]) -> Result<MinedBulk, BulkError> {
+        if let Some(index) = operations.iter().position(|one| one.target.is_zero() && one.data.is_empty()) {
+            return Err(BulkError::NoInitCode { index });
+        }
         if self.view().code(BATCH_ADDRESS, BlockRef::Latest).map_err(ContractError::from)?.is_empty() {
             return Err(ContractError::NoCode { address: BATCH_ADDRESS }.into());
         }
@@ -99,9 +105,6 @@ impl Node {
     }
 
     fn bulk_error(&self, error: ContractError, bulk: &CallRequest, operations: &[Operation]) -> BulkError {
-        if let Some(Batch::NoInitCode { index }) = error.decode() {
-            return BulkError::NothingToCreate { index: index.saturating_to() };
-        }
         let Some(Batch::OperationFailed { index, reason }) = error.decode() else { return error.into() };
         let index = index.saturating_to::<usize>();
         if let Some(reason) = self.halt_of(bulk, index).filter(|_| reason.is_empty()) {

@@ -8,7 +8,8 @@ use crate::{
     primitives::{Address, U256},
 };
 
-/// A contract and the account that calls it.
+/// A contract and the account that calls it. Functions, events and errors are the types of an interface: each ready-made template has one, as
+/// `templates::erc20::interface`, and `sol!` makes those of other contracts.
 ///
 /// ```
 /// use chainbox::{node::Node, primitives::U256, templates::{Erc20Params, erc20::interface::Erc20Token}};

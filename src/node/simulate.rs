@@ -62,8 +62,8 @@ impl NodeView {
     /// ```
     ///
     /// # Errors
-    /// [`SimulateError::Query`] for an unknown block or a pruned state; [`SimulateError::Operation`] for the first operation that can't
-    /// be executed at all.
+    /// [`SimulateError::Query`] for an unknown block or a pruned state; [`SimulateError::Override`] for an override that contradicts
+    /// itself; [`SimulateError::Operation`] for the first operation that can't be executed at all.
     pub fn simulate(
         &self,
         operations: &[CallRequest],

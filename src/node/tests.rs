@@ -22,4 +22,5 @@ mod settings;
 mod shared_networks;
 mod simulations;
 mod snapshots;
+mod template_handles;
 mod timestamps;

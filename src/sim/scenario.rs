@@ -28,7 +28,10 @@ use super::{
     },
     trace::{Trace, TraceOutcome},
 };
-use crate::{consensus::ConsensusConfig, primitives::TransactionError};
+use crate::{
+    consensus::ConsensusConfig,
+    primitives::{TransactionError, near_names::near_names},
+};
 
 pub use runner::ScenarioRunner;
 pub use sizes::Sizes;
@@ -213,13 +216,7 @@ pub fn find(name: &str) -> Result<&'static Scenario, Vec<&'static str>> {
     if let Some(found) = all().find(|scenario| scenario.name == name) {
         return Ok(found);
     }
-    let is_near = |(distance, other): &(usize, &str)| {
-        *distance * 2 <= name.chars().count() || (name.chars().count() > 3 && other.contains(name))
-    };
-    let named = all().map(|scenario| (distance(name, scenario.name), scenario.name));
-    let mut near: Vec<_> = named.filter(is_near).collect();
-    near.sort_unstable();
-    Err(near.into_iter().take(3).map(|(_, name)| name).collect())
+    Err(near_names(name, all().map(|scenario| scenario.name)))
 }
 
 impl Scenario {
@@ -280,20 +277,4 @@ impl Scenario {
         let (network, window) = runner.leave();
         Ok(ScenarioRun { outcome, network: Some(network), seed, window })
     }
-}
-
-/// Returns the Levenshtein distance of two words.
-fn distance(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (place, letter) in from.chars().enumerate() {
-        let mut before = row[0];
-        row[0] = place + 1;
-        for (other, column) in to.iter().zip(1..) {
-            let changed = before + usize::from(letter != *other);
-            before = row[column];
-            row[column] = changed.min(row[column] + 1).min(row[column - 1] + 1);
-        }
-    }
-    row.last().copied().unwrap_or_default()
 }

@@ -89,6 +89,10 @@ impl Template for Batch {
         Self::NAME
     }
 
+    fn summary(&self) -> &str {
+        "Operations of one signer, all or none"
+    }
+
     fn abi(&self) -> JsonAbi {
         sol::abi::contract()
     }

@@ -131,6 +131,10 @@ impl Template for Erc1155 {
         Self::NAME
     }
 
+    fn summary(&self) -> &str {
+        "ERC-1155 tokens with roles, royalties, supplies"
+    }
+
     fn abi(&self) -> JsonAbi {
         Erc1155Token::abi::contract()
     }

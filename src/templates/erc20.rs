@@ -170,6 +170,10 @@ impl Template for Erc20 {
         Self::NAME
     }
 
+    fn summary(&self) -> &str {
+        "ERC-20 token with roles, votes, flash loans"
+    }
+
     fn abi(&self) -> JsonAbi {
         Erc20Token::abi::contract()
     }

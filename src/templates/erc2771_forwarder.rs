@@ -94,6 +94,10 @@ impl Template for Erc2771Forwarder {
         Self::NAME
     }
 
+    fn summary(&self) -> &str {
+        "Forwarder of signed calls (ERC-2771)"
+    }
+
     fn abi(&self) -> JsonAbi {
         sol::abi::contract()
     }

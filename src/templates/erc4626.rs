@@ -141,6 +141,10 @@ impl Template for Erc4626 {
         Self::NAME
     }
 
+    fn summary(&self) -> &str {
+        "ERC-4626 vault over any ERC-20 token"
+    }
+
     fn abi(&self) -> JsonAbi {
         sol::abi::contract()
     }

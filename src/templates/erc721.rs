@@ -158,6 +158,10 @@ impl Template for Erc721 {
         Self::NAME
     }
 
+    fn summary(&self) -> &str {
+        "ERC-721 token with roles, royalties, enumeration"
+    }
+
     fn abi(&self) -> JsonAbi {
         Erc721Nft::abi::contract()
     }

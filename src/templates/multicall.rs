@@ -66,6 +66,10 @@ impl Template for Multicall {
         Self::NAME
     }
 
+    fn summary(&self) -> &str {
+        "Multicall3: lists of calls in one"
+    }
+
     fn abi(&self) -> JsonAbi {
         sol::abi::contract()
     }

@@ -110,6 +110,10 @@ impl Template for RecordRegistry {
         Self::NAME
     }
 
+    fn summary(&self) -> &str {
+        "Versioned records with owners and a history"
+    }
+
     fn abi(&self) -> JsonAbi {
         sol::abi::contract()
     }

@@ -118,6 +118,10 @@ impl Template for VestingWallet {
         Self::NAME
     }
 
+    fn summary(&self) -> &str {
+        "Ether and tokens that vest over time"
+    }
+
     fn abi(&self) -> JsonAbi {
         sol::abi::contract()
     }

@@ -40,6 +40,8 @@ pub struct Descriptor {
     pub id: u16,
     /// Version of its behaviour and storage layout.
     pub version: u16,
+    /// What its contracts are, in a line; may be empty.
+    pub summary: String,
     /// Keccak of what is fixed with the version and shows without running it: name, ABI, storage layout, gas table. A chain keeps the
     /// digest of each template that it deployed, and is opened with no other.
     pub digest: B256,
@@ -99,6 +101,7 @@ impl Descriptor {
             name: template.name().to_owned(),
             id: id.id,
             version: id.version,
+            summary: template.summary().to_owned(),
             digest: digest::digest(template.name(), &abi, &storage_layout, template.gas_table()),
             bytecode: Marker(id).init_code(&[]),
             constructor: inputs.iter().map(|input| Parameter::of(input, "", &notes)).collect(),

@@ -11,6 +11,7 @@ use super::{
     Decoded, Descriptor, Marker, Template, TemplateId, TemplateIdentity, TemplateMismatch,
     abi_index::{self, AbiIndex},
 };
+use crate::primitives::near_names::near_names;
 
 /// Templates by id and version.
 ///
@@ -151,6 +152,15 @@ impl TemplateRegistry {
     /// Returns the newest version of the template called `name`.
     pub fn by_name(&self, name: &str) -> Option<&Arc<dyn Template>> {
         self.iter().filter(|template| template.name() == name).max_by_key(|template| template.id().version)
+    }
+
+    /// Returns the newest version of the template called `name`.
+    ///
+    /// # Errors
+    /// The most similar names; none where none is similar.
+    pub fn find(&self, name: &str) -> Result<&Arc<dyn Template>, Vec<&str>> {
+        let names = || self.iter().map(|template| template.name());
+        self.by_name(name).ok_or_else(|| near_names(&name.to_lowercase(), names()))
     }
 
     /// Returns all templates, by id and version.

@@ -89,6 +89,11 @@ pub trait Template: Debug + Send + Sync {
     /// Its name in the service's vocabulary, such as `erc20-token`.
     fn name(&self) -> &str;
 
+    /// What its contracts are, in a line without a full stop; empty by default.
+    fn summary(&self) -> &str {
+        ""
+    }
+
     /// Its functions, events, errors and constructor.
     fn abi(&self) -> JsonAbi;
 

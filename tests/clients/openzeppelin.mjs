@@ -1,4 +1,5 @@
-// Each template by the ABIs that OpenZeppelin publishes, with ethers: deployed, used and refused as the Solidity contract would be.
+// Each template by the ABI that is published for it, by OpenZeppelin or for Multicall3, with ethers: deployed, used and refused as the
+// Solidity contract would be. What is this project's own is used by the ABI that the service exports.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { Contract, ContractFactory, Interface, JsonRpcProvider, Signature, Wallet, ZeroAddress, id, toBeHex } from 'ethers';
@@ -18,7 +19,8 @@ class Account extends Wallet {
 const [alice, bob, carol] = config.privateKeys.map((key) => new Account(key, provider));
 const all = (...features) => Object.fromEntries(features.map((feature) => [feature, true]));
 
-// A row a template: its constructor's parameters, the published contracts that make it up, what the wizard adds to these, its test.
+// A row a template: its constructor's parameters, the published contracts that make it up, what the wizard adds to these, or another
+// published ABI as `abi`, its test.
 // Later rows use the tokens of earlier ones, which `deployed` holds by template.
 const deployed = {};
 const rows = {
@@ -79,16 +81,20 @@ const rows = {
     wizard: [],
     test: vesting,
   },
+  multicall: { parameters: () => ({}), abi: multicall3Abi(), test: multicall },
+  batch: { parameters: () => ({}), test: batch },
+  'record-registry': { parameters: () => ({ owner: alice.address }), test: records },
 };
 const PAUSING = ['function pause()', 'function unpause()'];
 
 for (const [name, row] of Object.entries(rows)) step(name, () => exercise(name, row));
 
 // Deploys a template, compares its interface with the published one, and runs its test.
-async function exercise(name, { parameters, contracts, wizard, test }) {
+async function exercise(name, { parameters, contracts = [], wizard = [], abi, test }) {
   const template = (await templates()).find((listed) => listed.name === name);
   const own = new Interface(template.abi);
-  const published = new Interface([...contracts.flatMap(publishedAbi), ...wizard]);
+  const others = abi ?? [...contracts.flatMap(publishedAbi), ...wizard];
+  const published = others.length > 0 ? new Interface(others) : own;
   published.forEachFunction((theirs) => {
     const ours = own.getFunction(theirs.selector);
     assert.equal(signature(ours), signature(theirs));
@@ -98,8 +104,8 @@ async function exercise(name, { parameters, contracts, wizard, test }) {
   const inputs = own.deploy.inputs.map((input) => values[input.name]);
   const contract = await new ContractFactory(own, template.bytecode, alice).deploy(...inputs);
   assert.equal((await contract.deploymentTransaction().wait()).status, 1);
-  const abi = published.getFunction('paused') ? [...published.fragments, ...PAUSING] : published;
-  deployed[name] = new Contract(await contract.getAddress(), abi, alice);
+  const used = published.getFunction('paused') ? [...published.fragments, ...PAUSING] : published;
+  deployed[name] = new Contract(await contract.getAddress(), used, alice);
   await test(deployed[name]);
 }
 
@@ -358,6 +364,117 @@ async function vesting(wallet) {
   await refused(wallet, () => wallet.transferOwnership.staticCall(alice.address), 'OwnableUnauthorizedAccount', [alice.address]);
   await mined(wallet.connect(bob).transferOwnership(carol.address));
   assert.equal(await wallet.owner(), carol.address);
+}
+
+// https://github.com/mds1/multicall3, "ABI": human-readable.
+function multicall3Abi() {
+  const results = 'tuple(bool success, bytes returnData)[] returnData';
+  const [calls, call3] = ['tuple(address target, bytes callData)[] calls', 'tuple(address target, bool allowFailure, bytes callData)[] calls'];
+  return [
+    `function aggregate(${calls}) payable returns (uint256 blockNumber, bytes[] returnData)`,
+    `function aggregate3(${call3}) payable returns (${results})`,
+    `function aggregate3Value(tuple(address target, bool allowFailure, uint256 value, bytes callData)[] calls) payable returns (${results})`,
+    `function blockAndAggregate(${calls}) payable returns (uint256 blockNumber, bytes32 blockHash, ${results})`,
+    'function getBasefee() view returns (uint256 basefee)',
+    'function getBlockHash(uint256 blockNumber) view returns (bytes32 blockHash)',
+    'function getBlockNumber() view returns (uint256 blockNumber)',
+    'function getChainId() view returns (uint256 chainid)',
+    'function getCurrentBlockCoinbase() view returns (address coinbase)',
+    'function getCurrentBlockDifficulty() view returns (uint256 difficulty)',
+    'function getCurrentBlockGasLimit() view returns (uint256 gaslimit)',
+    'function getCurrentBlockTimestamp() view returns (uint256 timestamp)',
+    'function getEthBalance(address addr) view returns (uint256 balance)',
+    'function getLastBlockHash() view returns (bytes32 blockHash)',
+    `function tryAggregate(bool requireSuccess, ${calls}) payable returns (${results})`,
+    `function tryBlockAndAggregate(bool requireSuccess, ${calls}) payable returns (uint256 blockNumber, bytes32 blockHash, ${results})`,
+  ];
+}
+
+async function multicall(deployedHere) {
+  const token = deployed['erc20-token'];
+  const call = (allowFailure, name, args) => ({ target: token.target, allowFailure, callData: token.interface.encodeFunctionData(name, args) });
+  const balance = await token.balanceOf(alice.address);
+  // A development chain has one at the usual address, too.
+  for (const multicall of [deployedHere, deployedHere.attach('0xcA11bde05977b3631167028862bE2a173976CA11')]) {
+    const read = call(false, 'balanceOf', [alice.address]);
+    const [has, lacks] = await multicall.aggregate3.staticCall([read, call(true, 'transfer', [alice.address, 1n])]);
+    assert.deepEqual([has.success, ...token.interface.decodeFunctionResult('balanceOf', has.returnData)], [true, balance]);
+    const { name, args } = token.interface.parseError(lacks.returnData);
+    assert.deepEqual([lacks.success, name, [...args]], [false, 'ERC20InsufficientBalance', [multicall.target, 0n, 1n]]);
+    const strict = () => multicall.aggregate3.staticCall([read, call(false, 'transfer', [alice.address, 1n])]);
+    await refused(multicall, strict, 'Error', ['Multicall3: call failed']);
+
+    const before = await multicall.getEthBalance(carol.address);
+    const gift = { target: carol.address, allowFailure: false, value: 5n, callData: '0x' };
+    await mined(multicall.aggregate3Value([gift, { ...gift, value: 2n }], { value: 7n }));
+    assert.equal(await provider.getBalance(carol.address), before + 7n);
+    const tooMuch = () => multicall.aggregate3Value.staticCall([gift], { value: 6n });
+    await refused(multicall, tooMuch, 'Error', ['Multicall3: value mismatch']);
+    await mined(multicall.aggregate3([call(false, 'approve', [bob.address, 3n])]));
+    assert.equal(await token.allowance(multicall.target, bob.address), 3n);
+  }
+}
+
+async function batch(deployedHere) {
+  const token = deployed['erc20-token'];
+  const transfer = (value) => ({ target: token.target, value: 0n, data: token.interface.encodeFunctionData('transfer', [carol.address, value]) });
+  const gift = { target: carol.address, value: 5n, data: '0x' };
+  for (const batch of [deployedHere, deployedHere.attach('0xcb0000000000000000000000000000000000ba7c')]) {
+    const [tokens, ether] = [await token.balanceOf(carol.address), await provider.getBalance(carol.address)];
+    const sender = await token.balanceOf(alice.address);
+    const returned = await batch.execute.staticCall([transfer(2n), gift]);
+    assert.deepEqual([...returned], [token.interface.encodeFunctionResult('transfer', [true]), '0x']);
+    await mined(batch.execute([transfer(2n), gift, transfer(1n)]));
+    // Each operation has the signer as its caller: alice's tokens and ether moved, none of the contract's.
+    assert.deepEqual([await token.balanceOf(carol.address), await provider.getBalance(carol.address)], [tokens + 3n, ether + 5n]);
+    assert.equal(await token.balanceOf(alice.address), sender - 3n);
+    const poor = token.interface.encodeErrorResult('ERC20InsufficientBalance', [alice.address, sender - 4n, sender]);
+    await refused(batch, () => batch.execute.staticCall([transfer(1n), transfer(sender)]), 'OperationFailed', [1n, poor]);
+    // Out of an operation, whose caller is the signer but calls no longer directly.
+    const nested = { target: batch.target, value: 0n, data: batch.interface.encodeFunctionData('execute', [[gift]]) };
+    const error = batch.interface.encodeErrorResult('OnlySigner', [alice.address]);
+    await refused(batch, () => batch.execute.staticCall([nested]), 'OperationFailed', [0n, error]);
+  }
+  const { bytecode } = (await templates()).find((listed) => listed.name === 'batch');
+  const creation = { target: ZeroAddress, value: 0n, data: bytecode };
+  const [created] = await deployedHere.execute.staticCall([creation]);
+  await mined(deployedHere.execute([creation]));
+  assert.ok(created.length === 66 && created !== toBeHex(0n, 32));
+}
+
+async function records(registry) {
+  const [collection, first, second] = ['notes', 'first', 'second'].map((word) => id(word));
+  const [anyone, owner, , , admin] = [0n, 1n, 2n, 3n, 4n];
+  const rules = { create: anyone, update: owner, remove: owner, transfer: admin };
+  const byBob = registry.connect(bob);
+  const role = await registry.DEFAULT_ADMIN_ROLE();
+  const byStranger = () => byBob.createCollection.staticCall(collection, 'notes', rules);
+  await refused(registry, byStranger, 'AccessControlUnauthorizedAccount', [bob.address, role]);
+  assert.deepEqual((await events(registry, registry.createCollection(collection, 'notes', rules))).names, ['CollectionCreated']);
+  assert.deepEqual([await registry.name(collection), [...(await registry.rules(collection))]], ['notes', [anyone, owner, owner, admin]]);
+
+  const created = await events(registry, byBob.create(collection, first, '0x0102'));
+  assert.deepEqual(created, { names: ['RecordCreated'], last: [collection, first, bob.address, 1n, '0x0102'] });
+  await refused(registry, () => byBob.create.staticCall(collection, first, '0x'), 'RecordExists', [collection, first]);
+  await refused(registry, () => byBob.update.staticCall(collection, first, 2n, '0x03'), 'VersionMismatch', [2n, 1n]);
+  const foreign = () => registry.update.staticCall(collection, first, 1n, '0x03');
+  await refused(registry, foreign, 'RecordUnauthorizedAccount', [collection, first, alice.address, owner]);
+  assert.deepEqual((await events(registry, byBob.update(collection, first, 1n, '0x03'))).last, [collection, first, bob.address, 2n, '0x03']);
+  const moved = await events(registry, registry.transferRecord(collection, first, 2n, carol.address));
+  assert.deepEqual(moved, { names: ['RecordTransferred'], last: [collection, first, alice.address, 3n, bob.address, carol.address] });
+  await mined(registry.connect(carol).create(collection, second, '0x'));
+
+  const record = await registry.get(collection, first);
+  assert.deepEqual([record.id, record.owner, record.version, record.data], [first, carol.address, 3n, '0x03']);
+  const version = await registry.versionAt(collection, first, 1n);
+  assert.deepEqual([version.author, version.owner, version.data], [bob.address, bob.address, '0x0102']);
+  assert.deepEqual([await registry.count(collection), [...(await registry.ids(collection, 1n, 9n))]], [2n, [second]]);
+  const page = await registry.records(collection, 0n, 9n);
+  assert.deepEqual(page.map((one) => one.id), [first, second]);
+  await mined(registry.connect(carol).remove(collection, first, 0n));
+  assert.equal(await registry.exists(collection, first), false);
+  await refused(registry, () => registry.get(collection, first), 'NonexistentRecord', [collection, first]);
+  assert.ok(await registry.supportsInterface('0x7965db0b'));
 }
 
 await run("OpenZeppelin's ABIs");

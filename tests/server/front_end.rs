@@ -253,10 +253,18 @@ fn evm_bytecode_is_refused_before_it_costs_gas() {
 
 #[test]
 fn the_templates_are_listed_in_words_and_in_json() {
-    let output = chainbox(&["templates"]).output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    has_all(&text, &["erc20-token", "0xefcb00010002", "string symbol", "transfer(address,uint256)"]);
-    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    let printed = |args: &[&str]| {
+        let text = String::from_utf8(chainbox(args).output().unwrap().stdout).unwrap();
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        text
+    };
+    let list = printed(&["templates"]);
+    assert!(list.lines().any(|line| line.starts_with("erc20-token         1        2  ERC-20 token")), "{list}");
+    let token = printed(&["templates", "erc20-token"]);
+    has_all(&token, &["0xefcb00010002", "string symbol", "transfer(address to, uint256 value)", "_balances"]);
+    let refused = chainbox(&["templates", "erc20"]).output().unwrap();
+    assert_eq!((refused.status.code(), refused.stdout), (Some(2), vec![]));
+    has_all(&String::from_utf8(refused.stderr).unwrap(), &["no template is called \"erc20\"", "erc20-token?"]);
     let output = chainbox(&["templates", "--json"]).output().unwrap();
     let listed: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&listed[0]["name"], &listed[0]["bytecode"]), (&json!("erc20-token"), &json!("0xefcb00010002")));
@@ -266,6 +274,8 @@ fn the_templates_are_listed_in_words_and_in_json() {
     });
     assert_eq!(listed[0]["constructor"][0], name);
     assert!(listed[0]["abi"].as_array().unwrap().len() > 20, "{listed}");
+    let output = chainbox(&["templates", "erc20-token", "--json"]).output().unwrap();
+    assert_eq!(serde_json::from_slice::<Value>(&output.stdout).unwrap(), listed[0]);
 }
 
 #[test]

@@ -19,7 +19,7 @@ use crate::{dev::args::DevOptions, templates::TemplatesOptions};
 Examples:
   chainbox dev                    ten funded accounts at http://127.0.0.1:8545
   cast block-number               Ethereum clients work: ethers, viem, web3.py
-  chainbox templates              the contracts that can be deployed
+  chainbox templates              the contracts that can be deployed; with a name, one in full
   chainbox sim --list             scenarios of five consensus protocols
   chainbox sim pbft-primary-crash --svg run.svg
                                   one of them, drawn as a space-time diagram
@@ -62,7 +62,13 @@ Every flag is also an environment variable: --block-time is CHAINBOX_BLOCK_TIME.
     /// Run a development chain: not in this build
     #[cfg(not(feature = "server"))]
     Dev(NotBuilt),
-    /// List the contract templates: marker, constructor and functions of each
+    /// List the contract templates, or show one: parameters, functions, events, errors, storage
+    #[command(after_help = "\
+Examples:
+  chainbox templates                       a line for each
+  chainbox templates erc20-token           one in full
+  chainbox templates erc20-token --json    the same for programs: ABI and solc's storageLayout
+  chainbox templates --json                all of them for programs")]
     #[cfg(feature = "server")]
     Templates(TemplatesOptions),
     /// List the contract templates: not in this build

@@ -45,7 +45,7 @@ fn main() -> ExitCode {
         #[cfg(feature = "server")]
         args::Command::Dev(options) => dev::run(&options).map(|()| true),
         #[cfg(feature = "server")]
-        args::Command::Templates(options) => templates::run(options).map(|()| true),
+        args::Command::Templates(options) => templates::run(&options).map(|()| true),
         #[cfg(not(feature = "server"))]
         args::Command::Dev(_) | args::Command::Templates(_) => Err(Box::from(refused::Refused(NO_NODE.to_owned()))),
         args::Command::Sim(options) => return sim::run(&options),

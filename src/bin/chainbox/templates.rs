@@ -1,134 +1,98 @@
-//! `chainbox templates`: the contracts that can be deployed.
+//! `chainbox templates`: the contracts that can be deployed, and one of them in full.
 
-use chainbox::{
-    server::{TemplateParameter, TemplateView},
-    templates,
-};
+mod page;
+
+use std::error::Error;
+
+use chainbox::{server::TemplateView, templates, vm::Template};
 use clap::Args;
+use serde::Serialize;
 
 use crate::{
     files,
+    refused::Refused,
     styles::{FAINT, HEADING},
 };
 
-/// Characters of a default value that is shown.
-const DEFAULT_CHARS_MAX: usize = 20;
-
-/// Characters of a signature in a line.
-const SIGNATURE_CHARS_MAX: usize = 66;
-
 /// Flags of `templates`.
-#[derive(Args, Clone, Copy, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct TemplatesOptions {
-    /// Print JSON, with the ABI of each template
+    /// Template to show in full; without one, all are listed
+    pub(crate) name: Option<String>,
+    /// Print JSON, with ABI and storage layout: of the template, or of all
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Prints every ready-made template.
-pub(crate) fn run(options: TemplatesOptions) -> Result<(), Box<dyn std::error::Error>> {
-    let all: Vec<TemplateView> = templates::builtin().iter().map(|template| TemplateView::of(&**template)).collect();
-    if options.json {
-        files::report(false, &format!("{}\n", serde_json::to_string_pretty(&all)?));
-        return Ok(());
-    }
-    let mut text = String::new();
-    for template in &all {
-        text.push_str(&describe(template));
-    }
-    text.push_str(&format!(
-        "{FAINT}Deploy one by this bytecode, to which a client appends the parameters of the\n\
-         constructor as for compiled Solidity. EVM bytecode does not run. ABIs: --json{FAINT:#}\n"
-    ));
+/// Prints a template, or lists all.
+pub(crate) fn run(options: &TemplatesOptions) -> Result<(), Box<dyn Error>> {
+    let text = match (&options.name, options.json) {
+        (Some(name), false) => page::text(&TemplateView::of(find(name)?)),
+        (Some(name), true) => json(&TemplateView::of(find(name)?))?,
+        (None, false) => list(&all()),
+        (None, true) => json(&all())?,
+    };
     files::report(false, &text);
     Ok(())
 }
 
-/// Returns the identity, marker, constructor and functions of a template, in lines.
-fn describe(template: &TemplateView) -> String {
-    let mut text = format!(
-        "{HEADING}{}{HEADING:#}  template {}, version {}\n  digest    {}\n  bytecode  {}\n",
-        template.name, template.id, template.version, template.digest, template.bytecode
-    );
-    for (index, parameter) in template.constructor.iter().flat_map(parameter_lines).enumerate() {
-        let label = if index == 0 { "constructor" } else { "" };
-        text.push_str(&format!("  {label:<11} {parameter}\n"));
+fn all() -> Vec<TemplateView> {
+    templates::builtin().iter().map(|template| TemplateView::of(&**template)).collect()
+}
+
+fn find(name: &str) -> Result<&'static dyn Template, Refused> {
+    let found = templates::builtin().find(name).map_err(|near| {
+        let near = match near.join(", ") {
+            near if near.is_empty() => String::new(),
+            near => format!(" did you mean {near}?"),
+        };
+        Refused(format!("no template is called {name:?};{near} `chainbox templates` lists all"))
+    });
+    found.map(|template| &**template)
+}
+
+fn json(value: &impl Serialize) -> Result<String, serde_json::Error> {
+    Ok(format!("{}\n", serde_json::to_string_pretty(value)?))
+}
+
+/// Returns a line for each template.
+fn list(all: &[TemplateView]) -> String {
+    let mut text = format!("{HEADING}{:<17} {:>3} {:>8}  what it is{HEADING:#}\n", "template", "id", "version");
+    for TemplateView { name, id, version, summary, .. } in all {
+        text.push_str(&format!("{name:<17} {id:>3} {version:>8}  {summary}\n"));
     }
-    for (index, signature) in template.functions().iter().flat_map(|signature| wrapped(signature)).enumerate() {
-        let label = if index == 0 { "functions" } else { "" };
-        text.push_str(&format!("  {label:<11} {signature}\n"));
-    }
-    text.push('\n');
+    text.push_str(&format!(
+        "\n{FAINT}`chainbox templates NAME` shows one in full. A contract is deployed by name over\n\
+         the service API, or by the template's bytecode, to which a client appends the\n\
+         parameters as for compiled Solidity. EVM bytecode does not run.{FAINT:#}\n"
+    ));
     text
-}
-
-/// Returns a signature in lines that fit, broken after commas.
-fn wrapped(signature: &str) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for part in signature.split_inclusive(',') {
-        match lines.last_mut() {
-            Some(line) if line.len() + part.len() <= SIGNATURE_CHARS_MAX => line.push_str(part),
-            _ => lines.push(format!("  {part}")),
-        }
-    }
-    lines
-}
-
-/// Returns a parameter's type and name; a struct's members follow, each in a line of its own.
-fn parameter_lines(parameter: &TemplateParameter) -> Vec<String> {
-    // What follows the members' types: `[]` of an array of structs.
-    let ty = match parameter.ty.rsplit_once(')') {
-        Some((_, array)) => format!("tuple{array}"),
-        None => parameter.ty.clone(),
-    };
-    let members = parameter.members.iter().flat_map(parameter_lines).map(|line| format!("  {line}"));
-    [format!("{ty} {}", name_text(parameter))].into_iter().chain(members).collect()
-}
-
-/// Returns the name of a parameter, with its default where that is short; in brackets where a deployment by name may leave it out.
-fn name_text(parameter: &TemplateParameter) -> String {
-    let name = &parameter.name;
-    let default =
-        parameter.default.as_ref().map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
-    match default {
-        Some(default) if default.len() <= DEFAULT_CHARS_MAX => format!("[{name} = {default}]"),
-        _ if parameter.optional => format!("[{name}]"),
-        _ => name.clone(),
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use chainbox::vm::Descriptor;
-
     use super::*;
 
     #[test]
-    fn every_template_is_described_in_lines_that_fit() {
-        for template in templates::builtin().iter() {
-            let text = anstream::adapter::strip_str(&describe(&TemplateView::of(&**template))).to_string();
-            let widest = text.lines().map(|line| line.chars().count()).max();
-            assert!(widest <= Some(80), "{widest:?}: {text}");
+    fn every_template_has_a_line_that_fits() {
+        let text = anstream::adapter::strip_str(&list(&all())).to_string();
+        let lines: Vec<_> = text.lines().skip(1).take(all().len()).collect();
+        for (template, line) in all().iter().zip(lines) {
+            let words: Vec<_> = line.split_whitespace().collect();
+            let want = [template.name.clone(), template.id.to_string(), template.version.to_string()];
+            assert!(words[..3] == want && words.len() > 4, "{line}");
         }
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
 
     #[test]
-    fn a_template_has_its_bytecode_and_its_parameters() {
-        let token = templates::builtin().by_name("erc20-token").unwrap();
-        let text = anstream::adapter::strip_str(&describe(&TemplateView::of(&**token))).to_string();
-        for part in [
-            "erc20-token",
-            "0xefcb00010002",
-            &format!("digest    {}\n", Descriptor::of(&**token).digest),
-            "string name\n",
-            "[decimals = 18]",
-            "[owner = deployer]",
-            "[cap]",
-            "tuple [features]\n",
-            "  bool [mintable = false]\n",
-            "transfer(address,uint256)",
-        ] {
-            assert!(text.contains(part), "{part}: {text}");
-        }
+    fn an_unknown_name_is_told_with_those_that_it_may_stand_for() {
+        let words = |name| find(name).unwrap_err().to_string();
+        assert_eq!(
+            words("erc20-tokn"),
+            "no template is called \"erc20-tokn\"; did you mean erc20-token? `chainbox templates` lists all"
+        );
+        assert!(words("ERC721").contains("did you mean erc721-nft?"));
+        assert_eq!(words("zzzz"), "no template is called \"zzzz\"; `chainbox templates` lists all");
     }
 }

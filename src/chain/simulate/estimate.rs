@@ -29,7 +29,7 @@ impl Chain {
         request: &CallRequest,
         overrides: &StateOverrides,
     ) -> Result<Gas, EstimateError> {
-        let mut journal = request::journal(context, overrides)?;
+        let mut journal = request::journal(context, overrides).map_err(CallError::from)?;
         let price = request.price(&context.block).map_err(CallError::from)?;
         check_value(&mut journal, request, &price)?;
         let gas_max = price.gas_limit(request, &mut journal, &context.block)?;

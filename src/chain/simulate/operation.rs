@@ -1,16 +1,16 @@
 //! Whole simulations: what a list of operations would do, one after another, in a block.
 
-use alloy_primitives::{B256, Log, U64};
+use alloy_primitives::{Address, B256, Log, U64};
 
 use super::{
     AccountDifference, CallContext, CallError, CallOutcome, CallRequest, StateOverrides, difference,
     estimate::{EXACT, UsedGas},
-    request,
+    request::{self, OverrideError},
 };
 use crate::{
     chain::{Chain, error::InvalidTransaction},
     primitives::Gas,
-    state::Journal,
+    state::{Journal, StateError},
     vm::{CallTrace, CallTracer, Decoded, FrameResult, Inspector, Message, storage::SlotPreimages},
 };
 
@@ -38,15 +38,37 @@ pub struct Simulation {
     pub trace: CallTrace,
 }
 
-/// An operation that can't be run as a transaction.
+/// Why operations could not be simulated.
 #[derive(Debug, thiserror::Error)]
-#[error("operation {index}: {source}")]
-pub struct OperationError {
-    /// Its index in the list.
-    pub index: usize,
-    /// Reason for which it can't be one.
-    #[source]
-    pub source: CallError,
+#[non_exhaustive]
+pub enum SimulateError {
+    /// An override has both the whole storage and a difference; no operation was run.
+    #[error("state override: account {address} has both state and stateDiff; give one")]
+    Override {
+        /// The account.
+        address: Address,
+    },
+    /// The state could not be read when the overrides were applied.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// An operation can't be run as a transaction.
+    #[error("operation {index}: {source}")]
+    Operation {
+        /// Its index in the list.
+        index: usize,
+        /// Reason for which it can't be one.
+        #[source]
+        source: CallError,
+    },
+}
+
+impl From<OverrideError> for SimulateError {
+    fn from(error: OverrideError) -> Self {
+        match error {
+            OverrideError::Contradiction { address } => Self::Override { address },
+            OverrideError::State(error) => Self::State(error),
+        }
+    }
 }
 
 impl Chain {
@@ -56,21 +78,22 @@ impl Chain {
     /// operation has what is left of it. One that reverts or halts is a result, and those after it are run.
     ///
     /// # Errors
-    /// [`OperationError`] for the first operation that could not be a transaction at all; see [`Chain::call`].
+    /// [`SimulateError::Operation`] for the first operation that could not be a transaction at all, see [`Chain::call`];
+    /// [`SimulateError::Override`], [`SimulateError::State`].
     pub fn simulate(
         &self,
         context: &CallContext,
         operations: &[CallRequest],
         overrides: &StateOverrides,
-    ) -> Result<Vec<Simulation>, OperationError> {
-        let mut journal = request::journal(context, overrides).map_err(|source| OperationError { index: 0, source })?;
+    ) -> Result<Vec<Simulation>, SimulateError> {
+        let mut journal = request::journal(context, overrides)?;
         // Overrides are no changes of an operation.
         let _overridden = journal.take_changes();
         let mut left = context.block.gas_limit;
         let mut simulations = Vec::with_capacity(operations.len());
         for (index, operation) in operations.iter().enumerate() {
             let simulation = self.simulate_one(context, &mut journal, operation, left);
-            let simulation = simulation.map_err(|source| OperationError { index, source })?;
+            let simulation = simulation.map_err(|source| SimulateError::Operation { index, source })?;
             left = left.saturating_sub(simulation.outcome.gas_used);
             simulations.push(simulation);
         }

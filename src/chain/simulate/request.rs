@@ -181,12 +181,36 @@ impl Price {
     }
 }
 
+/// Why overrides could not be applied.
+#[derive(Debug)]
+pub(super) enum OverrideError {
+    /// An account has both the whole storage and a difference.
+    Contradiction { address: Address },
+    /// The state could not be read.
+    State(StateError),
+}
+
+impl From<StateError> for OverrideError {
+    fn from(error: StateError) -> Self {
+        Self::State(error)
+    }
+}
+
+impl From<OverrideError> for CallError {
+    fn from(error: OverrideError) -> Self {
+        match error {
+            OverrideError::Contradiction { address } => Self::Override { address },
+            OverrideError::State(error) => Self::State(error),
+        }
+    }
+}
+
 /// Returns a journal over the context's state with the overrides applied.
-pub(super) fn journal(context: &CallContext, overrides: &StateOverrides) -> Result<Journal, CallError> {
+pub(super) fn journal(context: &CallContext, overrides: &StateOverrides) -> Result<Journal, OverrideError> {
     let mut journal = Journal::new(context.state.clone());
     for (address, change) in overrides {
         if change.state.is_some() && change.state_diff.is_some() {
-            return Err(CallError::Override { address: *address });
+            return Err(OverrideError::Contradiction { address: *address });
         }
         apply(&mut journal, context, address, change)?;
     }

@@ -2,8 +2,8 @@
 
 use crate::{
     chain::{
-        self, BlockExecutionError, CallError, CallOutcome, InvalidBlock, InvalidTransaction, LogsError, OperationError,
-        ReadError, StakingViewError, TraceError,
+        self, BlockExecutionError, CallError, CallOutcome, InvalidBlock, InvalidTransaction, LogsError, ReadError,
+        StakingViewError, TraceError,
     },
     primitives::{Address, B256, Gas, Height},
     sim::UnknownReplica,
@@ -80,6 +80,12 @@ pub enum SimulateError {
     /// The block is unknown, or its state can't be read.
     #[error(transparent)]
     Query(#[from] QueryError),
+    /// A state override has both the whole storage and a difference; no operation was run.
+    #[error("state override: account {address} has both state and stateDiff; give one")]
+    Override {
+        /// Account with both.
+        address: Address,
+    },
     /// An operation can't be executed at all.
     #[error("operation {index}: {source}")]
     Operation {
@@ -91,9 +97,13 @@ pub enum SimulateError {
     },
 }
 
-impl From<OperationError> for SimulateError {
-    fn from(error: OperationError) -> Self {
-        Self::Operation { index: error.index, source: error.source.into() }
+impl From<chain::SimulateError> for SimulateError {
+    fn from(error: chain::SimulateError) -> Self {
+        match error {
+            chain::SimulateError::Override { address } => Self::Override { address },
+            chain::SimulateError::State(error) => Self::Query(error.into()),
+            chain::SimulateError::Operation { index, source } => Self::Operation { index, source: source.into() },
+        }
     }
 }
 

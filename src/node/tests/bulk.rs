@@ -56,5 +56,5 @@ fn why_an_operation_halts_is_told() {
 #[test]
 fn ether_is_not_locked_under_the_zero_address() {
     let error = failure_of(Operation::transfer(Address::ZERO, U256::from(5)));
-    assert!(matches!(error, BulkError::NothingToCreate { index: 1 }), "{error}");
+    assert!(matches!(error, BulkError::NoInitCode { index: 1 }), "{error}");
 }

@@ -17,8 +17,8 @@ use self::{
     world::{World, apply},
 };
 use crate::{
-    chain::{CallRequest, Simulation, StateOverrides},
-    node::{BlockRef, Node},
+    chain::{AccountOverride, CallRequest, Simulation, StateOverrides},
+    node::{BlockRef, Node, SimulateError},
     primitives::{Address, B256, Bytes, Gas, U256},
     templates::{
         self, Erc20Params, RecordRegistryParams, erc20::interface as erc20, record_registry::interface as registry,
@@ -300,4 +300,20 @@ fn an_operation_that_is_no_transaction_is_refused_with_its_index() {
     let operations = [gift(U256::ONE), gift(U256::ONE).with_gas(Gas::new(gas))];
     let error = node.view().simulate(&operations, BlockRef::Latest, &StateOverrides::new()).unwrap_err();
     assert!(error.to_string().starts_with("operation 1: "), "{error}");
+}
+
+#[test]
+fn an_override_that_contradicts_itself_is_no_operations_error() {
+    let node = Node::new();
+    let [alice, bob] = [node.accounts()[0], node.accounts()[1]];
+    let both =
+        AccountOverride { state: Some(BTreeMap::new()), state_diff: Some(BTreeMap::new()), ..Default::default() };
+    let overrides = StateOverrides::from([(alice, AccountOverride::default()), (bob, both)]);
+    let gift = CallRequest::call(bob, Bytes::new()).with_from(alice).with_value(U256::ONE);
+    for operations in [vec![], vec![gift]] {
+        let error = node.view().simulate(&operations, BlockRef::Latest, &overrides).unwrap_err();
+        assert!(matches!(error, SimulateError::Override { address } if address == bob), "{error:?}");
+        let words = format!("state override: account {bob} has both state and stateDiff; give one");
+        assert_eq!(error.to_string(), words);
+    }
 }

@@ -1,6 +1,6 @@
 //! `GET /v1/templates`: the contracts that can be deployed.
 
-use alloy_json_abi::{Function, JsonAbi};
+use alloy_json_abi::JsonAbi;
 use axum::extract::{Query, State};
 use serde::Serialize;
 use serde_json::Value;
@@ -32,6 +32,9 @@ pub struct TemplateView {
     /// Version of its behaviour and storage layout.
     #[schema(example = 1)]
     pub version: u16,
+    /// What its contracts are, in a line; may be empty.
+    #[schema(example = "ERC-20 token with roles, votes, flash loans")]
+    pub summary: String,
     /// Keccak of name, ABI, storage layout and gas table, which are fixed with the version.
     #[schema(value_type = String)]
     pub digest: B256,
@@ -80,15 +83,10 @@ pub struct TemplateParameter {
 impl TemplateView {
     /// Describes a template.
     pub fn of(template: &dyn Template) -> Self {
-        let Descriptor { name, id, version, digest, bytecode, constructor, abi, storage_layout, .. } =
+        let Descriptor { name, id, version, summary, digest, bytecode, constructor, abi, storage_layout, .. } =
             Descriptor::of(template);
         let constructor = constructor.iter().map(TemplateParameter::of).collect();
-        Self { name, id, version, digest, bytecode, constructor, abi, storage_layout }
-    }
-
-    /// Returns the signatures of the functions, such as `transfer(address,uint256)`, by name.
-    pub fn functions(&self) -> Vec<String> {
-        self.abi.functions().map(Function::signature).collect()
+        Self { name, id, version, summary, digest, bytecode, constructor, abi, storage_layout }
     }
 }
 

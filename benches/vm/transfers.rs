@@ -1,5 +1,4 @@
-//! Execution alone: plain and ERC-20 transfers with the work of a transaction around them (nonce, fee, intrinsic gas,
-//! refund), but without signatures, roots or commits.
+//! Plain and ERC-20 transfers.
 //!
 //! 10,000 transactions over 100,000 accounts. `journal=carried` has the accounts cached already, as after a block;
 //! `journal=new` reads them from the state in memory.
@@ -12,13 +11,14 @@ use chainbox::{
     state::{CommitId, Journal, MemoryState, StateStore, StateView},
     store::Batch,
     templates::{Erc20Params, builtin, erc20::interface::transferCall},
-    vm::{BlockContext, GasSchedule, Hardfork, Message, execute, mapping_slot},
+    vm::{BlockContext, Message, execute, mapping_slot},
 };
-use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{BatchSize, Criterion, Throughput};
+
+use crate::transaction::{Unsigned, run};
 
 const ACCOUNTS: u64 = 100_000;
 const TRANSACTIONS: u64 = 10_000;
-const GAS_LIMIT: u64 = 100_000;
 const BASE_FEE: u64 = 7;
 const SUPPLY: U256 = U256::from_limbs([0, 1, 0, 0]);
 
@@ -28,14 +28,6 @@ struct Setting {
     accounts: Vec<Address>,
     token: Address,
     block: BlockContext,
-}
-
-/// One transaction, unsigned.
-struct Unsigned {
-    from: Address,
-    to: Address,
-    value: U256,
-    input: Vec<u8>,
 }
 
 fn account(n: u64) -> Address {
@@ -97,31 +89,7 @@ impl Setting {
     }
 }
 
-/// Executes all transactions, as a block does.
-fn run(journal: &mut Journal, block: &BlockContext, transactions: &[Unsigned]) -> u64 {
-    transactions.iter().map(|transaction| transact(journal, block, transaction)).sum()
-}
-
-fn transact(journal: &mut Journal, block: &BlockContext, transaction: &Unsigned) -> u64 {
-    let schedule = &GasSchedule::STANDARD;
-    let Unsigned { from, to, value, input } = transaction;
-    let price = U256::from(block.base_fee + 1);
-    journal.begin_transaction();
-    journal.increment_nonce(from).expect("memory").expect("a small nonce");
-    assert!(journal.sub_balance(from, U256::from(GAS_LIMIT) * price).expect("memory"));
-    let intrinsic = schedule.intrinsic(&Hardfork::default().rules(), input, false, None).gas;
-    let gas = Gas::new(GAS_LIMIT).saturating_sub(intrinsic);
-    let result = execute(journal, block, builtin(), &Message::call(*from, *to, *value, input, gas)).expect("memory");
-    assert!(result.is_success());
-    let used = Gas::new(GAS_LIMIT).saturating_sub(result.gas_left);
-    let used = used.saturating_sub(schedule.capped_refund(used, journal.refund()));
-    journal.add_balance(from, U256::from(GAS_LIMIT - used.get()) * price).expect("memory");
-    journal.add_balance(&block.beneficiary, U256::from(used.get())).expect("memory");
-    let logs = journal.take_logs();
-    used.get() + logs.len() as u64
-}
-
-fn transfers(c: &mut Criterion) {
+pub(crate) fn transfers(c: &mut Criterion) {
     let setting = setting();
     for (name, is_token) in [("execute_transfers", false), ("execute_erc20_transfers", true)] {
         let mut group = c.benchmark_group(name);
@@ -146,6 +114,3 @@ fn transfers(c: &mut Criterion) {
         group.finish();
     }
 }
-
-criterion_group!(benches, transfers);
-criterion_main!(benches);

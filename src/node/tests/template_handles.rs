@@ -1,0 +1,252 @@
+//! Each ready-made template by its typed interface alone: deployed by its parameters, read, written to, its events and errors decoded.
+
+use std::collections::BTreeSet;
+
+use alloy_sol_types::{Revert, SolCall, SolStruct, eip712_domain};
+
+use crate::{
+    node::{
+        Contract, Node,
+        testing::{expect_event, expect_revert},
+    },
+    primitives::{Address, B256, Bytes, Timestamp, U256},
+    templates::{
+        BATCH_ADDRESS, Batch, Erc20Features, Erc20Params, Erc721Features, Erc721Params, Erc1155Features, Erc1155Params,
+        Erc2771ForwarderParams, Erc4626Params, Multicall, RecordRegistryParams, VestingWalletParams,
+        batch::{Operation, interface::Batch as batch},
+        builtin, erc20, erc721, erc1155, erc2771_forwarder, erc4626, multicall, record_registry, vesting_wallet,
+    },
+};
+
+/// A test for each template, by name.
+const HANDLES: [(&str, fn(&World)); 9] = [
+    ("erc20-token", erc20_token),
+    ("erc721-nft", erc721_nft),
+    ("erc1155-multi", erc1155_multi),
+    ("erc4626-vault", erc4626_vault),
+    ("vesting-wallet", vesting),
+    ("multicall", multicall3),
+    ("erc2771-forwarder", forwarder),
+    ("batch", operations),
+    ("record-registry", records),
+];
+
+/// A node, and two of its accounts.
+struct World {
+    node: Node,
+    alice: Address,
+    bob: Address,
+}
+
+#[test]
+fn every_template_is_used_by_types_alone() {
+    let node = Node::new();
+    let (alice, bob) = (node.accounts()[0], node.accounts()[1]);
+    let world = World { node, alice, bob };
+    let tested: BTreeSet<_> = HANDLES.iter().map(|(name, _)| *name).collect();
+    assert_eq!(tested, builtin().iter().map(|template| template.name()).collect());
+    for (name, test) in HANDLES {
+        println!("{name}");
+        test(&world);
+    }
+}
+
+impl World {
+    fn deploy(&self, init_code: Bytes) -> Contract {
+        self.node.deploy(self.alice, init_code).unwrap().into_contract()
+    }
+
+    /// A token of which alice has 1,000.
+    fn gold(&self) -> Contract {
+        self.deploy(Erc20Params::new("Gold", "GLD", amount(1_000), self.alice).init_code())
+    }
+}
+
+fn amount(value: u64) -> U256 {
+    U256::from(value)
+}
+
+fn erc20_token(World { alice, bob, node }: &World) {
+    use erc20::interface as sol;
+    let features = Erc20Features { mintable: true, ..Erc20Features::default() };
+    let params = Erc20Params { features, ..Erc20Params::new("Gold", "GLD", amount(1_000), *alice) };
+    let token = node.deploy(*alice, params.init_code()).unwrap();
+    assert_eq!(token.call(sol::symbolCall {}).unwrap(), "GLD");
+    let event: sol::Transfer = expect_event(&token.send(sol::mintCall { to: *bob, amount: amount(5) }).unwrap());
+    assert_eq!(event, sol::Transfer { from: Address::ZERO, to: *bob, value: amount(5) });
+    let poor: sol::ERC20InsufficientBalance =
+        expect_revert(token.from(*bob).call(sol::transferCall { to: *alice, value: amount(6) }));
+    assert_eq!(poor, sol::ERC20InsufficientBalance { sender: *bob, balance: amount(5), needed: amount(6) });
+}
+
+fn erc721_nft(world: &World) {
+    use erc721::interface as sol;
+    let features = Erc721Features { mintable: true, ..Erc721Features::default() };
+    let params = Erc721Params { features, ..Erc721Params::new("Art", "ART", "ipfs://art/", world.alice) };
+    let token = world.deploy(params.init_code());
+    let mint = sol::safeMint_1Call { to: world.bob, tokenId: amount(7), uri: "seven.json".to_owned() };
+    let event: sol::Transfer = expect_event(&token.send(mint).unwrap());
+    assert_eq!(event, sol::Transfer { from: Address::ZERO, to: world.bob, tokenId: amount(7) });
+    assert_eq!(token.call(sol::tokenURICall { tokenId: amount(7) }).unwrap(), "ipfs://art/seven.json");
+    let none: sol::ERC721NonexistentToken = expect_revert(token.call(sol::ownerOfCall { tokenId: amount(8) }));
+    assert_eq!(none.tokenId, amount(8));
+}
+
+fn erc1155_multi(world: &World) {
+    use erc1155::interface as sol;
+    let features = Erc1155Features { mintable: true, ..Erc1155Features::default() };
+    let params = Erc1155Params { features, ..Erc1155Params::new("ipfs://items/{id}.json", world.alice) };
+    let token = world.deploy(params.init_code());
+    let (ids, amounts) = (vec![amount(1), amount(2)], vec![amount(10), amount(20)]);
+    let mint = sol::mintBatchCall { to: world.bob, ids: ids.clone(), amounts: amounts.clone(), data: Bytes::new() };
+    let event: sol::TransferBatch = expect_event(&token.send(mint).unwrap());
+    assert_eq!((event.to, &event.ids, &event.values), (world.bob, &ids, &amounts));
+    let balances = sol::balanceOfBatchCall { accounts: vec![world.bob; 2], ids };
+    assert_eq!(token.call(balances).unwrap(), amounts);
+    let uneven = sol::balanceOfBatchCall { accounts: vec![world.bob], ids: vec![] };
+    let uneven: sol::ERC1155InvalidArrayLength = expect_revert(token.call(uneven));
+    assert_eq!((uneven.idsLength, uneven.valuesLength), (U256::ZERO, amount(1)));
+}
+
+fn erc4626_vault(world: &World) {
+    use erc4626::interface as sol;
+    let gold = world.gold();
+    let vault = world.deploy(Erc4626Params::new("Gold shares", "sGLD", gold.address(), world.alice).init_code());
+    gold.send(erc20::interface::approveCall { spender: vault.address(), value: U256::MAX }).unwrap();
+    let deposit = sol::depositCall { assets: amount(30), receiver: world.bob };
+    let event: sol::Deposit = expect_event(&vault.send(deposit).unwrap());
+    assert_eq!(
+        (event.sender, event.owner, event.assets, event.shares),
+        (world.alice, world.bob, amount(30), amount(30))
+    );
+    assert_eq!(vault.call(sol::totalAssetsCall {}).unwrap(), amount(30));
+    let withdraw = sol::withdrawCall { assets: amount(31), receiver: world.bob, owner: world.bob };
+    let refused: sol::ERC4626ExceededMaxWithdraw = expect_revert(vault.from(world.bob).send(withdraw));
+    assert_eq!(refused.max, amount(30));
+}
+
+fn vesting(world: &World) {
+    use vesting_wallet::interface as sol;
+    let now = world.node.view().head().block().header().timestamp;
+    let params = VestingWalletParams::new(world.bob, Timestamp::from_secs(now), 1);
+    let wallet = world.node.deploy_with_value(world.alice, params.init_code(), amount(100)).unwrap();
+    assert_eq!(wallet.call(sol::endCall {}).unwrap(), amount(now + 1));
+    world.node.mine(1).unwrap();
+    let event: sol::EtherReleased = expect_event(&wallet.send(sol::release_0Call {}).unwrap());
+    assert_eq!(event.amount, amount(100));
+    let stranger: sol::OwnableUnauthorizedAccount =
+        expect_revert(wallet.send(sol::transferOwnershipCall { newOwner: world.alice }));
+    assert_eq!(stranger.account, world.alice);
+}
+
+fn multicall3(world: &World) {
+    use multicall::interface as sol;
+    let gold = world.gold();
+    let multicall = world.deploy(Multicall::init_code());
+    assert_eq!(multicall.call(sol::getChainIdCall {}).unwrap(), amount(world.node.view().chain_id()));
+    let read = erc20::interface::balanceOfCall { account: world.alice };
+    let call = |allow_failure, call_data: Vec<u8>| sol::Call3 {
+        target: gold.address(),
+        allowFailure: allow_failure,
+        callData: call_data.into(),
+    };
+    let results = multicall.call(sol::aggregate3Call { calls: vec![call(false, read.abi_encode())] }).unwrap();
+    let balance = erc20::interface::balanceOfCall::abi_decode_returns(&results[0].returnData).unwrap();
+    assert_eq!((results[0].success, balance), (true, amount(1_000)));
+    let approve = erc20::interface::approveCall { spender: world.bob, value: amount(4) };
+    let mined = multicall.send(sol::aggregate3Call { calls: vec![call(false, approve.abi_encode())] }).unwrap();
+    let event: erc20::interface::Approval = expect_event(&mined);
+    assert_eq!((event.owner, event.value), (multicall.address(), amount(4)));
+    let failing = erc20::interface::transferCall { to: world.bob, value: amount(1) };
+    let failed: Revert =
+        expect_revert(multicall.call(sol::aggregate3Call { calls: vec![call(false, failing.abi_encode())] }));
+    assert_eq!(failed.reason, "Multicall3: call failed");
+}
+
+/// The message that signers of a forwarder sign.
+mod message {
+    alloy_sol_types::sol! {
+        struct ForwardRequest {
+            address from;
+            address to;
+            uint256 value;
+            uint256 gas;
+            uint256 nonce;
+            uint48 deadline;
+            bytes data;
+        }
+    }
+}
+
+fn forwarder(world: &World) {
+    use erc2771_forwarder::interface as sol;
+    let forwarder = world.deploy(Erc2771ForwarderParams::new("Forwarder").init_code());
+    let (gold, signer) = (world.gold(), &world.node.keys()[1]);
+    let shares = Erc4626Params::new("Gold shares", "sGLD", gold.address(), world.alice);
+    let vault = world.deploy(Erc4626Params { trusted_forwarder: Some(forwarder.address()), ..shares }.init_code());
+
+    let nonce = forwarder.call(sol::noncesCall { owner: world.bob }).unwrap();
+    assert_eq!(nonce, U256::ZERO);
+    let approve = erc4626::interface::approveCall { spender: world.alice, value: amount(5) };
+    let (from, to, value, gas) = (signer.address(), vault.address(), U256::ZERO, amount(100_000));
+    let (deadline, data) = (u64::from(u32::MAX).try_into().unwrap(), Bytes::from(approve.abi_encode()));
+    let message = message::ForwardRequest { from, to, value, gas, nonce, deadline, data: data.clone() };
+    let chain_id = world.node.view().chain_id();
+    let verifying_contract = forwarder.address();
+    let domain =
+        eip712_domain! { name: "Forwarder", version: "1", chain_id: chain_id, verifying_contract: verifying_contract, };
+    let signature = signer.sign_hash(message.eip712_signing_hash(&domain)).as_bytes().into();
+    let request = sol::ForwardRequestData { from, to, value, gas, deadline, data, signature };
+
+    assert!(forwarder.call(sol::verifyCall { request: request.clone() }).unwrap());
+    let event: sol::ExecutedForwardRequest =
+        expect_event(&forwarder.send(sol::executeCall { request: request.clone() }).unwrap());
+    assert_eq!((event.signer, event.success), (world.bob, true));
+    let allowance = erc4626::interface::allowanceCall { owner: world.bob, spender: world.alice };
+    assert_eq!(vault.call(allowance).unwrap(), amount(5));
+    let mismatched: sol::ERC2771ForwarderMismatchedValue =
+        expect_revert(forwarder.send_value(sol::executeCall { request }, amount(1)));
+    assert_eq!((mismatched.requestedValue, mismatched.msgValue), (U256::ZERO, amount(1)));
+}
+
+fn operations(world: &World) {
+    let gold = world.gold();
+    assert_eq!(
+        world.deploy(Batch::init_code()).call(batch::executeCall { operations: vec![] }).unwrap(),
+        Vec::<Bytes>::new()
+    );
+    let batch = world.node.contract(BATCH_ADDRESS, world.alice);
+    let transfer = |value| {
+        let call = erc20::interface::transferCall { to: world.bob, value: amount(value) };
+        Operation::call(gold.address(), &call)
+    };
+    let mined = batch.send(batch::executeCall { operations: vec![transfer(2), transfer(3)] }).unwrap();
+    let moved: Vec<_> = mined.events::<erc20::interface::Transfer>().iter().map(|event| event.value).collect();
+    assert_eq!(moved, [amount(2), amount(3)]);
+    let failed: batch::OperationFailed =
+        expect_revert(batch.send(batch::executeCall { operations: vec![transfer(1), transfer(1_000)] }));
+    assert_eq!(failed.index, amount(1));
+}
+
+fn records(world: &World) {
+    use record_registry::interface::{self as sol, Access};
+    let registry = world.deploy(RecordRegistryParams::new(world.alice).init_code());
+    let (collection, id) = (B256::repeat_byte(1), B256::repeat_byte(2));
+    let rules = sol::Rules {
+        create: Access::Anyone,
+        update: Access::RecordOwner,
+        remove: Access::RecordOwner,
+        transfer: Access::Admin,
+    };
+    registry.send(sol::createCollectionCall { collection, name: "notes".to_owned(), rules: rules.clone() }).unwrap();
+    assert_eq!(registry.call(sol::rulesCall { collection }).unwrap(), rules);
+    let by_bob = registry.from(world.bob);
+    let created = by_bob.send(sol::createCall { collection, id, data: Bytes::from_static(b"one") }).unwrap();
+    let event: sol::RecordCreated = expect_event(&created);
+    assert_eq!((event.author, event.version), (world.bob, 1));
+    let record = registry.call(sol::getCall { collection, id }).unwrap();
+    assert_eq!((record.owner, record.data), (world.bob, Bytes::from_static(b"one")));
+    let late = sol::updateCall { collection, id, expectedVersion: 9, data: Bytes::new() };
+    let late: sol::VersionMismatch = expect_revert(by_bob.send(late));
+    assert_eq!(late, sol::VersionMismatch { expected: 9, actual: 1 });
+}
