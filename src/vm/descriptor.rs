@@ -299,7 +299,9 @@ fn leaf(ty: &str, unit: Option<Unit>, value: &Value) -> Option<DynSolValue> {
         }
         DynSolType::Uint(bits) => {
             let number = match unit {
-                Some(unit @ (Unit::Percent { .. } | Unit::Duration | Unit::VestingDuration)) => unit.parse(value)?,
+                Some(unit @ (Unit::Percent { .. } | Unit::Blocks | Unit::Duration | Unit::VestingDuration)) => {
+                    unit.parse(value)?
+                }
                 _ if bits <= NUMBER_BITS_MAX => U256::from(value.as_u64()?),
                 _ => parse_amount(value.as_str()?)?,
             };

@@ -29,6 +29,8 @@ pub enum Unit {
     },
     /// Time: a value is a number of seconds, or `"30d"` with one of s, h, d; the contract's number is seconds.
     Duration,
+    /// Time in blocks: a value is a number of blocks, as a number or in a string.
+    Blocks,
     /// Time of vesting: as [`Unit::Duration`], and `"12m"` is 12 months of 30 days.
     VestingDuration,
 }
@@ -43,6 +45,7 @@ impl Unit {
             Self::Named(name) => name,
             Self::Percent { .. } => "per cent",
             Self::Duration | Self::VestingDuration => "seconds",
+            Self::Blocks => "blocks",
         }
     }
 
@@ -60,6 +63,7 @@ impl Unit {
         match self {
             Self::Named(_) => None,
             Self::Percent { decimals } => parse_percent(&text, decimals),
+            Self::Blocks => parse_amount(&text),
             Self::Duration => secs(DurationUnits::COMMON),
             Self::VestingDuration => secs(DurationUnits::VESTING),
         }
@@ -73,6 +77,7 @@ impl Unit {
             Self::Percent { decimals } => {
                 Some(format!("a percentage with at most {decimals} decimal places, such as 2.5 or \"2.5%\""))
             }
+            Self::Blocks => Some("a number of blocks, such as 7200".to_owned()),
             Self::Duration => Some("a number of seconds, or one with s, h or d, such as \"30d\"".to_owned()),
             Self::VestingDuration => {
                 Some("a number of seconds, or one with s, h, d or m (30 days), such as \"12m\"".to_owned())
@@ -86,6 +91,7 @@ impl Unit {
             Self::Named(_) => None,
             Self::Percent { decimals: 0 } => Some("^[0-9]+%?$"),
             Self::Percent { .. } => Some("^[0-9]+(\\.[0-9]+)?%?$"),
+            Self::Blocks => Some("^[0-9]+$"),
             Self::Duration => Some("^[0-9]+[shd]?$"),
             Self::VestingDuration => Some("^[0-9]+[shdm]?$"),
         }
@@ -124,6 +130,7 @@ mod tests {
             assert_eq!(read(Unit::Duration, value), Some(2_592_000));
         }
         assert_eq!(read(Unit::VestingDuration, json!("12m")), Some(360 * 86_400));
+        assert_eq!((read(Unit::Blocks, json!(7_200)), read(Unit::Blocks, json!("7200"))), (Some(7_200), Some(7_200)));
     }
 
     #[test]
@@ -133,6 +140,9 @@ mod tests {
         }
         for value in [json!("5m"), json!("5w"), json!(5.0), json!(-5), json!("P30D"), json!("PT1H"), json!({})] {
             assert_eq!(Unit::Duration.parse(&value), None, "{value}");
+        }
+        for value in [json!("1d"), json!("7200s"), json!(1.5), json!(-1)] {
+            assert_eq!(Unit::Blocks.parse(&value), None, "{value}");
         }
         assert_eq!(Unit::Percent { decimals: 0 }.parse(&json!(2.5)), None);
     }
