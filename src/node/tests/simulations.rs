@@ -79,8 +79,11 @@ impl World {
             "symbol" => json!("GLD"),
             "uri" => json!("https://example.org/{id}"),
             "totalSupply" => json!("1000000"),
-            "asset" => json!(self.contracts.iter().find(|contract| contract.name == "erc20-token").unwrap().address),
+            "asset" | "token" => {
+                json!(self.contracts.iter().find(|contract| contract.name == "erc20-token").unwrap().address)
+            }
             "beneficiary" => json!(self.node.accounts()[1]),
+            "proposers" => json!([self.node.accounts()[0]]),
             "start" => json!("0"),
             "duration" => json!("1000"),
             other => panic!("{}: a value for parameter {other} is missing here", descriptor.name),
