@@ -46,6 +46,9 @@ pub trait Suite: Clone + Debug + 'static {
     /// zero, by name.
     const UNREACHABLE: &'static [&'static str] = &[];
 
+    /// Functions that change nothing though they are neither `view` nor `pure`, as signatures.
+    const WITHOUT_EFFECT: &'static [&'static str] = &[];
+
     fn setups() -> BoxedStrategy<Self::Setup>;
 
     fn operations() -> BoxedStrategy<Self::Operation>;
@@ -58,6 +61,11 @@ pub trait Suite: Clone + Debug + 'static {
 
     /// Returns the keys of mappings to compare, and the arguments of view functions.
     fn keys(setup: &Self::Setup) -> Keys;
+
+    /// Returns the contracts that the contract under test creates, whose storage and wei are compared too.
+    fn created() -> Vec<Address> {
+        Vec::new()
+    }
 
     /// Returns inputs of view functions that take lists, which are not called by themselves.
     fn views(_setup: &Self::Setup) -> Vec<Bytes> {
