@@ -1,7 +1,6 @@
 //! A token whose units vote once they are delegated, so that the gas of what counts its votes does not depend on the templates of tokens.
 
 use alloy_json_abi::JsonAbi;
-use alloy_primitives::aliases::U48;
 
 use crate::{
     templates::common::{
@@ -103,7 +102,7 @@ impl Template for TestVotes {
                 call.returns(TOKEN.votes.get_past_votes(host, call.account, call.timepoint)?)
             }
             Calls::getPastTotalSupply(call) => call.returns(TOKEN.votes.get_past_total_supply(host, call.timepoint)?),
-            Calls::clock(call) => call.returns(U48::from(clock(host)?)),
+            Calls::clock(call) => call.returns(clock(host)?),
             Calls::CLOCK_MODE(call) => call.returns(CLOCK_MODE.to_owned()),
         }
     }

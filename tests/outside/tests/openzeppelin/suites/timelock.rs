@@ -245,7 +245,7 @@ impl Suite for Timelock {
     }
 
     fn operations() -> BoxedStrategy<Operation> {
-        let by = |index| values::mostly(index);
+        let by = values::mostly;
         let delay = prop_oneof![12 => 0_i64..40, 2 => Just(-1), 1 => Just(i64::MAX)];
         let role = || select(roles());
         let account = || prop_oneof![6 => a_person(), 1 => Just(contract(0)), 1 => Just(Address::ZERO)];
