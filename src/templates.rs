@@ -10,10 +10,12 @@ pub mod erc20;
 pub mod erc2771_forwarder;
 pub mod erc4626;
 pub mod erc721;
+pub mod governance_dao;
 pub mod multicall;
 pub mod record_registry;
 #[cfg(test)]
 pub(crate) mod test_chain;
+pub mod timelock_controller;
 pub mod vesting_wallet;
 
 use std::sync::{Arc, LazyLock};
@@ -26,15 +28,17 @@ pub use erc721::{Erc721, Erc721Features, Erc721Params};
 pub use erc1155::{Erc1155, Erc1155Features, Erc1155Params};
 pub use erc2771_forwarder::{Erc2771Forwarder, Erc2771ForwarderParams};
 pub use erc4626::{Erc4626, Erc4626Params};
+pub use governance_dao::{GovernanceDao, GovernanceDaoParams};
 pub use multicall::{MULTICALL3_ADDRESS, Multicall};
 pub use record_registry::{RecordRegistry, RecordRegistryParams};
+pub use timelock_controller::{TimelockController, TimelockControllerParams};
 pub use vesting_wallet::{VestingWallet, VestingWalletParams};
 
 /// Returns the registry of all ready-made templates; clone it to add others.
 pub fn builtin() -> &'static TemplateRegistry {
     static BUILTIN: LazyLock<TemplateRegistry> = LazyLock::new(|| {
         let mut registry = TemplateRegistry::new();
-        let templates: [Arc<dyn Template>; 9] = [
+        let templates: [Arc<dyn Template>; 11] = [
             Arc::new(Erc20),
             Arc::new(Erc721),
             Arc::new(Erc1155),
@@ -44,6 +48,8 @@ pub fn builtin() -> &'static TemplateRegistry {
             Arc::new(Erc2771Forwarder),
             Arc::new(Batch),
             Arc::new(RecordRegistry),
+            Arc::new(GovernanceDao),
+            Arc::new(TimelockController),
         ];
         for template in templates {
             let taken = registry.register_own(template);

@@ -1,19 +1,20 @@
-//! A chain of ready-made templates for their tests, and a plain token that these hold.
+//! A chain of ready-made templates for their tests, and plain tokens that these hold.
 
 use std::sync::LazyLock;
 
 use alloy_primitives::{Address, Bytes, U256, hex};
 use alloy_sol_types::{SolCall, SolError};
 
-use self::{golden::Place, test_token::TestToken};
+use self::{golden::Place, test_token::TestToken, test_votes::TestVotes};
 use crate::{
-    primitives::{Gas, Timestamp},
+    primitives::{Gas, Height, Timestamp},
     state::{Journal, fixture::MapView},
     vm::{BlockContext, FrameOutcome, FrameResult, Message, MessageKind, TemplateRegistry, execute},
 };
 
 pub(crate) mod golden;
 pub(super) mod test_token;
+pub(super) mod test_votes;
 
 /// Gas of a call, in gas units: ample.
 const GAS: u64 = 10_000_000;
@@ -43,6 +44,11 @@ impl TestChain {
     pub(super) fn at(&mut self, timestamp: u64) -> &mut Self {
         self.block.timestamp = Timestamp::from_secs(timestamp);
         self
+    }
+
+    /// Moves so many blocks on.
+    pub(super) fn advance(&mut self, blocks: u64) {
+        self.block.height = Height::new(self.block.height.get() + blocks);
     }
 
     pub(super) fn create(&mut self, from: Address, value: u64, init_code: &[u8], gas: u64) -> (Address, FrameResult) {
@@ -136,11 +142,12 @@ impl TestChain {
     }
 }
 
-/// Returns the ready-made templates and [`TestToken`].
+/// Returns the ready-made templates, [`TestToken`] and [`TestVotes`].
 fn registry() -> &'static TemplateRegistry {
     static REGISTRY: LazyLock<TemplateRegistry> = LazyLock::new(|| {
         let mut registry = super::builtin().clone();
         registry.register(std::sync::Arc::new(TestToken)).unwrap();
+        registry.register(std::sync::Arc::new(TestVotes)).unwrap();
         registry
     });
     &REGISTRY

@@ -25,7 +25,7 @@ pub(super) enum Verdict {
 }
 
 /// Returns what solc's decoder makes of the arguments of a function, such as `setURI(string)`: values of one word, `bytes`, strings,
-/// and lists of such values; others are refused.
+/// and lists of these; others are refused.
 pub(super) fn judge(signature: &str, args: &[u8]) -> Verdict {
     let types = signature.find('(').and_then(|start| DynSolType::parse(&signature[start..]).ok());
     let Some(DynSolType::Tuple(types)) = types else { return Verdict::Refused };
@@ -75,10 +75,17 @@ impl Memory<'_> {
     }
 
     /// Takes a list's elements.
-    fn elements(&self, ty: &DynSolType, length: u64, first: u128) -> Result<(), Verdict> {
+    fn elements(&mut self, ty: &DynSolType, length: u64, first: u128) -> Result<(), Verdict> {
         for index in 0..u128::from(length) {
-            if !is_clean(ty, self.word(first + WORD * index)?) {
-                return Err(Verdict::Refused);
+            let word = self.word(first + WORD * index)?;
+            match ty {
+                DynSolType::Bytes | DynSolType::String | DynSolType::Array(_) => {
+                    // From the first element's word on.
+                    let offset = u64::try_from(word).map_err(|_| Verdict::Refused)?;
+                    self.dynamic(ty, first + u128::from(offset))?;
+                }
+                _ if is_clean(ty, word) => {}
+                _ => return Err(Verdict::Refused),
             }
         }
         Ok(())
@@ -126,6 +133,12 @@ mod tests {
     use crate::vm::abi;
 
     const SIGNATURE: &str = "take(address,uint256[],bytes,uint8,bytes4,bool)";
+    const LISTS: &str = "list(bytes[],uint8)";
+
+    fn lists() -> Vec<u8> {
+        let list = vec![Bytes::from_static(b"some data"), Bytes::new(), Bytes::from_static(&[7; 33])];
+        (list, U256::from(9)).abi_encode_params()
+    }
 
     fn args() -> Vec<u8> {
         let numbers = vec![U256::from(7), U256::from(8)];
@@ -171,6 +184,29 @@ mod tests {
         assert_eq!(judge("setURI(string)", &args[..69]), Verdict::Accepted, "without the padding");
     }
 
+    #[test]
+    fn the_bytes_of_a_list_need_memory_each() {
+        let with = |index: usize, word: U256| {
+            let mut args = lists();
+            args[32 * index..][..32].copy_from_slice(&word.to_be_bytes::<32>());
+            args
+        };
+        assert_eq!(judge(LISTS, &lists()), Verdict::Accepted);
+        // Its length, the offset of its first element, the length of that.
+        let (list, offset, length) = (2, 3, 6);
+        for index in [list, length] {
+            assert_eq!(judge(LISTS, &with(index, U256::MAX)), Verdict::OutOfMemory, "{index}");
+        }
+        assert_eq!(judge(LISTS, &with(length, U256::from(1_000))), Verdict::Refused);
+        assert_eq!(judge(LISTS, &with(offset, U256::MAX)), Verdict::Refused);
+        // Two elements may be the same bytes.
+        assert_eq!(judge(LISTS, &with(offset, U256::from(0xa0))), Verdict::Accepted);
+        // An element that is judged first is refused first.
+        let mut both = with(offset + 1, U256::MAX);
+        both[32 * length] = 0xff;
+        assert_eq!(judge(LISTS, &both), Verdict::OutOfMemory);
+    }
+
     type Args = (
         sol_data::Address,
         sol_data::Array<sol_data::Uint<256>>,
@@ -193,6 +229,15 @@ mod tests {
             args.truncate(args.len().min(cut + 200));
             let accepts = abi::decode_params::<Args>(&args).is_ok();
             prop_assert_eq!(judge(SIGNATURE, &args) == Verdict::Accepted, accepts);
+        }
+
+        #[test]
+        fn lists_that_are_accepted_are_those_that_alloy_accepts(index in 0_usize..12, value in 0_u64..400, cut in 0_usize..400) {
+            let mut args = lists();
+            args[32 * index..][..32].copy_from_slice(&U256::from(value).to_be_bytes::<32>());
+            args.truncate(args.len().min(cut));
+            let accepts = abi::decode_params::<(sol_data::Array<sol_data::Bytes>, sol_data::Uint<8>)>(&args).is_ok();
+            prop_assert_eq!(judge(LISTS, &args) == Verdict::Accepted, accepts);
         }
     }
 }

@@ -31,6 +31,8 @@ pub enum Unit {
     Duration,
     /// A moment: a value is a number of seconds since the Unix epoch, or that in a string.
     Timestamp,
+    /// Time in blocks: a value is a number of blocks, as a number or in a string.
+    Blocks,
     /// Time of vesting: as [`Unit::Duration`], and `"12m"` is 12 months of 30 days.
     VestingDuration,
 }
@@ -46,6 +48,7 @@ impl Unit {
             Self::Percent { .. } => "per cent",
             Self::Timestamp => "seconds since the Unix epoch",
             Self::Duration | Self::VestingDuration => "seconds",
+            Self::Blocks => "blocks",
         }
     }
 
@@ -62,7 +65,7 @@ impl Unit {
         match self {
             Self::Named(_) => None,
             Self::Percent { decimals } => parse_percent(&text, decimals),
-            Self::Timestamp => parse_amount(&text),
+            Self::Blocks | Self::Timestamp => parse_amount(&text),
             Self::Duration => secs(DurationUnits::COMMON),
             Self::VestingDuration => secs(DurationUnits::VESTING),
         }
@@ -77,6 +80,7 @@ impl Unit {
                 Some(format!("a percentage with at most {decimals} decimal places, such as 2.5 or \"2.5%\""))
             }
             Self::Timestamp => Some("a number of seconds since the Unix epoch".to_owned()),
+            Self::Blocks => Some("a number of blocks, such as 7200".to_owned()),
             Self::Duration => Some("a number of seconds, or one with s, h or d, such as \"30d\"".to_owned()),
             Self::VestingDuration => {
                 Some("a number of seconds, or one with s, h, d or m (30 days), such as \"12m\"".to_owned())
@@ -91,7 +95,7 @@ impl Unit {
             Self::Named(_) => return None,
             Self::Percent { decimals: 0 } => (r"^[0-9]+(\.0+)?%?$".to_owned(), "integer"),
             Self::Percent { decimals } => (format!(r"^[0-9]+(\.[0-9]{{1,{decimals}}}0*)?%?$"), "number"),
-            Self::Timestamp => ("^[0-9]+$".to_owned(), "integer"),
+            Self::Blocks | Self::Timestamp => ("^[0-9]+$".to_owned(), "integer"),
             Self::Duration => ("^[0-9]+[shd]?$".to_owned(), "integer"),
             Self::VestingDuration => ("^[0-9]+[shdm]?$".to_owned(), "integer"),
         };
@@ -142,6 +146,7 @@ mod tests {
         for value in [json!(1_700_000_000), json!("1700000000")] {
             assert_eq!(read(Unit::Timestamp, value), Some(1_700_000_000));
         }
+        assert_eq!((read(Unit::Blocks, json!(7_200)), read(Unit::Blocks, json!("7200"))), (Some(7_200), Some(7_200)));
     }
 
     #[test]
@@ -151,6 +156,9 @@ mod tests {
         }
         for value in [json!("5m"), json!("5w"), json!(5.5), json!(-5), json!("P30D"), json!("PT1H"), json!({})] {
             assert_eq!(Unit::Duration.parse(&value), None, "{value}");
+        }
+        for value in [json!("1d"), json!("7200s"), json!(1.5), json!(-1)] {
+            assert_eq!(Unit::Blocks.parse(&value), None, "{value}");
         }
         assert_eq!(Unit::Percent { decimals: 0 }.parse(&json!(2.5)), None);
         for value in [json!("1d"), json!(1.5), json!("2026-01-01")] {

@@ -84,6 +84,20 @@ const rows = {
   multicall: { parameters: () => ({}), abi: multicall3Abi(), test: multicall },
   batch: { parameters: () => ({}), test: batch },
   'record-registry': { parameters: () => ({ owner: alice.address }), test: records },
+  'timelock-controller': {
+    parameters: () => ({ minDelay: 100, proposers: [alice.address], executors: [ZeroAddress], admin: ZeroAddress }),
+    contracts: ['TimelockController'],
+    wizard: [],
+    test: timelock,
+  },
+  'governance-dao': {
+    parameters: () => ({
+      name: 'Council', token: deployed['erc20-token'].target, votingDelay: 1, votingPeriod: 3, proposalThreshold: 1n, quorum: 4, timelockDelay: 100,
+    }),
+    contracts: ['GovernorSettings', 'GovernorCountingSimple', 'GovernorStorage', 'GovernorVotes', 'GovernorVotesQuorumFraction', 'GovernorTimelockControl'],
+    wizard: [],
+    test: governor,
+  },
 };
 const PAUSING = ['function pause()', 'function unpause()'];
 
@@ -475,6 +489,73 @@ async function records(registry) {
   assert.equal(await registry.exists(collection, first), false);
   await refused(registry, () => registry.get(collection, first), 'NonexistentRecord', [collection, first]);
   assert.ok(await registry.supportsInterface('0x7965db0b'));
+async function later(seconds) {
+  await provider.send('evm_increaseTime', [seconds]);
+  await provider.send('evm_mine', []);
+}
+
+async function blocks(count) {
+  for (let block = 0; block < count; block += 1) await provider.send('evm_mine', []);
+}
+
+async function timelock(controller) {
+  const none = toBeHex(0, 32);
+  const [target, salt] = [controller.target, id('salt')];
+  const call = [target, 0n, controller.interface.encodeFunctionData('updateDelay', [7n]), none, salt];
+  const operation = await controller.hashOperation(...call);
+  const scheduled = await events(controller, controller.schedule(...call, 100n));
+  assert.deepEqual(scheduled, { names: ['CallScheduled', 'CallSalt'], last: [operation, salt] });
+  assert.equal(await controller.getOperationState(operation), 1n);
+  const ready = toBeHex(4, 32);
+  await refused(controller, () => controller.execute.staticCall(...call), 'TimelockUnexpectedOperationState', [operation, ready]);
+  const proposer = id('PROPOSER_ROLE');
+  const stranger = () => controller.connect(bob).schedule.staticCall(...call, 100n);
+  await refused(controller, stranger, 'AccessControlUnauthorizedAccount', [bob.address, proposer]);
+  await later(100);
+  assert.deepEqual((await events(controller, controller.connect(bob).execute(...call))).names, ['MinDelayChange', 'CallExecuted']);
+  assert.deepEqual([await controller.getMinDelay(), await controller.isOperationDone(operation)], [7n, true]);
+  await refused(controller, () => controller.updateDelay.staticCall(1n), 'TimelockUnauthorizedCaller', [alice.address]);
+  assert.ok(await controller.supportsInterface('0x4e2312e0'));
+}
+
+// A proposal mints tokens: voted for by a transaction and by a signature, queued and executed.
+async function governor(dao) {
+  const token = deployed['erc20-token'];
+  const executor = await dao.timelock();
+  await mined(token.grantRole(id('MINTER_ROLE'), executor));
+  await mined(token.delegate(alice.address));
+  await mined(token.connect(bob).delegate(bob.address));
+  await blocks(1);
+  const mint = token.interface.encodeFunctionData('mint', [carol.address, 5n]);
+  const [calls, description] = [[[token.target], [0n], [mint]], 'Mint five'];
+  const lists = [...calls, id(description)];
+  const proposal = await dao.getProposalId(...lists);
+  const proposed = await events(dao, dao.propose(...calls, description));
+  assert.deepEqual([proposed.names, proposed.last[0], proposed.last[8]], [['ProposalCreated'], proposal, description]);
+  const active = toBeHex(2, 32);
+  await refused(dao, () => dao.castVote.staticCall(proposal, 1), 'GovernorUnexpectedProposalState', [proposal, 0n, active]);
+  await blocks(2);
+  const weight = await dao.getVotes(alice.address, await dao.proposalSnapshot(proposal));
+  const voted = await events(dao, dao.castVoteWithReason(proposal, 1, 'because'));
+  assert.deepEqual(voted, { names: ['VoteCast'], last: [alice.address, proposal, 1n, weight, 'because'] });
+  const [, name, version, chainId, verifyingContract] = await dao.eip712Domain();
+  const types = { Ballot: [['proposalId', 'uint256'], ['support', 'uint8'], ['voter', 'address'], ['nonce', 'uint256']].map(([name, type]) => ({ name, type })) };
+  const ballot = { proposalId: proposal, support: 0, voter: bob.address, nonce: await dao.nonces(bob.address) };
+  const signature = await bob.signTypedData({ name, version, chainId, verifyingContract }, types, ballot);
+  await refused(dao, () => dao.castVoteBySig.staticCall(proposal, 1, bob.address, signature), 'GovernorInvalidSignature', [bob.address]);
+  await mined(dao.castVoteBySig(proposal, 0, bob.address, signature));
+  assert.ok(await dao.hasVoted(proposal, bob.address));
+  const [against, inFavour] = await dao.proposalVotes(proposal);
+  assert.deepEqual([inFavour, against < inFavour], [weight, true]);
+  await blocks(3);
+  assert.equal(await dao.state(proposal), 4n);
+  assert.deepEqual((await events(dao, dao['queue(uint256)'](proposal))).names, ['ProposalQueued']);
+  await later(100);
+  const before = await token.balanceOf(carol.address);
+  const executed = await events(dao, dao['execute(address[],uint256[],bytes[],bytes32)'](...lists));
+  assert.deepEqual(executed, { names: ['ProposalExecuted'], last: [proposal] });
+  assert.deepEqual([await token.balanceOf(carol.address), await dao.state(proposal)], [before + 5n, 7n]);
+  await refused(dao, () => dao.setVotingDelay.staticCall(1), 'GovernorOnlyExecutor', [alice.address]);
 }
 
 await run("OpenZeppelin's ABIs");

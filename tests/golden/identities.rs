@@ -26,6 +26,8 @@ const TABLES: &[(&str, &str, &[&str])] = &[
     ("erc2771-forwarder", "templates/erc2771_forwarder", &["golden.txt"]),
     ("batch", "templates/batch", &["golden.txt"]),
     ("record-registry", "templates/record_registry", &["golden.txt"]),
+    ("governance-dao", "templates/governance_dao", &["golden.txt"]),
+    ("timelock-controller", "templates/timelock_controller", &["golden.txt"]),
     ("staking", "system/staking", &["golden/at_once.txt", "golden/queues.txt"]),
 ];
 

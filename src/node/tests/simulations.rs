@@ -40,6 +40,9 @@ const NEVER: &[(&str, &str)] = &[
     ("erc20-token", "flashLoan(address,address,uint256,bytes)"),
 ];
 
+/// Templates of which random operations reach little: a proposal needs votes and time. What they do is in the tests beside them.
+const REACHED_ELSEWHERE: &[&str] = &["governance-dao", "timelock-controller"];
+
 /// Functions after which others can't succeed: they come last, in this order.
 const LAST: [&str; 4] = ["pause", "unpause", "renounceRole", "renounceOwnership"];
 
@@ -73,7 +76,8 @@ impl Reached {
         if self.0.values().all(|(successes, all)| successes == all) {
             missing.push("an operation that fails".to_owned());
         }
-        for template in templates::builtin().iter() {
+        let is_drawn = |name: &str| !REACHED_ELSEWHERE.contains(&name);
+        for template in templates::builtin().iter().filter(|template| is_drawn(template.name())) {
             let of_template = self.0.iter().filter(|((name, _), _)| name == template.name());
             let (successes, all) = of_template.fold((0, 0), |sum, (_, count)| (sum.0 + count.0, sum.1 + count.1));
             if 100 * successes < SUCCEEDED * all.max(1) {

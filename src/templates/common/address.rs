@@ -1,7 +1,7 @@
-//! OpenZeppelin's `Address`: ether sent to accounts.
+//! OpenZeppelin's `Address`: ether sent to accounts, and calls of any contract.
 
 use self::interface::{FailedCall, InsufficientBalance};
-use crate::vm::contract::*;
+use crate::vm::{FrameResult, contract::*};
 
 /// Errors.
 #[allow(missing_docs)] // The macro makes types whose fields are the Solidity parameters.
@@ -10,7 +10,7 @@ pub mod interface {
         #![sol(extra_derives(Debug, PartialEq, Eq))]
         /// The contract has less ether, in wei, than it is to send.
         error InsufficientBalance(uint256 balance, uint256 needed);
-        /// The recipient refused without a reason.
+        /// The account that was called refused without a reason.
         error FailedCall();
     }
 }
@@ -23,9 +23,16 @@ pub fn send_value(host: &mut Host<'_>, recipient: Address, amount: U256) -> Resu
     let own = host.address();
     let balance = host.balance(&own)?;
     require(balance >= amount, InsufficientBalance { balance, needed: amount })?;
-    let answer = host.call(recipient, amount, &[])?;
+    verify_call_result(host.call(recipient, amount, &[])?).map(drop)
+}
+
+/// Returns what a call returned (`verifyCallResult`).
+///
+/// # Errors
+/// What the callee reverted with, or [`FailedCall`] where that is nothing.
+pub fn verify_call_result(answer: FrameResult) -> Result<Bytes, Stop> {
     match answer.is_success() {
-        true => Ok(()),
+        true => Ok(answer.output),
         false if answer.output.is_empty() => Err(revert(&FailedCall {})),
         false => Err(Stop::Revert(answer.output)),
     }

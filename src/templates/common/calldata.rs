@@ -67,13 +67,63 @@ impl<'a> Calldata<'a> {
     /// # Errors
     /// A revert without data.
     pub fn tuples(self, index: usize, words: usize) -> Result<Tuples<'a>, Stop> {
+        let (first, length) = self.list(index, WORD)?;
+        Ok(Tuples { data: self, first, length, words })
+    }
+
+    /// Returns the list of words, unchecked, that parameter `index` is.
+    ///
+    /// # Errors
+    /// A revert without data.
+    pub fn words(self, index: usize) -> Result<Words<'a>, Stop> {
+        let (first, length) = self.list(index, WORD)?;
+        Ok(Words { data: self, first, length })
+    }
+
+    /// Returns the list of `bytes` that parameter `index` is.
+    ///
+    /// # Errors
+    /// A revert without data.
+    pub fn byte_strings(self, index: usize) -> Result<ByteStrings<'a>, Stop> {
+        self.words(index).map(ByteStrings)
+    }
+
+    /// Returns the `bytes` or `string` that parameter `index` is.
+    ///
+    /// # Errors
+    /// A revert without data.
+    pub fn bytes(self, index: usize) -> Result<&'a [u8], Stop> {
+        let (first, length) = self.list(index, U256::ONE)?;
+        Ok(self.slice(first, length))
+    }
+
+    /// Returns where the elements of the list begin that parameter `index` is, of so many bytes each, and how many there are.
+    fn list(self, index: usize, element_bytes: U256) -> Result<(U256, usize), Stop> {
         let at = self.dynamic(index)?;
         accept(is_less(at.wrapping_add(U256::from(31)), self.end()))?;
         let length = self.load(at);
         accept(length <= LENGTH_MAX)?;
         let first = at + WORD;
-        accept(first + WORD * length <= self.end())?;
-        Ok(Tuples { data: self, first, length: length.to(), words })
+        accept(first + element_bytes * length <= self.end())?;
+        Ok((first, length.to()))
+    }
+
+    /// Returns the `bytes` whose offset, from `base`, is at `at`.
+    fn tail_bytes(self, base: U256, at: U256) -> Result<&'a [u8], Stop> {
+        let at = self.tail(base, at, WORD)?;
+        let length = self.load(at);
+        accept(length <= LENGTH_MAX)?;
+        let first = at.wrapping_add(WORD);
+        accept(!is_less(self.end().wrapping_sub(length), first))?;
+        Ok(self.slice(first, length.to()))
+    }
+
+    /// Returns so many bytes from a position on.
+    ///
+    /// Where a position has wrapped, the length lay after the end and is zero.
+    fn slice(self, first: U256, length: usize) -> &'a [u8] {
+        let range = usize::try_from(first).ok().and_then(|first| self.0.get(first..first.checked_add(length)?));
+        range.unwrap_or_default()
     }
 
     const fn head(index: usize) -> U256 {
@@ -139,6 +189,61 @@ impl<'a> Tuples<'a> {
     }
 }
 
+/// A list of words in call data.
+#[derive(Clone, Copy, Debug)]
+pub struct Words<'a> {
+    data: Calldata<'a>,
+    first: U256,
+    length: usize,
+}
+
+impl Words<'_> {
+    /// Returns the number of elements.
+    pub const fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Returns whether there are no elements.
+    pub const fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// Returns the elements, unchecked.
+    pub fn iter(self) -> impl Iterator<Item = U256> {
+        (0..self.length).map(move |index| self.data.load(self.position(index)))
+    }
+
+    /// Returns the elements as `address`es, each an error where its upper bytes are not zero.
+    pub fn addresses(self) -> impl Iterator<Item = Result<Address, Stop>> {
+        self.iter().map(to_address)
+    }
+
+    fn position(&self, index: usize) -> U256 {
+        self.first + WORD * U256::from(index)
+    }
+}
+
+/// A list of `bytes` in call data.
+#[derive(Clone, Copy, Debug)]
+pub struct ByteStrings<'a>(Words<'a>);
+
+impl<'a> ByteStrings<'a> {
+    /// Returns the number of elements.
+    pub const fn len(&self) -> usize {
+        self.0.length
+    }
+
+    /// Returns whether there are no elements.
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns the elements, each an error where it lies outside of the call data.
+    pub fn iter(self) -> impl Iterator<Item = Result<&'a [u8], Stop>> {
+        (0..self.len()).map(move |index| self.0.data.tail_bytes(self.0.first, self.0.position(index)))
+    }
+}
+
 /// A struct in call data.
 #[derive(Clone, Copy, Debug)]
 pub struct Tuple<'a> {
@@ -165,14 +270,7 @@ impl<'a> Tuple<'a> {
     /// # Errors
     /// A revert without data.
     pub fn bytes(self, index: usize) -> Result<&'a [u8], Stop> {
-        let at = self.data.tail(self.at, self.member(index), WORD)?;
-        let length = self.data.load(at);
-        accept(length <= LENGTH_MAX)?;
-        let first = at.wrapping_add(WORD);
-        accept(!is_less(self.data.end().wrapping_sub(length), first))?;
-        // Where a position has wrapped, the length lay after the end and is zero.
-        let range = usize::try_from(first).ok().zip(usize::try_from(length).ok());
-        Ok(range.and_then(|(first, length)| self.data.0.get(first..first.checked_add(length)?)).unwrap_or_default())
+        self.data.tail_bytes(self.at, self.member(index))
     }
 
     fn member(self, index: usize) -> U256 {

@@ -44,6 +44,17 @@ pub fn recover_bytes(host: &mut Host<'_>, hash: B256, signature: &[u8]) -> Resul
     recover(host, hash, *v, B256::from_slice(r), B256::from_slice(s))
 }
 
+/// As [`recover_bytes`], and `None` for a signature that has no signer or is none (`tryRecover`).
+///
+/// # Errors
+/// [`Stop`]: out of gas.
+pub fn try_recover_bytes(host: &mut Host<'_>, hash: B256, signature: &[u8]) -> Result<Option<Address>, Stop> {
+    let Ok([rs @ .., v]) = <&[u8; 65]>::try_from(signature) else { return Ok(None) };
+    let (r, s) = rs.split_at(32);
+    // A high `s` has no signer to the host either.
+    host.recover(hash, *v, U256::from_be_slice(r), U256::from_be_slice(s))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -57,6 +68,11 @@ mod tests {
         let signature = key.sign_hash(hash);
         let bytes = signature.as_bytes();
         assert_eq!(sandbox.run(move |host| recover_bytes(host, hash, &bytes)), Ok(key.address()));
+        assert_eq!(sandbox.run(move |host| try_recover_bytes(host, hash, &bytes)), Ok(Some(key.address())));
+        assert_eq!(sandbox.run(move |host| try_recover_bytes(host, hash, &bytes[..64])), Ok(None));
+        let mut high = bytes;
+        high[32] |= 0x80;
+        assert_eq!(sandbox.run(move |host| try_recover_bytes(host, hash, &high)), Ok(None));
         let length = ECDSAInvalidSignatureLength { length: U256::from(64) };
         assert_eq!(sandbox.run(move |host| recover_bytes(host, hash, &bytes[..64])), Err(revert(&length)));
         let (r, s) = (B256::from(signature.r()), B256::from(S_MAX + U256::ONE));

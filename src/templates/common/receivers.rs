@@ -4,6 +4,7 @@ use self::interface::{
     ERC721InvalidReceiver, ERC1155InvalidReceiver, onERC721ReceivedCall, onERC1155BatchReceivedCall,
     onERC1155ReceivedCall,
 };
+use super::erc165;
 use crate::vm::contract::*;
 
 /// Functions of receivers, and the errors of tokens that were not accepted.
@@ -20,6 +21,15 @@ pub mod interface {
         function onERC1155Received(address operator, address from, uint256 id, uint256 value, bytes calldata data) external returns (bytes4);
         function onERC1155BatchReceived(address operator, address from, uint256[] calldata ids, uint256[] calldata values, bytes calldata data) external returns (bytes4);
     }
+}
+
+/// ERC-165 id of `IERC1155Receiver`.
+pub const ERC1155_RECEIVER_ID: [u8; 4] =
+    erc165::interface_id(&[onERC1155ReceivedCall::SELECTOR, onERC1155BatchReceivedCall::SELECTOR]);
+
+/// What the functions of a contract return that accepts all tokens (`ERC721Holder`, `ERC1155Holder`): their own selectors.
+pub const fn accepted<C: SolCall>(_: &C) -> FixedBytes<4> {
+    FixedBytes(C::SELECTOR)
 }
 
 /// Asks a contract whether it accepts a token of ERC-721 (`checkOnERC721Received`); an account without code accepts all.
@@ -180,6 +190,7 @@ mod tests {
         assert_eq!(onERC721ReceivedCall::SELECTOR, [0x15, 0x0b, 0x7a, 0x02]);
         assert_eq!(onERC1155ReceivedCall::SELECTOR, [0xf2, 0x3a, 0x6e, 0x61]);
         assert_eq!(onERC1155BatchReceivedCall::SELECTOR, [0xbc, 0x19, 0x7c, 0x81]);
+        assert_eq!(ERC1155_RECEIVER_ID, [0x4e, 0x23, 0x12, 0xe0]);
         assert_eq!(ERC721InvalidReceiver::SELECTOR, [0x64, 0xa0, 0xae, 0x92]);
         assert_eq!(ERC1155InvalidReceiver::SELECTOR, [0x57, 0xf4, 0x47, 0xce]);
     }

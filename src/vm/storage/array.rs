@@ -105,6 +105,30 @@ impl<T: Value> Array<T> {
     }
 }
 
+impl<T: Value> Array<T> {
+    /// Appends elements, writing the length once.
+    ///
+    /// # Errors
+    /// [`Stop`]: out of gas, or inside a static call.
+    pub fn extend(self, host: &mut Host<'_>, values: impl IntoIterator<Item = T>) -> Result<(), Stop> {
+        let mut len = self.len(host)?;
+        for value in values {
+            self.unchecked_at(host, len)?.set(host, value)?;
+            len += 1;
+        }
+        self.length().set(host, U256::from(len))
+    }
+
+    /// Reads all elements.
+    ///
+    /// # Errors
+    /// [`Stop`]: out of gas.
+    pub fn to_vec(self, host: &mut Host<'_>) -> Result<Vec<T>, Stop> {
+        let len = self.len(host)?;
+        (0..len).map(|index| self.unchecked_at(host, index)?.get(host)).collect()
+    }
+}
+
 impl<T: Value + Default> Array<T> {
     /// Removes the last element, clears its place and returns it.
     ///

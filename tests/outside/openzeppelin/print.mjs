@@ -151,6 +151,7 @@ const contracts = {
     printed: () => governor.print({ name: 'Dao', delay: '1 day', period: '1 week', timelock: 'openzeppelin', settings: true, storage: true }),
     edits: [
       ['constructor(IVotes _token, TimelockController _timelock)', `constructor(
+        string memory name_,
         IVotes _token,
         TimelockController _timelock,
         uint48 votingDelay_,
@@ -158,6 +159,7 @@ const contracts = {
         uint256 proposalThreshold_,
         uint256 quorumNumerator_
     )`],
+      ['Governor("Dao")', 'Governor(name_)'],
       ['GovernorSettings(7200 /* 1 day */, 50400 /* 1 week */, 0)', 'GovernorSettings(votingDelay_, votingPeriod_, proposalThreshold_)'],
       ['GovernorVotesQuorumFraction(4)', 'GovernorVotesQuorumFraction(quorumNumerator_)'],
     ],

@@ -5,7 +5,7 @@ import {IERC20} from "@openzeppelin/contracts/token/ERC20/IERC20.sol";
 import {IERC721} from "@openzeppelin/contracts/token/ERC721/IERC721.sol";
 import {IERC1155} from "@openzeppelin/contracts/token/ERC1155/IERC1155.sol";
 
-/// A contract that is sent tokens or lent them, and answers as it was told to at its creation.
+/// A contract that is sent tokens or lent them, or asked for a signature, and answers as it was told to at its creation.
 contract Receiver {
     enum Answer {
         Accept,
@@ -69,6 +69,11 @@ contract Receiver {
         if (answer == Answer.SendBack) IERC20(token).transfer(initiator, amount);
         IERC20(token).approve(msg.sender, amount + fee);
         return respond(keccak256("ERC3156FlashBorrower.onFlashLoan"));
+    }
+
+    /// A signature (ERC-1271), which is right where the answer is.
+    function isValidSignature(bytes32, bytes calldata) external view returns (bytes32) {
+        return respond(this.isValidSignature.selector);
     }
 
     function respond(bytes32 right) private view returns (bytes32) {

@@ -88,6 +88,7 @@ const CASES_MAX: u32 = 400;
 pub fn notices_each_function<S: Suite>() {
     let reference = Differential::<S> { creations: S::reference, own_slots: &[], regressions: "" };
     let mut unnoticed: Vec<_> = reference_of::<S>().functions.iter().filter(|function| !function.is_view).collect();
+    unnoticed.retain(|function| !S::WITHOUT_EFFECT.contains(&function.signature.as_str()));
     let (mut runner, strategy) = (TestRunner::deterministic(), cases::<S>(60));
     for number in 1..=CASES_MAX {
         let case = strategy.new_tree(&mut runner).expect("no value is filtered").current();

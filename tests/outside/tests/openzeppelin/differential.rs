@@ -252,9 +252,9 @@ impl<S: Suite> Pair<'_, S> {
     }
 }
 
-/// Returns the contracts of a suite: the one under test, and those before it.
+/// Returns the contracts of a suite: the one under test, those before it, and those that it creates.
 fn contracts<S: Suite>() -> impl Iterator<Item = Address> {
-    (0..=S::INDEX).map(parties::contract)
+    (0..=S::INDEX).map(parties::contract).chain(S::created())
 }
 
 fn in_hex(word: U256) -> String {

@@ -20,6 +20,8 @@ sol! {
     function onERC1155BatchReceived(address operator, address from, uint256[] ids, uint256[] amounts, bytes data) returns (bytes4);
     function onFlashLoan(address initiator, address token, uint256 amount, uint256 fee, bytes data) returns (bytes32);
 
+    function isValidSignature(bytes32 hash, bytes signature) returns (bytes32);
+
     function transfer(address to, uint256 value) returns (bool);
     function approve(address spender, uint256 value) returns (bool);
     function transferFrom(address from, address to, uint256 id);
@@ -98,6 +100,7 @@ fn asked(host: &mut Host<'_>, answer: Answer, input: &[u8]) -> Result<B256, Stop
             call(host, lent, &approveCall { spender: token, value })?;
             return Ok(keccak256("ERC3156FlashBorrower.onFlashLoan"));
         }
+        isValidSignatureCall::SELECTOR => drop(decode::<isValidSignatureCall>(input)?),
         _ => return Err(abi::empty_revert()),
     }
     Ok(B256::right_padding_from(&selector))

@@ -46,6 +46,11 @@ pub trait Suite: Clone + Debug + 'static {
     /// zero, by name.
     const UNREACHABLE: &'static [&'static str] = &[];
 
+    /// Steps that let time pass, of twenty.
+    const ADVANCES: u32 = 2;
+    /// Functions that change nothing though they are neither `view` nor `pure`, as signatures.
+    const WITHOUT_EFFECT: &'static [&'static str] = &[];
+
     fn setups() -> BoxedStrategy<Self::Setup>;
 
     fn operations() -> BoxedStrategy<Self::Operation>;
@@ -58,6 +63,11 @@ pub trait Suite: Clone + Debug + 'static {
 
     /// Returns the keys of mappings to compare, and the arguments of view functions.
     fn keys(setup: &Self::Setup) -> Keys;
+
+    /// Returns the contracts that the contract under test creates, whose storage and wei are compared too.
+    fn created() -> Vec<Address> {
+        Vec::new()
+    }
 
     /// Returns inputs of view functions that take lists, which are not called by themselves.
     fn views(_setup: &Self::Setup) -> Vec<Bytes> {
@@ -138,13 +148,14 @@ pub struct Case<S: Suite> {
     pub steps: Vec<Step<S::Operation>>,
 }
 
-/// Returns the strategy of cases with up to `steps_max` steps. Of twenty, two let time pass and one is damaged.
+/// Returns the strategy of cases with up to `steps_max` steps. Of twenty, one is damaged and [`Suite::ADVANCES`] let
+/// time pass.
 pub fn cases<S: Suite>(steps_max: usize) -> impl Strategy<Value = Case<S>> {
     let advance = (1u64..5, prop_oneof![Just(0u64), 1u64..100, 1_000u64..200_000]);
     let step = prop_oneof![
-        17 => S::operations().prop_map(Step::Send),
+        19 - S::ADVANCES => S::operations().prop_map(Step::Send),
         1 => (S::operations(), Damage::strategy()).prop_map(|(operation, damage)| Step::SendDamaged(operation, damage)),
-        2 => advance.prop_map(|(blocks, seconds)| Step::Advance { blocks, seconds }),
+        S::ADVANCES => advance.prop_map(|(blocks, seconds)| Step::Advance { blocks, seconds }),
     ]
     .boxed();
     (S::setups(), vec(step, 1..=steps_max)).prop_map(|(setup, steps)| Case { setup, steps })

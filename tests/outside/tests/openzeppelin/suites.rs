@@ -5,6 +5,8 @@ mod erc20;
 mod erc4626;
 mod erc721;
 mod forwarder;
+mod governor;
 mod multicall;
 mod receiver;
+mod timelock;
 mod vesting;

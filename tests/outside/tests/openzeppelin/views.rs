@@ -8,8 +8,9 @@ use crate::{artifacts::Function, layout::Keys};
 const CALLS_MAX: usize = 48;
 
 /// Identifiers of the interfaces that are asked for (ERC-165): itself, none, ERC-20, ERC-20's metadata, permit, EIP-5267, votes, 721, its
-/// metadata, enumeration and changes of metadata (ERC-4906), 1155 and its metadata, royalties, access control, vault, flash lender.
-const INTERFACES: [[u8; 4]; 18] = [
+/// metadata, enumeration and changes of metadata (ERC-4906), 1155 and its metadata, royalties, access control, vault, flash lender, governor, that without
+/// `getProposalId`, receiver of 1155.
+const INTERFACES: [[u8; 4]; 21] = [
     hex!("01ffc9a7"),
     hex!("ffffffff"),
     hex!("36372b07"),
@@ -28,6 +29,9 @@ const INTERFACES: [[u8; 4]; 18] = [
     hex!("87dfe5a0"),
     hex!("b0202a11"),
     hex!("00000000"),
+    hex!("4ff7ed7c"),
+    hex!("65455a86"),
+    hex!("4e2312e0"),
 ];
 
 /// Returns inputs that call `function` with combinations of `keys`; none when it takes lists or strings.

@@ -14,6 +14,7 @@ import {IVotes} from "@openzeppelin/contracts/governance/utils/IVotes.sol";
 
 contract Dao is Governor, GovernorSettings, GovernorCountingSimple, GovernorStorage, GovernorVotes, GovernorVotesQuorumFraction, GovernorTimelockControl {
     constructor(
+        string memory name_,
         IVotes _token,
         TimelockController _timelock,
         uint48 votingDelay_,
@@ -21,7 +22,7 @@ contract Dao is Governor, GovernorSettings, GovernorCountingSimple, GovernorStor
         uint256 proposalThreshold_,
         uint256 quorumNumerator_
     )
-        Governor("Dao")
+        Governor(name_)
         GovernorSettings(votingDelay_, votingPeriod_, proposalThreshold_)
         GovernorVotes(_token)
         GovernorVotesQuorumFraction(quorumNumerator_)
