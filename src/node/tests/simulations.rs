@@ -29,7 +29,7 @@ use crate::{
 const OPERATIONS: usize = 16;
 
 /// Histories whose operations reach everything.
-const HISTORIES: u64 = 4;
+const HISTORIES: u64 = 6;
 
 /// Least share of the operations on each template that succeed, in percent.
 const SUCCEEDED: u32 = 40;

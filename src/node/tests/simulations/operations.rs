@@ -366,6 +366,8 @@ impl World {
             "token" | "asset" if choices.next(4) > 0 => self.contract("erc20-token").address,
             // A caller's own, more often than not.
             "from" | "account" | "owner" | "callerConfirmation" if choices.next(2) == 0 => from,
+            // A contract's owner goes on to call it.
+            "newOwner" => choices.one_of(self.accounts()),
             _ if choices.next(2) == 0 => choices.one_of(self.accounts()),
             _ => choices.one_of(&known),
         }
