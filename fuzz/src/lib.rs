@@ -1,6 +1,8 @@
-//! What the stateful fuzz targets share: a few addresses, a state in which they hold something, and a cluster.
+//! What the stateful fuzz targets share: a few addresses, a state in which they hold something, a cluster, and a
+//! contract of every template.
 
 pub mod cluster;
+pub mod contracts;
 
 use std::sync::Arc;
 
