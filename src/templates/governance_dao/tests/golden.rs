@@ -145,27 +145,3 @@ fn gas_and_effects_stay_as_they_are() {
     let wrong: Vec<_> = got.lines().zip(want.lines()).filter(|(got, want)| got != want).collect();
     assert!(got == want, "{wrong:#?}\nall of it now:\n{got}");
 }
-
-#[test]
-fn without_enough_gas_nothing_changes() {
-    let (chain, token) = with_token();
-    chain.creation_runs_out_of_gas_without_effect(STRANGER, 0, &params(token).init_code());
-    let mut world = deploy();
-    let governor = world.governor;
-    let set = sol::setVotingPeriodCall { newVotingPeriod: 8 }.abi_encode();
-    let made = proposal(&[(governor, set), world.mint(3)], "Mint");
-    let runs_out = |world: &World, from, input: &[u8]| {
-        world.chain.runs_out_of_gas_without_effect(from, governor, 0, input);
-    };
-    runs_out(&world, FOUNDER, &made.abi_encode());
-    let id = world.ok(FOUNDER, &made);
-    runs_out(&world, FOUNDER, &sol::cancel_1Call { proposalId: id }.abi_encode());
-    world.chain.advance(DELAY + 1);
-    runs_out(&world, FOUNDER, &sol::castVoteCall { proposalId: id, support: FOR }.abi_encode());
-    world.vote(FOUNDER, id, FOR);
-    world.chain.advance(PERIOD);
-    runs_out(&world, STRANGER, &sol::queue_1Call { proposalId: id }.abi_encode());
-    world.ok(STRANGER, &sol::queue_1Call { proposalId: id });
-    world.wait(TIMELOCK_DELAY);
-    runs_out(&world, STRANGER, &sol::execute_1Call { proposalId: id }.abi_encode());
-}

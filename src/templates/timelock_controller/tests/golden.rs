@@ -117,29 +117,3 @@ fn gas_and_effects_stay_as_they_are() {
     let wrong: Vec<_> = got.lines().zip(want.lines()).filter(|(got, want)| got != want).collect();
     assert!(got == want, "{wrong:#?}\nall of it now:\n{got}");
 }
-
-#[test]
-fn without_enough_gas_nothing_changes() {
-    let mut world = deploy(&params());
-    world.chain.creation_runs_out_of_gas_without_effect(STRANGER, 0, &params().init_code());
-    let (token, timelock) = (world.token, world.timelock);
-    let single = operation(token, world.transfer(10));
-    let several = batch(&[(token, 0, world.transfer(1)), (STRANGER, 5, Vec::new())]);
-    let update = operation(timelock, sol::updateDelayCall { newDelay: U256::ZERO }.abi_encode());
-    for input in [scheduled(&single, DELAY).abi_encode(), scheduled_batch(&several, DELAY).abi_encode()] {
-        world.chain.runs_out_of_gas_without_effect(PROPOSER, timelock, 0, &input);
-        assert!(world.chain.send(PROPOSER, timelock, 0, &input, 1_000_000).is_success());
-    }
-    world.ready(&update);
-    let calls = [
-        (STRANGER, 5, Vec::new()),
-        (EXECUTOR, 0, single.abi_encode()),
-        (EXECUTOR, 5, several.abi_encode()),
-        (EXECUTOR, 0, update.abi_encode()),
-        (PROPOSER, 0, sol::cancelCall { id: world.id(&single) }.abi_encode()),
-        (ADMIN, 0, sol::grantRoleCall { role: PROPOSER_ROLE, account: STRANGER }.abi_encode()),
-    ];
-    for (from, value, input) in calls {
-        world.chain.runs_out_of_gas_without_effect(from, timelock, value, &input);
-    }
-}
