@@ -5,13 +5,15 @@ use std::sync::LazyLock;
 use alloy_primitives::{Address, Bytes, U256, hex, keccak256};
 use alloy_sol_types::{SolCall, SolError};
 
-use self::test_token::TestToken;
+use self::{actor::ActorTemplate, test_token::TestToken};
 use crate::{
     primitives::{Gas, Timestamp},
     state::{Journal, fixture::MapView},
     vm::{BlockContext, FrameOutcome, FrameResult, HaltReason, Message, MessageKind, TemplateRegistry, execute},
 };
 
+pub(super) mod actor;
+pub(super) mod pools;
 pub(super) mod test_token;
 
 /// Gas of a call, in gas units: ample.
@@ -168,11 +170,12 @@ impl TestChain {
     }
 }
 
-/// Returns the ready-made templates and [`TestToken`].
+/// Returns the ready-made templates, [`TestToken`] and [`ActorTemplate`].
 fn registry() -> &'static TemplateRegistry {
     static REGISTRY: LazyLock<TemplateRegistry> = LazyLock::new(|| {
         let mut registry = super::builtin().clone();
         registry.register(std::sync::Arc::new(TestToken)).unwrap();
+        registry.register(std::sync::Arc::new(ActorTemplate)).unwrap();
         registry
     });
     &REGISTRY

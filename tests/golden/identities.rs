@@ -26,6 +26,10 @@ const TABLES: &[(&str, &str, &[&str])] = &[
     ("erc2771-forwarder", "templates/erc2771_forwarder", &["golden.txt"]),
     ("batch", "templates/batch", &["golden.txt"]),
     ("record-registry", "templates/record_registry", &["golden.txt"]),
+    ("liquidity-pool", "templates/liquidity_pool", &["golden.txt"]),
+    ("liquidity-factory", "templates/liquidity_factory", &["golden.txt"]),
+    ("liquidity-router", "templates/liquidity_router", &["golden.txt"]),
+    ("wrapped-native", "templates/wrapped_native", &["golden.txt"]),
     ("staking", "system/staking", &["golden/at_once.txt", "golden/queues.txt"]),
 ];
 

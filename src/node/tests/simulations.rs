@@ -17,7 +17,8 @@ use crate::{
     primitives::{Address, B256, Bytes, Gas, U256, keccak256},
     sim::{SimRng, Streams},
     templates::{
-        self, Erc20Params, RecordRegistryParams, erc20::interface as erc20, record_registry::interface as registry,
+        self, Erc20Params, LiquidityRouter, RecordRegistryParams, erc20::interface as erc20,
+        record_registry::interface as registry,
     },
     vm::Descriptor,
 };
@@ -61,7 +62,10 @@ struct World {
 impl World {
     fn new() -> Self {
         let mut world = Self { node: Node::new(), contracts: Vec::new() };
-        for template in templates::builtin().iter() {
+        let mut templates: Vec<_> = templates::builtin().iter().collect();
+        // It needs another that comes later.
+        templates.sort_by_key(|template| template.name() == LiquidityRouter::NAME);
+        for template in templates {
             let descriptor = Descriptor::of(&**template);
             let init_code = descriptor.encode(&world.parameters(&descriptor), world.node.accounts()[0]);
             let init_code = init_code.unwrap_or_else(|errors| panic!("{}: {errors:?}", descriptor.name));
@@ -74,12 +78,16 @@ impl World {
 
     /// The parameters without a default, and all features on.
     fn parameters(&self, descriptor: &Descriptor) -> Map<String, Value> {
+        let deployed = |name| json!(self.contracts.iter().find(|contract| contract.name == name).unwrap().address);
         let known = |name: &str| match name {
             "name" => json!("Gold"),
             "symbol" => json!("GLD"),
             "uri" => json!("https://example.org/{id}"),
             "totalSupply" => json!("1000000"),
-            "asset" => json!(self.contracts.iter().find(|contract| contract.name == "erc20-token").unwrap().address),
+            "asset" | "token0" => deployed("erc20-token"),
+            "token1" => deployed("erc4626-vault"),
+            "factory" => deployed("liquidity-factory"),
+            "WETH" => deployed("wrapped-native"),
             "beneficiary" => json!(self.node.accounts()[1]),
             "start" => json!("0"),
             "duration" => json!("1000"),
@@ -269,7 +277,8 @@ fn every_slot_that_an_operation_changes_has_a_name() {
             }
         }
     }
-    for template in ["erc20-token", "erc721-nft", "erc1155-multi", "erc4626-vault"] {
+    for template in ["erc20-token", "erc721-nft", "erc1155-multi", "erc4626-vault", "liquidity-pool", "wrapped-native"]
+    {
         assert!(changed.contains(template), "{template} in {changed:?}");
     }
     for name in ["_balances", "_allowances", "_roles", "_owners", "_totalSupply"] {
