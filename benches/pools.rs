@@ -52,10 +52,9 @@ impl Market {
             market.tokens.push(token);
         }
         for number in 0..HOPS_MAX {
-            let (tokenA, tokenB) = (market.tokens[number], market.tokens[number + 1]);
             let call = addLiquidityCall {
-                tokenA,
-                tokenB,
+                tokenA: market.tokens[number],
+                tokenB: market.tokens[number + 1],
                 amountADesired: LIQUIDITY,
                 amountBDesired: LIQUIDITY,
                 amountAMin: U256::ZERO,

@@ -1,10 +1,11 @@
 //! Liquidity and swaps through the router, with ether and with hostile tokens, and what they cost.
 
 mod golden;
+mod hostile;
+mod properties;
 
 use alloy_primitives::keccak256;
 use alloy_sol_types::Revert;
-use proptest::{collection::vec, prelude::*};
 
 use super::{interface as sol, *};
 use crate::{
@@ -14,7 +15,6 @@ use crate::{
         liquidity_pool::interface as pool,
         test_chain::{
             FUNDS, NOW, TestChain,
-            actor::{self, ActorTemplate},
             pools::{BOB, CAROL, OWNER, Pools, TOKENS},
             test_token::TestToken,
         },
@@ -385,63 +385,6 @@ fn ether_comes_from_the_wrapper_only() {
     assert_eq!((result.outcome, result.output.len()), (FrameOutcome::Revert, 0));
 }
 
-/// A hostile token on the path and a hostile receiver of ether find the pools locked or consistent, and take nothing.
-#[test]
-fn hostile_tokens_and_receivers_take_nothing() {
-    let mut pools = Pools::hostile();
-    let hostile = pools.tokens.into_iter().find(|token| pools.chain.try_read(*token, &actor::answerCall {}).is_ok());
-    let (token, pool, router) = (hostile.unwrap(), pools.pool, pools.router);
-    let call = pools.add_call(1_000_000, 1_000_000);
-    pools.routed(BOB, 0, &call).unwrap();
-    let other = if pools.tokens[0] == token { pools.tokens[1] } else { pools.tokens[0] };
-    let product = |pools: &Pools| u128::from(pools.reserves().0) * u128::from(pools.reserves().1);
-    let path = vec![other, token];
-    // The token calls while the pool sends it, in the middle of the swap.
-    let inner = [
-        pool::swapCall { amount0Out: n(1), amount1Out: n(1), to: CAROL, data: Bytes::new() }.abi_encode(),
-        pool::skimCall { to: CAROL }.abi_encode(),
-        pool::syncCall {}.abi_encode(),
-    ];
-    for data in inner {
-        let mut pools = pools.clone();
-        pools.chain.ok(BOB, token, &actor::armCall { target: pool, data: data.into() });
-        let call = sol::swapExactTokensForTokensCall {
-            amountIn: n(1_000),
-            amountOutMin: n(996),
-            path: path.clone(),
-            to: CAROL,
-            deadline: NOW_WORD,
-        };
-        let before = product(&pools);
-        pools.routed(BOB, 0, &call).unwrap();
-        let answer = pools.chain.read(token, &actor::answerCall {});
-        assert_eq!((answer.wasMade, answer.isSuccess), (true, false));
-        assert!(product(&pools) >= before);
-    }
-    let mut pools = Pools::with_ether();
-    let receiver = pools.chain.deploy(BOB, 0, &ActorTemplate::init_code(0));
-    let again = sol::swapExactETHForTokensCall {
-        amountOutMin: U256::ZERO,
-        path: pools.path(),
-        to: receiver,
-        deadline: NOW_WORD,
-    };
-    pools.chain.ok(BOB, receiver, &actor::armCall { target: router, data: again.abi_encode().into() });
-    let call = sol::swapExactTokensForETHCall {
-        amountIn: n(2_000),
-        amountOutMin: U256::ZERO,
-        path: pools.path_back(),
-        to: receiver,
-        deadline: NOW_WORD,
-    };
-    let amounts = pools.routed(BOB, 0, &call).unwrap();
-    assert_eq!(pools.chain.wei(receiver), amounts[2].to::<u64>());
-    pools.router_is_empty();
-    // One that refuses ether has the whole swap undone.
-    let refuses = sol::swapExactTokensForETHCall { to: pools.tokens[0], ..call };
-    pools.refused(0, &refuses, "TransferHelper: ETH_TRANSFER_FAILED");
-}
-
 /// A pool that no factory knows is no pool to a router.
 #[test]
 fn pools_are_those_of_the_factory() {
@@ -464,57 +407,4 @@ fn a_router_is_described_and_encoded_by_names() {
     let layout = LiquidityRouter.storage_layout();
     let labels: Vec<_> = layout.storage.iter().map(|entry| entry.label.as_str()).collect();
     assert_eq!(labels, ["factory", "WETH"]);
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
-
-    /// Whoever goes there and back along a path loses by the fee, and the router keeps nothing.
-    #[test]
-    fn no_round_trip_gains(trades in vec((any::<bool>(), 1_u64..50_000), 1..6)) {
-        let mut pools = Pools::with_ether();
-        for (is_ether, amount) in trades {
-            let (path, back) = (pools.path(), pools.path_back());
-            let (before, wei) = (pools.held(BOB), pools.chain.wei(BOB));
-            let (there, here) = if is_ether { (path, back) } else { (pools.tokens.to_vec(), vec![pools.tokens[1], pools.tokens[0]]) };
-            let value = if is_ether { amount.min(wei / 2) } else { 0 };
-            let out = if is_ether {
-                let call = sol::swapExactETHForTokensCall { amountOutMin: U256::ZERO, path: there, to: BOB, deadline: NOW_WORD };
-                pools.routed(BOB, value, &call)
-            } else {
-                let call = sol::swapExactTokensForTokensCall {
-                    amountIn: n(amount), amountOutMin: U256::ZERO, path: there, to: BOB, deadline: NOW_WORD,
-                };
-                pools.routed(BOB, 0, &call)
-            };
-            let Ok(out) = out else { continue };
-            let amount_in = *out.last().unwrap();
-            let call = if is_ether {
-                sol::swapExactTokensForETHCall { amountIn: amount_in, amountOutMin: U256::ZERO, path: here, to: BOB, deadline: NOW_WORD }.abi_encode()
-            } else {
-                sol::swapExactTokensForTokensCall { amountIn: amount_in, amountOutMin: U256::ZERO, path: here, to: BOB, deadline: NOW_WORD }.abi_encode()
-            };
-            let is_back = pools.chain.send(BOB, pools.router, 0, &call, 10_000_000).is_success();
-            if is_back {
-                let (after, wei_after) = (pools.held(BOB), pools.chain.wei(BOB));
-                prop_assert!(after.0 <= before.0 && after.1 <= before.1 && wei_after <= wei);
-            }
-            pools.router_is_empty();
-        }
-    }
-
-    #[test]
-    fn no_input_makes_it_panic(selector in 0_usize..27, tail: Vec<u8>, words: [u16; 24], gas in 0_u64..300_000, value in 0_u64..2) {
-        let mut pools = Pools::with_ether();
-        let known = sol::LiquidityRouterCalls::selectors().nth(selector).unwrap_or([1; 4]);
-        let words: Vec<u8> = words.iter().flat_map(|word| U256::from(*word).to_be_bytes::<32>()).collect();
-        for arguments in [tail.as_slice(), &words] {
-            let input = [known.as_slice(), arguments].concat();
-            let result = pools.chain.send(BOB, pools.router, value, &input, gas);
-            prop_assert_ne!(result.outcome, FrameOutcome::Halt(HaltReason::TemplatePanic));
-        }
-        let init_code = Marker(LiquidityRouter::ID).init_code(&tail);
-        let (_, result) = TestChain::new(&[OWNER]).create(OWNER, 0, &init_code, 1_000_000);
-        prop_assert_ne!(result.outcome, FrameOutcome::Halt(HaltReason::TemplatePanic));
-    }
 }
