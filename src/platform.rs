@@ -260,7 +260,7 @@ mod tests {
         };
         assert_eq!(
             fields[0].expected,
-            "one of erc20-token, erc721-nft, erc1155-multi, erc4626-vault, vesting-wallet, multicall, erc2771-forwarder, batch, record-registry, greeter"
+            "one of erc20-token, erc721-nft, erc1155-multi, erc4626-vault, vesting-wallet, multicall, erc2771-forwarder, batch, record-registry, liquidity-pool, liquidity-factory, liquidity-router, wrapped-native, greeter"
         );
     }
 

@@ -11,12 +11,16 @@ pub mod erc2771_forwarder;
 pub mod erc4626;
 pub mod erc721;
 pub mod governance_dao;
+pub mod liquidity_factory;
+pub mod liquidity_pool;
+pub mod liquidity_router;
 pub mod multicall;
 pub mod record_registry;
 #[cfg(test)]
 pub(crate) mod test_chain;
 pub mod timelock_controller;
 pub mod vesting_wallet;
+pub mod wrapped_native;
 
 use std::sync::{Arc, LazyLock};
 
@@ -29,16 +33,20 @@ pub use erc1155::{Erc1155, Erc1155Features, Erc1155Params};
 pub use erc2771_forwarder::{Erc2771Forwarder, Erc2771ForwarderParams};
 pub use erc4626::{Erc4626, Erc4626Params};
 pub use governance_dao::{GovernanceDao, GovernanceDaoParams};
+pub use liquidity_factory::{LiquidityFactory, LiquidityFactoryParams};
+pub use liquidity_pool::{LiquidityPool, LiquidityPoolParams};
+pub use liquidity_router::{LiquidityRouter, LiquidityRouterParams};
 pub use multicall::{MULTICALL3_ADDRESS, Multicall};
 pub use record_registry::{RecordRegistry, RecordRegistryParams};
 pub use timelock_controller::{TimelockController, TimelockControllerParams};
 pub use vesting_wallet::{VestingWallet, VestingWalletParams};
+pub use wrapped_native::{WrappedNative, WrappedNativeParams};
 
 /// Returns the registry of all ready-made templates; clone it to add others.
 pub fn builtin() -> &'static TemplateRegistry {
     static BUILTIN: LazyLock<TemplateRegistry> = LazyLock::new(|| {
         let mut registry = TemplateRegistry::new();
-        let templates: [Arc<dyn Template>; 11] = [
+        let templates: [Arc<dyn Template>; 15] = [
             Arc::new(Erc20),
             Arc::new(Erc721),
             Arc::new(Erc1155),
@@ -50,6 +58,10 @@ pub fn builtin() -> &'static TemplateRegistry {
             Arc::new(RecordRegistry),
             Arc::new(GovernanceDao),
             Arc::new(TimelockController),
+            Arc::new(LiquidityPool),
+            Arc::new(LiquidityFactory),
+            Arc::new(LiquidityRouter),
+            Arc::new(WrappedNative),
         ];
         for template in templates {
             let taken = registry.register_own(template);

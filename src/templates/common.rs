@@ -4,18 +4,22 @@
 //! ([`storage`](crate::vm::storage::storage)); its functions, events and errors are OpenZeppelin's. What is `onlyOwner` there is
 //! `only_owner(host)?` on a function's first line here. A contract's `sol!` interface lists the functions, events and errors that its
 //! ABI has; the types here encode to the same bytes.
+//!
+//! Contracts of Solidity before 0.8, such as Uniswap's, have DappHub's arithmetic ([`ds_math`]) and calls of their own kind ([`legacy_calls`]).
 
 pub mod access_control;
 pub mod address;
 pub mod calldata;
 pub mod checkpoints;
 pub mod deque;
+pub mod ds_math;
 pub mod ecdsa;
 pub mod eip712;
 pub mod erc165;
 pub mod erc20_base;
 pub mod erc2771_context;
 pub mod external;
+pub mod legacy_calls;
 pub mod nonces;
 pub mod ownable;
 pub mod pausable;

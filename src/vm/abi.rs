@@ -269,6 +269,15 @@ impl Host<'_> {
         C::abi_decode_raw_with_config(selector, args.0, decoder(args.0).validate(true)).map_err(|_| empty_revert())
     }
 
+    /// As [`Host::decode_call`], by the rules of solc below 0.8 (ABI coder v1): bits of a word that its type does not have are ignored.
+    ///
+    /// # Errors
+    /// As [`Host::decode_call`].
+    pub fn decode_call_v1<C: SolInterface>(&mut self, input: &[u8], payable: &[[u8; 4]]) -> Result<C, Stop> {
+        let (selector, args) = self.dispatch(input, payable)?;
+        C::abi_decode_raw(selector, args.0).map_err(|_| empty_revert())
+    }
+
     /// As [`Host::decode_call`], for functions that take lists, `bytes` or a `string` into memory: a length for which there is no memory
     /// is `Panic(0x41)`, and a `string` that is no UTF-8 is accepted, with U+FFFD for what is none; see [`string_bytes`]. `signature`
     /// is `TokenCalls::signature_by_selector`.
@@ -388,6 +397,29 @@ mod tests {
         assert_eq!(&data[..4], [0x4e, 0x48, 0x7b, 0x71]);
         assert!(reason(&data).unwrap().contains("0x11"));
         assert_eq!(reason(&[1, 2]), None);
+    }
+
+    #[test]
+    fn the_first_coder_ignores_bits_that_a_type_does_not_have() {
+        use super::super::sandbox::Sandbox;
+        let clean = Sample::setCall { who: Address::repeat_byte(1), level: 9, isOn: true }.abi_encode();
+        let mut dirty = clean.clone();
+        for (word, byte) in [(0, 0xff), (1, 0xff), (2, 0xff)] {
+            dirty[4 + 32 * word] = byte;
+        }
+        for (input, want) in [(&clean, Ok(9)), (&dirty, Ok(9)), (&clean[..4 + 95].to_vec(), Err(empty_revert()))] {
+            let input = Bytes::copy_from_slice(input);
+            let (got, _) = Sandbox::new().measure(move |host| {
+                match host.decode_call_v1::<Sample::SampleCalls>(&input, NONE_PAYABLE)? {
+                    Sample::SampleCalls::set(call) if call.isOn && call.who == Address::repeat_byte(1) => {
+                        Ok(call.level)
+                    }
+                    _ => Ok(0),
+                }
+            });
+            assert_eq!(got, want);
+        }
+        assert_eq!(answer(&dirty, 0).0, Err(empty_revert()), "the second does not");
     }
 
     alloy_sol_types::sol! {

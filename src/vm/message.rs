@@ -186,6 +186,9 @@ pub enum HaltReason {
         /// Version of the template.
         version: u16,
     },
+    /// The contract ended as Solidity before 0.8 ends at a failed `assert`, a zero divisor or an index past the end: INVALID of EIP-141.
+    #[error("invalid opcode: INVALID")]
+    InvalidOpcode,
     /// The template panicked.
     #[error("invalid opcode: the template panicked")]
     TemplatePanic,

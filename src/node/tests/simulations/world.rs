@@ -43,8 +43,9 @@ impl World {
     pub(super) fn new() -> Self {
         let mut world = Self { node: Node::new(), contracts: Vec::new() };
         let mut all: Vec<_> = templates::builtin().iter().collect();
-        // The vault trusts the forwarder.
-        all.sort_by_key(|template| (template.name() != "erc2771-forwarder", template.id()));
+        // The vault trusts the forwarder, and the router takes WETH9.
+        let is_late = |name: &str| name != "erc2771-forwarder" && name != "wrapped-native";
+        all.sort_by_key(|template| (is_late(template.name()), template.id()));
         for template in all {
             let descriptor = Descriptor::of(&**template);
             let init_code = world.init_code(&descriptor);
@@ -89,12 +90,15 @@ impl World {
             let value = match (descriptor.name.as_str(), parameter.name.as_str()) {
                 (_, "features") => parameter.members.iter().map(|feature| json!(feature.name)).collect(),
                 (_, "totalSupply") => json!("1000000"),
-                (_, "asset" | "token") => json!(self.contract("erc20-token").address),
+                (_, "asset" | "token" | "token0") => json!(self.contract("erc20-token").address),
                 (_, "trustedForwarder") => json!(self.contract("erc2771-forwarder").address),
                 (_, "revocable") => json!(true),
                 (_, "royaltyFee") => json!("5"),
                 (_, "start") => json!(start),
                 (_, "duration") => json!("100000"),
+                (_, "token1") => json!(self.contract("erc4626-vault").address),
+                (_, "factory") => json!(self.contract("liquidity-factory").address),
+                (_, "WETH") => json!(self.contract("wrapped-native").address),
                 (_, "proposers") => json!([self.owner()]),
                 (_, "beneficiary") => json!(self.node.accounts()[1]),
                 ("erc2771-forwarder", "name") => continue,
