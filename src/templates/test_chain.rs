@@ -12,8 +12,8 @@ use crate::{
     vm::{BlockContext, FrameOutcome, FrameResult, Message, MessageKind, TemplateRegistry, execute},
 };
 
-pub(crate) mod golden;
 pub(super) mod actor;
+pub(crate) mod golden;
 pub(super) mod pools;
 pub(super) mod test_token;
 pub(super) mod test_votes;
