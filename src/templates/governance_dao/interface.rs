@@ -1,5 +1,6 @@
 //! The governor's Solidity interface, as OpenZeppelin 5.7 has it, and what it asks of a token with votes.
-#![allow(missing_docs)] // The macros below make types whose fields are the Solidity parameters.
+// The macros below make types whose fields are the Solidity parameters, and functions that take all fields of an event.
+#![allow(missing_docs, clippy::too_many_arguments)]
 
 alloy_sol_types::sol! {
     /// Holders of a token vote on proposals, which a timelock executes.

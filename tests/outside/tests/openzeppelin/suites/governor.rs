@@ -7,10 +7,8 @@ use proptest::{prelude::*, sample::select};
 
 use super::erc20::OWN_SLOTS;
 use crate::{
-    altered::notices_each_function,
     differential::Differential,
     engine::{Call, FIRST_BLOCK},
-    exercise::exercise,
     layout::Keys,
     parties::{ADMIN, Answer, PERSONS, contract, person, receiver, signer},
     signatures::Signing,
@@ -607,16 +605,6 @@ fn vote_by_signature(
             call.abi_encode()
         }
     }
-}
-
-#[test]
-fn operations_reach_all_of_the_reference() {
-    exercise::<Governor>();
-}
-
-#[test]
-fn each_function_is_noticed() {
-    notices_each_function::<Governor>();
 }
 
 #[test]
