@@ -12,8 +12,9 @@ use chainbox::{
     state::Journal,
     templates::{
         self, Batch, Erc20Features, Erc20Params, Erc721Features, Erc721Params, Erc1155Features, Erc1155Params,
-        Erc2771ForwarderParams, Erc4626Params, Multicall, RecordRegistryParams, VestingWalletParams,
-        erc20::interface as erc20, erc4626::interface as erc4626,
+        Erc2771ForwarderParams, Erc4626Params, GovernanceDaoParams, LiquidityFactoryParams, LiquidityPoolParams,
+        LiquidityRouterParams, Multicall, RecordRegistryParams, TimelockControllerParams, VestingWalletParams,
+        WrappedNativeParams, erc20::interface as erc20, erc4626::interface as erc4626,
     },
     vm::{BlockContext, Message, execute},
 };
@@ -99,9 +100,7 @@ impl World {
             }
             "erc4626-vault" => {
                 let params = Erc4626Params::new("Shares", "SHR", self.address("erc20-token"), alice);
-                // It comes later, as the contract of alice's nonce that is its place in the registry.
-                let place = templates::builtin().iter().position(|template| template.name() == "erc2771-forwarder");
-                let trusted_forwarder = place.map(|nonce| alice.create(nonce as u64));
+                let trusted_forwarder = Some(self.later("erc2771-forwarder"));
                 Erc4626Params { entry_fee: 10, exit_fee: 10, trusted_forwarder, ..params }.init_code()
             }
             "vesting-wallet" => {
@@ -112,8 +111,24 @@ impl World {
             "erc2771-forwarder" => Erc2771ForwarderParams::new("Forwarder").init_code(),
             "batch" => Batch::init_code(),
             "record-registry" => RecordRegistryParams::new(alice).init_code(),
+            "governance-dao" => GovernanceDaoParams::new("Council", self.address("erc20-token")).init_code(),
+            "timelock-controller" => TimelockControllerParams::new(0, vec![alice]).init_code(),
+            "liquidity-pool" => {
+                LiquidityPoolParams::new(self.address("erc20-token"), self.address("erc4626-vault")).init_code()
+            }
+            "liquidity-factory" => LiquidityFactoryParams::new(alice).init_code(),
+            "liquidity-router" => {
+                LiquidityRouterParams::new(self.address("liquidity-factory"), self.later("wrapped-native")).init_code()
+            }
+            "wrapped-native" => WrappedNativeParams::default().init_code(),
             other => panic!("parameters of template {other} are missing here"),
         }
+    }
+
+    /// Returns the address of a contract that comes later: of alice's nonce that is its place in the registry.
+    fn later(&self, name: &str) -> Address {
+        let place = templates::builtin().iter().position(|template| template.name() == name);
+        Who::Alice.address().create(place.expect("a template") as u64)
     }
 
     /// Returns the address of the contract of a template.

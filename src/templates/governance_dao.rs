@@ -151,6 +151,10 @@ impl Template for GovernanceDao {
         Self::NAME
     }
 
+    fn summary(&self) -> &str {
+        "OpenZeppelin's Governor with a timelock of its own: proposals and votes"
+    }
+
     fn abi(&self) -> JsonAbi {
         sol::abi::contract()
     }

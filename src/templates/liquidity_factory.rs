@@ -92,6 +92,10 @@ impl Template for LiquidityFactory {
         Self::NAME
     }
 
+    fn summary(&self) -> &str {
+        "Uniswap v2's factory: one pool for each two tokens"
+    }
+
     fn abi(&self) -> JsonAbi {
         sol::abi::contract()
     }

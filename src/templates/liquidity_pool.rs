@@ -100,6 +100,10 @@ impl Template for LiquidityPool {
         Self::NAME
     }
 
+    fn summary(&self) -> &str {
+        "Uniswap v2's pair: a pool of two tokens with a constant product"
+    }
+
     fn abi(&self) -> JsonAbi {
         sol::abi::contract()
     }

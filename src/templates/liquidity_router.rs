@@ -91,6 +91,10 @@ impl Template for LiquidityRouter {
         Self::NAME
     }
 
+    fn summary(&self) -> &str {
+        "Uniswap v2's Router02: liquidity and swaps along paths"
+    }
+
     fn abi(&self) -> JsonAbi {
         sol::abi::contract()
     }

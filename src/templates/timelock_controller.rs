@@ -105,6 +105,10 @@ impl Template for TimelockController {
         Self::NAME
     }
 
+    fn summary(&self) -> &str {
+        "OpenZeppelin's TimelockController: operations that wait before they are executed"
+    }
+
     fn abi(&self) -> JsonAbi {
         sol::abi::contract()
     }

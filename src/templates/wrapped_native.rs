@@ -85,6 +85,10 @@ impl Template for WrappedNative {
         Self::NAME
     }
 
+    fn summary(&self) -> &str {
+        "WETH9: the native token as an ERC-20 token"
+    }
+
     fn abi(&self) -> JsonAbi {
         sol::abi::contract()
     }

@@ -12,14 +12,17 @@ use crate::{
     primitives::{Address, B256, Bytes, Timestamp, U256},
     templates::{
         BATCH_ADDRESS, Batch, Erc20Features, Erc20Params, Erc721Features, Erc721Params, Erc1155Features, Erc1155Params,
-        Erc2771ForwarderParams, Erc4626Params, Multicall, RecordRegistryParams, VestingWalletParams,
+        Erc2771ForwarderParams, Erc4626Params, GovernanceDaoParams, LiquidityFactoryParams, LiquidityPoolParams,
+        LiquidityRouterParams, Multicall, RecordRegistryParams, TimelockControllerParams, VestingWalletParams,
+        WrappedNativeParams,
         batch::{Operation, interface::Batch as batch},
-        builtin, erc20, erc721, erc1155, erc2771_forwarder, erc4626, multicall, record_registry, vesting_wallet,
+        builtin, erc20, erc721, erc1155, erc2771_forwarder, erc4626, governance_dao, liquidity_factory, liquidity_pool,
+        liquidity_router, multicall, record_registry, timelock_controller, vesting_wallet, wrapped_native,
     },
 };
 
 /// A test for each template, by name.
-const HANDLES: [(&str, fn(&World)); 9] = [
+const HANDLES: [(&str, fn(&World)); 15] = [
     ("erc20-token", erc20_token),
     ("erc721-nft", erc721_nft),
     ("erc1155-multi", erc1155_multi),
@@ -29,6 +32,12 @@ const HANDLES: [(&str, fn(&World)); 9] = [
     ("erc2771-forwarder", forwarder),
     ("batch", operations),
     ("record-registry", records),
+    ("governance-dao", governor),
+    ("timelock-controller", timelock),
+    ("liquidity-pool", pool),
+    ("liquidity-factory", factory),
+    ("liquidity-router", router),
+    ("wrapped-native", wrapped),
 ];
 
 /// A node, and two of its accounts.
@@ -249,4 +258,84 @@ fn records(world: &World) {
     let late = sol::updateCall { collection, id, expectedVersion: 9, data: Bytes::new() };
     let late: sol::VersionMismatch = expect_revert(by_bob.send(late));
     assert_eq!(late, sol::VersionMismatch { expected: 9, actual: 1 });
+}
+
+fn governor(world: &World) {
+    use governance_dao::interface as sol;
+    let features = Erc20Features { votes: true, ..Erc20Features::default() };
+    let token = Erc20Params { features, ..Erc20Params::new("Gold", "GLD", amount(1_000), world.alice) };
+    let token = world.deploy(token.init_code());
+    token.send(erc20::interface::delegateCall { delegatee: world.alice }).unwrap();
+    let governor = world.deploy(GovernanceDaoParams::new("Council", token.address()).init_code());
+    let (targets, values, calldatas) = (vec![world.bob], vec![amount(1)], vec![Bytes::new()]);
+    let propose = sol::proposeCall { targets, values, calldatas, description: "A gift".to_owned() };
+    let event: sol::ProposalCreated = expect_event(&governor.send(propose).unwrap());
+    assert_eq!((event.proposer, event.description.as_str()), (world.alice, "A gift"));
+    assert_eq!(governor.call(sol::proposalProposerCall { proposalId: event.proposalId }).unwrap(), world.alice);
+    let early: sol::GovernorUnexpectedProposalState =
+        expect_revert(governor.send(sol::castVoteCall { proposalId: event.proposalId, support: 1 }));
+    assert_eq!(early.proposalId, event.proposalId);
+}
+
+fn timelock(world: &World) {
+    use timelock_controller::interface as sol;
+    let timelock = world.deploy(TimelockControllerParams::new(100, vec![world.alice]).init_code());
+    let (target, value, data) = (world.bob, U256::ZERO, Bytes::new());
+    let (predecessor, salt) = (B256::ZERO, B256::repeat_byte(1));
+    let schedule =
+        |delay| sol::scheduleCall { target, value, data: data.clone(), predecessor, salt, delay: amount(delay) };
+    let event: sol::CallScheduled = expect_event(&timelock.send(schedule(100)).unwrap());
+    assert_eq!((event.target, event.delay), (world.bob, amount(100)));
+    assert!(timelock.call(sol::isOperationPendingCall { id: event.id }).unwrap());
+    let short: sol::TimelockInsufficientDelay = expect_revert(timelock.send(schedule(99)));
+    assert_eq!((short.delay, short.minDelay), (amount(99), amount(100)));
+}
+
+fn pool(world: &World) {
+    use liquidity_pool::interface as sol;
+    let tokens = [world.gold(), world.gold()];
+    let pool = world.deploy(LiquidityPoolParams::new(tokens[0].address(), tokens[1].address()).init_code());
+    assert_eq!(pool.call(sol::MINIMUM_LIQUIDITYCall {}).unwrap(), amount(1_000));
+    let transfer = erc20::interface::transferCall { to: pool.address(), value: amount(7) };
+    for token in &tokens {
+        token.send(transfer.clone()).unwrap();
+    }
+    let event: sol::Sync = expect_event(&pool.send(sol::syncCall {}).unwrap());
+    assert_eq!(event.reserve0.to::<u64>(), 7);
+    let poor: Revert = expect_revert(pool.send(sol::mintCall { to: world.alice }));
+    assert!(poor.reason.starts_with("ds-math"), "{}", poor.reason);
+}
+
+fn factory(world: &World) {
+    use liquidity_factory::interface as sol;
+    let factory = world.deploy(LiquidityFactoryParams::new(world.alice).init_code());
+    let [one, other] = [world.gold().address(), world.gold().address()];
+    let create = || sol::createPairCall { tokenA: one, tokenB: other };
+    let event: sol::PairCreated = expect_event(&factory.send(create()).unwrap());
+    assert_eq!(factory.call(sol::getPairCall { tokenA: other, tokenB: one }).unwrap(), event.pair);
+    let twice: Revert = expect_revert(factory.send(create()));
+    assert_eq!(twice.reason, "UniswapV2: PAIR_EXISTS");
+}
+
+fn router(world: &World) {
+    use liquidity_router::interface as sol;
+    let wrapped = world.deploy(WrappedNativeParams::default().init_code());
+    let factory = world.deploy(LiquidityFactoryParams::new(world.alice).init_code());
+    let router = world.deploy(LiquidityRouterParams::new(factory.address(), wrapped.address()).init_code());
+    assert_eq!(router.call(sol::WETHCall {}).unwrap(), wrapped.address());
+    let quote = sol::quoteCall { amountA: amount(2), reserveA: amount(10), reserveB: amount(50) };
+    assert_eq!(router.call(quote).unwrap(), amount(10));
+    let path = vec![wrapped.address(), world.bob];
+    let late = sol::swapExactETHForTokensCall { amountOutMin: U256::ZERO, path, to: world.alice, deadline: U256::ZERO };
+    let late: Revert = expect_revert(router.send_value(late, amount(1)));
+    assert_eq!(late.reason, "UniswapV2Router: EXPIRED");
+}
+
+fn wrapped(world: &World) {
+    use wrapped_native::interface as sol;
+    let wrapped = world.deploy(WrappedNativeParams::default().init_code());
+    let event: sol::Deposit = expect_event(&wrapped.send_value(sol::depositCall {}, amount(9)).unwrap());
+    assert_eq!((event.dst, event.wad), (world.alice, amount(9)));
+    assert_eq!(wrapped.call(sol::balanceOfCall { account: world.alice }).unwrap(), amount(9));
+    wrapped.send(sol::withdrawCall { wad: amount(10) }).unwrap_err();
 }

@@ -170,20 +170,6 @@ fn gas_and_effects_stay_as_they_are() {
     assert!(got == want, "{wrong:#?}\nall of it now:\n{got}");
 }
 
-#[test]
-fn without_enough_gas_nothing_changes() {
-    let world = deploy();
-    world.chain.creation_runs_out_of_gas_without_effect(OWNER, 0, &LiquidityFactoryParams::new(OWNER).init_code());
-    let calls = [
-        (BOB, create(LOW, HIGH).abi_encode()),
-        (OWNER, sol::setFeeToCall { feeTo: BOB }.abi_encode()),
-        (OWNER, sol::setFeeToSetterCall { feeToSetter: BOB }.abi_encode()),
-    ];
-    for (from, input) in calls {
-        world.chain.runs_out_of_gas_without_effect(from, world.factory, 0, &input);
-    }
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 

@@ -181,26 +181,6 @@ fn gas_and_effects_stay_as_they_are() {
     assert!(got == want, "{wrong:#?}\nall of it now:\n{got}");
 }
 
-#[test]
-fn without_enough_gas_nothing_changes() {
-    let mut world = deploy();
-    world.deposit(BOB, 100);
-    world.ok(BOB, &sol::approveCall { guy: CAROL, wad: U256::from(10) });
-    let init_code = WrappedNativeParams::default().init_code();
-    world.chain.creation_runs_out_of_gas_without_effect(OWNER, 0, &init_code);
-    let calls = [
-        (BOB, 5, Vec::new()),
-        (BOB, 5, sol::depositCall {}.abi_encode()),
-        (BOB, 0, withdraw(5).abi_encode()),
-        (BOB, 0, sol::transferCall { dst: CAROL, wad: U256::ONE }.abi_encode()),
-        (BOB, 0, sol::approveCall { guy: CAROL, wad: U256::ONE }.abi_encode()),
-        (CAROL, 0, transfer_from(BOB, CAROL, 1).abi_encode()),
-    ];
-    for (from, value, input) in calls {
-        world.chain.runs_out_of_gas_without_effect(from, world.token, value, &input);
-    }
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 

@@ -16,7 +16,7 @@ const GAS: Gas = Gas::new(10_000_000);
 impl Lab {
     fn line(&mut self, name: &str, message: &Message<'_>) -> String {
         // The lab's own place would borrow its journal too.
-        let (block, registry) = (self.block.clone(), self.registry().clone());
+        let (block, registry) = (self.block, self.registry().clone());
         Place { block: &block, registry: &registry }.line(name, &mut self.journal, message)
     }
 }

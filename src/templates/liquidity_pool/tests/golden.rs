@@ -104,31 +104,3 @@ fn gas_and_effects_stay_as_they_are() {
     let wrong: Vec<_> = got.lines().zip(want.lines()).filter(|(got, want)| got != want).collect();
     assert!(got == want, "{wrong:#?}\nall of it now:\n{got}");
 }
-
-#[test]
-fn without_enough_gas_nothing_changes() {
-    let mut pools = Pools::with_liquidity(10_000, 40_000);
-    let pool = pools.pool;
-    pools.chain.ok(OWNER, pools.factory, &factory::setFeeToCall { feeTo: CAROL });
-    pools.add(BOB, 1_000, 4_000);
-    pools.chain.at(NOW + 10);
-    pools.ok(BOB, &sol::transferCall { to: pool, value: U256::from(100) });
-    pools.ok(BOB, &sol::approveCall { spender: CAROL, value: U256::from(100) });
-    pools.pay_in(BOB, 1_000, 4_000);
-    let [token0, token1] = pools.tokens;
-    let params = LiquidityPoolParams::new(token0, token1);
-    pools.chain.creation_runs_out_of_gas_without_effect(BOB, 0, &params.init_code());
-    let calls = [
-        (BOB, mint(BOB).abi_encode()),
-        (BOB, burn(BOB).abi_encode()),
-        (BOB, swap(100, 100, CAROL).abi_encode()),
-        (BOB, sol::skimCall { to: CAROL }.abi_encode()),
-        (BOB, sol::syncCall {}.abi_encode()),
-        (BOB, sol::transferCall { to: CAROL, value: U256::ONE }.abi_encode()),
-        (BOB, sol::approveCall { spender: CAROL, value: U256::ONE }.abi_encode()),
-        (CAROL, sol::transferFromCall { from: BOB, to: CAROL, value: U256::ONE }.abi_encode()),
-    ];
-    for (from, input) in calls {
-        pools.chain.runs_out_of_gas_without_effect(from, pool, 0, &input);
-    }
-}

@@ -265,14 +265,3 @@ fn gas_and_effects_stay_as_they_are() {
     let wrong: Vec<_> = got.lines().zip(want.lines()).filter(|(got, want)| got != want).collect();
     assert!(got == want, "{wrong:#?}\nall of it now:\n{got}");
 }
-
-#[test]
-fn without_enough_gas_nothing_changes() {
-    let pools = prepared();
-    let init_code = LiquidityRouterParams::new(pools.factory, pools.weth).init_code();
-    pools.chain.creation_runs_out_of_gas_without_effect(OWNER, 0, &init_code);
-    let changing = steps(&pools).into_iter().take_while(|(name, ..)| !name.ends_with("of nobody"));
-    for (_, value, input) in changing {
-        pools.chain.runs_out_of_gas_without_effect(BOB, pools.router, value, &input);
-    }
-}
