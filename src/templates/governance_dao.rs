@@ -152,7 +152,7 @@ impl Template for GovernanceDao {
     }
 
     fn summary(&self) -> &str {
-        "OpenZeppelin's Governor with a timelock of its own: proposals and votes"
+        "OpenZeppelin's Governor with a timelock"
     }
 
     fn abi(&self) -> JsonAbi {

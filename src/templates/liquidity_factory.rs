@@ -93,7 +93,7 @@ impl Template for LiquidityFactory {
     }
 
     fn summary(&self) -> &str {
-        "Uniswap v2's factory: one pool for each two tokens"
+        "Uniswap v2's factory of pools"
     }
 
     fn abi(&self) -> JsonAbi {

@@ -101,7 +101,7 @@ impl Template for LiquidityPool {
     }
 
     fn summary(&self) -> &str {
-        "Uniswap v2's pair: a pool of two tokens with a constant product"
+        "Uniswap v2's pool of two tokens"
     }
 
     fn abi(&self) -> JsonAbi {

@@ -92,7 +92,7 @@ impl Template for LiquidityRouter {
     }
 
     fn summary(&self) -> &str {
-        "Uniswap v2's Router02: liquidity and swaps along paths"
+        "Uniswap v2's Router02: swaps and liquidity"
     }
 
     fn abi(&self) -> JsonAbi {

@@ -106,7 +106,7 @@ impl Template for TimelockController {
     }
 
     fn summary(&self) -> &str {
-        "OpenZeppelin's TimelockController: operations that wait before they are executed"
+        "OpenZeppelin's TimelockController"
     }
 
     fn abi(&self) -> JsonAbi {

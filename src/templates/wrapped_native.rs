@@ -86,7 +86,7 @@ impl Template for WrappedNative {
     }
 
     fn summary(&self) -> &str {
-        "WETH9: the native token as an ERC-20 token"
+        "WETH9: ether as an ERC-20 token"
     }
 
     fn abi(&self) -> JsonAbi {

@@ -18,10 +18,17 @@ pub(super) struct AbiIndex {
 }
 
 impl AbiIndex {
+    /// Adds what no ABI before has: its names of arguments stay.
     pub(super) fn add(&mut self, abi: &JsonAbi) {
-        self.functions.extend(abi.functions().map(|function| (function.selector(), function.clone())));
-        self.errors.extend(abi.errors().map(|error| (error.selector(), error.clone())));
-        self.events.extend(abi.events().map(|event| ((event.selector(), topics_of(event)), event.clone())));
+        for function in abi.functions() {
+            self.functions.entry(function.selector()).or_insert_with(|| function.clone());
+        }
+        for error in abi.errors() {
+            self.errors.entry(error.selector()).or_insert_with(|| error.clone());
+        }
+        for event in abi.events() {
+            self.events.entry((event.selector(), topics_of(event))).or_insert_with(|| event.clone());
+        }
     }
 
     /// Returns `transfer(0x..., 5)`.

@@ -259,7 +259,7 @@ fn the_templates_are_listed_in_words_and_in_json() {
         text
     };
     let list = printed(&["templates"]);
-    assert!(list.lines().any(|line| line.starts_with("erc20-token         1        2  ERC-20 token")), "{list}");
+    assert!(list.lines().any(|line| line.starts_with("erc20-token           1        2  ERC-20 token")), "{list}");
     let token = printed(&["templates", "erc20-token"]);
     has_all(&token, &["0xefcb00010002", "string symbol", "transfer(address to, uint256 value)", "_balances"]);
     let refused = chainbox(&["templates", "erc20"]).output().unwrap();

@@ -19,7 +19,7 @@ use crate::{dev::args::DevOptions, templates::TemplatesOptions};
 Examples:
   chainbox dev                    ten funded accounts at http://127.0.0.1:8545
   cast block-number               Ethereum clients work: ethers, viem, web3.py
-  chainbox templates              the contracts that can be deployed; with a name, one in full
+  chainbox templates              the contracts that can be deployed
   chainbox sim --list             scenarios of five consensus protocols
   chainbox sim pbft-primary-crash --svg run.svg
                                   one of them, drawn as a space-time diagram

@@ -57,9 +57,9 @@ fn json(value: &impl Serialize) -> Result<String, serde_json::Error> {
 
 /// Returns a line for each template.
 fn list(all: &[TemplateView]) -> String {
-    let mut text = format!("{HEADING}{:<17} {:>3} {:>8}  what it is{HEADING:#}\n", "template", "id", "version");
+    let mut text = format!("{HEADING}{:<19} {:>3} {:>8}  what it is{HEADING:#}\n", "template", "id", "version");
     for TemplateView { name, id, version, summary, .. } in all {
-        text.push_str(&format!("{name:<17} {id:>3} {version:>8}  {summary}\n"));
+        text.push_str(&format!("{name:<19} {id:>3} {version:>8}  {summary}\n"));
     }
     text.push_str(&format!(
         "\n{FAINT}`chainbox templates NAME` shows one in full. A contract is deployed by name over\n\

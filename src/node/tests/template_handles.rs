@@ -281,9 +281,11 @@ fn timelock(world: &World) {
     use timelock_controller::interface as sol;
     let timelock = world.deploy(TimelockControllerParams::new(100, vec![world.alice]).init_code());
     let (target, value, data) = (world.bob, U256::ZERO, Bytes::new());
-    let (predecessor, salt) = (B256::ZERO, B256::repeat_byte(1));
-    let schedule =
-        |delay| sol::scheduleCall { target, value, data: data.clone(), predecessor, salt, delay: amount(delay) };
+    let predecessor = B256::ZERO;
+    let schedule = |delay: u64| {
+        let (salt, delay) = (B256::from(amount(delay)), amount(delay));
+        sol::scheduleCall { target, value, data: data.clone(), predecessor, salt, delay }
+    };
     let event: sol::CallScheduled = expect_event(&timelock.send(schedule(100)).unwrap());
     assert_eq!((event.target, event.delay), (world.bob, amount(100)));
     assert!(timelock.call(sol::isOperationPendingCall { id: event.id }).unwrap());

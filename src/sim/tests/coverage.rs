@@ -160,6 +160,7 @@ const POS: Marks = &[
     ("pos/fetch-voted", Campaign),
     ("pos/finalized", Campaign),
     ("pos/justified", Campaign),
+    ("pos/late-build", Campaign),
     ("pos/left-behind", Guard("finality would have to leave a branch between a question and its answer")),
     ("pos/offence", Campaign),
     ("pos/refuse-double-proposal", Guard("a slot is asked for once, and after a restart the next one is")),

@@ -49,7 +49,7 @@ const ACTOR: ActorStorage = ActorStorage::STATE;
 pub(in crate::templates) struct ActorTemplate;
 
 impl ActorTemplate {
-    const ID: TemplateId = TemplateId::new(0x8001, 1);
+    const ID: TemplateId = TemplateId::new(0x8002, 1);
 
     pub(in crate::templates) fn init_code(supply: u64) -> Bytes {
         Marker(Self::ID).init_code(&constructorCall { supply: U256::from(supply) }.abi_encode())
