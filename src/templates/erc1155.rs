@@ -132,7 +132,7 @@ impl Template for Erc1155 {
     }
 
     fn summary(&self) -> &str {
-        "ERC-1155 tokens with roles, royalties, supplies"
+        "ERC-1155 tokens with royalties and supplies"
     }
 
     fn abi(&self) -> JsonAbi {

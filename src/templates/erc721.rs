@@ -159,7 +159,7 @@ impl Template for Erc721 {
     }
 
     fn summary(&self) -> &str {
-        "ERC-721 token with roles, royalties, enumeration"
+        "ERC-721 token, enumerable, with royalties"
     }
 
     fn abi(&self) -> JsonAbi {

@@ -46,6 +46,7 @@ const POS: &[&str] = &[
     "pos/fetch-voted",
     "pos/finalized",
     "pos/justified",
+    "pos/late-build",
     "pos/offence",
     "pos/reorg",
     "pos/resend",
