@@ -46,6 +46,11 @@ pub trait Suite: Clone + Debug + 'static {
     /// zero, by name.
     const UNREACHABLE: &'static [&'static str] = &[];
 
+    /// Returns the address of the contract under test: that of a creation, unless a contract makes it.
+    fn address() -> Address {
+        parties::contract(Self::INDEX)
+    }
+
     fn setups() -> BoxedStrategy<Self::Setup>;
 
     fn operations() -> BoxedStrategy<Self::Operation>;
@@ -64,6 +69,11 @@ pub trait Suite: Clone + Debug + 'static {
         Vec::new()
     }
 
+    /// Returns whether a transaction, damaged perhaps, does the same on both sides: where a template deviates on purpose it does not.
+    fn is_compared(_call: &Call) -> bool {
+        true
+    }
+
     /// Returns what is done before the operations, so that more of these succeed: tokens spread, allowances given.
     fn preparation(_setup: &Self::Setup) -> Vec<Call> {
         Vec::new()
@@ -77,7 +87,7 @@ pub fn reference_of<S: Suite>() -> &'static Artifact {
 
 /// Returns the address of the contract under test.
 pub fn under_test<S: Suite>() -> Address {
-    parties::contract(S::INDEX)
+    S::address()
 }
 
 /// A transaction, or the time between two.

@@ -7,4 +7,5 @@ mod erc721;
 mod forwarder;
 mod multicall;
 mod receiver;
+mod uniswap;
 mod vesting;
