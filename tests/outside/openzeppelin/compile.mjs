@@ -30,6 +30,14 @@ const input = {
   },
 };
 
+// Uniswap's published bytecode, which is run as it is. Its packages have no storage layout: that of the published sources is made by the
+// compiler that they name.
+const published = {
+  '@uniswap/v2-core': ['UniswapV2Factory', 'UniswapV2Pair'],
+  '@uniswap/v2-periphery': ['UniswapV2Router02', 'WETH9'],
+};
+const NO_STORAGE = { storage: [], types: {} };
+
 const hash = createHash('sha256');
 for (const part of [JSON.stringify(input), read('compile.mjs'), read('package-lock.json')]) hash.update(part);
 const result = at(`out/${hash.digest('hex').slice(0, 16)}.json`);
@@ -59,6 +67,13 @@ function compile() {
       contracts[name] = { abi, creationCode: evm.bytecode.object, storageLayout };
     }
   }
+  const layouts = layoutsOfUniswap(require);
+  for (const [name, contractNames] of Object.entries(published)) {
+    for (const contract of contractNames) {
+      const { abi, evm } = require(`${name}/build/${contract}.json`);
+      contracts[contract] = { abi, creationCode: evm.bytecode.object, storageLayout: layouts[contract] ?? NO_STORAGE };
+    }
+  }
   // What earlier sources gave.
   rmSync(at('out'), { recursive: true, force: true });
   mkdirSync(at('out'), { recursive: true });
@@ -66,4 +81,20 @@ function compile() {
   writeFileSync(unfinished, JSON.stringify({ compiler: solc.version(), contracts }));
   renameSync(unfinished, result);
   console.error(`solc ${solc.version()}: ${Object.keys(contracts).length} contracts in ${Math.round((Date.now() - started) / 1000)} s`);
+}
+
+// Returns the layouts of Uniswap's core contracts by name.
+function layoutsOfUniswap(require) {
+  const root = '@uniswap/v2-core/contracts';
+  const folder = new URL(`node_modules/${root}/`, import.meta.url);
+  const paths = readdirSync(folder, { recursive: true }).map((path) => path.replaceAll('\\', '/')).filter((path) => path.endsWith('.sol'));
+  const content = (path) => ({ content: readFileSync(new URL(path, folder), 'utf8') });
+  const core = {
+    language: 'Solidity',
+    sources: Object.fromEntries(paths.map((path) => [`${root}/${path}`, content(path)])),
+    settings: { outputSelection: { '*': { '*': ['storageLayout'] } } },
+  };
+  const output = JSON.parse(require('solc-0.5.16').compile(JSON.stringify(core)));
+  const files = Object.values(output.contracts);
+  return Object.fromEntries(files.flatMap(Object.entries).map(([name, { storageLayout }]) => [name, { ...storageLayout, types: storageLayout.types ?? {} }]));
 }

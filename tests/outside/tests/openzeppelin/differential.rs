@@ -38,6 +38,14 @@ impl<S: Suite> Differential<S> {
     /// # Panics
     /// With the smallest case found in which the two differ.
     pub fn run(&self) {
+        self.run_on(|| Box::new(Templates::new()));
+    }
+
+    /// As [`Differential::run`], on engines that `subject` makes.
+    ///
+    /// # Panics
+    /// As [`Differential::run`].
+    pub fn run_on(&self, subject: impl Fn() -> Box<dyn Engine>) {
         let persistence = FileFailurePersistence::Direct(self.regressions);
         let mut config = Config {
             failure_persistence: Some(Box::new(persistence)),
@@ -47,7 +55,7 @@ impl<S: Suite> Differential<S> {
         if env::var_os("PROPTEST_CASES").is_none() {
             config.cases = CASES;
         }
-        if let Err(error) = self.search(config, || Box::new(Templates::new())) {
+        if let Err(error) = self.search(config, subject) {
             panic!("{error}");
         }
     }
@@ -165,6 +173,9 @@ impl<S: Suite> Pair<'_, S> {
                 if let Step::SendDamaged(_, damage) = step {
                     damage.apply(&mut call);
                 }
+                if !S::is_compared(&call) {
+                    return Ok(());
+                }
                 // A transaction whose sender lacks its value is in no block.
                 call.value = call.value.min(self.reference.balance(call.from));
                 self.call(&call, at)?;
@@ -252,9 +263,11 @@ impl<S: Suite> Pair<'_, S> {
     }
 }
 
-/// Returns the contracts of a suite: the one under test, those before it, and those that it creates.
+/// Returns the contracts of a suite: the one under test, also where another makes it, those before it, and those that it creates.
 fn contracts<S: Suite>() -> impl Iterator<Item = Address> {
-    (0..=S::INDEX).map(parties::contract).chain(S::created())
+    let own = under_test::<S>();
+    let made = (own != parties::contract(S::INDEX)).then_some(own);
+    (0..=S::INDEX).map(parties::contract).chain(made).chain(S::created())
 }
 
 fn in_hex(word: U256) -> String {

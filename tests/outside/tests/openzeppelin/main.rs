@@ -17,5 +17,6 @@ mod signatures;
 mod suite;
 mod suites;
 mod templates;
+mod translated;
 mod values;
 mod views;

@@ -51,6 +51,11 @@ pub trait Suite: Clone + Debug + 'static {
     /// Functions that change nothing though they are neither `view` nor `pure`, as signatures.
     const WITHOUT_EFFECT: &'static [&'static str] = &[];
 
+    /// Returns the address of the contract under test: that of a creation, unless a contract makes it.
+    fn address() -> Address {
+        parties::contract(Self::INDEX)
+    }
+
     fn setups() -> BoxedStrategy<Self::Setup>;
 
     fn operations() -> BoxedStrategy<Self::Operation>;
@@ -74,6 +79,11 @@ pub trait Suite: Clone + Debug + 'static {
         Vec::new()
     }
 
+    /// Returns whether a transaction, damaged perhaps, does the same on both sides: where a template deviates on purpose it does not.
+    fn is_compared(_call: &Call) -> bool {
+        true
+    }
+
     /// Returns what is done before the operations, so that more of these succeed: tokens spread, allowances given.
     fn preparation(_setup: &Self::Setup) -> Vec<Call> {
         Vec::new()
@@ -87,7 +97,7 @@ pub fn reference_of<S: Suite>() -> &'static Artifact {
 
 /// Returns the address of the contract under test.
 pub fn under_test<S: Suite>() -> Address {
-    parties::contract(S::INDEX)
+    S::address()
 }
 
 /// A transaction, or the time between two.

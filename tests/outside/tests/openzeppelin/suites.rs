@@ -9,4 +9,5 @@ mod governor;
 mod multicall;
 mod receiver;
 mod timelock;
+mod uniswap;
 mod vesting;
