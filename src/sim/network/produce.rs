@@ -79,11 +79,14 @@ impl Network {
     /// Passes an admin command to a replica.
     ///
     /// # Errors
-    /// [`NetworkError::Refused`] when the protocol rejects it.
+    /// [`NetworkError::Refused`] when the protocol rejects it, [`NetworkError::Down`] when the replica does not run.
     pub fn admin(&mut self, admin: Admin, replica: ReplicaId) -> Result<(), NetworkError> {
         let count = self.replicas.len();
         let chosen = self.replicas.get_mut(replica.index());
         let chosen = chosen.ok_or(UnknownReplica { replica, count })?;
+        if chosen.process() != ProcessState::Running {
+            return Err(NetworkError::Down { replica });
+        }
         let rejected = chosen.counters().rejected;
         chosen.handle(Event::Admin(admin), &mut self.env)?;
         match chosen.last_rejection() {

@@ -80,6 +80,7 @@ fn a_paused_replica_processes_its_deferred_events() {
     assert!(height(&network, 0) > before + 3);
     let transaction = campaign::workload::Workload::new(1, 1, Duration::from_millis(1), 1).next().unwrap().1;
     assert!(matches!(network.submit(transaction, id(2)), Err(NetworkError::Down { .. })));
+    assert!(matches!(network.admin(crate::consensus::Admin::Overdue, id(2)), Err(NetworkError::Down { .. })));
     network.resume(id(2)).unwrap();
     run_ms(&mut network, 500);
     assert!(height(&network, 2) > before + 3, "immediately, from the deferred events");

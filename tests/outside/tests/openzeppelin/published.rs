@@ -83,10 +83,15 @@ const PUBLISHED: &[Published] = &[
     },
     Published { template: "erc2771-forwarder", references: &["ERC2771Forwarder"], added: &[ERC165] },
     Published { template: "multicall", references: &["Multicall3"], added: &[ERC165] },
+    Published { template: "timelock-controller", references: &["TimelockController"], added: &[] },
+    Published { template: "governance-dao", references: &["Dao"], added: &[] },
 ];
 
 /// Templates whose ABIs are chainbox's own.
 const OWN: &[&str] = &["batch", "record-registry"];
+
+/// Templates of contracts that are older than ERC-165, with the functions of their originals alone. These are not among the artifacts.
+const OLDER: &[&str] = &["liquidity-pool", "liquidity-factory", "liquidity-router", "wrapped-native"];
 
 /// Functions, events and errors by kind, name and types, such as `function transfer(address,uint256) nonpayable returns (bool)`, with the
 /// names of all parameters. Constructors are left out, whose parameters are a template's own.
@@ -155,7 +160,7 @@ fn differences(published: &Published, ours: &BTreeMap<String, Vec<String>>) -> V
 fn each_templates_abi_is_its_references_with_listed_additions() {
     let mut wrong = Vec::new();
     for template in templates::builtin().iter() {
-        if OWN.contains(&template.name()) {
+        if OWN.contains(&template.name()) || OLDER.contains(&template.name()) {
             continue;
         }
         let published = PUBLISHED.iter().find(|published| published.template == template.name());
@@ -188,6 +193,7 @@ fn templates_answer_erc165_where_their_references_do_not() {
         assert!(!published.references.iter().any(has), "{}", published.template);
     }
     for template in templates::builtin().iter() {
-        assert!(template.abi().functions.contains_key("supportsInterface"), "{}", template.name());
+        let answers = template.abi().functions.contains_key("supportsInterface");
+        assert_eq!(answers, !OLDER.contains(&template.name()), "{}", template.name());
     }
 }
