@@ -22,9 +22,15 @@ pub fn assert_holds(condition: bool) -> Result<(), Stop> {
 /// `require(condition, reason)`.
 ///
 /// # Errors
-/// A revert with `reason` unless `condition` holds.
+/// A revert with `reason` unless `condition` holds; after an empty one solc leaves a word of zeros.
 pub fn require_that(condition: bool, reason: &str) -> Result<(), Stop> {
-    if condition { Ok(()) } else { Err(revert_with(reason)) }
+    if condition {
+        return Ok(());
+    }
+    match revert_with(reason) {
+        Stop::Revert(data) if reason.is_empty() => Err(Stop::Revert([data.as_ref(), &[0; 32]].concat().into())),
+        refusal => Err(refusal),
+    }
 }
 
 /// The operators of `ds-math`'s SafeMath, and the plain division.

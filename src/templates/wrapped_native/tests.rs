@@ -35,9 +35,10 @@ impl World {
         self.chain.ok(from, self.token, call)
     }
 
-    /// A call that WETH9 refuses with an empty reason.
+    /// A call that WETH9 refuses with an empty reason, and a word of zeros after it.
     fn is_refused(&mut self, from: Address, call: &impl SolCall) {
-        self.chain.fails(from, self.token, call, &Revert::from(""));
+        let refusal = [Revert::from("").abi_encode(), vec![0; 32]].concat();
+        assert_eq!(self.chain.call(from, self.token, call).map(|_| ()), Err(refusal.into()));
     }
 
     fn read<C: SolCall>(&self, call: &C) -> C::Return {
