@@ -185,7 +185,8 @@ impl<S: Suite> Pair<'_, S> {
     }
 
     fn call(&mut self, call: &Call, at: impl Fn() -> String) -> Result<(), Difference> {
-        let (ours, theirs) = (self.subject.call(call), self.reference.call(call));
+        let ours = self.subject.call(call).without_padding();
+        let theirs = self.reference.call(call).without_padding();
         let sent = || format!("{} by {}: {}", at(), parties::name_of(call.from), hex::encode(&call.input));
         same(ours, theirs, sent)?;
         for account in self.accounts() {

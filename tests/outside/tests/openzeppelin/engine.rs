@@ -37,6 +37,19 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// Fills what follows a reason with zeros: old compilers leave there what was in memory.
+    pub fn without_padding(self) -> Self {
+        match self {
+            Self::Revert { output } if output.starts_with(&[0x08, 0xc3, 0x79, 0xa0]) && output.len() >= 68 => {
+                let length = usize::from(output[66]) << 8 | usize::from(output[67]);
+                let mut output = output.to_vec();
+                output.iter_mut().skip(68 + length).for_each(|byte| *byte = 0);
+                Self::Revert { output: output.into() }
+            }
+            other => other,
+        }
+    }
+
     pub const fn is_success(&self) -> bool {
         matches!(self, Self::Success { .. })
     }
