@@ -107,7 +107,9 @@ impl Node {
     fn bulk_error(&self, error: ContractError, bulk: &CallRequest, operations: &[Operation]) -> BulkError {
         let Some(Batch::OperationFailed { index, reason }) = error.decode() else { return error.into() };
         let index = index.saturating_to::<usize>();
-        if let Some(reason) = self.halt_of(bulk, index).filter(|_| reason.is_empty()) {
+        if reason.is_empty()
+            && let Some(reason) = self.halt_of(bulk, index)
+        {
             return BulkError::Operation { index, source: ContractError::Halted { reason } };
         }
         let request = operations.get(index).map(|operation| CallRequest {
