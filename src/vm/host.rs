@@ -254,6 +254,11 @@ impl Host<'_> {
         slot
     }
 
+    /// Begins to fetch the slot of `key` in the mapping at slot `base`, which is read soon: without gas, without an access.
+    pub(super) fn fetch_ahead(&self, key: U256, base: U256) {
+        self.env.journal.fetch_ahead(self.account, key, base);
+    }
+
     /// Returns the nonce of `address`, at the cost of an access.
     pub(super) fn nonce_of(&mut self, address: &Address) -> Result<u64, Stop> {
         let id = self.access(address)?;

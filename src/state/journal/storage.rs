@@ -78,6 +78,11 @@ impl Journal {
         }
     }
 
+    /// Begins to fetch a derived slot that is read soon; changes nothing.
+    pub(crate) fn fetch_ahead(&self, account: AccountId, key: U256, base: U256) {
+        self.cache.fetch_ahead(account, key, base);
+    }
+
     fn load_slot(&mut self, account: AccountId, slot: &U256) -> Result<SlotId, StateError> {
         let id = match self.cache.find_slot(account, slot) {
             Some(id) => id,

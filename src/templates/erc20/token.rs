@@ -91,6 +91,8 @@ pub(super) fn spend_allowance(host: &mut Host<'_>, owner: Address, spender: Addr
 
 /// Moves tokens between accounts (`_transfer`).
 fn move_tokens(host: &mut Host<'_>, from: Address, to: Address, value: U256) -> Result<(), Stop> {
+    TOKEN.balances.fetch_ahead(host, from);
+    TOKEN.balances.fetch_ahead(host, to);
     require(!from.is_zero(), sol::ERC20InvalidSender { sender: from })?;
     require(!to.is_zero(), sol::ERC20InvalidReceiver { receiver: to })?;
     update(host, from, to, value)

@@ -99,6 +99,14 @@ impl<K: Key, V: Storable> Mapping<K, V> {
     }
 }
 
+impl<K: Packed, V> Mapping<K, V> {
+    /// Begins to fetch the value under a key that is read soon; costs no gas and is no access. It makes a function that reads two
+    /// values under unrelated keys wait for memory once.
+    pub fn fetch_ahead(self, host: &Host<'_>, key: K) {
+        host.fetch_ahead(key.to_key(), self.slot);
+    }
+}
+
 impl<K: Key, V: Value> Mapping<K, V> {
     /// Reads the value under a key.
     ///
