@@ -186,7 +186,7 @@ function signature(fragment) {
 
 // An event with the types of its arguments and which of them are topics.
 function typed(event) {
-  return `${event?.name}(${event?.inputs.map((input) => `${input.format('sighash')} ${input.indexed}`)})`;
+  return `${event?.name}(${event?.inputs.map((input) => `${input.format('sighash')} ${Boolean(input.indexed)}`)})`;
 }
 
 async function now() {
@@ -590,7 +590,8 @@ async function another(name, values) {
 // Two tokens of 6 decimals, a price of two for the collateral.
 async function lendingParameters() {
   const token = (symbol) => another('erc20-token', {
-    name: symbol, symbol, decimals: 6, totalSupply: 1_000_000_000n, cap: 0n, owner: alice.address, features: all(), vesting: [],
+    name: symbol, symbol, decimals: 6, totalSupply: 1_000_000_000n, cap: 2_000_000_000n, owner: alice.address, vesting: [],
+    features: { mintable: false, burnable: false, pausable: false, votes: false, flashMint: false },
   });
   const [usd, gold] = [await token('USD'), await token('GLD')];
   const feed = await another('price-feed', { decimals: 8, description: 'GLD / USD', answer: 200_000_000n, owner: alice.address });
