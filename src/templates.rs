@@ -11,10 +11,12 @@ pub mod erc2771_forwarder;
 pub mod erc4626;
 pub mod erc721;
 pub mod governance_dao;
+pub mod lending;
 pub mod liquidity_factory;
 pub mod liquidity_pool;
 pub mod liquidity_router;
 pub mod multicall;
+pub mod price_feed;
 pub mod record_registry;
 #[cfg(test)]
 pub(crate) mod test_chain;
@@ -33,10 +35,12 @@ pub use erc1155::{Erc1155, Erc1155Features, Erc1155Params};
 pub use erc2771_forwarder::{Erc2771Forwarder, Erc2771ForwarderParams};
 pub use erc4626::{Erc4626, Erc4626Params};
 pub use governance_dao::{GovernanceDao, GovernanceDaoParams};
+pub use lending::{Lending, LendingParams};
 pub use liquidity_factory::{LiquidityFactory, LiquidityFactoryParams};
 pub use liquidity_pool::{LiquidityPool, LiquidityPoolParams};
 pub use liquidity_router::{LiquidityRouter, LiquidityRouterParams};
 pub use multicall::{MULTICALL3_ADDRESS, Multicall};
+pub use price_feed::{PriceFeed, PriceFeedParams};
 pub use record_registry::{RecordRegistry, RecordRegistryParams};
 pub use timelock_controller::{TimelockController, TimelockControllerParams};
 pub use vesting_wallet::{VestingWallet, VestingWalletParams};
@@ -46,7 +50,7 @@ pub use wrapped_native::{WrappedNative, WrappedNativeParams};
 pub fn builtin() -> &'static TemplateRegistry {
     static BUILTIN: LazyLock<TemplateRegistry> = LazyLock::new(|| {
         let mut registry = TemplateRegistry::new();
-        let templates: [Arc<dyn Template>; 15] = [
+        let templates: [Arc<dyn Template>; 17] = [
             Arc::new(Erc20),
             Arc::new(Erc721),
             Arc::new(Erc1155),
@@ -61,6 +65,8 @@ pub fn builtin() -> &'static TemplateRegistry {
             Arc::new(LiquidityPool),
             Arc::new(LiquidityFactory),
             Arc::new(LiquidityRouter),
+            Arc::new(Lending),
+            Arc::new(PriceFeed),
             Arc::new(WrappedNative),
         ];
         for template in templates {

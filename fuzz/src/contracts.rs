@@ -1,10 +1,10 @@
 //! A contract of every template, and arguments for its functions.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use alloy_dyn_abi::{DynSolType, DynSolValue, JsonAbiExt as _};
 use alloy_json_abi::Function;
-use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
+use alloy_primitives::{Address, B256, Bytes, I256, U256, keccak256};
 use alloy_sol_types::SolCall;
 use arbitrary::Unstructured;
 use chainbox::{
@@ -12,11 +12,11 @@ use chainbox::{
     state::Journal,
     templates::{
         self, Batch, Erc20Features, Erc20Params, Erc721Features, Erc721Params, Erc1155Features, Erc1155Params,
-        Erc2771ForwarderParams, Erc4626Params, GovernanceDaoParams, LiquidityFactoryParams, LiquidityPoolParams,
-        LiquidityRouterParams, Multicall, RecordRegistryParams, TimelockControllerParams, VestingWalletParams,
+        Erc2771ForwarderParams, Erc4626Params, GovernanceDaoParams, LendingParams, LiquidityFactoryParams, LiquidityPoolParams,
+        LiquidityRouterParams, Multicall, PriceFeedParams, RecordRegistryParams, TimelockControllerParams, VestingWalletParams,
         WrappedNativeParams, erc20::interface as erc20, erc4626::interface as erc4626,
     },
-    vm::{BlockContext, Message, execute},
+    vm::{BlockContext, Message, Template, execute},
 };
 
 use crate::{Who, funded_state};
@@ -57,7 +57,7 @@ impl World {
         let (chain_id, timestamp) = (31_337, Timestamp::from_secs(NOW));
         let block = BlockContext { chain_id, timestamp, height: Height::new(7), ..BlockContext::default() };
         let mut world = Self { journal: Journal::new(funded_state()), block, contracts: Vec::new() };
-        for (nonce, template) in templates::builtin().iter().enumerate() {
+        for (nonce, template) in in_order().into_iter().enumerate() {
             let name: &'static str = String::from(template.name()).leak();
             let init_code = world.init_code(name);
             let gas = Gas::new(10_000_000);
@@ -69,7 +69,9 @@ impl World {
         let (token, vault) = (world.address("erc20-token"), world.address("erc4626-vault"));
         for who in Who::ALL {
             world.call(Who::Alice, token, &erc20::transferCall { to: who.address(), value: U256::from(200) });
-            world.call(who, token, &erc20::approveCall { spender: vault, value: U256::MAX });
+            for spender in [vault, world.address("lending")] {
+                world.call(who, token, &erc20::approveCall { spender, value: U256::MAX });
+            }
         }
         world.call(
             Who::Alice,
@@ -120,14 +122,24 @@ impl World {
             "liquidity-router" => {
                 LiquidityRouterParams::new(self.address("liquidity-factory"), self.later("wrapped-native")).init_code()
             }
+            "lending" => {
+                let [token, collateral, oracle] =
+                    ["erc20-token", "erc4626-vault", "price-feed"].map(|name| self.address(name));
+                LendingParams::new(token, collateral, oracle, alice).init_code()
+            }
+            // As many decimals as the tokens have: a unit is worth units of the price.
+            "price-feed" => {
+                let params = PriceFeedParams::new("Shares in gold", 2_000_000_000_000_000_000, alice);
+                PriceFeedParams { decimals: 18, ..params }.init_code()
+            }
             "wrapped-native" => WrappedNativeParams::default().init_code(),
             other => panic!("parameters of template {other} are missing here"),
         }
     }
 
-    /// Returns the address of a contract that comes later: of alice's nonce that is its place in the registry.
+    /// Returns the address of a contract that comes later: of alice's nonce that is its place in the order.
     fn later(&self, name: &str) -> Address {
-        let place = templates::builtin().iter().position(|template| template.name() == name);
+        let place = in_order().into_iter().position(|template| template.name() == name);
         Who::Alice.address().create(place.expect("a template") as u64)
     }
 
@@ -180,6 +192,10 @@ impl World {
                 let number = if u.ratio(1, 8)? { U256::MAX - near } else { near };
                 DynSolValue::Uint(number & (U256::MAX >> (256 - *bits)), *bits)
             }
+            DynSolType::Int(bits) => {
+                let near = I256::unchecked_from(u.arbitrary::<i16>()?);
+                DynSolValue::Int(if u.ratio(1, 8)? { I256::MIN.wrapping_sub(near) } else { near }.asr(256 - bits), *bits)
+            }
             DynSolType::FixedBytes(len) => {
                 let roles = ["MINTER_ROLE", "PAUSER_ROLE", "URI_SETTER_ROLE", "WRITER_ROLE"].map(keccak256);
                 let any = B256::repeat_byte(u.arbitrary()?);
@@ -210,6 +226,13 @@ impl World {
         let known: Vec<_> = people.into_iter().chain(contracts).chain([Address::ZERO]).collect();
         u.choose(&known).copied()
     }
+}
+
+/// Returns the templates in the order of their contracts' creation: as in the registry, but a market comes after the feed that it asks.
+fn in_order() -> Vec<&'static Arc<dyn Template>> {
+    let mut all: Vec<_> = templates::builtin().iter().collect();
+    all.sort_by_key(|template| template.name() == "lending");
+    all
 }
 
 fn bytes(u: &mut Unstructured<'_>) -> arbitrary::Result<Vec<u8>> {

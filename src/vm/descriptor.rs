@@ -262,6 +262,7 @@ impl Parameter {
                 format!("an integer between 0 and {}", (1_u64 << bits) - 1)
             }
             Ok(DynSolType::Uint(bits)) => format!("a decimal integer string of at most {bits} bits"),
+            Ok(DynSolType::Int(bits)) => format!("a decimal integer string of at most {bits} bits with its sign"),
             _ => format!("a value of type {ty}"),
         };
         match &self.unit {
@@ -307,6 +308,11 @@ fn leaf(ty: &str, unit: Option<Unit>, value: &Value) -> Option<DynSolValue> {
                 _ => parse_amount(value.as_str()?)?,
             };
             (number.bit_len() <= bits).then_some(DynSolValue::Uint(number, bits))
+        }
+        ty @ DynSolType::Int(_) => {
+            let digits = value.as_str()?.trim_start_matches('-');
+            let is_decimal = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
+            if is_decimal { ty.coerce_json(value).ok() } else { None }
         }
         ty @ (DynSolType::Address | DynSolType::Bytes | DynSolType::FixedBytes(_)) => {
             value.as_str().filter(|text| text.starts_with("0x"))?;

@@ -90,6 +90,24 @@ const rows = {
     wizard: [],
     test: timelock,
   },
+  'price-feed': {
+    parameters: () => ({ decimals: 8, description: 'ETH / USD', answer: 200_000_000_000n, owner: alice.address }),
+    // Chainlink's AggregatorV2V3Interface.
+    abi: [
+      'function decimals() view returns (uint8)', 'function description() view returns (string)', 'function version() view returns (uint256)',
+      'function getRoundData(uint80 _roundId) view returns (uint80 roundId, int256 answer, uint256 startedAt, uint256 updatedAt, uint80 answeredInRound)',
+      'function latestRoundData() view returns (uint80 roundId, int256 answer, uint256 startedAt, uint256 updatedAt, uint80 answeredInRound)',
+      'function latestAnswer() view returns (int256)', 'function latestTimestamp() view returns (uint256)',
+      'function latestRound() view returns (uint256)', 'function getAnswer(uint256 roundId) view returns (int256)',
+      'function getTimestamp(uint256 roundId) view returns (uint256)',
+      'event AnswerUpdated(int256 indexed current, uint256 indexed roundId, uint256 updatedAt)',
+      'event NewRound(uint256 indexed roundId, address indexed startedBy, uint256 startedAt)',
+      // MockV3Aggregator.
+      'function updateAnswer(int256 _answer)', 'function updateRoundData(uint80 _roundId, int256 _answer, uint256 _timestamp, uint256 _startedAt)',
+      'error OwnableUnauthorizedAccount(address account)',
+    ],
+    test: priceFeed,
+  },
   'governance-dao': {
     parameters: () => ({
       name: 'Council', token: deployed['erc20-token'].target, votingDelay: 1, votingPeriod: 3, proposalThreshold: 1n, quorum: 4, timelockDelay: 100,
@@ -97,6 +115,33 @@ const rows = {
     contracts: ['GovernorCountingSimple', 'GovernorSettings', 'GovernorStorage', 'GovernorVotes', 'GovernorVotesQuorumFraction', 'GovernorTimelockControl'],
     wizard: [],
     test: governor,
+  },
+  lending: {
+    parameters: lendingParameters,
+    // Of Aave v3's IPool, IAaveOracle and IPoolDataProvider.
+    abi: [
+      'function supply(address asset, uint256 amount, address onBehalfOf, uint16 referralCode)',
+      'function withdraw(address asset, uint256 amount, address to) returns (uint256)',
+      'function borrow(address asset, uint256 amount, uint256 interestRateMode, uint16 referralCode, address onBehalfOf)',
+      'function repay(address asset, uint256 amount, uint256 interestRateMode, address onBehalfOf) returns (uint256)',
+      'function liquidationCall(address collateralAsset, address debtAsset, address user, uint256 debtToCover, bool receiveAToken)',
+      'function mintToTreasury(address[] assets)',
+      'function getUserAccountData(address user) view returns (uint256 totalCollateralBase, uint256 totalDebtBase, uint256 availableBorrowsBase, uint256 currentLiquidationThreshold, uint256 ltv, uint256 healthFactor)',
+      'function getReservesList() view returns (address[])', 'function getReserveNormalizedIncome(address asset) view returns (uint256)',
+      'function getReserveNormalizedVariableDebt(address asset) view returns (uint256)',
+      'function getReserveDeficit(address asset) view returns (uint256)', 'function getVirtualUnderlyingBalance(address asset) view returns (uint128)',
+      'function getAssetPrice(address asset) view returns (uint256)', 'function getSourceOfAsset(address asset) view returns (address)',
+      'function getUserReserveData(address asset, address user) view returns (uint256 currentATokenBalance, uint256 currentStableDebt, uint256 currentVariableDebt, uint256 principalStableDebt, uint256 scaledVariableDebt, uint256 stableBorrowRate, uint256 liquidityRate, uint40 stableRateLastUpdated, bool usageAsCollateralEnabled)',
+      'event Supply(address indexed reserve, address user, address indexed onBehalfOf, uint256 amount, uint16 indexed referralCode)',
+      'event Withdraw(address indexed reserve, address indexed user, address indexed to, uint256 amount)',
+      'event Borrow(address indexed reserve, address user, address indexed onBehalfOf, uint256 amount, uint8 interestRateMode, uint256 borrowRate, uint16 indexed referralCode)',
+      'event Repay(address indexed reserve, address indexed user, address indexed repayer, uint256 amount, bool useATokens)',
+      'event LiquidationCall(address indexed collateralAsset, address indexed debtAsset, address indexed user, uint256 debtToCover, uint256 liquidatedCollateralAmount, address liquidator, bool receiveAToken)',
+      'event ReserveDataUpdated(address indexed reserve, uint256 liquidityRate, uint256 stableBorrowRate, uint256 variableBorrowRate, uint256 liquidityIndex, uint256 variableBorrowIndex)',
+      'event ReserveUsedAsCollateralEnabled(address indexed reserve, address indexed user)',
+      'event ReserveUsedAsCollateralDisabled(address indexed reserve, address indexed user)',
+    ],
+    test: lending,
   },
 };
 const PAUSING = ['function pause()', 'function unpause()'];
@@ -141,7 +186,7 @@ function signature(fragment) {
 
 // An event with the types of its arguments and which of them are topics.
 function typed(event) {
-  return `${event?.name}(${event?.inputs.map((input) => `${input.format('sighash')} ${input.indexed}`)})`;
+  return `${event?.name}(${event?.inputs.map((input) => `${input.format('sighash')} ${Boolean(input.indexed)}`)})`;
 }
 
 async function now() {
@@ -518,6 +563,82 @@ async function timelock(controller) {
   assert.deepEqual([await controller.getMinDelay(), await controller.isOperationDone(operation)], [7n, true]);
   await refused(controller, () => controller.updateDelay.staticCall(1n), 'TimelockUnauthorizedCaller', [alice.address]);
   assert.ok(await controller.supportsInterface('0x4e2312e0'));
+}
+
+async function priceFeed(feed) {
+  assert.deepEqual([await feed.decimals(), await feed.description(), await feed.version()], [8n, 'ETH / USD', 0n]);
+  const first = await feed.latestRoundData();
+  assert.deepEqual([first.roundId, first.answer, first.answeredInRound], [1n, 200_000_000_000n, 1n]);
+  const updated = await events(feed, feed.updateAnswer(-5n));
+  assert.deepEqual(updated, { names: ['NewRound', 'AnswerUpdated'], last: [-5n, 2n, BigInt(await now())] });
+  assert.deepEqual([await feed.latestAnswer(), await feed.getAnswer(1n), await feed.latestRound()], [-5n, 200_000_000_000n, 2n]);
+  await mined(feed.updateRoundData(9n, 7n, 1_000n, 900n));
+  assert.deepEqual([...await feed.getRoundData(9n)], [9n, 7n, 900n, 1_000n, 9n]);
+  await refused(feed, () => feed.connect(bob).updateAnswer.staticCall(1n), 'OwnableUnauthorizedAccount', [bob.address]);
+}
+
+// Deploys one more contract of a template.
+async function another(name, values) {
+  const template = (await templates()).find((listed) => listed.name === name);
+  const own = new Interface(template.abi);
+  const inputs = own.deploy.inputs.map((input) => values[input.name]);
+  const contract = await new ContractFactory(own, template.bytecode, alice).deploy(...inputs);
+  await contract.waitForDeployment();
+  return new Contract(await contract.getAddress(), own, alice);
+}
+
+// Two tokens of 6 decimals, a price of two for the collateral.
+async function lendingParameters() {
+  const token = (symbol) => another('erc20-token', {
+    name: symbol, symbol, decimals: 6, totalSupply: 1_000_000_000n, cap: 2_000_000_000n, owner: alice.address, vesting: [],
+    features: { mintable: false, burnable: false, pausable: false, votes: false, flashMint: false },
+  });
+  const [usd, gold] = [await token('USD'), await token('GLD')];
+  const feed = await another('price-feed', { decimals: 8, description: 'GLD / USD', answer: 200_000_000n, owner: alice.address });
+  Object.assign(deployed, { usd, gold, feed });
+  return {
+    token: usd.target, collateral: gold.target, oracle: feed.target, tokenOracle: ZeroAddress, ltv: 7_500, liquidationThreshold: 8_000,
+    liquidationBonus: 500, reserveFactor: 1_000, optimalUsageRatio: 8_000, baseVariableBorrowRate: 0, variableRateSlope1: 400,
+    variableRateSlope2: 7_500, maxPriceAge: 86_400, owner: alice.address,
+  };
+}
+
+// Bob borrows of what alice supplied, the price falls, and carol liquidates him.
+async function lending(market) {
+  const { usd, gold, feed } = deployed;
+  const all = 2n ** 256n - 1n;
+  await mined(gold.transfer(bob.address, 1_000_000n));
+  await mined(usd.transfer(carol.address, 10_000_000n));
+  await mined(usd.approve(market.target, all));
+  await mined(gold.connect(bob).approve(market.target, all));
+  await mined(usd.connect(carol).approve(market.target, all));
+  const supplied = await events(market, market.supply(usd.target, 10_000_000n, alice.address, 7));
+  assert.deepEqual(supplied.last, [usd.target, alice.address, alice.address, 10_000_000n, 7n]);
+  await mined(market.connect(bob).supply(gold.target, 1_000_000n, bob.address, 0));
+  const borrow = (amount) => market.connect(bob).borrow.populateTransaction(usd.target, amount, 2, 0, bob.address);
+  const reverts = async (call, reason) => assert.equal((await failure(call)).reason, reason);
+  const refusedBorrow = async (amount) => market.connect(bob).borrow.staticCall(usd.target, amount, 2, 0, bob.address);
+  await reverts(() => refusedBorrow(1_500_001n), '36');
+  const borrowed = await events(market, bob.sendTransaction(await borrow(1_500_000n)));
+  assert.deepEqual(borrowed.last.slice(0, 5), [usd.target, bob.address, bob.address, 1_500_000n, 2n]);
+  const account = await market.getUserAccountData(bob.address);
+  assert.deepEqual([account.totalCollateralBase, account.ltv, account.currentLiquidationThreshold], [200_000_000n, 7_500n, 8_000n]);
+  const liquidate = (method) => market.connect(carol).liquidationCall[method](gold.target, usd.target, bob.address, all, false);
+  await reverts(() => liquidate('staticCall'), '45');
+  await mined(feed.updateAnswer(180_000_000n));
+  assert.ok((await market.getUserAccountData(bob.address)).healthFactor < 10n ** 18n);
+  const liquidated = await events(market, liquidate('send'));
+  assert.deepEqual([liquidated.last[0], liquidated.last[2], liquidated.last[5]], [gold.target, bob.address, carol.address]);
+  assert.equal(await gold.balanceOf(carol.address), liquidated.last[4]);
+  const repaid = await events(market, (async () => {
+    await mined(usd.transfer(bob.address, 1_000_000n));
+    await mined(usd.connect(bob).approve(market.target, all));
+    return market.connect(bob).repay(usd.target, all, 2, bob.address);
+  })());
+  assert.equal(repaid.last[1], bob.address);
+  assert.equal((await market.getUserReserveData(usd.target, bob.address)).currentVariableDebt, 0n);
+  await mined(market.withdraw(usd.target, all, alice.address));
+  assert.ok(await usd.balanceOf(alice.address) > 988_000_000n);
 }
 
 // A proposal mints tokens: voted for by a transaction and by a signature, queued and executed.

@@ -31,6 +31,8 @@ const TABLES: &[(&str, &str, &[&str])] = &[
     ("liquidity-pool", "templates/liquidity_pool", &["golden.txt"]),
     ("liquidity-factory", "templates/liquidity_factory", &["golden.txt"]),
     ("liquidity-router", "templates/liquidity_router", &["golden.txt"]),
+    ("lending", "templates/lending", &["golden.txt"]),
+    ("price-feed", "templates/price_feed", &["golden.txt"]),
     ("wrapped-native", "templates/wrapped_native", &["golden.txt"]),
     ("staking", "system/staking", &["golden/at_once.txt", "golden/queues.txt"]),
 ];

@@ -195,7 +195,12 @@ async fn a_token_is_deployed_from_its_template() {
 /// Returns some value of a Solidity type, as a deployment has it.
 fn some_value(parameter: &Parameter, deployed: &[Value]) -> Value {
     match parameter.ty.as_str() {
-        "address" => deployed[usize::from(parameter.name == "token1")].clone(),
+        // A token, another contract, or another token with decimals: a vault's share.
+        "address" => match parameter.name.as_str() {
+            "token1" => deployed[1].clone(),
+            "collateral" => deployed[3].clone(),
+            _ => deployed[0].clone(),
+        },
         "bool" => json!(true),
         "string" => json!("Gold"),
         ty if ty.ends_with(']') => json!([]),
@@ -203,6 +208,7 @@ fn some_value(parameter: &Parameter, deployed: &[Value]) -> Value {
             let bits: u32 = ty["uint".len()..].parse().unwrap();
             if bits > 32 { json!("1000") } else { json!(1) }
         }
+        ty if ty.starts_with("int") => json!("-1000"),
         ty if ty.starts_with("bytes") => {
             let len: usize = ty["bytes".len()..].parse().unwrap_or(4);
             json!(format!("0x{}", "11".repeat(len)))

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use alloy_primitives::I256;
 use alloy_sol_types::{Revert, SolCall, SolStruct, eip712_domain};
 
 use crate::{
@@ -12,17 +13,18 @@ use crate::{
     primitives::{Address, B256, Bytes, Timestamp, U256},
     templates::{
         BATCH_ADDRESS, Batch, Erc20Features, Erc20Params, Erc721Features, Erc721Params, Erc1155Features, Erc1155Params,
-        Erc2771ForwarderParams, Erc4626Params, GovernanceDaoParams, LiquidityFactoryParams, LiquidityPoolParams,
-        LiquidityRouterParams, Multicall, RecordRegistryParams, TimelockControllerParams, VestingWalletParams,
-        WrappedNativeParams,
+        Erc2771ForwarderParams, Erc4626Params, GovernanceDaoParams, LendingParams, LiquidityFactoryParams,
+        LiquidityPoolParams, LiquidityRouterParams, Multicall, PriceFeedParams, RecordRegistryParams,
+        TimelockControllerParams, VestingWalletParams, WrappedNativeParams,
         batch::{Operation, interface::Batch as batch},
-        builtin, erc20, erc721, erc1155, erc2771_forwarder, erc4626, governance_dao, liquidity_factory, liquidity_pool,
-        liquidity_router, multicall, record_registry, timelock_controller, vesting_wallet, wrapped_native,
+        builtin, erc20, erc721, erc1155, erc2771_forwarder, erc4626, governance_dao, lending, liquidity_factory,
+        liquidity_pool, liquidity_router, multicall, price_feed, record_registry, timelock_controller, vesting_wallet,
+        wrapped_native,
     },
 };
 
 /// A test for each template, by name.
-const HANDLES: [(&str, fn(&World)); 15] = [
+const HANDLES: [(&str, fn(&World)); 17] = [
     ("erc20-token", erc20_token),
     ("erc721-nft", erc721_nft),
     ("erc1155-multi", erc1155_multi),
@@ -37,6 +39,8 @@ const HANDLES: [(&str, fn(&World)); 15] = [
     ("liquidity-pool", pool),
     ("liquidity-factory", factory),
     ("liquidity-router", router),
+    ("lending", lending_market),
+    ("price-feed", price_feed_of_dollars),
     ("wrapped-native", wrapped),
 ];
 
@@ -331,6 +335,52 @@ fn router(world: &World) {
     let late = sol::swapExactETHForTokensCall { amountOutMin: U256::ZERO, path, to: world.alice, deadline: U256::ZERO };
     let late: Revert = expect_revert(router.send_value(late, amount(1)));
     assert_eq!(late.reason, "UniswapV2Router: EXPIRED");
+}
+
+fn lending_market(world: &World) {
+    use lending::interface as sol;
+    let (usd, gold) = (world.gold(), world.gold());
+    // Units of both are worth units of the price: all have 18 decimals.
+    let price = PriceFeedParams::new("Gold / USD", 2_000_000_000_000_000_000, world.alice);
+    let feed = world.deploy(PriceFeedParams { decimals: 18, ..price }.init_code());
+    let params = LendingParams::new(usd.address(), gold.address(), feed.address(), world.alice);
+    let market = world.deploy(params.init_code());
+    for (asset, value) in [(&usd, 500), (&gold, 100)] {
+        asset.send(erc20::interface::approveCall { spender: market.address(), value: U256::MAX }).unwrap();
+        let asset = asset.address();
+        let supply = sol::supplyCall { asset, amount: amount(value), onBehalfOf: world.alice, referralCode: 0 };
+        let event: sol::Supply = expect_event(&market.send(supply).unwrap());
+        assert_eq!((event.reserve, event.amount), (asset, amount(value)));
+    }
+    let borrow = |value| sol::borrowCall {
+        asset: usd.address(),
+        amount: amount(value),
+        interestRateMode: amount(2),
+        referralCode: 0,
+        onBehalfOf: world.alice,
+    };
+    let event: sol::Borrow = expect_event(&market.send(borrow(150)).unwrap());
+    assert_eq!((event.user, event.amount), (world.alice, amount(150)));
+    let account = market.call(sol::getUserAccountDataCall { user: world.alice }).unwrap();
+    assert!(account.healthFactor > U256::from(10).pow(amount(18)));
+    let refused: Revert = expect_revert(market.send(borrow(1)));
+    assert_eq!(refused.reason, "36", "COLLATERAL_CANNOT_COVER_NEW_BORROW");
+    let short: sol::LendingInsufficientLiquidity =
+        expect_revert(market.send(sol::withdrawCall { asset: usd.address(), amount: amount(499), to: world.bob }));
+    assert_eq!((short.available, short.needed), (amount(350), amount(499)));
+}
+
+fn price_feed_of_dollars(world: &World) {
+    use price_feed::interface as sol;
+    let feed = world.deploy(PriceFeedParams::new("ETH / USD", 2_000 * 100_000_000, world.alice).init_code());
+    let answer = I256::try_from(1_999 * 100_000_000_i64).unwrap();
+    let event: sol::AnswerUpdated = expect_event(&feed.send(sol::updateAnswerCall { _answer: answer }).unwrap());
+    assert_eq!((event.current, event.roundId), (answer, amount(2)));
+    let round = feed.call(sol::latestRoundDataCall {}).unwrap();
+    assert_eq!((round.answer, round.updatedAt), (answer, event.updatedAt));
+    let stranger: sol::OwnableUnauthorizedAccount =
+        expect_revert(feed.from(world.bob).send(sol::updateAnswerCall { _answer: answer }));
+    assert_eq!(stranger.account, world.bob);
 }
 
 fn wrapped(world: &World) {

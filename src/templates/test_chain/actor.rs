@@ -1,11 +1,12 @@
-//! A hostile contract: a token, a receiver of ether and of flash swaps that makes a call of its own each time it is called, in the middle
+//! A hostile contract: a token, a price feed, a receiver of ether and of flash swaps that makes a call of its own each time it is called, in the middle
 //! of what its caller does.
 
 use alloy_json_abi::JsonAbi;
+use alloy_primitives::{I256, aliases::U80};
 
 use crate::{
     templates::common::Erc20Base,
-    vm::{Marker, Template, TemplateId, contract::*},
+    vm::{Marker, Template, TemplateId, abi::revert_with, contract::*},
 };
 
 alloy_sol_types::sol! {
@@ -20,6 +21,9 @@ alloy_sol_types::sol! {
         /// Makes a call at once.
         function run(address target, bytes data) external returns (bool isSuccess, bytes output);
         function uniswapV2Call(address sender, uint256 amount0, uint256 amount1, bytes data) external;
+        function decimals() external view returns (uint8);
+        /// A price of 2,000, unless the call that it makes at this has an effect.
+        function latestRoundData() external view returns (uint80 roundId, int256 answer, uint256 startedAt, uint256 updatedAt, uint80 answeredInRound);
         function balanceOf(address account) external view returns (uint256);
         function transfer(address to, uint256 value) external returns (bool);
         function approve(address spender, uint256 value) external returns (bool);
@@ -43,6 +47,9 @@ storage! {
 }
 
 const ACTOR: ActorStorage = ActorStorage::STATE;
+
+/// Decimals of the token and of the price.
+const DECIMALS: u8 = 6;
 
 /// The contract. Who creates it has the supply.
 #[derive(Debug)]
@@ -94,6 +101,8 @@ impl Template for ActorTemplate {
                 call.returns((result.is_success(), result.output))
             }
             Calls::uniswapV2Call(call) => call.returns(act(host)?),
+            Calls::decimals(call) => call.returns(DECIMALS),
+            Calls::latestRoundData(call) => call.returns(answer_price(host)?),
             Calls::balanceOf(call) => call.returns(ACTOR.token.balances.get(host, call.account)?),
             Calls::transfer(call) => {
                 act(host)?;
@@ -106,6 +115,17 @@ impl Template for ActorTemplate {
             }
         }
     }
+}
+
+/// Makes the call, as a feed inside a call that changes nothing, and answers a price if it fails.
+fn answer_price(host: &mut Host<'_>) -> Result<latestRoundDataReturn, Stop> {
+    let (target, data) = (ACTOR.target.get(host)?, ACTOR.data.get(host)?);
+    if !target.is_zero() && host.call(target, U256::ZERO, &data)?.is_success() {
+        return Err(revert_with("the call succeeded"));
+    }
+    let (round, now) = (U80::ONE, U256::from(host.block().timestamp.as_secs()));
+    let answer = I256::unchecked_from(2_000_i64) * I256::unchecked_from(10_i64.pow(DECIMALS.into()));
+    Ok(latestRoundDataReturn { roundId: round, answer, startedAt: now, updatedAt: now, answeredInRound: round })
 }
 
 /// Makes the call, once, and keeps what it returned.

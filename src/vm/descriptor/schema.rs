@@ -54,6 +54,7 @@ impl Parameter {
                 json!({ "type": "integer", "minimum": 0, "maximum": (1_u64 << bits) - 1 })
             }
             Ok(DynSolType::Uint(_)) => json!({ "type": "string", "pattern": "^[0-9]+$" }),
+            Ok(DynSolType::Int(_)) => json!({ "type": "string", "pattern": "^-?[0-9]+$" }),
             Ok(DynSolType::String) if self.may_be_empty() => json!({ "type": "string", "maxLength": TEXT_CHARS_MAX }),
             // Something but white space.
             Ok(DynSolType::String) => {

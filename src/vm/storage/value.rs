@@ -1,6 +1,6 @@
 //! Types of values: integers, addresses, bytes, texts.
 
-use alloy_primitives::{Address, Bytes, FixedBytes, U256, Uint};
+use alloy_primitives::{Address, Bytes, FixedBytes, Signed, U256, Uint};
 
 use super::{Encoding, LayoutTypes, Packed, Place, Shape, Slot, Storable, StorageType, Value};
 use crate::vm::{Host, Stop};
@@ -54,6 +54,28 @@ impl<const BITS: usize, const LIMBS: usize> Packed for Uint<BITS, LIMBS> {
 
     fn solidity() -> String {
         format!("uint{BITS}")
+    }
+}
+
+/// Two's complement, of which a value that shares its slot has the lowest bytes; a key of a mapping has its sign in all bits above.
+impl<const BITS: usize, const LIMBS: usize> Packed for Signed<BITS, LIMBS> {
+    const BYTES: u8 = <Uint<BITS, LIMBS> as Packed>::BYTES;
+
+    fn from_stored(word: U256) -> Self {
+        Self::from_raw(Packed::from_stored(word))
+    }
+
+    fn to_stored(self) -> U256 {
+        Packed::to_stored(self.into_raw())
+    }
+
+    fn to_key(self) -> U256 {
+        let stored = Packed::to_stored(self);
+        if self.is_negative() && BITS < 256 { stored | (U256::MAX << BITS) } else { stored }
+    }
+
+    fn solidity() -> String {
+        format!("int{BITS}")
     }
 }
 
@@ -141,5 +163,33 @@ impl Value for Bytes {
 
     fn store(self, host: &mut Host<'_>, place: Place) -> Result<(), Stop> {
         host.store_bytes(place.slot, &self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloy_primitives::{I256, aliases::I24};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// As alloy's ABI encoding has them, which is sign-extended.
+        #[test]
+        fn signed_values_are_stored_in_their_bytes_and_keys_have_their_sign(number in -0x80_0000_i32..0x80_0000) {
+            let (small, large) = (I24::try_from(number).unwrap(), I256::try_from(number).unwrap());
+            prop_assert_eq!(Packed::to_stored(small), large.into_raw() & U256::from(0xff_ffff));
+            prop_assert_eq!(<I24 as Packed>::from_stored(Packed::to_stored(small)), small);
+            prop_assert_eq!(<I256 as Packed>::from_stored(Packed::to_stored(large)), large);
+            prop_assert_eq!((Packed::to_key(small), Packed::to_key(large)), (large.into_raw(), large.into_raw()));
+        }
+    }
+
+    #[test]
+    fn signed_types_have_soliditys_names() {
+        assert_eq!(
+            (<I24 as Packed>::solidity(), <I256 as Packed>::solidity()),
+            ("int24".to_owned(), "int256".to_owned())
+        );
     }
 }

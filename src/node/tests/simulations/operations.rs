@@ -2,7 +2,7 @@
 
 use alloy_dyn_abi::{DynSolType, DynSolValue, Eip712Domain, JsonAbiExt as _};
 use alloy_json_abi::{Function, Param, StateMutability};
-use alloy_primitives::aliases::U48;
+use alloy_primitives::{I256, aliases::U48};
 use alloy_sol_types::{SolCall, SolStruct};
 
 use super::world::{Deployed, World, words};
@@ -328,10 +328,18 @@ impl World {
         match ty {
             DynSolType::Bool => DynSolValue::Bool(choices.next(2) == 0),
             DynSolType::Address => DynSolValue::Address(self.address(&parameter.name, from, choices)),
+            // A rate of a market: the variable one.
+            DynSolType::Uint(bits) if parameter.name == "interestRateMode" && choices.next(8) > 0 => {
+                DynSolValue::Uint(U256::from(2), *bits)
+            }
             DynSolType::Uint(bits) => {
                 let numbers = [0, 0, 1, 2, 3, 4, 10, 11, 12, 20, 21, 22, 30, 31, 32, 100, 1_000, u64::from(u32::MAX)];
                 let number = U256::from(choices.one_of(&numbers));
                 DynSolValue::Uint(number & (U256::MAX >> (256 - *bits)), *bits)
+            }
+            DynSolType::Int(bits) => {
+                let number = choices.one_of(&[-1, 0, 1, 1_000, 1 << 60, 1 << 61, 1 << 62, i64::MAX]);
+                DynSolValue::Int(I256::unchecked_from(number), *bits)
             }
             DynSolType::FixedBytes(len) => {
                 let roles = ["MINTER_ROLE", "PAUSER_ROLE", "URI_SETTER_ROLE", "WRITER_ROLE"].map(keccak256);
@@ -363,9 +371,10 @@ impl World {
         let contracts: Vec<_> = self.contracts.iter().map(|contract| contract.address).collect();
         let known = [self.accounts(), &contracts].concat();
         match name {
-            "token" | "asset" if choices.next(4) > 0 => self.contract("erc20-token").address,
+            "token" | "asset" | "assets" | "debtAsset" if choices.next(4) > 0 => self.contract("erc20-token").address,
             // A caller's own, more often than not.
-            "from" | "account" | "owner" | "callerConfirmation" if choices.next(2) == 0 => from,
+            "from" | "account" | "owner" | "onBehalfOf" | "callerConfirmation" if choices.next(2) == 0 => from,
+            "collateralAsset" if choices.next(4) > 0 => self.contract("erc4626-vault").address,
             // A contract's owner goes on to call it.
             "newOwner" => choices.one_of(self.accounts()),
             _ if choices.next(2) == 0 => choices.one_of(self.accounts()),

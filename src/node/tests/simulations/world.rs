@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, ops::ControlFlow};
 
 use alloy_json_abi::JsonAbi;
+use alloy_primitives::I256;
 use alloy_sol_types::SolCall;
 use serde_json::{Map, Value, json};
 
@@ -12,7 +13,8 @@ use crate::{
     primitives::{Address, B256, Bytes, U256},
     templates::{
         self, erc20::interface as erc20, erc721::interface as erc721, erc1155::interface as erc1155,
-        erc4626::interface as vault, record_registry::interface as registry,
+        erc4626::interface as vault, lending::interface as lending, price_feed::interface as feed,
+        record_registry::interface as registry,
     },
     vm::Descriptor,
 };
@@ -43,8 +45,8 @@ impl World {
     pub(super) fn new() -> Self {
         let mut world = Self { node: Node::new(), contracts: Vec::new() };
         let mut all: Vec<_> = templates::builtin().iter().collect();
-        // The vault trusts the forwarder, and the router takes WETH9.
-        let is_late = |name: &str| name != "erc2771-forwarder" && name != "wrapped-native";
+        // The vault trusts the forwarder, the router takes WETH9, and the market asks the feed.
+        let is_late = |name: &str| !["erc2771-forwarder", "wrapped-native", "price-feed"].contains(&name);
         all.sort_by_key(|template| (is_late(template.name()), template.id()));
         for template in all {
             let descriptor = Descriptor::of(&**template);
@@ -54,6 +56,7 @@ impl World {
             world.contracts.push(Deployed { name: descriptor.name, address: deployed.address(), abi: descriptor.abi });
         }
         world.distribute();
+        world.lend();
         world
     }
 
@@ -96,7 +99,8 @@ impl World {
                 (_, "royaltyFee") => json!("5"),
                 (_, "start") => json!(start),
                 (_, "duration") => json!("100000"),
-                (_, "token1") => json!(self.contract("erc4626-vault").address),
+                (_, "oracle") => json!(self.contract("price-feed").address),
+                (_, "token1" | "collateral") => json!(self.contract("erc4626-vault").address),
                 (_, "factory") => json!(self.contract("liquidity-factory").address),
                 (_, "WETH") => json!(self.contract("wrapped-native").address),
                 (_, "proposers") => json!([self.owner()]),
@@ -104,6 +108,9 @@ impl World {
                 ("erc2771-forwarder", "name") => continue,
                 (_, "name") => json!("Gold"),
                 (_, "symbol") => json!("GLD"),
+                // As many decimals as the tokens have: a unit is worth units of the price.
+                ("price-feed", "decimals") => json!(18),
+                (_, "answer") => json!("2000000000000000000"),
                 (_, "uri") => json!("https://example.org/{id}"),
                 _ if parameter.is_optional() => continue,
                 (template, name) => panic!("{template}: a value for parameter {name} is missing here"),
@@ -146,11 +153,69 @@ impl World {
                 inputs.push((self.owner(), records, create.abi_encode()));
             }
         }
+        self.send_all(inputs);
+        self.node.transfer(self.owner(), wallet, amount).unwrap();
+    }
+
+    /// Accounts supply the token and put in the vault's shares, the last two borrow; then the price falls, so that the third may be liquidated,
+    /// and the fourth is already, with a loss.
+    fn lend(&self) {
+        let [token, vault, market, feed] =
+            ["erc20-token", "erc4626-vault", "lending", "price-feed"].map(|name| self.contract(name).address);
+        let accounts = self.accounts();
+        let mut inputs = Vec::new();
+        for account in accounts.iter().copied() {
+            let approve = erc20::approveCall { spender: market, value: U256::MAX }.abi_encode();
+            inputs.extend([token, vault].map(|asset| (account, asset, approve.clone())));
+            for (asset, amount) in [(token, 3_000_u64), (vault, 500)] {
+                let amount = U256::from(amount);
+                let supply = lending::supplyCall { asset, amount, onBehalfOf: account, referralCode: 0 };
+                inputs.push((account, market, supply.abi_encode()));
+            }
+        }
+        let price = |price: i64| {
+            let answer = I256::unchecked_from(price * 1_000_000_000_000_000_000);
+            (self.owner(), feed, feed::updateAnswerCall { _answer: answer }.abi_encode())
+        };
+        inputs.push(price(4));
+        for account in &accounts[2..] {
+            let (amount, interest_rate_mode) = (U256::from(1_500), U256::from(2));
+            let (asset, referral_code) = (token, 0);
+            inputs.push((
+                *account,
+                market,
+                lending::borrowCall {
+                    asset,
+                    amount,
+                    interestRateMode: interest_rate_mode,
+                    referralCode: referral_code,
+                    onBehalfOf: *account,
+                }
+                .abi_encode(),
+            ));
+        }
+        inputs.push(price(3));
+        let (collateral_asset, debt_asset) = (vault, token);
+        inputs.push((
+            self.owner(),
+            market,
+            lending::liquidationCallCall {
+                collateralAsset: collateral_asset,
+                debtAsset: debt_asset,
+                user: accounts[3],
+                debtToCover: U256::MAX,
+                receiveAToken: false,
+            }
+            .abi_encode(),
+        ));
+        self.send_all(inputs);
+    }
+
+    fn send_all(&self, inputs: Vec<(Address, Address, Vec<u8>)>) {
         for (from, to, input) in inputs {
             let mined = self.node.send_and_mine(CallRequest::call(to, input).with_from(from)).unwrap();
             assert!(mined.is_success(), "{mined:?}");
         }
-        self.node.transfer(self.owner(), wallet, amount).unwrap();
     }
 
     pub(super) fn simulate(&self, operation: &CallRequest, block: BlockRef) -> Result<Simulation, SimulateError> {
