@@ -14,6 +14,7 @@ pub mod governance_dao;
 pub mod liquidity_factory;
 pub mod liquidity_pool;
 pub mod liquidity_router;
+pub mod marketplace;
 pub mod multicall;
 pub mod record_registry;
 #[cfg(test)]
@@ -36,6 +37,7 @@ pub use governance_dao::{GovernanceDao, GovernanceDaoParams};
 pub use liquidity_factory::{LiquidityFactory, LiquidityFactoryParams};
 pub use liquidity_pool::{LiquidityPool, LiquidityPoolParams};
 pub use liquidity_router::{LiquidityRouter, LiquidityRouterParams};
+pub use marketplace::{Marketplace, MarketplaceParams};
 pub use multicall::{MULTICALL3_ADDRESS, Multicall};
 pub use record_registry::{RecordRegistry, RecordRegistryParams};
 pub use timelock_controller::{TimelockController, TimelockControllerParams};
@@ -46,7 +48,7 @@ pub use wrapped_native::{WrappedNative, WrappedNativeParams};
 pub fn builtin() -> &'static TemplateRegistry {
     static BUILTIN: LazyLock<TemplateRegistry> = LazyLock::new(|| {
         let mut registry = TemplateRegistry::new();
-        let templates: [Arc<dyn Template>; 15] = [
+        let templates: [Arc<dyn Template>; 16] = [
             Arc::new(Erc20),
             Arc::new(Erc721),
             Arc::new(Erc1155),
@@ -62,6 +64,7 @@ pub fn builtin() -> &'static TemplateRegistry {
             Arc::new(LiquidityFactory),
             Arc::new(LiquidityRouter),
             Arc::new(WrappedNative),
+            Arc::new(Marketplace),
         ];
         for template in templates {
             let taken = registry.register_own(template);

@@ -13,7 +13,7 @@ use chainbox::{
     templates::{
         self, Batch, Erc20Features, Erc20Params, Erc721Features, Erc721Params, Erc1155Features, Erc1155Params,
         Erc2771ForwarderParams, Erc4626Params, GovernanceDaoParams, LiquidityFactoryParams, LiquidityPoolParams,
-        LiquidityRouterParams, Multicall, RecordRegistryParams, TimelockControllerParams, VestingWalletParams,
+        LiquidityRouterParams, MarketplaceParams, Multicall, RecordRegistryParams, TimelockControllerParams, VestingWalletParams,
         WrappedNativeParams, erc20::interface as erc20, erc4626::interface as erc4626,
     },
     vm::{BlockContext, Message, execute},
@@ -119,6 +119,10 @@ impl World {
             "liquidity-factory" => LiquidityFactoryParams::new(alice).init_code(),
             "liquidity-router" => {
                 LiquidityRouterParams::new(self.address("liquidity-factory"), self.later("wrapped-native")).init_code()
+            }
+            "marketplace" => {
+                let token = Some(self.address("erc20-token"));
+                MarketplaceParams { fee: 250, token, ..MarketplaceParams::new(alice) }.init_code()
             }
             "wrapped-native" => WrappedNativeParams::default().init_code(),
             other => panic!("parameters of template {other} are missing here"),

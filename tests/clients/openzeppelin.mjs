@@ -98,6 +98,10 @@ const rows = {
     wizard: [],
     test: governor,
   },
+  marketplace: {
+    parameters: () => ({ fee: 250, owner: alice.address, feeRecipient: carol.address, token: deployed['erc20-token'].target }),
+    test: marketplace,
+  },
 };
 const PAUSING = ['function pause()', 'function unpause()'];
 
@@ -559,6 +563,43 @@ async function governor(dao) {
   assert.deepEqual(executed, { names: ['ProposalExecuted'], last: [proposal] });
   assert.deepEqual([await token.balanceOf(carol.address), await dao.state(proposal)], [before + 5n, 7n]);
   await refused(dao, () => dao.setVotingDelay.staticCall(1), 'GovernorOnlyExecutor', [alice.address]);
+}
+
+// A token listed for coins and bought; an offer in ether accepted in part, cancelled and withdrawn.
+async function marketplace(market) {
+  const [coin, art, items] = ['erc20-token', 'erc721-nft', 'erc1155-multi'].map((name) => deployed[name]);
+  for (const token of [art, items]) await mined(token.setApprovalForAll(market.target, true));
+  await mined(coin.transfer(bob.address, 200n));
+  await mined(coin.connect(bob).approve(market.target, 200n));
+  const listing = {
+    assetContract: art.target, tokenId: 2n, quantity: 1n, currency: coin.target, pricePerToken: 200n, startTimestamp: 0n, endTimestamp: 0n,
+    reservedFor: ZeroAddress,
+  };
+  const byBob = market.connect(bob);
+  await refused(market, () => byBob.createListing.staticCall(listing), 'TokenNotHeld', [art.target, 2n, bob.address, 1n]);
+  const listed = await events(market, market.createListing(listing));
+  assert.deepEqual([listed.names, listed.last.slice(0, 3)], [['NewListing'], [alice.address, 0n, art.target]]);
+  assert.ok(await market.isListingValid(0n));
+  const dear = () => byBob.buyFromListing.staticCall(0n, bob.address, 1n, coin.target, 199n);
+  await refused(market, dear, 'UnexpectedPrice', [coin.target, 200n, coin.target, 199n]);
+  const fees = await coin.balanceOf(carol.address);
+  // 2.5 % each for the marketplace and as the royalty, both carol's.
+  const sold = await events(market, byBob.buyFromListing(0n, bob.address, 1n, coin.target, 200n));
+  assert.deepEqual(sold, { names: ['NewSale'], last: [alice.address, 0n, art.target, 2n, bob.address, 1n, 200n, 5n, carol.address, 5n] });
+  assert.deepEqual([await art.ownerOf(2n), await coin.balanceOf(carol.address)], [bob.address, fees + 10n]);
+  await refused(market, () => byBob.buyFromListing.staticCall(0n, bob.address, 1n, coin.target, 200n), 'ListingNotOpen', [0n, 2n]);
+
+  await mined(items.mint(alice.address, 77n, 10n, '0x'));
+  const offer = { assetContract: items.target, tokenId: 77n, quantity: 4n, currency: ZeroAddress, pricePerToken: 1_000n, expirationTimestamp: 0n };
+  await refused(market, () => byBob.makeOffer.staticCall(offer, { value: 1n }), 'IncorrectValue', [1n, 4_000n]);
+  await mined(byBob.makeOffer(offer, { value: 4_000n }));
+  await mined(market.acceptOffer(0n, 1n));
+  assert.deepEqual([await items.balanceOf(bob.address, 77n), await provider.getBalance(market.target)], [1n, 3_000n]);
+  assert.deepEqual((await events(market, byBob.cancelOffer(0n))).names, ['CancelledOffer', 'PaymentCredited']);
+  assert.equal(await market.pendingWithdrawals(bob.address, ZeroAddress), 3_000n);
+  await mined(byBob.withdraw(ZeroAddress, bob.address));
+  assert.equal(await provider.getBalance(market.target), 0n);
+  assert.ok(await market.supportsInterface('0x01ffc9a7'));
 }
 
 await run("OpenZeppelin's ABIs");

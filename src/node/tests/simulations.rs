@@ -2,6 +2,7 @@
 
 mod compare;
 mod operations;
+mod sales;
 mod world;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -54,6 +54,7 @@ impl World {
             world.contracts.push(Deployed { name: descriptor.name, address: deployed.address(), abi: descriptor.abi });
         }
         world.distribute();
+        world.open_market();
         world
     }
 
@@ -99,6 +100,7 @@ impl World {
                 (_, "token1") => json!(self.contract("erc4626-vault").address),
                 (_, "factory") => json!(self.contract("liquidity-factory").address),
                 (_, "WETH") => json!(self.contract("wrapped-native").address),
+                ("marketplace", "fee") => json!("2.5"),
                 (_, "proposers") => json!([self.owner()]),
                 (_, "beneficiary") => json!(self.node.accounts()[1]),
                 ("erc2771-forwarder", "name") => continue,
