@@ -3,6 +3,7 @@
 //! Each implements a standard Solidity ABI exactly, with Solidity's storage layout, so that a client
 //! cannot distinguish it from compiled Solidity.
 
+pub mod auction;
 pub mod batch;
 pub mod common;
 pub mod erc1155;
@@ -27,6 +28,7 @@ use std::sync::{Arc, LazyLock};
 
 use crate::vm::{Template, TemplateRegistry};
 
+pub use auction::{Auction, AuctionParams};
 pub use batch::{BATCH_ADDRESS, Batch};
 pub use erc20::{Erc20, Erc20Features, Erc20Params, VestingAllocation};
 pub use erc721::{Erc721, Erc721Features, Erc721Params};
@@ -48,7 +50,7 @@ pub use wrapped_native::{WrappedNative, WrappedNativeParams};
 pub fn builtin() -> &'static TemplateRegistry {
     static BUILTIN: LazyLock<TemplateRegistry> = LazyLock::new(|| {
         let mut registry = TemplateRegistry::new();
-        let templates: [Arc<dyn Template>; 16] = [
+        let templates: [Arc<dyn Template>; 17] = [
             Arc::new(Erc20),
             Arc::new(Erc721),
             Arc::new(Erc1155),
@@ -65,6 +67,7 @@ pub fn builtin() -> &'static TemplateRegistry {
             Arc::new(LiquidityRouter),
             Arc::new(WrappedNative),
             Arc::new(Marketplace),
+            Arc::new(Auction),
         ];
         for template in templates {
             let taken = registry.register_own(template);

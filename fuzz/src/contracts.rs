@@ -11,7 +11,7 @@ use chainbox::{
     primitives::{Gas, Height, Timestamp},
     state::Journal,
     templates::{
-        self, Batch, Erc20Features, Erc20Params, Erc721Features, Erc721Params, Erc1155Features, Erc1155Params,
+        self, AuctionParams, Batch, Erc20Features, Erc20Params, Erc721Features, Erc721Params, Erc1155Features, Erc1155Params,
         Erc2771ForwarderParams, Erc4626Params, GovernanceDaoParams, LiquidityFactoryParams, LiquidityPoolParams,
         LiquidityRouterParams, MarketplaceParams, Multicall, RecordRegistryParams, TimelockControllerParams, VestingWalletParams,
         WrappedNativeParams, erc20::interface as erc20, erc4626::interface as erc4626,
@@ -123,6 +123,10 @@ impl World {
             "marketplace" => {
                 let token = Some(self.address("erc20-token"));
                 MarketplaceParams { fee: 250, token, ..MarketplaceParams::new(alice) }.init_code()
+            }
+            "auction" => {
+                let token = Some(self.address("erc20-token"));
+                AuctionParams { fee: 250, token, ..AuctionParams::new(alice) }.init_code()
             }
             "wrapped-native" => WrappedNativeParams::default().init_code(),
             other => panic!("parameters of template {other} are missing here"),

@@ -102,6 +102,10 @@ const rows = {
     parameters: () => ({ fee: 250, owner: alice.address, feeRecipient: carol.address, token: deployed['erc20-token'].target }),
     test: marketplace,
   },
+  auction: {
+    parameters: () => ({ fee: 250, owner: alice.address, feeRecipient: carol.address, token: deployed['erc20-token'].target }),
+    test: auction,
+  },
 };
 const PAUSING = ['function pause()', 'function unpause()'];
 
@@ -600,6 +604,46 @@ async function marketplace(market) {
   await mined(byBob.withdraw(ZeroAddress, bob.address));
   assert.equal(await provider.getBalance(market.target), 0n);
   assert.ok(await market.supportsInterface('0x01ffc9a7'));
+}
+
+// An English auction in coins, in which bob is outbid; a Dutch one in ether.
+async function auction(house) {
+  const [coin, items] = ['erc20-token', 'erc1155-multi'].map((name) => deployed[name]);
+  await mined(items.mint(alice.address, 88n, 10n, '0x'));
+  await mined(items.setApprovalForAll(house.target, true));
+  await mined(coin.transfer(bob.address, 200n));
+  for (const bidder of [alice, bob]) await mined(coin.connect(bidder).approve(house.target, 400n));
+  const lot = { assetContract: items.target, tokenId: 88n, quantity: 4n, startTimestamp: 0n };
+  const english = { ...lot, currency: coin.target, reservePrice: 100n, minIncrement: 500n, timeExtension: 60n, endTimestamp: BigInt(await now()) + 1_000n };
+  const made = await events(house, house.createEnglishAuction(english));
+  assert.deepEqual([made.names, made.last.slice(0, 3)], [['NewAuction'], [alice.address, 0n, items.target]]);
+  assert.equal(await items.balanceOf(house.target, 88n), 4n);
+  const byBob = house.connect(bob);
+  await refused(house, () => byBob.bid.staticCall(0n, 99n), 'BidTooLow', [0n, 99n, 100n]);
+  await mined(byBob.bid(0n, 100n));
+  assert.equal(await house.currentPrice(0n), 105n);
+  await refused(house, () => house.settle.staticCall(0n), 'AuctionNotEnded', [0n, english.endTimestamp]);
+  assert.deepEqual((await events(house, house.bid(0n, 200n))).names, ['PaymentCredited', 'NewBid']);
+  assert.equal(await house.pendingWithdrawals(bob.address, coin.target), 100n);
+  await mined(byBob.withdraw(coin.target, bob.address));
+  await refused(house, () => byBob.withdraw.staticCall(coin.target, bob.address), 'NothingToWithdraw', [bob.address, coin.target]);
+  await later(2_000);
+  // 2.5 % each for the auction and as the royalty.
+  const settled = await events(house, byBob.settle(0n));
+  assert.deepEqual(settled, { names: ['AuctionSettled'], last: [alice.address, 0n, alice.address, 200n, 5n, carol.address, 5n] });
+  assert.deepEqual([await items.balanceOf(alice.address, 88n), await coin.balanceOf(house.target)], [10n, 0n]);
+
+  const dutch = { ...lot, currency: ZeroAddress, startPrice: 10_000n, reservePrice: 1_000n, endTimestamp: BigInt(await now()) + 9_000n };
+  await mined(house.createDutchAuction(dutch));
+  await later(4_500);
+  const price = await house.currentPrice(1n);
+  assert.ok(price < 5_600n && price > 5_000n);
+  const error = await failure(() => byBob.buy.staticCall(1n, 1_000n, { value: 10_000n }));
+  assert.equal((error.revert ?? house.interface.parseError(error.data)).name, 'PriceTooHigh');
+  await mined(byBob.buy(1n, 10_000n, { value: 10_000n }));
+  assert.deepEqual([await items.balanceOf(bob.address, 88n), await provider.getBalance(house.target)], [4n, 0n]);
+  await refused(house, () => house.cancelAuction.staticCall(1n), 'AuctionNotOpen', [1n, 2n]);
+  assert.ok(await house.supportsInterface('0x4e2312e0'));
 }
 
 await run("OpenZeppelin's ABIs");

@@ -33,6 +33,7 @@ const TABLES: &[(&str, &str, &[&str])] = &[
     ("liquidity-router", "templates/liquidity_router", &["golden.txt"]),
     ("wrapped-native", "templates/wrapped_native", &["golden.txt"]),
     ("marketplace", "templates/marketplace", &["golden.txt"]),
+    ("auction", "templates/auction", &["golden.txt"]),
     ("staking", "system/staking", &["golden/at_once.txt", "golden/queues.txt"]),
 ];
 

@@ -11,10 +11,10 @@ use crate::{
     },
     primitives::{Address, B256, Bytes, Timestamp, U256},
     templates::{
-        BATCH_ADDRESS, Batch, Erc20Features, Erc20Params, Erc721Features, Erc721Params, Erc1155Features, Erc1155Params,
-        Erc2771ForwarderParams, Erc4626Params, GovernanceDaoParams, LiquidityFactoryParams, LiquidityPoolParams,
-        LiquidityRouterParams, MarketplaceParams, Multicall, RecordRegistryParams, TimelockControllerParams,
-        VestingWalletParams, WrappedNativeParams,
+        AuctionParams, BATCH_ADDRESS, Batch, Erc20Features, Erc20Params, Erc721Features, Erc721Params, Erc1155Features,
+        Erc1155Params, Erc2771ForwarderParams, Erc4626Params, GovernanceDaoParams, LiquidityFactoryParams,
+        LiquidityPoolParams, LiquidityRouterParams, MarketplaceParams, Multicall, RecordRegistryParams,
+        TimelockControllerParams, VestingWalletParams, WrappedNativeParams, auction,
         batch::{Operation, interface::Batch as batch},
         builtin, erc20, erc721, erc1155, erc2771_forwarder, erc4626, governance_dao, liquidity_factory, liquidity_pool,
         liquidity_router, marketplace, multicall, record_registry, timelock_controller, vesting_wallet, wrapped_native,
@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// A test for each template, by name.
-const HANDLES: [(&str, fn(&World)); 16] = [
+const HANDLES: [(&str, fn(&World)); 17] = [
     ("erc20-token", erc20_token),
     ("erc721-nft", erc721_nft),
     ("erc1155-multi", erc1155_multi),
@@ -39,6 +39,7 @@ const HANDLES: [(&str, fn(&World)); 16] = [
     ("liquidity-router", router),
     ("wrapped-native", wrapped),
     ("marketplace", market),
+    ("auction", auctions),
 ];
 
 /// A node, and two of its accounts.
@@ -381,4 +382,30 @@ fn market(world: &World) {
     assert_eq!((cheap.value, cheap.needed), (amount(999), amount(1_000)));
     let sale: sol::NewSale = expect_event(&market.from(world.bob).send_value(buy, amount(1_000)).unwrap());
     assert_eq!((sale.buyer, sale.fee, sale.royalty), (world.bob, amount(25), U256::ZERO));
+}
+
+fn auctions(world: &World) {
+    use auction::interface as sol;
+    let house = world.deploy(AuctionParams { fee: 250, ..AuctionParams::new(world.alice) }.init_code());
+    let params = sol::EnglishParameters {
+        assetContract: world.art_for(house.address()),
+        tokenId: amount(7),
+        quantity: amount(1),
+        currency: Address::ZERO,
+        reservePrice: amount(1_000),
+        minIncrement: 500,
+        timeExtension: 60,
+        startTimestamp: 0,
+        endTimestamp: world.node.now().as_secs() + 100_000,
+    };
+    let event: sol::NewAuction = expect_event(&house.send(sol::createEnglishAuctionCall { params }).unwrap());
+    assert_eq!((event.auction.auctionCreator, event.auction.kind), (world.alice, sol::Kind::ENGLISH));
+    let bid = |value: u64| sol::bidCall { auctionId: event.auctionId, amount: amount(value) };
+    let low: sol::BidTooLow = expect_revert(house.from(world.bob).send_value(bid(999), amount(999)));
+    assert_eq!(low.needed, amount(1_000));
+    let placed: sol::NewBid = expect_event(&house.from(world.bob).send_value(bid(1_000), amount(1_000)).unwrap());
+    assert_eq!((placed.bidder, placed.amount), (world.bob, amount(1_000)));
+    let early: sol::AuctionNotEnded = expect_revert(house.send(sol::settleCall { auctionId: event.auctionId }));
+    assert_eq!(early.auctionId, event.auctionId);
+    assert_eq!(house.call(sol::currentPriceCall { auctionId: event.auctionId }).unwrap(), amount(1_050));
 }

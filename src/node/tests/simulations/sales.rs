@@ -1,35 +1,46 @@
-//! What is sold, and operations of who sells and buys.
+//! What is sold and auctioned, and operations of who sells and buys.
+
+use core::time::Duration;
 
 use alloy_sol_types::SolCall;
 
 use super::{operations::Choices, world::World};
 use crate::{
     chain::CallRequest,
-    primitives::{Address, U256},
+    primitives::{Address, Bytes, U256},
     templates::{
-        erc20::interface as erc20, erc721::interface as erc721, erc1155::interface as erc1155,
-        marketplace::interface as market,
+        auction::interface as auction, erc20::interface as erc20, erc721::interface as erc721,
+        erc1155::interface as erc1155, marketplace::interface as market,
     },
 };
 
 /// Prices that a call pays by chance in ether: those of the values that are drawn.
 const PRICES: [u64; 4] = [1, 5, 700, 0];
 
+/// In seconds.
+const HOUR: u64 = 3_600;
+const YEAR: u64 = 365 * 24 * HOUR;
+
 fn amount(value: u64) -> U256 {
     U256::from(value)
 }
 
 impl World {
-    /// Lets the marketplace move the tokens of all, and makes a listing, an offer and a pending withdrawal.
-    pub(super) fn open_market(&self) {
-        let [market, coin, art, items] =
-            ["marketplace", "erc20-token", "erc721-nft", "erc1155-multi"].map(|name| self.contract(name).address);
+    /// Lets a contract move the tokens of all.
+    fn approve_all(&self, operator: Address) {
+        let [coin, art, items] = ["erc20-token", "erc721-nft", "erc1155-multi"].map(|name| self.contract(name).address);
         for account in self.accounts() {
-            let approval = erc721::setApprovalForAllCall { operator: market, approved: true };
-            self.run(*account, art, 0, &approval);
-            self.run(*account, items, 0, &erc1155::setApprovalForAllCall { operator: market, approved: true });
-            self.run(*account, coin, 0, &erc20::approveCall { spender: market, value: U256::MAX });
+            self.run(*account, art, 0, &erc721::setApprovalForAllCall { operator, approved: true });
+            self.run(*account, items, 0, &erc1155::setApprovalForAllCall { operator, approved: true });
+            self.run(*account, coin, 0, &erc20::approveCall { spender: operator, value: U256::MAX });
         }
+    }
+
+    /// Makes a listing, an offer and a pending withdrawal.
+    pub(super) fn open_market(&self) {
+        let [market, coin, items] =
+            ["marketplace", "erc20-token", "erc1155-multi"].map(|name| self.contract(name).address);
+        self.approve_all(market);
         let [_, seller, buyer, ..] = *self.accounts() else { panic!("three accounts") };
         let params = market::ListingParameters {
             assetContract: items,
@@ -54,6 +65,102 @@ impl World {
             self.run(buyer, market, 1_000, &market::makeOfferCall { params: params.clone() });
         }
         self.run(buyer, market, 0, &market::cancelOfferCall { offerId: amount(1) });
+    }
+
+    /// Makes auctions: one whose lot waits to be claimed, one that is over, one with a bid that was outbid, and others of each kind.
+    pub(super) fn open_auctions(&self) {
+        let [house, coin, items] = ["auction", "erc20-token", "erc1155-multi"].map(|name| self.contract(name).address);
+        self.approve_all(house);
+        let [owner, seller, bidder, other, ..] = *self.accounts() else { panic!("four accounts") };
+        for secs in [HOUR, HOUR, YEAR, YEAR] {
+            let params = self.english((items, amount(2), amount(2)), coin, U256::ZERO, secs);
+            self.run(seller, house, 0, &auction::createEnglishAuctionCall { params });
+        }
+        for currency in [coin, Address::ZERO] {
+            let params = self.dutch((items, amount(2), amount(2)), currency, amount(5));
+            self.run(seller, house, 0, &auction::createDutchAuctionCall { params });
+        }
+        for (bidder, bid) in [(bidder, 1), (other, 2)] {
+            self.run(bidder, house, 0, &auction::bidCall { auctionId: amount(2), amount: amount(bid) });
+        }
+        self.node.increase_time(Duration::from_secs(HOUR));
+        self.run(owner, items, 0, &erc1155::pauseCall {});
+        self.run(owner, house, 0, &auction::settleCall { auctionId: U256::ZERO });
+        self.run(owner, items, 0, &erc1155::unpauseCall {});
+    }
+
+    fn english(
+        &self,
+        lot: (Address, U256, U256),
+        currency: Address,
+        reserve: U256,
+        secs: u64,
+    ) -> auction::EnglishParameters {
+        auction::EnglishParameters {
+            assetContract: lot.0,
+            tokenId: lot.1,
+            quantity: lot.2,
+            currency,
+            reservePrice: reserve,
+            minIncrement: 0,
+            timeExtension: 0,
+            startTimestamp: 0,
+            endTimestamp: self.last_time() + secs,
+        }
+    }
+
+    fn dutch(&self, lot: (Address, U256, U256), currency: Address, start_price: U256) -> auction::DutchParameters {
+        auction::DutchParameters {
+            assetContract: lot.0,
+            tokenId: lot.1,
+            quantity: lot.2,
+            currency,
+            startPrice: start_price,
+            reservePrice: U256::ZERO,
+            startTimestamp: 0,
+            endTimestamp: self.last_time() + YEAR,
+        }
+    }
+
+    /// Returns the time of the last block, in seconds.
+    fn last_time(&self) -> u64 {
+        self.node.view().head().block().header().timestamp
+    }
+
+    /// Returns the input of a function of the auction that is about a token or an auction that there is.
+    pub(super) fn auction_input(
+        &self,
+        house: Address,
+        name: &str,
+        from: Address,
+        choices: &mut Choices,
+    ) -> Option<Vec<u8>> {
+        let currency = choices.one_of(&[Address::ZERO, self.contract("erc20-token").address]);
+        let price = amount(choices.one_of(&PRICES));
+        let auctions = self.read(house, &auction::getAuctionsCall { from: U256::ZERO, count: U256::MAX })?;
+        let id = choices.one_of(&auctions).auctionId;
+        let next = self.read(house, &auction::currentPriceCall { auctionId: id }).unwrap_or_default();
+        Some(match name {
+            "createEnglishAuction" => {
+                let params = self.english(self.lot_of(from, choices), currency, price, YEAR);
+                auction::createEnglishAuctionCall { params }.abi_encode()
+            }
+            "createDutchAuction" => {
+                let params = self.dutch(self.lot_of(from, choices), currency, price);
+                auction::createDutchAuctionCall { params }.abi_encode()
+            }
+            "bid" => auction::bidCall { auctionId: id, amount: next.max(price) }.abi_encode(),
+            "buy" => auction::buyCall { auctionId: id, maxPrice: next }.abi_encode(),
+            "cancelAuction" => auction::cancelAuctionCall { auctionId: id }.abi_encode(),
+            "settle" => auction::settleCall { auctionId: id }.abi_encode(),
+            "claim" => auction::claimCall { auctionId: id, to: from }.abi_encode(),
+            "withdraw" => auction::withdrawCall { currency, to: from }.abi_encode(),
+            "onERC1155Received" => {
+                auction::onERC1155ReceivedCall { operator: house, from, id: price, value: price, data: Bytes::new() }
+                    .abi_encode()
+            }
+            _ => return None,
+        })
     }
 
     fn run(&self, from: Address, to: Address, value: u64, call: &impl SolCall) {

@@ -55,6 +55,7 @@ impl World {
         }
         world.distribute();
         world.open_market();
+        world.open_auctions();
         world
     }
 
@@ -100,7 +101,7 @@ impl World {
                 (_, "token1") => json!(self.contract("erc4626-vault").address),
                 (_, "factory") => json!(self.contract("liquidity-factory").address),
                 (_, "WETH") => json!(self.contract("wrapped-native").address),
-                ("marketplace", "fee") => json!("2.5"),
+                ("marketplace" | "auction", "fee") => json!("2.5"),
                 (_, "proposers") => json!([self.owner()]),
                 (_, "beneficiary") => json!(self.node.accounts()[1]),
                 ("erc2771-forwarder", "name") => continue,

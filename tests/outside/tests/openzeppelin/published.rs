@@ -88,7 +88,7 @@ const PUBLISHED: &[Published] = &[
 ];
 
 /// Templates whose ABIs are chainbox's own.
-const OWN: &[&str] = &["batch", "record-registry", "marketplace"];
+const OWN: &[&str] = &["batch", "record-registry", "marketplace", "auction"];
 
 /// Templates of contracts that are older than ERC-165, with the functions of their originals alone. These are not among the artifacts.
 const OLDER: &[&str] = &["liquidity-pool", "liquidity-factory", "liquidity-router", "wrapped-native"];
