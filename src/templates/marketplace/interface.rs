@@ -4,6 +4,7 @@
 //! An address of a currency is that of an ERC-20 token, or zero for the native token. Amounts are in the currency's smallest unit, times in
 //! seconds since the Unix epoch, fees in hundredths of a per cent.
 #![allow(missing_docs)] // The macro below makes types whose fields are the Solidity parameters.
+#![allow(clippy::too_many_arguments)] // And functions that take all fields of an event.
 
 alloy_sol_types::sol! {
     /// Sells tokens of ERC-721 and ERC-1155 for the native token or for ERC-20 tokens.
