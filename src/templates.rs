@@ -3,6 +3,7 @@
 //! Each implements a standard Solidity ABI exactly, with Solidity's storage layout, so that a client
 //! cannot distinguish it from compiled Solidity.
 
+pub mod auction;
 pub mod batch;
 pub mod common;
 pub mod erc1155;
@@ -15,6 +16,7 @@ pub mod lending;
 pub mod liquidity_factory;
 pub mod liquidity_pool;
 pub mod liquidity_router;
+pub mod marketplace;
 pub mod multicall;
 pub mod price_feed;
 pub mod record_registry;
@@ -28,6 +30,7 @@ use std::sync::{Arc, LazyLock};
 
 use crate::vm::{Template, TemplateRegistry};
 
+pub use auction::{Auction, AuctionParams};
 pub use batch::{BATCH_ADDRESS, Batch};
 pub use erc20::{Erc20, Erc20Features, Erc20Params, VestingAllocation};
 pub use erc721::{Erc721, Erc721Features, Erc721Params};
@@ -39,6 +42,7 @@ pub use lending::{Lending, LendingParams};
 pub use liquidity_factory::{LiquidityFactory, LiquidityFactoryParams};
 pub use liquidity_pool::{LiquidityPool, LiquidityPoolParams};
 pub use liquidity_router::{LiquidityRouter, LiquidityRouterParams};
+pub use marketplace::{Marketplace, MarketplaceParams};
 pub use multicall::{MULTICALL3_ADDRESS, Multicall};
 pub use price_feed::{PriceFeed, PriceFeedParams};
 pub use record_registry::{RecordRegistry, RecordRegistryParams};
@@ -50,7 +54,7 @@ pub use wrapped_native::{WrappedNative, WrappedNativeParams};
 pub fn builtin() -> &'static TemplateRegistry {
     static BUILTIN: LazyLock<TemplateRegistry> = LazyLock::new(|| {
         let mut registry = TemplateRegistry::new();
-        let templates: [Arc<dyn Template>; 17] = [
+        let templates: [Arc<dyn Template>; 19] = [
             Arc::new(Erc20),
             Arc::new(Erc721),
             Arc::new(Erc1155),
@@ -68,6 +72,8 @@ pub fn builtin() -> &'static TemplateRegistry {
             Arc::new(Lending),
             Arc::new(PriceFeed),
             Arc::new(WrappedNative),
+            Arc::new(Marketplace),
+            Arc::new(Auction),
         ];
         for template in templates {
             let taken = registry.register_own(template);

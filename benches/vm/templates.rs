@@ -4,12 +4,14 @@ use alloy_sol_types::{Eip712Domain, SolCall, SolStruct, eip712_domain};
 use chainbox::{
     primitives::{Address, Bytes, U256},
     templates::{
+        auction::interface as auction,
         batch::{Operation, interface::Batch},
         erc20::interface as coin,
         erc721::interface as art,
         erc1155::interface as items,
         erc2771_forwarder::interface as forwarder,
         erc4626::interface as vault,
+        marketplace::interface as market,
         multicall::interface as multicall,
         record_registry::interface as records,
         vesting_wallet::interface as vesting,
@@ -19,7 +21,7 @@ use criterion::{BatchSize, Criterion, Throughput};
 
 use crate::{
     transaction::{Unsigned, run},
-    world::{ADMIN, CHAIN_ID, COLLECTION, IDS, NOW, USERS, World, data, id},
+    world::{ADMIN, CHAIN_ID, COLLECTION, IDS, NOW, PRICE, USERS, World, data, id},
 };
 
 /// Calls in a multicall, operations in a batch.
@@ -115,6 +117,11 @@ impl World {
                 data: data(1),
             }),
             self.case("record-registry update bytes=100", 1, self.registry, update),
+            self.case("marketplace buyFromListing", 4, self.market, |n| self.purchase(n)),
+            self.case("auction bid", 3, self.house, |n| auction::bidCall {
+                auctionId: id(n),
+                amount: U256::from(2 * PRICE),
+            }),
         ]
     }
 
@@ -136,6 +143,17 @@ impl World {
         let release = vesting::release_1Call { token: self.coin };
         let transactions = (0..USERS).map(|n| unsigned(self.users[n], self.wallets[n], &release)).collect();
         Case { name: "vesting-wallet release(address)".to_owned(), events: 2, transactions }
+    }
+
+    /// A purchase of another user's token, which that user lists, for coins.
+    fn purchase(&self, n: usize) -> market::buyFromListingCall {
+        market::buyFromListingCall {
+            listingId: id((n + 1) % USERS),
+            buyFor: self.users[n],
+            quantity: U256::from(1),
+            currency: self.coin,
+            expectedTotalPrice: U256::from(PRICE),
+        }
     }
 
     fn balances(&self, n: usize) -> multicall::aggregate3Call {

@@ -6,9 +6,10 @@ use chainbox::{
     state::{CommitId, Journal, MemoryState, StateStore},
     store::Batch as StoreBatch,
     templates::{
-        Batch, Erc20Params, Erc721Features, Erc721Params, Erc1155Features, Erc1155Params, Erc2771ForwarderParams,
-        Erc4626Params, Multicall, RecordRegistryParams, VestingWalletParams, builtin, erc20::interface as coin,
-        erc721::interface as art, erc1155::interface as items, erc4626::interface as vault,
+        AuctionParams, Batch, Erc20Params, Erc721Features, Erc721Params, Erc1155Features, Erc1155Params,
+        Erc2771ForwarderParams, Erc4626Params, MarketplaceParams, Multicall, RecordRegistryParams, VestingWalletParams,
+        auction::interface as auction, builtin, erc20::interface as coin, erc721::interface as art,
+        erc1155::interface as items, erc4626::interface as vault, marketplace::interface as market,
         record_registry::interface as records,
     },
     vm::{BlockContext, Message, execute},
@@ -32,6 +33,9 @@ pub(crate) const NOW: u64 = 1_700_000_000;
 /// Gas of a message that prepares, in gas units.
 const AMPLE: Gas = Gas::new(10_000_000);
 
+/// Price of each listing, and reserve price of each auction, in coins.
+pub(crate) const PRICE: u64 = 1_000;
+
 /// Native token of each account, in wei.
 const FUNDS: U256 = U256::from_limbs([0, 1, 0, 0]);
 
@@ -51,6 +55,10 @@ pub(crate) struct World {
     pub(crate) multicall: Address,
     pub(crate) batch: Address,
     pub(crate) registry: Address,
+    /// With a listing of each user's token of `art`.
+    pub(crate) market: Address,
+    /// With an auction of one of each user's `items`, in which another user has bid.
+    pub(crate) house: Address,
 }
 
 impl World {
@@ -72,15 +80,41 @@ impl World {
         let registry = build.deploy(RecordRegistryParams::new(ADMIN).init_code());
         let (multicall, batch) = (build.deploy(Multicall::init_code()), build.deploy(Batch::init_code()));
         build.collection(registry);
+        let market = build
+            .deploy(MarketplaceParams { fee: 250, token: Some(coin), ..MarketplaceParams::new(ADMIN) }.init_code());
+        let house =
+            build.deploy(AuctionParams { fee: 250, token: Some(coin), ..AuctionParams::new(ADMIN) }.init_code());
         let mut wallets = Vec::with_capacity(USERS);
         for (n, &user) in users.iter().enumerate() {
             build.give(user, n, coin, art, items);
             build.share(user, coin, vault);
             build.record(user, n, registry);
             wallets.push(build.wallet(user, coin));
+            build.list(user, n, [coin, art, market]);
+            build.auction(user, [coin, items, house]);
+        }
+        for (n, &user) in users.iter().enumerate() {
+            let bid = auction::bidCall { auctionId: id((n + 1) % USERS), amount: U256::from(PRICE) };
+            build.send(user, house, &bid);
         }
         let (journal, block) = build.finish();
-        Self { journal, block, keys, users, coin, art, items, forwarder, vault, wallets, multicall, batch, registry }
+        Self {
+            journal,
+            block,
+            keys,
+            users,
+            coin,
+            art,
+            items,
+            forwarder,
+            vault,
+            wallets,
+            multicall,
+            batch,
+            registry,
+            market,
+            house,
+        }
     }
 
     /// Another user for each.
@@ -176,5 +210,40 @@ impl Builder {
         let wallet = self.deploy(VestingWalletParams::new(user, start, 2_000).init_code());
         self.send(ADMIN, coin, &coin::transferCall { to: wallet, value: U256::from(1_000) });
         wallet
+    }
+
+    /// Lists the user's token.
+    fn list(&mut self, user: Address, n: usize, [coin, art, market]: [Address; 3]) {
+        self.send(user, coin, &coin::approveCall { spender: market, value: U256::MAX });
+        self.send(user, art, &art::setApprovalForAllCall { operator: market, approved: true });
+        let params = market::ListingParameters {
+            assetContract: art,
+            tokenId: id(n),
+            quantity: U256::from(1),
+            currency: coin,
+            pricePerToken: U256::from(PRICE),
+            startTimestamp: 0,
+            endTimestamp: 0,
+            reservedFor: Address::ZERO,
+        };
+        self.send(user, market, &market::createListingCall { params });
+    }
+
+    /// Auctions one of the user's tokens.
+    fn auction(&mut self, user: Address, [coin, items, house]: [Address; 3]) {
+        self.send(user, coin, &coin::approveCall { spender: house, value: U256::MAX });
+        self.send(user, items, &items::setApprovalForAllCall { operator: house, approved: true });
+        let params = auction::EnglishParameters {
+            assetContract: items,
+            tokenId: U256::ZERO,
+            quantity: U256::from(1),
+            currency: coin,
+            reservePrice: U256::from(PRICE),
+            minIncrement: 500,
+            timeExtension: 60,
+            startTimestamp: 0,
+            endTimestamp: NOW + 1_000,
+        };
+        self.send(user, house, &auction::createEnglishAuctionCall { params });
     }
 }

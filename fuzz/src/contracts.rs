@@ -11,10 +11,11 @@ use chainbox::{
     primitives::{Gas, Height, Timestamp},
     state::Journal,
     templates::{
-        self, Batch, Erc20Features, Erc20Params, Erc721Features, Erc721Params, Erc1155Features, Erc1155Params,
-        Erc2771ForwarderParams, Erc4626Params, GovernanceDaoParams, LendingParams, LiquidityFactoryParams, LiquidityPoolParams,
-        LiquidityRouterParams, Multicall, PriceFeedParams, RecordRegistryParams, TimelockControllerParams, VestingWalletParams,
-        WrappedNativeParams, erc20::interface as erc20, erc4626::interface as erc4626,
+        self, AuctionParams, Batch, Erc20Features, Erc20Params, Erc721Features, Erc721Params, Erc1155Features,
+        Erc1155Params, Erc2771ForwarderParams, Erc4626Params, GovernanceDaoParams, LendingParams,
+        LiquidityFactoryParams, LiquidityPoolParams, LiquidityRouterParams, MarketplaceParams, Multicall,
+        PriceFeedParams, RecordRegistryParams, TimelockControllerParams, VestingWalletParams, WrappedNativeParams,
+        erc20::interface as erc20, erc4626::interface as erc4626,
     },
     vm::{BlockContext, Message, Template, execute},
 };
@@ -132,6 +133,14 @@ impl World {
                 let params = PriceFeedParams::new("Shares in gold", 2_000_000_000_000_000_000, alice);
                 PriceFeedParams { decimals: 18, ..params }.init_code()
             }
+            "marketplace" => {
+                let token = Some(self.address("erc20-token"));
+                MarketplaceParams { fee: 250, token, ..MarketplaceParams::new(alice) }.init_code()
+            }
+            "auction" => {
+                let token = Some(self.address("erc20-token"));
+                AuctionParams { fee: 250, token, ..AuctionParams::new(alice) }.init_code()
+            }
             "wrapped-native" => WrappedNativeParams::default().init_code(),
             other => panic!("parameters of template {other} are missing here"),
         }
@@ -194,7 +203,10 @@ impl World {
             }
             DynSolType::Int(bits) => {
                 let near = I256::unchecked_from(u.arbitrary::<i16>()?);
-                DynSolValue::Int(if u.ratio(1, 8)? { I256::MIN.wrapping_sub(near) } else { near }.asr(256 - bits), *bits)
+                DynSolValue::Int(
+                    if u.ratio(1, 8)? { I256::MIN.wrapping_sub(near) } else { near }.asr(256 - bits),
+                    *bits,
+                )
             }
             DynSolType::FixedBytes(len) => {
                 let roles = ["MINTER_ROLE", "PAUSER_ROLE", "URI_SETTER_ROLE", "WRITER_ROLE"].map(keccak256);

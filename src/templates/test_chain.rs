@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use alloy_primitives::{Address, Bytes, U256, hex};
 use alloy_sol_types::{SolCall, SolError};
 
-use self::{actor::ActorTemplate, golden::Place, test_token::TestToken, test_votes::TestVotes};
+use self::{actor::ActorTemplate, golden::Place, test_nft::TestNft, test_token::TestToken, test_votes::TestVotes};
 use crate::{
     primitives::{Gas, Height, Timestamp},
     state::{Journal, fixture::MapView},
@@ -15,6 +15,7 @@ use crate::{
 pub(super) mod actor;
 pub(crate) mod golden;
 pub(super) mod pools;
+pub(super) mod test_nft;
 pub(super) mod test_token;
 pub(super) mod test_votes;
 
@@ -144,12 +145,13 @@ impl TestChain {
     }
 }
 
-/// Returns the ready-made templates, [`TestToken`], [`TestVotes`] and [`ActorTemplate`].
+/// Returns the ready-made templates, [`TestToken`], [`TestVotes`], [`TestNft`] and [`ActorTemplate`].
 fn registry() -> &'static TemplateRegistry {
     static REGISTRY: LazyLock<TemplateRegistry> = LazyLock::new(|| {
         let mut registry = super::builtin().clone();
         registry.register(std::sync::Arc::new(TestToken)).unwrap();
         registry.register(std::sync::Arc::new(TestVotes)).unwrap();
+        registry.register(std::sync::Arc::new(TestNft)).unwrap();
         registry.register(std::sync::Arc::new(ActorTemplate)).unwrap();
         registry
     });

@@ -371,8 +371,16 @@ impl Host<'_> {
     /// # Errors
     /// [`Stop`]: out of gas.
     pub fn static_call(&mut self, to: Address, input: &[u8]) -> Result<FrameResult, Stop> {
+        self.static_call_with_gas(to, input, Gas::MAX)
+    }
+
+    /// As [`Host::static_call`], with at most `gas`.
+    ///
+    /// # Errors
+    /// [`Stop`]: out of gas.
+    pub fn static_call_with_gas(&mut self, to: Address, input: &[u8], gas: Gas) -> Result<FrameResult, Stop> {
         self.access(&to)?;
-        self.send(self.message.inner(MessageKind::StaticCall, to, U256::ZERO, input, Gas::MAX), 0)
+        self.send(self.message.inner(MessageKind::StaticCall, to, U256::ZERO, input, gas), 0)
     }
 
     /// Transfers native token; the callee's failure fails this frame, with its revert data.

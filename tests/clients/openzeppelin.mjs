@@ -142,6 +142,13 @@ const rows = {
       'event ReserveUsedAsCollateralDisabled(address indexed reserve, address indexed user)',
     ],
     test: lending,
+  marketplace: {
+    parameters: () => ({ fee: 250, owner: alice.address, feeRecipient: carol.address, token: deployed['erc20-token'].target }),
+    test: marketplace,
+  },
+  auction: {
+    parameters: () => ({ fee: 250, owner: alice.address, feeRecipient: carol.address, token: deployed['erc20-token'].target }),
+    test: auction,
   },
 };
 const PAUSING = ['function pause()', 'function unpause()'];
@@ -680,6 +687,83 @@ async function governor(dao) {
   assert.deepEqual(executed, { names: ['ProposalExecuted'], last: [proposal] });
   assert.deepEqual([await token.balanceOf(carol.address), await dao.state(proposal)], [before + 5n, 7n]);
   await refused(dao, () => dao.setVotingDelay.staticCall(1), 'GovernorOnlyExecutor', [alice.address]);
+}
+
+// A token listed for coins and bought; an offer in ether accepted in part, cancelled and withdrawn.
+async function marketplace(market) {
+  const [coin, art, items] = ['erc20-token', 'erc721-nft', 'erc1155-multi'].map((name) => deployed[name]);
+  for (const token of [art, items]) await mined(token.setApprovalForAll(market.target, true));
+  await mined(coin.transfer(bob.address, 200n));
+  await mined(coin.connect(bob).approve(market.target, 200n));
+  const listing = {
+    assetContract: art.target, tokenId: 2n, quantity: 1n, currency: coin.target, pricePerToken: 200n, startTimestamp: 0n, endTimestamp: 0n,
+    reservedFor: ZeroAddress,
+  };
+  const byBob = market.connect(bob);
+  await refused(market, () => byBob.createListing.staticCall(listing), 'TokenNotHeld', [art.target, 2n, bob.address, 1n]);
+  const listed = await events(market, market.createListing(listing));
+  assert.deepEqual([listed.names, listed.last.slice(0, 3)], [['NewListing'], [alice.address, 0n, art.target]]);
+  assert.ok(await market.isListingValid(0n));
+  const dear = () => byBob.buyFromListing.staticCall(0n, bob.address, 1n, coin.target, 199n);
+  await refused(market, dear, 'UnexpectedPrice', [coin.target, 200n, coin.target, 199n]);
+  const fees = await coin.balanceOf(carol.address);
+  // 2.5 % each for the marketplace and as the royalty, both carol's.
+  const sold = await events(market, byBob.buyFromListing(0n, bob.address, 1n, coin.target, 200n));
+  assert.deepEqual(sold, { names: ['NewSale'], last: [alice.address, 0n, art.target, 2n, bob.address, 1n, 200n, 5n, carol.address, 5n] });
+  assert.deepEqual([await art.ownerOf(2n), await coin.balanceOf(carol.address)], [bob.address, fees + 10n]);
+  await refused(market, () => byBob.buyFromListing.staticCall(0n, bob.address, 1n, coin.target, 200n), 'ListingNotOpen', [0n, 2n]);
+
+  await mined(items.mint(alice.address, 77n, 10n, '0x'));
+  const offer = { assetContract: items.target, tokenId: 77n, quantity: 4n, currency: ZeroAddress, pricePerToken: 1_000n, expirationTimestamp: 0n };
+  await refused(market, () => byBob.makeOffer.staticCall(offer, { value: 1n }), 'IncorrectValue', [1n, 4_000n]);
+  await mined(byBob.makeOffer(offer, { value: 4_000n }));
+  await mined(market.acceptOffer(0n, 1n));
+  assert.deepEqual([await items.balanceOf(bob.address, 77n), await provider.getBalance(market.target)], [1n, 3_000n]);
+  assert.deepEqual((await events(market, byBob.cancelOffer(0n))).names, ['CancelledOffer', 'PaymentCredited']);
+  assert.equal(await market.pendingWithdrawals(bob.address, ZeroAddress), 3_000n);
+  await mined(byBob.withdraw(ZeroAddress, bob.address));
+  assert.equal(await provider.getBalance(market.target), 0n);
+  assert.ok(await market.supportsInterface('0x01ffc9a7'));
+}
+
+// An English auction in coins, in which bob is outbid; a Dutch one in ether.
+async function auction(house) {
+  const [coin, items] = ['erc20-token', 'erc1155-multi'].map((name) => deployed[name]);
+  await mined(items.mint(alice.address, 88n, 10n, '0x'));
+  await mined(items.setApprovalForAll(house.target, true));
+  await mined(coin.transfer(bob.address, 200n));
+  for (const bidder of [alice, bob]) await mined(coin.connect(bidder).approve(house.target, 400n));
+  const lot = { assetContract: items.target, tokenId: 88n, quantity: 4n, startTimestamp: 0n };
+  const english = { ...lot, currency: coin.target, reservePrice: 100n, minIncrement: 500n, timeExtension: 60n, endTimestamp: BigInt(await now()) + 1_000n };
+  const made = await events(house, house.createEnglishAuction(english));
+  assert.deepEqual([made.names, made.last.slice(0, 3)], [['NewAuction'], [alice.address, 0n, items.target]]);
+  assert.equal(await items.balanceOf(house.target, 88n), 4n);
+  const byBob = house.connect(bob);
+  await refused(house, () => byBob.bid.staticCall(0n, 99n), 'BidTooLow', [0n, 99n, 100n]);
+  await mined(byBob.bid(0n, 100n));
+  assert.equal(await house.currentPrice(0n), 105n);
+  await refused(house, () => house.settle.staticCall(0n), 'AuctionNotEnded', [0n, english.endTimestamp]);
+  assert.deepEqual((await events(house, house.bid(0n, 200n))).names, ['PaymentCredited', 'NewBid']);
+  assert.equal(await house.pendingWithdrawals(bob.address, coin.target), 100n);
+  await mined(byBob.withdraw(coin.target, bob.address));
+  await refused(house, () => byBob.withdraw.staticCall(coin.target, bob.address), 'NothingToWithdraw', [bob.address, coin.target]);
+  await later(2_000);
+  // 2.5 % each for the auction and as the royalty.
+  const settled = await events(house, byBob.settle(0n));
+  assert.deepEqual(settled, { names: ['AuctionSettled'], last: [alice.address, 0n, alice.address, 200n, 5n, carol.address, 5n] });
+  assert.deepEqual([await items.balanceOf(alice.address, 88n), await coin.balanceOf(house.target)], [10n, 0n]);
+
+  const dutch = { ...lot, currency: ZeroAddress, startPrice: 10_000n, reservePrice: 1_000n, endTimestamp: BigInt(await now()) + 9_000n };
+  await mined(house.createDutchAuction(dutch));
+  await later(4_500);
+  const price = await house.currentPrice(1n);
+  assert.ok(price < 5_600n && price > 5_000n);
+  const error = await failure(() => byBob.buy.staticCall(1n, 1_000n, { value: 10_000n }));
+  assert.equal((error.revert ?? house.interface.parseError(error.data)).name, 'PriceTooHigh');
+  await mined(byBob.buy(1n, 10_000n, { value: 10_000n }));
+  assert.deepEqual([await items.balanceOf(bob.address, 88n), await provider.getBalance(house.target)], [4n, 0n]);
+  await refused(house, () => house.cancelAuction.staticCall(1n), 'AuctionNotOpen', [1n, 2n]);
+  assert.ok(await house.supportsInterface('0x4e2312e0'));
 }
 
 await run("OpenZeppelin's ABIs");

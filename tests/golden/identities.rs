@@ -34,6 +34,8 @@ const TABLES: &[(&str, &str, &[&str])] = &[
     ("lending", "templates/lending", &["golden.txt"]),
     ("price-feed", "templates/price_feed", &["golden.txt"]),
     ("wrapped-native", "templates/wrapped_native", &["golden.txt"]),
+    ("marketplace", "templates/marketplace", &["golden.txt"]),
+    ("auction", "templates/auction", &["golden.txt"]),
     ("staking", "system/staking", &["golden/at_once.txt", "golden/queues.txt"]),
 ];
 

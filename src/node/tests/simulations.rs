@@ -2,6 +2,7 @@
 
 mod compare;
 mod operations;
+mod sales;
 mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,6 +39,8 @@ const SUCCEEDED: u32 = 40;
 const NEVER: &[(&str, &str)] = &[
     // No ready-made template borrows.
     ("erc20-token", "flashLoan(address,address,uint256,bytes)"),
+    // It takes tokens of one id at a time.
+    ("auction", "onERC1155BatchReceived(address,address,uint256[],uint256[],bytes)"),
 ];
 
 /// Templates of which random operations reach little: a proposal needs votes and time, a swap a pool with liquidity. What they do is in the

@@ -12,19 +12,20 @@ use crate::{
     },
     primitives::{Address, B256, Bytes, Timestamp, U256},
     templates::{
-        BATCH_ADDRESS, Batch, Erc20Features, Erc20Params, Erc721Features, Erc721Params, Erc1155Features, Erc1155Params,
-        Erc2771ForwarderParams, Erc4626Params, GovernanceDaoParams, LendingParams, LiquidityFactoryParams,
-        LiquidityPoolParams, LiquidityRouterParams, Multicall, PriceFeedParams, RecordRegistryParams,
-        TimelockControllerParams, VestingWalletParams, WrappedNativeParams,
+        AuctionParams, BATCH_ADDRESS, Batch, Erc20Features, Erc20Params, Erc721Features, Erc721Params, Erc1155Features,
+        Erc1155Params, Erc2771ForwarderParams, Erc4626Params, GovernanceDaoParams, LendingParams,
+        LiquidityFactoryParams, LiquidityPoolParams, LiquidityRouterParams, MarketplaceParams, Multicall,
+        PriceFeedParams, RecordRegistryParams, TimelockControllerParams, VestingWalletParams, WrappedNativeParams,
+        auction,
         batch::{Operation, interface::Batch as batch},
         builtin, erc20, erc721, erc1155, erc2771_forwarder, erc4626, governance_dao, lending, liquidity_factory,
-        liquidity_pool, liquidity_router, multicall, price_feed, record_registry, timelock_controller, vesting_wallet,
-        wrapped_native,
+        liquidity_pool, liquidity_router, marketplace, multicall, price_feed, record_registry, timelock_controller,
+        vesting_wallet, wrapped_native,
     },
 };
 
 /// A test for each template, by name.
-const HANDLES: [(&str, fn(&World)); 17] = [
+const HANDLES: [(&str, fn(&World)); 19] = [
     ("erc20-token", erc20_token),
     ("erc721-nft", erc721_nft),
     ("erc1155-multi", erc1155_multi),
@@ -42,6 +43,8 @@ const HANDLES: [(&str, fn(&World)); 17] = [
     ("lending", lending_market),
     ("price-feed", price_feed_of_dollars),
     ("wrapped-native", wrapped),
+    ("marketplace", market),
+    ("auction", auctions),
 ];
 
 /// A node, and two of its accounts.
@@ -390,4 +393,70 @@ fn wrapped(world: &World) {
     assert_eq!((event.dst, event.wad), (world.alice, amount(9)));
     assert_eq!(wrapped.call(sol::balanceOfCall { account: world.alice }).unwrap(), amount(9));
     wrapped.send(sol::withdrawCall { wad: amount(10) }).unwrap_err();
+}
+
+impl World {
+    /// A collection with a token of alice's that an operator may move.
+    fn art_for(&self, operator: Address) -> Address {
+        let features = Erc721Features { mintable: true, ..Erc721Features::default() };
+        let params = Erc721Params { features, ..Erc721Params::new("Art", "ART", "", self.alice) };
+        let art = self.deploy(params.init_code());
+        art.send(erc721::interface::safeMint_0Call { to: self.alice, tokenId: amount(7) }).unwrap();
+        art.send(erc721::interface::approveCall { to: operator, tokenId: amount(7) }).unwrap();
+        art.address()
+    }
+}
+
+fn market(world: &World) {
+    use marketplace::interface as sol;
+    let market = world.deploy(MarketplaceParams { fee: 250, ..MarketplaceParams::new(world.alice) }.init_code());
+    let params = sol::ListingParameters {
+        assetContract: world.art_for(market.address()),
+        tokenId: amount(7),
+        quantity: amount(1),
+        currency: Address::ZERO,
+        pricePerToken: amount(1_000),
+        startTimestamp: 0,
+        endTimestamp: 0,
+        reservedFor: Address::ZERO,
+    };
+    let event: sol::NewListing = expect_event(&market.send(sol::createListingCall { params }).unwrap());
+    assert_eq!((event.listing.listingCreator, event.listing.fee), (world.alice, 250));
+    let buy = sol::buyFromListingCall {
+        listingId: event.listingId,
+        buyFor: world.bob,
+        quantity: amount(1),
+        currency: Address::ZERO,
+        expectedTotalPrice: amount(1_000),
+    };
+    let cheap: sol::IncorrectValue = expect_revert(market.from(world.bob).send_value(buy.clone(), amount(999)));
+    assert_eq!((cheap.value, cheap.needed), (amount(999), amount(1_000)));
+    let sale: sol::NewSale = expect_event(&market.from(world.bob).send_value(buy, amount(1_000)).unwrap());
+    assert_eq!((sale.buyer, sale.fee, sale.royalty), (world.bob, amount(25), U256::ZERO));
+}
+
+fn auctions(world: &World) {
+    use auction::interface as sol;
+    let house = world.deploy(AuctionParams { fee: 250, ..AuctionParams::new(world.alice) }.init_code());
+    let params = sol::EnglishParameters {
+        assetContract: world.art_for(house.address()),
+        tokenId: amount(7),
+        quantity: amount(1),
+        currency: Address::ZERO,
+        reservePrice: amount(1_000),
+        minIncrement: 500,
+        timeExtension: 60,
+        startTimestamp: 0,
+        endTimestamp: world.node.now().as_secs() + 100_000,
+    };
+    let event: sol::NewAuction = expect_event(&house.send(sol::createEnglishAuctionCall { params }).unwrap());
+    assert_eq!((event.auction.auctionCreator, event.auction.kind), (world.alice, sol::Kind::ENGLISH));
+    let bid = |value: u64| sol::bidCall { auctionId: event.auctionId, amount: amount(value) };
+    let low: sol::BidTooLow = expect_revert(house.from(world.bob).send_value(bid(999), amount(999)));
+    assert_eq!(low.needed, amount(1_000));
+    let placed: sol::NewBid = expect_event(&house.from(world.bob).send_value(bid(1_000), amount(1_000)).unwrap());
+    assert_eq!((placed.bidder, placed.amount), (world.bob, amount(1_000)));
+    let early: sol::AuctionNotEnded = expect_revert(house.send(sol::settleCall { auctionId: event.auctionId }));
+    assert_eq!(early.auctionId, event.auctionId);
+    assert_eq!(house.call(sol::currentPriceCall { auctionId: event.auctionId }).unwrap(), amount(1_050));
 }

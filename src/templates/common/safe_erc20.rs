@@ -40,6 +40,15 @@ pub fn safe_transfer_from(
     call(host, token, &transferFromCall { from, to, value })
 }
 
+/// Transfers the contract's own tokens, and returns whether that succeeded (`trySafeTransfer`).
+///
+/// # Errors
+/// [`Stop`]: out of gas.
+pub fn try_safe_transfer(host: &mut Host<'_>, token: Address, to: Address, value: U256) -> Result<bool, Stop> {
+    let answer = host.call(token, U256::ZERO, &transferCall { to, value }.abi_encode())?;
+    Ok(answer.is_success() && is_done(host, token, &answer.output)?)
+}
+
 /// Returns an account's balance of a token: `token.balanceOf(account)`.
 ///
 /// # Errors
@@ -62,8 +71,12 @@ pub fn try_decimals(host: &mut Host<'_>, token: Address) -> Result<Option<u8>, S
 /// Calls a token, which has to return `true`, or nothing if it is a contract.
 fn call(host: &mut Host<'_>, token: Address, function: &impl SolCall) -> Result<(), Stop> {
     let answer = host.call(token, U256::ZERO, &function.abi_encode())?.or_revert()?;
-    let is_done = if answer.is_empty() { host.has_code(&token)? } else { first_word(&answer) == Some(U256::ONE) };
-    require(is_done, SafeERC20FailedOperation { token })
+    require(is_done(host, token, &answer)?, SafeERC20FailedOperation { token })
+}
+
+/// Returns whether a token's answer means that it did what it was asked.
+fn is_done(host: &mut Host<'_>, token: Address, answer: &[u8]) -> Result<bool, Stop> {
+    if answer.is_empty() { host.has_code(&token) } else { Ok(first_word(answer) == Some(U256::ONE)) }
 }
 
 fn first_word(answer: &[u8]) -> Option<U256> {

@@ -1,11 +1,11 @@
-//! A hostile contract: a token, a price feed, a receiver of ether and of flash swaps that makes a call of its own each time it is called, in the middle
-//! of what its caller does.
+//! A hostile contract: a token, a price feed, a receiver of ether, of flash swaps and of tokens of ERC-721 and ERC-1155 that makes a call of
+//! its own each time it is called, in the middle of what its caller does.
 
 use alloy_json_abi::JsonAbi;
 use alloy_primitives::{I256, aliases::U80};
 
 use crate::{
-    templates::common::Erc20Base,
+    templates::common::{Erc20Base, receivers::accepted},
     vm::{Marker, Template, TemplateId, abi::revert_with, contract::*},
 };
 
@@ -14,12 +14,16 @@ alloy_sol_types::sol! {
     contract Actor {
         constructor(uint256 supply);
 
-        /// The call that it makes when its tokens are moved, when it is sent ether, and when it gets a flash swap.
+        /// The call that it makes when its tokens are moved, when it is sent ether or tokens, and when it gets a flash swap.
         function arm(address target, bytes data) external;
         /// Whether that call was made, whether it succeeded, and what it returned.
         function answer() external view returns (bool wasMade, bool isSuccess, bytes output);
-        /// Makes a call at once.
-        function run(address target, bytes data) external returns (bool isSuccess, bytes output);
+        /// Makes a call at once, with what ether comes with this.
+        function run(address target, bytes data) external payable returns (bool isSuccess, bytes output);
+        /// How it takes ether: 0 gladly, 1 not at all, 2 it burns all gas.
+        function refuse(uint8 how) external;
+        function onERC721Received(address operator, address from, uint256 tokenId, bytes data) external returns (bytes4);
+        function onERC1155Received(address operator, address from, uint256 id, uint256 value, bytes data) external returns (bytes4);
         function uniswapV2Call(address sender, uint256 amount0, uint256 amount1, bytes data) external;
         function decimals() external view returns (uint8);
         /// A price of 2,000, unless the call that it makes at this has an effect.
@@ -38,6 +42,14 @@ storage! {
     /// State variables.
     contract ActorStorage {
         token: Erc20Base,
+        trap: Trap,
+        refusal: Slot<u8>,
+    }
+}
+
+storage! {
+    /// A call that is made once, in the middle of another, and what came of it.
+    pub(super) contract Trap {
         target: Slot<Address>,
         data: Slot<Bytes>,
         was_made: Slot<bool>,
@@ -84,58 +96,77 @@ impl Template for ActorTemplate {
 
     fn call(&self, host: &mut Host<'_>, input: &[u8]) -> Result<Bytes, Stop> {
         if input.is_empty() {
-            return act(host).map(|()| Bytes::new());
+            match ACTOR.refusal.get(host)? {
+                0 => return ACTOR.trap.spring(host).map(|()| Bytes::new()),
+                1 => return Err(empty_revert()),
+                _ => host.compute(u64::MAX)?,
+            }
         }
-        match host.decode_call::<Calls>(input, NONE_PAYABLE)? {
-            Calls::arm(call) => {
-                ACTOR.target.set(host, call.target)?;
-                ACTOR.data.set(host, call.data.clone())?;
-                call.returns(ACTOR.was_made.set(host, false)?)
-            }
-            Calls::answer(call) => {
-                let (was_made, is_success) = (ACTOR.was_made.get(host)?, ACTOR.is_success.get(host)?);
-                call.returns((was_made, is_success, ACTOR.output.get(host)?))
-            }
+        match host.decode_call::<Calls>(input, &[runCall::SELECTOR])? {
+            Calls::arm(call) => call.returns(ACTOR.trap.arm(host, call.target, call.data.clone())?),
+            Calls::answer(call) => call.returns(ACTOR.trap.answer(host)?),
             Calls::run(call) => {
-                let result = host.call(call.target, U256::ZERO, &call.data)?;
+                let value = host.value();
+                let result = host.call(call.target, value, &call.data)?;
                 call.returns((result.is_success(), result.output))
             }
-            Calls::uniswapV2Call(call) => call.returns(act(host)?),
             Calls::decimals(call) => call.returns(DECIMALS),
-            Calls::latestRoundData(call) => call.returns(answer_price(host)?),
+            Calls::latestRoundData(call) => call.returns(ACTOR.trap.answer_price(host)?),
+            Calls::refuse(call) => call.returns(ACTOR.refusal.set(host, call.how)?),
+            Calls::onERC721Received(call) => {
+                ACTOR.trap.spring(host)?;
+                call.returns(accepted(&call))
+            }
+            Calls::onERC1155Received(call) => {
+                ACTOR.trap.spring(host)?;
+                call.returns(accepted(&call))
+            }
+            Calls::uniswapV2Call(call) => call.returns(ACTOR.trap.spring(host)?),
             Calls::balanceOf(call) => call.returns(ACTOR.token.balances.get(host, call.account)?),
             Calls::transfer(call) => {
-                act(host)?;
+                ACTOR.trap.spring(host)?;
                 call.returns(ACTOR.token.transfer(host, call.to, call.value)?)
             }
             Calls::approve(call) => call.returns(ACTOR.token.approve(host, call.spender, call.value)?),
             Calls::transferFrom(call) => {
-                act(host)?;
+                ACTOR.trap.spring(host)?;
                 call.returns(ACTOR.token.transfer_from(host, call.from, call.to, call.value)?)
             }
         }
     }
 }
 
-/// Makes the call, as a feed inside a call that changes nothing, and answers a price if it fails.
-fn answer_price(host: &mut Host<'_>) -> Result<latestRoundDataReturn, Stop> {
-    let (target, data) = (ACTOR.target.get(host)?, ACTOR.data.get(host)?);
-    if !target.is_zero() && host.call(target, U256::ZERO, &data)?.is_success() {
-        return Err(revert_with("the call succeeded"));
+impl Trap {
+    pub(super) fn arm(self, host: &mut Host<'_>, target: Address, data: Bytes) -> Result<(), Stop> {
+        self.target.set(host, target)?;
+        self.data.set(host, data)?;
+        self.was_made.set(host, false)
     }
-    let (round, now) = (U80::ONE, U256::from(host.block().timestamp.as_secs()));
-    let answer = I256::unchecked_from(2_000_i64) * I256::unchecked_from(10_i64.pow(DECIMALS.into()));
-    Ok(latestRoundDataReturn { roundId: round, answer, startedAt: now, updatedAt: now, answeredInRound: round })
-}
 
-/// Makes the call, once, and keeps what it returned.
-fn act(host: &mut Host<'_>) -> Result<(), Stop> {
-    let (target, data) = (ACTOR.target.get(host)?, ACTOR.data.get(host)?);
-    if target.is_zero() || ACTOR.was_made.get(host)? {
-        return Ok(());
+    /// Returns whether the call was made, whether it succeeded, and what it returned.
+    pub(super) fn answer(self, host: &mut Host<'_>) -> Result<(bool, bool, Bytes), Stop> {
+        Ok((self.was_made.get(host)?, self.is_success.get(host)?, self.output.get(host)?))
     }
-    ACTOR.was_made.set(host, true)?;
-    let result = host.call(target, U256::ZERO, &data)?;
-    ACTOR.is_success.set(host, result.is_success())?;
-    ACTOR.output.set(host, result.output)
+
+    /// Makes the call, once, and keeps what it returned.
+    pub(super) fn spring(self, host: &mut Host<'_>) -> Result<(), Stop> {
+        let (target, data) = (self.target.get(host)?, self.data.get(host)?);
+        if target.is_zero() || self.was_made.get(host)? {
+            return Ok(());
+        }
+        self.was_made.set(host, true)?;
+        let result = host.call(target, U256::ZERO, &data)?;
+        self.is_success.set(host, result.is_success())?;
+        self.output.set(host, result.output)
+    }
+    /// Makes the call, as a feed inside a call that changes nothing, and answers a price if it fails.
+    fn answer_price(self, host: &mut Host<'_>) -> Result<latestRoundDataReturn, Stop> {
+        let (target, data) = (self.target.get(host)?, self.data.get(host)?);
+        if !target.is_zero() && host.call(target, U256::ZERO, &data)?.is_success() {
+            return Err(revert_with("the call succeeded"));
+        }
+        let (round, now) = (U80::ONE, U256::from(host.block().timestamp.as_secs()));
+        let answer = I256::unchecked_from(2_000_i64) * I256::unchecked_from(10_i64.pow(DECIMALS.into()));
+        Ok(latestRoundDataReturn { roundId: round, answer, startedAt: now, updatedAt: now, answeredInRound: round })
+    }
 }

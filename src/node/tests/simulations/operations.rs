@@ -203,6 +203,8 @@ impl World {
                     .abi_encode()
             }
             ("multicall", name) => self.multicall(name, choices)?,
+            ("auction", name) => self.auction_input(address, name, from, choices)?,
+            ("marketplace", name) => self.market_input(address, name, from, choices)?,
             ("batch", "execute") => {
                 let operations = (0..choices.next(4)).map(|_| self.batched(from, choices)).collect();
                 batch::executeCall { operations }.abi_encode()

@@ -57,6 +57,8 @@ impl World {
         }
         world.distribute();
         world.lend();
+        world.open_market();
+        world.open_auctions();
         world
     }
 
@@ -103,6 +105,7 @@ impl World {
                 (_, "token1" | "collateral") => json!(self.contract("erc4626-vault").address),
                 (_, "factory") => json!(self.contract("liquidity-factory").address),
                 (_, "WETH") => json!(self.contract("wrapped-native").address),
+                ("marketplace" | "auction", "fee") => json!("2.5"),
                 (_, "proposers") => json!([self.owner()]),
                 (_, "beneficiary") => json!(self.node.accounts()[1]),
                 ("erc2771-forwarder", "name") => continue,

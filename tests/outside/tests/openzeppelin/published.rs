@@ -90,7 +90,7 @@ const PUBLISHED: &[Published] = &[
 
 /// Templates whose ABIs are chainbox's own.
 /// `lending` has parts of Aave's pool, data provider, oracle and strategy: its arithmetic is compared, in `suites/lending_math.rs`.
-const OWN: &[&str] = &["batch", "lending", "record-registry"];
+const OWN: &[&str] = &["batch", "lending", "record-registry", "marketplace", "auction"];
 
 /// Templates of contracts that are older than ERC-165, with the functions of their originals alone. These are not among the artifacts.
 const OLDER: &[&str] = &["liquidity-pool", "liquidity-factory", "liquidity-router", "wrapped-native"];

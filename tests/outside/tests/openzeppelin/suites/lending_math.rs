@@ -4,7 +4,10 @@ use alloy_primitives::{U256, aliases::U40};
 use alloy_sol_types::{SolCall, SolError, sol};
 use chainbox::{
     templates::lending::{
-        math::{PERCENTAGE_FACTOR, RAY, compounded_interest, linear_interest, percent_div, percent_mul, ray_div, ray_mul, wad_div},
+        math::{
+            PERCENTAGE_FACTOR, RAY, compounded_interest, linear_interest, percent_div, percent_mul, ray_div, ray_mul,
+            wad_div,
+        },
         rates::{RateStrategy, Usage},
     },
     vm::Stop,
@@ -103,26 +106,33 @@ fn interest_over_time_is_aaves() {
 /// is coarse for small debts.
 #[test]
 fn rates_are_those_of_aaves_strategy() {
-    let basis_points = |least: u64, most: u64| {
-        (least..=most).prop_map(|number| RAY / U256::from(10_000) * U256::from(number))
-    };
+    let basis_points =
+        |least: u64, most: u64| (least..=most).prop_map(|number| RAY / U256::from(10_000) * U256::from(number));
     let terms = (basis_points(1, 10_000), basis_points(0, 65_535), basis_points(0, 65_535), basis_points(0, 65_535));
     let tokens = || prop_oneof![4 => any::<u128>().prop_map(|value| U256::from(value >> 40)), 2 => (0_u64..1_000_000).prop_map(U256::from)];
     let deficit = prop_oneof![2 => Just(U256::ZERO), 1 => tokens()];
     let reserve_factor = (0_u64..=10_000).prop_map(U256::from);
-    compare(300, &(terms, tokens(), tokens(), deficit, reserve_factor), |engine, (terms, cash, debt, deficit, factor)| {
-        let (optimal_usage_ratio, base_variable_borrow_rate, variable_rate_slope1, variable_rate_slope2) = terms;
-        let strategy =
-            RateStrategy { optimal_usage_ratio, base_variable_borrow_rate, variable_rate_slope1, variable_rate_slope2 };
-        let ours = strategy.rates(Usage { cash, debt, deficit }, factor).expect("no overflow");
-        let terms = [optimal_usage_ratio, base_variable_borrow_rate, variable_rate_slope1, variable_rate_slope2];
-        let theirs = ask(engine, &ratesCall { terms, cash, debt, deficit, reserveFactor: factor });
-        let Outcome::Success { output, .. } = &theirs else { panic!("{theirs:?}") };
-        let theirs = ratesCall::abi_decode_returns(output).expect("two numbers");
-        assert_eq!(ours.variable_borrow, theirs.variableBorrowRate);
-        let coarse = U256::from(10).pow(U256::from(18)) / debt.max(U256::ONE) + U256::from(32);
-        assert!(ours.liquidity.abs_diff(theirs.liquidityRate) <= coarse, "{ours:?}, {}", theirs.liquidityRate);
-    });
+    compare(
+        300,
+        &(terms, tokens(), tokens(), deficit, reserve_factor),
+        |engine, (terms, cash, debt, deficit, factor)| {
+            let (optimal_usage_ratio, base_variable_borrow_rate, variable_rate_slope1, variable_rate_slope2) = terms;
+            let strategy = RateStrategy {
+                optimal_usage_ratio,
+                base_variable_borrow_rate,
+                variable_rate_slope1,
+                variable_rate_slope2,
+            };
+            let ours = strategy.rates(Usage { cash, debt, deficit }, factor).expect("no overflow");
+            let terms = [optimal_usage_ratio, base_variable_borrow_rate, variable_rate_slope1, variable_rate_slope2];
+            let theirs = ask(engine, &ratesCall { terms, cash, debt, deficit, reserveFactor: factor });
+            let Outcome::Success { output, .. } = &theirs else { panic!("{theirs:?}") };
+            let theirs = ratesCall::abi_decode_returns(output).expect("two numbers");
+            assert_eq!(ours.variable_borrow, theirs.variableBorrowRate);
+            let coarse = U256::from(10).pow(U256::from(18)) / debt.max(U256::ONE) + U256::from(32);
+            assert!(ours.liquidity.abs_diff(theirs.liquidityRate) <= coarse, "{ours:?}, {}", theirs.liquidityRate);
+        },
+    );
 }
 
 /// The comparison can fail: another rounding and another error are found.
