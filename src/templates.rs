@@ -16,6 +16,7 @@ pub mod liquidity_pool;
 pub mod liquidity_router;
 pub mod multicall;
 pub mod record_registry;
+pub mod staking_pool;
 #[cfg(test)]
 pub(crate) mod test_chain;
 pub mod timelock_controller;
@@ -38,6 +39,7 @@ pub use liquidity_pool::{LiquidityPool, LiquidityPoolParams};
 pub use liquidity_router::{LiquidityRouter, LiquidityRouterParams};
 pub use multicall::{MULTICALL3_ADDRESS, Multicall};
 pub use record_registry::{RecordRegistry, RecordRegistryParams};
+pub use staking_pool::{RewardTerms, StakingPool, StakingPoolParams};
 pub use timelock_controller::{TimelockController, TimelockControllerParams};
 pub use vesting_wallet::{VestingWallet, VestingWalletParams};
 pub use wrapped_native::{WrappedNative, WrappedNativeParams};
@@ -46,7 +48,7 @@ pub use wrapped_native::{WrappedNative, WrappedNativeParams};
 pub fn builtin() -> &'static TemplateRegistry {
     static BUILTIN: LazyLock<TemplateRegistry> = LazyLock::new(|| {
         let mut registry = TemplateRegistry::new();
-        let templates: [Arc<dyn Template>; 15] = [
+        let templates: [Arc<dyn Template>; 16] = [
             Arc::new(Erc20),
             Arc::new(Erc721),
             Arc::new(Erc1155),
@@ -58,6 +60,7 @@ pub fn builtin() -> &'static TemplateRegistry {
             Arc::new(RecordRegistry),
             Arc::new(GovernanceDao),
             Arc::new(TimelockController),
+            Arc::new(StakingPool),
             Arc::new(LiquidityPool),
             Arc::new(LiquidityFactory),
             Arc::new(LiquidityRouter),

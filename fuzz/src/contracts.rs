@@ -13,8 +13,8 @@ use chainbox::{
     templates::{
         self, Batch, Erc20Features, Erc20Params, Erc721Features, Erc721Params, Erc1155Features, Erc1155Params,
         Erc2771ForwarderParams, Erc4626Params, GovernanceDaoParams, LiquidityFactoryParams, LiquidityPoolParams,
-        LiquidityRouterParams, Multicall, RecordRegistryParams, TimelockControllerParams, VestingWalletParams,
-        WrappedNativeParams, erc20::interface as erc20, erc4626::interface as erc4626,
+        LiquidityRouterParams, Multicall, RecordRegistryParams, StakingPoolParams, TimelockControllerParams,
+        VestingWalletParams, WrappedNativeParams, erc20::interface as erc20, erc4626::interface as erc4626,
     },
     vm::{BlockContext, Message, execute},
 };
@@ -67,9 +67,12 @@ impl World {
             world.contracts.push(Contract { name, address: creation.to, functions });
         }
         let (token, vault) = (world.address("erc20-token"), world.address("erc4626-vault"));
+        let pool = world.address("staking-pool");
         for who in Who::ALL {
             world.call(Who::Alice, token, &erc20::transferCall { to: who.address(), value: U256::from(200) });
-            world.call(who, token, &erc20::approveCall { spender: vault, value: U256::MAX });
+            for spender in [vault, pool] {
+                world.call(who, token, &erc20::approveCall { spender, value: U256::MAX });
+            }
         }
         world.call(
             Who::Alice,
@@ -113,6 +116,10 @@ impl World {
             "record-registry" => RecordRegistryParams::new(alice).init_code(),
             "governance-dao" => GovernanceDaoParams::new("Council", self.address("erc20-token")).init_code(),
             "timelock-controller" => TimelockControllerParams::new(0, vec![alice]).init_code(),
+            "staking-pool" => {
+                let token = self.address("erc20-token");
+                StakingPoolParams::new(token, token, 1, alice).init_code()
+            }
             "liquidity-pool" => {
                 LiquidityPoolParams::new(self.address("erc20-token"), self.address("erc4626-vault")).init_code()
             }

@@ -18,6 +18,7 @@ class Account extends Wallet {
 
 const [alice, bob, carol] = config.privateKeys.map((key) => new Account(key, provider));
 const all = (...features) => Object.fromEntries(features.map((feature) => [feature, true]));
+const none = Object.fromEntries(['mintable', 'burnable', 'pausable', 'votes', 'flashMint'].map((feature) => [feature, false]));
 
 // A row a template: its constructor's parameters, the published contracts that make it up, what the wizard adds to these, or another
 // published ABI as `abi`, its test.
@@ -90,6 +91,18 @@ const rows = {
     wizard: [],
     test: timelock,
   },
+  'staking-pool': {
+    parameters: async () => {
+      const reward = { name: 'Reward', symbol: 'RWD', decimals: 18, totalSupply: 10n ** 9n, cap: 0n, owner: alice.address, features: none, vesting: [] };
+      deployed.reward = await deploy('erc20-token', reward, publishedAbi('ERC20'));
+      return {
+        stakingToken: deployed['erc20-token'].target, rewardToken: deployed.reward.target, rewardRate: 5n, rewards: [], rewardsDuration: 604_800,
+        lockPeriod: 0, owner: alice.address, rewardsDistribution: alice.address,
+      };
+    },
+    abi: stakingRewardsAbi(),
+    test: staking,
+  },
   'governance-dao': {
     parameters: () => ({
       name: 'Council', token: deployed['erc20-token'].target, votingDelay: 1, votingPeriod: 3, proposalThreshold: 1n, quorum: 4, timelockDelay: 100,
@@ -114,13 +127,19 @@ async function exercise(name, { parameters, contracts = [], wizard = [], abi, te
     assert.equal(signature(ours), signature(theirs));
   });
   published.forEachEvent((theirs) => assert.equal(typed(own.getEvent(theirs.topicHash)), typed(theirs)));
-  const values = await parameters();
+  const used = published.getFunction('paused') ? [...published.fragments, ...PAUSING] : published;
+  deployed[name] = await deploy(name, await parameters(), used);
+  await test(deployed[name]);
+}
+
+// Deploys a template with constructor parameters by name, to be used by this interface.
+async function deploy(name, values, used) {
+  const template = (await templates()).find((listed) => listed.name === name);
+  const own = new Interface(template.abi);
   const inputs = own.deploy.inputs.map((input) => values[input.name]);
   const contract = await new ContractFactory(own, template.bytecode, alice).deploy(...inputs);
   assert.equal((await contract.deploymentTransaction().wait()).status, 1);
-  const used = published.getFunction('paused') ? [...published.fragments, ...PAUSING] : published;
-  deployed[name] = new Contract(await contract.getAddress(), used, alice);
-  await test(deployed[name]);
+  return new Contract(await contract.getAddress(), used, alice);
 }
 
 async function templates() {
@@ -378,6 +397,67 @@ async function vesting(wallet) {
   await refused(wallet, () => wallet.transferOwnership.staticCall(alice.address), 'OwnableUnauthorizedAccount', [alice.address]);
   await mined(wallet.connect(bob).transferOwnership(carol.address));
   assert.equal(await wallet.owner(), carol.address);
+}
+
+// https://docs.synthetix.io, "StakingRewards": human-readable.
+function stakingRewardsAbi() {
+  const views = [
+    'owner() view returns (address)', 'nominatedOwner() view returns (address)', 'rewardsDistribution() view returns (address)',
+    'lastPauseTime() view returns (uint256)', 'paused() view returns (bool)', 'rewardsToken() view returns (address)',
+    'stakingToken() view returns (address)', 'periodFinish() view returns (uint256)', 'rewardRate() view returns (uint256)',
+    'rewardsDuration() view returns (uint256)', 'lastUpdateTime() view returns (uint256)', 'rewardPerTokenStored() view returns (uint256)',
+    'userRewardPerTokenPaid(address) view returns (uint256)', 'rewards(address) view returns (uint256)', 'totalSupply() view returns (uint256)',
+    'balanceOf(address account) view returns (uint256)', 'lastTimeRewardApplicable() view returns (uint256)',
+    'rewardPerToken() view returns (uint256)', 'earned(address account) view returns (uint256)', 'getRewardForDuration() view returns (uint256)',
+  ];
+  const changes = [
+    'stake(uint256 amount)', 'withdraw(uint256 amount)', 'getReward()', 'exit()', 'notifyRewardAmount(uint256 reward)',
+    'recoverERC20(address tokenAddress, uint256 tokenAmount)', 'setRewardsDuration(uint256 _rewardsDuration)', 'setPaused(bool _paused)',
+    'setRewardsDistribution(address _rewardsDistribution)', 'nominateNewOwner(address _owner)', 'acceptOwnership()',
+  ];
+  return [
+    ...[...views, ...changes].map((text) => `function ${text}`),
+    'event RewardAdded(uint256 reward)', 'event Staked(address indexed user, uint256 amount)', 'event Withdrawn(address indexed user, uint256 amount)',
+    'event RewardPaid(address indexed user, uint256 reward)', 'event RewardsDurationUpdated(uint256 newDuration)',
+    'event Recovered(address token, uint256 amount)', 'event OwnerNominated(address newOwner)',
+    'event OwnerChanged(address oldOwner, address newOwner)', 'event PauseChanged(bool isPaused)',
+  ];
+}
+
+async function staking(pool) {
+  const [staked, reward, week] = [deployed['erc20-token'], deployed.reward, 604_800n];
+  const refusedWith = (call, reason) => refused(pool, call, 'Error', [reason]);
+  assert.deepEqual([await pool.rewardsToken(), await pool.stakingToken()], [reward.target, staked.target]);
+  // A rate that nobody funded pays nothing.
+  assert.deepEqual([await pool.rewardRate(), await pool.periodFinish(), await pool.rewardsDuration()], [5n, 0n, week]);
+  await mined(staked.approve(pool.target, 1_000n));
+  assert.deepEqual(await events(pool, pool.stake(100n)), { names: ['Staked'], last: [alice.address, 100n] });
+  await refusedWith(() => pool.stake.staticCall(0n), 'Cannot stake 0');
+  await refusedWith(() => pool.connect(bob).notifyRewardAmount.staticCall(1n), 'Caller is not RewardsDistribution contract');
+  await refusedWith(() => pool.notifyRewardAmount.staticCall(10n * week), 'Provided reward too high');
+  await mined(reward.transfer(pool.target, 10n * week));
+  assert.deepEqual(await events(pool, pool.notifyRewardAmount(10n * week)), { names: ['RewardAdded'], last: [10n * week] });
+  assert.deepEqual([await pool.rewardRate(), await pool.getRewardForDuration()], [10n, 10n * week]);
+  const start = await pool.lastUpdateTime();
+  const at = async (seconds) => {
+    await provider.send('evm_setNextBlockTimestamp', [toBeHex(start + seconds)]);
+    await provider.send('evm_mine', []);
+  };
+  await at(50n);
+  assert.equal(await pool.earned(alice.address), 500n);
+  assert.equal(await pool.rewardPerToken(), 5n * 10n ** 18n);
+  await at(2n * week);
+  assert.equal(await pool.earned(alice.address), 10n * week);
+  const left = await events(pool, pool.exit());
+  assert.deepEqual(left, { names: ['Withdrawn', 'RewardPaid'], last: [alice.address, 10n * week] });
+  assert.deepEqual([await pool.totalSupply(), await reward.balanceOf(alice.address)], [0n, 10n ** 9n]);
+  await refusedWith(() => pool.exit.staticCall(), 'Cannot withdraw 0');
+  await refusedWith(() => pool.connect(bob).setPaused.staticCall(true), 'Only the contract owner may perform this action');
+  assert.deepEqual(await events(pool, pool.setPaused(true)), { names: ['PauseChanged'], last: [true] });
+  await refusedWith(() => pool.stake.staticCall(1n), 'This action cannot be performed while the contract is paused');
+  await mined(pool.nominateNewOwner(bob.address));
+  const changed = await events(pool, pool.connect(bob).acceptOwnership());
+  assert.deepEqual(changed, { names: ['OwnerChanged'], last: [alice.address, bob.address] });
 }
 
 // https://github.com/mds1/multicall3, "ABI": human-readable.

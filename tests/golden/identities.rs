@@ -28,6 +28,7 @@ const TABLES: &[(&str, &str, &[&str])] = &[
     ("record-registry", "templates/record_registry", &["golden.txt"]),
     ("governance-dao", "templates/governance_dao", &["golden.txt"]),
     ("timelock-controller", "templates/timelock_controller", &["golden.txt"]),
+    ("staking-pool", "templates/staking_pool", &["golden.txt"]),
     ("liquidity-pool", "templates/liquidity_pool", &["golden.txt"]),
     ("liquidity-factory", "templates/liquidity_factory", &["golden.txt"]),
     ("liquidity-router", "templates/liquidity_router", &["golden.txt"]),

@@ -13,16 +13,17 @@ use crate::{
     templates::{
         BATCH_ADDRESS, Batch, Erc20Features, Erc20Params, Erc721Features, Erc721Params, Erc1155Features, Erc1155Params,
         Erc2771ForwarderParams, Erc4626Params, GovernanceDaoParams, LiquidityFactoryParams, LiquidityPoolParams,
-        LiquidityRouterParams, Multicall, RecordRegistryParams, TimelockControllerParams, VestingWalletParams,
-        WrappedNativeParams,
+        LiquidityRouterParams, Multicall, RecordRegistryParams, StakingPoolParams, TimelockControllerParams,
+        VestingWalletParams, WrappedNativeParams,
         batch::{Operation, interface::Batch as batch},
         builtin, erc20, erc721, erc1155, erc2771_forwarder, erc4626, governance_dao, liquidity_factory, liquidity_pool,
-        liquidity_router, multicall, record_registry, timelock_controller, vesting_wallet, wrapped_native,
+        liquidity_router, multicall, record_registry, staking_pool, timelock_controller, vesting_wallet,
+        wrapped_native,
     },
 };
 
 /// A test for each template, by name.
-const HANDLES: [(&str, fn(&World)); 15] = [
+const HANDLES: [(&str, fn(&World)); 16] = [
     ("erc20-token", erc20_token),
     ("erc721-nft", erc721_nft),
     ("erc1155-multi", erc1155_multi),
@@ -34,6 +35,7 @@ const HANDLES: [(&str, fn(&World)); 15] = [
     ("record-registry", records),
     ("governance-dao", governor),
     ("timelock-controller", timelock),
+    ("staking-pool", staking),
     ("liquidity-pool", pool),
     ("liquidity-factory", factory),
     ("liquidity-router", router),
@@ -291,6 +293,25 @@ fn timelock(world: &World) {
     assert!(timelock.call(sol::isOperationPendingCall { id: event.id }).unwrap());
     let short: sol::TimelockInsufficientDelay = expect_revert(timelock.send(schedule(99)));
     assert_eq!((short.delay, short.minDelay), (amount(99), amount(100)));
+}
+
+fn staking(world: &World) {
+    use staking_pool::interface as sol;
+    let [staked, reward] = [world.gold(), world.gold()];
+    let pool = world.deploy(StakingPoolParams::new(staked.address(), reward.address(), 5, world.alice).init_code());
+    for token in [&staked, &reward] {
+        token.send(erc20::interface::approveCall { spender: pool.address(), value: U256::MAX }).unwrap();
+    }
+    let event: sol::Staked = expect_event(&pool.send(sol::stakeCall { amount: amount(7) }).unwrap());
+    assert_eq!((event.user, event.amount), (world.alice, amount(7)));
+    let fund = sol::fundRewardCall { token: reward.address(), amount: amount(52) };
+    let event: sol::RewardFunded = expect_event(&pool.send(fund).unwrap());
+    assert_eq!(event.amount, amount(50));
+    assert_eq!(pool.call(sol::rewardTokensCall {}).unwrap(), [reward.address()]);
+    let nothing: Revert = expect_revert(pool.from(world.bob).send(sol::exitCall {}));
+    assert_eq!(nothing.reason, "Cannot withdraw 0");
+    let none: sol::StakingUnknownReward = expect_revert(pool.call(sol::rewardPerToken_1Call { token: world.bob }));
+    assert_eq!(none.token, world.bob);
 }
 
 fn pool(world: &World) {

@@ -364,10 +364,11 @@ impl World {
         let known = [self.accounts(), &contracts].concat();
         match name {
             "token" | "asset" if choices.next(4) > 0 => self.contract("erc20-token").address,
+            "tokenAddress" if choices.next(4) > 0 => self.contract("erc4626-vault").address,
             // A caller's own, more often than not.
             "from" | "account" | "owner" | "callerConfirmation" if choices.next(2) == 0 => from,
             // A contract's owner goes on to call it.
-            "newOwner" => choices.one_of(self.accounts()),
+            "newOwner" | "_owner" => choices.one_of(self.accounts()),
             _ if choices.next(2) == 0 => choices.one_of(self.accounts()),
             _ => choices.one_of(&known),
         }

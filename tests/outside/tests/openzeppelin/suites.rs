@@ -8,6 +8,7 @@ mod forwarder;
 mod governor;
 mod multicall;
 mod receiver;
+mod staking;
 mod timelock;
 mod uniswap;
 mod vesting;
