@@ -15,6 +15,7 @@ pub mod liquidity_factory;
 pub mod liquidity_pool;
 pub mod liquidity_router;
 pub mod multicall;
+pub mod multisig;
 pub mod record_registry;
 pub mod staking_pool;
 #[cfg(test)]
@@ -38,6 +39,7 @@ pub use liquidity_factory::{LiquidityFactory, LiquidityFactoryParams};
 pub use liquidity_pool::{LiquidityPool, LiquidityPoolParams};
 pub use liquidity_router::{LiquidityRouter, LiquidityRouterParams};
 pub use multicall::{MULTICALL3_ADDRESS, Multicall};
+pub use multisig::{Multisig, MultisigParams};
 pub use record_registry::{RecordRegistry, RecordRegistryParams};
 pub use staking_pool::{RewardTerms, StakingPool, StakingPoolParams};
 pub use timelock_controller::{TimelockController, TimelockControllerParams};
@@ -48,7 +50,7 @@ pub use wrapped_native::{WrappedNative, WrappedNativeParams};
 pub fn builtin() -> &'static TemplateRegistry {
     static BUILTIN: LazyLock<TemplateRegistry> = LazyLock::new(|| {
         let mut registry = TemplateRegistry::new();
-        let templates: [Arc<dyn Template>; 16] = [
+        let templates: [Arc<dyn Template>; 17] = [
             Arc::new(Erc20),
             Arc::new(Erc721),
             Arc::new(Erc1155),
@@ -64,6 +66,7 @@ pub fn builtin() -> &'static TemplateRegistry {
             Arc::new(LiquidityPool),
             Arc::new(LiquidityFactory),
             Arc::new(LiquidityRouter),
+            Arc::new(Multisig),
             Arc::new(WrappedNative),
         ];
         for template in templates {

@@ -13,8 +13,9 @@ use chainbox::{
     templates::{
         self, Batch, Erc20Features, Erc20Params, Erc721Features, Erc721Params, Erc1155Features, Erc1155Params,
         Erc2771ForwarderParams, Erc4626Params, GovernanceDaoParams, LiquidityFactoryParams, LiquidityPoolParams,
-        LiquidityRouterParams, Multicall, RecordRegistryParams, StakingPoolParams, TimelockControllerParams,
-        VestingWalletParams, WrappedNativeParams, erc20::interface as erc20, erc4626::interface as erc4626,
+        LiquidityRouterParams, Multicall, MultisigParams, RecordRegistryParams, StakingPoolParams,
+        TimelockControllerParams, VestingWalletParams, WrappedNativeParams, erc20::interface as erc20,
+        erc4626::interface as erc4626,
     },
     vm::{BlockContext, Message, execute},
 };
@@ -127,6 +128,7 @@ impl World {
             "liquidity-router" => {
                 LiquidityRouterParams::new(self.address("liquidity-factory"), self.later("wrapped-native")).init_code()
             }
+            "multisig" => MultisigParams::new(vec![alice, Who::Bob.address()], 1).init_code(),
             "wrapped-native" => WrappedNativeParams::default().init_code(),
             other => panic!("parameters of template {other} are missing here"),
         }

@@ -103,6 +103,11 @@ const rows = {
     abi: stakingRewardsAbi(),
     test: staking,
   },
+  multisig: {
+    parameters: () => ({ owners: [alice, bob, carol].map((owner) => owner.address), threshold: 2 }),
+    abi: multiSigWalletAbi(),
+    test: multisig,
+  },
   'governance-dao': {
     parameters: () => ({
       name: 'Council', token: deployed['erc20-token'].target, votingDelay: 1, votingPeriod: 3, proposalThreshold: 1n, quorum: 4, timelockDelay: 100,
@@ -397,6 +402,67 @@ async function vesting(wallet) {
   await refused(wallet, () => wallet.transferOwnership.staticCall(alice.address), 'OwnableUnauthorizedAccount', [alice.address]);
   await mined(wallet.connect(bob).transferOwnership(carol.address));
   assert.equal(await wallet.owner(), carol.address);
+}
+
+// https://github.com/gnosis/MultiSigWallet: human-readable.
+function multiSigWalletAbi() {
+  return [
+    'function MAX_OWNER_COUNT() view returns (uint256)',
+    'function transactions(uint256) view returns (address destination, uint256 value, bytes data, bool executed)',
+    'function confirmations(uint256, address) view returns (bool)', 'function isOwner(address) view returns (bool)',
+    'function owners(uint256) view returns (address)', 'function required() view returns (uint256)',
+    'function transactionCount() view returns (uint256)', 'function addOwner(address owner)', 'function removeOwner(address owner)',
+    'function replaceOwner(address owner, address newOwner)', 'function changeRequirement(uint256 _required)',
+    'function submitTransaction(address destination, uint256 value, bytes data) returns (uint256 transactionId)',
+    'function confirmTransaction(uint256 transactionId)', 'function revokeConfirmation(uint256 transactionId)',
+    'function executeTransaction(uint256 transactionId)', 'function isConfirmed(uint256 transactionId) view returns (bool)',
+    'function getConfirmationCount(uint256 transactionId) view returns (uint256 count)',
+    'function getTransactionCount(bool pending, bool executed) view returns (uint256 count)', 'function getOwners() view returns (address[])',
+    'function getConfirmations(uint256 transactionId) view returns (address[] _confirmations)',
+    'function getTransactionIds(uint256 from, uint256 to, bool pending, bool executed) view returns (uint256[] _transactionIds)',
+    ...['Confirmation', 'Revocation'].map((name) => `event ${name}(address indexed sender, uint256 indexed transactionId)`),
+    ...['Submission', 'Execution', 'ExecutionFailure'].map((name) => `event ${name}(uint256 indexed transactionId)`),
+    'event Deposit(address indexed sender, uint256 value)', 'event OwnerAddition(address indexed owner)',
+    'event OwnerRemoval(address indexed owner)', 'event RequirementChange(uint256 required)', 'fallback() payable',
+  ];
+}
+
+async function multisig(wallet) {
+  const address = wallet.target;
+  const [byBob, byCarol] = [wallet.connect(bob), wallet.connect(carol)];
+  // Refusals have no reasons.
+  const refusedSilently = async (call) => {
+    const error = await failure(call);
+    assert.deepEqual([error.code, error.data], ['CALL_EXCEPTION', '0x']);
+  };
+  assert.deepEqual([[...(await wallet.getOwners())], await wallet.required()], [[alice, bob, carol].map((owner) => owner.address), 2n]);
+  const deposit = await events(wallet, alice.sendTransaction({ to: address, value: 1_000n }));
+  assert.deepEqual(deposit, { names: ['Deposit'], last: [alice.address, 1_000n] });
+  const recipient = Wallet.createRandom().address;
+  assert.deepEqual(await events(wallet, wallet.submitTransaction(recipient, 400n, '0x')), { names: ['Submission', 'Confirmation'], last: [alice.address, 0n] });
+  await refusedSilently(() => wallet.confirmTransaction.staticCall(0n));
+  await refusedSilently(() => byBob.executeTransaction.staticCall(0n));
+  await refusedSilently(() => wallet.changeRequirement.staticCall(1n));
+  assert.deepEqual([await wallet.isConfirmed(0n), await wallet.getTransactionCount(true, false)], [false, 1n]);
+  assert.deepEqual(await events(wallet, byBob.confirmTransaction(0n)), { names: ['Confirmation', 'Execution'], last: [0n] });
+  assert.deepEqual([await provider.getBalance(recipient), (await wallet.transactions(0n)).executed], [400n, true]);
+  // A token's transfer that fails, and succeeds when the wallet has tokens.
+  const token = deployed.reward;
+  const transfer = token.interface.encodeFunctionData('transfer', [recipient, 5n]);
+  await mined(byCarol.submitTransaction(token.target, 0n, transfer));
+  assert.deepEqual(await events(wallet, wallet.confirmTransaction(1n)), { names: ['Confirmation', 'ExecutionFailure'], last: [1n] });
+  await mined(token.transfer(address, 5n));
+  assert.deepEqual(await events(wallet, byCarol.executeTransaction(1n)), { names: ['Execution'], last: [1n] });
+  assert.equal(await token.balanceOf(recipient), 5n);
+  // The wallet removes an owner, whose confirmation no longer counts.
+  await mined(byCarol.submitTransaction(recipient, 1n, '0x'));
+  await mined(wallet.submitTransaction(address, 0n, wallet.interface.encodeFunctionData('removeOwner', [carol.address])));
+  const removed = await events(wallet, byBob.confirmTransaction(3n));
+  assert.deepEqual(removed, { names: ['Confirmation', 'OwnerRemoval', 'Execution'], last: [3n] });
+  assert.deepEqual([await wallet.getConfirmationCount(2n), await wallet.isOwner(carol.address)], [0n, false]);
+  await mined(wallet.confirmTransaction(2n));
+  assert.deepEqual(await events(wallet, wallet.revokeConfirmation(2n)), { names: ['Revocation'], last: [alice.address, 2n] });
+  assert.deepEqual([...(await wallet.getTransactionIds(0n, 3n, false, true))], [0n, 1n, 3n]);
 }
 
 // https://docs.synthetix.io, "StakingRewards": human-readable.

@@ -32,6 +32,7 @@ const TABLES: &[(&str, &str, &[&str])] = &[
     ("liquidity-pool", "templates/liquidity_pool", &["golden.txt"]),
     ("liquidity-factory", "templates/liquidity_factory", &["golden.txt"]),
     ("liquidity-router", "templates/liquidity_router", &["golden.txt"]),
+    ("multisig", "templates/multisig", &["golden.txt"]),
     ("wrapped-native", "templates/wrapped_native", &["golden.txt"]),
     ("staking", "system/staking", &["golden/at_once.txt", "golden/queues.txt"]),
 ];

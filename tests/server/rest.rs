@@ -198,6 +198,7 @@ fn some_value(parameter: &Parameter, deployed: &[Value]) -> Value {
         "address" => deployed[usize::from(parameter.name == "token1")].clone(),
         "bool" => json!(true),
         "string" => json!("Gold"),
+        "address[]" => json!([deployed[0]]),
         ty if ty.ends_with(']') => json!([]),
         ty if ty.starts_with("uint") => {
             let bits: u32 = ty["uint".len()..].parse().unwrap();

@@ -38,6 +38,11 @@ const SUCCEEDED: u32 = 40;
 const NEVER: &[(&str, &str)] = &[
     // No ready-made template borrows.
     ("erc20-token", "flashLoan(address,address,uint256,bytes)"),
+    // The wallet alone, by a transaction that an owner submits.
+    ("multisig", "addOwner(address)"),
+    ("multisig", "removeOwner(address)"),
+    ("multisig", "replaceOwner(address,address)"),
+    ("multisig", "changeRequirement(uint256)"),
 ];
 
 /// Templates of which random operations reach little: a proposal needs votes and time, a swap a pool with liquidity. What they do is in the

@@ -13,17 +13,17 @@ use crate::{
     templates::{
         BATCH_ADDRESS, Batch, Erc20Features, Erc20Params, Erc721Features, Erc721Params, Erc1155Features, Erc1155Params,
         Erc2771ForwarderParams, Erc4626Params, GovernanceDaoParams, LiquidityFactoryParams, LiquidityPoolParams,
-        LiquidityRouterParams, Multicall, RecordRegistryParams, StakingPoolParams, TimelockControllerParams,
-        VestingWalletParams, WrappedNativeParams,
+        LiquidityRouterParams, Multicall, MultisigParams, RecordRegistryParams, StakingPoolParams,
+        TimelockControllerParams, VestingWalletParams, WrappedNativeParams,
         batch::{Operation, interface::Batch as batch},
         builtin, erc20, erc721, erc1155, erc2771_forwarder, erc4626, governance_dao, liquidity_factory, liquidity_pool,
-        liquidity_router, multicall, record_registry, staking_pool, timelock_controller, vesting_wallet,
+        liquidity_router, multicall, multisig, record_registry, staking_pool, timelock_controller, vesting_wallet,
         wrapped_native,
     },
 };
 
 /// A test for each template, by name.
-const HANDLES: [(&str, fn(&World)); 16] = [
+const HANDLES: [(&str, fn(&World)); 17] = [
     ("erc20-token", erc20_token),
     ("erc721-nft", erc721_nft),
     ("erc1155-multi", erc1155_multi),
@@ -39,6 +39,7 @@ const HANDLES: [(&str, fn(&World)); 16] = [
     ("liquidity-pool", pool),
     ("liquidity-factory", factory),
     ("liquidity-router", router),
+    ("multisig", shared_wallet),
     ("wrapped-native", wrapped),
 ];
 
@@ -352,6 +353,18 @@ fn router(world: &World) {
     let late = sol::swapExactETHForTokensCall { amountOutMin: U256::ZERO, path, to: world.alice, deadline: U256::ZERO };
     let late: Revert = expect_revert(router.send_value(late, amount(1)));
     assert_eq!(late.reason, "UniswapV2Router: EXPIRED");
+}
+
+fn shared_wallet(world: &World) {
+    use multisig::interface as sol;
+    let wallet = world.deploy(MultisigParams::new(vec![world.alice, world.bob], 2).init_code());
+    let submit = sol::submitTransactionCall { destination: world.bob, value: U256::ZERO, data: Bytes::new() };
+    let event: sol::Submission = expect_event(&wallet.send(submit).unwrap());
+    let confirm = sol::confirmTransactionCall { transactionId: event.transactionId };
+    wallet.send(confirm.clone()).unwrap_err();
+    let event: sol::Execution = expect_event(&wallet.from(world.bob).send(confirm).unwrap());
+    assert!(wallet.call(sol::transactionsCall(event.transactionId)).unwrap().executed);
+    assert_eq!(wallet.call(sol::getOwnersCall {}).unwrap(), [world.alice, world.bob]);
 }
 
 fn wrapped(world: &World) {

@@ -3,7 +3,7 @@
 use alloy_dyn_abi::{DynSolType, DynSolValue, Eip712Domain, JsonAbiExt as _};
 use alloy_json_abi::{Function, Param, StateMutability};
 use alloy_primitives::aliases::U48;
-use alloy_sol_types::{SolCall, SolStruct};
+use alloy_sol_types::{SolCall, SolStruct, SolValue};
 
 use super::world::{Deployed, World, words};
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
     sim::{SimRng, Streams},
     templates::{
         self, batch::interface::Batch as batch, erc20::interface as erc20, erc721::interface as erc721,
-        erc2771_forwarder::interface as relay, multicall::interface as multicall,
+        erc2771_forwarder::interface as relay, multicall::interface as multicall, multisig::interface as multisig,
     },
     vm::{Descriptor, Marker},
 };
@@ -203,6 +203,13 @@ impl World {
                     .abi_encode()
             }
             ("multicall", name) => self.multicall(name, choices)?,
+            ("multisig", "confirmTransaction" | "revokeConfirmation" | "executeTransaction") => {
+                // Of those that there are, and the functions' arguments are alike.
+                let count: U256 = self.read(address, &multisig::transactionCountCall {}).unwrap();
+                let transaction = U256::from(choices.next(count.to()));
+                let selector = contract.abi.functions[name][0].selector();
+                [selector.as_slice(), &transaction.abi_encode()].concat()
+            }
             ("batch", "execute") => {
                 let operations = (0..choices.next(4)).map(|_| self.batched(from, choices)).collect();
                 batch::executeCall { operations }.abi_encode()

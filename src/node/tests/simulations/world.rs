@@ -12,7 +12,8 @@ use crate::{
     primitives::{Address, B256, Bytes, U256},
     templates::{
         self, erc20::interface as erc20, erc721::interface as erc721, erc1155::interface as erc1155,
-        erc4626::interface as vault, record_registry::interface as registry, staking_pool::interface as staking,
+        erc4626::interface as vault, multisig::interface as multisig, record_registry::interface as registry,
+        staking_pool::interface as staking,
     },
     vm::Descriptor,
 };
@@ -92,6 +93,8 @@ impl World {
                 (_, "totalSupply") => json!("1000000"),
                 (_, "asset" | "token" | "token0") => json!(self.contract("erc20-token").address),
                 (_, "stakingToken") => json!(self.contract("erc20-token").address),
+                (_, "owners") => json!(self.accounts()[..2]),
+                (_, "threshold") => json!(2),
                 (_, "rewards") => self.rewards(),
                 (_, "trustedForwarder") => json!(self.contract("erc2771-forwarder").address),
                 (_, "revocable") => json!(true),
@@ -123,7 +126,7 @@ impl World {
 
     /// Gives every account a part of everything.
     fn distribute(&self) {
-        let [token, nft, multi, vault, records, wallet, pool] = [
+        let [token, nft, multi, vault, records, wallet, pool, shared] = [
             "erc20-token",
             "erc721-nft",
             "erc1155-multi",
@@ -131,6 +134,7 @@ impl World {
             "record-registry",
             "vesting-wallet",
             "staking-pool",
+            "multisig",
         ]
         .map(|name| self.contract(name).address);
         let amount = U256::from(HOLDINGS);
@@ -154,6 +158,11 @@ impl World {
             }
         }
         inputs.push((self.owner(), token, erc20::transferCall { to: wallet, value: amount }.abi_encode()));
+        for _ in 0..3 {
+            let (destination, data) = (self.accounts()[2], Bytes::new());
+            let submit = multisig::submitTransactionCall { destination, value: U256::ZERO, data };
+            inputs.push((self.owner(), shared, submit.abi_encode()));
+        }
         let to_pool = vault::depositCall { assets: U256::from(1_000), receiver: pool };
         inputs.push((self.owner(), vault, to_pool.abi_encode()));
         let anyone = registry::Access::Anyone;

@@ -85,6 +85,7 @@ const PUBLISHED: &[Published] = &[
     Published { template: "multicall", references: &["Multicall3"], added: &[ERC165] },
     Published { template: "timelock-controller", references: &["TimelockController"], added: &[] },
     Published { template: "governance-dao", references: &["Dao"], added: &[] },
+    Published { template: "multisig", references: &["MultiSigWallet"], added: &[ERC165] },
     Published {
         template: "staking-pool",
         references: &["StakingRewards"],

@@ -7,6 +7,7 @@ mod erc721;
 mod forwarder;
 mod governor;
 mod multicall;
+mod multisig;
 mod receiver;
 mod staking;
 mod timelock;
