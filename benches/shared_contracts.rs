@@ -50,7 +50,8 @@ impl Chain {
     }
 
     fn call(&mut self, from: Address, to: Address, call: &impl SolCall) -> Bytes {
-        let message = Message::call(from, to, U256::ZERO, &call.abi_encode(), Gas::new(10_000_000));
+        let input = call.abi_encode();
+        let message = Message::call(from, to, U256::ZERO, &input, Gas::new(10_000_000));
         transact(&mut self.journal, &self.block, &message)
     }
 
