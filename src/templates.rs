@@ -18,8 +18,10 @@ pub mod liquidity_pool;
 pub mod liquidity_router;
 pub mod marketplace;
 pub mod multicall;
+pub mod multisig;
 pub mod price_feed;
 pub mod record_registry;
+pub mod staking_pool;
 #[cfg(test)]
 pub(crate) mod test_chain;
 pub mod timelock_controller;
@@ -44,8 +46,10 @@ pub use liquidity_pool::{LiquidityPool, LiquidityPoolParams};
 pub use liquidity_router::{LiquidityRouter, LiquidityRouterParams};
 pub use marketplace::{Marketplace, MarketplaceParams};
 pub use multicall::{MULTICALL3_ADDRESS, Multicall};
+pub use multisig::{Multisig, MultisigParams};
 pub use price_feed::{PriceFeed, PriceFeedParams};
 pub use record_registry::{RecordRegistry, RecordRegistryParams};
+pub use staking_pool::{RewardTerms, StakingPool, StakingPoolParams};
 pub use timelock_controller::{TimelockController, TimelockControllerParams};
 pub use vesting_wallet::{VestingWallet, VestingWalletParams};
 pub use wrapped_native::{WrappedNative, WrappedNativeParams};
@@ -54,7 +58,7 @@ pub use wrapped_native::{WrappedNative, WrappedNativeParams};
 pub fn builtin() -> &'static TemplateRegistry {
     static BUILTIN: LazyLock<TemplateRegistry> = LazyLock::new(|| {
         let mut registry = TemplateRegistry::new();
-        let templates: [Arc<dyn Template>; 19] = [
+        let templates: [Arc<dyn Template>; 21] = [
             Arc::new(Erc20),
             Arc::new(Erc721),
             Arc::new(Erc1155),
@@ -66,11 +70,13 @@ pub fn builtin() -> &'static TemplateRegistry {
             Arc::new(RecordRegistry),
             Arc::new(GovernanceDao),
             Arc::new(TimelockController),
+            Arc::new(StakingPool),
             Arc::new(LiquidityPool),
             Arc::new(LiquidityFactory),
             Arc::new(LiquidityRouter),
             Arc::new(Lending),
             Arc::new(PriceFeed),
+            Arc::new(Multisig),
             Arc::new(WrappedNative),
             Arc::new(Marketplace),
             Arc::new(Auction),

@@ -14,8 +14,8 @@ use chainbox::{
         self, AuctionParams, Batch, Erc20Features, Erc20Params, Erc721Features, Erc721Params, Erc1155Features,
         Erc1155Params, Erc2771ForwarderParams, Erc4626Params, GovernanceDaoParams, LendingParams,
         LiquidityFactoryParams, LiquidityPoolParams, LiquidityRouterParams, MarketplaceParams, Multicall,
-        PriceFeedParams, RecordRegistryParams, TimelockControllerParams, VestingWalletParams, WrappedNativeParams,
-        erc20::interface as erc20, erc4626::interface as erc4626,
+        MultisigParams, PriceFeedParams, RecordRegistryParams, StakingPoolParams, TimelockControllerParams,
+        VestingWalletParams, WrappedNativeParams, erc20::interface as erc20, erc4626::interface as erc4626,
     },
     vm::{BlockContext, Message, Template, execute},
 };
@@ -68,9 +68,10 @@ impl World {
             world.contracts.push(Contract { name, address: creation.to, functions });
         }
         let (token, vault) = (world.address("erc20-token"), world.address("erc4626-vault"));
+        let pool = world.address("staking-pool");
         for who in Who::ALL {
             world.call(Who::Alice, token, &erc20::transferCall { to: who.address(), value: U256::from(200) });
-            for spender in [vault, world.address("lending")] {
+            for spender in [vault, pool, world.address("lending")] {
                 world.call(who, token, &erc20::approveCall { spender, value: U256::MAX });
             }
         }
@@ -116,6 +117,10 @@ impl World {
             "record-registry" => RecordRegistryParams::new(alice).init_code(),
             "governance-dao" => GovernanceDaoParams::new("Council", self.address("erc20-token")).init_code(),
             "timelock-controller" => TimelockControllerParams::new(0, vec![alice]).init_code(),
+            "staking-pool" => {
+                let token = self.address("erc20-token");
+                StakingPoolParams::new(token, token, 1, alice).init_code()
+            }
             "liquidity-pool" => {
                 LiquidityPoolParams::new(self.address("erc20-token"), self.address("erc4626-vault")).init_code()
             }
@@ -141,6 +146,7 @@ impl World {
                 let token = Some(self.address("erc20-token"));
                 AuctionParams { fee: 250, token, ..AuctionParams::new(alice) }.init_code()
             }
+            "multisig" => MultisigParams::new(vec![alice, Who::Bob.address()], 1).init_code(),
             "wrapped-native" => WrappedNativeParams::default().init_code(),
             other => panic!("parameters of template {other} are missing here"),
         }

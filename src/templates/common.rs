@@ -5,7 +5,8 @@
 //! `only_owner(host)?` on a function's first line here. A contract's `sol!` interface lists the functions, events and errors that its
 //! ABI has; the types here encode to the same bytes.
 //!
-//! Contracts of Solidity before 0.8, such as Uniswap's, have DappHub's arithmetic ([`ds_math`]) and calls of their own kind ([`legacy_calls`]).
+//! Contracts of Solidity before 0.8, such as Uniswap's, have DappHub's arithmetic ([`ds_math`]) and calls of their own kind
+//! ([`legacy_calls`]), or those of OpenZeppelin 2 ([`safe_math`], [`safe_erc20_v2`]).
 //!
 //! Places of sales have a library of this project: [`currency`], [`nft`], [`sale`], [`sale_settings`], [`withdrawals`].
 
@@ -32,6 +33,8 @@ pub mod receivers;
 pub mod reentrancy_guard;
 pub mod royalty;
 pub mod safe_erc20;
+pub mod safe_erc20_v2;
+pub mod safe_math;
 pub mod sale;
 pub mod sale_settings;
 pub mod signature_checker;

@@ -18,6 +18,7 @@ class Account extends Wallet {
 
 const [alice, bob, carol] = config.privateKeys.map((key) => new Account(key, provider));
 const all = (...features) => Object.fromEntries(features.map((feature) => [feature, true]));
+const none = Object.fromEntries(['mintable', 'burnable', 'pausable', 'votes', 'flashMint'].map((feature) => [feature, false]));
 
 // A row a template: its constructor's parameters, the published contracts that make it up, what the wizard adds to these, or another
 // published ABI as `abi`, its test.
@@ -108,6 +109,23 @@ const rows = {
     ],
     test: priceFeed,
   },
+  'staking-pool': {
+    parameters: async () => {
+      const reward = { name: 'Reward', symbol: 'RWD', decimals: 18, totalSupply: 10n ** 9n, cap: 0n, owner: alice.address, features: none, vesting: [] };
+      deployed.reward = await deploy('erc20-token', reward, publishedAbi('ERC20'));
+      return {
+        stakingToken: deployed['erc20-token'].target, rewardToken: deployed.reward.target, rewardRate: 5n, rewards: [], rewardsDuration: 604_800,
+        lockPeriod: 0, owner: alice.address, rewardsDistribution: alice.address,
+      };
+    },
+    abi: stakingRewardsAbi(),
+    test: staking,
+  },
+  multisig: {
+    parameters: () => ({ owners: [alice, bob, carol].map((owner) => owner.address), threshold: 2 }),
+    abi: multiSigWalletAbi(),
+    test: multisig,
+  },
   'governance-dao': {
     parameters: () => ({
       name: 'Council', token: deployed['erc20-token'].target, votingDelay: 1, votingPeriod: 3, proposalThreshold: 1n, quorum: 4, timelockDelay: 100,
@@ -166,13 +184,19 @@ async function exercise(name, { parameters, contracts = [], wizard = [], abi, te
     assert.equal(signature(ours), signature(theirs));
   });
   published.forEachEvent((theirs) => assert.equal(typed(own.getEvent(theirs.topicHash)), typed(theirs)));
-  const values = await parameters();
+  const used = published.getFunction('paused') ? [...published.fragments, ...PAUSING] : published;
+  deployed[name] = await deploy(name, await parameters(), used);
+  await test(deployed[name]);
+}
+
+// Deploys a template with constructor parameters by name, to be used by this interface.
+async function deploy(name, values, used) {
+  const template = (await templates()).find((listed) => listed.name === name);
+  const own = new Interface(template.abi);
   const inputs = own.deploy.inputs.map((input) => values[input.name]);
   const contract = await new ContractFactory(own, template.bytecode, alice).deploy(...inputs);
   assert.equal((await contract.deploymentTransaction().wait()).status, 1);
-  const used = published.getFunction('paused') ? [...published.fragments, ...PAUSING] : published;
-  deployed[name] = new Contract(await contract.getAddress(), used, alice);
-  await test(deployed[name]);
+  return new Contract(await contract.getAddress(), used, alice);
 }
 
 async function templates() {
@@ -430,6 +454,128 @@ async function vesting(wallet) {
   await refused(wallet, () => wallet.transferOwnership.staticCall(alice.address), 'OwnableUnauthorizedAccount', [alice.address]);
   await mined(wallet.connect(bob).transferOwnership(carol.address));
   assert.equal(await wallet.owner(), carol.address);
+}
+
+// https://github.com/gnosis/MultiSigWallet: human-readable.
+function multiSigWalletAbi() {
+  return [
+    'function MAX_OWNER_COUNT() view returns (uint256)',
+    'function transactions(uint256) view returns (address destination, uint256 value, bytes data, bool executed)',
+    'function confirmations(uint256, address) view returns (bool)', 'function isOwner(address) view returns (bool)',
+    'function owners(uint256) view returns (address)', 'function required() view returns (uint256)',
+    'function transactionCount() view returns (uint256)', 'function addOwner(address owner)', 'function removeOwner(address owner)',
+    'function replaceOwner(address owner, address newOwner)', 'function changeRequirement(uint256 _required)',
+    'function submitTransaction(address destination, uint256 value, bytes data) returns (uint256 transactionId)',
+    'function confirmTransaction(uint256 transactionId)', 'function revokeConfirmation(uint256 transactionId)',
+    'function executeTransaction(uint256 transactionId)', 'function isConfirmed(uint256 transactionId) view returns (bool)',
+    'function getConfirmationCount(uint256 transactionId) view returns (uint256 count)',
+    'function getTransactionCount(bool pending, bool executed) view returns (uint256 count)', 'function getOwners() view returns (address[])',
+    'function getConfirmations(uint256 transactionId) view returns (address[] _confirmations)',
+    'function getTransactionIds(uint256 from, uint256 to, bool pending, bool executed) view returns (uint256[] _transactionIds)',
+    ...['Confirmation', 'Revocation'].map((name) => `event ${name}(address indexed sender, uint256 indexed transactionId)`),
+    ...['Submission', 'Execution', 'ExecutionFailure'].map((name) => `event ${name}(uint256 indexed transactionId)`),
+    'event Deposit(address indexed sender, uint256 value)', 'event OwnerAddition(address indexed owner)',
+    'event OwnerRemoval(address indexed owner)', 'event RequirementChange(uint256 required)', 'fallback() payable',
+  ];
+}
+
+async function multisig(wallet) {
+  const address = wallet.target;
+  const [byBob, byCarol] = [wallet.connect(bob), wallet.connect(carol)];
+  // Refusals have no reasons.
+  const refusedSilently = async (call) => {
+    const error = await failure(call);
+    assert.deepEqual([error.code, error.data], ['CALL_EXCEPTION', '0x']);
+  };
+  assert.deepEqual([[...(await wallet.getOwners())], await wallet.required()], [[alice, bob, carol].map((owner) => owner.address), 2n]);
+  const deposit = await events(wallet, alice.sendTransaction({ to: address, value: 1_000n }));
+  assert.deepEqual(deposit, { names: ['Deposit'], last: [alice.address, 1_000n] });
+  const recipient = Wallet.createRandom().address;
+  assert.deepEqual(await events(wallet, wallet.submitTransaction(recipient, 400n, '0x')), { names: ['Submission', 'Confirmation'], last: [alice.address, 0n] });
+  await refusedSilently(() => wallet.confirmTransaction.staticCall(0n));
+  await refusedSilently(() => byBob.executeTransaction.staticCall(0n));
+  await refusedSilently(() => wallet.changeRequirement.staticCall(1n));
+  assert.deepEqual([await wallet.isConfirmed(0n), await wallet.getTransactionCount(true, false)], [false, 1n]);
+  assert.deepEqual(await events(wallet, byBob.confirmTransaction(0n)), { names: ['Confirmation', 'Execution'], last: [0n] });
+  assert.deepEqual([await provider.getBalance(recipient), (await wallet.transactions(0n)).executed], [400n, true]);
+  // A token's transfer that fails, and succeeds when the wallet has tokens.
+  const token = deployed.reward;
+  const transfer = token.interface.encodeFunctionData('transfer', [recipient, 5n]);
+  await mined(byCarol.submitTransaction(token.target, 0n, transfer));
+  assert.deepEqual(await events(wallet, wallet.confirmTransaction(1n)), { names: ['Confirmation', 'ExecutionFailure'], last: [1n] });
+  await mined(token.transfer(address, 5n));
+  assert.deepEqual(await events(wallet, byCarol.executeTransaction(1n)), { names: ['Execution'], last: [1n] });
+  assert.equal(await token.balanceOf(recipient), 5n);
+  // The wallet removes an owner, whose confirmation no longer counts.
+  await mined(byCarol.submitTransaction(recipient, 1n, '0x'));
+  await mined(wallet.submitTransaction(address, 0n, wallet.interface.encodeFunctionData('removeOwner', [carol.address])));
+  const removed = await events(wallet, byBob.confirmTransaction(3n));
+  assert.deepEqual(removed, { names: ['Confirmation', 'OwnerRemoval', 'Execution'], last: [3n] });
+  assert.deepEqual([await wallet.getConfirmationCount(2n), await wallet.isOwner(carol.address)], [0n, false]);
+  await mined(wallet.confirmTransaction(2n));
+  assert.deepEqual(await events(wallet, wallet.revokeConfirmation(2n)), { names: ['Revocation'], last: [alice.address, 2n] });
+  assert.deepEqual([...(await wallet.getTransactionIds(0n, 3n, false, true))], [0n, 1n, 3n]);
+}
+
+// https://docs.synthetix.io, "StakingRewards": human-readable.
+function stakingRewardsAbi() {
+  const views = [
+    'owner() view returns (address)', 'nominatedOwner() view returns (address)', 'rewardsDistribution() view returns (address)',
+    'lastPauseTime() view returns (uint256)', 'paused() view returns (bool)', 'rewardsToken() view returns (address)',
+    'stakingToken() view returns (address)', 'periodFinish() view returns (uint256)', 'rewardRate() view returns (uint256)',
+    'rewardsDuration() view returns (uint256)', 'lastUpdateTime() view returns (uint256)', 'rewardPerTokenStored() view returns (uint256)',
+    'userRewardPerTokenPaid(address) view returns (uint256)', 'rewards(address) view returns (uint256)', 'totalSupply() view returns (uint256)',
+    'balanceOf(address account) view returns (uint256)', 'lastTimeRewardApplicable() view returns (uint256)',
+    'rewardPerToken() view returns (uint256)', 'earned(address account) view returns (uint256)', 'getRewardForDuration() view returns (uint256)',
+  ];
+  const changes = [
+    'stake(uint256 amount)', 'withdraw(uint256 amount)', 'getReward()', 'exit()', 'notifyRewardAmount(uint256 reward)',
+    'recoverERC20(address tokenAddress, uint256 tokenAmount)', 'setRewardsDuration(uint256 _rewardsDuration)', 'setPaused(bool _paused)',
+    'setRewardsDistribution(address _rewardsDistribution)', 'nominateNewOwner(address _owner)', 'acceptOwnership()',
+  ];
+  return [
+    ...[...views, ...changes].map((text) => `function ${text}`),
+    'event RewardAdded(uint256 reward)', 'event Staked(address indexed user, uint256 amount)', 'event Withdrawn(address indexed user, uint256 amount)',
+    'event RewardPaid(address indexed user, uint256 reward)', 'event RewardsDurationUpdated(uint256 newDuration)',
+    'event Recovered(address token, uint256 amount)', 'event OwnerNominated(address newOwner)',
+    'event OwnerChanged(address oldOwner, address newOwner)', 'event PauseChanged(bool isPaused)',
+  ];
+}
+
+async function staking(pool) {
+  const [staked, reward, week] = [deployed['erc20-token'], deployed.reward, 604_800n];
+  const refusedWith = (call, reason) => refused(pool, call, 'Error', [reason]);
+  assert.deepEqual([await pool.rewardsToken(), await pool.stakingToken()], [reward.target, staked.target]);
+  // A rate that nobody funded pays nothing.
+  assert.deepEqual([await pool.rewardRate(), await pool.periodFinish(), await pool.rewardsDuration()], [5n, 0n, week]);
+  await mined(staked.approve(pool.target, 1_000n));
+  assert.deepEqual(await events(pool, pool.stake(100n)), { names: ['Staked'], last: [alice.address, 100n] });
+  await refusedWith(() => pool.stake.staticCall(0n), 'Cannot stake 0');
+  await refusedWith(() => pool.connect(bob).notifyRewardAmount.staticCall(1n), 'Caller is not RewardsDistribution contract');
+  await refusedWith(() => pool.notifyRewardAmount.staticCall(10n * week), 'Provided reward too high');
+  await mined(reward.transfer(pool.target, 10n * week));
+  assert.deepEqual(await events(pool, pool.notifyRewardAmount(10n * week)), { names: ['RewardAdded'], last: [10n * week] });
+  assert.deepEqual([await pool.rewardRate(), await pool.getRewardForDuration()], [10n, 10n * week]);
+  const start = await pool.lastUpdateTime();
+  const at = async (seconds) => {
+    await provider.send('evm_setNextBlockTimestamp', [toBeHex(start + seconds)]);
+    await provider.send('evm_mine', []);
+  };
+  await at(50n);
+  assert.equal(await pool.earned(alice.address), 500n);
+  assert.equal(await pool.rewardPerToken(), 5n * 10n ** 18n);
+  await at(2n * week);
+  assert.equal(await pool.earned(alice.address), 10n * week);
+  const left = await events(pool, pool.exit());
+  assert.deepEqual(left, { names: ['Withdrawn', 'RewardPaid'], last: [alice.address, 10n * week] });
+  assert.deepEqual([await pool.totalSupply(), await reward.balanceOf(alice.address)], [0n, 10n ** 9n]);
+  await refusedWith(() => pool.exit.staticCall(), 'Cannot withdraw 0');
+  await refusedWith(() => pool.connect(bob).setPaused.staticCall(true), 'Only the contract owner may perform this action');
+  assert.deepEqual(await events(pool, pool.setPaused(true)), { names: ['PauseChanged'], last: [true] });
+  await refusedWith(() => pool.stake.staticCall(1n), 'This action cannot be performed while the contract is paused');
+  await mined(pool.nominateNewOwner(bob.address));
+  const changed = await events(pool, pool.connect(bob).acceptOwnership());
+  assert.deepEqual(changed, { names: ['OwnerChanged'], last: [alice.address, bob.address] });
 }
 
 // https://github.com/mds1/multicall3, "ABI": human-readable.

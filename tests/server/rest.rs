@@ -203,6 +203,7 @@ fn some_value(parameter: &Parameter, deployed: &[Value]) -> Value {
         },
         "bool" => json!(true),
         "string" => json!("Gold"),
+        "address[]" => json!([deployed[0]]),
         ty if ty.ends_with(']') => json!([]),
         ty if ty.starts_with("uint") => {
             let bits: u32 = ty["uint".len()..].parse().unwrap();

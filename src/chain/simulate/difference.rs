@@ -47,7 +47,8 @@ pub struct SlotDifference {
     pub slot: U256,
     /// Its word.
     pub word: Difference<U256>,
-    /// Values in it that differ; none when the template does not tell what the slot holds.
+    /// Values in it that differ, or all of them where only bits differ that are no part of a value; none when the template does not
+    /// tell what the slot holds.
     pub values: Vec<ValueDifference>,
 }
 
@@ -124,11 +125,18 @@ fn slots(
     for (slot, after) in change.storage.iter() {
         let Some(word) = Difference::of(before.storage(address, slot)?, *after) else { continue };
         let values = layout.map(|layout| layout.values_in(*slot, preimages)).unwrap_or_default();
-        let values = values.into_iter().filter_map(|value| {
-            let text = Difference::of(value.text(word.before), value.text(word.after))?;
-            Some(ValueDifference { name: value.name, ty: value.ty, text })
-        });
-        slots.push(SlotDifference { slot: *slot, values: values.collect(), word });
+        let mut values: Vec<_> = values
+            .into_iter()
+            .map(|value| {
+                let text = Difference { before: value.text(word.before), after: value.text(word.after) };
+                ValueDifference { name: value.name, ty: value.ty, text }
+            })
+            .collect();
+        let differs = |value: &ValueDifference| value.text.before != value.text.after;
+        if values.iter().any(differs) {
+            values.retain(differs);
+        }
+        slots.push(SlotDifference { slot: *slot, values, word });
     }
     Ok(slots)
 }

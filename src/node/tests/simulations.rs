@@ -41,6 +41,11 @@ const NEVER: &[(&str, &str)] = &[
     ("erc20-token", "flashLoan(address,address,uint256,bytes)"),
     // It takes tokens of one id at a time.
     ("auction", "onERC1155BatchReceived(address,address,uint256[],uint256[],bytes)"),
+    // The wallet alone, by a transaction that an owner submits.
+    ("multisig", "addOwner(address)"),
+    ("multisig", "removeOwner(address)"),
+    ("multisig", "replaceOwner(address,address)"),
+    ("multisig", "changeRequirement(uint256)"),
 ];
 
 /// Templates of which random operations reach little: a proposal needs votes and time, a swap a pool with liquidity. What they do is in the

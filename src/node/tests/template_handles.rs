@@ -15,17 +15,17 @@ use crate::{
         AuctionParams, BATCH_ADDRESS, Batch, Erc20Features, Erc20Params, Erc721Features, Erc721Params, Erc1155Features,
         Erc1155Params, Erc2771ForwarderParams, Erc4626Params, GovernanceDaoParams, LendingParams,
         LiquidityFactoryParams, LiquidityPoolParams, LiquidityRouterParams, MarketplaceParams, Multicall,
-        PriceFeedParams, RecordRegistryParams, TimelockControllerParams, VestingWalletParams, WrappedNativeParams,
-        auction,
+        MultisigParams, PriceFeedParams, RecordRegistryParams, StakingPoolParams, TimelockControllerParams,
+        VestingWalletParams, WrappedNativeParams, auction,
         batch::{Operation, interface::Batch as batch},
         builtin, erc20, erc721, erc1155, erc2771_forwarder, erc4626, governance_dao, lending, liquidity_factory,
-        liquidity_pool, liquidity_router, marketplace, multicall, price_feed, record_registry, timelock_controller,
-        vesting_wallet, wrapped_native,
+        liquidity_pool, liquidity_router, marketplace, multicall, multisig, price_feed, record_registry, staking_pool,
+        timelock_controller, vesting_wallet, wrapped_native,
     },
 };
 
 /// A test for each template, by name.
-const HANDLES: [(&str, fn(&World)); 19] = [
+const HANDLES: [(&str, fn(&World)); 21] = [
     ("erc20-token", erc20_token),
     ("erc721-nft", erc721_nft),
     ("erc1155-multi", erc1155_multi),
@@ -37,11 +37,13 @@ const HANDLES: [(&str, fn(&World)); 19] = [
     ("record-registry", records),
     ("governance-dao", governor),
     ("timelock-controller", timelock),
+    ("staking-pool", staking),
     ("liquidity-pool", pool),
     ("liquidity-factory", factory),
     ("liquidity-router", router),
     ("lending", lending_market),
     ("price-feed", price_feed_of_dollars),
+    ("multisig", shared_wallet),
     ("wrapped-native", wrapped),
     ("marketplace", market),
     ("auction", auctions),
@@ -300,6 +302,25 @@ fn timelock(world: &World) {
     assert_eq!((short.delay, short.minDelay), (amount(99), amount(100)));
 }
 
+fn staking(world: &World) {
+    use staking_pool::interface as sol;
+    let [staked, reward] = [world.gold(), world.gold()];
+    let pool = world.deploy(StakingPoolParams::new(staked.address(), reward.address(), 5, world.alice).init_code());
+    for token in [&staked, &reward] {
+        token.send(erc20::interface::approveCall { spender: pool.address(), value: U256::MAX }).unwrap();
+    }
+    let event: sol::Staked = expect_event(&pool.send(sol::stakeCall { amount: amount(7) }).unwrap());
+    assert_eq!((event.user, event.amount), (world.alice, amount(7)));
+    let fund = sol::fundRewardCall { token: reward.address(), amount: amount(52) };
+    let event: sol::RewardFunded = expect_event(&pool.send(fund).unwrap());
+    assert_eq!(event.amount, amount(50));
+    assert_eq!(pool.call(sol::rewardTokensCall {}).unwrap(), [reward.address()]);
+    let nothing: Revert = expect_revert(pool.from(world.bob).send(sol::exitCall {}));
+    assert_eq!(nothing.reason, "Cannot withdraw 0");
+    let none: sol::StakingUnknownReward = expect_revert(pool.call(sol::rewardPerToken_1Call { token: world.bob }));
+    assert_eq!(none.token, world.bob);
+}
+
 fn pool(world: &World) {
     use liquidity_pool::interface as sol;
     let tokens = [world.gold(), world.gold()];
@@ -384,6 +405,18 @@ fn price_feed_of_dollars(world: &World) {
     let stranger: sol::OwnableUnauthorizedAccount =
         expect_revert(feed.from(world.bob).send(sol::updateAnswerCall { _answer: answer }));
     assert_eq!(stranger.account, world.bob);
+}
+
+fn shared_wallet(world: &World) {
+    use multisig::interface as sol;
+    let wallet = world.deploy(MultisigParams::new(vec![world.alice, world.bob], 2).init_code());
+    let submit = sol::submitTransactionCall { destination: world.bob, value: U256::ZERO, data: Bytes::new() };
+    let event: sol::Submission = expect_event(&wallet.send(submit).unwrap());
+    let confirm = sol::confirmTransactionCall { transactionId: event.transactionId };
+    wallet.send(confirm.clone()).unwrap_err();
+    let event: sol::Execution = expect_event(&wallet.from(world.bob).send(confirm).unwrap());
+    assert!(wallet.call(sol::transactionsCall(event.transactionId)).unwrap().executed);
+    assert_eq!(wallet.call(sol::getOwnersCall {}).unwrap(), [world.alice, world.bob]);
 }
 
 fn wrapped(world: &World) {

@@ -39,7 +39,7 @@ const published = {
 const NO_STORAGE = { storage: [], types: {} };
 
 const hash = createHash('sha256');
-for (const part of [JSON.stringify(input), read('compile.mjs'), read('package-lock.json')]) hash.update(part);
+for (const part of [JSON.stringify(input), read('compile.mjs'), read('package-lock.json'), read('unpacked.json')]) hash.update(part);
 const result = at(`out/${hash.digest('hex').slice(0, 16)}.json`);
 if (!existsSync(result)) compile();
 console.log(result.pathname);
@@ -70,6 +70,8 @@ function compile() {
     }
   }
   const layouts = layoutsOfUniswap(require);
+  contracts.StakingRewards = stakingRewards(require);
+  contracts.MultiSigWallet = multiSigWallet(require);
   for (const [name, contractNames] of Object.entries(published)) {
     for (const contract of contractNames) {
       const { abi, evm } = require(`${name}/build/${contract}.json`);
@@ -91,12 +93,48 @@ function layoutsOfUniswap(require) {
   const folder = new URL(`node_modules/${root}/`, import.meta.url);
   const paths = readdirSync(folder, { recursive: true }).map((path) => path.replaceAll('\\', '/')).filter((path) => path.endsWith('.sol'));
   const content = (path) => ({ content: readFileSync(new URL(path, folder), 'utf8') });
-  const core = {
+  const files = compileBefore08(require, Object.fromEntries(paths.map((path) => [`${root}/${path}`, content(path)])));
+  return Object.fromEntries(Object.values(files).flatMap(Object.entries).map(([name, { storageLayout }]) => [name, withTypes(storageLayout)]));
+}
+
+// Returns Synthetix' contract, compiled by the version of solc that it names.
+function stakingRewards(require) {
+  const path = 'synthetix/contracts/StakingRewards.sol';
+  const files = compileBefore08(require, { [path]: { content: read(`node_modules/.unpacked/${path}`) } });
+  const { abi, evm, storageLayout } = files[path].StakingRewards;
+  return { abi, creationCode: evm.bytecode.object, storageLayout: withTypes(storageLayout) };
+}
+
+// Returns Gnosis' contract as 0x publishes it, unchanged and compiled by solc 0.4.25. Compilers of that age tell no layout: that of its
+// variables, which are the same text to a later one, is made by this.
+function multiSigWallet(require) {
+  const root = 'node_modules/.unpacked/contracts-multisig';
+  const { abi, evm } = JSON.parse(read(`${root}/generated-artifacts/MultiSigWallet.json`)).compilerOutput;
+  const source = read(`${root}/contracts/multisig/MultiSigWallet.sol`);
+  const variables = /mapping \(uint => Transaction\) public transactions;[^]*?struct Transaction {[^]*?}/.exec(source)[0];
+  const files = compileBefore08(require, { 'Variables.sol': { content: `pragma solidity 0.5.16; contract Variables { ${variables} }` } });
+  const { storageLayout } = files['Variables.sol'].Variables;
+  return { abi, creationCode: evm.bytecode.object.replace(/^0x/, ''), storageLayout: withTypes(storageLayout) };
+}
+
+function compileBefore08(require, sources) {
+  const input = {
     language: 'Solidity',
-    sources: Object.fromEntries(paths.map((path) => [`${root}/${path}`, content(path)])),
-    settings: { outputSelection: { '*': { '*': ['storageLayout'] } } },
+    sources,
+    settings: {
+      optimizer: { enabled: true, runs: 200 },
+      outputSelection: { '*': { '*': ['abi', 'evm.bytecode.object', 'storageLayout'] } },
+    },
   };
-  const output = JSON.parse(require('solc-0.5.16').compile(JSON.stringify(core)));
-  const files = Object.values(output.contracts);
-  return Object.fromEntries(files.flatMap(Object.entries).map(([name, { storageLayout }]) => [name, { ...storageLayout, types: storageLayout.types ?? {} }]));
+  const imports = (path) => ({ contents: read(`node_modules/.unpacked/${path}`) });
+  const output = JSON.parse(require('solc-0.5.16').compile(JSON.stringify(input), imports));
+  const problems = (output.errors ?? []).filter(({ severity }) => severity === 'error');
+  for (const { formattedMessage } of problems) console.error(formattedMessage);
+  if (problems.length > 0) process.exit(1);
+  return output.contracts;
+}
+
+// A contract without variables has no types.
+function withTypes(storageLayout) {
+  return { ...storageLayout, types: storageLayout.types ?? {} };
 }

@@ -3,7 +3,7 @@
 use alloy_dyn_abi::{DynSolType, DynSolValue, Eip712Domain, JsonAbiExt as _};
 use alloy_json_abi::{Function, Param, StateMutability};
 use alloy_primitives::{I256, aliases::U48};
-use alloy_sol_types::{SolCall, SolStruct};
+use alloy_sol_types::{SolCall, SolStruct, SolValue};
 
 use super::world::{Deployed, World, words};
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
     sim::{SimRng, Streams},
     templates::{
         self, batch::interface::Batch as batch, erc20::interface as erc20, erc721::interface as erc721,
-        erc2771_forwarder::interface as relay, multicall::interface as multicall,
+        erc2771_forwarder::interface as relay, multicall::interface as multicall, multisig::interface as multisig,
     },
     vm::{Descriptor, Marker},
 };
@@ -205,6 +205,13 @@ impl World {
             ("multicall", name) => self.multicall(name, choices)?,
             ("auction", name) => self.auction_input(address, name, from, choices)?,
             ("marketplace", name) => self.market_input(address, name, from, choices)?,
+            ("multisig", "confirmTransaction" | "revokeConfirmation" | "executeTransaction") => {
+                // Of those that there are, and the functions' arguments are alike.
+                let count: U256 = self.read(address, &multisig::transactionCountCall {}).unwrap();
+                let transaction = U256::from(choices.next(count.to()));
+                let selector = contract.abi.functions[name][0].selector();
+                [selector.as_slice(), &transaction.abi_encode()].concat()
+            }
             ("batch", "execute") => {
                 let operations = (0..choices.next(4)).map(|_| self.batched(from, choices)).collect();
                 batch::executeCall { operations }.abi_encode()
@@ -374,11 +381,12 @@ impl World {
         let known = [self.accounts(), &contracts].concat();
         match name {
             "token" | "asset" | "assets" | "debtAsset" if choices.next(4) > 0 => self.contract("erc20-token").address,
+            "tokenAddress" if choices.next(4) > 0 => self.contract("erc4626-vault").address,
             // A caller's own, more often than not.
             "from" | "account" | "owner" | "onBehalfOf" | "callerConfirmation" if choices.next(2) == 0 => from,
             "collateralAsset" if choices.next(4) > 0 => self.contract("erc4626-vault").address,
             // A contract's owner goes on to call it.
-            "newOwner" => choices.one_of(self.accounts()),
+            "newOwner" | "_owner" => choices.one_of(self.accounts()),
             _ if choices.next(2) == 0 => choices.one_of(self.accounts()),
             _ => choices.one_of(&known),
         }

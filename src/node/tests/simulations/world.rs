@@ -13,8 +13,8 @@ use crate::{
     primitives::{Address, B256, Bytes, U256},
     templates::{
         self, erc20::interface as erc20, erc721::interface as erc721, erc1155::interface as erc1155,
-        erc4626::interface as vault, lending::interface as lending, price_feed::interface as feed,
-        record_registry::interface as registry,
+        erc4626::interface as vault, lending::interface as lending, multisig::interface as multisig,
+        price_feed::interface as feed, record_registry::interface as registry, staking_pool::interface as staking,
     },
     vm::Descriptor,
 };
@@ -96,6 +96,10 @@ impl World {
                 (_, "features") => parameter.members.iter().map(|feature| json!(feature.name)).collect(),
                 (_, "totalSupply") => json!("1000000"),
                 (_, "asset" | "token" | "token0") => json!(self.contract("erc20-token").address),
+                (_, "stakingToken") => json!(self.contract("erc20-token").address),
+                (_, "owners") => json!(self.accounts()[..2]),
+                (_, "threshold") => json!(2),
+                (_, "rewards") => self.rewards(),
                 (_, "trustedForwarder") => json!(self.contract("erc2771-forwarder").address),
                 (_, "revocable") => json!(true),
                 (_, "royaltyFee") => json!("5"),
@@ -123,11 +127,25 @@ impl World {
         values
     }
 
+    /// Rewards in the token that is staked, and in another one.
+    fn rewards(&self) -> Value {
+        let terms = |name: &str| json!({ "token": self.contract(name).address, "rate": "1" });
+        json!([terms("erc20-token"), terms("erc4626-vault")])
+    }
+
     /// Gives every account a part of everything.
     fn distribute(&self) {
-        let [token, nft, multi, vault, records, wallet] =
-            ["erc20-token", "erc721-nft", "erc1155-multi", "erc4626-vault", "record-registry", "vesting-wallet"]
-                .map(|name| self.contract(name).address);
+        let [token, nft, multi, vault, records, wallet, pool, shared] = [
+            "erc20-token",
+            "erc721-nft",
+            "erc1155-multi",
+            "erc4626-vault",
+            "record-registry",
+            "vesting-wallet",
+            "staking-pool",
+            "multisig",
+        ]
+        .map(|name| self.contract(name).address);
         let amount = U256::from(HOLDINGS);
         let mut inputs = Vec::new();
         for (index, account) in (0_u64..).zip(self.accounts().iter().copied()) {
@@ -136,6 +154,9 @@ impl World {
             inputs.push((self.owner(), token, erc20::transferCall { to: account, value: amount }.abi_encode()));
             inputs.push((account, token, approve.abi_encode()));
             inputs.push((account, vault, deposit.abi_encode()));
+            let approve = erc20::approveCall { spender: pool, value: U256::MAX };
+            inputs.push((account, token, approve.abi_encode()));
+            inputs.push((account, pool, staking::stakeCall { amount: U256::from(500) }.abi_encode()));
             for number in 0..3 {
                 let token_id = U256::from(10 * index + number);
                 let mint = erc721::safeMint_0Call { to: account, tokenId: token_id };
@@ -146,6 +167,13 @@ impl World {
             }
         }
         inputs.push((self.owner(), token, erc20::transferCall { to: wallet, value: amount }.abi_encode()));
+        for _ in 0..3 {
+            let (destination, data) = (self.accounts()[2], Bytes::new());
+            let submit = multisig::submitTransactionCall { destination, value: U256::ZERO, data };
+            inputs.push((self.owner(), shared, submit.abi_encode()));
+        }
+        let to_pool = vault::depositCall { assets: U256::from(1_000), receiver: pool };
+        inputs.push((self.owner(), vault, to_pool.abi_encode()));
         let anyone = registry::Access::Anyone;
         let rules = registry::Rules { create: anyone, update: anyone, remove: anyone, transfer: anyone };
         for collection in words().into_iter().take(2) {

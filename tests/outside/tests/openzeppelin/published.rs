@@ -86,6 +86,44 @@ const PUBLISHED: &[Published] = &[
     Published { template: "timelock-controller", references: &["TimelockController"], added: &[] },
     Published { template: "price-feed", references: &["PriceFeed"], added: &[ERC165] },
     Published { template: "governance-dao", references: &["Dao"], added: &[] },
+    Published { template: "multisig", references: &["MultiSigWallet"], added: &[ERC165] },
+    Published {
+        template: "staking-pool",
+        references: &["StakingRewards"],
+        added: &[
+            ERC165,
+            // Several rewards: the functions by token.
+            "function rewardTokens",
+            "function periodFinish",
+            "function rewardRate",
+            "function lastTimeRewardApplicable",
+            "function rewardPerToken",
+            "function earned",
+            "function getRewardForDuration",
+            "function notifyRewardAmount",
+            "function getReward",
+            "event TokenRewardAdded",
+            "event TokenRewardPaid",
+            "error StakingAmbiguousRewards",
+            "error StakingDuplicateReward",
+            "error StakingTooManyRewards",
+            "error StakingUnknownReward",
+            "error StakingRewardTooLarge",
+            // Funding at a rate.
+            "function fundReward",
+            "event RewardFunded",
+            "error StakingNoRewardRate",
+            "error StakingFundingTooSmall",
+            // The lock.
+            "function lockPeriod",
+            "function unlockTime",
+            "error StakeLocked",
+            "error StakingInvalidLockPeriod",
+            // Stakes are no rewards.
+            "error StakingInsufficientRewards",
+            "error StakingInvalidToken",
+        ],
+    },
 ];
 
 /// Templates whose ABIs are chainbox's own.
