@@ -43,7 +43,7 @@ use crate::state::{Journal, StateError};
 
 pub use context::BlockContext;
 pub use decoded::{Decoded, DecodedArgument, abi_json};
-pub use descriptor::{Descriptor, Parameter, ParameterError};
+pub use descriptor::{DeploymentContext, Descriptor, Parameter, ParameterError};
 pub use forks::{ForkRules, Hardfork};
 pub use gas::{GasSchedule, IntrinsicGas};
 pub use host::Host;

@@ -142,6 +142,11 @@ impl Dpos {
         Self::at(config, tree, SafetyState::default(), authenticator, signer)
     }
 
+    /// Iterates over the producers whose infractions this replica can prove, and no block that it follows reports yet.
+    pub(crate) fn proven_offenders(&self) -> impl Iterator<Item = Address> {
+        self.offences.keys().map(|(_, offender)| *offender)
+    }
+
     /// Returns a replica at a stored head, from the record under [`HEAD_KEY`] that was written with it. Other branches than the
     /// head's are lost, so this is for networks whose replicas all restart at once.
     ///

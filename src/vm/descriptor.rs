@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use alloy_dyn_abi::{DynSolType, DynSolValue, JsonAbiExt as _};
 use alloy_json_abi::{JsonAbi, Param};
-use alloy_primitives::{Address, B256, Bytes, U256};
+use alloy_primitives::{B256, Bytes, U256};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -14,8 +14,11 @@ use super::{
 };
 use crate::primitives::parse_amount;
 
+mod context;
 mod digest;
 mod schema;
+
+pub use context::DeploymentContext;
 
 /// Characters of a `string` parameter.
 const TEXT_CHARS_MAX: usize = 256;
@@ -120,13 +123,17 @@ impl Descriptor {
     ///
     /// Values are JSON: integers of 32 bits and fewer are numbers, larger ones decimal strings, and those with a [`Unit`] as that says; addresses and bytes are hex strings
     /// with `0x`; structs are objects, arrays are arrays. A struct of booleans may also be an array with the names of those that are true.
-    /// `deployer` is the account that sends the transaction.
+    /// `context` is the account that sends the transaction, or a [`DeploymentContext`] with more that values may depend on.
     ///
     /// # Errors
     /// Every parameter that is missing, invalid or unknown.
-    pub fn encode(&self, values: &Map<String, Value>, deployer: Address) -> Result<Bytes, Vec<ParameterError>> {
+    pub fn encode<'c>(
+        &self,
+        values: &Map<String, Value>,
+        context: impl Into<DeploymentContext<'c>>,
+    ) -> Result<Bytes, Vec<ParameterError>> {
         let mut errors = Vec::new();
-        let encoded = encode_members(&self.constructor, values, "", deployer, &mut errors);
+        let encoded = encode_members(&self.constructor, values, "", &context.into(), &mut errors);
         if !errors.is_empty() {
             return Err(errors);
         }
@@ -166,16 +173,16 @@ impl Parameter {
         &self,
         value: Option<&Value>,
         path: &str,
-        deployer: Address,
+        context: &DeploymentContext<'_>,
         errors: &mut Vec<ParameterError>,
     ) -> Option<DynSolValue> {
         let value = match (value.filter(|value| !value.is_null()), &self.default) {
             (Some(value), _) => value,
-            (None, Some(ParameterDefault::Deployer)) => return Some(DynSolValue::Address(deployer)),
+            (None, Some(ParameterDefault::Deployer)) => return Some(DynSolValue::Address(context.deployer)),
             (None, Some(ParameterDefault::Value(value))) => value,
             (None, None) if self.is_optional() => &Value::Object(Map::new()),
             (None, None) => {
-                let (expected, got) = (self.expected(&self.ty), "nothing".to_owned());
+                let (expected, got) = (self.expected(&self.ty, context), "nothing".to_owned());
                 errors.push(ParameterError { path: path.to_owned(), expected, got });
                 return None;
             }
@@ -183,7 +190,7 @@ impl Parameter {
         if self.may_be_empty() && value == "" {
             return Some(DynSolValue::String(String::new()));
         }
-        self.encode_as(&self.ty, value, path, deployer, errors)
+        self.encode_as(&self.ty, value, path, context, errors)
     }
 
     /// Returns whether it is a text that may be empty, as its default is.
@@ -197,25 +204,29 @@ impl Parameter {
         ty: &str,
         value: &Value,
         path: &str,
-        deployer: Address,
+        context: &DeploymentContext<'_>,
         errors: &mut Vec<ParameterError>,
     ) -> Option<DynSolValue> {
         let encoded = if let Some((element, len)) = array_of(ty) {
             let values = value.as_array().filter(|values| values.len() <= ELEMENTS_MAX);
             values.filter(|values| len.is_none_or(|len| len == values.len())).map(|values| {
                 let mut encode =
-                    |(index, value)| self.encode_as(element, value, &format!("{path}[{index}]"), deployer, errors);
+                    |(index, value)| self.encode_as(element, value, &format!("{path}[{index}]"), context, errors);
                 let encoded: Vec<_> = values.iter().enumerate().filter_map(&mut encode).collect();
                 if len.is_some() { DynSolValue::FixedArray(encoded) } else { DynSolValue::Array(encoded) }
             })
         } else if ty.starts_with("tuple") {
             self.named_members(value)
-                .map(|values| DynSolValue::Tuple(encode_members(&self.members, &values, path, deployer, errors)))
+                .map(|values| DynSolValue::Tuple(encode_members(&self.members, &values, path, context, errors)))
         } else {
-            leaf(ty, self.unit, value)
+            leaf(ty, self.unit, value, context)
         };
         if encoded.is_none() {
-            errors.push(ParameterError { path: path.to_owned(), expected: self.expected(ty), got: shown(value) });
+            errors.push(ParameterError {
+                path: path.to_owned(),
+                expected: self.expected(ty, context),
+                got: shown(value),
+            });
         }
         encoded
     }
@@ -242,8 +253,9 @@ impl Parameter {
     }
 
     /// Returns what a value of this type is, in words.
-    fn expected(&self, ty: &str) -> String {
-        if let (Ok(DynSolType::Uint(_)), Some(text)) = (DynSolType::parse(ty), self.unit.and_then(Unit::expected)) {
+    fn expected(&self, ty: &str, context: &DeploymentContext<'_>) -> String {
+        let by_unit = || self.unit.and_then(|unit| unit.expected(context.block_time_secs.is_some()));
+        if let (Ok(DynSolType::Uint(_)), Some(text)) = (DynSolType::parse(ty), by_unit()) {
             return text;
         }
         let text = match DynSolType::parse(ty) {
@@ -253,7 +265,7 @@ impl Parameter {
             _ if ty.starts_with("tuple") && self.is_flags() => "an object, or an array of its names".to_owned(),
             _ if ty.starts_with("tuple") => "an object".to_owned(),
             Ok(DynSolType::Bool) => "true or false".to_owned(),
-            Ok(DynSolType::Address) => "an address (0x and 40 hex digits)".to_owned(),
+            Ok(DynSolType::Address) => context.expected_address(),
             Ok(DynSolType::String) if self.may_be_empty() => format!("a string of at most {TEXT_CHARS_MAX} characters"),
             Ok(DynSolType::String) => format!("a non-empty string of at most {TEXT_CHARS_MAX} characters"),
             Ok(DynSolType::Bytes) => "0x and pairs of hex digits".to_owned(),
@@ -277,12 +289,12 @@ fn encode_members(
     members: &[Parameter],
     values: &Map<String, Value>,
     parent: &str,
-    deployer: Address,
+    context: &DeploymentContext<'_>,
     errors: &mut Vec<ParameterError>,
 ) -> Vec<DynSolValue> {
     let encoded = members
         .iter()
-        .filter_map(|member| member.encode(values.get(&member.name), &join(parent, &member.name), deployer, errors))
+        .filter_map(|member| member.encode(values.get(&member.name), &join(parent, &member.name), context, errors))
         .collect();
     for (name, value) in values.iter().filter(|(name, _)| members.iter().all(|member| member.name != **name)) {
         let names: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
@@ -293,7 +305,7 @@ fn encode_members(
 }
 
 /// Returns a value of an elementary type.
-fn leaf(ty: &str, unit: Option<Unit>, value: &Value) -> Option<DynSolValue> {
+fn leaf(ty: &str, unit: Option<Unit>, value: &Value, context: &DeploymentContext<'_>) -> Option<DynSolValue> {
     match DynSolType::parse(ty).ok()? {
         DynSolType::Bool => value.as_bool().map(DynSolValue::Bool),
         DynSolType::String => {
@@ -303,7 +315,7 @@ fn leaf(ty: &str, unit: Option<Unit>, value: &Value) -> Option<DynSolValue> {
         }
         DynSolType::Uint(bits) => {
             let number = match unit {
-                Some(unit) if !matches!(unit, Unit::Named(_)) => unit.parse(value)?,
+                Some(unit) if !matches!(unit, Unit::Named(_)) => unit.parse(value, context.block_time_secs)?,
                 _ if bits <= NUMBER_BITS_MAX => U256::from(value.as_u64()?),
                 _ => parse_amount(value.as_str()?)?,
             };
@@ -314,7 +326,8 @@ fn leaf(ty: &str, unit: Option<Unit>, value: &Value) -> Option<DynSolValue> {
             let is_decimal = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
             if is_decimal { ty.coerce_json(value).ok() } else { None }
         }
-        ty @ (DynSolType::Address | DynSolType::Bytes | DynSolType::FixedBytes(_)) => {
+        DynSolType::Address => context.address(value.as_str()?).map(DynSolValue::Address),
+        ty @ (DynSolType::Bytes | DynSolType::FixedBytes(_)) => {
             value.as_str().filter(|text| text.starts_with("0x"))?;
             ty.coerce_json(value).ok()
         }
@@ -496,7 +509,7 @@ mod tests {
         };
         let encode = |parameter: &Parameter, value: Option<Value>| {
             let mut errors = Vec::new();
-            let encoded = parameter.encode(value.as_ref(), "fee", DEPLOYER, &mut errors);
+            let encoded = parameter.encode(value.as_ref(), "fee", &DEPLOYER.into(), &mut errors);
             encoded.ok_or_else(|| errors.remove(0).to_string())
         };
         let fee = of("uint96", Unit::BASIS_POINTS);
@@ -535,7 +548,7 @@ mod tests {
         };
         let encode = |parameter: &Parameter, value: Option<Value>| {
             let mut errors = Vec::new();
-            (parameter.encode(value.as_ref(), "uri", DEPLOYER, &mut errors), errors.len())
+            (parameter.encode(value.as_ref(), "uri", &DEPLOYER.into(), &mut errors), errors.len())
         };
         let empty = Some(DynSolValue::String(String::new()));
         assert_eq!(encode(&text(Some("")), None), (empty.clone(), 0));

@@ -31,7 +31,8 @@ pub enum Unit {
     Duration,
     /// A moment: a value is a number of seconds since the Unix epoch, or that in a string.
     Timestamp,
-    /// Time in blocks: a value is a number of blocks, as a number or in a string.
+    /// Time in blocks: a value is a number of blocks, as a number or in a string; where the time of a block is known also a duration, such
+    /// as `"3d"`, which is divided by it and rounded up.
     Blocks,
     /// Time of vesting: as [`Unit::Duration`], and `"12m"` is 12 months of 30 days.
     VestingDuration,
@@ -55,7 +56,7 @@ impl Unit {
     /// Returns the contract's number for a value; `None` for a value that is none of this unit.
     ///
     /// A named unit has no form of its own: it is read by the parameter's type.
-    pub(super) fn parse(self, value: &Value) -> Option<U256> {
+    pub(super) fn parse(self, value: &Value, block_time_secs: Option<u64>) -> Option<U256> {
         let text = match value {
             Value::String(text) => Cow::Borrowed(text.as_str()),
             Value::Number(number) => Cow::Owned(number_text(number)),
@@ -65,14 +66,18 @@ impl Unit {
         match self {
             Self::Named(_) => None,
             Self::Percent { decimals } => parse_percent(&text, decimals),
-            Self::Blocks | Self::Timestamp => parse_amount(&text),
+            Self::Blocks => parse_amount(&text).or_else(|| {
+                let secs = parse_duration_secs(&text, DurationUnits::COMMON)?;
+                Some(U256::from(secs.div_ceil(block_time_secs?)))
+            }),
+            Self::Timestamp => parse_amount(&text),
             Self::Duration => secs(DurationUnits::COMMON),
             Self::VestingDuration => secs(DurationUnits::VESTING),
         }
     }
 
     /// Returns what a value is, in words; `None` for a named unit.
-    pub(super) fn expected(self) -> Option<String> {
+    pub(super) fn expected(self, is_block_time_known: bool) -> Option<String> {
         match self {
             Self::Named(_) => None,
             Self::Percent { decimals: 0 } => Some("a whole percentage, such as 4 or \"4%\"".to_owned()),
@@ -80,6 +85,9 @@ impl Unit {
                 Some(format!("a percentage with at most {decimals} decimal places, such as 2.5 or \"2.5%\""))
             }
             Self::Timestamp => Some("a number of seconds since the Unix epoch".to_owned()),
+            Self::Blocks if is_block_time_known => {
+                Some("a number of blocks, such as 7200, or a time with s, h or d, such as \"3d\"".to_owned())
+            }
             Self::Blocks => Some("a number of blocks, such as 7200".to_owned()),
             Self::Duration => Some("a number of seconds, or one with s, h or d, such as \"30d\"".to_owned()),
             Self::VestingDuration => {
@@ -95,8 +103,8 @@ impl Unit {
             Self::Named(_) => return None,
             Self::Percent { decimals: 0 } => (r"^[0-9]+(\.0+)?%?$".to_owned(), "integer"),
             Self::Percent { decimals } => (format!(r"^[0-9]+(\.[0-9]{{1,{decimals}}}0*)?%?$"), "number"),
-            Self::Blocks | Self::Timestamp => ("^[0-9]+$".to_owned(), "integer"),
-            Self::Duration => ("^[0-9]+[shd]?$".to_owned(), "integer"),
+            Self::Timestamp => ("^[0-9]+$".to_owned(), "integer"),
+            Self::Blocks | Self::Duration => ("^[0-9]+[shd]?$".to_owned(), "integer"),
             Self::VestingDuration => ("^[0-9]+[shdm]?$".to_owned(), "integer"),
         };
         Some(json!({ "anyOf": [{ "type": "string", "pattern": pattern }, { "type": number, "minimum": 0 }] }))
@@ -128,7 +136,7 @@ mod tests {
 
     #[test]
     fn numbers_and_texts_are_read_alike() {
-        let read = |unit: Unit, value: Value| unit.parse(&value).map(|number| number.to::<u64>());
+        let read = |unit: Unit, value: Value| unit.parse(&value, None).map(|number| number.to::<u64>());
         for value in [json!("2.5"), json!("2.5%"), json!(2.5), json!("2.50")] {
             assert_eq!(read(Unit::BASIS_POINTS, value), Some(250));
         }
@@ -152,17 +160,17 @@ mod tests {
     #[test]
     fn what_is_no_value_of_the_unit_is_refused() {
         for value in [json!("2.555"), json!(2.555), json!(-1), json!(1e-7), json!(true), json!(["1"]), json!("1e1")] {
-            assert_eq!(Unit::BASIS_POINTS.parse(&value), None, "{value}");
+            assert_eq!(Unit::BASIS_POINTS.parse(&value, None), None, "{value}");
         }
         for value in [json!("5m"), json!("5w"), json!(5.5), json!(-5), json!("P30D"), json!("PT1H"), json!({})] {
-            assert_eq!(Unit::Duration.parse(&value), None, "{value}");
+            assert_eq!(Unit::Duration.parse(&value, None), None, "{value}");
         }
         for value in [json!("1d"), json!("7200s"), json!(1.5), json!(-1)] {
-            assert_eq!(Unit::Blocks.parse(&value), None, "{value}");
+            assert_eq!(Unit::Blocks.parse(&value, None), None, "{value}");
         }
-        assert_eq!(Unit::Percent { decimals: 0 }.parse(&json!(2.5)), None);
+        assert_eq!(Unit::Percent { decimals: 0 }.parse(&json!(2.5), None), None);
         for value in [json!("1d"), json!(1.5), json!("2026-01-01")] {
-            assert_eq!(Unit::Timestamp.parse(&value), None, "{value}");
+            assert_eq!(Unit::Timestamp.parse(&value, None), None, "{value}");
         }
     }
 }

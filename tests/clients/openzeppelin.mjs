@@ -160,6 +160,7 @@ const rows = {
       'event ReserveUsedAsCollateralDisabled(address indexed reserve, address indexed user)',
     ],
     test: lending,
+  },
   marketplace: {
     parameters: () => ({ fee: 250, owner: alice.address, feeRecipient: carol.address, token: deployed['erc20-token'].target }),
     test: marketplace,

@@ -55,6 +55,11 @@ impl Pbft {
         Ok(offender)
     }
 
+    /// Iterates over the validators whose equivocation this replica can prove, and no block that it has includes yet.
+    pub(crate) fn proven_offenders(&self) -> impl Iterator<Item = Address> {
+        self.evidence.keys().copied()
+    }
+
     /// Resends evidence that no block includes yet.
     pub(super) fn resend_evidence(&self, effects: &mut Vec<Effect>) {
         self.evidence.values().for_each(|proof| self.broadcast_evidence(proof, effects));

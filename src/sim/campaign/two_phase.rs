@@ -1,7 +1,8 @@
 //! Runs in two phases. In the first, faults occur and safety must hold; in the second the faults have ended, and honest replicas
-//! must converge, make progress, and have every acknowledged transaction. So must observers and replicas that lost their
+//! must converge, make progress, have every acknowledged transaction, and punish whom they can prove guilty. So must observers and replicas that lost their
 //! disk or memory; and a newly submitted transaction must be included.
 
+mod punishment;
 mod run;
 mod setup;
 

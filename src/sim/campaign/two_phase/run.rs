@@ -3,10 +3,10 @@
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{CampaignSetup, RunCounters, RunOutcome, RunReport};
+use super::{CampaignSetup, RunCounters, RunOutcome, RunReport, punishment::unpunished};
 use crate::{
     consensus::{BlockId, FinalityKind, Protocol, ReplicaId},
-    primitives::{B256, Height, Transaction},
+    primitives::{Address, B256, Height, Transaction},
     sim::{
         campaign::{
             operators::{self, Operators},
@@ -173,7 +173,14 @@ impl<'a> Run<'a> {
         } else if !goal.is_converged(&self.network, &core) {
             ("convergence", format!("one block at height {} and finality above {}", goal.height, goal.final_before))
         } else {
-            ("inclusion", format!("transaction {} in everybody's chain", goal.transaction.unwrap_or_default()))
+            match Goal::unpunished(&self.network, &core) {
+                Some((witness, offender)) if goal.has_transaction(&self.network, &core) => {
+                    ("punishment", format!("{offender} punished, whom {witness} can prove guilty"))
+                }
+                _ => {
+                    ("inclusion", format!("transaction {} in everybody's chain", goal.transaction.unwrap_or_default()))
+                }
+            }
         };
         let healed = whole_millis(self.setup.recovery_max);
         let detail = format!("healed for {healed} ms without {wanted}: {}", heads.join(", "));
@@ -235,6 +242,13 @@ impl Goal {
         core.iter().all(|id| head(network, *id).height >= self.height)
             && self.is_converged(network, core)
             && self.has_transaction(network, core)
+            && Self::unpunished(network, core).is_none()
+    }
+
+    /// Returns an honest validator, and an offender whom it can prove guilty in vain.
+    fn unpunished(network: &Network, core: &[ReplicaId]) -> Option<(ReplicaId, Address)> {
+        let honest = core.iter().filter(|id| network.is_honest(**id));
+        honest.filter_map(|id| network.replica(*id).ok()).find_map(|replica| Some((replica.id(), unpunished(replica)?)))
     }
 
     /// Returns whether the required replicas agree at the height and finality has advanced.

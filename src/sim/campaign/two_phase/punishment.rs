@@ -1,0 +1,39 @@
+//! Whether who is proven guilty is punished.
+
+use crate::{
+    consensus::AnyProtocol, primitives::Address, sim::network::replica::Replica, system::staking::ValidatorStatus,
+};
+
+/// Returns somebody whom `replica`, a validator, can prove guilty of a slashable offence, though the staking contract at its head lets
+/// them have their stake: a block has to report the offence. Nobody on a chain without stake.
+pub(super) fn unpunished(replica: &Replica) -> Option<Address> {
+    let proven = proven_offenders(replica.protocol());
+    if proven.is_empty() || !replica.address().is_some_and(|own| status(replica, own) == Some(ValidatorStatus::Bonded))
+    {
+        return None;
+    }
+    proven.into_iter().find(|offender| status(replica, *offender).is_some_and(is_within_reach))
+}
+
+fn proven_offenders(protocol: &AnyProtocol) -> Vec<Address> {
+    match protocol {
+        AnyProtocol::Pos(pos) => pos.offences().map(|(offender, _)| *offender).collect(),
+        AnyProtocol::Dpos(dpos) => dpos.proven_offenders().collect(),
+        AnyProtocol::Pbft(pbft) => pbft.proven_offenders().collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Returns what the staking contract says of `validator` at the replica's head.
+fn status(replica: &Replica, validator: Address) -> Option<ValidatorStatus> {
+    let chain = replica.chain();
+    chain.staked_validator(chain.head(), validator).ok().map(|record| record.status)
+}
+
+/// Whether a validator has stake that can be slashed, and was not slashed for good.
+const fn is_within_reach(status: ValidatorStatus) -> bool {
+    matches!(
+        status,
+        ValidatorStatus::Bonded | ValidatorStatus::Exiting | ValidatorStatus::Jailed | ValidatorStatus::Unbonding
+    )
+}
