@@ -87,6 +87,16 @@ impl Node {
     /// [`BulkError::Operation`] for the first that fails, with the reason of a halt; [`BulkError::NoInitCode`]; [`BulkError::Contract`] as [`Node::send_and_mine`], with
     /// [`ContractError::NoCode`] on a chain whose genesis does not have the template `batch` at [`BATCH_ADDRESS`].
     pub fn bulk(&self, from: Address, operations: &[Operation]) -> Result<MinedBulk, BulkError> {
+        self.bulk_at(from, None, operations)
+    }
+
+    /// As [`Node::bulk`], with a nonce that the operations depend on.
+    pub(super) fn bulk_at(
+        &self,
+        from: Address,
+        nonce: Option<u64>,
+        operations: &[Operation],
+    ) -> Result<MinedBulk, BulkError> {
         if let Some(index) = operations.iter().position(|one| one.target.is_zero() && one.data.is_empty()) {
             return Err(BulkError::NoInitCode { index });
         }
@@ -94,7 +104,7 @@ impl Node {
             return Err(ContractError::NoCode { address: BATCH_ADDRESS }.into());
         }
         let input = Batch::executeCall { operations: operations.to_vec() }.abi_encode();
-        let request = CallRequest::call(BATCH_ADDRESS, input).with_from(from);
+        let request = CallRequest { nonce, ..CallRequest::call(BATCH_ADDRESS, input).with_from(from) };
         let mined = self.send_and_mine(request.clone());
         let mined = mined.map_err(|error| self.bulk_error(error, &request, operations))?;
         let outcome =

@@ -2,6 +2,7 @@
 
 mod building;
 mod bulk;
+mod compose;
 mod contracts;
 mod debug_text;
 mod events;

@@ -10,7 +10,7 @@ use crate::{
     chain::CallRequest,
     node::{BlockRef, EstimateError, Located},
     primitives::{Gas, parse_amount},
-    vm::{Descriptor, ParameterError},
+    vm::{DeploymentContext, Descriptor, ParameterError},
 };
 
 /// Largest gas limit of a deployment, in gas units.
@@ -44,7 +44,7 @@ impl DeploymentSpec {
                 Ok(descriptor) => {
                     // Which account deploys is decided later; that there is one suffices to check the parameters.
                     for ParameterError { path, expected, got } in
-                        descriptor.encode(&params, Address::ZERO).err().unwrap_or_default()
+                        descriptor.encode(&params, context(&chain, Address::ZERO)).err().unwrap_or_default()
                     {
                         fields.refuse(&format!("params.{path}"), expected, got);
                     }
@@ -64,6 +64,15 @@ fn descriptor(chain: &Blockchain, name: &str) -> Result<Descriptor, Vec<String>>
     let templates = chain.node().templates();
     let found = templates.by_name(name).map(|template| Descriptor::of(&**template));
     found.ok_or_else(|| templates.iter().map(|template| template.name().to_owned()).collect())
+}
+
+/// Returns what parameters may depend on: who deploys, and the time of the chain's blocks.
+fn context(chain: &Blockchain, deployer: Address) -> DeploymentContext<'static> {
+    let context = DeploymentContext::new(deployer);
+    match chain.spec().block_time {
+        Some(interval) => context.with_block_time(interval.as_secs()),
+        None => context,
+    }
 }
 
 fn gas_limit(fields: &mut Fields) -> Option<u64> {
@@ -117,7 +126,10 @@ impl Deployment {
         let unknown = |names: Vec<String>| {
             PlatformError::field("template", format!("one of {}", names.join(", ")), spec.template.clone())
         };
-        let input = descriptor(chain, &spec.template).map_err(unknown)?.encode(&spec.params, from).map_err(invalid)?;
+        let input = descriptor(chain, &spec.template)
+            .map_err(unknown)?
+            .encode(&spec.params, context(chain, from))
+            .map_err(invalid)?;
         let mut request = CallRequest { from: Some(from), input, gas: spec.gas_limit, ..Default::default() };
         match node.view().estimate_gas(&request, BlockRef::Pending, &Default::default()) {
             Ok(gas) => request.gas = request.gas.or(Some(gas)),

@@ -55,6 +55,7 @@ use super::common::{
 };
 use crate::vm::{Marker, ParameterNote, Template, TemplateId, Unit, contract::*};
 
+pub use token::{MINTER_ROLE, PAUSER_ROLE};
 pub use vesting::VestingAllocation;
 
 /// First slot of the values that Solidity puts into the code: keccak of `chainbox.erc20.immutables`.

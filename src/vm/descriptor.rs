@@ -369,6 +369,8 @@ mod tests {
     use alloy_sol_types::{SolConstructor, sol};
     use serde_json::json;
 
+    use alloy_primitives::Address;
+
     use super::*;
     use crate::vm::{Host, Stop, TemplateId};
 

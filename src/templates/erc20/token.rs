@@ -11,10 +11,10 @@ use super::{
 use crate::vm::{contract::*, math::overflow};
 
 /// The role that mints: keccak of `MINTER_ROLE`.
-pub(super) const MINTER_ROLE: B256 = b256!("9f2df0fed2c77648de5860a4cc508cd0818c85b8b8a1ab4ceeef8d981c8956a6");
+pub const MINTER_ROLE: B256 = b256!("9f2df0fed2c77648de5860a4cc508cd0818c85b8b8a1ab4ceeef8d981c8956a6");
 
 /// The role that pauses: keccak of `PAUSER_ROLE`.
-pub(super) const PAUSER_ROLE: B256 = b256!("65d7a28e3265b37a6474929f336521b332c1681b933f6cb9f3376673440d862a");
+pub const PAUSER_ROLE: B256 = b256!("65d7a28e3265b37a6474929f336521b332c1681b933f6cb9f3376673440d862a");
 
 pub(super) fn decimals(host: &mut Host<'_>) -> Result<u8, Stop> {
     Ok(FIXED.settings.get(host)?.decimals)

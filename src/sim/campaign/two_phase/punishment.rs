@@ -1,15 +1,19 @@
 //! Whether who is proven guilty is punished.
 
 use crate::{
-    consensus::AnyProtocol, primitives::Address, sim::network::replica::Replica, system::staking::ValidatorStatus,
+    consensus::{AnyProtocol, Protocol},
+    primitives::Address,
+    sim::network::replica::Replica,
+    system::staking::ValidatorStatus,
 };
 
-/// Returns somebody whom `replica`, a validator, can prove guilty of a slashable offence, though the staking contract at its head lets
+/// Returns somebody whom `replica`, which makes blocks, can prove guilty of a slashable offence, though the staking contract at its head lets
 /// them have their stake: a block has to report the offence. Nobody on a chain without stake.
 pub(super) fn unpunished(replica: &Replica) -> Option<Address> {
     let proven = proven_offenders(replica.protocol());
-    if proven.is_empty() || !replica.address().is_some_and(|own| status(replica, own) == Some(ValidatorStatus::Bonded))
-    {
+    // Producers report what they have seen themselves; proof is not passed on to them.
+    let reports = |own: Address| replica.protocol().validators().contains(&own);
+    if proven.is_empty() || !replica.address().is_some_and(reports) {
         return None;
     }
     proven.into_iter().find(|offender| status(replica, *offender).is_some_and(is_within_reach))
