@@ -12,7 +12,8 @@
 //! - There are no tokens for supplies and debts: the market keeps them itself. There is no stable rate, no delegation of credit and no
 //!   flash loan, and all collateral is used as such.
 //! - Rounding is in the market's favour: supplies and health factors are rounded down, debts up, the borrowers' index grows by a ray more,
-//!   and the suppliers' rate is rounded down. Aave rounds half up. The borrowers' rate is Aave's to the last digit.
+//!   and the suppliers' rate is rounded down. Aave rounds half up. A new debt has to be covered with what rounding adds. The borrowers'
+//!   rate is Aave's to the last digit.
 //! - Cash is what came in by calls and did not go out (virtual accounting, Aave 3.1): a donation changes no rate and is nobody's.
 //! - Where a liquidation leaves a debt without collateral, the debt becomes the deficit (Aave 3.3), which `getReserveDeficit` tells. It
 //!   bears no interest, and whoever supplied may give that up for it (`eliminateReserveDeficit`). As long as there is one, not all suppliers

@@ -90,8 +90,12 @@ pub(super) fn borrow(host: &mut Host<'_>, call: &borrowCall) -> Result<(), Stop>
     check(call.interestRateMode == U256::from(VARIABLE), errors::INVALID_INTEREST_RATE_MODE_SELECTED)?;
     check(call.onBehalfOf == user, errors::OPERATION_NOT_SUPPORTED)?;
     let mut market = Market::load(host)?;
-    validate_borrow(Account::load(host, &market, user)?, call.amount)?;
+    let mut account = Account::load(host, &market, user)?;
+    validate_borrower(&account)?;
     market.add_debt(host, user, call.amount)?;
+    // With what rounding adds: nobody borrows into a liquidation.
+    account.debt = market.debt(host, user)?;
+    check(account.debt_value()? <= account.borrowing_power()?, errors::COLLATERAL_CANNOT_COVER_NEW_BORROW)?;
     market.remove_cash(call.amount)?;
     let reserve = market.store(host)?;
     safe_erc20::safe_transfer(host, call.asset, user, call.amount)?;
@@ -106,14 +110,12 @@ pub(super) fn borrow(host: &mut Host<'_>, call: &borrowCall) -> Result<(), Stop>
     })
 }
 
-/// Refuses a debt for which the collateral does not suffice (`validateBorrow`).
-fn validate_borrow(mut account: Account, amount: U256) -> Result<(), Stop> {
+/// Refuses a borrower without collateral, and one who may be liquidated (`validateBorrow`).
+fn validate_borrower(account: &Account) -> Result<(), Stop> {
     check(!account.collateral_value()?.is_zero(), errors::COLLATERAL_BALANCE_IS_ZERO)?;
     check(account.terms.ltv != 0, errors::LTV_VALIDATION_FAILED)?;
     let health_factor = account.health_factor()?;
-    check(health_factor > HEALTH_FACTOR_LIQUIDATION_THRESHOLD, errors::HEALTH_FACTOR_LOWER_THAN_LIQUIDATION_THRESHOLD)?;
-    account.debt = account.debt.add(amount)?;
-    check(account.debt_value()? <= account.borrowing_power()?, errors::COLLATERAL_CANNOT_COVER_NEW_BORROW)
+    check(health_factor > HEALTH_FACTOR_LIQUIDATION_THRESHOLD, errors::HEALTH_FACTOR_LOWER_THAN_LIQUIDATION_THRESHOLD)
 }
 
 /// Takes tokens of the caller for the debt of `onBehalfOf`, at most all of it. Returns how many.

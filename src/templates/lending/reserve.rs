@@ -60,6 +60,10 @@ impl Market {
         Ok(self.reserve)
     }
 
+    /// Brings indexes and the treasury's part to the block's time.
+    ///
+    /// An index that would not fit into its 128 bits, some 10^11 times the first one, stays where it is with all that depends on it: interest ends,
+    /// and everybody can repay and withdraw.
     fn accrue(&mut self, host: &mut Host<'_>) -> Result<(), Stop> {
         host.compute(ACCRUAL_UNITS)?;
         let now = host.block().timestamp.as_secs();
@@ -67,24 +71,31 @@ impl Market {
         if seconds == 0 {
             return Ok(());
         }
+        let mut grown = *self;
+        if grown.grow(seconds).is_ok() {
+            *self = grown;
+        }
+        self.reserve.last_update = U40::saturating_from(now);
+        Ok(())
+    }
+
+    fn grow(&mut self, seconds: u64) -> Result<(), Stop> {
         if self.reserve.liquidity_rate != 0 {
             let factor = linear_interest(U256::from(self.reserve.liquidity_rate), seconds)?;
             self.reserve.liquidity_index = to_u128(scale_up(self.liquidity_index(), factor, Rounding::Floor)?)?;
         }
-        if self.reserve.scaled_debt != 0 && self.reserve.variable_borrow_rate != 0 {
-            let before = self.total_debt(Rounding::Ceil)?;
-            // A ray on top of what Aave charges: the series is rounded down.
-            let factor = CheckedMath::add(
-                compounded_interest(U256::from(self.reserve.variable_borrow_rate), seconds)?,
-                U256::ONE,
-            )?;
-            self.reserve.variable_borrow_index = to_u128(scale_up(self.borrow_index(), factor, Rounding::Ceil)?)?;
-            let interest = self.total_debt(Rounding::Floor)?.saturating_sub(before);
-            let share = treasury_share(interest, U256::from(self.token.reserve_factor))?;
-            let scaled = to_u128(scale_down(share, self.liquidity_index(), Rounding::Floor)?)?;
-            self.reserve.accrued_to_treasury = self.reserve.accrued_to_treasury.add(scaled)?;
+        if self.reserve.scaled_debt == 0 || self.reserve.variable_borrow_rate == 0 {
+            return Ok(());
         }
-        self.reserve.last_update = U40::saturating_from(now);
+        let before = self.total_debt(Rounding::Ceil)?;
+        // A ray on top of what Aave charges: the series is rounded down.
+        let compounded = compounded_interest(U256::from(self.reserve.variable_borrow_rate), seconds)?;
+        let factor = compounded.add(U256::ONE)?;
+        self.reserve.variable_borrow_index = to_u128(scale_up(self.borrow_index(), factor, Rounding::Ceil)?)?;
+        let interest = self.total_debt(Rounding::Floor)?.saturating_sub(before);
+        let share = treasury_share(interest, U256::from(self.token.reserve_factor))?;
+        let scaled = to_u128(scale_down(share, self.liquidity_index(), Rounding::Floor)?)?;
+        self.reserve.accrued_to_treasury = self.reserve.accrued_to_treasury.add(scaled)?;
         Ok(())
     }
 

@@ -210,7 +210,7 @@ impl World {
         };
         inputs.push(price(4));
         for account in &accounts[2..] {
-            let (amount, interest_rate_mode) = (U256::from(1_500), U256::from(2));
+            let (amount, interest_rate_mode) = (U256::from(1_490), U256::from(2));
             let (asset, referral_code) = (token, 0);
             inputs.push((
                 *account,

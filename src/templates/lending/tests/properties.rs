@@ -104,13 +104,17 @@ fn a_step() -> impl Strategy<Value = Step> {
 fn some_params() -> impl Strategy<Value = LendingParams> {
     let factors = (select(vec![0_u16, 1_000, 10_000]), select(vec![1_u16, 8_000, 10_000]));
     let rates = (select(vec![0_u16, 200]), select(vec![0_u16, 400]), select(vec![0_u16, 7_500, u16::MAX]));
-    (factors, rates).prop_map(|((reserve_factor, optimal_usage_ratio), (base, slope1, slope2))| LendingParams {
-        reserve_factor,
-        optimal_usage_ratio,
-        base_variable_borrow_rate: base,
-        variable_rate_slope1: slope1,
-        variable_rate_slope2: slope2,
-        ..params()
+    let ltv = select(vec![7_500, 8_000]);
+    (ltv, factors, rates).prop_map(|(ltv, (reserve_factor, optimal_usage_ratio), (base, slope1, slope2))| {
+        LendingParams {
+            ltv,
+            reserve_factor,
+            optimal_usage_ratio,
+            base_variable_borrow_rate: base,
+            variable_rate_slope1: slope1,
+            variable_rate_slope2: slope2,
+            ..params()
+        }
     })
 }
 
@@ -369,8 +373,6 @@ fn run_history(params: &LendingParams, steps: &[Step], reached: &mut Reached) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
-
     #[test]
     fn the_market_is_solvent_whatever_happens(params in some_params(), steps in vec(a_step(), 1..40)) {
         run_history(&params, &steps, &mut Reached::new());
