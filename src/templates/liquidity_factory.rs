@@ -25,6 +25,7 @@ use self::{
     factory::FACTORY,
     interface::LiquidityFactory::{self as sol, LiquidityFactoryCalls as Calls},
 };
+use super::common::erc165::supports;
 use super::liquidity_pool::LiquidityPoolParams;
 use crate::vm::{Marker, ParameterNote, Template, TemplateId, contract::*};
 
@@ -129,6 +130,7 @@ impl Template for LiquidityFactory {
             Calls::createPair(call) => call.returns(factory::create_pair(host, call.tokenA, call.tokenB)?),
             Calls::setFeeTo(call) => call.returns(factory::set_fee_to(host, call.feeTo)?),
             Calls::setFeeToSetter(call) => call.returns(factory::set_fee_to_setter(host, call.feeToSetter)?),
+            Calls::supportsInterface(call) => call.returns(supports(call.interfaceId.0, &[])),
         }
     }
 }

@@ -39,6 +39,7 @@ use self::{
     lp_token::PERMIT_TYPE,
     state::{POOL, RESERVES},
 };
+use super::common::erc165::supports;
 use crate::vm::{Marker, ParameterNote, Template, TemplateId, contract::*};
 
 pub use pair::MINIMUM_LIQUIDITY;
@@ -158,6 +159,7 @@ impl Template for LiquidityPool {
             Calls::skim(call) => call.returns(pair::skim(host, call.to)?),
             Calls::sync(call) => call.returns(pair::sync(host)?),
             Calls::initialize(call) => call.returns(pair::initialize(host, call.token0, call.token1)?),
+            Calls::supportsInterface(call) => call.returns(supports(call.interfaceId.0, &[])),
         }
     }
 }

@@ -29,7 +29,7 @@ use self::{
     library::Route,
     state::FIXED,
 };
-use super::common::ds_math::assert_holds;
+use super::common::{ds_math::assert_holds, erc165::supports};
 use crate::vm::{Marker, ParameterNote, Template, TemplateId, abi, contract::*};
 
 /// First slot of the values that Solidity puts into the code: keccak of `chainbox.liquidity-router.immutables`.
@@ -153,6 +153,7 @@ impl Template for LiquidityRouter {
             Calls::getAmountIn(call) => call.returns(library::amount_in(call.amountOut, call.reserveIn, call.reserveOut)?),
             Calls::getAmountsOut(call) => call.returns(Route::forwards(host, call.amountIn, &call.path)?.amounts),
             Calls::getAmountsIn(call) => call.returns(Route::backwards(host, call.amountOut, &call.path)?.amounts),
+            Calls::supportsInterface(call) => call.returns(supports(call.interfaceId.0, &[])),
         }
     }
 }

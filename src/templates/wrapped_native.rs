@@ -22,6 +22,7 @@ use self::{
     interface::WrappedNative::{self as sol, WrappedNativeCalls as Calls},
     token::TOKEN,
 };
+use super::common::erc165::supports;
 use crate::vm::{Marker, ParameterNote, Template, TemplateId, abi, contract::*};
 
 /// Functions that take ether.
@@ -132,6 +133,7 @@ impl Template for WrappedNative {
             Calls::transferFrom(call) => call.returns(token::transfer_from(host, call.src, call.dst, call.wad)?),
             Calls::deposit(call) => call.returns(token::deposit(host)?),
             Calls::withdraw(call) => call.returns(token::withdraw(host, call.wad)?),
+            Calls::supportsInterface(call) => call.returns(supports(call.interfaceId.0, &[])),
         }
     }
 }

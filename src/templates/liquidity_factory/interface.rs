@@ -18,6 +18,7 @@ alloy_sol_types::sol! {
         function createPair(address tokenA, address tokenB) external returns (address pair);
         function setFeeTo(address feeTo) external;
         function setFeeToSetter(address feeToSetter) external;
+        function supportsInterface(bytes4 interfaceId) external view returns (bool);
     }
 }
 

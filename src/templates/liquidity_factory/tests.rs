@@ -165,6 +165,8 @@ fn gas_and_effects_stay_as_they_are() {
         got += &world.chain.line(name, from, world.factory, 0, &input);
     }
     got += &world.chain.line("value", BOB, world.factory, 1, &sol::feeToCall {}.abi_encode());
+    let supports = sol::supportsInterfaceCall { interfaceId: [1, 2, 3, 4].into() }.abi_encode();
+    got += &world.chain.line("supportsInterface", BOB, world.factory, 0, &supports);
     let want = include_str!("tests/golden.txt");
     let wrong: Vec<_> = got.lines().zip(want.lines()).filter(|(got, want)| got != want).collect();
     assert!(got == want, "{wrong:#?}\nall of it now:\n{got}");

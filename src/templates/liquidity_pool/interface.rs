@@ -46,6 +46,7 @@ alloy_sol_types::sol! {
         function skim(address to) external;
         function sync() external;
         function initialize(address token0, address token1) external;
+        function supportsInterface(bytes4 interfaceId) external view returns (bool);
     }
 
     /// What a pool asks of the factory that made it.

@@ -32,6 +32,7 @@ alloy_sol_types::sol! {
         function getAmountIn(uint256 amountOut, uint256 reserveIn, uint256 reserveOut) external pure returns (uint256 amountIn);
         function getAmountsOut(uint256 amountIn, address[] memory path) external view returns (uint256[] memory amounts);
         function getAmountsIn(uint256 amountOut, address[] memory path) external view returns (uint256[] memory amounts);
+        function supportsInterface(bytes4 interfaceId) external view returns (bool);
     }
 }
 

@@ -24,6 +24,7 @@ alloy_sol_types::sol! {
         function transferFrom(address src, address dst, uint256 wad) external returns (bool);
         function deposit() external payable;
         function withdraw(uint256 wad) external;
+        function supportsInterface(bytes4 interfaceId) external view returns (bool);
     }
 }
 

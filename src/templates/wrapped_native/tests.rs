@@ -177,6 +177,8 @@ fn gas_and_effects_stay_as_they_are() {
     for (name, from, value, input) in steps {
         got += &world.chain.line(name, from, world.token, value, &input);
     }
+    let supports = sol::supportsInterfaceCall { interfaceId: [1, 2, 3, 4].into() }.abi_encode();
+    got += &world.chain.line("supportsInterface", BOB, world.token, 0, &supports);
     let want = include_str!("tests/golden.txt");
     let wrong: Vec<_> = got.lines().zip(want.lines()).filter(|(got, want)| got != want).collect();
     assert!(got == want, "{wrong:#?}\nall of it now:\n{got}");

@@ -100,6 +100,9 @@ fn gas_and_effects_stay_as_they_are() {
     let mut with_fee = Pools::new();
     with_fee.chain.ok(OWNER, with_fee.factory, &factory::setFeeToCall { feeTo: CAROL });
     got += &history(&mut with_fee);
+    let (pool, supports) =
+        (with_fee.pool, sol::supportsInterfaceCall { interfaceId: [1, 2, 3, 4].into() }.abi_encode());
+    got += &with_fee.chain.line("supportsInterface", BOB, pool, 0, &supports);
     let want = include_str!("golden.txt");
     let wrong: Vec<_> = got.lines().zip(want.lines()).filter(|(got, want)| got != want).collect();
     assert!(got == want, "{wrong:#?}\nall of it now:\n{got}");

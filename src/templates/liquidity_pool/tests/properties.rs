@@ -179,7 +179,7 @@ proptest! {
     }
 
     #[test]
-    fn no_input_makes_it_panic(selector in 0_usize..28, tail: Vec<u8>, words: [u64; 8], gas in 0_u64..400_000) {
+    fn no_input_makes_it_panic(selector in 0_usize..29, tail: Vec<u8>, words: [u64; 8], gas in 0_u64..400_000) {
         let mut pools = Pools::with_liquidity(10_000, 20_000);
         pools.pay_in(BOB, 500, 500);
         let known = sol::LiquidityPoolCalls::selectors().nth(selector).unwrap_or([1; 4]);

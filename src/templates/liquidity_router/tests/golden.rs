@@ -261,6 +261,8 @@ fn gas_and_effects_stay_as_they_are() {
     for (name, value, input) in steps(&pools) {
         got += &pools.chain.line(name, BOB, pools.router, value, &input);
     }
+    let supports = sol::supportsInterfaceCall { interfaceId: [1, 2, 3, 4].into() }.abi_encode();
+    got += &pools.chain.line("supportsInterface", BOB, pools.router, 0, &supports);
     let want = include_str!("golden.txt");
     let wrong: Vec<_> = got.lines().zip(want.lines()).filter(|(got, want)| got != want).collect();
     assert!(got == want, "{wrong:#?}\nall of it now:\n{got}");

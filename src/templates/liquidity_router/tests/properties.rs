@@ -42,7 +42,7 @@ proptest! {
     }
 
     #[test]
-    fn no_input_makes_it_panic(selector in 0_usize..27, tail: Vec<u8>, words: [u16; 24], gas in 0_u64..300_000, value in 0_u64..2) {
+    fn no_input_makes_it_panic(selector in 0_usize..28, tail: Vec<u8>, words: [u16; 24], gas in 0_u64..300_000, value in 0_u64..2) {
         let mut pools = Pools::with_ether();
         let known = sol::LiquidityRouterCalls::selectors().nth(selector).unwrap_or([1; 4]);
         let words: Vec<u8> = words.iter().flat_map(|word| U256::from(*word).to_be_bytes::<32>()).collect();
