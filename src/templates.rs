@@ -54,6 +54,11 @@ pub use timelock_controller::{TimelockController, TimelockControllerParams};
 pub use vesting_wallet::{VestingWallet, VestingWalletParams};
 pub use wrapped_native::{WrappedNative, WrappedNativeParams};
 
+/// Its snippets are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/templates.md")]
+struct Page;
+
 /// Returns the registry of all ready-made templates; clone it to add others.
 pub fn builtin() -> &'static TemplateRegistry {
     static BUILTIN: LazyLock<TemplateRegistry> = LazyLock::new(|| {

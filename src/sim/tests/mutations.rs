@@ -250,7 +250,6 @@ const BY_PROFILE: &[(Mutation, &str, u64)] = &[
     (Mutation::PbftLeaverFallsSilent, "turnover", 946),
     (Mutation::DposElectorsFallSilent, "turnover", 1_191),
     (Mutation::DposCatchUpStartsAnew, "turnover", 4),
-    (Mutation::DposForgetsLeavers, "long", 99),
     (Mutation::PosForgetsLeavers, "long", 12),
     (Mutation::PosForgetsRearSet, "turnover", 1),
 ];

@@ -341,6 +341,10 @@ impl World {
             DynSolType::Uint(bits) if parameter.name == "interestRateMode" && choices.next(8) > 0 => {
                 DynSolValue::Uint(U256::from(2), *bits)
             }
+            // A reward that leaves the pool a rate.
+            DynSolType::Uint(bits) if ["reward", "_rewardsDuration"].contains(&&*parameter.name) => {
+                DynSolValue::Uint(U256::from(choices.one_of(&[10, 10, 100, 1_000])), *bits)
+            }
             DynSolType::Uint(bits) => {
                 let numbers = [0, 0, 1, 2, 3, 4, 10, 11, 12, 20, 21, 22, 30, 31, 32, 100, 1_000, u64::from(u32::MAX)];
                 let number = U256::from(choices.one_of(&numbers));
@@ -381,6 +385,8 @@ impl World {
         let known = [self.accounts(), &contracts].concat();
         match name {
             "token" | "asset" | "assets" | "debtAsset" if choices.next(4) > 0 => self.contract("erc20-token").address,
+            // Who decides on rewards goes on to pay them in.
+            "_rewardsDistribution" if choices.next(8) > 0 => self.owner(),
             "tokenAddress" if choices.next(4) > 0 => self.contract("erc4626-vault").address,
             // A caller's own, more often than not.
             "from" | "account" | "owner" | "onBehalfOf" | "callerConfirmation" if choices.next(2) == 0 => from,

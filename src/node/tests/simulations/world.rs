@@ -96,6 +96,8 @@ impl World {
                 (_, "features") => parameter.members.iter().map(|feature| json!(feature.name)).collect(),
                 (_, "totalSupply") => json!("1000000"),
                 (_, "asset" | "token" | "token0") => json!(self.contract("erc20-token").address),
+                // Small amounts have a rate.
+                ("staking-pool", "rewardsDuration") => json!("10s"),
                 (_, "stakingToken") => json!(self.contract("erc20-token").address),
                 (_, "owners") => json!(self.accounts()[..2]),
                 (_, "threshold") => json!(2),
