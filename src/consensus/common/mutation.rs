@@ -122,6 +122,8 @@ pub(crate) enum Mutation {
     DposCatchUpStartsAnew,
     /// Delegated proof of stake: who left the schedule is no longer accountable.
     DposForgetsLeavers,
+    /// Delegated proof of stake: a producer reports the infractions of producers in office alone.
+    DposReportsProducersOnly,
     /// Delegated proof of stake: nobody shows its head when no block comes.
     DposElectorsFallSilent,
     /// Proof of stake: a block is taken whatever its body, and counts as its author's.

@@ -157,8 +157,10 @@ impl Dpos {
         let at = (slot, self.config.time_of(slot, (context.slot, context.timestamp)));
         let known = self.offences.values().filter_map(|proof| {
             let offence = proof.check(&self.config, at, &self.authenticator).ok()?;
-            let is_due = context.state.is_accountable(&offence.offender) && !context.state.is_reported(&offence);
-            is_due.then(|| (offence, proof.as_ref().clone()))
+            let is_in_office = || context.state.active().producers().contains(&offence.offender);
+            let is_forgotten = mutation::active(Mutation::DposReportsProducersOnly) && !is_in_office();
+            let is_accountable = context.state.is_accountable(&offence.offender) && !is_forgotten;
+            (is_accountable && !context.state.is_reported(&offence)).then(|| (offence, proof.as_ref().clone()))
         });
         known.take(EVIDENCE_PER_BLOCK_MAX).collect()
     }

@@ -206,7 +206,12 @@ const BY_TEST: &[(Mutation, &str, &str)] = &[
     (
         Mutation::DposForgetsLeavers,
         "consensus::dpos::tests::leavers::who_left_the_schedule_is_slashed_until_its_stake_is_withdrawable",
-        "the long profile does, once in some 100 seeds",
+        "the long profile does, once in some 400 seeds",
+    ),
+    (
+        Mutation::DposReportsProducersOnly,
+        "sim::tests::mutations::bugs_are_found_at_their_seeds_of_other_profiles",
+        "the long profile does, once in some 400 seeds",
     ),
     (
         Mutation::PbftForgetsLeavers,
@@ -250,6 +255,8 @@ const BY_PROFILE: &[(Mutation, &str, u64)] = &[
     (Mutation::PbftLeaverFallsSilent, "turnover", 946),
     (Mutation::DposElectorsFallSilent, "turnover", 1_191),
     (Mutation::DposCatchUpStartsAnew, "turnover", 4),
+    (Mutation::DposForgetsLeavers, "long", 424),
+    (Mutation::DposReportsProducersOnly, "long", 424),
     (Mutation::PosForgetsLeavers, "long", 12),
     (Mutation::PosForgetsRearSet, "turnover", 1),
 ];
