@@ -1,22 +1,12 @@
 // Each template by the ABI that is published for it, by OpenZeppelin or for Multicall3, with ethers: deployed, used and refused as the
 // Solidity contract would be. What is this project's own is used by the ABI that the service exports.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { Contract, ContractFactory, Interface, JsonRpcProvider, Signature, Wallet, ZeroAddress, id, toBeHex } from 'ethers';
-import { config, failure, http, run, step } from './harness.mjs';
+import { Interface, Signature, Wallet, ZeroAddress, id, toBeHex } from 'ethers';
+import { failure, run, step } from './harness.mjs';
+import {
+  alice, blocks, bob, carol, deploy, events, interfaceOf, later, mined, now, packagedAbi, provider, refused, signature, templates, typed,
+} from './templates.mjs';
 
-const provider = new JsonRpcProvider(http, undefined, { cacheTimeout: -1, pollingInterval: 50 });
-
-// Estimates gas for the next block. In the one at the tip, for which ethers asks, a checkpoint of votes may be written already: another one
-// in the next block takes more gas than its change.
-class Account extends Wallet {
-  async estimateGas(transaction) {
-    const request = provider.getRpcTransaction(await this.populateCall(transaction));
-    return BigInt(await provider.send('eth_estimateGas', [request, 'pending']));
-  }
-}
-
-const [alice, bob, carol] = config.privateKeys.map((key) => new Account(key, provider));
 const all = (...features) => Object.fromEntries(features.map((feature) => [feature, true]));
 const none = Object.fromEntries(['mintable', 'burnable', 'pausable', 'votes', 'flashMint'].map((feature) => [feature, false]));
 
@@ -176,8 +166,7 @@ for (const [name, row] of Object.entries(rows)) step(name, () => exercise(name, 
 
 // Deploys a template, compares its interface with the published one, and runs its test.
 async function exercise(name, { parameters, contracts = [], wizard = [], abi, test }) {
-  const template = (await templates()).find((listed) => listed.name === name);
-  const own = new Interface(template.abi);
+  const own = await interfaceOf(name);
   const others = abi ?? [...contracts.flatMap(publishedAbi), ...wizard];
   const published = others.length > 0 ? new Interface(others) : own;
   published.forEachFunction((theirs) => {
@@ -190,60 +179,8 @@ async function exercise(name, { parameters, contracts = [], wizard = [], abi, te
   await test(deployed[name]);
 }
 
-// Deploys a template with constructor parameters by name, to be used by this interface.
-async function deploy(name, values, used) {
-  const template = (await templates()).find((listed) => listed.name === name);
-  const own = new Interface(template.abi);
-  const inputs = own.deploy.inputs.map((input) => values[input.name]);
-  const contract = await new ContractFactory(own, template.bytecode, alice).deploy(...inputs);
-  assert.equal((await contract.deploymentTransaction().wait()).status, 1);
-  return new Contract(await contract.getAddress(), used, alice);
-}
-
-async function templates() {
-  const response = await fetch(`${http}/v1/templates`, { headers: { 'x-api-key': config.apiKey } });
-  return (await response.json()).data;
-}
-
 function publishedAbi(contract) {
-  const file = new URL(`node_modules/@openzeppelin/contracts/build/contracts/${contract}.json`, import.meta.url);
-  return JSON.parse(readFileSync(file, 'utf8')).abi;
-}
-
-// A function with the types of what it takes and returns, without their names.
-function signature(fragment) {
-  const outputs = fragment?.outputs.map((output) => output.format('sighash'));
-  return `${fragment?.format('sighash')} ${fragment?.stateMutability} (${outputs})`;
-}
-
-// An event with the types of its arguments and which of them are topics.
-function typed(event) {
-  return `${event?.name}(${event?.inputs.map((input) => `${input.format('sighash')} ${Boolean(input.indexed)}`)})`;
-}
-
-async function now() {
-  return (await provider.getBlock('latest')).timestamp;
-}
-
-async function mined(sent) {
-  const receipt = await (await sent).wait();
-  assert.equal(receipt.status, 1);
-  return receipt;
-}
-
-// Waits for a transaction, and returns the names of the contract's events in it and the arguments of the last one.
-async function events(contract, sent) {
-  const { logs } = await mined(sent);
-  const parsed = logs.filter((log) => log.address === contract.target).map((log) => contract.interface.parseLog(log));
-  return { names: parsed.map((event) => event.name), last: [...parsed.at(-1).args] };
-}
-
-// Calls a function that must be refused with this custom error of the published ABI.
-async function refused(contract, call, name, args) {
-  const error = await failure(call);
-  assert.equal(error.code, 'CALL_EXCEPTION');
-  const revert = error.revert ?? contract.interface.parseError(error.data);
-  assert.deepEqual([revert?.name, [...revert.args]], [name, args]);
+  return packagedAbi(`@openzeppelin/contracts/build/contracts/${contract}`);
 }
 
 // What all tokens with roles and a pause do alike; `move` makes a call that needs them not to be paused.
@@ -692,15 +629,6 @@ async function records(registry) {
   assert.ok(await registry.supportsInterface('0x7965db0b'));
 }
 
-async function later(seconds) {
-  await provider.send('evm_increaseTime', [seconds]);
-  await provider.send('evm_mine', []);
-}
-
-async function blocks(count) {
-  for (let block = 0; block < count; block += 1) await provider.send('evm_mine', []);
-}
-
 async function timelock(controller) {
   const none = toBeHex(0, 32);
   const [target, salt] = [controller.target, id('salt')];
@@ -733,24 +661,14 @@ async function priceFeed(feed) {
   await refused(feed, () => feed.connect(bob).updateAnswer.staticCall(1n), 'OwnableUnauthorizedAccount', [bob.address]);
 }
 
-// Deploys one more contract of a template.
-async function another(name, values) {
-  const template = (await templates()).find((listed) => listed.name === name);
-  const own = new Interface(template.abi);
-  const inputs = own.deploy.inputs.map((input) => values[input.name]);
-  const contract = await new ContractFactory(own, template.bytecode, alice).deploy(...inputs);
-  await contract.waitForDeployment();
-  return new Contract(await contract.getAddress(), own, alice);
-}
-
 // Two tokens of 6 decimals, a price of two for the collateral.
 async function lendingParameters() {
-  const token = (symbol) => another('erc20-token', {
+  const token = (symbol) => deploy('erc20-token', {
     name: symbol, symbol, decimals: 6, totalSupply: 1_000_000_000n, cap: 2_000_000_000n, owner: alice.address, vesting: [],
     features: { mintable: false, burnable: false, pausable: false, votes: false, flashMint: false },
   });
   const [usd, gold] = [await token('USD'), await token('GLD')];
-  const feed = await another('price-feed', { decimals: 8, description: 'GLD / USD', answer: 200_000_000n, owner: alice.address });
+  const feed = await deploy('price-feed', { decimals: 8, description: 'GLD / USD', answer: 200_000_000n, owner: alice.address });
   Object.assign(deployed, { usd, gold, feed });
   return {
     token: usd.target, collateral: gold.target, oracle: feed.target, tokenOracle: ZeroAddress, ltv: 7_500, liquidationThreshold: 8_000,
