@@ -1,6 +1,7 @@
 //! dApps composed of contracts that know each other, deployed together or not at all.
 
 mod component;
+mod creations;
 mod parts;
 mod plan;
 mod wiring;
@@ -8,7 +9,7 @@ mod wiring;
 use std::collections::BTreeMap;
 
 pub use self::component::{COMPONENTS_MAX, Component, ComponentKind};
-use self::plan::{Deployer, Plan};
+use self::plan::Deployer;
 use super::{BlockRef, BulkError, ContractError, MinedTransaction, Mining, Node};
 use crate::{primitives::Address, templates::batch::Operation, vm::ParameterError};
 
@@ -99,7 +100,8 @@ impl Node {
             _ => None,
         };
         let deployer = Deployer { address: from, nonce, block_time_secs };
-        let plan = Plan::of(components, self.templates(), deployer).map_err(ComposeError::Invalid)?;
+        let mut plan = creations::creations(components, self.templates(), deployer).map_err(ComposeError::Invalid)?;
+        plan.steps.extend(wiring::steps(components, &plan, from).map_err(ComposeError::Invalid)?);
         let operations: Vec<Operation> = plan.steps.iter().map(|step| step.operation.clone()).collect();
         let bulk = self.bulk_at(from, Some(nonce), &operations).map_err(|error| match error {
             BulkError::Operation { index, source } => {
