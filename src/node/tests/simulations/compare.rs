@@ -115,6 +115,10 @@ fn compare_variables(world: &World, simulation: &Simulation) {
                     let (owner, spender) = (owner.parse().unwrap(), spender.parse().unwrap());
                     world.read(change.address, &erc20::allowanceCall { owner, spender })
                 }
+                ("liquidity-pool", ["balanceOf", account]) => {
+                    world.read(change.address, &erc20::balanceOfCall { account: account.parse().unwrap() })
+                }
+                ("liquidity-pool", ["totalSupply"]) => world.read(change.address, &erc20::totalSupplyCall {}),
                 ("erc721-nft", ["_owners", id]) => {
                     let token_id: U256 = id.parse().unwrap();
                     let owner = world.read(change.address, &erc721::ownerOfCall { tokenId: token_id });

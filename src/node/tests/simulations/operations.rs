@@ -1,86 +1,27 @@
 //! Random operations: calls of each function, signed ones too, lists of calls, creations.
 
-use alloy_dyn_abi::{DynSolType, DynSolValue, Eip712Domain, JsonAbiExt as _};
+use alloy_dyn_abi::{DynSolType, DynSolValue, JsonAbiExt as _};
 use alloy_json_abi::{Function, Param, StateMutability};
-use alloy_primitives::{I256, aliases::U48};
-use alloy_sol_types::{SolCall, SolStruct, SolValue};
+use alloy_primitives::I256;
+use alloy_sol_types::{SolCall, SolValue};
 
-use super::world::{Deployed, World, words};
+use super::{
+    choices::Choices,
+    world::{Deployed, GAS_MAX, World, words},
+};
 use crate::{
     chain::{CallRequest, StateOverrides},
     node::BlockRef,
-    primitives::{Address, B256, Bytes, Gas, U256, keccak256},
-    sim::{SimRng, Streams},
+    primitives::{Address, B256, Bytes, U256, keccak256},
     templates::{
-        self, batch::interface::Batch as batch, erc20::interface as erc20, erc721::interface as erc721,
-        erc2771_forwarder::interface as relay, multicall::interface as multicall, multisig::interface as multisig,
+        self, batch::interface::Batch as batch, erc2771_forwarder::interface as relay,
+        multicall::interface as multicall, multisig::interface as multisig,
     },
     vm::{Descriptor, Marker},
 };
 
-/// Largest gas limit of a transaction (EIP-7825).
-pub(super) const GAS_MAX: Gas = Gas::new(1 << 24);
-
-/// Gas of a relayed request.
-const REQUEST_GAS: u64 = 2_000_000;
-
 /// Draws of an operation that is to succeed, before the last is taken as it is.
 const ATTEMPTS: usize = 60;
-
-/// Deadline of signatures: far.
-const DEADLINE: u64 = 1 << 40;
-
-/// Messages that are signed, hashed by alloy and not by the templates.
-mod message {
-    alloy_sol_types::sol! {
-        struct Permit {
-            address owner;
-            address spender;
-            uint256 value;
-            uint256 nonce;
-            uint256 deadline;
-        }
-
-        struct Delegation {
-            address delegatee;
-            uint256 nonce;
-            uint256 expiry;
-        }
-
-        struct ForwardRequest {
-            address from;
-            address to;
-            uint256 value;
-            uint256 gas;
-            uint256 nonce;
-            uint48 deadline;
-            bytes data;
-        }
-    }
-}
-
-/// Choices of a case, drawn from a seed.
-pub(super) struct Choices(SimRng);
-
-impl Choices {
-    pub(super) fn new(seed: u64) -> Self {
-        Self(Streams::new(seed).stream("operations"))
-    }
-
-    pub(super) fn next(&mut self, below: usize) -> usize {
-        self.0.below(below as u64) as usize
-    }
-
-    pub(super) fn one_of<T: Clone>(&mut self, items: &[T]) -> T {
-        items[self.next(items.len())].clone()
-    }
-
-    pub(super) fn shuffle<T>(&mut self, items: &mut [T]) {
-        for index in (1..items.len()).rev() {
-            items.swap(index, self.next(index + 1));
-        }
-    }
-}
 
 /// Returns the functions of a template that may change something.
 pub(super) fn changing(contract: &Deployed) -> Vec<Function> {
@@ -120,6 +61,7 @@ impl World {
         choices: &mut Choices,
         aim: Aim,
     ) -> CallRequest {
+        self.make_ready(contract, &function.name);
         self.aimed(choices, aim, |choices| {
             // The first account has all roles: it is chosen half of the time.
             let from = if choices.next(2) == 0 { self.owner() } else { choices.one_of(self.accounts()) };
@@ -128,6 +70,16 @@ impl World {
             let value = if is_paid { choices.one_of(&[0_u64, 0, 1, 5, 700]) } else { 0 };
             CallRequest::call(contract.address, input).with_from(from).with_value(U256::from(value))
         })
+    }
+
+    /// Makes what a function needs and other operations use up.
+    fn make_ready(&self, contract: &Deployed, function: &str) {
+        match contract.name.as_str() {
+            "liquidity-pool" => self.pay_into_pool(contract.address, function),
+            "timelock-controller" => self.prepare_timelock(contract.address, function),
+            "governance-dao" => self.advance_proposal(contract.address, function),
+            _ => {}
+        }
     }
 
     /// Returns the creation of a contract, sometimes with damaged parameters.
@@ -170,9 +122,15 @@ impl World {
         operation.with_gas(GAS_MAX).with_fees(3_000_000_000, 1_000)
     }
 
-    fn input(&self, contract: &Deployed, function: &Function, from: Address, choices: &mut Choices) -> Bytes {
+    pub(super) fn input(
+        &self,
+        contract: &Deployed,
+        function: &Function,
+        from: Address,
+        choices: &mut Choices,
+    ) -> Bytes {
         if choices.next(10) > 0
-            && let Some(input) = self.special_input(contract, &function.name, from, choices)
+            && let Some(input) = self.special_input(contract, function, from, choices)
         {
             return input;
         }
@@ -186,10 +144,16 @@ impl World {
     }
 
     /// Returns the input of a function whose arguments are signatures or operations.
-    fn special_input(&self, contract: &Deployed, name: &str, from: Address, choices: &mut Choices) -> Option<Bytes> {
-        let address = contract.address;
+    fn special_input(
+        &self,
+        contract: &Deployed,
+        function: &Function,
+        from: Address,
+        choices: &mut Choices,
+    ) -> Option<Bytes> {
+        let (address, name) = (contract.address, function.name.as_str());
         let input = match (contract.name.as_str(), name) {
-            ("erc20-token", "permit") => self.permit(address, choices).abi_encode(),
+            ("erc20-token" | "liquidity-pool", "permit") => self.random_permit(address, choices).abi_encode(),
             ("erc20-token" | "erc721-nft", "delegateBySig") => self.delegation(address, choices).abi_encode(),
             ("erc2771-forwarder", "execute") => {
                 relay::executeCall { request: self.request(address, choices) }.abi_encode()
@@ -205,12 +169,15 @@ impl World {
             ("multicall", name) => self.multicall(name, choices)?,
             ("auction", name) => self.auction_input(address, name, from, choices)?,
             ("marketplace", name) => self.market_input(address, name, from, choices)?,
+            ("timelock-controller", name) => self.timelock_input(address, name, from, choices)?,
+            ("governance-dao", _) => self.governor_input(address, function, choices)?,
+            ("liquidity-pool", name) => self.pool_input(name, from, choices)?,
+            ("liquidity-router", name) => self.router_input(address, name, from, choices)?,
             ("multisig", "confirmTransaction" | "revokeConfirmation" | "executeTransaction") => {
                 // Of those that there are, and the functions' arguments are alike.
                 let count: U256 = self.read(address, &multisig::transactionCountCall {}).unwrap();
                 let transaction = U256::from(choices.next(count.to()));
-                let selector = contract.abi.functions[name][0].selector();
-                [selector.as_slice(), &transaction.abi_encode()].concat()
+                [function.selector().as_slice(), &transaction.abi_encode()].concat()
             }
             ("batch", "execute") => {
                 let operations = (0..choices.next(4)).map(|_| self.batched(from, choices)).collect();
@@ -219,47 +186,6 @@ impl World {
             _ => return None,
         };
         Some(input.into())
-    }
-
-    fn permit(&self, token: Address, choices: &mut Choices) -> erc20::permitCall {
-        let (owner, spender) = (choices.one_of(self.accounts()), choices.one_of(self.accounts()));
-        let (value, deadline) = (U256::from(choices.next(1_000)), U256::from(DEADLINE));
-        let nonce = self.nonce(token, owner);
-        let signed = self.sign("Gold", token, owner, &message::Permit { owner, spender, value, nonce, deadline });
-        let (v, r, s) = parts(&signed);
-        erc20::permitCall { owner, spender, value, deadline, v, r, s }
-    }
-
-    fn delegation(&self, token: Address, choices: &mut Choices) -> erc721::delegateBySigCall {
-        let (owner, delegatee) = (choices.one_of(self.accounts()), choices.one_of(self.accounts()));
-        let (nonce, expiry) = (self.nonce(token, owner), U256::from(DEADLINE));
-        let signed = self.sign("Gold", token, owner, &message::Delegation { delegatee, nonce, expiry });
-        let (v, r, s) = parts(&signed);
-        erc721::delegateBySigCall { delegatee, nonce, expiry, v, r, s }
-    }
-
-    /// A request to the vault, which trusts the forwarder.
-    fn request(&self, forwarder: Address, choices: &mut Choices) -> relay::ForwardRequestData {
-        let (from, vault) = (choices.one_of(self.accounts()), self.contract("erc4626-vault").clone());
-        let function = choices.one_of(&changing(&vault));
-        let data = self.input(&vault, &function, from, choices);
-        let (to, value, gas) = (vault.address, U256::ZERO, U256::from(REQUEST_GAS));
-        let (nonce, deadline) = (self.nonce(forwarder, from), U48::from(DEADLINE));
-        let message = message::ForwardRequest { from, to, value, gas, nonce, deadline, data: data.clone() };
-        let signature = self.sign("ERC2771Forwarder", forwarder, from, &message).to_vec().into();
-        relay::ForwardRequestData { from, to, value, gas, deadline, data, signature }
-    }
-
-    fn nonce(&self, contract: Address, owner: Address) -> U256 {
-        self.read(contract, &erc20::noncesCall { owner }).unwrap()
-    }
-
-    /// Returns a signature as `r`, `s` and `v`.
-    fn sign(&self, name: &str, contract: Address, signer: Address, message: &impl SolStruct) -> [u8; 65] {
-        let (name, version) = (Some(name.to_owned().into()), Some("1".into()));
-        let chain_id = U256::from(self.node.view().chain_id());
-        let domain = Eip712Domain::new(name, version, Some(chain_id), Some(contract), None);
-        self.node.sign(signer, message.eip712_signing_hash(&domain)).unwrap().as_bytes()
     }
 
     fn multicall(&self, name: &str, choices: &mut Choices) -> Option<Vec<u8>> {
@@ -392,15 +318,9 @@ impl World {
             "from" | "account" | "owner" | "onBehalfOf" | "callerConfirmation" if choices.next(2) == 0 => from,
             "collateralAsset" if choices.next(4) > 0 => self.contract("erc4626-vault").address,
             // A contract's owner goes on to call it.
-            "newOwner" | "_owner" => choices.one_of(self.accounts()),
+            "newOwner" | "_owner" | "feeToSetter" => choices.one_of(self.accounts()),
             _ if choices.next(2) == 0 => choices.one_of(self.accounts()),
             _ => choices.one_of(&known),
         }
     }
-}
-
-fn parts(signature: &[u8; 65]) -> (u8, B256, B256) {
-    let word = |from| B256::from_slice(&signature[from..from + 32]);
-    let v = signature[64];
-    (if v < 27 { 27 + v } else { v }, word(0), word(32))
 }

@@ -4,9 +4,11 @@ use core::time::Duration;
 
 use alloy_sol_types::SolCall;
 
-use super::{operations::Choices, world::World};
+use super::{
+    choices::Choices,
+    world::{World, amount},
+};
 use crate::{
-    chain::CallRequest,
     primitives::{Address, Bytes, U256},
     templates::{
         auction::interface as auction, erc20::interface as erc20, erc721::interface as erc721,
@@ -20,10 +22,6 @@ const PRICES: [u64; 4] = [1, 5, 700, 0];
 /// In seconds.
 const HOUR: u64 = 3_600;
 const YEAR: u64 = 365 * 24 * HOUR;
-
-fn amount(value: u64) -> U256 {
-    U256::from(value)
-}
 
 impl World {
     /// Lets a contract move the tokens of all.
@@ -161,12 +159,6 @@ impl World {
             }
             _ => return None,
         })
-    }
-
-    fn run(&self, from: Address, to: Address, value: u64, call: &impl SolCall) {
-        let request = CallRequest::call(to, call.abi_encode()).with_from(from).with_value(amount(value));
-        let mined = self.node.send_and_mine(request).unwrap();
-        assert!(mined.is_success(), "{mined:?}");
     }
 
     /// Returns the input of a function of the marketplace that is about a token or an order that there is.

@@ -1,6 +1,6 @@
 //! A chain with a contract of every template, whose accounts hold something in each.
 
-use std::{collections::BTreeMap, ops::ControlFlow};
+use std::{cell::RefCell, collections::BTreeMap, ops::ControlFlow};
 
 use alloy_json_abi::JsonAbi;
 use alloy_primitives::I256;
@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     chain::{AccountDifference, CallRequest, Simulation, StateOverrides},
-    node::{BlockRef, Node, SimulateError},
-    primitives::{Address, B256, Bytes, U256},
+    node::{BlockRef, ContractError, Node, SimulateError, SnapshotId},
+    primitives::{Address, B256, Bytes, Gas, U256},
     templates::{
         self, erc20::interface as erc20, erc721::interface as erc721, erc1155::interface as erc1155,
         erc4626::interface as vault, lending::interface as lending, multisig::interface as multisig,
@@ -19,8 +19,18 @@ use crate::{
     vm::Descriptor,
 };
 
+/// Largest gas limit of a transaction (EIP-7825).
+pub(super) const GAS_MAX: Gas = Gas::new(1 << 24);
+
 /// Accounts that hold and send.
 pub(super) const ACCOUNTS: usize = 4;
+
+/// Least delay of timelocks.
+const DELAY: &str = "1s";
+
+/// From a proposal to its vote, and how long that takes, in blocks.
+pub(super) const VOTING_DELAY: u64 = 1;
+pub(super) const VOTING_PERIOD: u64 = 5;
 
 /// What each of them has of a token, and of each id.
 const HOLDINGS: u64 = 10_000;
@@ -36,13 +46,34 @@ pub(super) struct Deployed {
     pub(super) abi: JsonAbi,
 }
 
+#[derive(Clone)]
 pub(super) struct World {
     pub(super) node: Node,
     pub(super) contracts: Vec<Deployed>,
 }
 
+thread_local! {
+    /// The world of a test's thread, and what it was when it was prepared.
+    static PREPARED: RefCell<Option<(World, SnapshotId)>> = const { RefCell::new(None) };
+}
+
 impl World {
+    /// Returns the world as it is at first. To prepare it takes hundreds of blocks: a thread does so once, and then takes back what the case
+    /// before did.
     pub(super) fn new() -> Self {
+        PREPARED.with_borrow_mut(|prepared| {
+            let (world, snapshot) = prepared.get_or_insert_with(|| {
+                let world = Self::prepare();
+                let snapshot = world.node.snapshot();
+                (world, snapshot)
+            });
+            assert!(world.node.revert(*snapshot).unwrap(), "a snapshot that there is");
+            *snapshot = world.node.snapshot();
+            world.clone()
+        })
+    }
+
+    fn prepare() -> Self {
         let mut world = Self { node: Node::new(), contracts: Vec::new() };
         let mut all: Vec<_> = templates::builtin().iter().collect();
         // The vault trusts the forwarder, the router takes WETH9, and the market asks the feed.
@@ -59,6 +90,9 @@ impl World {
         world.lend();
         world.open_market();
         world.open_auctions();
+        world.fill_pools();
+        world.schedule_some();
+        world.govern();
         world
     }
 
@@ -113,6 +147,10 @@ impl World {
                 (_, "WETH") => json!(self.contract("wrapped-native").address),
                 ("marketplace" | "auction", "fee") => json!("2.5"),
                 (_, "proposers") => json!([self.owner()]),
+                (_, "admin") => json!(self.owner()),
+                (_, "minDelay" | "timelockDelay") => json!(DELAY),
+                (_, "votingDelay") => json!(VOTING_DELAY),
+                (_, "votingPeriod") => json!(VOTING_PERIOD),
                 (_, "beneficiary") => json!(self.node.accounts()[1]),
                 ("erc2771-forwarder", "name") => continue,
                 (_, "name") => json!("Gold"),
@@ -244,6 +282,20 @@ impl World {
         self.send_all(inputs);
     }
 
+    /// Mines a call that pays some wei, and succeeds.
+    pub(super) fn run(&self, from: Address, to: Address, value: u64, call: &impl SolCall) {
+        let request = CallRequest::call(to, call.abi_encode()).with_from(from).with_value(amount(value));
+        let mined = self.node.send_and_mine(request).unwrap();
+        assert!(mined.is_success(), "{mined:?}");
+    }
+
+    /// Mines a call that may fail, as where a token is paused by now.
+    pub(super) fn try_run(&self, from: Address, to: Address, input: Vec<u8>) {
+        let request = CallRequest::call(to, input).with_from(from).with_gas(GAS_MAX);
+        let mined = self.node.send_and_mine(request);
+        assert!(matches!(mined, Ok(_) | Err(ContractError::Reverted { .. })), "{mined:?}");
+    }
+
     fn send_all(&self, inputs: Vec<(Address, Address, Vec<u8>)>) {
         for (from, to, input) in inputs {
             let mined = self.node.send_and_mine(CallRequest::call(to, input).with_from(from)).unwrap();
@@ -283,6 +335,10 @@ impl World {
         }
         accounts
     }
+}
+
+pub(super) fn amount(value: u64) -> U256 {
+    U256::from(value)
 }
 
 /// Ids of collections and records.
