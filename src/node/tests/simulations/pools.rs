@@ -120,8 +120,10 @@ impl World {
             name => {
                 let arguments = if name.starts_with("removeLiquidity") {
                     self.removal(router, name, some, from, choices)
-                } else {
+                } else if name.starts_with("swap") {
                     self.swap(name, some, choices)
+                } else {
+                    return None;
                 };
                 let functions = router::abi::functions();
                 [functions[name][0].selector().as_slice(), &arguments].concat()

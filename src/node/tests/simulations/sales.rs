@@ -151,7 +151,11 @@ impl World {
             "buy" => auction::buyCall { auctionId: id, maxPrice: next }.abi_encode(),
             "cancelAuction" => auction::cancelAuctionCall { auctionId: id }.abi_encode(),
             "settle" => auction::settleCall { auctionId: id }.abi_encode(),
-            "claim" => auction::claimCall { auctionId: id, to: from }.abi_encode(),
+            "claim" => {
+                // The first one's lot waits for its seller from the start.
+                let auction_id = choices.one_of(&[U256::ZERO, id]);
+                auction::claimCall { auctionId: auction_id, to: from }.abi_encode()
+            }
             "withdraw" => auction::withdrawCall { currency, to: from }.abi_encode(),
             "onERC1155Received" => {
                 auction::onERC1155ReceivedCall { operator: house, from, id: price, value: price, data: Bytes::new() }

@@ -25,15 +25,15 @@ pub(super) const GAS_MAX: Gas = Gas::new(1 << 24);
 /// Accounts that hold and send.
 pub(super) const ACCOUNTS: usize = 4;
 
+/// What each of them has of a token, and of each id.
+const HOLDINGS: u64 = 10_000;
+
 /// Least delay of timelocks.
 const DELAY: &str = "1s";
 
 /// From a proposal to its vote, and how long that takes, in blocks.
 pub(super) const VOTING_DELAY: u64 = 1;
 pub(super) const VOTING_PERIOD: u64 = 5;
-
-/// What each of them has of a token, and of each id.
-const HOLDINGS: u64 = 10_000;
 
 /// Balance, nonce, code hash and slots of each account.
 pub(super) type State = BTreeMap<Address, (U256, u64, B256, BTreeMap<U256, U256>)>;
