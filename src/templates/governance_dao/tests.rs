@@ -3,6 +3,7 @@
 mod ballots;
 mod golden;
 mod governance;
+mod hostile;
 mod model;
 
 use alloy_primitives::{address, keccak256};

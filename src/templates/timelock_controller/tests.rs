@@ -1,6 +1,7 @@
 //! The timelock's rules, what it costs, and all histories against a model.
 
 mod golden;
+mod hostile;
 mod model;
 
 use alloy_primitives::{address, keccak256};
