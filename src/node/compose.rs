@@ -43,7 +43,7 @@ impl Dapp {
     }
 }
 
-/// Why a dApp was not deployed. Nothing of it was.
+/// Why a dApp was not deployed. Nothing of it was, unless its transaction is not mined yet.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ComposeError {
@@ -89,7 +89,7 @@ impl Node {
     /// ```
     ///
     /// # Errors
-    /// [`ComposeError`]; nothing is deployed then.
+    /// [`ComposeError`]; nothing is deployed then, but where the transaction waits in the pool ([`ContractError::NotMined`]).
     pub fn compose(&self, from: Address, components: &[Component]) -> Result<Dapp, ComposeError> {
         let nonce = self
             .view()
