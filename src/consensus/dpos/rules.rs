@@ -171,7 +171,8 @@ fn confirmed(parent: &HeaderContext, header: &Header) -> Result<u16, HeaderError
     if implied == want { Ok(confirmed) } else { Err(HeaderError::Implied { got: implied, want }) }
 }
 
-/// Returns the offences that the payload's evidence proves; they must be new and of active producers.
+/// Returns the offences that the payload's evidence proves; they must be new, and of producers or of
+/// who left the schedule and still has locked stake.
 fn offences(
     config: &DposConfig,
     authenticator: &Authenticator,
