@@ -10,17 +10,14 @@ use super::{
     context::ChainContext,
     error::OpenError,
     executed_block::{ExecutedBlock, Execution},
-    spec::{GenesisContract, GenesisSpec, GenesisValidator, SpecError},
+    spec::{GenesisContract, GenesisSpec, SpecError, SystemContract},
     version::Version,
 };
 use crate::{
     primitives::{Gas, Height},
     state::{Commit, CommitId, EMPTY_ROOT, Journal, StateChanges, StateError},
-    system::{
-        ValidatorUpdates,
-        staking::{STAKING_ADDRESS, StakingParams, StakingTemplate},
-    },
-    vm::{self, BlockContext, Descriptor, Message, Parameter, ParameterDefault, TemplateRegistry},
+    system::ValidatorUpdates,
+    vm::{self, BlockContext, Descriptor, Message, Parameter, ParameterDefault, RegistryError, TemplateRegistry},
 };
 
 /// Gas limit of a genesis contract's constructor.
@@ -31,12 +28,13 @@ pub(super) fn build(context: &ChainContext) -> Result<ExecutedBlock, OpenError> 
     let spec = &context.spec;
     context.check_genesis_templates()?;
     let accounts = context.commit_alone(&spec.state_changes())?;
-    let version = if spec.contracts.is_empty() && spec.staking.is_none() {
+    let missing: Vec<_> = spec.system_contracts().filter(|contract| !spec.has_account_of(*contract)).collect();
+    let version = if spec.contracts.is_empty() && missing.is_empty() {
         accounts
     } else {
         let mut journal = Journal::new(accounts.view()?);
-        if let Some(params) = spec.staking.as_ref().filter(|_| !spec.has_staking_contract()) {
-            deploy_staking(spec, params, &context.registry, &mut journal)?;
+        for contract in missing {
+            deploy_system_contract(spec, &context.registry, &mut journal, contract)?;
         }
         for contract in &spec.contracts {
             deploy(spec, &context.registry, &mut journal, contract)?;
@@ -85,27 +83,21 @@ fn deploy(
     run_constructor(spec, registry, journal, (contract.address, contract.deployer), &init_code)
 }
 
-/// Deploys the staking contract with the validators' stakes bonded.
-fn deploy_staking(
+/// Deploys a system contract, with what genesis mints for it.
+fn deploy_system_contract(
     spec: &GenesisSpec,
-    params: &StakingParams,
     registry: &TemplateRegistry,
     journal: &mut Journal,
+    contract: SystemContract,
 ) -> Result<(), OpenError> {
-    let mut sum = journal.balance(&STAKING_ADDRESS)?;
-    for GenesisValidator { address, stake, .. } in &spec.validators {
-        let total = sum.checked_add(*stake).filter(|_| !stake.is_zero());
-        sum = total.ok_or_else(|| SpecError::Field {
-            field: "validators",
-            reason: format!(
-                "{address} has a stake of {stake}; every validator of a chain with `staking` needs a stake"
-            ),
-        })?;
-    }
-    journal.set_balance(&STAKING_ADDRESS, sum)?;
-    let stakes = spec.validators.iter().map(|validator| (validator.address, validator.stake));
-    let init_code = StakingTemplate::init_code(params, stakes);
-    run_constructor(spec, registry, journal, (STAKING_ADDRESS, Address::ZERO), &init_code)
+    let Some(init_code) = contract.init_code(spec) else { return Ok(()) };
+    let (address, minted) = (contract.address(), contract.minted(spec)?);
+    let balance = journal.balance(&address)?.checked_add(minted).ok_or_else(|| SpecError::Field {
+        field: contract.field(),
+        reason: format!("{address} has a balance to which {minted} can't be added"),
+    })?;
+    journal.set_balance(&address, balance)?;
+    run_constructor(spec, registry, journal, (address, Address::ZERO), &init_code)
 }
 
 /// Returns the registry with the templates that the specification needs besides.
@@ -113,19 +105,19 @@ pub(super) fn complete_registry(
     spec: &GenesisSpec,
     registry: Arc<TemplateRegistry>,
 ) -> Result<Arc<TemplateRegistry>, OpenError> {
-    if spec.staking.is_none() {
-        return Ok(registry);
-    }
-    match registry.get(StakingTemplate::ID) {
-        Some(template) if template.name() == StakingTemplate::NAME => Ok(registry),
-        _ => {
-            let mut registry = registry.as_ref().clone();
-            registry
-                .register_own(Arc::new(StakingTemplate))
-                .map_err(|error| OpenError::GenesisContract { address: STAKING_ADDRESS, reason: error.to_string() })?;
-            Ok(Arc::new(registry))
+    let mut registry = registry;
+    for contract in spec.system_contracts() {
+        let template = contract.template();
+        if registry.get(template.id()).is_some_and(|known| known.name() == template.name()) {
+            continue;
         }
+        let failed = |error: RegistryError| OpenError::GenesisContract {
+            address: contract.address(),
+            reason: error.to_string(),
+        };
+        Arc::make_mut(&mut registry).register_own(template).map_err(failed)?;
     }
+    Ok(registry)
 }
 
 fn run_constructor(

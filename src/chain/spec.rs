@@ -8,6 +8,7 @@ mod forks;
 mod genesis_block;
 mod geth;
 mod setters;
+mod system_contract;
 mod units_json;
 
 #[cfg(test)]
@@ -31,6 +32,7 @@ pub use base_fee::BaseFee;
 pub use error::SpecError;
 pub use forks::Forks;
 pub use geth::{GethGenesis, IgnoredField};
+pub(super) use system_contract::SystemContract;
 
 /// Smallest gas limit of a block (Yellow Paper, 4.3.4).
 pub const GAS_LIMIT_MIN: Gas = Gas::new(5_000);

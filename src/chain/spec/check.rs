@@ -3,7 +3,7 @@
 use super::{BaseFee, GAS_LIMIT_MIN, GenesisSpec, GenesisValidator, SpecError};
 use crate::{
     chain::block::EXTRA_DATA_BYTES_MAX,
-    system::staking::{STAKING_ADDRESS, StakingParams, WEIGHT_UNIT},
+    system::staking::{StakingParams, WEIGHT_UNIT},
 };
 
 impl GenesisSpec {
@@ -38,6 +38,7 @@ impl GenesisSpec {
         if let Some(params) = &self.staking {
             self.check_staking(params)?;
         }
+        self.check_system_addresses()?;
         let mut seen = std::collections::BTreeSet::new();
         for validator in &self.validators {
             if !seen.insert(validator.address) {
@@ -62,15 +63,6 @@ impl GenesisSpec {
         let invalid = |field, reason: String| Err(SpecError::Field { field, reason });
         if let Err(error) = params.check() {
             return invalid("staking", error.to_string());
-        }
-        let is_occupied = self.accounts.get(&STAKING_ADDRESS).is_some_and(|account| !account.code.is_empty());
-        if (is_occupied && !self.has_staking_contract())
-            || self.contracts.iter().any(|contract| contract.address == STAKING_ADDRESS)
-        {
-            return invalid(
-                "staking",
-                format!("{STAKING_ADDRESS} is the staking contract's address; choose another for this contract"),
-            );
         }
         if self.validators.iter().all(|validator| validator.stake.is_zero()) {
             return Ok(());

@@ -14,17 +14,10 @@ use crate::{
     },
     primitives::Height,
     state::{AccountChange, AccountInfo, EMPTY_CODE_HASH, EMPTY_ROOT, StateChanges},
-    system::staking::{STAKING_ADDRESS, StakingTemplate},
-    vm::{ForkRules, Marker},
+    vm::ForkRules,
 };
 
 impl GenesisSpec {
-    /// Returns whether the staking contract is among the accounts, as in a dump.
-    pub(in crate::chain) fn has_staking_contract(&self) -> bool {
-        let marker = Marker(StakingTemplate::ID).to_bytes();
-        self.accounts.get(&STAKING_ADDRESS).is_some_and(|account| account.code.as_ref() == marker)
-    }
-
     /// Returns the accounts as changes to the empty state, without the contracts, whose constructors run on top of them.
     pub fn state_changes(&self) -> StateChanges {
         let mut changes = StateChanges::default();

@@ -1,0 +1,107 @@
+//! The system contracts that a specification may have: what each runs, where, and how genesis makes it.
+
+use std::sync::Arc;
+
+use super::{GenesisSpec, GenesisValidator, SpecError};
+use crate::{
+    primitives::{Address, Bytes, U256},
+    system::staking::{STAKING_ADDRESS, StakingTemplate},
+    vm::{Marker, Template},
+};
+
+/// A contract that the chain itself relies on, at a fixed address, where the specification has its section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::chain) enum SystemContract {
+    Staking,
+}
+
+impl SystemContract {
+    /// In the order in which genesis deploys them.
+    const ALL: [Self; 1] = [Self::Staking];
+
+    /// Returns the specification's section.
+    pub(in crate::chain) const fn field(self) -> &'static str {
+        match self {
+            Self::Staking => "staking",
+        }
+    }
+
+    pub(in crate::chain) const fn address(self) -> Address {
+        match self {
+            Self::Staking => STAKING_ADDRESS,
+        }
+    }
+
+    pub(in crate::chain) fn template(self) -> Arc<dyn Template> {
+        match self {
+            Self::Staking => Arc::new(StakingTemplate),
+        }
+    }
+
+    const fn is_asked_for(self, spec: &GenesisSpec) -> bool {
+        match self {
+            Self::Staking => spec.staking.is_some(),
+        }
+    }
+
+    /// Returns the init code; `None` without its section.
+    pub(in crate::chain) fn init_code(self, spec: &GenesisSpec) -> Option<Bytes> {
+        match self {
+            Self::Staking => spec.staking.as_ref().map(|params| {
+                let stakes = spec.validators.iter().map(|validator| (validator.address, validator.stake));
+                StakingTemplate::init_code(params, stakes)
+            }),
+        }
+    }
+
+    /// Returns what genesis mints for the contract.
+    ///
+    /// # Errors
+    /// [`SpecError::Field`] for a validator without stake, and for a sum that no balance holds.
+    pub(in crate::chain) fn minted(self, spec: &GenesisSpec) -> Result<U256, SpecError> {
+        match self {
+            Self::Staking => total_stake(&spec.validators),
+        }
+    }
+}
+
+impl GenesisSpec {
+    /// Returns the system contracts, in the order in which genesis deploys them.
+    pub(in crate::chain) fn system_contracts(&self) -> impl Iterator<Item = SystemContract> + '_ {
+        SystemContract::ALL.into_iter().filter(|contract| contract.is_asked_for(self))
+    }
+
+    /// Returns whether a system contract is among the accounts, as in a dump.
+    pub(in crate::chain) fn has_account_of(&self, contract: SystemContract) -> bool {
+        let marker = Marker(contract.template().id()).to_bytes();
+        self.accounts.get(&contract.address()).is_some_and(|account| account.code.as_ref() == marker)
+    }
+
+    /// Checks that nothing else is where system contracts are.
+    pub(super) fn check_system_addresses(&self) -> Result<(), SpecError> {
+        for contract in self.system_contracts() {
+            let (field, address) = (contract.field(), contract.address());
+            let has_code = self.accounts.get(&address).is_some_and(|account| !account.code.is_empty());
+            let is_occupied = has_code && !self.has_account_of(contract);
+            if is_occupied || self.contracts.iter().any(|other| other.address == address) {
+                let reason = format!("{address} is the {field} contract's address; choose another for this contract");
+                return Err(SpecError::Field { field, reason });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn total_stake(validators: &[GenesisValidator]) -> Result<U256, SpecError> {
+    let mut sum = U256::ZERO;
+    for GenesisValidator { address, stake, .. } in validators {
+        let total = sum.checked_add(*stake).filter(|_| !stake.is_zero());
+        sum = total.ok_or_else(|| SpecError::Field {
+            field: "validators",
+            reason: format!(
+                "{address} has a stake of {stake}; every validator of a chain with `staking` needs a stake"
+            ),
+        })?;
+    }
+    Ok(sum)
+}
