@@ -60,6 +60,7 @@ mod execution;
 mod executor;
 mod extend;
 mod failed_outcomes;
+mod fee_rules;
 mod finality;
 mod fork_fields;
 mod garbage;
@@ -72,6 +73,7 @@ mod load;
 mod logs;
 mod memory;
 mod open;
+mod parameters;
 mod pending;
 mod persist;
 mod pool;
@@ -85,6 +87,7 @@ mod simulate;
 mod spec;
 mod staking;
 mod system_calls;
+mod system_view;
 mod tree;
 mod used_templates;
 mod validate;
@@ -92,7 +95,7 @@ mod version;
 
 pub use crate::vm::{ForkRules, Hardfork};
 pub use base_fee::{BaseFeeParams, next_base_fee};
-pub use block::{Block, BlockDecodeError, BodyError, EXTRA_DATA_BYTES_MAX, TransactionIndex};
+pub use block::{Block, BlockDecodeError, BodyError, EXTRA_DATA_BYTES_MAX, TransactionIndex, split_parameters};
 pub use cache::ExecutionCache;
 pub use candidates::{BuiltBlock, Candidates};
 pub use dump::{ChainDump, DumpedBlock};
@@ -109,6 +112,7 @@ pub use intervention::Intervention;
 pub use load::LoadSummary;
 pub use logs::{LocatedLog, LogFilter};
 pub use open::{ChainBuilder, OpeningChain};
+pub use parameters::ParameterRecord;
 pub use pool::{AddOutcome, BestTransactions, ExclusionReason, Pool, PoolConfig, PoolContext, PooledTransaction};
 pub use read::TransactionLocation;
 pub use receipt::Receipt;
@@ -123,7 +127,7 @@ pub use spec::{
     BaseFee, Forks, GAS_LIMIT_MIN, GenesisAccount, GenesisContract, GenesisSpec, GenesisValidator, GethGenesis,
     IgnoredField, SpecError,
 };
-pub use staking::StakingViewError;
+pub use system_view::SystemViewError;
 
 /// One replica's chain. Cloning is O(1); a clone is a snapshot.
 #[derive(Clone)]

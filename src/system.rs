@@ -1,11 +1,14 @@
-//! System contracts: contracts at fixed addresses that hold validators and their stake, and the system calls
+//! System contracts: contracts at fixed addresses that hold validators, their stake and the chain's parameters, and the system calls
 //! by which the consensus protocol changes them at the start of a block.
 //!
-//! A protocol never reads a contract. It receives [`ValidatorUpdates`], a result of executing a block.
+//! A protocol never reads a contract. It receives [`BlockUpdates`], a result of executing a block.
 
+mod address;
 mod call;
+mod parameter;
+pub mod parameters;
 pub mod staking;
 mod update;
 
 pub use call::{SYSTEM_ADDRESS, SystemCall, SystemContext};
-pub use update::{ValidatorUpdate, ValidatorUpdates};
+pub use update::{BlockUpdates, ParameterUpdate, ParameterUpdates, ValidatorUpdate, ValidatorUpdates};

@@ -14,30 +14,39 @@ pub struct BaseFeeParams {
     pub elasticity_multiplier: u64,
     /// Divisor of the largest change per block, from 1 on (`BASE_FEE_MAX_CHANGE_DENOMINATOR`).
     pub change_denominator: u64,
+    /// The least base fee, at most the initial one; 0 in EIP-1559.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub floor: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+const fn is_zero(floor: &u64) -> bool {
+    *floor == 0
 }
 
 impl Default for BaseFeeParams {
     fn default() -> Self {
-        Self { initial: 1_000_000_000, elasticity_multiplier: 2, change_denominator: 8 }
+        Self { initial: 1_000_000_000, elasticity_multiplier: 2, change_denominator: 8, floor: 0 }
     }
 }
 
 /// Returns the base fee of the child of a block that used `gas_used` of `gas_limit` at `base_fee` (EIP-1559,
-/// `validate_block`), clamped at `u64::MAX`.
+/// `validate_block`), from the floor to `u64::MAX`.
 pub fn next_base_fee(params: BaseFeeParams, gas_used: Gas, gas_limit: Gas, base_fee: u64) -> u64 {
     let (gas_used, target) = (gas_used.get(), gas_limit.get() / params.elasticity_multiplier.max(1));
     if target == 0 || gas_used == target {
-        return base_fee;
+        return base_fee.max(params.floor);
     }
     let change = |distance: u64| {
         let change = u128::from(base_fee) * u128::from(distance) / u128::from(target);
         u64::try_from(change / u128::from(params.change_denominator.max(1))).unwrap_or(u64::MAX)
     };
-    if gas_used > target {
+    let next = if gas_used > target {
         base_fee.saturating_add(change(gas_used - target).max(1))
     } else {
         base_fee.saturating_sub(change(target - gas_used))
-    }
+    };
+    next.max(params.floor)
 }
 
 #[cfg(test)]
@@ -66,6 +75,14 @@ mod tests {
                 "{base_fee} {used}/{limit}"
             );
         }
+    }
+
+    #[test]
+    fn it_never_falls_below_the_floor() {
+        let params = BaseFeeParams { floor: 900, ..BaseFeeParams::default() };
+        let next = |used, base_fee| next_base_fee(params, Gas::new(used), Gas::new(20_000_000), base_fee);
+        assert_eq!([next(0, 1_000), next(10_000_000, 10), next(20_000_000, 100)], [900; 3]);
+        assert_eq!(next(20_000_000, 1_000), 1_125);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Blocks: a standard Ethereum header, its transactions, and the consensus payload, seal and interventions beside them.
 
 mod body;
+mod parameters;
 
 use core::fmt;
 use std::sync::Arc;
@@ -10,10 +11,14 @@ use alloy_primitives::{Address, B256, Bytes, keccak256};
 use alloy_rlp::{Decodable, Encodable};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
-pub use self::body::BodyError;
 use self::body::Memos;
+pub(super) use self::parameters::with_parameters;
+pub use self::{body::BodyError, parameters::split_parameters};
 use super::{intervention::Intervention, roots};
-use crate::primitives::{Gas, Height, SenderRecovery, Timestamp, Transaction, TransactionError};
+use crate::{
+    primitives::{Gas, Height, SenderRecovery, Timestamp, Transaction, TransactionError},
+    system::ParameterUpdates,
+};
 
 /// Largest length of `extraData`, in bytes (Yellow Paper, 4.3.4).
 pub const EXTRA_DATA_BYTES_MAX: usize = 32;
@@ -47,6 +52,10 @@ struct Unsealed {
     payload: Bytes,
     /// Whether `extraData` is the payload's keccak.
     commits_to_payload: bool,
+    /// The parameters in front of the payload.
+    parameters: ParameterUpdates,
+    /// The payload without them.
+    protocol_payload: Bytes,
     memos: Memos,
     interventions: Vec<Intervention>,
 }
@@ -106,8 +115,19 @@ impl Block {
         let header_rlp = Bytes::from(alloy_rlp::encode(&header));
         let hash = keccak256(&header_rlp);
         let memos = Memos::default();
-        let unsealed =
-            Unsealed { header, header_rlp, hash, transactions, payload, commits_to_payload, memos, interventions };
+        let (parameters, protocol_payload) = split_parameters(&payload);
+        let unsealed = Unsealed {
+            header,
+            header_rlp,
+            hash,
+            transactions,
+            payload,
+            commits_to_payload,
+            parameters,
+            protocol_payload,
+            memos,
+            interventions,
+        };
         Self { unsealed: Arc::new(unsealed), seal: Bytes::new() }
     }
 
@@ -163,9 +183,20 @@ impl Block {
         self.unsealed.transactions.get(index as usize)
     }
 
-    /// Consensus data whose keccak is `extraData`; empty when the protocol has none.
+    /// Data whose keccak is `extraData`: the [parameters](Self::parameters) that the block puts in force and the protocol's own; empty
+    /// when there are none.
     pub fn payload(&self) -> &Bytes {
         &self.unsealed.payload
+    }
+
+    /// The protocol's part of the payload.
+    pub fn protocol_payload(&self) -> &Bytes {
+        &self.unsealed.protocol_payload
+    }
+
+    /// The parameters of the chain that change with this block; in force from it on.
+    pub fn parameters(&self) -> &ParameterUpdates {
+        &self.unsealed.parameters
     }
 
     /// Returns whether there is a payload and `extraData` is its keccak, without hashing.

@@ -13,7 +13,7 @@ use super::{block::Block, memory, receipt::Receipt, version::Version};
 use crate::{
     primitives::{Height, Timestamp, Transaction},
     state::{Commit, CommitId},
-    system::ValidatorUpdates,
+    system::BlockUpdates,
 };
 
 /// The result of executing a block.
@@ -23,8 +23,8 @@ pub(super) struct Execution {
     pub(super) version: Arc<Version>,
     /// The parent's version that it was executed on; two replicas may have equal states under different ids.
     pub(super) parent: CommitId,
-    /// Its changes of the validator set.
-    pub(super) updates: ValidatorUpdates,
+    /// What it changed for the protocol.
+    pub(super) updates: BlockUpdates,
     /// Memory of the block without its seal, of its receipts and indices, in bytes.
     block_bytes: u64,
     /// Memory that the parent's state takes beside the block's, in bytes.
@@ -38,7 +38,7 @@ impl Execution {
         receipts: impl Into<Arc<[Receipt]>>,
         version: Arc<Version>,
         parent: CommitId,
-        updates: ValidatorUpdates,
+        updates: BlockUpdates,
     ) -> Self {
         let receipts = receipts.into();
         let block_bytes = memory::block_bytes(block, &receipts) as u64;
@@ -64,7 +64,7 @@ pub struct ExecutedBlock {
 struct Inner {
     block: Arc<Block>,
     receipts: Arc<[Receipt]>,
-    updates: ValidatorUpdates,
+    updates: BlockUpdates,
     commit: Commit,
     total_difficulty: U256,
     /// Memory of block, receipts and indices, in bytes.
@@ -113,7 +113,7 @@ impl ExecutedBlock {
     pub(super) fn without_state(
         block: Arc<Block>,
         receipts: Arc<[Receipt]>,
-        updates: ValidatorUpdates,
+        updates: BlockUpdates,
         total_difficulty: U256,
         is_stored: bool,
     ) -> Self {
@@ -223,7 +223,7 @@ impl ExecutedBlock {
     }
 
     /// Changes of the validator set made by the block.
-    pub fn updates(&self) -> &ValidatorUpdates {
+    pub fn updates(&self) -> &BlockUpdates {
         &self.inner.updates
     }
 

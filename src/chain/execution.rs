@@ -6,25 +6,26 @@ use alloy_consensus::Header;
 use alloy_primitives::{B256, Bytes, U256};
 
 use super::{
-    block::{Block, RLP_BYTES_WITHOUT_TRANSACTIONS_MAX, rlp_bytes},
+    block::{Block, RLP_BYTES_WITHOUT_TRANSACTIONS_MAX, empty_header, rlp_bytes, with_parameters},
     candidates::Candidates,
     context::ChainContext,
     error::{BlockError, BlockExecutionError, InvalidBlock, InvalidTransaction, PrevRandaoRefusal, ReadError},
     executed_block::{ExecutedBlock, Execution},
     executor::{Executor, Failure},
+    fee_rules::FeeRules,
     header::{HeaderOverrides, check_fixed_fields, next_header},
     intervention::Intervention,
     receipt::Receipt,
     roots,
-    rules::{Ancestors, BlockAttributes, MixHashSource},
-    system_calls::{self, SystemCallFailure},
+    rules::{Ancestors, BlockAttributes, MixHashSource, RuleError},
+    system_calls::{self, CallUpdates, SystemCallFailure},
     validate,
     version::Version,
 };
 use crate::{
-    primitives::{Gas, Height, Transaction},
+    primitives::{Gas, Height, Timestamp, Transaction},
     state::{CommitId, Journal, StateError},
-    system::ValidatorUpdate,
+    system::ParameterUpdates,
     vm::ForkRules,
 };
 
@@ -41,8 +42,20 @@ pub(super) struct Opened {
     pub(super) header: Header,
     payload: Bytes,
     interventions: Vec<Intervention>,
-    /// Changes of the validator set by the system calls, which come before the transactions.
-    call_updates: Vec<ValidatorUpdate>,
+    /// Parameters that were scheduled before and that the block leaves waiting.
+    waiting: ParameterUpdates,
+    /// What the system calls, which come before the transactions, changed for the protocol.
+    call_updates: CallUpdates,
+}
+
+/// The header of the next block, without what follows from execution, and its payload.
+#[derive(Clone, Debug)]
+pub(super) struct Draft {
+    pub(super) header: Header,
+    /// The parameters that the block puts in force.
+    changes: ParameterUpdates,
+    /// With them in front.
+    payload: Bytes,
 }
 
 /// How full a block under construction is.
@@ -80,35 +93,64 @@ pub(super) fn build(
     attributes: &BlockAttributes,
     interventions: Vec<Intervention>,
     candidates: &mut dyn Candidates,
+    ancestors: &dyn Ancestors,
 ) -> Result<Built, BlockExecutionError> {
-    let header = open_header(context, parent, attributes, &interventions)?;
+    let draft = draft(context, parent, attributes, &interventions, ancestors)?;
     let parent_version = version_of(parent)?;
     let mut journal = context.journal_at(parent_version)?;
     apply_interventions(&mut journal, &interventions)?;
-    let opened = open(context, parent, attributes, header, interventions, &mut journal)?;
+    let opened = open(context, parent, attributes, draft, interventions, &mut journal)?;
     let progress = Progress::of_empty(context, &opened.header);
     let filled = fill(context, &opened.header, &mut journal, progress, candidates)?;
     let version = context.commit(parent_version, journal)?;
     Ok(close(context, opened, filled, version, parent_version.commit().id))
 }
 
-/// Returns the header of the next block, without what follows from execution.
-pub(super) fn open_header(
+/// Returns the parameters that a child of `parent` at this time puts in force: those that wait, at a boundary of the protocol.
+pub(super) fn taken_over(
+    context: &ChainContext,
+    parent: &ExecutedBlock,
+    timestamp: Timestamp,
+    ancestors: &dyn Ancestors,
+) -> Result<ParameterUpdates, RuleError> {
+    let waiting = &parent.updates().parameters;
+    if waiting.is_empty() {
+        return Ok(ParameterUpdates::NONE);
+    }
+    let (number, timestamp, parent_hash) = (parent.height().next().get(), timestamp.as_secs(), parent.hash());
+    let header = Header { number, timestamp, parent_hash, ..empty_header() };
+    let is_boundary = context.rules.is_parameter_boundary(&header, parent.block().header(), ancestors)?;
+    Ok(if is_boundary { waiting.clone() } else { ParameterUpdates::NONE })
+}
+
+/// Returns what of a parent's scheduled parameters waits on after a block that puts `changes` in force.
+fn waiting_after(parent: &ExecutedBlock, changes: &ParameterUpdates) -> ParameterUpdates {
+    if changes.is_empty() { parent.updates().parameters.clone() } else { ParameterUpdates::NONE }
+}
+
+/// Returns the header of the next block, without what follows from execution, and its payload.
+pub(super) fn draft(
     context: &ChainContext,
     parent: &ExecutedBlock,
     attributes: &BlockAttributes,
     interventions: &[Intervention],
-) -> Result<Header, BlockExecutionError> {
+    ancestors: &dyn Ancestors,
+) -> Result<Draft, BlockExecutionError> {
     let overrides = HeaderOverrides::of(interventions);
-    let header = next_header(&context.spec, parent.block(), attributes, overrides);
-    let height = Height::new(header.number);
+    let height = parent.height().next();
     let invalid = |reason| InvalidBlock { height, hash: Default::default(), reason };
+    let changes = taken_over(context, parent, attributes.timestamp, ancestors)
+        .map_err(|error| invalid(BlockError::Rule(error)))?;
+    let payload = with_parameters(&changes, attributes.payload.clone());
+    let fees = context.fee_rules(parent, &changes)?;
+    let header = next_header(&context.spec, &fees, parent.block(), attributes, &payload, overrides);
     check_interventions(context, height, interventions).map_err(invalid)?;
     // Unless it is given, `next_header` computed the right one.
     let is_mix_hash_given = !attributes.mix_hash.is_zero();
     let source = if is_mix_hash_given { context.rules.mix_hash_source() } else { MixHashSource::Builder };
-    check_fixed_fields(&context.spec, source, &header, parent.block().header(), overrides).map_err(invalid)?;
-    Ok(header)
+    check_fixed_fields(&context.spec, Some(&fees), source, &header, parent.block().header(), overrides)
+        .map_err(invalid)?;
+    Ok(Draft { header, changes, payload })
 }
 
 /// Makes the system calls that come before a block's transactions, over the state with its interventions.
@@ -116,15 +158,18 @@ pub(super) fn open(
     context: &ChainContext,
     parent: &ExecutedBlock,
     attributes: &BlockAttributes,
-    header: Header,
+    draft: Draft,
     interventions: Vec<Intervention>,
     journal: &mut Journal,
 ) -> Result<Opened, BlockExecutionError> {
+    let Draft { header, changes, payload } = draft;
     let height = Height::new(header.number);
     let invalid = |reason| InvalidBlock { height, hash: Default::default(), reason };
-    let ran = system_calls::run(context, journal, &header, parent.block().header(), &attributes.payload);
+    let payloads = (&changes, &attributes.payload);
+    let ran = system_calls::run(context, journal, &header, parent.block().header(), payloads);
     let call_updates = ran.map_err(|failure| system_call_error(failure, invalid))?;
-    Ok(Opened { header, payload: attributes.payload.clone(), interventions, call_updates })
+    let waiting = waiting_after(parent, &changes);
+    Ok(Opened { header, payload, interventions, waiting, call_updates })
 }
 
 impl Progress {
@@ -182,7 +227,7 @@ pub(super) fn close(
     version: Arc<Version>,
     parent: CommitId,
 ) -> Built {
-    let Opened { mut header, payload, interventions, call_updates } = opened;
+    let Opened { mut header, payload, interventions, waiting, call_updates } = opened;
     let Filled { transactions, receipts, left_out, progress } = filled;
     header.gas_used = progress.gas_used.get();
     header.state_root = version.commit().root;
@@ -191,7 +236,7 @@ pub(super) fn close(
     // `next_header` set `extraData` to the payload's keccak.
     let commits_to_payload = !payload.is_empty();
     let block = Block::with_extra_data(header, transactions, payload, interventions, commits_to_payload);
-    let updates = context.updates(call_updates, &receipts);
+    let updates = context.updates(&waiting, call_updates, &receipts);
     let execution = Execution::new(&block, receipts, version, parent, updates);
     Built { block, execution, left_out }
 }
@@ -201,15 +246,19 @@ pub(super) fn verify(
     context: &ChainContext,
     parent: &ExecutedBlock,
     block: &Block,
+    ancestors: &dyn Ancestors,
 ) -> Result<Execution, BlockExecutionError> {
     let (header, invalid) = (block.header(), |reason| invalid_block(block, reason));
-    check_header(context, parent.block(), block).map_err(invalid)?;
+    check_parameters(context, parent, block, ancestors).map_err(invalid)?;
+    let fees = context.fee_rules(parent, block.parameters())?;
+    check_header(context, Some(&fees), parent.block(), block).map_err(invalid)?;
     check_size(context, block).map_err(invalid)?;
     check_roots_of_body(block).map_err(invalid)?;
     let parent_version = version_of(parent)?;
     let mut journal = context.journal_at(parent_version)?;
     apply_interventions(&mut journal, block.interventions())?;
-    let ran = system_calls::run(context, &mut journal, header, parent.block().header(), block.payload());
+    let payloads = (block.parameters(), block.protocol_payload());
+    let ran = system_calls::run(context, &mut journal, header, parent.block().header(), payloads);
     let call_updates = ran.map_err(|failure| system_call_error(failure, invalid))?;
     let mut executor = Executor::new(
         &mut journal,
@@ -234,7 +283,7 @@ pub(super) fn verify(
     if got != want {
         return Err(invalid(BlockError::StateRoot { got, want }).into());
     }
-    let updates = context.updates(call_updates, &receipts);
+    let updates = context.updates(&waiting_after(parent, block.parameters()), call_updates, &receipts);
     Ok(Execution::new(block, receipts, version, parent_version.commit().id, updates))
 }
 
@@ -340,12 +389,30 @@ impl BlockSize {
     }
 }
 
-/// Checks the header against its parent, the genesis specification and the interventions that the block records.
-pub(super) fn check_header(context: &ChainContext, parent: &Block, block: &Block) -> Result<(), BlockError> {
+/// Checks that the block puts those parameters in force that it has to.
+fn check_parameters(
+    context: &ChainContext,
+    parent: &ExecutedBlock,
+    block: &Block,
+    ancestors: &dyn Ancestors,
+) -> Result<(), BlockError> {
+    let want = taken_over(context, parent, block.timestamp(), ancestors).map_err(BlockError::Rule)?;
+    let got = block.parameters();
+    if *got == want { Ok(()) } else { Err(BlockError::Parameters { got: got.clone(), want }) }
+}
+
+/// Checks the header against its parent, the genesis specification and the interventions that the block records; gas limit and base
+/// fee are taken on trust without their rules.
+pub(super) fn check_header(
+    context: &ChainContext,
+    fees: Option<&FeeRules>,
+    parent: &Block,
+    block: &Block,
+) -> Result<(), BlockError> {
     check_interventions(context, block.height(), block.interventions())?;
     let overrides = HeaderOverrides::of(block.interventions());
     let source = context.rules.mix_hash_source();
-    check_fixed_fields(&context.spec, source, block.header(), parent.header(), overrides)
+    check_fixed_fields(&context.spec, fees, source, block.header(), parent.header(), overrides)
 }
 
 /// Checks the header against the payload and the transactions, and that interventions and every transaction's fields are valid

@@ -51,7 +51,7 @@ impl Chain {
         let is_on_head = parent.hash() == self.head.hash();
         let pending = if is_on_head { self.pending.interventions.clone() } else { Vector::new() };
         let interventions = pending.into_iter().chain(attributes.interventions.iter().cloned()).collect();
-        let built = execution::build(&self.context, &parent, attributes, interventions, candidates)?;
+        let built = execution::build(&self.context, &parent, attributes, interventions, candidates, self)?;
         self.context.cache.insert(Arc::new(built.block.clone()), built.execution);
         Ok(BuiltBlock { block: built.block, left_out: built.left_out })
     }
@@ -136,13 +136,13 @@ impl Chain {
         match cache.get(block).filter(|known| is_paranoid || Some(known.parent) == parent_version) {
             Some(execution) if !is_paranoid => Ok(execution),
             Some(other) => {
-                let own = execution::verify(&self.context, parent, block)?;
+                let own = execution::verify(&self.context, parent, block, self)?;
                 let same = own.receipts == other.receipts && own.version.commit().root == other.version.commit().root;
                 let diverged = BlockError::Diverged { what: "receipts or state root" };
                 if same { Ok(own) } else { Err(invalid_block(block, diverged).into()) }
             }
             None => {
-                let own = execution::verify(&self.context, parent, block)?;
+                let own = execution::verify(&self.context, parent, block, self)?;
                 cache.insert(block.clone(), own.clone());
                 Ok(own)
             }

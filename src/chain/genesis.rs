@@ -16,7 +16,7 @@ use super::{
 use crate::{
     primitives::{Gas, Height},
     state::{Commit, CommitId, EMPTY_ROOT, Journal, StateChanges, StateError},
-    system::ValidatorUpdates,
+    system::BlockUpdates,
     vm::{self, BlockContext, Descriptor, Message, Parameter, ParameterDefault, RegistryError, TemplateRegistry},
 };
 
@@ -45,7 +45,7 @@ pub(super) fn build(context: &ChainContext) -> Result<ExecutedBlock, OpenError> 
         context.commit_alone(&changes)?
     };
     let block = Block::new(spec.header(version.commit().root), Vec::new(), Bytes::new(), Vec::new());
-    let execution = Execution::new(&block, [], version, CommitId::EMPTY, ValidatorUpdates::NONE);
+    let execution = Execution::new(&block, [], version, CommitId::EMPTY, BlockUpdates::NONE);
     Ok(ExecutedBlock::new(Arc::new(block), execution, spec.difficulty))
 }
 

@@ -13,6 +13,7 @@ use super::{
     error::{BlockError, DumpError, LoadError, OpenDumpError, ReadError},
     executed_block::{ExecutedBlock, Execution},
     execution,
+    fee_rules::FeeRules,
     hook::Finality,
     intervention::Intervention,
     open::ChainBuilder,
@@ -25,7 +26,7 @@ use super::{
 use crate::{
     primitives::{Gas, SenderRecovery, Transaction},
     state::CommitId,
-    system::ValidatorUpdates,
+    system::{BlockUpdates, ParameterUpdates, parameters::FeeParameters},
 };
 
 /// What [`Chain::load`] loaded.
@@ -87,11 +88,19 @@ impl Chain {
         let mut next = self.at_genesis()?;
         let (mut summary, recovery) = (LoadSummary::default(), SenderRecovery::new());
         let is_whole = dump.blocks.first().is_none_or(|first| first.number <= 1);
+        let mut fees = if is_whole { next.fees_at_genesis()? } else { None };
         for (index, dumped) in dump.blocks.iter().enumerate() {
             let loaded = LoadedBlock::read(index, dumped, &recovery)?;
             summary.count(&loaded.block);
             let is_head = index + 1 == dump.blocks.len();
-            let executed = next.check_loaded(index, loaded, is_whole, is_head.then_some(&dump.accounts))?;
+            // From genesis on, each block tells what it changes; without the first blocks, gas limits and base fees are taken on trust.
+            fees = fees.map(|fees| fees.with(loaded.block.parameters()));
+            let rules = match self.spec().parameters {
+                Some(_) => fees.map(|fees| FeeRules::with(self.spec(), Some(fees), &ParameterUpdates::NONE)),
+                None => Some(FeeRules::with(self.spec(), None, &ParameterUpdates::NONE)),
+            };
+            let accounts = is_head.then_some(&dump.accounts);
+            let executed = next.check_loaded(index, loaded, is_whole, rules.as_ref(), accounts)?;
             next.append(self.known_with_state(executed.hash()).unwrap_or(executed));
         }
         if next.head().hash() != dump.head {
@@ -130,6 +139,10 @@ impl Chain {
         Ok(Self { tree, head: genesis, finality, pending, lease, ..self.clone() })
     }
 
+    fn fees_at_genesis(&self) -> Result<Option<FeeParameters>, ReadError> {
+        self.context().fees_after(self.genesis())
+    }
+
     /// Checks a block on top of the head, and commits `accounts` as the state of the last one. The protocol's rules may need any
     /// ancestor: they are asked where the dump is whole, without pruned blocks.
     fn check_loaded(
@@ -137,6 +150,7 @@ impl Chain {
         index: usize,
         loaded: LoadedBlock,
         is_whole: bool,
+        fees: Option<&FeeRules>,
         accounts: Option<&BTreeMap<Address, GenesisAccount>>,
     ) -> Result<ExecutedBlock, LoadError> {
         let LoadedBlock { block, receipts, updates, total_difficulty: dumped_total } = loaded;
@@ -152,7 +166,7 @@ impl Chain {
         execution::check_receipts_of(block.header(), &receipts).map_err(invalid)?;
         let mut total_difficulty = dumped_total;
         if !is_first_retained {
-            execution::check_header(context, parent.block(), &block).map_err(invalid)?;
+            execution::check_header(context, fees, parent.block(), &block).map_err(invalid)?;
             total_difficulty = execution::total_difficulty(parent, block.header());
         }
         if is_whole {
@@ -212,7 +226,7 @@ impl Chain {
 struct LoadedBlock {
     block: Arc<Block>,
     receipts: Arc<[Receipt]>,
-    updates: ValidatorUpdates,
+    updates: BlockUpdates,
     total_difficulty: U256,
 }
 
@@ -222,7 +236,7 @@ impl LoadedBlock {
             Block::decode_dumped(&dumped.block, recovery).map_err(|source| DumpError::Block { index, source })?;
         let receipts =
             receipt::decode_receipts(&dumped.receipts).map_err(|source| DumpError::Receipts { index, source })?;
-        let updates = ValidatorUpdates::from_bytes(&dumped.updates).ok_or(DumpError::Updates { index })?;
+        let updates = BlockUpdates::from_bytes(&dumped.updates).ok_or(DumpError::Updates { index })?;
         let total_difficulty = dumped.total_difficulty;
         Ok(Self { block: Arc::new(block), receipts: receipts.into(), updates, total_difficulty })
     }

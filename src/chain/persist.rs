@@ -9,7 +9,7 @@
 //! | `Meta` | `chain/hand/` + index (u32) | RLP of an intervention that no block records yet |
 //! | `Meta` | `chain/pruned/states`, `chain/pruned/blocks` | height (u64) below which the retention policy has deleted all but genesis |
 //! | `Meta` | `chain/garbage/` + number (u64) | height (u64), block hash or zeros, commit id (u64; all ones for none), 1 or 0: may return |
-//! | `Meta` | `chain/updates/` + block hash | the block's changes of the validator set, if any: address, weight (u64) each |
+//! | `Meta` | `chain/updates/` + block hash | what the block changed for the protocol, if anything: `BlockUpdates::to_bytes` |
 //! | `Meta` | `chain/template/` + id, version (u16 each) | digest of a template that a stored code names, and its name |
 //! | `Blocks` | block hash | commit id (u64; all ones without a state), total difficulty (32 bytes), the stored form of the block |
 //! | `Receipts` | block hash | RLP list of stored receipts |
@@ -38,7 +38,7 @@ use crate::{
     primitives::Height,
     state::{Commit, CommitId},
     store::{Batch, KeyValue, Order, StoreError, Table},
-    system::ValidatorUpdates,
+    system::BlockUpdates,
     vm::{TemplateId, TemplateIdentity},
 };
 
@@ -366,14 +366,14 @@ impl ChainContext {
         Ok(ExecutedBlock::stored(block, execution, difficulty))
     }
 
-    fn stored_updates(&self, hash: B256) -> Result<ValidatorUpdates, StoreError> {
-        if self.spec.staking.is_none() {
-            return Ok(ValidatorUpdates::NONE);
+    fn stored_updates(&self, hash: B256) -> Result<BlockUpdates, StoreError> {
+        if self.spec.staking.is_none() && self.spec.parameters.is_none() {
+            return Ok(BlockUpdates::NONE);
         }
         let key = updates_key(hash);
-        let Some(value) = self.store.get(Table::Meta, &key)? else { return Ok(ValidatorUpdates::NONE) };
-        ValidatorUpdates::from_bytes(&value)
-            .ok_or_else(|| corrupt(Table::Meta, &key, "is not a list of addresses and weights".to_owned()))
+        let Some(value) = self.store.get(Table::Meta, &key)? else { return Ok(BlockUpdates::NONE) };
+        BlockUpdates::from_bytes(&value)
+            .ok_or_else(|| corrupt(Table::Meta, &key, "is no list of validators' weights and of parameters".to_owned()))
     }
 }
 

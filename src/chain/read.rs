@@ -6,9 +6,12 @@ use alloy_primitives::B256;
 
 use super::{
     Chain,
+    base_fee::BaseFeeParams,
     block::{Block, TransactionIndex},
     error::ReadError,
     executed_block::ExecutedBlock,
+    execution::taken_over,
+    fee_rules::FeeRules,
     header::expected_base_fee,
     hook::Finality,
     persist::{self, Pruned},
@@ -18,9 +21,9 @@ use super::{
     version::Version,
 };
 use crate::{
-    primitives::{Gas, Height, Transaction},
+    primitives::{Gas, Height, Timestamp, Transaction},
     state::{StateError, StateView},
-    system::ValidatorUpdates,
+    system::{BlockUpdates, ParameterUpdates, ValidatorUpdates},
 };
 
 /// The block and the index of a canonical transaction.
@@ -76,7 +79,7 @@ impl Chain {
     }
 
     /// Returns the changes of the validator set made by executing a block; none for an unknown block.
-    pub fn updates_of(&self, hash: B256) -> ValidatorUpdates {
+    pub fn updates_of(&self, hash: B256) -> BlockUpdates {
         self.block(hash).map(|block| block.updates().clone()).unwrap_or_default()
     }
 
@@ -257,7 +260,34 @@ impl Chain {
 impl Chain {
     /// Returns the base fee of a child of the head; `None` when the chain has none.
     pub fn next_base_fee(&self) -> Option<u64> {
-        expected_base_fee(&self.context.spec, self.head.block().header(), self.pending.overrides)
+        // Without the head's state, which is always there, the rules of genesis would hold.
+        let rules =
+            self.next_fee_rules().unwrap_or_else(|_| FeeRules::with(self.spec(), None, &ParameterUpdates::NONE));
+        expected_base_fee(&self.context.spec, &rules, self.head.block().header(), self.pending.overrides)
+    }
+
+    /// Returns the parameters of the chain that a child of the head at this time would put in force.
+    pub(super) fn next_parameters(&self, timestamp: Timestamp) -> ParameterUpdates {
+        taken_over(&self.context, &self.head, timestamp, self).unwrap_or_default()
+    }
+
+    fn next_fee_rules(&self) -> Result<FeeRules, ReadError> {
+        self.context.fee_rules(&self.head, &self.next_parameters(self.head.timestamp().saturating_add_secs(1)))
+    }
+
+    /// Returns the parameters of the base fee in force after a block; `None` when the chain has none.
+    ///
+    /// # Errors
+    /// [`ReadError::Pruned`] for a pruned state.
+    pub fn base_fee_params(&self, block: &ExecutedBlock) -> Result<Option<BaseFeeParams>, ReadError> {
+        Ok(self.context.fee_rules(block, &ParameterUpdates::NONE)?.base_fee)
+    }
+
+    /// Returns the gas limit of a child of the head whose builder leaves it as it is.
+    fn next_gas_limit(&self) -> Result<Gas, ReadError> {
+        let in_force = self.next_fee_rules()?.gas_limit;
+        let stays = Gas::new(self.head.block().header().gas_limit);
+        Ok(self.pending.overrides.gas_limit.or(in_force).unwrap_or(stays))
     }
 
     /// Returns the [`Pool`](super::Pool)'s view of the head.
@@ -267,7 +297,7 @@ impl Chain {
     pub fn pool_context(&self) -> Result<PoolContext, ReadError> {
         Ok(PoolContext {
             state: self.latest_state()?,
-            gas_limit: self.pending.overrides.gas_limit.unwrap_or(Gas::new(self.head.block().header().gas_limit)),
+            gas_limit: self.next_gas_limit()?,
             base_fee: self.next_base_fee().unwrap_or(0),
             fork: self.context.spec.rules_at(self.head.height().next()),
             timestamp: self.head.block().timestamp(),
@@ -281,6 +311,6 @@ impl Ancestors for Chain {
     }
 
     fn updates(&self, hash: B256) -> ValidatorUpdates {
-        self.updates_of(hash)
+        self.updates_of(hash).validators
     }
 }

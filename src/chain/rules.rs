@@ -173,6 +173,21 @@ pub trait HeaderRules: Any + Debug + Send + Sync {
         header.beneficiary
     }
 
+    /// Returns whether a child of `parent` with the height, time and parent hash of `header`, whose other fields may be unset, puts the
+    /// scheduled parameters of the chain in force; by default each block does.
+    ///
+    /// # Errors
+    /// [`RuleError::Pending`] while ancestors that the answer depends on are missing.
+    fn is_parameter_boundary(
+        &self,
+        header: &Header,
+        parent: &Header,
+        ancestors: &dyn Ancestors,
+    ) -> Result<bool, RuleError> {
+        let _ = (header, parent, ancestors);
+        Ok(true)
+    }
+
     /// Returns who decides `mixHash`; by default the chain.
     fn mix_hash_source(&self) -> MixHashSource {
         MixHashSource::Chain

@@ -203,7 +203,10 @@ impl Chain {
     pub fn next_call_context(&self, attributes: &BlockAttributes) -> Result<CallContext, ReadError> {
         let mut overrides = self.header_overrides();
         attributes.interventions.iter().for_each(|intervention| overrides.add(intervention));
-        let header = next_header(self.spec(), self.head().block(), attributes, overrides);
+        let (context, head) = (self.context(), self.head());
+        let changes = self.next_parameters(attributes.timestamp);
+        let (fees, payload) = (context.fee_rules(head, &changes)?, &attributes.payload);
+        let header = next_header(self.spec(), &fees, head.block(), attributes, payload, overrides);
         Ok(CallContext { state: self.latest_state()?, block: self.context().block_context(&header) })
     }
 
@@ -286,7 +289,8 @@ impl Chain {
         apply_interventions(&mut journal, block.interventions())?;
         let context = self.context();
         let parent = self.block(block.parent_hash())?;
-        system_calls::run(context, &mut journal, block.header(), parent.block().header(), block.payload())
+        let payloads = (block.parameters(), block.protocol_payload());
+        system_calls::run(context, &mut journal, block.header(), parent.block().header(), payloads)
             .map_err(|failure| system_call_error(failure, |reason| invalid_block(block, reason)))?;
         let rules = context.tx_rules(block.height());
         let mut executor = Executor::new(&mut journal, &context.registry, context.block_context(block.header()), rules);

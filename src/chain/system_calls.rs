@@ -1,4 +1,4 @@
-//! Running a block's system calls, and the block's changes of the validator set.
+//! Running a block's system calls, and what a block changes for the protocol.
 
 use alloy_consensus::Header;
 use alloy_primitives::Bytes;
@@ -7,7 +7,10 @@ use super::{block::empty_header, context::ChainContext, error::BlockError, recei
 use crate::{
     primitives::Gas,
     state::{EMPTY_CODE_HASH, Journal, StateError},
-    system::{SystemCall, SystemContext, ValidatorUpdate, ValidatorUpdates, staking},
+    system::{
+        BlockUpdates, ParameterUpdate, ParameterUpdates, SystemCall, SystemContext, ValidatorUpdate, ValidatorUpdates,
+        parameters, staking,
+    },
     vm::{self, BlockContext, FrameOutcome, Message},
 };
 
@@ -29,14 +32,21 @@ impl From<StateError> for SystemCallFailure {
     }
 }
 
-/// Runs the system calls at the start of a block; returns their changes of the validator set.
+/// Logs of system calls as far as they are for the protocol, in the order of emission.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CallUpdates {
+    validators: Vec<ValidatorUpdate>,
+    parameters: Vec<ParameterUpdate>,
+}
+
+/// Runs the system calls at the start of a block, that of `changes` of the parameters first; returns what they changed for the protocol.
 pub(super) fn run(
     context: &ChainContext,
     journal: &mut Journal,
     header: &Header,
     parent: &Header,
-    payload: &Bytes,
-) -> Result<Vec<ValidatorUpdate>, SystemCallFailure> {
+    (changes, payload): (&ParameterUpdates, &Bytes),
+) -> Result<CallUpdates, SystemCallFailure> {
     // Fields that follow from execution are unknown when building, so the rules never see them.
     let header = Header {
         gas_used: 0,
@@ -53,16 +63,20 @@ pub(super) fn run(
     if calls.is_empty() && context.spec.staking.is_some() {
         calls.push(staking::begin_block(context.rules.author(&header), &[]));
     }
-    let mut changes = Vec::new();
+    if !changes.is_empty() {
+        calls.insert(0, parameters::activate(changes));
+    }
+    let mut updates = CallUpdates::default();
     if calls.is_empty() {
-        return Ok(changes);
+        return Ok(updates);
     }
     let block_context = context.block_context(&header);
     for (index, call) in calls.iter().enumerate() {
         run_one(context, journal, &block_context, call, index)?;
-        changes.extend(staking::weight_changes(journal.logs()));
+        updates.validators.extend(staking::weight_changes(journal.logs()));
+        updates.parameters.extend(parameters::scheduled_changes(journal.logs()));
     }
-    Ok(changes)
+    Ok(updates)
 }
 
 fn run_one(
@@ -90,12 +104,21 @@ fn run_one(
 }
 
 impl ChainContext {
-    /// Returns a block's changes of the validator set: by its system calls first, then by its transactions.
-    pub(super) fn updates(&self, call_updates: Vec<ValidatorUpdate>, receipts: &[Receipt]) -> ValidatorUpdates {
-        if self.spec.staking.is_none() {
-            return ValidatorUpdates::NONE;
-        }
-        let logs = receipts.iter().flat_map(|receipt| &receipt.inner.logs);
-        ValidatorUpdates::new(call_updates.into_iter().chain(staking::weight_changes(logs)))
+    /// Returns a block's changes for the protocol: by its system calls first, then by its transactions. `waiting` are parameters that were
+    /// scheduled before and that the block did not put in force.
+    pub(super) fn updates(&self, waiting: &ParameterUpdates, calls: CallUpdates, receipts: &[Receipt]) -> BlockUpdates {
+        let logs = || receipts.iter().flat_map(|receipt| &receipt.inner.logs);
+        let validators = match self.spec.staking {
+            Some(_) => ValidatorUpdates::new(calls.validators.into_iter().chain(staking::weight_changes(logs()))),
+            None => ValidatorUpdates::NONE,
+        };
+        let parameters = match self.spec.parameters {
+            Some(_) => {
+                let scheduled = calls.parameters.into_iter().chain(parameters::scheduled_changes(logs()));
+                waiting.followed_by(&ParameterUpdates::new(scheduled))
+            }
+            None => ParameterUpdates::NONE,
+        };
+        BlockUpdates { validators, parameters }
     }
 }

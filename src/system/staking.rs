@@ -37,7 +37,7 @@ mod views;
 use std::sync::Arc;
 
 use alloy_json_abi::JsonAbi;
-use alloy_primitives::{Address, Bytes, U256, address};
+use alloy_primitives::{Address, Bytes, U256};
 use alloy_sol_types::{SolCall, SolConstructor};
 
 use self::{
@@ -50,6 +50,7 @@ use crate::vm::{
     storage::StorageLayout,
 };
 
+pub use super::address::STAKING_ADDRESS;
 pub use calls::{EpochDeltas, Offence, begin_block, end_epoch, penalize, slash, weight_changes};
 pub use delegations::UNBONDINGS_MAX;
 pub use layout::StakeSums;
@@ -59,9 +60,6 @@ pub use params::{
 };
 pub use record::{StakeRecord, ValidatorRecord, ValidatorStatus};
 pub use views::PAGE_MAX;
-
-/// Address of the staking contract.
-pub const STAKING_ADDRESS: Address = address!("0000000000000000000000000000000000001000");
 
 /// Selectors of the functions that take value.
 const PAYABLE: &[[u8; 4]] =
@@ -151,6 +149,7 @@ fn dispatch(staking: &mut Staking<'_, '_>, call: Calls) -> Result<Bytes, Stop> {
         Calls::beginBlock(call) => call.returns(staking.begin_block(call.proposer, &call.absent)?),
         Calls::slash(call) => call.returns(staking.slash(call.validator, call.offence, call.infractionHeight, call.infractionTime)?),
         Calls::penalize(call) => call.returns(staking.penalize(&call.validators, &call.amounts)?),
+        Calls::setParameter(call) => call.returns(staking.set_parameter(call.parameter, call.value)?),
         Calls::endEpoch(call) => call.returns(staking.end_epoch(&call.rewards, &call.penalties, call.ejectionPercent)?),
         Calls::params(call) => call.returns(staking.params()?),
         Calls::totals(call) => call.returns(staking.totals()?),

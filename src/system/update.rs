@@ -1,99 +1,89 @@
-//! Changes of the validator set by executing a block.
+//! What executing a block changes outside of the state: the validators, and the parameters of the chain.
 
-use std::{collections::BTreeMap, sync::Arc};
+mod parameters;
+mod validators;
 
-use crate::primitives::Address;
+pub use parameters::{ParameterUpdate, ParameterUpdates};
+pub use validators::{ValidatorUpdate, ValidatorUpdates};
 
-/// The new weight of one validator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ValidatorUpdate {
-    /// Address of the validator.
-    pub address: Address,
-    /// Bonded stake from now on, in gwei; 0 removes the validator.
-    pub weight: u64,
+/// The changes of one block, which the protocol takes over at a boundary of its own. Cloning is O(1).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct BlockUpdates {
+    /// New weights of validators.
+    pub validators: ValidatorUpdates,
+    /// Parameters that were scheduled; they are in force from the next boundary on.
+    pub parameters: ParameterUpdates,
 }
 
-/// All changes of one block, in ascending order of address, at most one each. Cloning is O(1).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct ValidatorUpdates(Option<Arc<[ValidatorUpdate]>>);
-
-impl ValidatorUpdates {
+impl BlockUpdates {
     /// No change.
-    pub const NONE: Self = Self(None);
-
-    /// Collects changes in the order in which they were made: the last one of an address is kept.
-    pub fn new(made: impl IntoIterator<Item = ValidatorUpdate>) -> Self {
-        let last: BTreeMap<_, _> = made.into_iter().map(|update| (update.address, update.weight)).collect();
-        if last.is_empty() {
-            return Self::NONE;
-        }
-        Self(Some(last.into_iter().map(|(address, weight)| ValidatorUpdate { address, weight }).collect()))
-    }
+    pub const NONE: Self = Self { validators: ValidatorUpdates::NONE, parameters: ParameterUpdates::NONE };
 
     /// Returns whether there are no changes.
     pub const fn is_empty(&self) -> bool {
-        self.0.is_none()
+        self.validators.is_empty() && self.parameters.is_empty()
     }
 
-    /// Returns the changes, in ascending order of address.
-    pub fn as_slice(&self) -> &[ValidatorUpdate] {
-        self.0.as_deref().unwrap_or_default()
-    }
-
-    /// Encodes each change as 28 bytes, address and weight (big-endian), in ascending order of address.
+    /// Encodes both lists, one after the other; without parameters the bytes are those of the validators alone.
+    ///
+    /// The length tells where parameters begin: see [`ParameterUpdates::to_bytes`].
     pub fn to_bytes(&self) -> Vec<u8> {
-        self.iter().flat_map(|update| update.address.into_iter().chain(update.weight.to_be_bytes())).collect()
+        [self.validators.to_bytes(), self.parameters.to_bytes()].concat()
     }
 
-    /// Decodes [`ValidatorUpdates::to_bytes`]; `None` for any other bytes.
+    /// Decodes [`BlockUpdates::to_bytes`]; `None` for any other bytes.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let (chunks, rest) = bytes.as_chunks::<28>();
-        let read = |chunk: &[u8; 28]| {
-            let (address, weight) = chunk.split_first_chunk::<20>()?;
-            let weight = u64::from_be_bytes(*weight.first_chunk()?);
-            Some(ValidatorUpdate { address: Address::from(*address), weight })
-        };
-        let updates: Vec<_> = chunks.iter().map(read).collect::<Option<_>>()?;
-        let is_sorted = updates.windows(2).all(|pair| pair[0].address < pair[1].address);
-        (rest.is_empty() && is_sorted).then(|| Self::new(updates))
-    }
-
-    /// Returns the changes, in ascending order of address.
-    pub fn iter(&self) -> core::slice::Iter<'_, ValidatorUpdate> {
-        self.as_slice().iter()
+        let parameters = ParameterUpdates::trailing_in(bytes, validators::UPDATE_BYTES)?;
+        let (validators, parameters) = bytes.split_at(bytes.len() - parameters);
+        Some(Self {
+            validators: ValidatorUpdates::from_bytes(validators)?,
+            parameters: ParameterUpdates::from_bytes(parameters)?,
+        })
     }
 }
 
-impl<'a> IntoIterator for &'a ValidatorUpdates {
-    type Item = &'a ValidatorUpdate;
-    type IntoIter = core::slice::Iter<'a, ValidatorUpdate>;
+impl From<ValidatorUpdates> for BlockUpdates {
+    fn from(validators: ValidatorUpdates) -> Self {
+        Self { validators, ..Self::NONE }
+    }
+}
 
-    fn into_iter(self) -> Self::IntoIter {
-        self.iter()
+impl From<ParameterUpdates> for BlockUpdates {
+    fn from(parameters: ParameterUpdates) -> Self {
+        Self { parameters, ..Self::NONE }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use proptest::prelude::*;
 
-    #[test]
-    fn the_last_change_of_an_address_counts() {
-        let update = |byte, weight| ValidatorUpdate { address: Address::repeat_byte(byte), weight };
-        let updates = ValidatorUpdates::new([update(2, 5), update(1, 7), update(2, 0)]);
-        assert_eq!(updates.as_slice(), [update(1, 7), update(2, 0)]);
-        assert_eq!(ValidatorUpdates::new([]), ValidatorUpdates::NONE);
+    use super::*;
+    use crate::{primitives::Address, system::parameter::Parameter};
+
+    fn updates() -> impl Strategy<Value = BlockUpdates> {
+        let validator = (any::<[u8; 20]>(), any::<u64>())
+            .prop_map(|(address, weight)| ValidatorUpdate { address: Address::new(address), weight });
+        let parameter = (0..Parameter::ALL.len(), any::<u128>())
+            .prop_map(|(index, value)| ParameterUpdate { parameter: Parameter::ALL[index], value });
+        let lists = (proptest::collection::vec(validator, 0..40), proptest::collection::vec(parameter, 0..30));
+        lists.prop_map(|(validators, parameters)| BlockUpdates {
+            validators: ValidatorUpdates::new(validators),
+            parameters: ParameterUpdates::new(parameters),
+        })
     }
 
-    #[test]
-    fn the_stored_form_comes_back_and_nothing_else_is_read() {
-        let update = |byte, weight| ValidatorUpdate { address: Address::repeat_byte(byte), weight };
-        let updates = ValidatorUpdates::new([update(1, 7), update(2, u64::MAX)]);
-        let bytes = updates.to_bytes();
-        assert_eq!(ValidatorUpdates::from_bytes(&bytes), Some(updates));
-        assert_eq!(ValidatorUpdates::from_bytes(&[]), Some(ValidatorUpdates::NONE));
-        assert_eq!(ValidatorUpdates::from_bytes(&bytes[..55]), None);
-        assert_eq!(ValidatorUpdates::from_bytes(&[&bytes[28..], &bytes[..28]].concat()), None, "not sorted");
-        assert_eq!(ValidatorUpdates::from_bytes(&[&bytes[..28], &bytes[..28]].concat()), None, "twice");
+    proptest! {
+        #[test]
+        fn the_stored_form_comes_back(updates in updates()) {
+            prop_assert_eq!(BlockUpdates::from_bytes(&updates.to_bytes()), Some(updates));
+        }
+
+        #[test]
+        fn what_decodes_is_canonical(bytes in proptest::collection::vec(any::<u8>(), 0..120)) {
+            if let Some(updates) = BlockUpdates::from_bytes(&bytes) {
+                prop_assert_eq!(updates.to_bytes(), bytes);
+            }
+        }
     }
 }

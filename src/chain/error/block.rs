@@ -7,6 +7,7 @@ use crate::{
     chain::rules::RuleError,
     primitives::{Gas, Height, Timestamp},
     state::StateError,
+    system::ParameterUpdates,
     vm::Hardfork,
 };
 
@@ -41,6 +42,8 @@ pub enum BlockError {
     GasLimit { got: Gas, low: Gas, high: Gas },
     #[error("base fee is {got:?}, EIP-1559 gives {want:?}")]
     BaseFee { got: Option<u64>, want: Option<u64> },
+    #[error("the block puts the parameters {got} in force, the ones that are due are {want}")]
+    Parameters { got: ParameterUpdates, want: ParameterUpdates },
     #[error("ommers hash is {got}, without ommers it is {want}")]
     OmmersHash { got: B256, want: B256 },
     #[error("field {field} is set, but headers of fork {fork} don't have it")]

@@ -63,9 +63,9 @@ impl Chain {
     ) -> Result<SimulatedBlock, BlockExecutionError> {
         let (context, parent, over) = (&self.context, &self.head, self.latest_version()?);
         let interventions: Vec<_> = self.pending_interventions().cloned().collect();
-        let header = execution::open_header(context, parent, attributes, &interventions)?;
+        let draft = execution::draft(context, parent, attributes, &interventions, self)?;
         let mut journal = Journal::new(over.view()?);
-        let opened = execution::open(context, parent, attributes, header, interventions, &mut journal)?;
+        let opened = execution::open(context, parent, attributes, draft, interventions, &mut journal)?;
         let base_fee = opened.header.base_fee_per_gas.unwrap_or(0);
         let mut tried = Tried { candidates, base_fee, tip_min: None };
         let progress = Progress::of_empty(context, &opened.header);

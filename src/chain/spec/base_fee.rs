@@ -48,7 +48,7 @@ impl Serialize for BaseFee {
 
 impl<'de> Deserialize<'de> for BaseFee {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let expected = "expected \"off\" or {\"initial\", \"elasticityMultiplier\", \"changeDenominator\"}";
+        let expected = "expected \"off\" or {\"initial\", \"elasticityMultiplier\", \"changeDenominator\", \"floor\"}";
         match BaseFeeJson::deserialize(deserializer) {
             Ok(BaseFeeJson::Keyword(keyword)) if keyword == "off" => Ok(Self::Off),
             Ok(BaseFeeJson::Params(params)) => Ok(Self::Dynamic(params)),

@@ -1,6 +1,6 @@
 //! Checks of a genesis specification that its types do not make.
 
-use super::{BaseFee, GAS_LIMIT_MIN, GenesisSpec, GenesisValidator, SpecError};
+use super::{BaseFee, GAS_LIMIT_MIN, GenesisSpec, GenesisValidator, SpecError, system_contract::check_parameters};
 use crate::{
     chain::block::EXTRA_DATA_BYTES_MAX,
     system::staking::{StakingParams, WEIGHT_UNIT},
@@ -35,8 +35,16 @@ impl GenesisSpec {
                     .to_owned(),
             );
         }
+        if let BaseFee::Dynamic(params) = self.base_fee
+            && params.initial < params.floor
+        {
+            return invalid("baseFee", format!("initial is {}, below the floor of {}", params.initial, params.floor));
+        }
         if let Some(params) = &self.staking {
             self.check_staking(params)?;
+        }
+        if let Some(section) = &self.parameters {
+            check_parameters(self, section)?;
         }
         self.check_system_addresses()?;
         let mut seen = std::collections::BTreeSet::new();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use alloy_consensus::Header;
 use alloy_primitives::{B256, U256, keccak256};
 
-use super::{BaseFee, Forks, GenesisSpec};
+use super::{Forks, GenesisSpec};
 use crate::{
     chain::{
         base_fee::BaseFeeParams,
@@ -49,14 +49,14 @@ impl GenesisSpec {
 
     /// Returns the base fee that a header has by these rules: by `next` where it is dynamic; where it is off, zero for the forks whose
     /// headers need the field, for the encoding has no place for those after it otherwise.
-    pub(in crate::chain) fn base_fee_at(
-        &self,
+    pub(in crate::chain) fn base_fee_by(
+        params: Option<BaseFeeParams>,
         rules: &ForkRules,
         next: impl FnOnce(BaseFeeParams) -> u64,
     ) -> Option<u64> {
-        match self.base_fee {
-            BaseFee::Dynamic(params) => rules.has_base_fee.then(|| next(params)),
-            BaseFee::Off => rules.withdrawals_root.map(|_| 0),
+        match params {
+            Some(params) => rules.has_base_fee.then(|| next(params)),
+            None => rules.withdrawals_root.map(|_| 0),
         }
     }
 
@@ -84,7 +84,7 @@ impl GenesisSpec {
             extra_data: self.extra_data.clone(),
             mix_hash: self.genesis_mix_hash(),
             nonce: self.nonce,
-            base_fee_per_gas: self.base_fee_at(&rules, |params| params.initial),
+            base_fee_per_gas: Self::base_fee_by(self.base_fee.params(), &rules, |params| params.initial),
             ..with_fork_fields(empty_header(), &rules)
         }
     }

@@ -5,7 +5,7 @@ use alloy_primitives::{Address, U256};
 use super::{BaseFee, GenesisAccount, GenesisContract, GenesisSpec, GenesisValidator};
 use crate::{
     primitives::{Gas, Timestamp},
-    system::staking::StakingParams,
+    system::{parameters::ParametersSpec, staking::StakingParams},
     vm::Hardfork,
 };
 
@@ -71,6 +71,12 @@ impl GenesisSpec {
     #[must_use]
     pub fn with_validators(self, validators: Vec<GenesisValidator>) -> Self {
         Self { validators, ..self }
+    }
+
+    /// Adds the contract of the chain's parameters.
+    #[must_use]
+    pub fn with_parameters(self, parameters: ParametersSpec) -> Self {
+        Self { parameters: Some(parameters), ..self }
     }
 
     /// Adds the staking contract.

@@ -5,7 +5,11 @@ use std::sync::Arc;
 use super::{GenesisSpec, GenesisValidator, SpecError};
 use crate::{
     primitives::{Address, Bytes, U256},
-    system::staking::{STAKING_ADDRESS, StakingTemplate},
+    system::{
+        ParameterUpdate, ParameterUpdates,
+        parameters::{PARAMETERS_ADDRESS, Parameter, ParametersSpec, ParametersTemplate, VALIDATORS_MAX},
+        staking::{STAKING_ADDRESS, StakingParams, StakingTemplate},
+    },
     vm::{Marker, Template},
 };
 
@@ -13,34 +17,40 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::chain) enum SystemContract {
     Staking,
+    Parameters,
 }
 
 impl SystemContract {
     /// In the order in which genesis deploys them.
-    const ALL: [Self; 1] = [Self::Staking];
+    const ALL: [Self; 2] = [Self::Staking, Self::Parameters];
 
     /// Returns the specification's section.
     pub(in crate::chain) const fn field(self) -> &'static str {
         match self {
             Self::Staking => "staking",
+            Self::Parameters => "parameters",
         }
     }
 
     pub(in crate::chain) const fn address(self) -> Address {
         match self {
             Self::Staking => STAKING_ADDRESS,
+            Self::Parameters => PARAMETERS_ADDRESS,
         }
     }
 
     pub(in crate::chain) fn template(self) -> Arc<dyn Template> {
         match self {
             Self::Staking => Arc::new(StakingTemplate),
+            Self::Parameters => Arc::new(ParametersTemplate),
         }
     }
 
-    const fn is_asked_for(self, spec: &GenesisSpec) -> bool {
+    /// Returns whether the specification has its section.
+    pub(in crate::chain) const fn is_asked_for(self, spec: &GenesisSpec) -> bool {
         match self {
             Self::Staking => spec.staking.is_some(),
+            Self::Parameters => spec.parameters.is_some(),
         }
     }
 
@@ -50,6 +60,10 @@ impl SystemContract {
             Self::Staking => spec.staking.as_ref().map(|params| {
                 let stakes = spec.validators.iter().map(|validator| (validator.address, validator.stake));
                 StakingTemplate::init_code(params, stakes)
+            }),
+            Self::Parameters => spec.parameters.as_ref().map(|parameters| {
+                let values = parameters_at_genesis(spec, parameters);
+                ParametersTemplate::init_code(parameters.owner, &ParameterUpdates::new(values))
             }),
         }
     }
@@ -61,6 +75,7 @@ impl SystemContract {
     pub(in crate::chain) fn minted(self, spec: &GenesisSpec) -> Result<U256, SpecError> {
         match self {
             Self::Staking => total_stake(&spec.validators),
+            Self::Parameters => Ok(U256::ZERO),
         }
     }
 }
@@ -104,4 +119,48 @@ fn total_stake(validators: &[GenesisValidator]) -> Result<U256, SpecError> {
         })?;
     }
     Ok(sum)
+}
+
+/// Returns the values of the parameters that the chain has, as the other sections of the specification give them.
+fn parameters_at_genesis(spec: &GenesisSpec, section: &ParametersSpec) -> Vec<ParameterUpdate> {
+    let validators_max = section.validators_max.unwrap_or(VALIDATORS_MAX);
+    let mut values = vec![
+        (Parameter::GasLimit, spec.gas_limit.get().into()),
+        (Parameter::ValidatorsMax, spec.staking.map_or(validators_max, |staking| staking.max_validators).into()),
+    ];
+    values.extend(section.block_time.map(|secs| (Parameter::BlockTime, secs.into())));
+    if let Some(fees) = spec.base_fee.params() {
+        values.extend([
+            (Parameter::BaseFeeChangeDenominator, fees.change_denominator.into()),
+            (Parameter::ElasticityMultiplier, fees.elasticity_multiplier.into()),
+            (Parameter::BaseFeeFloor, fees.floor.into()),
+        ]);
+    }
+    values.extend(spec.staking.iter().flat_map(of_staking));
+    values.into_iter().map(|(parameter, value)| ParameterUpdate { parameter, value }).collect()
+}
+
+fn of_staking(staking: &StakingParams) -> [(Parameter, u128); 4] {
+    [
+        (Parameter::MinSelfStake, staking.min_self_stake.saturating_to()),
+        (Parameter::UnbondingPeriod, staking.unbonding_secs.into()),
+        (Parameter::EvidenceMaxAgeBlocks, staking.evidence_max_age_blocks.into()),
+        (Parameter::EvidenceMaxAge, staking.evidence_max_age_secs.into()),
+    ]
+}
+
+/// Checks that every parameter begins with a value that it may have.
+pub(super) fn check_parameters(spec: &GenesisSpec, section: &ParametersSpec) -> Result<(), SpecError> {
+    let invalid = |reason: String| SpecError::Field { field: "parameters", reason };
+    if section.owner.is_zero() {
+        return Err(invalid("owner is the zero address, which sends nothing; leave the section out".to_owned()));
+    }
+    for ParameterUpdate { parameter, value } in parameters_at_genesis(spec, section) {
+        let range = parameter.range();
+        if !range.contains(&value) {
+            let (least, most) = (range.start(), range.end());
+            return Err(invalid(format!("{parameter} is {value} in genesis; it must be from {least} to {most}")));
+        }
+    }
+    Ok(())
 }

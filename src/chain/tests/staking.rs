@@ -74,7 +74,7 @@ fn build_next(chain: &mut Chain, payload: &'static [u8], transactions: Vec<Arc<T
         chain.build(chain.head().hash(), &attributes_with(timestamp, payload), &mut transactions.into_iter()).unwrap();
     assert!(built.left_out.is_empty());
     adopt(chain, built.block);
-    chain.head().updates().as_slice().to_vec()
+    chain.head().updates().validators.as_slice().to_vec()
 }
 
 fn transaction(nonce: u64, value: U256, call: &impl SolCall) -> Arc<Transaction> {
@@ -140,7 +140,7 @@ fn verifying_gives_the_updates_of_building() {
     build_next(&mut chain, b"pp", vec![delegate]);
     adopt(&mut other, chain.head().block().as_ref().clone());
     assert_eq!(other.head().updates(), chain.head().updates());
-    assert_eq!(other.head().updates().as_slice(), [update(V1, 8), update(V2, 24)]);
+    assert_eq!(other.head().updates().validators.as_slice(), [update(V1, 8), update(V2, 24)]);
     assert_eq!(other.updates_of(chain.head().hash()), *chain.head().updates());
     assert!(other.updates_of(Default::default()).is_empty());
 }
@@ -204,8 +204,8 @@ fn updates_round_trip_through_the_store_and_a_dump() {
         .open_dump(&chain.dump().unwrap())
         .unwrap();
     for (hash, want) in hashes.iter().zip(&want) {
-        assert_eq!(reopened.updates_of(*hash).as_slice(), want.as_slice());
-        assert_eq!(dumped.updates_of(*hash).as_slice(), want.as_slice());
+        assert_eq!(reopened.updates_of(*hash).validators.as_slice(), want.as_slice());
+        assert_eq!(dumped.updates_of(*hash).validators.as_slice(), want.as_slice());
     }
     assert_eq!(build_next(&mut reopened, b"p", vec![]), [update(V1, 8)]);
 }

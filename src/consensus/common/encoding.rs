@@ -6,6 +6,7 @@ use super::codec::encode_value;
 use crate::{
     chain::Block,
     primitives::{Address, B256, Timestamp},
+    system::ParameterUpdates,
 };
 
 /// Writes a canonical encoding: integers big-endian and of fixed width, byte strings and lists after their
@@ -125,6 +126,11 @@ impl Encoder {
         self.bytes(&encode_value(value));
     }
 
+    /// Writes changed parameters of the chain after everything else; no bytes when there are none.
+    pub(in crate::consensus) fn parameters_at_end(&mut self, parameters: &ParameterUpdates) {
+        self.raw(&parameters.to_bytes());
+    }
+
     /// Returns the content.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
@@ -200,6 +206,11 @@ impl<'a> Decoder<'a> {
         let (taken, rest) = self.rest.split_at_checked(length)?;
         self.rest = rest;
         Some(taken)
+    }
+
+    /// Reads what [`Encoder::parameters_at_end`] writes: all that is left.
+    pub(in crate::consensus) fn parameters_at_end(&mut self) -> Option<ParameterUpdates> {
+        ParameterUpdates::from_bytes(core::mem::take(&mut self.rest))
     }
 
     /// Returns whether all bytes were read.

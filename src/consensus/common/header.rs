@@ -5,9 +5,10 @@ use super::{
     signing::{Authenticator, Purpose, SealError},
 };
 use crate::{
-    chain::{Block, Intervention, RuleError, predictable_mix_hash},
+    chain::{Block, Intervention, RuleError, predictable_mix_hash, split_parameters},
     consensus::SealedHeader,
     primitives::{Address, B64, B256, Bytes, Header, Height, Timestamp, U256},
+    system::ParameterUpdates,
 };
 
 /// A standard header field that breaks a rule common to all protocols.
@@ -86,14 +87,18 @@ pub(in crate::consensus) enum UnusedField {
 }
 
 /// A header to verify, with the payload and the seal that are stored beside it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct UnverifiedHeader<'a> {
     /// Hash of the header.
     pub hash: B256,
     /// Standard header.
     pub header: &'a Header,
-    /// Consensus payload, to which `extraData` commits.
-    pub payload: &'a Bytes,
+    /// The protocol's payload, to which `extraData` commits.
+    pub payload: Bytes,
+    /// Parameters of the chain that change with the block, to which `extraData` commits too.
+    pub parameters: ParameterUpdates,
+    /// Both, as they are stored.
+    whole_payload: &'a Bytes,
     /// Seal over the hash, in the protocol's encoding.
     pub seal: &'a Bytes,
     /// Whether `extraData` is the payload's keccak, or empty as the payload.
@@ -117,7 +122,9 @@ impl<'a> From<&'a Block> for UnverifiedHeader<'a> {
         Self {
             hash: block.hash(),
             header,
-            payload,
+            payload: block.protocol_payload().clone(),
+            parameters: block.parameters().clone(),
+            whole_payload: payload,
             seal: block.seal(),
             commits_to_payload,
             mix_hash_set,
@@ -129,7 +136,18 @@ impl<'a> From<&'a Block> for UnverifiedHeader<'a> {
 impl<'a> From<&'a SealedHeader> for UnverifiedHeader<'a> {
     fn from(SealedHeader { header, payload, seal }: &'a SealedHeader) -> Self {
         let commits_to_payload = header.extra_data == extra_data_of(payload);
-        Self { hash: header.hash_slow(), header, payload, seal, commits_to_payload, mix_hash_set: None, block: None }
+        let (parameters, own) = split_parameters(payload);
+        Self {
+            hash: header.hash_slow(),
+            header,
+            payload: own,
+            parameters,
+            whole_payload: payload,
+            seal,
+            commits_to_payload,
+            mix_hash_set: None,
+            block: None,
+        }
     }
 }
 
@@ -199,12 +217,17 @@ impl UnverifiedHeader<'_> {
         Err(HeaderFieldError::MixHash { got, want: self.mix_hash_set.unwrap_or_else(predictable) })
     }
 
+    /// Returns whether there is a payload, of the protocol or of the chain's parameters.
+    pub(in crate::consensus) fn has_payload(&self) -> bool {
+        !self.whole_payload.is_empty()
+    }
+
     /// Checks that `extraData` commits to the payload.
     pub(in crate::consensus) fn check_extra_data(&self) -> Result<(), HeaderFieldError> {
         if self.commits_to_payload {
             return Ok(());
         }
-        let (got, want) = (self.header.extra_data.clone(), extra_data_of(self.payload));
+        let (got, want) = (self.header.extra_data.clone(), extra_data_of(self.whole_payload));
         Err(HeaderFieldError::ExtraData { got, want })
     }
 

@@ -55,6 +55,13 @@ pub(crate) trait HeaderChainRules {
         context
     }
 
+    /// Returns whether a child of this parent, of which height and time are known, is at the boundary at which the protocol takes the chain's
+    /// parameters over; by default each block is.
+    fn is_parameter_boundary(config: &Self::Config, parent: &ParentContext<'_, Self::Context>, child: &Header) -> bool {
+        let _ = (config, parent, child);
+        true
+    }
+
     /// Returns who decides `mixHash`; by default the chain.
     fn mix_hash_source() -> MixHashSource {
         MixHashSource::Chain
@@ -143,6 +150,17 @@ impl<P: HeaderChainRules + Debug + 'static> HeaderRules for CachedHeaderRules<P>
 
     fn system_calls(&self, context: &SystemContext<'_>) -> Result<Vec<SystemCall>, RuleError> {
         P::system_calls(&self.config, &self.authenticator, context).map_err(Into::into)
+    }
+
+    fn is_parameter_boundary(
+        &self,
+        header: &Header,
+        parent: &Header,
+        ancestors: &dyn Ancestors,
+    ) -> Result<bool, RuleError> {
+        let context = self.context_of(header.parent_hash, parent, ancestors)?;
+        let parent = ParentContext { header: parent, context: &context };
+        Ok(P::is_parameter_boundary(&self.config, &parent, header))
     }
 
     fn mix_hash_source(&self) -> MixHashSource {

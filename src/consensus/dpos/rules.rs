@@ -131,7 +131,7 @@ pub fn check_header(
     let place = place_of(config, parent, slot, author)?;
     candidate.check_beneficiary(author)?;
     let confirmed = confirmed(parent, candidate.header)?;
-    let payload = Payload::decode(candidate.payload)?;
+    let payload = Payload::decode(&candidate.payload)?;
     let offences = offences(config, authenticator, parent, &payload, (slot, timestamp))?;
     let election = if is_counted { Election::Counted } else { Election::FromHeader(payload.proposes.as_ref()) };
     let inputs = BlockInputs { slot, place, confirmed, offences: &offences };

@@ -42,7 +42,7 @@ impl<T> Proposal<T> {
         T: Serialize + DeserializeOwned,
     {
         let (id, parent) = (BlockId::of(&block), BlockId::parent_of(&block));
-        let payload = decode_value(block.payload())
+        let payload = decode_value(block.protocol_payload())
             .map_err(|error| Rejection::Header { block: id, reason: format!("its payload: {error}") })?;
         Ok(Self { id, parent, author, timestamp: block.timestamp(), payload, block: Some(block), from })
     }

@@ -46,12 +46,12 @@ impl LightVerifier {
     /// [`HeaderError`]; the verifier is unchanged.
     pub fn follow(&mut self, next: &SealedHeader) -> Result<BlockId, HeaderError> {
         let next = UnverifiedHeader::from(next);
-        let (block, committee, payload) = (next.id(), self.transition.committee(), next.payload);
+        let (block, committee, payload) = (next.id(), self.transition.committee(), next.payload.clone());
         next.check_parent(self.block)?;
         check_fields(&self.config, committee, &next, &self.head)?;
         let certificate = Seal::certificate(next.seal)?;
         certificate.verify(block, committee, &self.authenticator)?;
-        self.transition = self.transition.after_proven(&self.config, block.height, payload, &self.authenticator)?;
+        self.transition = self.transition.after_proven(&self.config, block.height, &payload, &self.authenticator)?;
         (self.head, self.block) = (next.header.clone(), block);
         Ok(block)
     }

@@ -279,7 +279,7 @@ impl Pbft {
     /// and the block's evidence give it. A certificate does not stand in for them: a replica that executed the chain knows its
     /// committee, and one that does not agree with it must stop rather than follow another one.
     fn transition_after(&self, block: &Block) -> Result<CommitteeTransition, HeaderError> {
-        let (config, height, payload) = (&self.config, block.height(), block.payload());
+        let (config, height, payload) = (&self.config, block.height(), block.protocol_payload());
         let after = self.transition.after(config, height, payload, &self.authenticator);
         if after.is_err() && mutation::active(Mutation::PbftTrustsPayload) {
             return self.transition.after_proven(config, height, payload, &self.authenticator);

@@ -69,7 +69,7 @@ impl HeaderChainRules for Pbft {
     ) -> Result<CommitteeTransition, HeaderError> {
         let (candidate, before) = (UnverifiedHeader::from(block), parent.context);
         check_fields(config, before.committee(), &candidate, parent.header)?;
-        let after = before.after(config, block.height(), block.payload(), authenticator)?;
+        let after = before.after(config, block.height(), block.protocol_payload(), authenticator)?;
         check_seal(before.committee(), authenticator, &candidate)?;
         Ok(after)
     }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     consensus::mutation::{self, Mutation},
     primitives::{Timestamp, millis_rounded_up, secs_rounded_up},
+    system::{ParameterUpdates, parameters::Parameter},
 };
 
 /// Parameters of Clique (EIP-225), the same for every validator of a chain.
@@ -80,6 +81,14 @@ impl PoaConfig {
     #[must_use]
     pub const fn with_future_allowance(mut self, allowance: Duration) -> Self {
         self.future_secs = secs_rounded_up(allowance);
+        self
+    }
+
+    /// Returns the configuration after changes of the chain's parameters.
+    pub(super) fn with_parameters(mut self, changed: &ParameterUpdates) -> Self {
+        if let Some(secs) = changed.value(Parameter::BlockTime) {
+            self.period = secs as u64;
+        }
         self
     }
 

@@ -24,6 +24,7 @@ use crate::{
         encoding::Decoder,
     },
     primitives::{Bytes, Height, Timestamp},
+    system::ParameterUpdates,
 };
 
 /// Key of the head block, its header context and the settled block; written with every head.
@@ -40,18 +41,26 @@ pub(super) fn head(tree: &Tree) -> Record {
     Record::written(HEAD_KEY, 512, |out| {
         encode_node(tree.head(), out);
         tree.settled().encode(out);
+        out.parameters_at_end(&tree.head().context.parameters);
     })
 }
 
 /// Decodes a head record to a tree of that one block.
 pub(super) fn decode_head(bytes: &[u8]) -> Option<Tree> {
-    decode_record(bytes, |bytes| Some(Tree::new(decode_node(bytes)?, BlockId::decode(bytes)?)))
+    decode_record(bytes, |bytes| {
+        let (mut head, settled) = (decode_node(bytes)?, BlockId::decode(bytes)?);
+        head.context.parameters = bytes.parameters_at_end()?;
+        Some(Tree::new(head, settled))
+    })
 }
 
 /// Returns the record of a block of the head's branch. A branch that forks below the settled block may still win, also after a
 /// restart.
 pub(super) fn block(node: &Node) -> Record {
-    Record::written(block_key(BLOCK_PREFIX, node.context.block), 512, |out| encode_node(node, out))
+    Record::written(block_key(BLOCK_PREFIX, node.context.block), 512, |out| {
+        encode_node(node, out);
+        out.parameters_at_end(&node.context.parameters);
+    })
 }
 
 /// Returns the deletion of a block's record.
@@ -64,7 +73,7 @@ pub(super) fn branch_below(head: &Node, records: &Records) -> Option<Vec<Node>> 
     let mut branch = Vec::new();
     let mut parent = head.parent;
     while let Some(record) = records.get(&block_key(BLOCK_PREFIX, parent)) {
-        let node = decode_record(record, decode_node).filter(|node| node.context.block == parent)?;
+        let node = decode_record(record, decode_block).filter(|node| node.context.block == parent)?;
         parent = node.parent;
         branch.push(node);
     }
@@ -76,8 +85,16 @@ pub(super) fn block_of(key: &[u8]) -> Option<BlockId> {
     block_of_key(BLOCK_PREFIX, key)
 }
 
+fn decode_block(bytes: &mut Decoder<'_>) -> Option<Node> {
+    let mut node = decode_node(bytes)?;
+    node.context.parameters = bytes.parameters_at_end()?;
+    Some(node)
+}
+
+/// Encodes a node without the parameters of the chain, which end its record.
 fn encode_node(node: &Node, out: &mut Encoder) {
-    let Node { context: HeaderContext { block, timestamp, snapshot }, parent, author, fork_choice_key } = node;
+    let Node { context: HeaderContext { block, timestamp, snapshot, parameters: _ }, parent, author, fork_choice_key } =
+        node;
     let ForkChoiceKey { total_difficulty, block: _, blocks_since_turn } = fork_choice_key;
     block.encode(out);
     parent.encode(out);
@@ -94,7 +111,8 @@ fn decode_node(bytes: &mut Decoder<'_>) -> Option<Node> {
     let author = bytes.address()?;
     let fork_choice_key = ForkChoiceKey { total_difficulty: bytes.u128()?, block, blocks_since_turn: bytes.u64()? };
     let snapshot = Arc::new(Snapshot::decode(bytes)?);
-    Some(Node { context: HeaderContext { block, timestamp, snapshot }, parent, author, fork_choice_key })
+    let parameters = ParameterUpdates::NONE;
+    Some(Node { context: HeaderContext { block, timestamp, snapshot, parameters }, parent, author, fork_choice_key })
 }
 
 /// Returns the record of the newest sealed block and its weight.
@@ -144,6 +162,7 @@ mod tests {
             poa::{Payload, Vote},
         },
         primitives::{Address, B256},
+        system::{ParameterUpdate, parameters::Parameter},
     };
 
     #[test]
@@ -155,8 +174,10 @@ mod tests {
         let before = Snapshot::new(signers, Arc::default());
         let snapshot = Arc::new(before.apply(Height::new(1), author, &payload, 30_000).unwrap());
         let [low, high] = [1, 2].map(|height| BlockId { height: Height::new(height), hash: B256::repeat_byte(7) });
+        let change = ParameterUpdate { parameter: Parameter::BlockTime, value: 3 };
+        let parameters = ParameterUpdates::new([change]);
         let below = Node {
-            context: HeaderContext { block: low, timestamp: Timestamp::from_secs(15), snapshot },
+            context: HeaderContext { block: low, timestamp: Timestamp::from_secs(15), snapshot, parameters },
             parent: BlockId::default(),
             author,
             fork_choice_key: ForkChoiceKey { total_difficulty: 2, block: low, blocks_since_turn: 0 },

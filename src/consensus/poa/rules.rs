@@ -10,6 +10,7 @@ use crate::{
         ValidatorSet, header::UnusedField,
     },
     primitives::{Address, B256, Header, Height, Timestamp, U256},
+    system::ParameterUpdates,
 };
 
 /// State after a block that verification of its children needs.
@@ -21,12 +22,15 @@ pub struct HeaderContext {
     pub timestamp: Timestamp,
     /// Signers and votes after the block.
     pub snapshot: Arc<Snapshot>,
+    /// Parameters of the chain that changed since genesis.
+    pub parameters: ParameterUpdates,
 }
 
 impl HeaderContext {
     /// Returns the context after a genesis block that lists `signers`.
     pub fn genesis(block: BlockId, timestamp: Timestamp, signers: ValidatorSet) -> Self {
-        Self { block, timestamp, snapshot: Arc::new(Snapshot::new(signers, Arc::default())) }
+        let snapshot = Arc::new(Snapshot::new(signers, Arc::default()));
+        Self { block, timestamp, snapshot, parameters: ParameterUpdates::NONE }
     }
 }
 
@@ -78,15 +82,15 @@ pub fn check_header(
 ) -> Result<HeaderContext, HeaderError> {
     let block = candidate.id();
     candidate.check_parent(parent.block)?;
-    candidate.check_timestamp(config.earliest_after(parent.timestamp))?;
+    candidate.check_timestamp(config.with_parameters(&parent.parameters).earliest_after(parent.timestamp))?;
     candidate.check_unused(&[UnusedField::Nonce])?;
     candidate.check_mix_hash()?;
     // `extraData` is free without a payload.
-    if !candidate.payload.is_empty() {
+    if candidate.has_payload() {
         candidate.check_extra_data()?;
     }
     candidate.check_beneficiary(author)?;
-    let payload = Payload::decode(candidate.payload)?;
+    let payload = Payload::decode(&candidate.payload)?;
     let snapshot = parent.snapshot.apply(block.height, author, &payload, config.epoch)?;
     let (got, want) = (candidate.header.difficulty, parent.snapshot.difficulty(block.height, &author));
     if got != U256::from(want) {
@@ -96,7 +100,8 @@ pub fn check_header(
     if payload.next_signers != want {
         return Err(HeaderError::NextSigners { got: payload.next_signers, want });
     }
-    Ok(HeaderContext { block, timestamp: candidate.timestamp(), snapshot: Arc::new(snapshot) })
+    let (timestamp, parameters) = (candidate.timestamp(), parent.parameters.followed_by(&candidate.parameters));
+    Ok(HeaderContext { block, timestamp, snapshot: Arc::new(snapshot), parameters })
 }
 
 /// Returns the hash of the next signers that a payload has to commit to; `None` when they stay the same.

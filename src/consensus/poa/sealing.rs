@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{ANNOUNCE_TIMER, HeaderContext, Payload, Poa, Production, SEAL_TIMER, Vote, record, rules};
+use super::{ANNOUNCE_TIMER, HeaderContext, Payload, Poa, PoaConfig, Production, SEAL_TIMER, Vote, record, rules};
 use crate::{
     chain::Block,
     consensus::{
@@ -65,12 +65,18 @@ impl Poa {
         is_newest && !self.sealed.iter().any(|block| BlockId::parent_of(block) == id)
     }
 
+    /// Returns the configuration by which the next block is made.
+    fn config_at_head(&self) -> PoaConfig {
+        self.config.with_parameters(&self.tree.head().context.parameters)
+    }
+
     /// Arms the timer to rebroadcast the head when no block is received for twice the longest delay. After a partition all signers
     /// may be waiting for blocks of others, and none would send anything.
     fn arm_announce_timer(&self, effects: &mut Vec<Effect>) {
         if self.config.period > 0 && self.signer.is_some() {
             let longest = self.config.wiggle_nanos(self.snapshot().signers().len());
-            let nanos = self.config.period.saturating_mul(1_000_000_000).saturating_add(longest).saturating_mul(2);
+            let nanos =
+                self.config_at_head().period.saturating_mul(1_000_000_000).saturating_add(longest).saturating_mul(2);
             effects.push(Effect::ArmTimer { timer: ANNOUNCE_TIMER, deadline: Deadline::After { nanos } });
         }
     }
@@ -110,7 +116,7 @@ impl Poa {
 
     /// Arms the seal timer for the earliest time of the next block plus `then_nanos`.
     pub(super) fn schedule(&mut self, then_nanos: u64, effects: &mut Vec<Effect>) {
-        let timestamp = self.config.earliest_after(self.tree.head().context.timestamp);
+        let timestamp = self.config_at_head().earliest_after(self.tree.head().context.timestamp);
         self.production = Production::Scheduled;
         let deadline = Deadline::AtTimestamp { timestamp, then_nanos };
         effects.push(Effect::ArmTimer { timer: SEAL_TIMER, deadline });
@@ -128,7 +134,7 @@ impl Poa {
             parent: context.block,
             beneficiary,
             difficulty: context.snapshot.difficulty(height, &beneficiary),
-            timestamp_min: self.config.earliest_after(context.timestamp),
+            timestamp_min: self.config_at_head().earliest_after(context.timestamp),
             mix_hash: B256::ZERO,
             nonce: B64::ZERO,
             payload: self.payload(context, beneficiary).encoded(),

@@ -164,7 +164,7 @@ impl Tree {
         let Self { branches: BranchTree { nodes }, head, settled } = self;
         out.list(nodes.iter(), |out, (block, node)| {
             let Node { context, parent, author, fork_choice_key } = node.as_ref();
-            let HeaderContext { block: _, timestamp, snapshot } = context;
+            let HeaderContext { block: _, timestamp, snapshot, parameters: _ } = context;
             let ForkChoiceKey { total_difficulty, block: _, blocks_since_turn } = fork_choice_key;
             block.encode(out);
             out.hash(&parent.hash);
@@ -176,5 +176,9 @@ impl Tree {
         });
         head.context.block.encode(out);
         settled.encode(out);
+        for node in nodes.values().filter(|node| !node.context.parameters.is_empty()) {
+            node.context.block.encode(out);
+            out.parameters_at_end(&node.context.parameters);
+        }
     }
 }

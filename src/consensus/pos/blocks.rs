@@ -73,7 +73,8 @@ impl BlockIntake for Pos {
             return Err(Rejection::TooOld { block: id, oldest });
         }
         let refuse = |reason: String| Rejection::Header { block: id, reason };
-        let slot = Payload::slot_of(block.payload()).ok_or_else(|| refuse("payload names no slot".to_owned()))?;
+        let slot =
+            Payload::slot_of(block.protocol_payload()).ok_or_else(|| refuse("payload names no slot".to_owned()))?;
         let author = proposer_of(&self.authenticator, slot, &id, block.seal())?;
         if own.is_none() {
             self.intake.check_pending_of(author)?;
@@ -308,7 +309,7 @@ impl Pos {
     /// Counts the votes and evidence in a block as if they had been received as messages.
     fn process_payload(&mut self, block: &Block, effects: &mut Vec<Effect>) {
         // The payload was decoded when the header was verified.
-        let Ok(payload) = Payload::decode(block.payload()) else { return };
+        let Ok(payload) = Payload::decode(block.protocol_payload()) else { return };
         for offence in payload.offences {
             if let Ok(offender) = offence.offender(&self.authenticator) {
                 self.report_offence(offender, offence, false, effects);

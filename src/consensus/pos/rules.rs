@@ -217,7 +217,7 @@ pub fn check_header(
 ) -> Result<HeaderContext, HeaderError> {
     let (block, header) = (candidate.id(), candidate.header);
     candidate.check_parent(parent.block)?;
-    let payload = Payload::decode(candidate.payload)?;
+    let payload = Payload::decode(&candidate.payload)?;
     let slot = payload.slot;
     check_slot(config, &parent.state, slot)?;
     let timestamp = check_time(config, parent, slot, candidate.timestamp())?;

@@ -126,7 +126,7 @@ impl Raft {
         let unapplied = self.log.after(self.log.applied()).take_while(|entry| entry.index <= self.log.committed());
         unapplied
             .filter_map(|entry| entry.block.as_ref())
-            .any(|block| super::Payload::decode(block.payload()).is_ok_and(|payload| payload.change.is_some()))
+            .any(|block| super::Payload::decode(block.protocol_payload()).is_ok_and(|payload| payload.change.is_some()))
     }
 }
 

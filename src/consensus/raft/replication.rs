@@ -145,7 +145,7 @@ impl Raft {
                 return Err(format!("entry {index} of term {entry_term} conflicts with a committed entry"));
             }
             let Some(block) = block else { continue };
-            let payload = Payload::decode(block.payload()).map_err(|error| error.to_string())?;
+            let payload = Payload::decode(block.protocol_payload()).map_err(|error| error.to_string())?;
             if (payload.term, payload.index) != (*entry_term, *index) {
                 return Err(format!("entry {index} holds the block of entry {}", payload.index));
             }

@@ -111,7 +111,7 @@ pub fn check_header(
     if parent.membership.voter_of(&author).is_none() {
         return Err(HeaderError::NoVoter { author });
     }
-    let Payload { term, index, change, next_voters: got } = Payload::decode(candidate.payload)?;
+    let Payload { term, index, change, next_voters: got } = Payload::decode(&candidate.payload)?;
     if index <= parent.index || term < parent.term.max(1) {
         let (parent_index, parent_term) = (parent.index, parent.term);
         return Err(HeaderError::Entry { index, term, parent_index, parent_term });

@@ -73,7 +73,8 @@ fn blob_base_fee(block: &ExecutedBlock) -> u128 {
 /// Returns the base fee of the block after `block`, which for the head is the next block's; after the pending block by its gas.
 fn base_fee_after(view: &NodeView, block: &ExecutedBlock) -> Result<u64, RpcError> {
     if block.height() > view.head().height() {
-        let (header, params) = (block.block().header(), view.chain().spec().base_fee.params());
+        let header = block.block().header();
+        let params = view.chain().base_fee_params(view.head()).map_err(convert::read_error)?;
         let (used, limit) = (Gas::new(header.gas_used), Gas::new(header.gas_limit));
         let after = params.zip(header.base_fee_per_gas).map(|(params, fee)| next_base_fee(params, used, limit, fee));
         return Ok(after.unwrap_or(0));

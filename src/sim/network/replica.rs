@@ -368,7 +368,7 @@ impl Replica {
     pub(in crate::sim) fn validate(&mut self, block: Arc<Block>) -> Result<Option<Verdict>, NetworkError> {
         let hash = block.hash();
         let verdict = match self.chain.insert(block) {
-            Ok(_) => Verdict::Valid { updates: self.chain.updates_of(hash) },
+            Ok(_) => Verdict::Valid { updates: self.chain.updates_of(hash).validators },
             Err(InsertError::Invalid(InvalidBlock { reason: BlockError::Rule(RuleError::Pending { .. }), .. })) => {
                 return Ok(None);
             }

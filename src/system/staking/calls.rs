@@ -3,10 +3,10 @@
 use alloy_primitives::{Address, Log, U256};
 use alloy_sol_types::{SolCall, SolEvent};
 
-use super::{STAKING_ADDRESS, interface as sol};
+use super::interface as sol;
 use crate::{
     primitives::{Height, Timestamp},
-    system::{SystemCall, ValidatorUpdate},
+    system::{SystemCall, ValidatorUpdate, address::STAKING_ADDRESS},
 };
 
 /// Offence that a validator is punished for.

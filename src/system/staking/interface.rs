@@ -96,6 +96,8 @@ alloy_sol_types::sol! {
 
         /// Only a system call may use this function.
         error OnlySystem(address caller);
+        /// Only the contract of the chain's parameters may use this function.
+        error OnlyParameters(address caller);
         /// No validator joined under this address.
         error UnknownValidator(address validator);
         /// It is a validator already: add stake with `stake`.
@@ -154,6 +156,7 @@ alloy_sol_types::sol! {
         function beginBlock(address proposer, address[] absent) external;
         function slash(address validator, uint8 offence, uint64 infractionHeight, uint64 infractionTime) external;
         function penalize(address[] validators, uint256[] amounts) external;
+        function setParameter(uint8 parameter, uint256 value) external;
         function endEpoch(uint64 epoch, StakeChange[] rewards, StakeChange[] penalties, uint8 ejectionPercent) external;
 
         function params() external view returns (Params memory);

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     state::{StateError, StateView},
+    system::{address::PARAMETERS_ADDRESS, parameter::Parameter},
     vm::{
         Host, Stop,
         abi::require,
@@ -291,6 +292,22 @@ impl Staking<'_, '_> {
             block_reward: params.block_reward,
         };
         STAKING.params.set(self.0, packed)
+    }
+
+    /// Changes a parameter, as the contract of the chain's parameters puts it in force; others than its own are ignored.
+    pub(super) fn set_parameter(&mut self, code: u8, value: U256) -> Result<(), Stop> {
+        let caller = self.0.caller();
+        require(caller == PARAMETERS_ADDRESS, sol::OnlyParameters { caller })?;
+        let mut params = self.load_params()?;
+        match Parameter::from_code(code) {
+            Some(Parameter::ValidatorsMax) => params.max_validators = value.saturating_to(),
+            Some(Parameter::MinSelfStake) => params.min_self_stake = value,
+            Some(Parameter::UnbondingPeriod) => params.unbonding_secs = value.saturating_to(),
+            Some(Parameter::EvidenceMaxAgeBlocks) => params.evidence_max_age_blocks = value.saturating_to(),
+            Some(Parameter::EvidenceMaxAge) => params.evidence_max_age_secs = value.saturating_to(),
+            _ => {}
+        }
+        self.put_params(&params)
     }
 
     pub(super) fn load_params(&mut self) -> Result<StakingParams, Stop> {

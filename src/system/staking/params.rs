@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::interface as sol;
 use crate::primitives::amount;
 
+pub use crate::system::parameter::VALIDATORS_MAX;
+
 /// Stake per unit of weight, in wei: one gwei, as in Ethereum's beacon chain.
 pub const WEIGHT_UNIT: U256 = uint!(1_000_000_000_U256);
 
@@ -17,9 +19,6 @@ pub(super) const PPM: u64 = 1_000_000;
 
 /// Maximum length of a downtime window, in blocks: it fits one storage word.
 pub const DOWNTIME_WINDOW_MAX: u32 = 256;
-
-/// Maximum number of validators of a chain.
-pub const VALIDATORS_MAX: u32 = 4_096;
 
 /// Parameters of bonding, rewards and slashing; fixed at genesis. The defaults are those of the Cosmos SDK where it has
 /// the parameter.

@@ -115,7 +115,7 @@ impl core::fmt::Display for SlashableConflict {
 fn votes_of(replica: &Replica) -> Vec<Vote> {
     let chain = replica.chain();
     let blocks = (1..=chain.head().height().get()).filter_map(|height| chain.block_at(Height::new(height)).ok());
-    let payloads = blocks.filter_map(|executed| Payload::decode(executed.block().payload()).ok());
+    let payloads = blocks.filter_map(|executed| Payload::decode(executed.block().protocol_payload()).ok());
     let mut votes: Vec<_> = payloads.flat_map(|payload| payload.votes).collect();
     if let AnyProtocol::Pos(pos) = replica.protocol() {
         votes.extend(pos.votes().map(|(_, vote)| vote.clone()));

@@ -150,7 +150,7 @@ impl ReferenceState {
         if height.is_multiple_of(config.epoch) {
             next.votes.clear();
         }
-        let Ok(payload) = Payload::decode(block.payload()) else {
+        let Ok(payload) = Payload::decode(block.protocol_payload()) else {
             return Err(("poa-votes", format!("payload of block {height} does not decode")));
         };
         if let Some(vote) = payload.vote {

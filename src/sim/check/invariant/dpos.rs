@@ -152,7 +152,7 @@ fn broken(
 ) -> Option<(&'static str, String)> {
     let (old, new) = (before.state.progress(), after.state.progress());
     let producers = before.state.active().producers().len();
-    let payload = Payload::decode(block.payload()).ok()?;
+    let payload = Payload::decode(block.protocol_payload()).ok()?;
     if payload.activates.is_some() {
         let proposed_at = before.state.pending().map_or(block.height(), |pending| pending.proposed_at);
         if new.irreversible() < proposed_at {

@@ -92,10 +92,9 @@ fn voters_from(
 ) -> BTreeMap<Checkpoint, BTreeSet<Address>> {
     let mut voters: BTreeMap<Checkpoint, BTreeSet<Address>> = BTreeMap::new();
     let is_next = |target: &Checkpoint| (1..=2).any(|distance| source.epoch + distance == target.epoch);
-    let payloads = pos
-        .fork_choice()
-        .blocks()
-        .filter_map(|block| Payload::decode(replica.chain().block(block.block.hash).ok()?.block().payload()).ok());
+    let payloads = pos.fork_choice().blocks().filter_map(|block| {
+        Payload::decode(replica.chain().block(block.block.hash).ok()?.block().protocol_payload()).ok()
+    });
     let packed: Vec<_> = payloads.flat_map(|payload| payload.votes).collect();
     let packed = packed.iter().filter_map(|vote| Some((vote.signer(network.authenticator()).ok()?, vote)));
     for (signer, vote) in pos.votes().map(|(signer, vote)| (*signer, vote)).chain(packed) {

@@ -60,7 +60,7 @@ impl<'a> Account<'a> {
         let ConsensusConfig::Pos(config) = network.config() else { return None };
         let block = |hash| {
             let block = replica.chain().block(hash).ok()?;
-            Some((Payload::decode(block.block().payload()).ok()?, block.block().header().clone()))
+            Some((Payload::decode(block.block().protocol_payload()).ok()?, block.block().header().clone()))
         };
         let (payload, header) = block(replica.head().hash)?;
         let accounting = payload.accounting?;

@@ -60,7 +60,7 @@ fn chain(runner: &ScenarioRunner<'_>) -> Vec<Arc<Block>> {
 fn changes(runner: &ScenarioRunner<'_>) -> (Vec<u64>, Vec<u64>) {
     let (mut proposed, mut activated) = (Vec::new(), Vec::new());
     for block in chain(runner) {
-        let Ok(payload) = Payload::decode(block.payload()) else { continue };
+        let Ok(payload) = Payload::decode(block.protocol_payload()) else { continue };
         let height = block.height().get();
         proposed.extend(payload.proposes.map(|_| height));
         activated.extend(payload.activates.map(|_| height));
@@ -170,7 +170,7 @@ fn hasty_proposal(runner: &mut ScenarioRunner<'_>, candidate: u32) -> Result<(),
     members.retain(|address| *address != author);
     members.push(runner.replica(candidate).address().unwrap_or_default());
     let Ok(set) = ValidatorSet::equal(members) else { return Err(runner.not_shown("another set")) };
-    let Ok(payload) = Payload::decode(honest.payload()) else { return Err(runner.not_shown("a payload")) };
+    let Ok(payload) = Payload::decode(honest.protocol_payload()) else { return Err(runner.not_shown("a payload")) };
     let payload = Payload { proposes: Some(set), ..payload }.encoded();
     let mut header = honest.header().clone();
     header.extra_data = Block::extra_data_of(&payload).unwrap_or_default();

@@ -35,7 +35,7 @@ fn blocks_of(chain: &Chain) -> Vec<Arc<Block>> {
 
 /// Returns all votes in the blocks of a chain.
 fn votes_of(chain: &Chain) -> Vec<Vote> {
-    let payloads = blocks_of(chain).into_iter().filter_map(|block| Payload::decode(block.payload()).ok());
+    let payloads = blocks_of(chain).into_iter().filter_map(|block| Payload::decode(block.protocol_payload()).ok());
     payloads.flat_map(|payload| payload.votes).collect()
 }
 

@@ -1,0 +1,1 @@
+//! The contract against a model, and what it costs.
