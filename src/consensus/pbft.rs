@@ -605,7 +605,7 @@ impl Protocol for Pbft {
         out.option(last_write.as_ref(), |out, ticket| out.u64(ticket.get()));
         out.u64(next_ticket.get());
         journal.encode(out);
-        transition.encode_convicted(out);
+        transition.encode_rest(out);
         if !evidence.is_empty() {
             out.list(evidence.values(), |out, proof| proof.encode_to(out));
         }

@@ -10,7 +10,7 @@ use crate::{
         mutation::{self, Mutation},
     },
     primitives::{Height, Timestamp, millis_rounded_up, secs_rounded_up},
-    system::staking::StakingParams,
+    system::{ParameterUpdates, parameters::Parameter, staking::StakingParams},
 };
 
 /// Parameters of PBFT, the same for every validator of a chain.
@@ -146,6 +146,15 @@ impl PbftConfig {
     #[must_use]
     pub fn with_staking(mut self, params: &StakingParams) -> Self {
         self.evidence = EvidenceWindow::of_staking(params);
+        self
+    }
+
+    /// Returns the configuration after changes of the chain's parameters.
+    pub(super) fn with_parameters(mut self, changed: &ParameterUpdates) -> Self {
+        if let Some(secs) = changed.value(Parameter::BlockTime) {
+            self.period = secs as u64;
+        }
+        self.evidence = self.evidence.with(changed);
         self
     }
 

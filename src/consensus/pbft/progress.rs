@@ -280,11 +280,11 @@ impl Pbft {
     /// committee, and one that does not agree with it must stop rather than follow another one.
     fn transition_after(&self, block: &Block) -> Result<CommitteeTransition, HeaderError> {
         let (config, height, payload) = (&self.config, block.height(), block.protocol_payload());
-        let after = self.transition.after(config, height, payload, &self.authenticator);
+        let mut after = self.transition.after(config, height, payload, &self.authenticator);
         if after.is_err() && mutation::active(Mutation::PbftTrustsPayload) {
-            return self.transition.after_proven(config, height, payload, &self.authenticator);
+            after = self.transition.after_proven(config, height, payload, &self.authenticator);
         }
-        after
+        Ok(after?.with_parameters(config, height, block.parameters()))
     }
 
     /// Adopts the transition after a new head; returns whether the head changed the committee.

@@ -101,7 +101,7 @@ impl Pbft {
         }
     }
 
-    const fn earliest_next(&self) -> Timestamp {
-        self.config.earliest_after(self.timestamp)
+    fn earliest_next(&self) -> Timestamp {
+        self.transition.config_in_force(&self.config).earliest_after(self.timestamp)
     }
 }

@@ -6,7 +6,7 @@ use super::{
 use crate::{
     chain::Block,
     consensus::{Authenticator, HeaderChainRules, ParentContext, UnverifiedHeader, header::UnusedField},
-    primitives::{B256, Header, Timestamp},
+    primitives::{B256, Header, Height, Timestamp},
     system::{SystemCall, SystemContext, ValidatorUpdates, staking},
 };
 
@@ -68,10 +68,19 @@ impl HeaderChainRules for Pbft {
         block: &Block,
     ) -> Result<CommitteeTransition, HeaderError> {
         let (candidate, before) = (UnverifiedHeader::from(block), parent.context);
-        check_fields(config, before.committee(), &candidate, parent.header)?;
+        check_fields(&before.config_in_force(config), before.committee(), &candidate, parent.header)?;
         let after = before.after(config, block.height(), block.protocol_payload(), authenticator)?;
+        let after = after.with_parameters(config, block.height(), block.parameters());
         check_seal(before.committee(), authenticator, &candidate)?;
         Ok(after)
+    }
+
+    fn is_parameter_boundary(
+        config: &PbftConfig,
+        _parent: &ParentContext<'_, CommitteeTransition>,
+        child: &Header,
+    ) -> bool {
+        config.is_checkpoint_height(Height::new(child.number))
     }
 
     fn with_updates(transition: CommitteeTransition, updates: &ValidatorUpdates) -> CommitteeTransition {
