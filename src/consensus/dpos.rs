@@ -53,7 +53,7 @@ use self::{
 use super::{
     Authenticator, BlockId, ChainEvent, ConsensusMessage, Effect, Encoder, Event, Finality, FinalityKind, Protocol,
     Records, Rejection, Signer, Ticket, TimerId, ValidatorSet, impl_by_encoding,
-    intake::{BlockIntake, Intake, PendingBlock},
+    intake::{Intake, PendingBlock},
     mutation::{self, Mutation},
 };
 use crate::primitives::{Address, Timestamp};
@@ -273,7 +273,7 @@ impl Protocol for Dpos {
                 self.plan(effects);
             }
             Event::Message { from, message: ConsensusMessage::Block(block) } => {
-                self.on_block(Some(from), block, effects)
+                self.on_announced(from, block, effects);
             }
             Event::Message { .. } => {
                 effects.push(Effect::Reject(Rejection::Unexpected { what: "message of another protocol" }));

@@ -120,6 +120,8 @@ pub(crate) enum Mutation {
     DposRefusesStrangers,
     /// Delegated proof of stake: a replica that catches up follows the chain of the newest peer alone, from the last irreversible block on.
     DposCatchUpStartsAnew,
+    /// Delegated proof of stake: what an orphan lacks is requested from its first sender alone.
+    DposAsksFirstSenderAlone,
     /// Delegated proof of stake: who left the schedule is no longer accountable.
     DposForgetsLeavers,
     /// Delegated proof of stake: a producer reports the infractions of producers in office alone.

@@ -96,7 +96,24 @@ impl BlockIntake for Dpos {
     }
 }
 
+/// Requests the lowest missing ancestor of an orphan; all blocks above it are orphans already.
+fn fetch_ancestor(missing: Option<BlockId>, from: ReplicaId, effects: &mut Vec<Effect>) {
+    if let Some(block) = missing {
+        effects.push(Effect::Fetch { block, from });
+        effects.push(Effect::Mark("dpos/fetch-parent"));
+    }
+}
+
 impl Dpos {
+    /// Admits an announced block. What one that waits already lacks is requested from this sender too: whoever sent it first may have
+    /// lied, or the answer was lost. An answer that is repeated requests nothing, see [`Dpos::on_synced`].
+    pub(super) fn on_announced(&mut self, from: ReplicaId, block: Arc<Block>, effects: &mut Vec<Effect>) {
+        if self.intake.orphans.contains(&BlockId::of(&block)) && !mutation::active(Mutation::DposAsksFirstSenderAlone) {
+            return fetch_ancestor(self.intake.missing_ancestor(&block), from, effects);
+        }
+        self.on_block(Some(from), block, effects);
+    }
+
     /// Admits a requested block; one that is in the tree already, or has no known parent, directs the catch-up only. An answer that nothing
     /// waits for, such as a repeated one, requests nothing.
     pub(super) fn on_synced(&mut self, from: ReplicaId, block: Arc<Block>, effects: &mut Vec<Effect>) {
@@ -189,11 +206,7 @@ impl Dpos {
         }
         match self.intake.park(orphan, head)? {
             Parked::TooFar => self.request_chain(from, id.height, effects),
-            Parked::Waiting { missing: Some(block) } => {
-                effects.push(Effect::Fetch { block, from });
-                effects.push(Effect::Mark("dpos/fetch-parent"));
-            }
-            Parked::Waiting { missing: None } => {}
+            Parked::Waiting { missing } => fetch_ancestor(missing, from, effects),
         }
         Ok(())
     }
