@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alloy_primitives::B256;
+use alloy_primitives::{B256, Bytes};
 
 use super::{
     Chain,
@@ -266,13 +266,14 @@ impl Chain {
         expected_base_fee(&self.context.spec, &rules, self.head.block().header(), self.pending.overrides)
     }
 
-    /// Returns the parameters of the chain that a child of the head at this time would put in force.
-    pub(super) fn next_parameters(&self, timestamp: Timestamp) -> ParameterUpdates {
-        taken_over(&self.context, &self.head, timestamp, self).unwrap_or_default()
+    /// Returns the parameters of the chain that a child of the head at this time, with this payload, would put in force.
+    pub(super) fn next_parameters(&self, timestamp: Timestamp, payload: &Bytes) -> ParameterUpdates {
+        taken_over(&self.context, &self.head, (timestamp, payload), self).unwrap_or_default()
     }
 
     fn next_fee_rules(&self) -> Result<FeeRules, ReadError> {
-        self.context.fee_rules(&self.head, &self.next_parameters(self.head.timestamp().saturating_add_secs(1)))
+        self.context
+            .fee_rules(&self.head, &self.next_parameters(self.head.timestamp().saturating_add_secs(1), &Bytes::new()))
     }
 
     /// Returns the parameters of the base fee in force after a block; `None` when the chain has none.

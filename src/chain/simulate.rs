@@ -204,7 +204,7 @@ impl Chain {
         let mut overrides = self.header_overrides();
         attributes.interventions.iter().for_each(|intervention| overrides.add(intervention));
         let (context, head) = (self.context(), self.head());
-        let changes = self.next_parameters(attributes.timestamp);
+        let changes = self.next_parameters(attributes.timestamp, &attributes.payload);
         let (fees, payload) = (context.fee_rules(head, &changes)?, &attributes.payload);
         let header = next_header(self.spec(), &fees, head.block(), attributes, payload, overrides);
         Ok(CallContext { state: self.latest_state()?, block: self.context().block_context(&header) })

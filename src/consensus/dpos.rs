@@ -297,7 +297,7 @@ impl Protocol for Dpos {
         // The authenticator is the same in every replica of a chain; a signer is known by its address.
         let Self {
             // The age of evidence is the same in every replica of a chain.
-            config: DposConfig { period, producers, blocks_per_turn, shuffle, finality, evidence: _ },
+            config: DposConfig { period, producers, blocks_per_turn, shuffle, finality, evidence: _, clock: _ },
             authenticator: _,
             signer,
             tree,
@@ -348,6 +348,7 @@ impl Protocol for Dpos {
             block.encode(out);
         });
         out.u64(next_ticket.get());
+        safety_state.began.iter().for_each(|began| out.timestamp(*began));
     }
 
     fn head(&self) -> BlockId {

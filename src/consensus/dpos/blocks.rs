@@ -288,8 +288,9 @@ impl Dpos {
 
     /// Arms the timer, unless blocks are made on demand.
     pub(super) fn arm_quiet_timer(&self, effects: &mut Vec<Effect>) {
-        let slots = self.head_context().state.active().slots_per_round(&self.config).saturating_mul(2);
-        let nanos = slots.saturating_mul(self.config.period).saturating_mul(1_000_000_000);
+        let head = self.head_context();
+        let slots = head.state.active().slots_per_round(&self.config).saturating_mul(2);
+        let nanos = slots.saturating_mul(head.config(&self.config).period).saturating_mul(1_000_000_000);
         if nanos > 0 {
             effects.push(Effect::ArmTimer { timer: QUIET_TIMER, deadline: Deadline::After { nanos } });
         }
@@ -309,7 +310,8 @@ impl Dpos {
         }
         let is_open = |(slot, offender): &(u64, Address)| {
             let offence = Infraction { slot: *slot, offender: *offender, height: head.block.height };
-            !head.state.is_reported(&offence) && slot.saturating_add(evidence_slots(&self.config)) > head.slot
+            !head.state.is_reported(&offence)
+                && slot.saturating_add(evidence_slots(&head.config(&self.config))) > head.slot
         };
         if self.offences.keys().any(|offence| !is_open(offence)) {
             self.offences = self.offences.iter().filter(|(offence, _)| is_open(offence)).map(clone_pair).collect();

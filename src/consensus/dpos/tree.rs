@@ -9,6 +9,7 @@ use crate::{
     consensus::{
         BlockId, Encoder, SealedHeader,
         branch_tree::{BranchNode, BranchTree, HeadMove},
+        in_force::InForce,
     },
     primitives::{Address, B256, Height},
 };
@@ -257,5 +258,6 @@ impl Tree {
             context.encode(out);
         });
         [&head.context.block, root, finalized].into_iter().for_each(|block| block.encode(out));
+        nodes.values().for_each(|node| InForce::encode_at_end(node.context.in_force.as_ref(), out));
     }
 }

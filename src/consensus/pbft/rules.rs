@@ -6,7 +6,7 @@ use super::{
 use crate::{
     chain::Block,
     consensus::{Authenticator, HeaderChainRules, ParentContext, UnverifiedHeader, header::UnusedField},
-    primitives::{B256, Header, Height, Timestamp},
+    primitives::{B256, Bytes, Header, Height, Timestamp},
     system::{SystemCall, SystemContext, ValidatorUpdates, staking},
 };
 
@@ -78,7 +78,7 @@ impl HeaderChainRules for Pbft {
     fn is_parameter_boundary(
         config: &PbftConfig,
         _parent: &ParentContext<'_, CommitteeTransition>,
-        child: &Header,
+        (child, _): (&Header, &Bytes),
     ) -> bool {
         config.is_checkpoint_height(Height::new(child.number))
     }

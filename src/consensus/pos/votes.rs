@@ -280,7 +280,8 @@ impl Pos {
 
     fn is_expired(&self, offence: &SlashingEvidence) -> bool {
         let (blocks, secs) = offence.age(&self.config, self.tree.head().height, self.slot);
-        self.config.evidence.is_expired(blocks, secs)
+        let window = self.head_state().map_or(self.config.evidence, |state| state.evidence(&self.config));
+        window.is_expired(blocks, secs)
     }
 
     /// Whether `vote` is this replica's own newest vote.

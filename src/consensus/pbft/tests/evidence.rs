@@ -209,9 +209,9 @@ fn judged_after_leaving(height: u64) -> Result<BTreeSet<Address>, HeaderError> {
     let payload = Payload { successor: None, evidence: vec![proof(&lab, 3, Phase::Commit, 5, 2)] }.encoded();
     // A replica that restarts knows who left.
     let mut out = Encoder::new();
-    left.encode_convicted(&mut out);
+    left.encode_rest(&mut out);
     let restored = CommitteeTransition::new(left.committee().clone());
-    let restored = restored.with_convicted(&mut Decoder::new(out.as_bytes())).unwrap();
+    let restored = restored.with_rest(&mut Decoder::new(out.as_bytes())).unwrap();
     let after = restored.after(&config, Height::new(height), &payload, &lab.authenticator)?;
     let again = after.after(&config, Height::new(height), &payload, &lab.authenticator);
     assert!(
