@@ -128,6 +128,8 @@ pub(crate) enum Mutation {
     DposReportsProducersOnly,
     /// Delegated proof of stake: nobody shows its head when no block comes.
     DposElectorsFallSilent,
+    /// Proof of stake: what a block that is voted for and waits for an ancestor lacks is not requested from its voters.
+    PosAsksNoVoterForAncestors,
     /// Proof of stake: a block is taken whatever its body, and counts as its author's.
     PosTakesAnyBody,
     /// Proof of stake: more than half of the stake justifies.

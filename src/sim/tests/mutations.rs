@@ -253,6 +253,11 @@ const BY_TEST: &[(Mutation, &str, &str)] = &[
         "consensus::pos::tests::attacks::early_blocks_of_one_validator_keep_out_no_other",
         "no Byzantine replica of a campaign fills the bound",
     ),
+    (
+        Mutation::PosAsksNoVoterForAncestors,
+        "consensus::pos::tests::attacks::what_a_voted_block_lacks_is_requested_from_its_voters_whoever_fills_the_requests",
+        "no Byzantine replica of a campaign fills the bound of requests",
+    ),
 ];
 
 /// Bugs of [`BY_TEST`] that a campaign of another profile, or of more seeds than a table can run, finds as well, with a seed at which it does.
