@@ -85,6 +85,7 @@ mod simulate;
 mod spec;
 mod staking;
 mod system_calls;
+mod system_view;
 mod tree;
 mod used_templates;
 mod validate;
@@ -123,7 +124,7 @@ pub use spec::{
     BaseFee, Forks, GAS_LIMIT_MIN, GenesisAccount, GenesisContract, GenesisSpec, GenesisValidator, GethGenesis,
     IgnoredField, SpecError,
 };
-pub use staking::StakingViewError;
+pub use system_view::SystemViewError;
 
 /// One replica's chain. Cloning is O(1); a clone is a snapshot.
 #[derive(Clone)]

@@ -38,7 +38,7 @@ impl SystemContract {
         }
     }
 
-    const fn is_asked_for(self, spec: &GenesisSpec) -> bool {
+    pub(in crate::chain) const fn is_asked_for(self, spec: &GenesisSpec) -> bool {
         match self {
             Self::Staking => spec.staking.is_some(),
         }

@@ -3,7 +3,7 @@
 use crate::{
     chain::{
         self, BlockExecutionError, CallError, CallOutcome, InvalidBlock, InvalidTransaction, LogsError, ReadError,
-        StakingViewError, TraceError,
+        SystemViewError, TraceError,
     },
     primitives::{Address, B256, Gas, Height},
     sim::UnknownReplica,
@@ -65,9 +65,9 @@ pub enum QueryError {
     /// The pending block, or the block of a transaction to be traced, can't be executed.
     #[error(transparent)]
     InvalidBlock(#[from] InvalidBlock),
-    /// The staking contract could not be read.
+    /// A system contract could not be read.
     #[error(transparent)]
-    Staking(StakingViewError),
+    SystemContract(SystemViewError),
     /// The chain could not be read.
     #[error(transparent)]
     Chain(ReadError),
@@ -146,12 +146,12 @@ impl From<LogsError> for QueryError {
     }
 }
 
-impl From<StakingViewError> for QueryError {
-    fn from(error: StakingViewError) -> Self {
+impl From<SystemViewError> for QueryError {
+    fn from(error: SystemViewError) -> Self {
         match error {
-            StakingViewError::Call(error) => error.into(),
-            StakingViewError::Read(error) => error.into(),
-            other => Self::Staking(other),
+            SystemViewError::Call(error) => error.into(),
+            SystemViewError::Read(error) => error.into(),
+            other => Self::SystemContract(other),
         }
     }
 }

@@ -11,7 +11,7 @@ use alloy_sol_types::{SolCall, SolInterface};
 
 use super::{Network, error::NetworkError};
 use crate::{
-    chain::{CallError, CallOutcome, CallRequest, Chain, PoolError, ReadError, StakingViewError, StateOverrides},
+    chain::{CallError, CallOutcome, CallRequest, Chain, PoolError, ReadError, StateOverrides, SystemViewError},
     consensus::{
         Admin, MembershipChange, Protocol, Rejection, ReplicaId, ValidatorSet,
         raft::{Assignment, Change, Role},
@@ -221,7 +221,7 @@ impl From<NetworkError> for ValidatorActionError {
 }
 
 /// Returns the validators at the head of `chain`, whose protocol counts `set`.
-pub(crate) fn validator_records(chain: &Chain, set: &ValidatorSet) -> Result<Vec<ValidatorRecord>, StakingViewError> {
+pub(crate) fn validator_records(chain: &Chain, set: &ValidatorSet) -> Result<Vec<ValidatorRecord>, SystemViewError> {
     if !chain.has_stake() {
         let record = |address| ValidatorRecord {
             address,
@@ -249,8 +249,8 @@ impl Network {
     /// chains with stake also queued, jailed and exited ones.
     ///
     /// # Errors
-    /// [`StakingViewError`] when the staking contract cannot be read.
-    pub fn validators(&self) -> Result<Vec<ValidatorRecord>, StakingViewError> {
+    /// [`SystemViewError`] when the staking contract cannot be read.
+    pub fn validators(&self) -> Result<Vec<ValidatorRecord>, SystemViewError> {
         validator_records(self.primary().chain(), &self.primary().protocol().validators())
     }
 
