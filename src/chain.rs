@@ -73,6 +73,8 @@ mod logs;
 mod memory;
 mod open;
 mod pending;
+mod permissions;
+mod permissions_view;
 mod persist;
 mod pool;
 mod prune;

@@ -1,9 +1,10 @@
-//! System contracts: contracts at fixed addresses that hold validators and their stake, and the system calls
-//! by which the consensus protocol changes them at the start of a block.
+//! System contracts: contracts at fixed addresses that the chain itself relies on. [`staking`] holds validators and their stake, which the
+//! consensus protocol changes by system calls at the start of a block; [`permissions`] says who may send transactions and deploy.
 //!
 //! A protocol never reads a contract. It receives [`ValidatorUpdates`], a result of executing a block.
 
 mod call;
+pub mod permissions;
 pub mod staking;
 mod update;
 

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use self::units_json::{Dropped, gas_json, timestamp_json};
 use crate::{
     primitives::{Gas, Height, Timestamp, Wallet, amount, ether},
-    system::staking::StakingParams,
+    system::{permissions::PermissionsConfig, staking::StakingParams},
     vm::ForkRules,
 };
 
@@ -108,6 +108,10 @@ pub struct GenesisSpec {
     /// of the accounts' balances); `None` for a chain without stake.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub staking: Option<StakingParams>,
+    /// Who may send transactions and deploy contracts, and who administers that, by the contract at
+    /// [`PERMISSIONS_ADDRESS`](crate::system::permissions::PERMISSIONS_ADDRESS); `None` for a chain where everybody may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permissions: Option<PermissionsConfig>,
     /// The consensus protocol's section; not read by the chain.
     #[serde(default)]
     pub consensus: serde_json::Value,
@@ -141,6 +145,7 @@ impl GenesisSpec {
             contracts: Vec::new(),
             validators: Vec::new(),
             staking: None,
+            permissions: None,
             consensus: serde_json::Value::Null,
             dropped_registry_digest: Dropped,
             allow_interventions: false,

@@ -3,7 +3,10 @@
 use super::{BaseFee, GAS_LIMIT_MIN, GenesisSpec, GenesisValidator, SpecError};
 use crate::{
     chain::block::EXTRA_DATA_BYTES_MAX,
-    system::staking::{StakingParams, WEIGHT_UNIT},
+    system::{
+        permissions::PermissionsConfig,
+        staking::{StakingParams, WEIGHT_UNIT},
+    },
 };
 
 impl GenesisSpec {
@@ -37,6 +40,9 @@ impl GenesisSpec {
         }
         if let Some(params) = &self.staking {
             self.check_staking(params)?;
+        }
+        if let Some(Err(error)) = self.permissions.as_ref().map(PermissionsConfig::check) {
+            return invalid("permissions", error.to_string());
         }
         self.check_system_addresses()?;
         let mut seen = std::collections::BTreeSet::new();

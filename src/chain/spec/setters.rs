@@ -5,7 +5,7 @@ use alloy_primitives::{Address, U256};
 use super::{BaseFee, GenesisAccount, GenesisContract, GenesisSpec, GenesisValidator};
 use crate::{
     primitives::{Gas, Timestamp},
-    system::staking::StakingParams,
+    system::{permissions::PermissionsConfig, staking::StakingParams},
     vm::Hardfork,
 };
 
@@ -77,6 +77,12 @@ impl GenesisSpec {
     #[must_use]
     pub fn with_staking(self, staking: StakingParams) -> Self {
         Self { staking: Some(staking), ..self }
+    }
+
+    /// Adds the permissions contract.
+    #[must_use]
+    pub fn with_permissions(self, permissions: PermissionsConfig) -> Self {
+        Self { permissions: Some(permissions), ..self }
     }
 
     /// Sets whether blocks may record interventions and contain unsigned transactions.

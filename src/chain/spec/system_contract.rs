@@ -5,7 +5,10 @@ use std::sync::Arc;
 use super::{GenesisSpec, GenesisValidator, SpecError};
 use crate::{
     primitives::{Address, Bytes, U256},
-    system::staking::{STAKING_ADDRESS, StakingTemplate},
+    system::{
+        permissions::{PERMISSIONS_ADDRESS, PermissionsTemplate},
+        staking::{STAKING_ADDRESS, StakingTemplate},
+    },
     vm::{Marker, Template},
 };
 
@@ -13,34 +16,39 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::chain) enum SystemContract {
     Staking,
+    Permissions,
 }
 
 impl SystemContract {
     /// In the order in which genesis deploys them.
-    const ALL: [Self; 1] = [Self::Staking];
+    const ALL: [Self; 2] = [Self::Staking, Self::Permissions];
 
     /// Returns the specification's section.
     pub(in crate::chain) const fn field(self) -> &'static str {
         match self {
             Self::Staking => "staking",
+            Self::Permissions => "permissions",
         }
     }
 
     pub(in crate::chain) const fn address(self) -> Address {
         match self {
             Self::Staking => STAKING_ADDRESS,
+            Self::Permissions => PERMISSIONS_ADDRESS,
         }
     }
 
     pub(in crate::chain) fn template(self) -> Arc<dyn Template> {
         match self {
             Self::Staking => Arc::new(StakingTemplate),
+            Self::Permissions => Arc::new(PermissionsTemplate),
         }
     }
 
     pub(in crate::chain) const fn is_asked_for(self, spec: &GenesisSpec) -> bool {
         match self {
             Self::Staking => spec.staking.is_some(),
+            Self::Permissions => spec.permissions.is_some(),
         }
     }
 
@@ -51,6 +59,7 @@ impl SystemContract {
                 let stakes = spec.validators.iter().map(|validator| (validator.address, validator.stake));
                 StakingTemplate::init_code(params, stakes)
             }),
+            Self::Permissions => spec.permissions.as_ref().map(PermissionsTemplate::init_code),
         }
     }
 
@@ -61,6 +70,7 @@ impl SystemContract {
     pub(in crate::chain) fn minted(self, spec: &GenesisSpec) -> Result<U256, SpecError> {
         match self {
             Self::Staking => total_stake(&spec.validators),
+            Self::Permissions => Ok(U256::ZERO),
         }
     }
 }

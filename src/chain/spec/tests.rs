@@ -109,9 +109,10 @@ fn the_page_has_the_example_and_every_field() {
     let spec = GenesisSpec::from_json(GenesisSpec::EXAMPLE).unwrap();
     let page = include_str!("../../../docs/genesis.md");
     assert!(page.contains(&format!("```json\n{}```\n", GenesisSpec::EXAMPLE)), "docs/genesis.md has another example");
-    let staked = GenesisSpec { staking: Some(StakingParams::default()), ..spec };
+    let permissions = PermissionsConfig::new(Address::repeat_byte(1)).with_accounts([]).with_deployers([]);
+    let staked = GenesisSpec { staking: Some(StakingParams::default()), ..spec }.with_permissions(permissions);
     let json: serde_json::Value = serde_json::from_str(&staked.to_json()).unwrap();
-    for fields in [&json, &json["staking"], &json["baseFee"]] {
+    for fields in [&json, &json["staking"], &json["permissions"], &json["baseFee"]] {
         for field in fields.as_object().unwrap().keys() {
             let is_told = [format!("`{field}`"), format!("\"{field}\"")].iter().any(|form| page.contains(form));
             assert!(is_told, "docs/genesis.md does not tell of {field}");
