@@ -71,6 +71,7 @@ mod lease;
 mod load;
 mod logs;
 mod memory;
+mod modules;
 mod open;
 mod pending;
 mod permissions;

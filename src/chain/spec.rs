@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use self::units_json::{Dropped, gas_json, timestamp_json};
 use crate::{
     primitives::{Gas, Height, Timestamp, Wallet, amount, ether},
-    system::{permissions::PermissionsConfig, staking::StakingParams},
+    system::{modules::ModulesConfig, permissions::PermissionsConfig, staking::StakingParams},
     vm::ForkRules,
 };
 
@@ -112,6 +112,10 @@ pub struct GenesisSpec {
     /// [`PERMISSIONS_ADDRESS`](crate::system::permissions::PERMISSIONS_ADDRESS); `None` for a chain where everybody may.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permissions: Option<PermissionsConfig>,
+    /// Modules of the service that are on, and who administers that, by the contract at
+    /// [`MODULES_ADDRESS`](crate::system::modules::MODULES_ADDRESS); `None` for a chain without the registry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub modules: Option<ModulesConfig>,
     /// The consensus protocol's section; not read by the chain.
     #[serde(default)]
     pub consensus: serde_json::Value,
@@ -146,6 +150,7 @@ impl GenesisSpec {
             validators: Vec::new(),
             staking: None,
             permissions: None,
+            modules: None,
             consensus: serde_json::Value::Null,
             dropped_registry_digest: Dropped,
             allow_interventions: false,

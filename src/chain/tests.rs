@@ -6,6 +6,7 @@ mod forks;
 mod headers;
 mod hooks;
 mod model;
+mod modules;
 mod permissions;
 mod pruning;
 mod reopening;

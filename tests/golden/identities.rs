@@ -7,7 +7,7 @@ use std::{fs, path::PathBuf};
 
 use chainbox::{
     primitives::keccak256,
-    system::{permissions::PermissionsTemplate, staking::StakingTemplate},
+    system::{modules::ModulesTemplate, permissions::PermissionsTemplate, staking::StakingTemplate},
     templates,
     vm::{Descriptor, Template},
 };
@@ -40,6 +40,7 @@ const TABLES: &[(&str, &str, &[&str])] = &[
     ("auction", "templates/auction", &["golden.txt"]),
     ("staking", "system/staking", &["golden/at_once.txt", "golden/queues.txt"]),
     ("permissions", "system/permissions", &["golden.txt"]),
+    ("modules", "system/modules", &["golden.txt"]),
 ];
 
 fn is_blessing() -> bool {
@@ -120,7 +121,7 @@ fn changed_parts(pinned: &str, now: &str) -> String {
 
 #[test]
 fn digests_change_with_versions_alone() {
-    let system: [&dyn Template; 2] = [&StakingTemplate, &PermissionsTemplate];
+    let system: [&dyn Template; 3] = [&StakingTemplate, &PermissionsTemplate, &ModulesTemplate];
     let all = templates::builtin().iter().map(|template| &**template).chain(system);
     let now: Vec<String> = all.map(pinned_line).collect();
     if is_blessing() {

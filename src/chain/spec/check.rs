@@ -4,6 +4,7 @@ use super::{BaseFee, GAS_LIMIT_MIN, GenesisSpec, GenesisValidator, SpecError};
 use crate::{
     chain::block::EXTRA_DATA_BYTES_MAX,
     system::{
+        modules::ModulesConfig,
         permissions::PermissionsConfig,
         staking::{StakingParams, WEIGHT_UNIT},
     },
@@ -43,6 +44,9 @@ impl GenesisSpec {
         }
         if let Some(Err(error)) = self.permissions.as_ref().map(PermissionsConfig::check) {
             return invalid("permissions", error.to_string());
+        }
+        if let Some(Err(error)) = self.modules.as_ref().map(ModulesConfig::check) {
+            return invalid("modules", error.to_string());
         }
         self.check_system_addresses()?;
         let mut seen = std::collections::BTreeSet::new();

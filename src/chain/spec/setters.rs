@@ -5,7 +5,7 @@ use alloy_primitives::{Address, U256};
 use super::{BaseFee, GenesisAccount, GenesisContract, GenesisSpec, GenesisValidator};
 use crate::{
     primitives::{Gas, Timestamp},
-    system::{permissions::PermissionsConfig, staking::StakingParams},
+    system::{modules::ModulesConfig, permissions::PermissionsConfig, staking::StakingParams},
     vm::Hardfork,
 };
 
@@ -83,6 +83,12 @@ impl GenesisSpec {
     #[must_use]
     pub fn with_permissions(self, permissions: PermissionsConfig) -> Self {
         Self { permissions: Some(permissions), ..self }
+    }
+
+    /// Adds the module registry.
+    #[must_use]
+    pub fn with_modules(self, modules: ModulesConfig) -> Self {
+        Self { modules: Some(modules), ..self }
     }
 
     /// Sets whether blocks may record interventions and contain unsigned transactions.

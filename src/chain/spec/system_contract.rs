@@ -6,6 +6,7 @@ use super::{GenesisSpec, GenesisValidator, SpecError};
 use crate::{
     primitives::{Address, Bytes, U256},
     system::{
+        modules::{MODULES_ADDRESS, ModulesTemplate},
         permissions::{PERMISSIONS_ADDRESS, PermissionsTemplate},
         staking::{STAKING_ADDRESS, StakingTemplate},
     },
@@ -17,17 +18,19 @@ use crate::{
 pub(in crate::chain) enum SystemContract {
     Staking,
     Permissions,
+    Modules,
 }
 
 impl SystemContract {
     /// In the order in which genesis deploys them.
-    const ALL: [Self; 2] = [Self::Staking, Self::Permissions];
+    const ALL: [Self; 3] = [Self::Staking, Self::Permissions, Self::Modules];
 
     /// Returns the specification's section.
     pub(in crate::chain) const fn field(self) -> &'static str {
         match self {
             Self::Staking => "staking",
             Self::Permissions => "permissions",
+            Self::Modules => "modules",
         }
     }
 
@@ -35,6 +38,7 @@ impl SystemContract {
         match self {
             Self::Staking => STAKING_ADDRESS,
             Self::Permissions => PERMISSIONS_ADDRESS,
+            Self::Modules => MODULES_ADDRESS,
         }
     }
 
@@ -42,6 +46,7 @@ impl SystemContract {
         match self {
             Self::Staking => Arc::new(StakingTemplate),
             Self::Permissions => Arc::new(PermissionsTemplate),
+            Self::Modules => Arc::new(ModulesTemplate),
         }
     }
 
@@ -49,6 +54,7 @@ impl SystemContract {
         match self {
             Self::Staking => spec.staking.is_some(),
             Self::Permissions => spec.permissions.is_some(),
+            Self::Modules => spec.modules.is_some(),
         }
     }
 
@@ -60,6 +66,7 @@ impl SystemContract {
                 StakingTemplate::init_code(params, stakes)
             }),
             Self::Permissions => spec.permissions.as_ref().map(PermissionsTemplate::init_code),
+            Self::Modules => spec.modules.as_ref().map(ModulesTemplate::init_code),
         }
     }
 
@@ -70,7 +77,7 @@ impl SystemContract {
     pub(in crate::chain) fn minted(self, spec: &GenesisSpec) -> Result<U256, SpecError> {
         match self {
             Self::Staking => total_stake(&spec.validators),
-            Self::Permissions => Ok(U256::ZERO),
+            Self::Permissions | Self::Modules => Ok(U256::ZERO),
         }
     }
 }
