@@ -14,6 +14,7 @@ use super::{
     fee_rules::FeeRules,
     header::expected_base_fee,
     hook::Finality,
+    permissions::permission_lists,
     persist::{self, Pruned},
     pool::PoolContext,
     receipt::Receipt,
@@ -296,8 +297,10 @@ impl Chain {
     /// # Errors
     /// [`ReadError::State`].
     pub fn pool_context(&self) -> Result<PoolContext, ReadError> {
+        let state = self.latest_state()?;
         Ok(PoolContext {
-            state: self.latest_state()?,
+            permissions: self.spec().permissions.as_ref().map(|_| permission_lists(&*state)).transpose()?,
+            state,
             gas_limit: self.next_gas_limit()?,
             base_fee: self.next_base_fee().unwrap_or(0),
             fork: self.context.spec.rules_at(self.head.height().next()),

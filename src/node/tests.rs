@@ -12,6 +12,7 @@ mod histories;
 mod interventions;
 mod mining;
 mod pending;
+mod permissions;
 mod pool;
 mod protocols;
 mod pruned_branches;

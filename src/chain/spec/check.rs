@@ -3,7 +3,11 @@
 use super::{BaseFee, GAS_LIMIT_MIN, GenesisSpec, GenesisValidator, SpecError, system_contract::check_parameters};
 use crate::{
     chain::block::EXTRA_DATA_BYTES_MAX,
-    system::staking::{StakingParams, WEIGHT_UNIT},
+    system::{
+        modules::ModulesConfig,
+        permissions::PermissionsConfig,
+        staking::{StakingParams, WEIGHT_UNIT},
+    },
 };
 
 impl GenesisSpec {
@@ -45,6 +49,12 @@ impl GenesisSpec {
         }
         if let Some(section) = &self.parameters {
             check_parameters(self, section)?;
+        }
+        if let Some(Err(error)) = self.permissions.as_ref().map(PermissionsConfig::check) {
+            return invalid("permissions", error.to_string());
+        }
+        if let Some(Err(error)) = self.modules.as_ref().map(ModulesConfig::check) {
+            return invalid("modules", error.to_string());
         }
         self.check_system_addresses()?;
         let mut seen = std::collections::BTreeSet::new();

@@ -5,7 +5,9 @@ use alloy_primitives::{Address, U256};
 use super::{BaseFee, GenesisAccount, GenesisContract, GenesisSpec, GenesisValidator};
 use crate::{
     primitives::{Gas, Timestamp},
-    system::{parameters::ParametersSpec, staking::StakingParams},
+    system::{
+        modules::ModulesConfig, parameters::ParametersSpec, permissions::PermissionsConfig, staking::StakingParams,
+    },
     vm::Hardfork,
 };
 
@@ -83,6 +85,18 @@ impl GenesisSpec {
     #[must_use]
     pub fn with_staking(self, staking: StakingParams) -> Self {
         Self { staking: Some(staking), ..self }
+    }
+
+    /// Adds the permissions contract.
+    #[must_use]
+    pub fn with_permissions(self, permissions: PermissionsConfig) -> Self {
+        Self { permissions: Some(permissions), ..self }
+    }
+
+    /// Adds the module registry.
+    #[must_use]
+    pub fn with_modules(self, modules: ModulesConfig) -> Self {
+        Self { modules: Some(modules), ..self }
     }
 
     /// Sets whether blocks may record interventions and contain unsigned transactions.

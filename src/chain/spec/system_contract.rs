@@ -7,7 +7,9 @@ use crate::{
     primitives::{Address, Bytes, U256},
     system::{
         ParameterUpdate, ParameterUpdates,
+        modules::{MODULES_ADDRESS, ModulesTemplate},
         parameters::{PARAMETERS_ADDRESS, Parameter, ParametersSpec, ParametersTemplate, VALIDATORS_MAX},
+        permissions::{PERMISSIONS_ADDRESS, PermissionsTemplate},
         staking::{STAKING_ADDRESS, StakingParams, StakingTemplate},
     },
     vm::{Marker, Template},
@@ -18,17 +20,21 @@ use crate::{
 pub(in crate::chain) enum SystemContract {
     Staking,
     Parameters,
+    Permissions,
+    Modules,
 }
 
 impl SystemContract {
     /// In the order in which genesis deploys them.
-    const ALL: [Self; 2] = [Self::Staking, Self::Parameters];
+    const ALL: [Self; 4] = [Self::Staking, Self::Parameters, Self::Permissions, Self::Modules];
 
     /// Returns the specification's section.
     pub(in crate::chain) const fn field(self) -> &'static str {
         match self {
             Self::Staking => "staking",
             Self::Parameters => "parameters",
+            Self::Permissions => "permissions",
+            Self::Modules => "modules",
         }
     }
 
@@ -36,6 +42,8 @@ impl SystemContract {
         match self {
             Self::Staking => STAKING_ADDRESS,
             Self::Parameters => PARAMETERS_ADDRESS,
+            Self::Permissions => PERMISSIONS_ADDRESS,
+            Self::Modules => MODULES_ADDRESS,
         }
     }
 
@@ -43,6 +51,8 @@ impl SystemContract {
         match self {
             Self::Staking => Arc::new(StakingTemplate),
             Self::Parameters => Arc::new(ParametersTemplate),
+            Self::Permissions => Arc::new(PermissionsTemplate),
+            Self::Modules => Arc::new(ModulesTemplate),
         }
     }
 
@@ -51,6 +61,8 @@ impl SystemContract {
         match self {
             Self::Staking => spec.staking.is_some(),
             Self::Parameters => spec.parameters.is_some(),
+            Self::Permissions => spec.permissions.is_some(),
+            Self::Modules => spec.modules.is_some(),
         }
     }
 
@@ -65,6 +77,8 @@ impl SystemContract {
                 let values = parameters_at_genesis(spec, parameters);
                 ParametersTemplate::init_code(parameters.owner, &ParameterUpdates::new(values))
             }),
+            Self::Permissions => spec.permissions.as_ref().map(PermissionsTemplate::init_code),
+            Self::Modules => spec.modules.as_ref().map(ModulesTemplate::init_code),
         }
     }
 
@@ -75,7 +89,7 @@ impl SystemContract {
     pub(in crate::chain) fn minted(self, spec: &GenesisSpec) -> Result<U256, SpecError> {
         match self {
             Self::Staking => total_stake(&spec.validators),
-            Self::Parameters => Ok(U256::ZERO),
+            Self::Parameters | Self::Permissions | Self::Modules => Ok(U256::ZERO),
         }
     }
 }

@@ -7,11 +7,11 @@ use alloy_sol_types::SolCall;
 
 use super::*;
 use crate::{
-    consensus::{
-        Authenticator, ConsensusConfig, Protocol, SealScheme, SealedHeader, StakeUse, dpos::DposConfig,
-        pbft::PbftConfig, poa::PoaConfig, pos::PosConfig, raft::RaftConfig,
-    },
     chain::ExecutedBlock,
+    consensus::{
+        Authenticator, ConsensusConfig, SealScheme, SealedHeader, StakeUse, dpos::DposConfig, pbft::PbftConfig,
+        poa::PoaConfig, pos::PosConfig, raft::RaftConfig,
+    },
     system::{
         parameters::{
             PARAMETERS_ADDRESS, Parameter, ParametersSpec,
@@ -48,7 +48,8 @@ fn networks() -> impl Iterator<Item = NetworkBuilder> {
 
 /// The block time where transactions may change it; always the gas limit.
 fn changes(network: &Network, secs: u64, gas_limit: u64) -> Vec<(Parameter, u64)> {
-    let has_block_time = network.replicas()[0].chain().spec().parameters.is_some_and(|section| section.block_time.is_some());
+    let has_block_time =
+        network.replicas()[0].chain().spec().parameters.is_some_and(|section| section.block_time.is_some());
     let block_time = has_block_time.then_some((Parameter::BlockTime, secs));
     block_time.into_iter().chain([(Parameter::GasLimit, gas_limit)]).collect()
 }
@@ -140,12 +141,16 @@ fn a_replica_that_was_down_at_the_boundary_agrees() {
         let changes = changes(&network, 2, 20_000_000);
         schedule(&mut network, 0, &changes);
         let took_over = |network: &Network| {
-            network.replicas()[..3].iter().all(|replica| replica.chain().head().block().header().gas_limit == 20_000_000)
+            network.replicas()[..3]
+                .iter()
+                .all(|replica| replica.chain().head().block().header().gas_limit == 20_000_000)
         };
         network.run_until(LONG, took_over).unwrap();
         network.run_for(Duration::from_secs(60)).unwrap();
         network.restart(down).unwrap();
-        network.run_until(LONG, |network| gas_limit_is(network, 20_000_000)).unwrap_or_else(|error| panic!("{name}: {error}"));
+        network
+            .run_until(LONG, |network| gas_limit_is(network, 20_000_000))
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
         network.run_for(Duration::from_secs(200)).unwrap();
         let heads: Vec<_> = (0..4).map(|index| boundaries(&network, index)[0].hash()).collect();
         assert!(heads.iter().all(|hash| *hash == heads[0]), "{name}");

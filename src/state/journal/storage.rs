@@ -48,6 +48,16 @@ impl Journal {
         Ok(self.warm_slot(slot))
     }
 
+    /// Returns the handle of a slot of a loaded account. It is valid until the journal goes on to the next block.
+    pub(crate) fn slot_id(&mut self, account: AccountId, slot: &U256) -> Result<SlotId, StateError> {
+        self.load_slot(account, slot)
+    }
+
+    /// Returns the present value of a slot, without a search and without an access.
+    pub(crate) fn value_of(&self, slot: SlotId) -> U256 {
+        self.cache.slot(slot).value
+    }
+
     /// Reads a slot of a loaded account and marks it as warm.
     pub(crate) fn sload(&mut self, account: AccountId, slot: &U256) -> Result<(U256, Access), StateError> {
         let id = self.load_slot(account, slot)?;
