@@ -7,7 +7,9 @@ use std::{fs, path::PathBuf};
 
 use chainbox::{
     primitives::keccak256,
-    system::{modules::ModulesTemplate, permissions::PermissionsTemplate, staking::StakingTemplate},
+    system::{
+        modules::ModulesTemplate, parameters::ParametersTemplate, permissions::PermissionsTemplate, staking::StakingTemplate,
+    },
     templates,
     vm::{Descriptor, Template},
 };
@@ -121,7 +123,7 @@ fn changed_parts(pinned: &str, now: &str) -> String {
 
 #[test]
 fn digests_change_with_versions_alone() {
-    let system: [&dyn Template; 3] = [&StakingTemplate, &PermissionsTemplate, &ModulesTemplate];
+    let system: [&dyn Template; 4] = [&StakingTemplate, &ParametersTemplate, &PermissionsTemplate, &ModulesTemplate];
     let all = templates::builtin().iter().map(|template| &**template).chain(system);
     let now: Vec<String> = all.map(pinned_line).collect();
     if is_blessing() {
