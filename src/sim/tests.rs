@@ -10,6 +10,7 @@ mod faults;
 mod history;
 mod light;
 mod mutations;
+mod pacing;
 mod pbft;
 mod pbft_censorship;
 mod pbft_stake;
