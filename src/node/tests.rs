@@ -16,6 +16,7 @@ mod pool;
 mod protocols;
 mod pruned_branches;
 mod reads;
+mod real_time;
 mod reorgs;
 mod retention;
 mod sending;

@@ -1,7 +1,7 @@
 //! Real time: a network's virtual clock, paced by the readings of a clock outside.
 //!
 //! A [`Pacer`] reads no clock: it is told the time, and says when it wants to be told next. The same network, told the same times, makes
-//! the same bytes. Threads and the machine's clock are in [`node`](crate::node), in its `NetworkPool`.
+//! the same bytes. Threads that do so by the machine's clock are a floor above.
 //!
 //! **Late by at most [`LATE_MAX`]** (250 ms): every event happens at its own virtual time, as if the driver had been punctual. The
 //! shortest period of a protocol is a second, so that this makes at most one block.
@@ -39,14 +39,14 @@ const WAKE_NANOS: u64 = 1_000_000;
 ///     sim::{Network, Pacer},
 /// };
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let began = Duration::from_secs(1_750_000_000); // Since 1970.
+/// let began = Duration::from_secs(1_750_000_000);
 /// let pbft = ConsensusConfig::Pbft(PbftConfig::default().with_period(Duration::from_secs(2)));
 /// let network = Network::builder().with_consensus(pbft).with_validators(4);
 /// let mut network = network.with_timestamp(Timestamp::from_secs(1_750_000_000)).build()?;
 ///
-/// let mut pacer = Pacer::new(&network, began)?;
-/// let mut now = Duration::ZERO; // In place of a clock: what it would have read.
-/// while now < Duration::from_secs(60) {
+/// let mut now = began; // In place of a clock: what it would read.
+/// let mut pacer = Pacer::new(&network, now)?;
+/// while now < began + Duration::from_secs(60) {
 ///     pacer.advance(&mut network, now)?;
 ///     now = pacer.next_wake(&network).ok_or("a network in real time always waits for something")?;
 /// }
@@ -63,8 +63,8 @@ const WAKE_NANOS: u64 = 1_000_000;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Pacer {
-    /// Virtual time at the reading zero.
-    origin: SimTime,
+    /// The reading from which it paces, and the virtual time at it.
+    origin: (Duration, SimTime),
     /// Latest reading.
     now: Duration,
     counters: PacerCounters,
@@ -108,36 +108,35 @@ pub enum PacerError {
 }
 
 impl Pacer {
-    /// Paces a network by a clock that reads zero at the time `since_1970`. A network whose own time is earlier, such as one that was
-    /// stopped for a day, goes on at the clock's; one whose time is later, by its genesis, keeps its lead.
+    /// Paces a network from the time `now` on: a reading, since 1970, of a clock that does not go back. A network whose own time is
+    /// earlier, such as one that was stopped for a day, goes on at the clock's; one whose time is later, by its genesis, keeps its lead.
     ///
     /// # Errors
     /// [`PacerError`].
-    pub fn new(network: &Network, since_1970: Duration) -> Result<Self, PacerError> {
+    pub fn new(network: &Network, now: Duration) -> Result<Self, PacerError> {
         if network.production() == Production::OnDemand {
             return Err(PacerError::OnDemand);
         }
-        let origin = network.time_at(since_1970).max(network.now());
+        let origin = network.time_at(now).max(network.now());
         let period = network.config().period().as_nanos().max(1);
-        let behind = u128::from(origin.as_nanos() - network.now().as_nanos());
+        let behind = u128::from(origin.as_nanos().saturating_sub(network.now().as_nanos()));
         let slots = u64::try_from(behind / period).unwrap_or(u64::MAX);
         if network.config().kind() == Some(ConsensusKind::Pos) && slots > SLOTS_BEHIND_MAX {
-            let clock = Timestamp::from_secs(since_1970.as_secs());
+            let clock = Timestamp::from_secs(now.as_secs());
             return Err(PacerError::SlotsBehind { network: network.timestamp(), clock, slots, max: SLOTS_BEHIND_MAX });
         }
-        Ok(Self { origin, now: Duration::ZERO, counters: PacerCounters::default() })
+        Ok(Self { origin: (now, origin), now, counters: PacerCounters::default() })
     }
 
-    /// Tells the time, and lets the network run up to it, by at most [`STEPS_PER_ADVANCE_MAX`] events. `now` is what the clock has read
-    /// since its zero; one earlier than a reading before counts as that.
-    ///
-    /// Returns whether anything happened.
+    /// Tells the time, and lets the network run up to it, by at most [`STEPS_PER_ADVANCE_MAX`] events. A reading earlier than one
+    /// before counts as that. Returns whether anything happened.
     ///
     /// # Errors
     /// As [`Network::step`].
     pub fn advance(&mut self, network: &mut Network, now: Duration) -> Result<bool, NetworkError> {
         self.now = self.now.max(now);
-        let mut until = self.origin.plus(self.now);
+        let (reading, virtual_time) = self.origin;
+        let mut until = virtual_time.plus(self.now.saturating_sub(reading));
         if let Some(first) = network.next_at().filter(|first| first.plus(LATE_MAX) < until) {
             self.counters.gaps += 1;
             self.counters.skipped += Duration::from_nanos(until.as_nanos() - first.as_nanos());
@@ -148,11 +147,14 @@ impl Pacer {
         Ok(steps > 0)
     }
 
-    /// Returns the reading at which it wants to be told the time next, in whole milliseconds: the time of the network's next event.
-    /// `None` when nothing will ever happen by itself.
+    /// Returns the reading at which it wants to be told the time next, in whole milliseconds: that of the network's next event. `None`
+    /// when nothing will ever happen by itself.
     pub fn next_wake(&self, network: &Network) -> Option<Duration> {
-        let nanos = network.next_at()?.as_nanos().saturating_sub(self.origin.as_nanos());
-        Some(Duration::from_nanos(nanos.div_ceil(WAKE_NANOS).saturating_mul(WAKE_NANOS)))
+        let (reading, virtual_time) = self.origin;
+        let later = network.next_at()?.as_nanos().saturating_sub(virtual_time.as_nanos());
+        let wake = reading.saturating_add(Duration::from_nanos(later));
+        let part = u64::from(wake.subsec_nanos()) % WAKE_NANOS;
+        Some(if part == 0 { wake } else { wake.saturating_add(Duration::from_nanos(WAKE_NANOS - part)) })
     }
 
     /// Returns the latest reading.

@@ -51,21 +51,30 @@ struct Paced {
 
 impl Paced {
     fn new(builder: NetworkBuilder) -> Self {
+        Self::since(builder, BEGAN)
+    }
+
+    fn since(builder: NetworkBuilder, now: Duration) -> Self {
         let network = builder.build().unwrap();
-        let pacer = Pacer::new(&network, BEGAN).unwrap();
-        Self { network, pacer, now: Duration::ZERO, readings: Vec::new() }
+        let pacer = Pacer::new(&network, now).unwrap();
+        Self { network, pacer, now: now.saturating_sub(BEGAN), readings: Vec::new() }
+    }
+
+    /// The time after the beginning at which the pacer wants to be told the time.
+    fn next_wake(&self) -> Duration {
+        self.pacer.next_wake(&self.network).unwrap().saturating_sub(BEGAN)
     }
 
     fn advance(&mut self, now: Duration) {
         self.now = now;
         self.readings.push(now);
-        self.pacer.advance(&mut self.network, now).unwrap();
+        self.pacer.advance(&mut self.network, BEGAN + now).unwrap();
     }
 
     /// Is as punctual as it wants to be until `end`, but late by what `late` says of each wake.
     fn run_late(&mut self, end: Duration, mut late: impl FnMut(usize) -> Duration) {
         for wake in 0.. {
-            let next = self.pacer.next_wake(&self.network).unwrap().max(self.now) + late(wake);
+            let next = self.next_wake().max(self.now) + late(wake);
             if next > end {
                 break;
             }
@@ -133,7 +142,7 @@ fn a_clock_that_goes_back_changes_nothing() {
     let before = paced.network.digest();
     paced.advance(SECOND * 2);
     paced.advance(Duration::ZERO);
-    assert_eq!((paced.network.digest(), paced.pacer.now()), (before, SECOND * 5));
+    assert_eq!((paced.network.digest(), paced.pacer.now()), (before, BEGAN + SECOND * 5));
     paced.advance(SECOND * 6);
     assert_eq!(paced.times(0), [1, 2, 3, 4, 5, 6]);
 }
@@ -161,7 +170,7 @@ fn a_night_asleep_owes_no_blocks() {
         let slots = if kind == ConsensusKind::Pos { NIGHT.as_secs() / 2 * u64::from(validators) } else { 0 };
         let taken = paced.network.steps() - steps;
         assert!(taken < 100 + slots, "{name}: {taken} steps at once");
-        while paced.pacer.next_wake(&paced.network).unwrap() <= wakes {
+        while paced.next_wake() <= wakes {
             paced.advance(wakes);
         }
         paced.run(wakes + SECOND);
@@ -207,10 +216,8 @@ fn the_same_readings_make_the_same_bytes() {
 #[test]
 fn a_network_of_yesterday_goes_on_at_the_present() {
     for kind in PROTOCOLS {
-        let network = builder(kind, 2, 4).build().unwrap();
-        let pacer = Pacer::new(&network, BEGAN + NIGHT * 3).unwrap();
-        let mut paced = Paced { network, pacer, now: Duration::ZERO, readings: Vec::new() };
-        paced.run(SECOND * 20);
+        let mut paced = Paced::since(builder(kind, 2, 4), BEGAN + NIGHT * 3);
+        paced.run(NIGHT * 3 + SECOND * 20);
         let times = paced.times(0);
         assert!((6..=11).contains(&times.len()), "{kind:?}: {times:?}");
         assert!(
@@ -233,11 +240,11 @@ fn what_has_no_pace_is_refused() {
 
 #[test]
 fn a_genesis_to_come_keeps_its_lead() {
-    let network = builder(ConsensusKind::Poa, 1, 1).build().unwrap();
-    let pacer = Pacer::new(&network, BEGAN - SECOND * 100).unwrap();
-    let mut paced = Paced { network, pacer, now: Duration::ZERO, readings: Vec::new() };
+    let network = builder(ConsensusKind::Poa, 1, 1);
+    let network = network.with_timestamp(Timestamp::from_secs(BEGAN.as_secs() + 100));
+    let mut paced = Paced::new(network);
     paced.run(SECOND * 3);
-    assert_eq!(paced.times(0), [1, 2, 3]);
+    assert_eq!(paced.times(0), [101, 102, 103]);
 }
 
 #[test]
@@ -245,5 +252,5 @@ fn one_call_processes_a_bounded_number_of_events() {
     let mut paced = Paced::new(builder(ConsensusKind::Pos, 1, 4));
     paced.advance(NIGHT);
     assert_eq!(paced.network.steps(), STEPS_PER_ADVANCE_MAX);
-    assert!(paced.pacer.next_wake(&paced.network).unwrap() <= NIGHT + millis(1), "the rest is due at once");
+    assert!(paced.next_wake() <= NIGHT + millis(1), "the rest is due at once");
 }
