@@ -1,6 +1,7 @@
 //! Networks whose virtual time is paced by a clock, in place of which each test gives the readings.
 
-use core::time::Duration;
+use core::{cmp::Reverse, time::Duration};
+use std::collections::BinaryHeap;
 
 use super::*;
 use crate::{
@@ -253,4 +254,40 @@ fn one_call_processes_a_bounded_number_of_events() {
     paced.advance(NIGHT);
     assert_eq!(paced.network.steps(), STEPS_PER_ADVANCE_MAX);
     assert!(paced.next_wake() <= NIGHT + millis(1), "the rest is due at once");
+}
+
+/// With a block in ten minutes, so that it takes seconds here; `benches/idle_networks.rs` has one in fifteen seconds.
+#[test]
+fn a_thousand_networks_take_the_steps_of_an_hour_in_the_order_of_their_times() {
+    let hour = || {
+        let consensus = ConsensusConfig::Poa(PoaConfig::default().with_period(SECOND * 600));
+        let first = builder(ConsensusKind::Poa, 1, 1).with_consensus(consensus).build().unwrap();
+        let mut networks: Vec<_> = (0..1_000_u64)
+            .map(|number| {
+                let began = BEGAN + millis(number * 300);
+                (Pacer::new(&first, began).unwrap(), first.clone())
+            })
+            .collect();
+        let mut due: BinaryHeap<_> = (0..networks.len()).map(|number| Reverse((BEGAN, number))).collect();
+        let (mut wakes, mut steps) = (0_u64, 0);
+        while let Some(Reverse((now, number))) = due.pop() {
+            let (pacer, network) = &mut networks[number];
+            pacer.advance(network, now).unwrap();
+            wakes += 1;
+            due.extend(
+                pacer.next_wake(network).filter(|wake| *wake <= BEGAN + SECOND * 3_600).map(|at| Reverse((at, number))),
+            );
+        }
+        let mut digest = crate::primitives::keccak256([]);
+        for (pacer, network) in &networks {
+            assert_eq!((network.lowest_height().get(), pacer.counters().gaps), (6, 0));
+            digest = crate::primitives::keccak256([digest, network.digest().unwrap()].concat());
+            steps += network.steps();
+        }
+        (wakes, steps, digest)
+    };
+    let (wakes, steps, digest) = hour();
+    assert!((6_000..=12_000).contains(&steps), "{steps} steps");
+    assert!(wakes <= steps + 1_000, "{wakes} wakes for {steps} steps");
+    assert_eq!(hour(), (wakes, steps, digest));
 }
