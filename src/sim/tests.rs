@@ -11,6 +11,7 @@ mod history;
 mod light;
 mod mutations;
 mod pacing;
+mod pacing_stopped;
 mod pbft;
 mod pbft_censorship;
 mod pbft_stake;

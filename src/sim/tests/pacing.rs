@@ -13,7 +13,7 @@ use crate::{
     sim::{Pacer, PacerError},
 };
 
-const BEGAN: Duration = Duration::from_secs(1_750_000_000);
+pub(super) const BEGAN: Duration = Duration::from_secs(1_750_000_000);
 const SECOND: Duration = Duration::from_secs(1);
 const NIGHT: Duration = Duration::from_secs(8 * 3_600);
 
@@ -42,16 +42,16 @@ fn builder(kind: ConsensusKind, period: u64, validators: u32) -> NetworkBuilder 
 }
 
 /// A network with its pacer and the time.
-struct Paced {
-    network: Network,
-    pacer: Pacer,
-    now: Duration,
+pub(super) struct Paced {
+    pub(super) network: Network,
+    pub(super) pacer: Pacer,
+    pub(super) now: Duration,
     /// The readings that the pacer was given.
     readings: Vec<Duration>,
 }
 
 impl Paced {
-    fn new(builder: NetworkBuilder) -> Self {
+    pub(super) fn new(builder: NetworkBuilder) -> Self {
         Self::since(builder, BEGAN)
     }
 
@@ -83,11 +83,13 @@ impl Paced {
         }
     }
 
-    fn run(&mut self, end: Duration) {
+    /// Is punctual until `end`.
+    pub(super) fn run(&mut self, end: Duration) {
         self.run_late(end, |_| Duration::ZERO);
+        self.advance(end.max(self.now));
     }
 
-    fn height(&self) -> u64 {
+    pub(super) fn height(&self) -> u64 {
         self.network.lowest_height().get()
     }
 
