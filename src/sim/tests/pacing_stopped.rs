@@ -7,18 +7,17 @@ use crate::{
         pbft::{Body, Certificate, Payload, PbftConfig, Seal},
     },
     primitives::{Address, Bytes, Height, Timestamp},
-    system::staking::{StakingParams, ValidatorStatus},
+    system::staking::{StakingParams, ValidatorRecord, ValidatorStatus},
 };
 
 const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
 
-fn network(validators: u32, min_signed_ppm: u32) -> NetworkBuilder {
+/// A block every three seconds. A validator is jailed for more than half a window of absences.
+fn network(validators: u32, downtime_window: u32) -> NetworkBuilder {
     let pbft = PbftConfig::default().with_period(SECOND * 3).with_reported_absences();
     let consensus = ConsensusConfig::Pbft(pbft);
-    // The window is longer than the run.
-    let staking =
-        StakingParams { downtime_window: 256, downtime_min_signed_ppm: min_signed_ppm, ..StakingParams::default() };
+    let staking = StakingParams { downtime_window, downtime_min_signed_ppm: 500_000, ..StakingParams::default() };
     Network::builder()
         .with_invariants(invariant::of_protocol(&consensus))
         .with_consensus(consensus)
@@ -47,9 +46,13 @@ fn absences(network: &Network, validator: Address) -> (Vec<u64>, Vec<u64>) {
     (reports, unsigned)
 }
 
+fn record(network: &Network, validator: Address) -> ValidatorRecord {
+    network.validators().unwrap().into_iter().find(|record| record.address == validator).unwrap()
+}
+
+/// Blocks that a validator missed, by the staking contract.
 fn missed(network: &Network, validator: Address) -> u64 {
-    let records = network.validators().unwrap();
-    let record = records.into_iter().find(|record| record.address == validator).unwrap();
+    let record = record(network, validator);
     assert_eq!(record.status, ValidatorStatus::Bonded);
     record.stake.unwrap().missed_blocks
 }
@@ -59,7 +62,8 @@ fn missed(network: &Network, validator: Address) -> u64 {
 #[test]
 fn the_contract_counts_the_blocks_that_a_stopped_validator_missed() {
     for is_primary in [false, true] {
-        let mut paced = Paced::new(network(4, 500_000));
+        // The window is longer than the run.
+        let mut paced = Paced::new(network(4, 256));
         let primary = paced.network.round_status(ReplicaId::new(0)).unwrap().leader.unwrap();
         let victim = if is_primary { primary } else { ReplicaId::new((primary.get() + 1) % 4) };
         let address = paced.network.replica(victim).unwrap().address().unwrap();
@@ -92,4 +96,22 @@ fn the_contract_counts_the_blocks_that_a_stopped_validator_missed() {
         }
         assert!(others_unsigned > 0, "a certificate has a quorum's signatures and no more: it proves no absence");
     }
+}
+
+#[test]
+fn who_is_stopped_for_too_long_is_jailed_and_leaves_the_committee() {
+    let mut paced = Paced::new(network(5, 20));
+    let victim = ReplicaId::new(4);
+    let address = paced.network.replica(victim).unwrap().address().unwrap();
+    paced.run(MINUTE * 2);
+    paced.network.stop_replica(victim).unwrap();
+    paced.run(MINUTE * 5);
+    let record = record(&paced.network, address);
+    assert_eq!((record.status, record.validates), (ValidatorStatus::Jailed, false));
+    let (reports, _) = absences(&paced.network, address);
+    assert_eq!(reports.len() as u64, reports.last().unwrap() - reports[0] + 1, "one after another: {reports:?}");
+    // Ten of twenty may be missed, and the committee changes at the next multiple of 16.
+    assert!((11..=11 + 16).contains(&reports.len()), "{reports:?}");
+    let height = paced.network.replica(ReplicaId::new(0)).unwrap().head().height.get();
+    assert!(height >= 95, "the others go on: {height}");
 }

@@ -74,6 +74,7 @@ fn a_primary_that_reports_the_present_loses_its_view() {
     lab.produce();
     assert_eq!(lab.views(), [1; 4], "{:?}", reported(&lab, 1));
     assert!(lab.replicas().all(|replica| !replica.is_changing()));
+    assert!(lab.mark("pbft/wrong-absence") >= 2 * wrong, "of each backup");
     let height = lab.heights()[1];
     (0..4).for_each(|_| lab.produce());
     assert_eq!(reported(&lab, 3)[..wrong as usize], vec![vec![3]; wrong as usize]);
