@@ -5,7 +5,10 @@ use core::{
     ops::{Deref, DerefMut},
     time::Duration,
 };
-use std::sync::{Arc, MutexGuard, atomic::AtomicU64};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, MutexGuard, atomic::AtomicU64},
+};
 
 use arc_swap::ArcSwap;
 
@@ -14,7 +17,7 @@ use super::{
     ancestors::Ancestors,
     head_switches::HeadSwitches,
     held_lock::HeldLock,
-    real_time::pacing::Pacing,
+    real_time::pacing::{Pacing, panic_message},
     replica_view::ReplicaView,
     subscription::Subscribers,
     view::Settings,
@@ -264,12 +267,19 @@ impl Writer {
 
     /// Lets a paced network run up to `now`, and shows its nodes what has changed.
     pub(super) fn advance_to(&mut self, now: Duration) -> Result<(), EngineError> {
-        let Some(pacing) = &mut self.pacing else { return Ok(()) };
-        let advanced = pacing.advance(&mut self.network, now);
-        if advanced.map_err(|reason| EngineError::NetworkFailed { reason: reason.to_string() })? {
-            self.publish_nodes();
-        }
-        Ok(())
+        self.check_failure()?;
+        let advanced = catch_unwind(AssertUnwindSafe(|| {
+            let Some(pacing) = &mut self.pacing else { return Ok(()) };
+            if pacing.advance(&mut self.network, now)? {
+                self.publish_nodes();
+            }
+            Ok(())
+        }));
+        let advanced = advanced.unwrap_or_else(|panic| Err(format!("it panicked: {}", panic_message(&*panic))));
+        advanced.map_err(|reason| {
+            self.pacing.iter_mut().for_each(|pacing| pacing.fail(&reason));
+            EngineError::NetworkFailed { reason }
+        })
     }
 
     pub(super) fn check_failure(&self) -> Result<(), EngineError> {

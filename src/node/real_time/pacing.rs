@@ -1,10 +1,7 @@
 //! The pace of a writer's network: its pacer, its place on a pool, why it failed, and who waits for its blocks.
 
 use core::{any::Any, error::Error, time::Duration};
-use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
-};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::pool::{Host, HostedId};
 use crate::sim::{Network, Pacer, PacerCounters, PacerError};
@@ -38,21 +35,15 @@ impl Pacing {
         self.host.as_ref()?.now()
     }
 
-    /// Lets the network run up to `now`; returns whether anything happened. One that fails or panics is marked.
-    pub(in crate::node) fn advance(&mut self, network: &mut Network, now: Duration) -> Result<bool, Arc<str>> {
-        if let Some(failure) = &self.failure {
-            return Err(Arc::clone(failure));
-        }
-        let advanced = catch_unwind(AssertUnwindSafe(|| self.pacer.advance(network, now)));
-        let reason = match advanced {
-            Ok(Ok(is_changed)) => return Ok(is_changed),
-            Ok(Err(error)) => with_causes(&error),
-            Err(panic) => format!("it panicked: {}", panic_message(&*panic)),
-        };
-        let reason: Arc<str> = reason.into();
-        self.failure = Some(Arc::clone(&reason));
+    /// Lets the network run up to `now`; returns whether anything happened, or why it fails.
+    pub(in crate::node) fn advance(&mut self, network: &mut Network, now: Duration) -> Result<bool, String> {
+        self.pacer.advance(network, now).map_err(|error| with_causes(&error))
+    }
+
+    /// Marks the network as failed.
+    pub(in crate::node) fn fail(&mut self, reason: &str) {
+        self.failure = Some(reason.into());
         self.waiters.end();
-        Err(reason)
     }
 
     pub(in crate::node) fn next_wake(&self, network: &Network) -> Option<Duration> {

@@ -7,6 +7,7 @@ use core::{cmp::Reverse, fmt, num::NonZeroUsize, time::Duration};
 use std::{
     collections::{BTreeMap, BinaryHeap},
     io,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak},
     thread,
 };
@@ -138,10 +139,10 @@ impl Pool {
         let pool = Self { shared: Arc::new(Shared { clock, queue, wakes, ended }) };
         for number in 0..threads.get() {
             let shared = Arc::clone(&pool.shared);
-            shared.queue().threads += 1;
+            shared.count_thread(true);
             let thread = thread::Builder::new().name(format!("chainbox-net-{number}"));
             if let Err(error) = thread.spawn(move || shared.work()) {
-                pool.shared.queue().threads -= 1;
+                pool.shared.count_thread(false);
                 // Those that have started end.
                 pool.shared.stop();
                 return Err(error);
@@ -158,7 +159,7 @@ impl Pool {
     pub(super) fn host(&self) -> Host {
         let mut queue = self.shared.queue();
         let id = HostedId(queue.next_id);
-        queue.next_id += 1;
+        queue.next_id = queue.next_id.saturating_add(1);
         Host { id, pool: Arc::downgrade(&self.shared) }
     }
 
@@ -209,11 +210,17 @@ impl Shared {
     fn work(&self) {
         while let Some((id, hosted)) = self.next() {
             let now = self.clock.now();
-            let advanced = hosted.advance(now);
+            // A panic is the network's own to note; here it costs no thread.
+            let advanced = catch_unwind(AssertUnwindSafe(|| hosted.advance(now))).unwrap_or(Advanced::Failed);
             self.put_back(id, now, advanced);
         }
-        self.queue().threads -= 1;
+        self.count_thread(false);
         self.ended.notify_all();
+    }
+
+    fn count_thread(&self, begins: bool) {
+        let mut queue = self.queue();
+        queue.threads = if begins { queue.threads.saturating_add(1) } else { queue.threads.saturating_sub(1) };
     }
 
     /// Waits for something that is due; `None` once the pool stops.
@@ -223,13 +230,10 @@ impl Shared {
             if queue.is_stopping {
                 return None;
             }
-            let pause = match queue.due.peek() {
-                None => None,
-                Some(Reverse((at, _))) => Some(at.saturating_sub(self.clock.now())),
-            };
+            let pause = queue.due.peek().map(|Reverse((at, _))| at.saturating_sub(self.clock.now()));
             if pause == Some(Duration::ZERO) {
                 if let Some(next) = queue.take_first() {
-                    queue.runs += 1;
+                    queue.runs = queue.runs.saturating_add(1);
                     // Another thread sleeps, or runs what else is due.
                     self.wakes.notify_one();
                     return Some(next);
@@ -267,7 +271,7 @@ impl Shared {
                 queue.due.push(Reverse((at, id)));
             }
         }
-        queue.failed += usize::from(is_failed);
+        queue.failed = queue.failed.saturating_add(usize::from(is_failed));
         drop(queue);
         self.ended.notify_all();
     }
