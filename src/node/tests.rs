@@ -17,6 +17,7 @@ mod pool;
 mod protocols;
 mod pruned_branches;
 mod reads;
+mod real_time;
 mod reorgs;
 mod retention;
 mod sending;

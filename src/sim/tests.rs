@@ -10,6 +10,8 @@ mod faults;
 mod history;
 mod light;
 mod mutations;
+mod pacing;
+mod pacing_stopped;
 mod parameters;
 mod pbft;
 mod pbft_censorship;

@@ -8,7 +8,8 @@ use std::{fs, path::PathBuf};
 use chainbox::{
     primitives::keccak256,
     system::{
-        modules::ModulesTemplate, parameters::ParametersTemplate, permissions::PermissionsTemplate, staking::StakingTemplate,
+        modules::ModulesTemplate, parameters::ParametersTemplate, permissions::PermissionsTemplate,
+        staking::StakingTemplate,
     },
     templates,
     vm::{Descriptor, Template},

@@ -151,10 +151,16 @@ impl CommitteeTransition {
         if set == *self.committee.validators() { Ok(None) } else { Committee::new(config, set).map(Some) }
     }
 
-    /// Returns the payload of the block at `height` with this evidence.
-    pub fn payload(&self, config: &PbftConfig, height: Height, evidence: Vec<DoubleSigning>) -> Bytes {
+    /// Returns the payload of the block at `height` with this evidence and these absent members, in ascending order.
+    pub fn payload(
+        &self,
+        config: &PbftConfig,
+        height: Height,
+        evidence: Vec<DoubleSigning>,
+        absent: Vec<Address>,
+    ) -> Bytes {
         let successor = self.successor_at(config, height).map(|committee| committee.validators().clone());
-        Payload { successor, evidence }.encoded()
+        Payload { successor, evidence, absent }.encoded()
     }
 
     /// Returns the transition after the block at `height` with this payload, without the updates by that block's execution.
@@ -172,7 +178,8 @@ impl CommitteeTransition {
         if payload.is_empty() && successor.is_none() {
             return Ok(self.clone());
         }
-        let Payload { successor: named, evidence } = Payload::decode(payload)?;
+        let Payload { successor: named, evidence, absent } = Payload::decode(payload)?;
+        self.check_absent(config, &absent)?;
         if named.as_ref() != successor.as_ref().map(Committee::validators) {
             let (got, want) =
                 (named.map_or(0, |set| set.len()), successor.map_or(0, |committee| committee.validators().len()));
@@ -193,13 +200,25 @@ impl CommitteeTransition {
         payload: &Bytes,
         authenticator: &Authenticator,
     ) -> Result<Self, HeaderError> {
-        let Payload { successor, evidence } = Payload::decode(payload)?;
+        let Payload { successor, evidence, absent } = Payload::decode(payload)?;
+        self.check_absent(config, &absent)?;
         if let Some(set) = successor.as_ref().filter(|_| !config.is_checkpoint_height(height)) {
             return Err(HeaderError::Successor { got: set.len(), want: 0 });
         }
         let successor = successor.map(|set| Committee::new(config, set)).transpose()?;
         let offenders = self.offenders(config, height, &evidence, authenticator)?;
         Ok(self.followed_by(config, height, successor, offenders))
+    }
+
+    /// Checks that a block on a chain that reports absences names members, in ascending order, no more than a quorum leaves.
+    fn check_absent(&self, config: &PbftConfig, absent: &[Address]) -> Result<(), HeaderError> {
+        let (committee, is_on) = (&self.committee, config.report_absences && config.period > 0);
+        let max = if is_on { committee.validators().len().saturating_sub(committee.quorums().strong()) } else { 0 };
+        let are_members = absent.iter().all(|member| committee.contains(member));
+        if absent.len() <= max && are_members && absent.is_sorted_by(|one, other| one < other) {
+            return Ok(());
+        }
+        Err(HeaderError::Absent { got: absent.len(), max })
     }
 
     /// Returns the members convicted by evidence in the block at `height`, each at most once.
@@ -351,16 +370,16 @@ mod tests {
     fn changes_wait_for_a_checkpoint_and_its_payload_names_the_new_set() {
         let before = transition(4).with(&updates(&[(9, 5)])).with(&updates(&[(1, 0), (8, 7)]));
         let (config, height) = (config(), Height::new(8));
-        assert_eq!(before.payload(&config, Height::new(7), Vec::new()), Bytes::new());
+        assert_eq!(before.payload(&config, Height::new(7), Vec::new(), Vec::new()), Bytes::new());
         let after = before.after(&config, Height::new(7), &Bytes::new(), &authority()).unwrap();
         assert_eq!(after, before);
-        let payload = before.payload(&config, height, Vec::new());
+        let payload = before.payload(&config, height, Vec::new(), Vec::new());
         let after = before.after(&config, height, &payload, &authority()).unwrap();
         assert_eq!(after.committee().validators().addresses().collect::<Vec<_>>(), [2, 3, 4, 8, 9].map(address));
         assert_eq!(after.committee().quorums().strong(), 4);
         assert_eq!((before.since().get(), after.since()), (0, height));
         assert!(before.leavers().is_empty() && after.leavers().iter().eq([&address(1)]));
-        assert_eq!(after.payload(&config, Height::new(12), Vec::new()), Bytes::new());
+        assert_eq!(after.payload(&config, Height::new(12), Vec::new(), Vec::new()), Bytes::new());
         assert_eq!(transition(4).after_proven(&config, height, &payload, &authority()).unwrap(), after);
         for (height, payload) in [(8, Bytes::new()), (7, payload.clone()), (8, vec![0xc0].into())] {
             assert!(before.after(&config, Height::new(height), &payload, &authority()).is_err());
@@ -387,7 +406,7 @@ mod tests {
     fn encoding_round_trips() {
         let (config, height) = (config(), Height::new(4));
         let changing = transition(5).with(&updates(&[(1, 0)]));
-        let payload = changing.payload(&config, height, Vec::new());
+        let payload = changing.payload(&config, height, Vec::new(), Vec::new());
         let changed = changing.after(&config, height, &payload, &authority()).unwrap();
         let transition = changed.with(&updates(&[(9, 5)]));
         let change = ParameterUpdate { parameter: Parameter::BlockTime, value: 7 };

@@ -31,6 +31,10 @@ pub struct PbftConfig {
     pub(crate) log_window: u64,
     /// Faulty validators to tolerate (f); by default as many as `n >= 3f + 1` allows.
     pub(crate) faulty: Option<u32>,
+    /// Whether blocks report the validators whose commit for their parent did not arrive within the period, for the staking contract
+    /// to count; not on demand.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub(crate) report_absences: bool,
     /// Age up to which evidence counts; from the parameters of stake, whatever genesis says here.
     #[serde(skip_serializing_if = "EvidenceWindow::is_default")]
     pub(crate) evidence: EvidenceWindow,
@@ -99,6 +103,7 @@ impl Default for PbftConfig {
             checkpoint_every: 16,
             log_window: 32,
             faulty: None,
+            report_absences: false,
             evidence: EvidenceWindow::default(),
         }
     }
@@ -138,6 +143,13 @@ impl PbftConfig {
     #[must_use]
     pub const fn with_faulty(mut self, faulty: u32) -> Self {
         self.faulty = Some(faulty);
+        self
+    }
+
+    /// Returns the configuration in which blocks report absent validators, whom the staking contract counts and punishes for downtime.
+    #[must_use]
+    pub const fn with_reported_absences(mut self) -> Self {
+        self.report_absences = true;
         self
     }
 
@@ -193,13 +205,26 @@ impl PbftConfig {
 
     pub(super) fn encode(&self, out: &mut Encoder) {
         // The age of evidence is the same in every replica of a chain.
-        let Self { period, timeout_ms, timeout_ms_max, checkpoint_every, log_window, faulty, evidence: _ } = self;
+        let Self {
+            period,
+            timeout_ms,
+            timeout_ms_max,
+            checkpoint_every,
+            log_window,
+            faulty,
+            report_absences,
+            evidence: _,
+        } = self;
         out.u64(*period);
         out.u64(*timeout_ms);
         out.u64(*timeout_ms_max);
         out.u64(*checkpoint_every);
         out.u64(*log_window);
         out.option(*faulty, Encoder::u32);
+        // Written where it is on alone: the digests of other chains stay.
+        if *report_absences {
+            out.bool(true);
+        }
     }
 
     /// Returns the quorums of this set; each member counts once, whatever its weight.

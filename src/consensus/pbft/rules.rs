@@ -87,8 +87,8 @@ impl HeaderChainRules for Pbft {
         transition.with(updates)
     }
 
-    /// Returns `begin_block` with the proposer, then a `slash` for each validator that the block's evidence convicts. No
-    /// validator counts as absent: a certificate has exactly a quorum's signatures, so that honest ones are always missing.
+    /// Returns `begin_block` with the proposer and the absent validators that the block reports, then a `slash` for each validator
+    /// that its evidence convicts.
     fn system_calls(
         _config: &PbftConfig,
         authenticator: &Authenticator,
@@ -99,7 +99,7 @@ impl HeaderChainRules for Pbft {
         }
         let payload = Payload::decode(context.payload)?;
         let time = Timestamp::from_secs(context.header.timestamp);
-        let mut calls = vec![staking::begin_block(context.header.beneficiary, &[])];
+        let mut calls = vec![staking::begin_block(context.header.beneficiary, &payload.absent)];
         for proof in &payload.evidence {
             let offender = proof.offender(authenticator)?;
             calls.push(staking::slash(offender, staking::Offence::DoubleSign, proof.height(), time));

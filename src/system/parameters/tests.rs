@@ -45,7 +45,11 @@ fn refusals_name_what_is_wrong() {
     let mut lab = Lab::new();
     let schedule = |list: &[(Parameter, u64)]| sol::scheduleCall { changes: changes(list) };
     let raw = |parameter, value| sol::scheduleCall { changes: vec![sol::Change { parameter, value }] };
-    lab.fails(ALICE, &schedule(&[(Parameter::GasLimit, 2_000_000)]), &sol::OwnableUnauthorizedAccount { account: ALICE });
+    lab.fails(
+        ALICE,
+        &schedule(&[(Parameter::GasLimit, 2_000_000)]),
+        &sol::OwnableUnauthorizedAccount { account: ALICE },
+    );
     lab.fails(OWNER, &schedule(&[]), &sol::NoChanges {});
     lab.fails(OWNER, &raw(0, U256::ONE), &sol::UnknownParameter { parameter: 0 });
     lab.fails(OWNER, &raw(11, U256::ONE), &sol::UnknownParameter { parameter: 11 });
@@ -78,7 +82,8 @@ fn variables_stay_in_their_slots() {
     let variables = layout.storage.iter().map(|entry| format!("{} {}", entry.label, entry.slot));
     assert_eq!(variables.collect::<Vec<_>>(), ["_owner 0", "_pendingOwner 1", "_inForce 2", "_scheduled 5"]);
     let members = layout.types["t_struct(Values)_storage"].members.as_ref().unwrap();
-    let places: Vec<_> = members.iter().map(|member| format!("{} {} {}", member.label, member.slot, member.offset)).collect();
+    let places: Vec<_> =
+        members.iter().map(|member| format!("{} {} {}", member.label, member.slot, member.offset)).collect();
     let want = [
         "gasLimit 0 0",
         "baseFeeFloor 0 8",

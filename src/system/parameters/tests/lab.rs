@@ -31,7 +31,9 @@ pub(super) fn change(parameter: Parameter, value: u64) -> ParameterUpdate {
 }
 
 pub(super) fn changes(list: &[(Parameter, u64)]) -> Vec<sol::Change> {
-    list.iter().map(|(parameter, value)| sol::Change { parameter: parameter.code(), value: U256::from(*value) }).collect()
+    list.iter()
+        .map(|(parameter, value)| sol::Change { parameter: parameter.code(), value: U256::from(*value) })
+        .collect()
 }
 
 pub(super) struct Lab {
@@ -87,12 +89,7 @@ impl Lab {
 
     /// Returns the state with all that was done.
     pub(super) fn committed(&self) -> Arc<dyn StateView> {
-        let mut view = MapView::default();
-        let changes = self.journal.clone().take_changes();
-        for (slot, value) in changes.accounts[&PARAMETERS_ADDRESS].storage.iter() {
-            view.storage.insert((PARAMETERS_ADDRESS, *slot), *value);
-        }
-        Arc::new(view)
+        Arc::new(MapView::default().apply(&self.journal.clone().take_changes()))
     }
 
     pub(super) fn without_contract() -> Arc<dyn StateView> {
