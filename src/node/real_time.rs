@@ -18,7 +18,7 @@ use self::{
 use super::{EngineError, shared_network::SharedNetwork};
 use crate::{
     consensus::ReplicaId,
-    sim::{PacerCounters, PacerError, StopError},
+    sim::{Network, PacerCounters, PacerError, StopError},
 };
 
 /// Longest time for which dropping a [`NetworkPool`] waits for its threads.
@@ -120,9 +120,7 @@ impl PacedNetwork {
     /// # Errors
     /// [`StopError`] for a replica that does not exist or is stopped; [`EngineError::NetworkFailed`].
     pub fn stop(&self, replica: ReplicaId) -> Result<(), PacedError> {
-        let mut network = self.lock();
-        network.check_failure()?;
-        Ok(network.stop_replica(replica)?)
+        self.command(|network| network.stop_replica(replica))
     }
 
     /// Starts a stopped replica from its durable records.
@@ -130,9 +128,16 @@ impl PacedNetwork {
     /// # Errors
     /// [`StopError`] for a replica that does not exist or is not stopped; [`EngineError::NetworkFailed`].
     pub fn start(&self, replica: ReplicaId) -> Result<(), PacedError> {
-        let mut network = self.lock();
-        network.check_failure()?;
-        Ok(network.start_replica(replica)?)
+        self.command(|network| network.start_replica(replica))
+    }
+
+    /// Changes the network at the present, whole or not at all.
+    fn command(&self, change: impl FnOnce(&mut Network) -> Result<(), StopError>) -> Result<(), PacedError> {
+        let Some(node) = self.nodes().first() else { return Ok(()) };
+        let mut writer = node.write();
+        writer.shared_command(&node.inner, |writer| Ok::<_, PacedError>(change(&mut writer.network)?))?;
+        writer.publish_nodes();
+        Ok(())
     }
 
     /// Returns why the network has failed; `None` while it goes on.
@@ -218,7 +223,7 @@ impl NetworkPool {
         Self::with_clock(threads, Arc::new(MachineClock::default()))
     }
 
-    /// Starts a pool by a clock of one's own.
+    /// Starts a pool by a clock of one's own. The threads sleep by the machine's, for at most a second, after which they look again.
     ///
     /// # Errors
     /// As [`NetworkPool::new`].

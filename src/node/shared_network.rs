@@ -195,13 +195,6 @@ impl fmt::Debug for LockedNetwork<'_> {
     }
 }
 
-impl LockedNetwork<'_> {
-    /// Checks that a network in real time has not failed.
-    pub(super) fn check_failure(&self) -> Result<(), EngineError> {
-        self.writer.check_failure()
-    }
-}
-
 impl Drop for LockedNetwork<'_> {
     fn drop(&mut self) {
         self.lock.let_go();
@@ -282,7 +275,8 @@ impl Writer {
         })
     }
 
-    pub(super) fn check_failure(&self) -> Result<(), EngineError> {
+    /// Checks that a network in real time has not failed.
+    fn check_failure(&self) -> Result<(), EngineError> {
         match self.pacing.as_ref().and_then(Pacing::failure) {
             Some(reason) => Err(EngineError::NetworkFailed { reason: reason.to_string() }),
             None => Ok(()),
@@ -303,7 +297,7 @@ impl Writer {
 
 impl Writer {
     /// Shows every node of a shared network what its replica has become.
-    fn publish_nodes(&mut self) {
+    pub(super) fn publish_nodes(&mut self) {
         self.network_clock.set(self.network.timestamp());
         for inner in self.nodes.clone().iter().filter_map(std::sync::Weak::upgrade) {
             let replica = inner.replica();
