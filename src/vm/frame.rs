@@ -11,7 +11,7 @@ use super::{
     runner::{CodeRunner, TemplateRunner, recognise},
 };
 use crate::{
-    primitives::{Gas, Height},
+    primitives::Gas,
     state::{Journal, StateError},
 };
 
@@ -130,8 +130,7 @@ impl Frames<'_> {
         if !message.may_deploy() {
             return Err(abi::revert(&DeployerNotAllowed { origin: message.origin }));
         }
-        // The bound is one of transactions: genesis has none.
-        let bytes_max = env.block.hardfork.rules().init_code_bytes_max.filter(|_| env.block.height != Height::GENESIS);
+        let bytes_max = env.block.hardfork.rules().init_code_bytes_max.filter(|_| !message.is_of_genesis());
         if bytes_max.is_some_and(|max| message.input.len() > max) {
             return Err(Stop::Halt(HaltReason::InitCodeSize));
         }

@@ -42,6 +42,8 @@ pub struct Message<'a> {
     relayed_sender: Option<Address>,
     /// Whether contracts may be created. Inherited by the frames that this one opens.
     may_deploy: bool,
+    /// Whether genesis creates the contract. Not inherited by the frames that this one opens.
+    is_of_genesis: bool,
 }
 
 impl<'a> Message<'a> {
@@ -58,6 +60,7 @@ impl<'a> Message<'a> {
             is_system_call: false,
             relayed_sender: None,
             may_deploy: true,
+            is_of_genesis: false,
         }
     }
 
@@ -75,6 +78,17 @@ impl<'a> Message<'a> {
     /// Creates the creation of a contract at a given address, as genesis places its contracts.
     pub const fn create_at(to: Address, caller: Address, value: U256, init_code: &'a [u8], gas: Gas) -> Self {
         Self { kind: MessageKind::Create, ..Self::call(caller, to, value, init_code, gas) }
+    }
+
+    /// Returns the creation as one of genesis, whose init code has no bound: that of EIP-3860 is one of transactions.
+    #[must_use]
+    pub const fn of_genesis(self) -> Self {
+        Self { is_of_genesis: true, ..self }
+    }
+
+    /// Returns whether genesis creates the contract ([`Message::of_genesis`]).
+    pub const fn is_of_genesis(&self) -> bool {
+        self.is_of_genesis
     }
 
     /// Returns the message with what the chain lets its origin do: where it may not deploy, this frame and those below create no contract,

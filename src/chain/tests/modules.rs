@@ -34,8 +34,8 @@ fn record(name: &str, version: u32, config: u8, is_enabled: bool, since: u64) ->
 fn genesis_the_authority_and_a_reorg_decide_what_is_on() {
     let open = || builder_of(spec().with_modules(config())).open().unwrap();
     let (mut chain, mut other) = (open(), open());
-    let dao = record("dao", 2, 9, true, 0);
-    assert_eq!(chain.modules(chain.head()).unwrap(), [dao.clone()]);
+    let at_genesis = [record("dao", 2, 9, true, 0)];
+    assert_eq!(chain.modules(chain.head()).unwrap(), at_genesis);
     let enable = sol::enableCall { name: "defi".to_owned(), version: 1, configHash: B256::repeat_byte(7) };
     let disable = sol::disableCall { name: "dao".to_owned() };
     let change = extend(&mut chain, vec![send(0, 0, &enable), send(0, 1, &disable), send(1, 0, &enable)]);
@@ -43,12 +43,12 @@ fn genesis_the_authority_and_a_reorg_decide_what_is_on() {
     assert_eq!(successes, [true, true, false], "the last is no authority");
     let changed = [record("dao", 2, 9, false, 1), record("defi", 1, 7, true, 1)];
     assert_eq!(chain.modules(chain.head()).unwrap(), changed);
-    assert_eq!(chain.modules(chain.genesis()).unwrap(), [dao.clone()], "at any retained block");
+    assert_eq!(chain.modules(chain.genesis()).unwrap(), at_genesis, "at any retained block");
     adopt(&mut other, (**change.new.block()).clone());
     assert_eq!(other.modules(other.head()).unwrap(), changed);
     let side = build_on(&chain, chain.genesis().hash(), 50, vec![]).block;
     adopt(&mut chain, side);
-    assert_eq!(chain.modules(chain.head()).unwrap(), [dao]);
+    assert_eq!(chain.modules(chain.head()).unwrap(), at_genesis);
 }
 
 #[test]

@@ -47,7 +47,8 @@ impl Lab {
         let mut lab = Self { journal, block, registry };
         let init_code = ModulesTemplate::init_code(config);
         let gas = Gas::new(1_000_000_000);
-        let result = lab.run(&Message::create_at(MODULES_ADDRESS, Address::ZERO, U256::ZERO, &init_code, gas));
+        let creation = Message::create_at(MODULES_ADDRESS, Address::ZERO, U256::ZERO, &init_code, gas);
+        let result = lab.run(&creation.of_genesis());
         assert!(result.is_success(), "{result:?}");
         lab
     }
