@@ -42,6 +42,7 @@ const TABLES: &[(&str, &str, &[&str])] = &[
     ("marketplace", "templates/marketplace", &["golden.txt"]),
     ("auction", "templates/auction", &["golden.txt"]),
     ("staking", "system/staking", &["golden/at_once.txt", "golden/queues.txt"]),
+    ("chain-parameters", "system/parameters", &["golden.txt"]),
     ("permissions", "system/permissions", &["golden.txt"]),
     ("modules", "system/modules", &["golden.txt"]),
 ];

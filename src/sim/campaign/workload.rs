@@ -92,7 +92,7 @@ impl Workload {
     }
 
     /// Makes every transaction of the first client a change of parameters, as far as the chain has them.
-    pub(super) fn with_parameter_changes(mut self, has_block_time: bool, has_stake: bool) -> Self {
+    pub(crate) fn with_parameter_changes(mut self, has_block_time: bool, has_stake: bool) -> Self {
         let is_there = |parameter: &Parameter| match parameter {
             Parameter::BlockTime => has_block_time,
             Parameter::MinSelfStake | Parameter::UnbondingPeriod => has_stake,

@@ -9,9 +9,10 @@ use super::*;
 use crate::{
     chain::ExecutedBlock,
     consensus::{
-        Authenticator, ConsensusConfig, SealScheme, SealedHeader, StakeUse, dpos::DposConfig, pbft::PbftConfig,
-        poa::PoaConfig, pos::PosConfig, raft::RaftConfig,
+        Authenticator, ConsensusConfig, ConsensusKind, SealScheme, SealedHeader, StakeUse, dpos::DposConfig,
+        pbft::PbftConfig, poa::PoaConfig, pos::PosConfig, raft::RaftConfig,
     },
+    sim::{campaign::workload::Workload, engine::clock::SimTime},
     system::{
         parameters::{
             PARAMETERS_ADDRESS, Parameter, ParametersSpec,
@@ -125,7 +126,7 @@ fn follow(network: &Network) {
         before = timestamp;
         secs = block.block().parameters().value(Parameter::BlockTime).map_or(secs, |secs| secs as u64);
     }
-    let has_block_time = network.config().kind() != Some(crate::consensus::ConsensusKind::Pos);
+    let has_block_time = network.config().kind() != Some(ConsensusKind::Pos);
     assert_eq!(secs, if has_block_time { 11 } else { 5 }, "{name}");
 }
 
@@ -154,5 +155,29 @@ fn a_replica_that_was_down_at_the_boundary_agrees() {
         network.run_for(Duration::from_secs(200)).unwrap();
         let heads: Vec<_> = (0..4).map(|index| boundaries(&network, index)[0].hash()).collect();
         assert!(heads.iter().all(|hash| *hash == heads[0]), "{name}");
+    }
+}
+
+/// The profile in which a client changes parameters all the time finds nothing, and parameters do change in it.
+#[test]
+fn nothing_is_found_while_parameters_change() {
+    for kind in ConsensusKind::ALL {
+        let setup = CampaignSetup::parameters(default_sim_config(kind));
+        for seed in 0..3 {
+            let report = run_seed(&setup, seed);
+            assert!(report.is_passed(), "{kind:?}, seed {seed}: {:?}\n{}", report.outcome, report.plan.to_toml());
+        }
+        let mut network = setup.network(7, &FaultPlan::default()).unwrap();
+        let (has_block_time, has_stake) = (kind != ConsensusKind::Pos, network.replicas()[0].chain().has_stake());
+        let clients = Workload::new(7, 40, Duration::from_secs(100), 4);
+        let mut clients = clients.with_parameter_changes(has_block_time, has_stake);
+        let mut before = SimTime::ZERO;
+        while let Some((at, transaction, replica)) = clients.next() {
+            network.run_for(Duration::from_nanos(at.as_nanos() - before.as_nanos())).unwrap();
+            before = at;
+            let _refused = network.submit(transaction, replica);
+        }
+        network.run_for(Duration::from_secs(100)).unwrap();
+        assert!(boundaries(&network, 0).len() > 3, "{kind:?}");
     }
 }
