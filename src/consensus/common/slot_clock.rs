@@ -22,6 +22,11 @@ impl SlotClock {
         Self { since: (0, Timestamp::from_secs(0)), period }
     }
 
+    /// Whether the distance is that of genesis.
+    pub(in crate::consensus) fn is_of_genesis(&self) -> bool {
+        self.since == (0, Timestamp::from_secs(0))
+    }
+
     /// Returns the seconds from a slot to the next; 0 on demand.
     pub(in crate::consensus) const fn period(&self) -> u64 {
         self.period

@@ -117,6 +117,16 @@ impl HeaderContext {
         self.in_force.as_ref().map_or(*config, |in_force| config.with_in_force(in_force))
     }
 
+    /// Whether a block of this context and one of `other` are of the same slot, if their numbers are equal: two branches may count slots unlike
+    /// once the chain's block time has changed.
+    pub(super) fn counts_slots_as(&self, other: &Self) -> bool {
+        let changed = |context: &Self| {
+            let clock = context.in_force.as_ref().map(|in_force| in_force.clock);
+            clock.filter(|clock| !clock.is_of_genesis())
+        };
+        changed(self) == changed(other) || self.timestamp == other.timestamp
+    }
+
     /// Returns whether a block in `slot` is the first of its round: there are elections, and parameters are taken over.
     pub(super) fn begins_round(&self, config: &DposConfig, slot: u64) -> bool {
         let active = &self.state.active;

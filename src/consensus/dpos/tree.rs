@@ -144,7 +144,8 @@ impl Tree {
     /// Returns another block of the same author in the same slot.
     pub(super) fn same_slot_block(&self, node: &Node) -> Option<&Arc<Node>> {
         let mut blocks = self.blocks_of_slot(node.context.slot, node.author);
-        blocks.find(|block| block.context.block != node.context.block)
+        let is_other = |block: &&Arc<Node>| block.context.block != node.context.block;
+        blocks.find(|block| is_other(block) && block.context.counts_slots_as(&node.context))
     }
 
     /// Returns a block of the same author whose vote contradicts the one of `node`. The votes of a producer that keeps to the rules rise in
