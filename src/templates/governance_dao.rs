@@ -64,6 +64,21 @@ pub const IMMUTABLES: U256 = uint!(0x33faaa510164ee770c6457973a928cc130f3253aa43
 /// Functions that take ether.
 const PAYABLE: &[[u8; 4]] = &[sol::execute_0Call::SELECTOR, sol::execute_1Call::SELECTOR, sol::relayCall::SELECTOR];
 
+/// Returns a function's signature with the arguments that the reference leaves in call data.
+fn signature(selector: [u8; 4]) -> Option<&'static str> {
+    match selector {
+        sol::relayCall::SELECTOR => Some("relay(address,uint256,bytes calldata)"),
+        sol::castVoteWithReasonCall::SELECTOR => Some("castVoteWithReason(uint256,uint8,string calldata)"),
+        sol::castVoteWithReasonAndParamsCall::SELECTOR => {
+            Some("castVoteWithReasonAndParams(uint256,uint8,string calldata,bytes)")
+        }
+        sol::castVoteWithReasonAndParamsBySigCall::SELECTOR => {
+            Some("castVoteWithReasonAndParamsBySig(uint256,uint8,address,string calldata,bytes,bytes)")
+        }
+        other => Calls::signature_by_selector(other),
+    }
+}
+
 /// What `COUNTING_MODE` returns.
 const COUNTING_MODE: &str = "support=bravo&quorum=for,abstain";
 
@@ -209,7 +224,7 @@ impl Template for GovernanceDao {
         let reason = reason_of(input)?;
         charge_for_shared_bytes(host, input)?;
         let caller = host.caller();
-        match host.decode_call_to_memory::<Calls>(input, PAYABLE, Calls::signature_by_selector)? {
+        match host.decode_call_to_memory::<Calls>(input, PAYABLE, signature)? {
             Calls::name(call) => call.returns(GOVERNOR.name.get(host)?),
             Calls::version(call) => call.returns(state::VERSION.to_owned()),
             Calls::COUNTING_MODE(call) => call.returns(COUNTING_MODE.to_owned()),

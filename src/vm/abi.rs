@@ -280,7 +280,8 @@ impl Host<'_> {
 
     /// As [`Host::decode_call`], for functions that take lists, `bytes` or a `string` into memory: a length for which there is no memory
     /// is `Panic(0x41)`, and a `string` that is no UTF-8 is accepted, with U+FFFD for what is none; see [`string_bytes`]. `signature`
-    /// is `TokenCalls::signature_by_selector`.
+    /// is `TokenCalls::signature_by_selector`; where Solidity declares an argument `calldata`, a signature that says so, such as
+    /// `relay(address,uint256,bytes calldata)`: any length beyond the call data is refused there.
     ///
     /// # Errors
     /// As [`Host::decode_call`]; `Panic(0x41)`.

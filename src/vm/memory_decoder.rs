@@ -14,6 +14,9 @@ const MEMORY_END: u128 = u64::MAX as u128;
 
 const WORD: u128 = 32;
 
+/// What follows the type of an argument that is not taken into memory.
+const CALLDATA: &str = " calldata";
+
 /// What solc's decoder makes of arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
@@ -25,15 +28,18 @@ pub(super) enum Verdict {
 }
 
 /// Returns what solc's decoder makes of the arguments of a function, such as `setURI(string)`: values of one word, `bytes`, strings,
-/// and lists of these; others are refused.
+/// and lists of these; others are refused. `string calldata` in it, or `bytes calldata`, is an argument that solc leaves where it is.
 pub(super) fn judge(signature: &str, args: &[u8]) -> Verdict {
-    let types = signature.find('(').and_then(|start| DynSolType::parse(&signature[start..]).ok());
-    let Some(DynSolType::Tuple(types)) = types else { return Verdict::Refused };
+    let listed = signature.split_once('(').map_or("", |(_, listed)| listed.trim_end_matches(')'));
+    let calldata: Vec<bool> = listed.split(',').map(|argument| argument.ends_with(CALLDATA)).collect();
+    let Ok(DynSolType::Tuple(types)) = DynSolType::parse(&format!("({})", listed.replace(CALLDATA, ""))) else {
+        return Verdict::Refused;
+    };
     let mut memory = Memory { args, free: MEMORY_START };
     if memory.end() < WORD * types.len() as u128 {
         return Verdict::Refused;
     }
-    match memory.arguments(&types) {
+    match memory.arguments(&types, &calldata) {
         Ok(()) => Verdict::Accepted,
         Err(verdict) => verdict,
     }
@@ -59,10 +65,11 @@ impl Memory<'_> {
     }
 
     /// Takes the arguments, in order.
-    fn arguments(&mut self, types: &[DynSolType]) -> Result<(), Verdict> {
-        for (index, ty) in (0..).zip(types) {
+    fn arguments(&mut self, types: &[DynSolType], calldata: &[bool]) -> Result<(), Verdict> {
+        for ((index, ty), stays) in (0..).zip(types).zip(calldata) {
             let word = self.word(WORD * index)?;
             match ty {
+                DynSolType::Bytes | DynSolType::String if *stays => self.stays(word)?,
                 DynSolType::Bytes | DynSolType::String | DynSolType::Array(_) => {
                     let offset = u64::try_from(word).map_err(|_| Verdict::Refused)?;
                     self.dynamic(ty, offset.into())?;
@@ -72,6 +79,14 @@ impl Memory<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Checks a value of bytes that stays where it is: any length beyond the arguments' end is refused.
+    fn stays(&self, offset: U256) -> Result<(), Verdict> {
+        let offset = u64::try_from(offset).map_err(|_| Verdict::Refused)?;
+        let length = u64::try_from(self.word(offset.into())?).map_err(|_| Verdict::Refused)?;
+        let is_there = u128::from(offset) + WORD + u128::from(length) <= self.end();
+        if is_there { Ok(()) } else { Err(Verdict::Refused) }
     }
 
     /// Takes a list's elements.
@@ -174,6 +189,27 @@ mod tests {
         let mut both = with(list, U256::MAX);
         both[0] = 1;
         assert_eq!(judge(SIGNATURE, &both), Verdict::Refused);
+    }
+
+    #[test]
+    fn what_stays_in_call_data_needs_no_memory() {
+        let args = (U256::from(1), Bytes::from_static(&[0xff; 5]), Bytes::from_static(&[7; 40])).abi_encode_params();
+        let with = |index: usize, word: U256| {
+            let mut args = args.clone();
+            args[32 * index..][..32].copy_from_slice(&word.to_be_bytes::<32>());
+            args
+        };
+        let (reason, data) = (3, 5);
+        let past = U256::from(u64::MAX);
+        for length in [U256::MAX, past + U256::ONE, past] {
+            for signature in ["vote(uint8,string calldata,bytes)", "vote(uint8,bytes calldata,bytes calldata)"] {
+                assert_eq!(judge(signature, &args), Verdict::Accepted);
+                assert_eq!(judge(signature, &with(reason, length)), Verdict::Refused, "{signature} {length}");
+            }
+            assert_eq!(judge("vote(uint8,string calldata,bytes)", &with(data, length)), Verdict::OutOfMemory);
+            assert_eq!(judge("vote(uint8,bytes calldata,bytes calldata)", &with(data, length)), Verdict::Refused);
+            assert_eq!(judge("vote(uint8,string,bytes)", &with(reason, length)), Verdict::OutOfMemory);
+        }
     }
 
     #[test]

@@ -10,21 +10,22 @@ use std::collections::BTreeSet;
 use super::faults::{id, pbft, poa, raft};
 use super::*;
 use crate::{
-    chain::Block,
+    chain::{Block, Intervention},
     consensus::{
         AnyProtocol, ConsensusConfig, ConsensusKind, ReplicaId, dpos::DposConfig, pbft::PbftConfig, pos::PosConfig,
     },
-    primitives::{Address, Height, ether},
+    primitives::{Address, Gas, Height, ether},
     sim::{
         campaign::workload::Workload,
         check::invariant::{
-            AccountableSafety, FinalityIrreversible, HonestStake, StateRoots, SupplyConserved,
+            AccountableSafety, FinalityIrreversible, HonestStake, ParametersInForce, StateRoots, SupplyConserved,
             dpos::ConfirmationsConsistent,
             pbft::{PreparedUnique, Watermarks},
             poa::NoDoubleSealing,
             raft::{CommittedEntriesPersist, LogMatching},
         },
     },
+    system::parameters::ParametersSpec,
 };
 
 fn pos() -> ConsensusConfig {
@@ -106,6 +107,19 @@ fn supply_kept() -> Violation {
     let mut network = builder(poa()).with_genesis(richer).build().unwrap();
     network.run_to_height(Height::new(2)).unwrap();
     look(&mut invariant, &network, id(1)).unwrap_err()
+}
+
+fn parameters_in_force() -> Violation {
+    let mut genesis = Workload::genesis().with_parameters(ParametersSpec::new(Address::repeat_byte(7)));
+    genesis.allow_interventions = true;
+    let invariant: Box<dyn Invariant> = Box::new(ParametersInForce::default());
+    let mut network = builder(poa()).with_genesis(genesis).with_invariants([invariant]).build().unwrap();
+    network.run_to_height(Height::new(2)).unwrap();
+    network.intervene(&Intervention::GasLimit { gas: Gas::new(7_000_000) }).unwrap();
+    let Err(NetworkError::Violated(violation)) = network.run_to_height(Height::new(9)) else {
+        panic!("a gas limit that is not in force was accepted")
+    };
+    *violation
 }
 
 fn accountable_safety() -> Violation {
@@ -298,6 +312,7 @@ const WITNESSES: &[(&str, fn() -> Violation)] = &[
     ("finality-stays", finality_stays),
     ("state-roots", state_roots),
     ("supply-kept", supply_kept),
+    ("parameters-in-force", parameters_in_force),
     ("pos-accountable-safety", accountable_safety),
     ("honest-stake-is-safe", honest_stake),
     ("raft-log-matching", log_matching),

@@ -12,7 +12,8 @@ use crate::{
 };
 
 /// On a chain whose parameters may change, every head of an honest replica has the gas limit that its own state has in force, a base fee
-/// that is not below the floor, and puts in force nothing but what waited after its parent.
+/// that is not below the floor, and puts in force nothing but what waited after its parent. Not for chains with interventions in these
+/// fields.
 #[derive(Clone, Debug, Default)]
 pub struct ParametersInForce {
     heads: BTreeMap<ReplicaId, B256>,
