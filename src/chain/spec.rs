@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use self::units_json::{Dropped, gas_json, timestamp_json};
 use crate::{
     primitives::{Gas, Height, Timestamp, Wallet, amount, ether},
-    system::{parameters::ParametersSpec, staking::StakingParams},
+    system::{governance::GovernanceSpec, parameters::ParametersSpec, staking::StakingParams},
     vm::ForkRules,
 };
 
@@ -112,6 +112,10 @@ pub struct GenesisSpec {
     /// `None` for a chain whose parameters stay those of genesis.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameters: Option<ParametersSpec>,
+    /// Rules of proposals and votes, in the contract at [`GOVERNANCE_ADDRESS`](crate::system::governance::GOVERNANCE_ADDRESS); `None` for a
+    /// chain whose validators vote on nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub governance: Option<GovernanceSpec>,
     /// The consensus protocol's section; not read by the chain.
     #[serde(default)]
     pub consensus: serde_json::Value,
@@ -146,6 +150,7 @@ impl GenesisSpec {
             validators: Vec::new(),
             staking: None,
             parameters: None,
+            governance: None,
             consensus: serde_json::Value::Null,
             dropped_registry_digest: Dropped,
             allow_interventions: false,

@@ -9,7 +9,7 @@ use crate::{
     state::{EMPTY_CODE_HASH, Journal, StateError},
     system::{
         BlockUpdates, ParameterUpdate, ParameterUpdates, SystemCall, SystemContext, ValidatorUpdate, ValidatorUpdates,
-        parameters, staking,
+        governance, parameters, staking,
     },
     vm::{self, BlockContext, FrameOutcome, Message},
 };
@@ -39,7 +39,7 @@ pub(super) struct CallUpdates {
     parameters: Vec<ParameterUpdate>,
 }
 
-/// Runs the system calls at the start of a block, that of `changes` of the parameters first; returns what they changed for the protocol.
+/// Runs the system calls at the start of a block, that of `changes` of the parameters first and that of governance last; returns what they changed for the protocol.
 pub(super) fn run(
     context: &ChainContext,
     journal: &mut Journal,
@@ -65,6 +65,9 @@ pub(super) fn run(
     }
     if !changes.is_empty() {
         calls.insert(0, parameters::activate(changes));
+    }
+    if context.spec.governance.is_some() {
+        calls.push(governance::end_voting());
     }
     let mut updates = CallUpdates::default();
     if calls.is_empty() {

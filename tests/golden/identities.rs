@@ -7,7 +7,7 @@ use std::{fs, path::PathBuf};
 
 use chainbox::{
     primitives::keccak256,
-    system::staking::StakingTemplate,
+    system::{governance::GovernanceTemplate, staking::StakingTemplate},
     templates,
     vm::{Descriptor, Template},
 };
@@ -39,6 +39,7 @@ const TABLES: &[(&str, &str, &[&str])] = &[
     ("marketplace", "templates/marketplace", &["golden.txt"]),
     ("auction", "templates/auction", &["golden.txt"]),
     ("staking", "system/staking", &["golden/at_once.txt", "golden/queues.txt"]),
+    ("governance", "system/governance", &["golden.txt"]),
 ];
 
 fn is_blessing() -> bool {
@@ -119,8 +120,8 @@ fn changed_parts(pinned: &str, now: &str) -> String {
 
 #[test]
 fn digests_change_with_versions_alone() {
-    let staking: &dyn Template = &StakingTemplate;
-    let all = templates::builtin().iter().map(|template| &**template).chain([staking]);
+    let system: [&dyn Template; 2] = [&StakingTemplate, &GovernanceTemplate];
+    let all = templates::builtin().iter().map(|template| &**template).chain(system);
     let now: Vec<String> = all.map(pinned_line).collect();
     if is_blessing() {
         fs::write(path("tests/golden/identities.txt"), now.concat()).unwrap();

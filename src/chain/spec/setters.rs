@@ -5,7 +5,7 @@ use alloy_primitives::{Address, U256};
 use super::{BaseFee, GenesisAccount, GenesisContract, GenesisSpec, GenesisValidator};
 use crate::{
     primitives::{Gas, Timestamp},
-    system::{parameters::ParametersSpec, staking::StakingParams},
+    system::{governance::GovernanceSpec, parameters::ParametersSpec, staking::StakingParams},
     vm::Hardfork,
 };
 
@@ -77,6 +77,12 @@ impl GenesisSpec {
     #[must_use]
     pub fn with_parameters(self, parameters: ParametersSpec) -> Self {
         Self { parameters: Some(parameters), ..self }
+    }
+
+    /// Adds the governance contract.
+    #[must_use]
+    pub fn with_governance(self, governance: GovernanceSpec) -> Self {
+        Self { governance: Some(governance), ..self }
     }
 
     /// Adds the staking contract.
