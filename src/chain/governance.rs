@@ -5,8 +5,8 @@ use alloy_sol_types::SolCall;
 
 use super::{Chain, executed_block::ExecutedBlock, spec::SystemContract, system_view::SystemViewError};
 use crate::system::governance::{
-    PAGE_MAX, ProposalRecord, UpgradePlan, VoteRecord,
-    interface::{powerOfCall, proposalsCall, upgradePlanCall, voteOfCall},
+    ProposalRecord, UpgradePlan, VoteRecord,
+    interface::{powerOfCall, proposalCall, proposalCountCall, upgradePlanCall, voteOfCall},
 };
 
 impl Chain {
@@ -24,7 +24,7 @@ impl Chain {
         self.system_view(block, SystemContract::Governance, view)
     }
 
-    /// Returns the proposals after `block` with the ids from `from` on, at most `count` and [`PAGE_MAX`].
+    /// Returns the proposals after `block` with the ids from `from` on, at most `count`.
     ///
     /// # Errors
     /// As [`Chain::governance_view`].
@@ -34,9 +34,14 @@ impl Chain {
         from: u64,
         count: u64,
     ) -> Result<Vec<ProposalRecord>, SystemViewError> {
-        let call = proposalsCall { from: U256::from(from), count: U256::from(count.min(PAGE_MAX)) };
-        let answers = self.governance_view(block, &call)?;
-        Ok(answers.into_iter().filter_map(ProposalRecord::from_answer).collect())
+        let last = self.governance_view(block, &proposalCountCall {})?.saturating_to::<u64>();
+        let mut records = Vec::new();
+        for id in (from.max(1)..=last).take(usize::try_from(count).unwrap_or(usize::MAX)) {
+            // One at a time, for a call has no more gas than a block, of which the longest texts take a good part.
+            let answer = self.governance_view(block, &proposalCall { id: U256::from(id) })?;
+            records.extend(ProposalRecord::from_answer(answer));
+        }
+        Ok(records)
     }
 
     /// Returns a proposal after `block`; `None` where there is none with this id.
@@ -44,7 +49,7 @@ impl Chain {
     /// # Errors
     /// As [`Chain::governance_view`].
     pub fn proposal(&self, block: &ExecutedBlock, id: u64) -> Result<Option<ProposalRecord>, SystemViewError> {
-        let page = self.proposals(block, id.max(1), 1)?;
+        let page = self.proposals(block, id, 1)?;
         Ok(page.into_iter().find(|proposal| proposal.id == id))
     }
 

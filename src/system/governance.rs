@@ -82,6 +82,10 @@ impl Template for GovernanceTemplate {
         Self::NAME
     }
 
+    fn summary(&self) -> &str {
+        "Proposals and votes of a chain's validators"
+    }
+
     fn abi(&self) -> JsonAbi {
         Governance::abi::contract()
     }
@@ -111,13 +115,13 @@ impl Template for GovernanceTemplate {
 #[rustfmt::skip] // one function a line
 fn dispatch(host: &mut Host<'_>, call: Calls) -> Result<Bytes, Stop> {
     match call {
-        Calls::proposeParameterChange(call) => call.returns(proposing::propose_changes(host, call.terms.clone(), &call.changes)?),
-        Calls::proposeValidatorAdd(call) => call.returns(proposing::propose(host, call.terms.clone(), ProposalAction::ValidatorAdd { validator: call.validator, weight: call.weight })?),
-        Calls::proposeValidatorRemove(call) => call.returns(proposing::propose(host, call.terms.clone(), ProposalAction::ValidatorRemove { validator: call.validator })?),
-        Calls::proposeModuleEnable(call) => call.returns(proposing::propose(host, call.terms.clone(), ProposalAction::ModuleEnable { name: call.name.clone(), version: call.version, config_hash: call.configHash })?),
-        Calls::proposeModuleDisable(call) => call.returns(proposing::propose(host, call.terms.clone(), ProposalAction::ModuleDisable { name: call.name.clone() })?),
-        Calls::proposeUpgrade(call) => call.returns(proposing::propose(host, call.terms.clone(), ProposalAction::Upgrade { name: call.name.clone(), height: call.height, info: call.info.clone() })?),
-        Calls::proposeText(call) => call.returns(proposing::propose(host, call.terms.clone(), ProposalAction::Text)?),
+        Calls::proposeParameterChange(call) => call.returns(proposing::propose_changes(host, &call)?),
+        Calls::proposeValidatorAdd(call) => call.returns(proposing::propose(host, &call.terms, (&call).into())?),
+        Calls::proposeValidatorRemove(call) => call.returns(proposing::propose(host, &call.terms, (&call).into())?),
+        Calls::proposeModuleEnable(call) => call.returns(proposing::propose(host, &call.terms, (&call).into())?),
+        Calls::proposeModuleDisable(call) => call.returns(proposing::propose(host, &call.terms, (&call).into())?),
+        Calls::proposeUpgrade(call) => call.returns(proposing::propose(host, &call.terms, (&call).into())?),
+        Calls::proposeText(call) => call.returns(proposing::propose(host, &call.terms, (&call).into())?),
         Calls::cancel(call) => call.returns(proposing::cancel(host, call.id)?),
         Calls::vote(call) => call.returns(voting::vote(host, &call)?),
         Calls::endVoting(call) => call.returns(execution::end_voting(host)?),

@@ -187,6 +187,42 @@ impl ProposalAction {
     }
 }
 
+impl From<&sol::proposeValidatorAddCall> for ProposalAction {
+    fn from(call: &sol::proposeValidatorAddCall) -> Self {
+        Self::ValidatorAdd { validator: call.validator, weight: call.weight }
+    }
+}
+
+impl From<&sol::proposeValidatorRemoveCall> for ProposalAction {
+    fn from(call: &sol::proposeValidatorRemoveCall) -> Self {
+        Self::ValidatorRemove { validator: call.validator }
+    }
+}
+
+impl From<&sol::proposeModuleEnableCall> for ProposalAction {
+    fn from(call: &sol::proposeModuleEnableCall) -> Self {
+        Self::ModuleEnable { name: call.name.clone(), version: call.version, config_hash: call.configHash }
+    }
+}
+
+impl From<&sol::proposeModuleDisableCall> for ProposalAction {
+    fn from(call: &sol::proposeModuleDisableCall) -> Self {
+        Self::ModuleDisable { name: call.name.clone() }
+    }
+}
+
+impl From<&sol::proposeUpgradeCall> for ProposalAction {
+    fn from(call: &sol::proposeUpgradeCall) -> Self {
+        Self::Upgrade { name: call.name.clone(), height: call.height, info: call.info.clone() }
+    }
+}
+
+impl From<&sol::proposeTextCall> for ProposalAction {
+    fn from(_: &sol::proposeTextCall) -> Self {
+        Self::Text
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use alloy_sol_types::SolCall;

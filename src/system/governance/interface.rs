@@ -1,5 +1,6 @@
 //! The contract's Solidity interface.
 #![allow(missing_docs)] // The macro below makes types whose fields are the Solidity parameters.
+#![allow(clippy::too_many_arguments)] // And functions that take all fields of an event.
 
 alloy_sol_types::sol! {
     /// Proposals on which the chain's validators vote, and which the chain executes.

@@ -40,9 +40,9 @@ pub const NAME_BYTES_MAX: usize = 64;
 pub const INFO_BYTES_MAX: usize = 1_024;
 
 /// Submits changes of parameters, each of which the parameter may have.
-pub(super) fn propose_changes(host: &mut Host<'_>, terms: sol::Terms, changes: &[sol::Change]) -> Result<U256, Stop> {
+pub(super) fn propose_changes(host: &mut Host<'_>, call: &sol::proposeParameterChangeCall) -> Result<U256, Stop> {
     let mut updates: Vec<ParameterUpdate> = Vec::new();
-    for sol::Change { parameter: code, value } in changes {
+    for sol::Change { parameter: code, value } in &call.changes {
         let parameter =
             Parameter::from_code(*code).ok_or_else(|| revert(&sol::UnknownParameter { parameter: *code }))?;
         let is_new = updates.iter().all(|update| update.parameter != parameter);
@@ -52,11 +52,11 @@ pub(super) fn propose_changes(host: &mut Host<'_>, terms: sol::Terms, changes: &
         require(is_within, sol::ValueOutOfRange { parameter: *code, value: *value, least, most })?;
         updates.push(ParameterUpdate { parameter, value: value.saturating_to() });
     }
-    propose(host, terms, ProposalAction::ParameterChange(updates))
+    propose(host, &call.terms, ProposalAction::ParameterChange(updates))
 }
 
 /// Submits a proposal, and returns its id.
-pub(super) fn propose(host: &mut Host<'_>, terms: sol::Terms, action: ProposalAction) -> Result<U256, Stop> {
+pub(super) fn propose(host: &mut Host<'_>, terms: &sol::Terms, action: ProposalAction) -> Result<U256, Stop> {
     let settings = GOVERNANCE.settings.get(host)?;
     let (proposer, height) = (host.caller(), host.block().height.get());
     check_proposer(host, &settings, proposer, height)?;
@@ -147,7 +147,7 @@ pub(super) fn check_length(field: &str, text: &str, maximum: usize, is_required:
 }
 
 /// Returns the terms with the chain's in place of zeros; refuses those that are laxer.
-fn with_defaults(settings: &Settings, terms: sol::Terms) -> Result<sol::Terms, Stop> {
+fn with_defaults(settings: &Settings, terms: &sol::Terms) -> Result<sol::Terms, Stop> {
     let period = if terms.votingPeriodSecs == 0 { settings.voting_period_secs } else { terms.votingPeriodSecs };
     let (least, most) = (settings.min_voting_period_secs, PERIOD_SECS_MAX);
     require((least..=most).contains(&period), sol::PeriodOutOfRange { secs: period, least, most })?;
@@ -157,7 +157,7 @@ fn with_defaults(settings: &Settings, terms: sol::Terms) -> Result<sol::Terms, S
     let threshold = if terms.thresholdPermille == 0 { settings.threshold_permille } else { terms.thresholdPermille };
     let (least, most) = (settings.threshold_permille, THRESHOLD_PERMILLE_MAX);
     require((least..=most).contains(&threshold), sol::ThresholdOutOfRange { permille: threshold, least, most })?;
-    Ok(sol::Terms { votingPeriodSecs: period, quorumPermille: quorum, thresholdPermille: threshold, ..terms })
+    Ok(sol::Terms { votingPeriodSecs: period, quorumPermille: quorum, thresholdPermille: threshold, ..terms.clone() })
 }
 
 /// Refuses what could not be executed as the chain is now.

@@ -100,7 +100,7 @@ fn changes_that_no_parameter_takes_are_refused() {
     let mut without = Lab::without_stake();
     let section = "parameters".to_owned();
     let target = crate::system::address::PARAMETERS_ADDRESS;
-    without.fails(V1, &call(&[gas_limit.clone()]), &sol::ContractMissing { section, target });
+    without.fails(V1, &call(core::slice::from_ref(&gas_limit)), &sol::ContractMissing { section, target });
     without.deploy_parameters(ALICE);
     without.fails(V1, &call(&[gas_limit]), &sol::ParametersNotOwned { owner: ALICE });
 }
