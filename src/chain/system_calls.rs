@@ -92,7 +92,7 @@ fn run_one(
     let failed = |reason| SystemCallFailure::Invalid(BlockError::SystemCall { index, to: call.to, reason });
     journal.begin_transaction();
     if journal.code_hash(&call.to)? == EMPTY_CODE_HASH {
-        return Err(failed("there is no contract; a staking contract needs `staking` in genesis".to_owned()));
+        return Err(failed("there is no contract; a system contract needs its section in genesis".to_owned()));
     }
     let message = Message::system_call(call.to, &call.input, SYSTEM_CALL_GAS);
     let result = vm::execute(journal, block_context, &context.registry, &message)?;

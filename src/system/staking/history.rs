@@ -12,10 +12,13 @@ use super::{
     interface as sol,
     layout::{STAKING, Staking, ValidatorEntry},
 };
-use crate::vm::{
-    Stop,
-    abi::require,
-    math::{CheckedMath, overflow},
+use crate::{
+    templates::common::Trace208,
+    vm::{
+        Stop,
+        abi::require,
+        math::{CheckedMath, overflow},
+    },
 };
 
 /// Weights.
@@ -29,12 +32,19 @@ impl Staking<'_, '_> {
         if !validator.has_history {
             return Ok(());
         }
-        let now = key(self.height())?;
-        validator.stored.weights.push(self.0, now, U208::from(new))?;
         let total = STAKING.total_weights.latest(self.0)?;
         let total = total.add(U208::from(new))?.sub(U208::from(old))?;
-        STAKING.total_weights.push(self.0, now, total)?;
-        Ok(())
+        self.keep(validator.stored.weights, U208::from(new))?;
+        self.keep(STAKING.total_weights, total)
+    }
+
+    /// Keeps a weight from this block on. Where heights begin anew over an older state, as over a dump of accounts, it replaces the last
+    /// one: the chain goes on.
+    fn keep(&mut self, trace: Trace208, weight: U208) -> Result<(), Stop> {
+        let now = key(self.height())?;
+        let last = trace.latest_checkpoint(self.0)?;
+        let key = last.map_or(now, |last| last.key.max(now));
+        trace.push(self.0, key, weight).map(drop)
     }
 
     /// Returns the weight of all validators now; 0 on a chain without governance.

@@ -51,6 +51,19 @@ fn a_chain_without_governance_keeps_none() {
     assert_eq!(slots(&kept), slots(&lab) + 3 + 3 + 2);
 }
 
+/// A block whose weights could not be kept would be invalid.
+#[test]
+fn heights_that_begin_anew_stop_nothing() {
+    let mut lab = governed();
+    lab.pass(9);
+    lab.pay(ALICE, eth(1), &sol::delegateCall { validator: V1 });
+    lab.block.height = crate::primitives::Height::new(2);
+    lab.pay(ALICE, eth(1), &sol::delegateCall { validator: V1 });
+    lab.system(&penalize(&[(V2, eth(1))]));
+    lab.pass(9);
+    assert_eq!((weight_at(&mut lab, V1, 9), total_at(&mut lab, 9)), (102 * TOKEN, 401 * TOKEN));
+}
+
 /// Changes of parameters and a validator that joins later keep the flag.
 #[test]
 fn weights_of_those_that_join_later_are_kept() {
