@@ -1,7 +1,7 @@
 //! Whole blocks, without signatures: execution, roots, commit and head change.
 //!
 //! 10,000 transactions a block over 100,000 accounts, each block on top of the one before; `roots` are the transaction
-//! and receipt roots of such a block alone, to be subtracted. Then: a block of one transfer against the number of
+//! and receipt roots of such a block alone, to be subtracted. `permissions` is a chain that lists every sender. Then: a block of one transfer against the number of
 //! accounts, a snapshot and its restoration, reopening a database, recovery of senders.
 
 use std::{cell::RefCell, hint::black_box, sync::Arc};
@@ -17,6 +17,7 @@ use chainbox::{
     },
     state::MemoryState,
     store::MemoryStore,
+    system::permissions::PermissionsConfig,
     templates::{Erc20Params, erc20::interface::transferCall},
     vm::mapping_slot,
 };
@@ -44,7 +45,11 @@ fn spec(accounts: u64) -> GenesisSpec {
 }
 
 fn in_memory(accounts: u64) -> ChainBuilder {
-    Chain::builder(spec(accounts), Arc::new(MemoryState::new()), Arc::new(MemoryStore::new()))
+    in_memory_of(spec(accounts))
+}
+
+fn in_memory_of(spec: GenesisSpec) -> ChainBuilder {
+    Chain::builder(spec, Arc::new(MemoryState::new()), Arc::new(MemoryStore::new()))
         .with_retention(Retention::new(Some(4), Some(8)))
 }
 
@@ -154,6 +159,9 @@ fn full_blocks(criterion: &mut Criterion) {
             blocks(&mut group, &format!("{what}/store=rocksdb"), chain, with_token);
         }
     }
+    let listed = PermissionsConfig::new(account(0)).with_accounts((0..TRANSACTIONS).map(account)).with_deployers([]);
+    let permissioned = in_memory_of(spec(ACCOUNTS).with_permissions(listed)).open().expect("a chain");
+    blocks(&mut group, "transfers,permissions/store=memory", permissioned, false);
     let mut driver = Driver::new(in_memory(ACCOUNTS).open().expect("a chain"), ACCOUNTS);
     driver.block(driver.transactions(TRANSACTIONS, None), Vec::new());
     let head = driver.chain.head().clone();

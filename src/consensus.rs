@@ -54,7 +54,10 @@ pub mod testing;
 mod words;
 
 pub use any::{AdminError, AnyProtocol, ConsensusConfig, ConsensusError, ConsensusKind, FollowError, LightVerifier};
-use common::{branch_tree, encoding, former_members, header, intake, orphans, protocol::impl_by_encoding, quorum};
+use common::{
+    branch_tree, encoding, former_members, header, in_force, intake, orphans, protocol::impl_by_encoding, quorum,
+    slot_clock,
+};
 pub use common::{
     codec::DecodeError,
     effect::{BuildRequest, ChainEvent, Deadline, Effect, Evidence, Recipients, Rejection},

@@ -34,6 +34,7 @@ mod held_lock;
 mod mined;
 mod mining;
 mod mining_mode;
+mod real_time;
 mod reorg;
 mod replica_view;
 mod send;
@@ -80,6 +81,11 @@ pub use head_switches::{HEAD_SWITCHES_MAX, REMOVED_BYTES_MAX};
 pub use mined::MinedTransaction;
 pub use mining::BLOCKS_PER_CALL_MAX;
 pub use mining_mode::{MINING_INTERVAL_SECS_MAX, Mining};
+pub use real_time::{
+    NetworkPool, PacedError, PacedNetwork,
+    clock::RealTimeClock,
+    pool::{PoolCounters, ShutdownError},
+};
 pub use send::Submission;
 pub use shared_network::{LockedNetwork, MINED_WITHIN_MAX, SharedNetwork};
 pub use snapshot::SnapshotId;

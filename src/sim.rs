@@ -13,6 +13,7 @@ mod engine;
 mod faults;
 mod millis;
 mod network;
+mod pacing;
 mod report_text;
 #[cfg(feature = "scenarios")]
 pub mod scenario;
@@ -55,8 +56,11 @@ pub use network::{
     run::RUN_TO_HEIGHT_MAX,
     scripted::{ScriptError, ScriptedChain},
     step::SimStep,
+    stopping::StopError,
     validator_action::{Submitted, ValidatorAction, ValidatorActionError},
 };
+pub use pacing::{LATE_MAX, Pacer, PacerCounters, PacerError, SLOTS_BEHIND_MAX, STEPS_PER_ADVANCE_MAX};
+
 pub(crate) use network::{
     chain_options::{ValidatorKeys, chain_option_setters},
     checkpoint::NetworkCheckpoint,

@@ -33,10 +33,10 @@ pub use account::{Account, EMPTY_CODE_HASH, EMPTY_ROOT};
 pub use change::{AccountChange, AccountInfo, StateChanges};
 pub use commit::{Commit, CommitId};
 pub use error::StateError;
-pub(crate) use journal::AccountId;
 #[cfg(test)]
 pub(crate) use journal::fixture;
 pub use journal::{Access, CACHED_ENTRIES_MAX, Checkpoint, Journal, SlotWrite};
+pub(crate) use journal::{AccountId, SlotId};
 pub use memory::MemoryState;
 pub use paged::PagedState;
 pub use proof::{AccountProof, StorageProof};

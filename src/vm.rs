@@ -13,6 +13,7 @@ mod abi_text;
 mod context;
 pub mod contract;
 mod decoded;
+mod deployer;
 mod descriptor;
 mod env;
 mod forks;
@@ -43,6 +44,7 @@ use crate::state::{Journal, StateError};
 
 pub use context::BlockContext;
 pub use decoded::{Decoded, DecodedArgument, abi_json};
+pub use deployer::DeployerNotAllowed;
 pub use descriptor::{DeploymentContext, Descriptor, Parameter, ParameterError};
 pub use forks::{ForkRules, Hardfork};
 pub use gas::{GasSchedule, IntrinsicGas};

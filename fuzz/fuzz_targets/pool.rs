@@ -31,6 +31,7 @@ fuzz_target!(|operations: Vec<Operation>| {
         base_fee: BASE_FEE,
         fork: Hardfork::default().rules(),
         timestamp: Timestamp::from_secs(1),
+        permissions: None,
     };
     let config = PoolConfig::new(CHAIN_ID).with_limits(TRANSACTIONS_MAX, PER_SENDER_MAX).with_impersonated(true);
     let mut pool = Pool::new(config);

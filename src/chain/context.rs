@@ -105,6 +105,7 @@ impl ChainContext {
             allow_impersonated: self.spec.allow_interventions,
             fork: self.spec.rules_at(height),
             tips_to: self.spec.staking.filter(|params| params.share_fees).map(|_| STAKING_ADDRESS),
+            has_permissions: self.spec.permissions.is_some(),
         }
     }
 }

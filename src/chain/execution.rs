@@ -106,11 +106,11 @@ pub(super) fn build(
     Ok(close(context, opened, filled, version, parent_version.commit().id))
 }
 
-/// Returns the parameters that a child of `parent` at this time puts in force: those that wait, at a boundary of the protocol.
+/// Returns the parameters that a child of `parent` at this time and with this payload puts in force: those that wait, at a boundary of the protocol.
 pub(super) fn taken_over(
     context: &ChainContext,
     parent: &ExecutedBlock,
-    timestamp: Timestamp,
+    (timestamp, payload): (Timestamp, &Bytes),
     ancestors: &dyn Ancestors,
 ) -> Result<ParameterUpdates, RuleError> {
     let waiting = &parent.updates().parameters;
@@ -119,7 +119,7 @@ pub(super) fn taken_over(
     }
     let (number, timestamp, parent_hash) = (parent.height().next().get(), timestamp.as_secs(), parent.hash());
     let header = Header { number, timestamp, parent_hash, ..empty_header() };
-    let is_boundary = context.rules.is_parameter_boundary(&header, parent.block().header(), ancestors)?;
+    let is_boundary = context.rules.is_parameter_boundary(&header, payload, parent.block().header(), ancestors)?;
     Ok(if is_boundary { waiting.clone() } else { ParameterUpdates::NONE })
 }
 
@@ -139,7 +139,7 @@ pub(super) fn draft(
     let overrides = HeaderOverrides::of(interventions);
     let height = parent.height().next();
     let invalid = |reason| InvalidBlock { height, hash: Default::default(), reason };
-    let changes = taken_over(context, parent, attributes.timestamp, ancestors)
+    let changes = taken_over(context, parent, (attributes.timestamp, &attributes.payload), ancestors)
         .map_err(|error| invalid(BlockError::Rule(error)))?;
     let payload = with_parameters(&changes, attributes.payload.clone());
     let fees = context.fee_rules(parent, &changes)?;
@@ -396,7 +396,8 @@ fn check_parameters(
     block: &Block,
     ancestors: &dyn Ancestors,
 ) -> Result<(), BlockError> {
-    let want = taken_over(context, parent, block.timestamp(), ancestors).map_err(BlockError::Rule)?;
+    let want = taken_over(context, parent, (block.timestamp(), block.protocol_payload()), ancestors)
+        .map_err(BlockError::Rule)?;
     let got = block.parameters();
     if *got == want { Ok(()) } else { Err(BlockError::Parameters { got: got.clone(), want }) }
 }

@@ -5,12 +5,14 @@ use alloy_primitives::{Address, Bytes, U256};
 
 use super::{
     error::InvalidTransaction,
+    permissions::PermissionSlots,
     receipt::Receipt,
     validate::{self, Rules},
 };
 use crate::{
     primitives::{Gas, Transaction},
     state::{Journal, StateError},
+    system::permissions::AccountPermissions,
     vm::{
         self, BlockContext, FrameOutcome, FrameResult, GasSchedule, Inspector, Message, MessageKind, TemplateRegistry,
     },
@@ -25,6 +27,8 @@ pub(super) struct Executor<'a> {
     pub(super) rules: Rules,
     gas_used: Gas,
     logs: u32,
+    /// Opened by the first transaction of a chain with permissions.
+    permissions: Option<PermissionSlots>,
 }
 
 /// A transaction's receipt, with the outcome and output that the receipt leaves out.
@@ -77,7 +81,7 @@ impl<'a> Executor<'a> {
         context: BlockContext,
         rules: Rules,
     ) -> Self {
-        Self { journal, registry, context, rules, gas_used: Gas::ZERO, logs: 0 }
+        Self { journal, registry, context, rules, gas_used: Gas::ZERO, logs: 0, permissions: None }
     }
 
     /// Continues a block after transactions that used `gas_used` and made `logs`.
@@ -97,16 +101,17 @@ impl<'a> Executor<'a> {
 
     /// Executes one transaction.
     ///
-    /// In the order of the Yellow Paper, 6: validate, buy gas, run the message, refund, pay the author. The base fee is burned.
+    /// In the order of the Yellow Paper, 6: validate, with the sender's permissions, buy gas, run the message, refund, pay the author. The base fee is burned.
     pub(super) fn run(
         &mut self,
         transaction: &Transaction,
         inspector: Option<&mut dyn Inspector>,
     ) -> Result<Executed, Failure> {
         self.journal.begin_transaction();
-        let purchase = self.buy_gas(transaction)?;
+        let permissions = self.permissions_of(transaction.sender())?;
+        let purchase = self.buy_gas(transaction, permissions)?;
         self.warm_access_list(transaction)?;
-        let message = message_of(transaction, purchase.gas);
+        let message = message_of(transaction, purchase.gas).with_deployments(permissions.may_deploy);
         let result = match inspector {
             Some(inspector) => vm::execute_inspected(self.journal, &self.context, self.registry, &message, inspector)?,
             None => vm::execute(self.journal, &self.context, self.registry, &message)?,
@@ -118,7 +123,19 @@ impl<'a> Executor<'a> {
         Ok(Executed { receipt, outcome: result.outcome, output: result.output })
     }
 
-    fn buy_gas(&mut self, transaction: &Transaction) -> Result<GasPurchase, Failure> {
+    /// Returns what an account may do now, that is at the start of a transaction.
+    fn permissions_of(&mut self, account: Address) -> Result<AccountPermissions, StateError> {
+        if !self.rules.has_permissions {
+            return Ok(AccountPermissions::ALL);
+        }
+        let slots = match self.permissions {
+            Some(slots) => slots,
+            None => *self.permissions.insert(PermissionSlots::open(self.journal)?),
+        };
+        slots.permissions_of(self.journal, account)
+    }
+
+    fn buy_gas(&mut self, transaction: &Transaction, permissions: AccountPermissions) -> Result<GasPurchase, Failure> {
         let intrinsic = validate::check_fields(transaction, &self.rules)?;
         let (have, limit) = (transaction.gas_limit(), self.context.gas_limit);
         if have > limit {
@@ -136,6 +153,7 @@ impl<'a> Executor<'a> {
         let account = self.journal.account(&address)?;
         check_nonce(transaction, account.nonce)?;
         validate::check_sender_code(transaction, account.code_hash)?;
+        validate::check_permissions(transaction, permissions)?;
         validate::check_funds(transaction, account.balance)?;
         let (tip, price) = (U256::from(tip), U256::from(tip) + U256::from(base_fee));
         // `check_funds` covers it: the effective price is at most the largest fee.

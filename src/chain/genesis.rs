@@ -139,7 +139,7 @@ fn run_constructor(
         prev_randao: spec.genesis_mix_hash(),
         hardfork: spec.forks.at(Height::GENESIS),
     };
-    let message = Message::create_at(address, deployer, U256::ZERO, init_code, CONSTRUCTOR_GAS);
+    let message = Message::create_at(address, deployer, U256::ZERO, init_code, CONSTRUCTOR_GAS).of_genesis();
     journal.begin_transaction();
     let result = vm::execute(journal, &context, registry, &message)?;
     if result.is_success() { Ok(()) } else { Err(failed(format!("{:?} with {}", result.outcome, result.output))) }

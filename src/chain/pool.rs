@@ -8,7 +8,7 @@
 //! |---|---|---|---|
 //! | ready, the next block can contain it | a block | `transactions_max`, `bytes_max` | last, the lowest effective tip first |
 //! | ready, too cheap or too large for the next block | base fee or gas limit | the same | before those |
-//! | queued | a nonce, a balance, a change of the account | also `queued_max`, `queued_per_sender_max` | first, the lowest fee first |
+//! | queued | a nonce, a balance, a change of the account, a permission | also `queued_max`, `queued_per_sender_max` | first, the lowest fee first |
 //!
 //! A block costs what it changes: the accounts of its transactions, up to 64 accounts whose transactions wait for a balance, the
 //! transactions whose kind differs at the new base fee. A pool of 20,000 senders that wait for a nonce makes no difference.
@@ -45,6 +45,7 @@ use self::{
 use crate::{
     primitives::{Gas, Timestamp, Transaction},
     state::StateView,
+    system::permissions::PermissionLists,
     vm::ForkRules,
 };
 
@@ -61,6 +62,8 @@ pub struct PoolContext {
     pub fork: ForkRules,
     /// Timestamp of the head, by which queued transactions expire.
     pub timestamp: Timestamp,
+    /// The lists of the permissions contract that are on; `None` on a chain without it.
+    pub permissions: Option<PermissionLists>,
 }
 
 /// Pending transactions by sender and nonce. Cloning is O(1).

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alloy_primitives::B256;
+use alloy_primitives::{B256, Bytes};
 
 use super::{
     Chain,
@@ -14,6 +14,7 @@ use super::{
     fee_rules::FeeRules,
     header::expected_base_fee,
     hook::Finality,
+    permissions::permission_lists,
     persist::{self, Pruned},
     pool::PoolContext,
     receipt::Receipt,
@@ -266,13 +267,14 @@ impl Chain {
         expected_base_fee(&self.context.spec, &rules, self.head.block().header(), self.pending.overrides)
     }
 
-    /// Returns the parameters of the chain that a child of the head at this time would put in force.
-    pub(super) fn next_parameters(&self, timestamp: Timestamp) -> ParameterUpdates {
-        taken_over(&self.context, &self.head, timestamp, self).unwrap_or_default()
+    /// Returns the parameters of the chain that a child of the head at this time, with this payload, would put in force.
+    pub(super) fn next_parameters(&self, timestamp: Timestamp, payload: &Bytes) -> ParameterUpdates {
+        taken_over(&self.context, &self.head, (timestamp, payload), self).unwrap_or_default()
     }
 
     fn next_fee_rules(&self) -> Result<FeeRules, ReadError> {
-        self.context.fee_rules(&self.head, &self.next_parameters(self.head.timestamp().saturating_add_secs(1)))
+        self.context
+            .fee_rules(&self.head, &self.next_parameters(self.head.timestamp().saturating_add_secs(1), &Bytes::new()))
     }
 
     /// Returns the parameters of the base fee in force after a block; `None` when the chain has none.
@@ -295,8 +297,10 @@ impl Chain {
     /// # Errors
     /// [`ReadError::State`].
     pub fn pool_context(&self) -> Result<PoolContext, ReadError> {
+        let state = self.latest_state()?;
         Ok(PoolContext {
-            state: self.latest_state()?,
+            permissions: self.spec().permissions.as_ref().map(|_| permission_lists(&*state)).transpose()?,
+            state,
             gas_limit: self.next_gas_limit()?,
             base_fee: self.next_base_fee().unwrap_or(0),
             fork: self.context.spec.rules_at(self.head.height().next()),

@@ -173,18 +173,19 @@ pub trait HeaderRules: Any + Debug + Send + Sync {
         header.beneficiary
     }
 
-    /// Returns whether a child of `parent` with the height, time and parent hash of `header`, whose other fields may be unset, puts the
-    /// scheduled parameters of the chain in force; by default each block does.
+    /// Returns whether a child of `parent` with the height, time and parent hash of `header`, whose other fields may be unset, and this
+    /// payload puts the scheduled parameters of the chain in force; by default each block does.
     ///
     /// # Errors
     /// [`RuleError::Pending`] while ancestors that the answer depends on are missing.
     fn is_parameter_boundary(
         &self,
         header: &Header,
+        payload: &Bytes,
         parent: &Header,
         ancestors: &dyn Ancestors,
     ) -> Result<bool, RuleError> {
-        let _ = (header, parent, ancestors);
+        let _ = (header, payload, parent, ancestors);
         Ok(true)
     }
 

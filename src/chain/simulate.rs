@@ -25,13 +25,15 @@ use super::{
     execution::{apply_interventions, invalid_block, system_call_error},
     executor::{Executed, Executor, Failure},
     header::next_header,
+    permissions::PermissionSlots,
     rules::BlockAttributes,
     system_calls,
-    validate::{check_gas_limit, check_init_code},
+    validate::{check_gas_limit, check_init_code, check_sender_permissions},
 };
 use crate::{
     primitives::{AccessList, AccessListItem, Gas},
     state::{Journal, StateChanges, StateError, StateView},
+    system::permissions::AccountPermissions,
     vm::{
         self, BlockContext, FrameOutcome, FrameResult, GasSchedule, HaltReason, Inspector, Message, MessageKind,
         SYSTEM_ADDRESS,
@@ -45,6 +47,15 @@ pub struct CallContext {
     pub state: Arc<dyn StateView>,
     /// The block context that contracts read.
     pub block: BlockContext,
+}
+
+/// Why a message is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CallPurpose {
+    /// To read what it returns, for which its sender needs the permission to send only where it pays for gas.
+    Reading,
+    /// To know what it would do as a transaction.
+    Transaction,
 }
 
 /// The result of a message.
@@ -204,7 +215,7 @@ impl Chain {
         let mut overrides = self.header_overrides();
         attributes.interventions.iter().for_each(|intervention| overrides.add(intervention));
         let (context, head) = (self.context(), self.head());
-        let changes = self.next_parameters(attributes.timestamp);
+        let changes = self.next_parameters(attributes.timestamp, &attributes.payload);
         let (fees, payload) = (context.fee_rules(head, &changes)?, &attributes.payload);
         let header = next_header(self.spec(), &fees, head.block(), attributes, payload, overrides);
         Ok(CallContext { state: self.latest_state()?, block: self.context().block_context(&header) })
@@ -213,10 +224,11 @@ impl Chain {
     /// Runs a message like a transaction, without checking signature, nonce and the sender's code.
     ///
     /// Without a gas price, gas is free and contracts read a base fee of 0. The fork's bound of a transaction's gas limit (EIP-7825)
-    /// does not hold here.
+    /// does not hold here. On a chain with a list of accounts anybody may read; a sender that pays for gas must be allowed to send. Creations
+    /// need the sender's permission to deploy in either case.
     ///
     /// # Errors
-    /// [`CallError::Invalid`] when the sender can't pay value and gas or the gas limit is below the intrinsic gas,
+    /// [`CallError::Invalid`] when the sender can't pay value and gas, may not send or deploy, or the gas limit is below the intrinsic gas,
     /// [`CallError::Override`], [`CallError::State`].
     pub fn call(
         &self,
@@ -228,7 +240,7 @@ impl Chain {
         let mut journal = request::journal(context, overrides)?;
         let priced = request.price(&context.block)?;
         let gas = priced.gas_limit(request, &mut journal, &context.block)?;
-        self.run_call(&mut journal, context, request, gas, inspector)
+        self.run_call(&mut journal, context, request, (gas, CallPurpose::Reading), inspector)
     }
 
     /// As [`Chain::call`]; also returns the state changes that the message makes.
@@ -245,7 +257,7 @@ impl Chain {
         // Overrides are not changes made by the message.
         let _overridden = journal.take_changes();
         let gas = request.price(&context.block)?.gas_limit(request, &mut journal, &context.block)?;
-        let outcome = self.run_call(&mut journal, context, request, gas, None)?;
+        let outcome = self.run_call(&mut journal, context, request, (gas, CallPurpose::Reading), None)?;
         Ok((outcome, journal.take_changes()))
     }
 
@@ -261,7 +273,7 @@ impl Chain {
     ) -> Result<(AccessList, CallOutcome), CallError> {
         let mut journal = request::journal(context, &StateOverrides::new())?;
         let gas = request.price(&context.block)?.gas_limit(request, &mut journal, &context.block)?;
-        let outcome = self.run_call(&mut journal, context, request, gas, None)?;
+        let outcome = self.run_call(&mut journal, context, request, (gas, CallPurpose::Reading), None)?;
         let mut slots = BTreeMap::<Address, Vec<B256>>::new();
         for (address, slot) in journal.accessed() {
             slots.entry(address).or_default().extend(slot.map(B256::from));
@@ -311,13 +323,21 @@ impl Chain {
         Some(CallOutcome { outcome, output, gas_used, logs: Vec::new(), created })
     }
 
+    /// Returns what an account may do in the state of a journal.
+    fn permissions_for_call(&self, journal: &mut Journal, account: Address) -> Result<AccountPermissions, StateError> {
+        match self.spec().permissions {
+            None => Ok(AccountPermissions::ALL),
+            Some(_) => PermissionSlots::open(journal)?.permissions_of(journal, account),
+        }
+    }
+
     /// Runs a message with `gas` over a journal, which keeps its changes.
     fn run_call(
         &self,
         journal: &mut Journal,
         context: &CallContext,
         request: &CallRequest,
-        gas: Gas,
+        (gas, purpose): (Gas, CallPurpose),
         inspector: Option<&mut dyn Inspector>,
     ) -> Result<CallOutcome, CallError> {
         journal.begin_transaction();
@@ -329,6 +349,10 @@ impl Chain {
         if sender == SYSTEM_ADDRESS {
             return Err(InvalidTransaction::SystemSender.into());
         }
+        let permissions = self.permissions_for_call(journal, sender)?;
+        let has_to_be_allowed = purpose == CallPurpose::Transaction || !priced.is_free();
+        let sending = AccountPermissions { may_send: permissions.may_send || !has_to_be_allowed, ..permissions };
+        check_sender_permissions(sender, request.to.is_none(), sending)?;
         let account = journal.account(&sender)?;
         let want = priced.cost(gas, request.value).ok_or(InvalidTransaction::CostOverflow { address: sender })?;
         if want > account.balance {
@@ -343,6 +367,7 @@ impl Chain {
             Some(to) => Message::call(sender, to, request.value, &request.input, left),
             None => Message::create(sender, nonce, request.value, &request.input, left),
         };
+        let message = message.with_deployments(permissions.may_deploy);
         let block = BlockContext { base_fee: priced.seen_base_fee, ..context.block };
         let registry = self.registry();
         let result = match inspector {

@@ -22,7 +22,10 @@ use serde::{Deserialize, Serialize};
 use self::units_json::{Dropped, gas_json, timestamp_json};
 use crate::{
     primitives::{Gas, Height, Timestamp, Wallet, amount, ether},
-    system::{governance::GovernanceSpec, parameters::ParametersSpec, staking::StakingParams},
+    system::{
+        governance::GovernanceSpec, modules::ModulesConfig, parameters::ParametersSpec, permissions::PermissionsConfig,
+        staking::StakingParams,
+    },
     vm::ForkRules,
 };
 
@@ -116,6 +119,14 @@ pub struct GenesisSpec {
     /// chain whose validators vote on nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub governance: Option<GovernanceSpec>,
+    /// Who may send transactions and deploy contracts, and who administers that, by the contract at
+    /// [`PERMISSIONS_ADDRESS`](crate::system::permissions::PERMISSIONS_ADDRESS); `None` for a chain where everybody may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permissions: Option<PermissionsConfig>,
+    /// Modules of the service that are on, and who administers that, by the contract at
+    /// [`MODULES_ADDRESS`](crate::system::modules::MODULES_ADDRESS); `None` for a chain without the registry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub modules: Option<ModulesConfig>,
     /// The consensus protocol's section; not read by the chain.
     #[serde(default)]
     pub consensus: serde_json::Value,
@@ -151,6 +162,8 @@ impl GenesisSpec {
             staking: None,
             parameters: None,
             governance: None,
+            permissions: None,
+            modules: None,
             consensus: serde_json::Value::Null,
             dropped_registry_digest: Dropped,
             allow_interventions: false,

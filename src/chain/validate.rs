@@ -6,6 +6,7 @@ use super::error::InvalidTransaction;
 use crate::{
     primitives::{Gas, Transaction},
     state::EMPTY_CODE_HASH,
+    system::permissions::AccountPermissions,
     vm::{ForkRules, GasSchedule, IntrinsicGas, SYSTEM_ADDRESS},
 };
 
@@ -20,6 +21,8 @@ pub(super) struct Rules {
     pub(super) fork: ForkRules,
     /// Recipient of tips; `None` for the block's author.
     pub(super) tips_to: Option<Address>,
+    /// Whether a contract says who may send and deploy.
+    pub(super) has_permissions: bool,
 }
 
 /// Checks the rules that need no state; returns the intrinsic gas.
@@ -79,6 +82,29 @@ pub(super) fn check_sender_code(transaction: &Transaction, code_hash: B256) -> R
         return Ok(());
     }
     Err(InvalidTransaction::SenderHasCode { address: transaction.sender(), code_hash })
+}
+
+/// Checks that the sender may send the transaction, by the chain's lists.
+pub(super) fn check_permissions(
+    transaction: &Transaction,
+    permissions: AccountPermissions,
+) -> Result<(), InvalidTransaction> {
+    check_sender_permissions(transaction.sender(), transaction.to().is_none(), permissions)
+}
+
+/// Checks that a sender may send a call or a creation.
+pub(super) fn check_sender_permissions(
+    address: Address,
+    is_creation: bool,
+    permissions: AccountPermissions,
+) -> Result<(), InvalidTransaction> {
+    if !permissions.may_send {
+        return Err(InvalidTransaction::SenderNotAllowed { address });
+    }
+    if is_creation && !permissions.may_deploy {
+        return Err(InvalidTransaction::DeployerNotAllowed { address });
+    }
+    Ok(())
 }
 
 /// Checks that the balance covers gas limit times the largest fee plus the value.

@@ -53,7 +53,7 @@ use self::{
 use super::{
     Authenticator, BlockId, ChainEvent, ConsensusMessage, Effect, Encoder, Event, Finality, FinalityKind, Protocol,
     Records, Rejection, Signer, Ticket, TimerId, ValidatorSet, impl_by_encoding,
-    intake::{BlockIntake, Intake, PendingBlock},
+    intake::{Intake, PendingBlock},
     mutation::{self, Mutation},
 };
 use crate::primitives::{Address, Timestamp};
@@ -273,7 +273,7 @@ impl Protocol for Dpos {
                 self.plan(effects);
             }
             Event::Message { from, message: ConsensusMessage::Block(block) } => {
-                self.on_block(Some(from), block, effects)
+                self.on_announced(from, block, effects);
             }
             Event::Message { .. } => {
                 effects.push(Effect::Reject(Rejection::Unexpected { what: "message of another protocol" }));
@@ -297,7 +297,7 @@ impl Protocol for Dpos {
         // The authenticator is the same in every replica of a chain; a signer is known by its address.
         let Self {
             // The age of evidence is the same in every replica of a chain.
-            config: DposConfig { period, producers, blocks_per_turn, shuffle, finality, evidence: _ },
+            config: DposConfig { period, producers, blocks_per_turn, shuffle, finality, evidence: _, clock: _ },
             authenticator: _,
             signer,
             tree,
@@ -348,6 +348,7 @@ impl Protocol for Dpos {
             block.encode(out);
         });
         out.u64(next_ticket.get());
+        safety_state.began.iter().for_each(|began| out.timestamp(*began));
     }
 
     fn head(&self) -> BlockId {

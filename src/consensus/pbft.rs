@@ -26,6 +26,7 @@
 //! - Equivocation is proven by two conflicting signatures (see [`DoubleSigning`]), included as evidence in a block; the
 //!   offender is removed at the next checkpoint and, on a chain with stake, slashed.
 
+mod attendance;
 mod certificate;
 mod checkpoint;
 mod committee;
@@ -56,6 +57,7 @@ use std::{
 };
 
 use self::{
+    attendance::Attendance,
     log::Log,
     record::{Head, Journal},
     sync::Fetched,
@@ -131,6 +133,7 @@ pub struct Pbft {
     evidence: BTreeMap<Address, DoubleSigning>,
     /// The latest suspicion of each validator.
     suspicions: BTreeMap<Address, Arc<PbftMessage>>,
+    attendance: Attendance,
     /// Validators whose outdated view-change was answered since the resend timer fired last.
     answered: BTreeSet<Address>,
     /// Times that the resend timer fired since the head moved.
@@ -248,6 +251,7 @@ impl Pbft {
             wanted: BTreeMap::new(),
             evidence: BTreeMap::new(),
             suspicions: BTreeMap::new(),
+            attendance: Attendance::default(),
             answered: BTreeSet::new(),
             ticks_without_block: 0,
             build_state: BuildState::Idle,
@@ -361,6 +365,11 @@ impl Pbft {
         }
         if self.me == Some(sender) {
             return Err(MessageError::Known);
+        }
+        if let Body::Commit { block, .. } = &message.body
+            && *block == self.head
+        {
+            self.note_attendance(sender);
         }
         let claim = message.body.committed();
         let is_new_claim =
@@ -555,6 +564,7 @@ impl Protocol for Pbft {
             wanted,
             evidence,
             suspicions,
+            attendance,
             answered,
             ticks_without_block,
             build_state,
@@ -605,7 +615,10 @@ impl Protocol for Pbft {
         out.option(last_write.as_ref(), |out, ticket| out.u64(ticket.get()));
         out.u64(next_ticket.get());
         journal.encode(out);
-        transition.encode_convicted(out);
+        transition.encode_rest(out);
+        if self.reports_absences() {
+            attendance.encode(out);
+        }
         if !evidence.is_empty() {
             out.list(evidence.values(), |out, proof| proof.encode_to(out));
         }

@@ -12,6 +12,7 @@ use std::{
 
 use super::{
     EngineError, NodeView,
+    real_time::pacing::panic_message,
     view::Settings,
     writer::{NodeInner, Writer, blocks_missing_from},
 };
@@ -38,8 +39,19 @@ impl Writer {
         self.shared_command(inner, command)
     }
 
-    /// As [`Writer::command`], of a command that the nodes of a shared network have, too.
+    /// As [`Writer::command`], of a command that the nodes of a shared network have, too. In real time it happens at the present.
     pub(super) fn shared_command<R, E: From<EngineError>>(
+        &mut self,
+        inner: &NodeInner,
+        command: impl FnOnce(&mut Self) -> Result<R, E>,
+    ) -> Result<R, E> {
+        self.advance_to_present()?;
+        let result = self.command_now(inner, command);
+        self.wake_host();
+        result
+    }
+
+    fn command_now<R, E: From<EngineError>>(
         &mut self,
         inner: &NodeInner,
         command: impl FnOnce(&mut Self) -> Result<R, E>,
@@ -132,9 +144,4 @@ fn caught<R, E: From<EngineError>>(inner: &NodeInner, run: impl FnOnce() -> Resu
         inner.count_panic();
         Err(EngineError::Panicked { message: panic_message(&*panic) }.into())
     })
-}
-
-fn panic_message(panic: &(dyn core::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(ToString::to_string);
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without a message".to_owned())
 }

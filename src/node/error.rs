@@ -42,6 +42,15 @@ pub enum EngineError {
          SharedNetwork::lock"
     )]
     SharedNetwork,
+    /// The network runs in real time: time passes by itself.
+    #[error("this network runs in real time, which passes by itself: wait for it")]
+    PacedNetwork,
+    /// The network, in real time, has failed and stands still.
+    #[error("this network has failed and stands still: {reason}")]
+    NetworkFailed {
+        /// What failed.
+        reason: String,
+    },
     /// A replica broke a rule of the engine: a bug.
     #[error("internal error of the node: {0}")]
     Internal(#[source] Box<dyn Error + Send + Sync>),

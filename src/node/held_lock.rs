@@ -1,7 +1,7 @@
 //! A lock that one thread may hold beyond a call, and that tells this thread instead of letting it wait for itself.
 
 use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError, TryLockError},
     thread::{self, ThreadId},
 };
 
@@ -29,6 +29,15 @@ impl<T> HeldLock<T> {
             "this thread has locked the network: drop what SharedNetwork::lock returned, then use a node of the network"
         );
         self.value.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Locks the value for one call, unless somebody has locked it.
+    pub(super) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        match self.value.try_lock() {
+            Ok(guard) => Some(guard),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 
     /// Locks the value until the guard is dropped, right after [`HeldLock::let_go`].

@@ -173,6 +173,7 @@ impl Node {
     /// [`MineError::Partial`] when some were made before it: time has then passed up to the last one that was made.
     pub fn pass_time(&self, duration: Duration) -> Result<ExecutedBlock, MineError> {
         if self.inner.shared.is_some() {
+            self.check_own_time()?;
             self.run_network(|network| network.run_for(duration)).map_err(MineError::from_network)?;
             return Ok(self.view().head().clone());
         }

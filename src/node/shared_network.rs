@@ -5,7 +5,10 @@ use core::{
     ops::{Deref, DerefMut},
     time::Duration,
 };
-use std::sync::{Arc, MutexGuard, atomic::AtomicU64};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, MutexGuard, atomic::AtomicU64},
+};
 
 use arc_swap::ArcSwap;
 
@@ -14,6 +17,7 @@ use super::{
     ancestors::Ancestors,
     head_switches::HeadSwitches,
     held_lock::HeldLock,
+    real_time::pacing::{Pacing, panic_message},
     replica_view::ReplicaView,
     subscription::Subscribers,
     view::Settings,
@@ -147,7 +151,14 @@ impl SharedNetwork {
     /// # Panics
     /// When this thread has locked it already; so does every method of a node that sends or changes something.
     pub fn lock(&self) -> LockedNetwork<'_> {
-        LockedNetwork { writer: self.writer.hold(), lock: &self.writer }
+        let mut writer = self.writer.hold();
+        // Who locks a network that has failed may still look at it.
+        let _ = writer.advance_to_present();
+        LockedNetwork { writer, lock: &self.writer }
+    }
+
+    pub(super) fn writer(&self) -> &HeldLock<Writer> {
+        &self.writer
     }
 }
 
@@ -189,6 +200,7 @@ impl Drop for LockedNetwork<'_> {
         self.lock.let_go();
         if !std::thread::panicking() {
             self.writer.publish_nodes();
+            self.writer.wake_host();
         }
     }
 }
@@ -202,9 +214,21 @@ impl Node {
         result
     }
 
-    /// On a shared network, lets it run until this node's replica has the transaction in a block, for at most [`MINED_WITHIN_MAX`].
+    /// On a shared network, lets it run until this node's replica has the transaction in a block, for at most [`MINED_WITHIN_MAX`]; in
+    /// real time, waits so long.
     pub(super) fn run_until_mined(&self, hash: B256) -> Result<(), SendError> {
         let Some(replica) = self.inner.shared else { return Ok(()) };
+        let (is_paced, waiters) = {
+            let writer = self.write();
+            (writer.pacing.is_some(), writer.pacing.as_ref().and_then(Pacing::waiters))
+        };
+        if is_paced {
+            if let Some(waiters) = waiters {
+                // A chain that can't be read fails the query that follows.
+                waiters.wait(MINED_WITHIN_MAX, || self.receipt(hash).map_or(true, |found| found.is_some()));
+            }
+            return Ok(());
+        }
         let is_mined = |network: &Network| {
             let replica = network.replica(replica);
             // A chain that can't be read fails the query that follows.
@@ -217,9 +241,63 @@ impl Node {
     }
 }
 
+impl Node {
+    /// Checks that the network's time passes when it is let run, and not by itself.
+    pub(super) fn check_own_time(&self) -> Result<(), EngineError> {
+        if self.write().pacing.is_some() { Err(EngineError::PacedNetwork) } else { Ok(()) }
+    }
+}
+
+/// Real time.
+impl Writer {
+    /// Lets a network on a pool run up to the present, before a command of which it is the time.
+    pub(super) fn advance_to_present(&mut self) -> Result<(), EngineError> {
+        match self.pacing.as_ref().and_then(Pacing::now) {
+            Some(now) => self.advance_to(now),
+            None => self.check_failure(),
+        }
+    }
+
+    /// Lets a paced network run up to `now`, and shows its nodes what has changed.
+    pub(super) fn advance_to(&mut self, now: Duration) -> Result<(), EngineError> {
+        self.check_failure()?;
+        let advanced = catch_unwind(AssertUnwindSafe(|| {
+            let Some(pacing) = &mut self.pacing else { return Ok(()) };
+            if pacing.advance(&mut self.network, now)? {
+                self.publish_nodes();
+            }
+            Ok(())
+        }));
+        let advanced = advanced.unwrap_or_else(|panic| Err(format!("it panicked: {}", panic_message(&*panic))));
+        advanced.map_err(|reason| {
+            self.pacing.iter_mut().for_each(|pacing| pacing.fail(&reason));
+            EngineError::NetworkFailed { reason }
+        })
+    }
+
+    /// Checks that a network in real time has not failed.
+    fn check_failure(&self) -> Result<(), EngineError> {
+        match self.pacing.as_ref().and_then(Pacing::failure) {
+            Some(reason) => Err(EngineError::NetworkFailed { reason: reason.to_string() }),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn next_wake(&self) -> Option<Duration> {
+        self.pacing.as_ref()?.next_wake(&self.network)
+    }
+
+    /// Tells the pool when the network wants to run next.
+    pub(super) fn wake_host(&self) {
+        if let Some(pacing) = &self.pacing {
+            pacing.wake_host(&self.network);
+        }
+    }
+}
+
 impl Writer {
     /// Shows every node of a shared network what its replica has become.
-    fn publish_nodes(&mut self) {
+    pub(super) fn publish_nodes(&mut self) {
         self.network_clock.set(self.network.timestamp());
         for inner in self.nodes.clone().iter().filter_map(std::sync::Weak::upgrade) {
             let replica = inner.replica();
@@ -229,6 +307,9 @@ impl Writer {
             for chain in moves.into_iter().chain(now) {
                 let _ = self.publish_chain(&inner, chain);
             }
+        }
+        if let Some(pacing) = &self.pacing {
+            pacing.notify_waiters();
         }
     }
 

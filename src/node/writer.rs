@@ -14,7 +14,8 @@ use arc_swap::ArcSwap;
 use super::{
     Clock, EngineError, ManualClock, MineError, Mining, NodeEvent, NodeView, SendError, SnapshotId,
     ancestors::Ancestors, clock::BlockTime, head_switches::HeadSwitches, held_lock::HeldLock,
-    replica_view::ReplicaView, snapshot::Snapshot, subscription::Subscribers, view::Settings,
+    real_time::pacing::Pacing, replica_view::ReplicaView, snapshot::Snapshot, subscription::Subscribers,
+    view::Settings,
 };
 use crate::{
     chain::{Chain, ExecutedBlock, Pool, ReadError},
@@ -87,6 +88,8 @@ pub(super) struct Writer {
     /// The nodes of a shared network, and the clock that shows its time; none of a development node.
     pub(super) nodes: Vec<Weak<NodeInner>>,
     pub(super) network_clock: Arc<ManualClock>,
+    /// The pace of a shared network in real time.
+    pub(super) pacing: Option<Pacing>,
     /// The network as built, for [`Node::reset`](super::Node::reset).
     pub(super) initial: Network,
     /// The block time as built, likewise.
@@ -106,6 +109,7 @@ impl Writer {
             ancestors,
             nodes: Vec::new(),
             network_clock: Arc::default(),
+            pacing: None,
             snapshots: BTreeMap::new(),
             snapshots_taken: 0,
         }

@@ -22,7 +22,9 @@ pub(super) mod replica;
 pub(super) mod rewind;
 pub(super) mod run;
 pub(super) mod scripted;
+mod skipping;
 pub(super) mod step;
+pub(super) mod stopping;
 pub(super) mod validator_action;
 
 use std::sync::Arc;
@@ -34,6 +36,7 @@ use self::{
     environment::Environment,
     error::{NetworkError, UnknownReplica},
     invariant::Invariant,
+    production::Production,
     replica::Replica,
 };
 use super::{
@@ -109,6 +112,11 @@ impl Network {
     /// Returns replica 0, whose chain is durable and which a node serves.
     pub fn primary(&self) -> &Replica {
         &self.replicas[0]
+    }
+
+    /// Returns when blocks are made.
+    pub const fn production(&self) -> Production {
+        self.env.production
     }
 
     /// Returns the protocol and its parameters.

@@ -7,9 +7,11 @@
 
 mod accounts;
 mod cache;
+mod entry;
 #[cfg(test)]
 pub(crate) mod fixture;
 mod index;
+mod records;
 mod storage;
 #[cfg(test)]
 mod tests;
@@ -23,7 +25,7 @@ use self::{cache::StateCache, undo::Undo};
 use super::{AccountChange, EMPTY_ROOT, SortedMap, StateChanges, StateError, StateView};
 use crate::primitives::Gas;
 
-pub(crate) use self::cache::{AccountId, SlotId};
+pub(crate) use self::entry::{AccountId, SlotId};
 
 /// Cached accounts and slots above which [`Journal::advance_to`] starts with an empty cache.
 pub const CACHED_ENTRIES_MAX: usize = 1 << 18;
@@ -110,6 +112,7 @@ impl Journal {
     /// Starts a transaction: everything is cold, no refund, no logs; earlier changes can no longer be undone.
     pub fn begin_transaction(&mut self) {
         self.undo.clear();
+        self.cache.forget_originals();
         self.logs.clear();
         self.refund = 0;
         self.transaction = self.transaction.wrapping_add(1);
@@ -129,23 +132,23 @@ impl Journal {
         let mut codes = BTreeMap::new();
         let changed = self.cache.take_changed_accounts();
         let mut accounts = Vec::with_capacity(changed.len());
-        for id in changed {
+        for (id, base) in changed {
             let slots = storage.remove(&id).unwrap_or_default();
             let entry = self.cache.account_mut(id);
-            if slots.is_empty() && entry.is_as_in_base() {
+            if slots.is_empty() && entry.is_as_in(base.as_ref()) {
                 continue;
             }
             let holds_slots = entry.has_storage || slots.values().any(|value| !value.is_zero());
             let info = (holds_slots || !entry.is_empty()).then_some(entry.info);
-            if info.is_none() && entry.base.is_none() {
+            if info.is_none() && base.is_none() {
                 continue;
             }
-            if info.map(|new| new.code_hash) != entry.base.map(|old| old.code_hash)
-                && let Some(code) = entry.code.as_ref().filter(|code| !code.is_empty())
+            if info.map(|new| new.code_hash) != base.map(|old| old.code_hash)
+                && let Some(code) = &entry.code
             {
-                codes.insert(entry.info.code_hash, code.clone());
+                codes.insert(entry.info.code_hash, code.as_ref().clone());
             }
-            entry.base = info;
+            entry.exists = info.is_some();
             if !slots.is_empty() {
                 self.storage_changed.push(id);
             }

@@ -11,8 +11,5 @@ pub const PARAMETERS_ADDRESS: Address = address!("000000000000000000000000000000
 /// Address of the governance contract.
 pub const GOVERNANCE_ADDRESS: Address = address!("0000000000000000000000000000000000001003");
 
-/// Address of the registry of modules.
-pub const MODULES_ADDRESS: Address = address!("0000000000000000000000000000000000001004");
-
 /// Address of the contract of the validators on a chain without stake.
 pub const VALIDATORS_ADDRESS: Address = address!("0000000000000000000000000000000000001005");

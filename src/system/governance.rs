@@ -44,7 +44,7 @@ use crate::vm::{
     storage::StorageLayout,
 };
 
-pub use super::address::{GOVERNANCE_ADDRESS, MODULES_ADDRESS, VALIDATORS_ADDRESS};
+pub use super::address::{GOVERNANCE_ADDRESS, VALIDATORS_ADDRESS};
 pub use action::{ProposalAction, ProposalKind};
 pub use execution::{EXECUTION_GAS, FAILURE_BYTES_MAX, FINAL_PER_BLOCK};
 pub use outcome::{Tally, VoteOption, VotingRules};

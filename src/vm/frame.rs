@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use alloy_primitives::Bytes;
 
 use super::{
-    BlockContext, FrameOutcome, FrameResult, GasSchedule, HaltReason, Host, Inspector, Message, MessageKind, Stop,
-    TemplateRegistry,
+    BlockContext, DeployerNotAllowed, FrameOutcome, FrameResult, GasSchedule, HaltReason, Host, Inspector, Message,
+    MessageKind, Stop, TemplateRegistry, abi,
     env::{Env, FrameRunner},
     runner::{CodeRunner, TemplateRunner, recognise},
 };
@@ -127,7 +127,10 @@ impl Frames<'_> {
     }
 
     fn create(&self, env: &mut Env<'_>, message: &Message<'_>, depth: u32, gas_left: &mut Gas) -> Result<Bytes, Stop> {
-        let bytes_max = env.block.hardfork.rules().init_code_bytes_max;
+        if !message.may_deploy() {
+            return Err(abi::revert(&DeployerNotAllowed { origin: message.origin }));
+        }
+        let bytes_max = env.block.hardfork.rules().init_code_bytes_max.filter(|_| !message.is_of_genesis());
         if bytes_max.is_some_and(|max| message.input.len() > max) {
             return Err(Stop::Halt(HaltReason::InitCodeSize));
         }

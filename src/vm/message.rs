@@ -40,13 +40,28 @@ pub struct Message<'a> {
     is_system_call: bool,
     /// Account in whose name a forwarder calls (ERC-2771). Not inherited by the frames that this one opens.
     relayed_sender: Option<Address>,
+    /// Whether contracts may be created. Inherited by the frames that this one opens.
+    may_deploy: bool,
+    /// Whether genesis creates the contract. Not inherited by the frames that this one opens.
+    is_of_genesis: bool,
 }
 
 impl<'a> Message<'a> {
     /// Creates the call of a transaction.
     pub const fn call(caller: Address, to: Address, value: U256, input: &'a [u8], gas: Gas) -> Self {
-        let (is_system_call, relayed_sender) = (false, None);
-        Self { kind: MessageKind::Call, caller, to, value, input, gas, origin: caller, is_system_call, relayed_sender }
+        Self {
+            kind: MessageKind::Call,
+            caller,
+            to,
+            value,
+            input,
+            gas,
+            origin: caller,
+            is_system_call: false,
+            relayed_sender: None,
+            may_deploy: true,
+            is_of_genesis: false,
+        }
     }
 
     /// Creates a call by the chain itself, which may do what no transaction may, such as mint. The callee sees
@@ -65,6 +80,29 @@ impl<'a> Message<'a> {
         Self { kind: MessageKind::Create, ..Self::call(caller, to, value, init_code, gas) }
     }
 
+    /// Returns the creation as one of genesis, whose init code has no bound: that of EIP-3860 is one of transactions.
+    #[must_use]
+    pub const fn of_genesis(self) -> Self {
+        Self { is_of_genesis: true, ..self }
+    }
+
+    /// Returns whether genesis creates the contract ([`Message::of_genesis`]).
+    pub const fn is_of_genesis(&self) -> bool {
+        self.is_of_genesis
+    }
+
+    /// Returns the message with what the chain lets its origin do: where it may not deploy, this frame and those below create no contract,
+    /// and a creation reverts with [`DeployerNotAllowed`](super::DeployerNotAllowed).
+    #[must_use]
+    pub const fn with_deployments(self, may_deploy: bool) -> Self {
+        Self { may_deploy, ..self }
+    }
+
+    /// Returns whether contracts may be created in this frame and those below ([`Message::with_deployments`]).
+    pub const fn may_deploy(&self) -> bool {
+        self.may_deploy
+    }
+
     /// Returns the message of a frame that a frame of this message opens: same origin, without the chain's authority.
     pub(super) const fn inner<'b>(
         &self,
@@ -74,7 +112,8 @@ impl<'a> Message<'a> {
         input: &'b [u8],
         gas: Gas,
     ) -> Message<'b> {
-        Message { kind, origin: self.origin, ..Message::call(self.to, to, value, input, gas) }
+        let (origin, may_deploy) = (self.origin, self.may_deploy);
+        Message { kind, origin, may_deploy, ..Message::call(self.to, to, value, input, gas) }
     }
 
     /// Returns the message of a frame that a frame of this message opens in the name of its own caller.

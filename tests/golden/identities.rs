@@ -7,7 +7,10 @@ use std::{fs, path::PathBuf};
 
 use chainbox::{
     primitives::keccak256,
-    system::{governance::GovernanceTemplate, staking::StakingTemplate},
+    system::{
+        governance::GovernanceTemplate, modules::ModulesTemplate, parameters::ParametersTemplate,
+        permissions::PermissionsTemplate, staking::StakingTemplate,
+    },
     templates,
     vm::{Descriptor, Template},
 };
@@ -40,6 +43,9 @@ const TABLES: &[(&str, &str, &[&str])] = &[
     ("auction", "templates/auction", &["golden.txt"]),
     ("staking", "system/staking", &["golden/at_once.txt", "golden/queues.txt"]),
     ("governance", "system/governance", &["golden.txt"]),
+    ("chain-parameters", "system/parameters", &["golden.txt"]),
+    ("permissions", "system/permissions", &["golden.txt"]),
+    ("modules", "system/modules", &["golden.txt"]),
 ];
 
 fn is_blessing() -> bool {
@@ -120,7 +126,8 @@ fn changed_parts(pinned: &str, now: &str) -> String {
 
 #[test]
 fn digests_change_with_versions_alone() {
-    let system: [&dyn Template; 2] = [&StakingTemplate, &GovernanceTemplate];
+    let system: [&dyn Template; 5] =
+        [&StakingTemplate, &ParametersTemplate, &PermissionsTemplate, &GovernanceTemplate, &ModulesTemplate];
     let all = templates::builtin().iter().map(|template| &**template).chain(system);
     let now: Vec<String> = all.map(pinned_line).collect();
     if is_blessing() {

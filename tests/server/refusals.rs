@@ -1,8 +1,10 @@
 //! Rejected transactions: each has its own error message, and the node continues.
 
 use chainbox::{
+    chain::GenesisSpec,
     node::Node,
-    primitives::{Gas, Transaction, TransactionRequest, U256, hex},
+    primitives::{Gas, Transaction, TransactionRequest, U256, ether, hex},
+    system::permissions::PermissionsConfig,
 };
 use serde_json::json;
 
@@ -71,6 +73,36 @@ async fn every_invalid_transaction_has_its_message() {
     chain.ok("eth_sendRawTransaction", json!([raw(good.clone())])).await;
     let (_, message) = chain.error("eth_sendRawTransaction", json!([raw(good)])).await;
     assert!(message.contains("nonce too low") || message.contains("already known"), "{message}");
+}
+
+#[tokio::test]
+async fn who_may_not_send_or_deploy_is_told_whom_to_ask() {
+    let keys = Node::new();
+    let [admin, listed] = [0, 1].map(|index| keys.accounts()[index]);
+    let permissions = PermissionsConfig::new(admin).with_accounts([listed]).with_deployers([]);
+    let mut genesis = GenesisSpec::new(31_337).with_permissions(permissions);
+    keys.accounts().iter().for_each(|account| genesis.fund(*account, ether(100)));
+    let chain = Chain::over(Node::builder().with_genesis(genesis).build().unwrap());
+    let by = |key: usize, request: TransactionRequest| request.sign(&chain.node.keys()[key]).unwrap().encoded();
+    let deployment = TransactionRequest { to: None, gas_limit: Gas::new(60_000), ..request(&chain) };
+    for (name, method, params, part) in [
+        ("sender", "eth_sendRawTransaction", json!([by(2, request(&chain))]), "sender not allowed: address"),
+        ("deployer", "eth_sendRawTransaction", json!([by(1, deployment)]), "deployer not allowed: address"),
+        ("estimate", "eth_estimateGas", json!([{ "from": chain.account(2), "to": chain.account(0) }]), "sender not"),
+        (
+            "unlocked",
+            "eth_sendTransaction",
+            json!([{ "from": chain.account(2), "to": chain.account(0) }]),
+            "sender not",
+        ),
+        ("creation", "eth_call", json!([{ "from": chain.account(1), "data": "0xefcb00010002" }]), "deployer not"),
+    ] {
+        let (code, message) = chain.error(method, params).await;
+        assert_eq!(code, -32000, "{name}: {message}");
+        assert!(message.contains(part) && message.contains("0x0000000000000000000000000000000000001002"), "{message}");
+    }
+    chain.ok("eth_sendRawTransaction", json!([by(1, request(&chain))])).await;
+    assert_eq!(chain.ok("eth_call", json!([{ "from": chain.account(2), "to": chain.account(0) }])).await, "0x");
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ use alloy_primitives::{Address, B256, U256};
 
 use crate::{
     primitives::Gas,
+    system::permissions::PERMISSIONS_ADDRESS,
     vm::{HaltReason, SYSTEM_ADDRESS},
 };
 
@@ -158,6 +159,24 @@ pub enum InvalidTransaction {
     /// The sender is the address that contracts see in system calls; nothing but the chain itself acts under it.
     #[error("invalid sender: {SYSTEM_ADDRESS} is the caller of system calls, and no transaction or call may name it")]
     SystemSender,
+    /// The chain has a list of accounts, and the sender is not on it.
+    #[error(
+        "sender not allowed: address {address} is not on the chain's list of accounts; its administrator adds it by \
+         setPermissions of the contract {PERMISSIONS_ADDRESS}"
+    )]
+    SenderNotAllowed {
+        /// The sender.
+        address: Address,
+    },
+    /// The transaction creates a contract, the chain has a list of deployers, and the sender is not on it.
+    #[error(
+        "deployer not allowed: address {address} is not on the chain's list of deployers; its administrator adds it by \
+         setPermissions of the contract {PERMISSIONS_ADDRESS}"
+    )]
+    DeployerNotAllowed {
+        /// The sender.
+        address: Address,
+    },
     /// The transaction is unsigned (impersonated), which the chain does not allow.
     #[error("invalid sender: unsigned transactions are for development chains only")]
     Impersonated,

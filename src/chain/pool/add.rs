@@ -88,7 +88,7 @@ impl Pool {
         }
         validate::check_fields(
             transaction,
-            &Rules { chain_id, allow_impersonated, fork: context.fork, tips_to: None },
+            &Rules { chain_id, allow_impersonated, fork: context.fork, tips_to: None, has_permissions: false },
         )?;
         check_init_code(transaction)?;
         let (have, limit) = (transaction.gas_limit(), context.gas_limit);
@@ -97,13 +97,13 @@ impl Pool {
         }
         let address = transaction.sender();
         let account =
-            context.state.account(&address).map_err(|error| PoolError::State { reason: error.to_string() })?;
-        let account = AccountState::from(account.unwrap_or_default());
+            AccountState::read(context, &address).map_err(|error| PoolError::State { reason: error.to_string() })?;
         let (got, want) = (transaction.nonce(), account.nonce);
         if got < want {
             return Err(InvalidTransaction::NonceTooLow { address, got, want }.into());
         }
         validate::check_sender_code(transaction, account.code_hash)?;
+        validate::check_permissions(transaction, account.permissions)?;
         validate::check_funds(transaction, account.balance)?;
         Ok(account)
     }

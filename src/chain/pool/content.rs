@@ -72,6 +72,12 @@ pub enum ExclusionReason {
         /// The sender.
         address: Address,
     },
+    /// The sender lost a permission that it had; the transaction waits until the administrator gives it back.
+    #[error("{reason}")]
+    NotAllowed {
+        /// Which permission it is.
+        reason: InvalidTransaction,
+    },
     /// A block left it out; it is tried again once the sender's account changes.
     #[error("left out of a block: {reason}")]
     Refused {
@@ -137,6 +143,7 @@ fn obstacle(address: Address, queue: &SenderQueue) -> Option<ExclusionReason> {
     let (entry, obstacle) = queue.obstacle()?;
     Some(match obstacle {
         Obstacle::SenderCode => ExclusionReason::SenderHasCode { address },
+        Obstacle::NotAllowed(reason) => ExclusionReason::NotAllowed { reason },
         Obstacle::Refused(refusal) => ExclusionReason::Refused { reason: refusal.reason.clone() },
         Obstacle::Funds => {
             let cost = entry.transaction.max_cost().unwrap_or(U256::MAX);

@@ -12,9 +12,11 @@ use super::{AccountState, Place, Pool, PoolContext};
 use crate::{
     chain::{
         error::{InvalidTransaction, PoolError},
+        executed_block::ExecutedBlock,
         hook::HeadChange,
     },
     primitives::Transaction,
+    system::permissions::{self, PERMISSIONS_ADDRESS, PermissionChange},
 };
 
 /// Most accounts read again at a head although no transaction of the block is theirs.
@@ -30,13 +32,14 @@ pub(super) struct HeadUpdate {
     pub(super) changed: BTreeMap<Address, Vec<B256>>,
     /// Transactions of reverted blocks that no applied block has, in the order of their blocks.
     pub(super) reverted: Vec<Arc<Transaction>>,
-    /// Whether blocks were reverted, which may change any account.
-    pub(super) is_reorg: bool,
+    /// Whether any account may differ: blocks were reverted, or a list of permissions was switched.
+    pub(super) is_of_all: bool,
 }
 
 impl HeadUpdate {
-    fn of(change: &HeadChange, pool: &Pool) -> Self {
-        let mut update = Self { is_reorg: change.is_reorg(), ..Self::default() };
+    fn of(change: &HeadChange, pool: &Pool, has_permissions: bool) -> Self {
+        let is_reorg = change.is_reorg();
+        let mut update = Self { is_of_all: is_reorg, ..Self::default() };
         let mut mined = BTreeSet::new();
         for block in change.applied.iter().map(|executed| executed.block()) {
             for address in block.interventions().iter().filter_map(|intervention| intervention.address()) {
@@ -47,14 +50,29 @@ impl HeadUpdate {
                 if let Some(to) = transaction.to().filter(|to| pool.watched.contains_key(to)) {
                     update.changed.entry(to).or_default();
                 }
-                if update.is_reorg {
+                if is_reorg {
                     mined.insert(transaction.hash());
                 }
             }
         }
+        if has_permissions {
+            update.follow_permissions(change);
+        }
         let reverted = change.reverted.iter().rev().flat_map(|executed| executed.block().transactions());
         update.reverted = reverted.filter(|transaction| !mined.contains(&transaction.hash())).cloned().collect();
         update
+    }
+
+    /// Adds the accounts whose permissions the applied blocks may have changed.
+    fn follow_permissions(&mut self, change: &HeadChange) {
+        self.is_of_all |= self.changed.contains_key(&PERMISSIONS_ADDRESS);
+        let logs = change.applied.iter().flat_map(ExecutedBlock::receipts).flat_map(|receipt| &receipt.inner.logs);
+        for change in permissions::changes(logs) {
+            match change {
+                PermissionChange::Account(account) => drop(self.changed.entry(account).or_default()),
+                PermissionChange::Everybody => self.is_of_all = true,
+            }
+        }
     }
 }
 
@@ -64,7 +82,7 @@ impl Pool {
     /// Returns the dropped transactions, which are in no applied block, each with the reason: no longer valid, queued for too
     /// long, or too many.
     pub fn on_head(&mut self, change: &HeadChange, context: &PoolContext) -> Vec<(Arc<Transaction>, PoolError)> {
-        let update = HeadUpdate::of(change, self);
+        let update = HeadUpdate::of(change, self, context.permissions.is_some());
         self.on_update(update, context)
     }
 
@@ -80,7 +98,7 @@ impl Pool {
                 drop(self.take_if(place, |pool, hash| !pool.by_hash.contains_key(hash)));
             }
         }
-        let others: Vec<Address> = match update.is_reorg {
+        let others: Vec<Address> = match update.is_of_all {
             true => self.senders.keys().copied().collect(),
             false => self.next_watched(),
         };
@@ -92,12 +110,17 @@ impl Pool {
         dropped
     }
 
-    /// Reads a sender's account again, after something other than a block changed it.
+    /// Reads a sender's account again, after something other than a block changed it; every account after a change of the permissions
+    /// contract's.
     ///
     /// Returns the dropped transactions, whose nonces are below the account's, each with the reason.
     pub fn refresh_sender(&mut self, sender: Address, context: &PoolContext) -> Vec<(Arc<Transaction>, PoolError)> {
         self.follow(context);
-        self.read_again(sender, context)
+        if context.permissions.is_none() || sender != PERMISSIONS_ADDRESS {
+            return self.read_again(sender, context);
+        }
+        let senders: Vec<Address> = self.senders.keys().copied().collect();
+        senders.into_iter().flat_map(|sender| self.read_again(sender, context)).collect()
     }
 
     /// Takes over base fee and gas limit of the next block, and the head's time.
@@ -135,8 +158,7 @@ impl Pool {
 
     fn read_again(&mut self, sender: Address, context: &PoolContext) -> Dropped {
         let Some(queue) = self.senders.get(&sender) else { return Dropped::new() };
-        let Ok(account) = context.state.account(&sender) else { return Dropped::new() };
-        let account = AccountState::from(account.unwrap_or_default());
+        let Ok(account) = AccountState::read(context, &sender) else { return Dropped::new() };
         if *queue.account() == account { Dropped::new() } else { self.set_account(sender, account) }
     }
 

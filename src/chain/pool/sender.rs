@@ -6,11 +6,12 @@ use std::sync::Arc;
 use alloy_primitives::{Address, B256, U256};
 use imbl::OrdMap;
 
-use super::tip_index::Offer;
+use super::{PoolContext, tip_index::Offer};
 use crate::{
-    chain::error::InvalidTransaction,
+    chain::{error::InvalidTransaction, permissions::permissions_in, validate::check_permissions},
     primitives::Transaction,
-    state::{Account, EMPTY_CODE_HASH},
+    state::{Account, EMPTY_CODE_HASH, StateError},
+    system::permissions::AccountPermissions,
 };
 
 /// What the pool knows of an account: all that decides whether its transactions are ready.
@@ -20,11 +21,18 @@ pub(super) struct AccountState {
     pub(super) nonce: u64,
     pub(super) balance: U256,
     pub(super) code_hash: B256,
+    pub(super) permissions: AccountPermissions,
 }
 
-impl From<Account> for AccountState {
-    fn from(account: Account) -> Self {
-        Self { nonce: account.nonce, balance: account.balance, code_hash: account.code_hash }
+impl AccountState {
+    /// Reads an account of the newest state.
+    pub(super) fn read(context: &PoolContext, address: &Address) -> Result<Self, StateError> {
+        let Account { nonce, balance, code_hash, .. } = context.state.account(address)?.unwrap_or_default();
+        let permissions = match context.permissions {
+            Some(lists) => permissions_in(&*context.state, lists, *address)?,
+            None => AccountPermissions::ALL,
+        };
+        Ok(Self { nonce, balance, code_hash, permissions })
     }
 }
 
@@ -211,8 +219,11 @@ impl SenderQueue {
         let refused = self.refused.as_ref().filter(|refusal| refusal.hash == entry.transaction.hash());
         let obstacle = match refused {
             Some(refusal) => Obstacle::Refused(refusal.clone()),
-            None if !self.may_send(&entry.transaction) => Obstacle::SenderCode,
-            None => Obstacle::Funds,
+            None if !self.is_of_sender(&entry.transaction) => Obstacle::SenderCode,
+            None => match check_permissions(&entry.transaction, self.account.permissions) {
+                Err(reason) => Obstacle::NotAllowed(reason),
+                Ok(()) => Obstacle::Funds,
+            },
         };
         Some((entry, obstacle))
     }
@@ -254,6 +265,7 @@ impl SenderQueue {
     /// Follows the account; returns the transactions below its nonce, which are removed.
     pub(super) fn set_account(&mut self, account: AccountState, queued: &mut Queued, now: u64) -> Vec<Entry> {
         let had_code = self.account.code_hash != EMPTY_CODE_HASH;
+        let had_other_permissions = self.account.permissions != account.permissions;
         if self.refused.as_ref().is_some_and(|refusal| refusal.account != account) {
             self.refused = None;
         }
@@ -274,7 +286,7 @@ impl SenderQueue {
             self.ready_end = self.ready_end.max(account.nonce);
         }
         self.account = account;
-        if !had_code && account.code_hash != EMPTY_CODE_HASH {
+        if had_other_permissions || (!had_code && account.code_hash != EMPTY_CODE_HASH) {
             self.shrink_to(account.nonce, queued, now);
         }
         self.shrink_to_balance(queued, now);
@@ -292,8 +304,13 @@ impl SenderQueue {
         }
     }
 
-    /// Whether the sender's account may send it (EIP-3607).
+    /// Whether the sender's account may send it: as one without code (EIP-3607), and by the chain's lists.
     fn may_send(&self, transaction: &Transaction) -> bool {
+        self.is_of_sender(transaction) && check_permissions(transaction, self.account.permissions).is_ok()
+    }
+
+    /// Whether the sender's account is one that sends transactions (EIP-3607).
+    fn is_of_sender(&self, transaction: &Transaction) -> bool {
         self.account.code_hash == EMPTY_CODE_HASH || transaction.is_impersonated()
     }
 
@@ -341,6 +358,8 @@ pub(super) enum Obstacle {
     Funds,
     /// The account has code (EIP-3607).
     SenderCode,
+    /// The account may not send it, by the chain's lists.
+    NotAllowed(InvalidTransaction),
     /// A block left it out.
     Refused(Arc<Refusal>),
 }

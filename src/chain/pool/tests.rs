@@ -2,6 +2,7 @@
 
 mod bounds;
 mod model;
+mod permissions;
 mod waiting;
 
 use std::sync::{Arc, LazyLock};
@@ -40,6 +41,7 @@ fn context_of(accounts: impl Iterator<Item = (Address, Account)>) -> PoolContext
         base_fee: BASE_FEE,
         fork: Hardfork::default().rules(),
         timestamp: Timestamp::from_secs(0),
+        permissions: None,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Gas estimation: a binary search for the smallest gas limit with which a message succeeds.
 
 use super::{
-    CallContext, CallError, CallOutcome, CallRequest, EstimateError, StateOverrides,
+    CallContext, CallError, CallOutcome, CallPurpose, CallRequest, EstimateError, StateOverrides,
     request::{self, Price},
 };
 use crate::{
@@ -18,7 +18,8 @@ const PRECISION: u64 = 64;
 pub(super) const EXACT: u64 = u64::MAX;
 
 impl Chain {
-    /// Returns a gas limit with which the message succeeds, at most 1/64 above the smallest.
+    /// Returns a gas limit with which the message succeeds as a transaction, at most 1/64 above the smallest: its sender must be allowed to
+    /// send, and to deploy if it creates a contract.
     ///
     /// # Errors
     /// [`EstimateError::Call`] as [`Chain::call`]; [`EstimateError::Allowance`] when it needs more gas than it may have;
@@ -36,7 +37,13 @@ impl Chain {
         let high = gas_max.get();
         let intrinsic = request.intrinsic(&context.block).gas_limit_min().get();
         if high > intrinsic && is_plain_transfer(&mut journal.clone(), request)? {
-            let outcome = self.run_call(&mut journal.clone(), context, request, Gas::new(intrinsic), None)?;
+            let outcome = self.run_call(
+                &mut journal.clone(),
+                context,
+                request,
+                (Gas::new(intrinsic), CallPurpose::Transaction),
+                None,
+            )?;
             if outcome.is_success() {
                 return Ok(Gas::new(intrinsic));
             }
@@ -46,7 +53,7 @@ impl Chain {
             return Err(EstimateError::Allowance { allowance });
         }
         let mut tried = journal.clone();
-        let outcome = self.run_call(&mut tried, context, request, gas_max, None)?;
+        let outcome = self.run_call(&mut tried, context, request, (gas_max, CallPurpose::Transaction), None)?;
         if outcome.halt() == Some(HaltReason::OutOfGas) {
             return Err(EstimateError::Allowance { allowance });
         }
@@ -69,7 +76,8 @@ impl Chain {
         is_wanted: &dyn Fn(&CallOutcome) -> bool,
     ) -> Result<Gas, CallError> {
         let suffices = |gas: u64| -> Result<bool, CallError> {
-            let outcome = self.run_call(&mut journal.clone(), context, request, Gas::new(gas), None)?;
+            let outcome =
+                self.run_call(&mut journal.clone(), context, request, (Gas::new(gas), CallPurpose::Transaction), None)?;
             Ok(is_wanted(&outcome))
         };
         let too_little = request.intrinsic(&context.block).gas_limit_min().get().saturating_sub(1);

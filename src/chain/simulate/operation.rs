@@ -3,7 +3,7 @@
 use alloy_primitives::{Address, B256, Log, U64};
 
 use super::{
-    AccountDifference, CallContext, CallError, CallOutcome, CallRequest, StateOverrides, difference,
+    AccountDifference, CallContext, CallError, CallOutcome, CallPurpose, CallRequest, StateOverrides, difference,
     estimate::{EXACT, UsedGas},
     request::{self, OverrideError},
 };
@@ -74,7 +74,7 @@ impl From<OverrideError> for SimulateError {
 impl Chain {
     /// Runs operations one after another, each on the state that those before it left, and discards all changes.
     ///
-    /// Each is run as [`Chain::call`] runs a message, in the same block: their gas together is bounded by the block's, and by default an
+    /// Each is run as [`Chain::call`] runs a message, by senders that may send and deploy, in the same block: their gas together is bounded by the block's, and by default an
     /// operation has what is left of it. One that reverts or halts is a result, and those after it are run.
     ///
     /// # Errors
@@ -114,7 +114,8 @@ impl Chain {
         let gas = operation.price(&context.block)?.gas_limit(operation, journal, &context.block)?.min(left);
         let mut before = journal.clone();
         let mut recorder = Recorder::default();
-        let outcome = self.run_call(journal, context, operation, gas, Some(&mut recorder))?;
+        let outcome =
+            self.run_call(journal, context, operation, (gas, CallPurpose::Transaction), Some(&mut recorder))?;
         let mut trace = recorder.tracer.into_trace().expect("a message that ran has an outermost frame, which ended");
         (trace.gas, trace.gas_used) = (U64::from(gas.get()), U64::from(outcome.gas_used.get()));
         let gas_estimate = match outcome.is_success() {

@@ -6,7 +6,11 @@ use super::{
 };
 use crate::{
     chain::block::EXTRA_DATA_BYTES_MAX,
-    system::staking::{StakingParams, WEIGHT_UNIT},
+    system::{
+        modules::ModulesConfig,
+        permissions::PermissionsConfig,
+        staking::{StakingParams, WEIGHT_UNIT},
+    },
 };
 
 impl GenesisSpec {
@@ -51,6 +55,12 @@ impl GenesisSpec {
         }
         if let Some(rules) = &self.governance {
             check_governance(rules)?;
+        }
+        if let Some(Err(error)) = self.permissions.as_ref().map(PermissionsConfig::check) {
+            return invalid("permissions", error.to_string());
+        }
+        if let Some(Err(error)) = self.modules.as_ref().map(ModulesConfig::check) {
+            return invalid("modules", error.to_string());
         }
         self.check_system_addresses()?;
         let mut seen = std::collections::BTreeSet::new();

@@ -44,7 +44,19 @@ impl GenesisSpec {
         // Without a bound to turn off, the switch is at its default, so that earlier forms are equal to it.
         let has_cap = matches!(self.forks, Forks::Since(hardfork) if hardfork.rules().tx_gas_limit_max.is_some());
         let transaction_gas_cap = self.transaction_gas_cap || !has_cap;
-        Self { name, extra_data, accounts, contracts, validators, consensus, transaction_gas_cap, ..*self }
+        let (permissions, modules) = (self.permissions.clone(), self.modules.clone());
+        Self {
+            name,
+            extra_data,
+            accounts,
+            contracts,
+            validators,
+            permissions,
+            modules,
+            consensus,
+            transaction_gas_cap,
+            ..*self
+        }
     }
 
     /// Returns the base fee that a header has by these rules: by `next` where it is dynamic; where it is off, zero for the forks whose

@@ -5,7 +5,10 @@ use alloy_primitives::{Address, U256};
 use super::{BaseFee, GenesisAccount, GenesisContract, GenesisSpec, GenesisValidator};
 use crate::{
     primitives::{Gas, Timestamp},
-    system::{governance::GovernanceSpec, parameters::ParametersSpec, staking::StakingParams},
+    system::{
+        governance::GovernanceSpec, modules::ModulesConfig, parameters::ParametersSpec, permissions::PermissionsConfig,
+        staking::StakingParams,
+    },
     vm::Hardfork,
 };
 
@@ -89,6 +92,18 @@ impl GenesisSpec {
     #[must_use]
     pub fn with_staking(self, staking: StakingParams) -> Self {
         Self { staking: Some(staking), ..self }
+    }
+
+    /// Adds the permissions contract.
+    #[must_use]
+    pub fn with_permissions(self, permissions: PermissionsConfig) -> Self {
+        Self { permissions: Some(permissions), ..self }
+    }
+
+    /// Adds the module registry.
+    #[must_use]
+    pub fn with_modules(self, modules: ModulesConfig) -> Self {
+        Self { modules: Some(modules), ..self }
     }
 
     /// Sets whether blocks may record interventions and contain unsigned transactions.

@@ -8,7 +8,9 @@ use crate::{
     system::{
         ParameterUpdate, ParameterUpdates,
         governance::{GOVERNANCE_ADDRESS, GovernanceSpec, GovernanceTemplate},
+        modules::{MODULES_ADDRESS, ModulesTemplate},
         parameters::{PARAMETERS_ADDRESS, Parameter, ParametersSpec, ParametersTemplate, VALIDATORS_MAX},
+        permissions::{PERMISSIONS_ADDRESS, PermissionsTemplate},
         staking::{STAKING_ADDRESS, StakingParams, StakingTemplate},
     },
     vm::{Marker, Template},
@@ -20,11 +22,13 @@ pub(in crate::chain) enum SystemContract {
     Governance,
     Staking,
     Parameters,
+    Permissions,
+    Modules,
 }
 
 impl SystemContract {
     /// In the order in which genesis deploys them: governance first, for which the staking contract keeps past weights.
-    const ALL: [Self; 3] = [Self::Governance, Self::Staking, Self::Parameters];
+    const ALL: [Self; 5] = [Self::Governance, Self::Staking, Self::Parameters, Self::Permissions, Self::Modules];
 
     /// Returns the specification's section.
     pub(in crate::chain) const fn field(self) -> &'static str {
@@ -32,6 +36,8 @@ impl SystemContract {
             Self::Governance => "governance",
             Self::Staking => "staking",
             Self::Parameters => "parameters",
+            Self::Permissions => "permissions",
+            Self::Modules => "modules",
         }
     }
 
@@ -40,6 +46,8 @@ impl SystemContract {
             Self::Governance => GOVERNANCE_ADDRESS,
             Self::Staking => STAKING_ADDRESS,
             Self::Parameters => PARAMETERS_ADDRESS,
+            Self::Permissions => PERMISSIONS_ADDRESS,
+            Self::Modules => MODULES_ADDRESS,
         }
     }
 
@@ -48,6 +56,8 @@ impl SystemContract {
             Self::Governance => Arc::new(GovernanceTemplate),
             Self::Staking => Arc::new(StakingTemplate),
             Self::Parameters => Arc::new(ParametersTemplate),
+            Self::Permissions => Arc::new(PermissionsTemplate),
+            Self::Modules => Arc::new(ModulesTemplate),
         }
     }
 
@@ -57,6 +67,8 @@ impl SystemContract {
             Self::Governance => spec.governance.is_some(),
             Self::Staking => spec.staking.is_some(),
             Self::Parameters => spec.parameters.is_some(),
+            Self::Permissions => spec.permissions.is_some(),
+            Self::Modules => spec.modules.is_some(),
         }
     }
 
@@ -75,6 +87,8 @@ impl SystemContract {
                 let values = parameters_at_genesis(spec, parameters);
                 ParametersTemplate::init_code(parameters.owner, &ParameterUpdates::new(values))
             }),
+            Self::Permissions => spec.permissions.as_ref().map(PermissionsTemplate::init_code),
+            Self::Modules => spec.modules.as_ref().map(ModulesTemplate::init_code),
         }
     }
 
@@ -85,7 +99,7 @@ impl SystemContract {
     pub(in crate::chain) fn minted(self, spec: &GenesisSpec) -> Result<U256, SpecError> {
         match self {
             Self::Staking => total_stake(&spec.validators),
-            Self::Governance | Self::Parameters => Ok(U256::ZERO),
+            Self::Governance | Self::Parameters | Self::Permissions | Self::Modules => Ok(U256::ZERO),
         }
     }
 }

@@ -109,9 +109,13 @@ fn the_page_has_the_example_and_every_field() {
     let spec = GenesisSpec::from_json(GenesisSpec::EXAMPLE).unwrap();
     let page = include_str!("../../../docs/genesis.md");
     assert!(page.contains(&format!("```json\n{}```\n", GenesisSpec::EXAMPLE)), "docs/genesis.md has another example");
+    let permissions = PermissionsConfig::new(Address::repeat_byte(1)).with_accounts([]).with_deployers([]);
     let staked = GenesisSpec { staking: Some(StakingParams::default()), ..spec };
+    let modules = ModulesConfig::new(Address::repeat_byte(1)).with_module("defi", 1, B256::ZERO);
+    let staked = staked.with_permissions(permissions).with_modules(modules);
     let json: serde_json::Value = serde_json::from_str(&staked.to_json()).unwrap();
-    for fields in [&json, &json["staking"], &json["baseFee"]] {
+    let sections = ["staking", "permissions", "modules", "baseFee"].map(|section| &json[section]);
+    for fields in sections.into_iter().chain([&json, &json["modules"]["enabled"][0]]) {
         for field in fields.as_object().unwrap().keys() {
             let is_told = [format!("`{field}`"), format!("\"{field}\"")].iter().any(|form| page.contains(form));
             assert!(is_told, "docs/genesis.md does not tell of {field}");

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alloy_primitives::U256;
+use alloy_primitives::{B256, U256};
 use alloy_sol_types::SolCall;
 
 use super::fixture::{CHAIN_ID, adopt, attributes, builder_of, key, spec};
@@ -17,6 +17,7 @@ use crate::{
             GOVERNANCE_ADDRESS, GovernanceSpec, ProposalState, VoteOption,
             interface::{self as sol, Terms},
         },
+        modules::ModulesConfig,
         parameters::{Parameter, ParametersSpec},
         staking::StakingParams,
     },
@@ -36,6 +37,7 @@ fn governed(has_stake: bool) -> GenesisSpec {
         validators: validators.collect(),
         staking: has_stake.then_some(params),
         parameters: Some(ParametersSpec::new(GOVERNANCE_ADDRESS)),
+        modules: Some(ModulesConfig::new(GOVERNANCE_ADDRESS)),
         governance: Some(GovernanceSpec::default().with_voting_period(PERIOD as u32)),
         ..spec()
     }
@@ -122,6 +124,19 @@ fn a_removed_validator_is_among_the_updates_of_the_block() {
     assert_eq!(state(&chain, 1), ProposalState::Executed);
     let gone = ValidatorUpdate { address: key(2).address(), weight: 0 };
     assert_eq!(chain.head().updates().validators.as_slice(), [gone]);
+}
+
+#[test]
+fn a_module_is_on_from_the_execution_on() {
+    let mut chain = builder_of(governed(true)).open().unwrap();
+    let config_hash = B256::repeat_byte(7);
+    let enable =
+        sol::proposeModuleEnableCall { terms: terms(), name: "defi".to_owned(), version: 3, configHash: config_hash };
+    extend(&mut chain, 1, vec![transaction(0, 0, &enable), transaction(2, 0, &yes(1))]);
+    assert!(chain.modules(chain.head()).unwrap().is_empty());
+    extend(&mut chain, PERIOD, vec![]);
+    let [module] = &chain.modules(chain.head()).unwrap()[..] else { panic!("one module") };
+    assert_eq!((module.name.as_str(), module.version, module.config_hash), ("defi", 3, config_hash));
 }
 
 #[test]

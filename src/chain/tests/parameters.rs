@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alloy_consensus::Header;
-use alloy_primitives::{Address, U256};
+use alloy_primitives::{Address, Bytes, U256};
 use alloy_sol_types::SolCall;
 
 use super::fixture::{adopt, attributes, builder_of, key, request, spec};
@@ -33,7 +33,13 @@ impl HeaderRules for EveryFourth {
         Ok(())
     }
 
-    fn is_parameter_boundary(&self, header: &Header, parent: &Header, _: &dyn Ancestors) -> Result<bool, RuleError> {
+    fn is_parameter_boundary(
+        &self,
+        header: &Header,
+        _: &Bytes,
+        parent: &Header,
+        _: &dyn Ancestors,
+    ) -> Result<bool, RuleError> {
         assert_eq!(header.number, parent.number + 1);
         Ok(header.number.is_multiple_of(4))
     }

@@ -101,6 +101,7 @@ const PBFT: &[&str] = &[
     "pbft/view-change",
     "pbft/views-begin",
     "pbft/view-missed",
+    "pbft/wrong-absence",
 ];
 
 const RAFT: &[&str] = &[

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     primitives::{Address, Height, Timestamp},
-    system::staking::StakingParams,
+    system::{ParameterUpdates, parameters::Parameter, staking::StakingParams},
 };
 
 /// Age of evidence that counts, and the time for which stake can be slashed after its validator left. Follows from the staking
@@ -40,6 +40,16 @@ impl EvidenceWindow {
     pub fn of_staking(params: &StakingParams) -> Self {
         let unbonding_secs = params.unbonding_secs;
         Self { blocks: params.evidence_max_age_blocks, secs: params.evidence_age_secs(), unbonding_secs }
+    }
+
+    /// Returns the window after changes of the chain's parameters. Stake that was unbonding when the period became shorter stays locked, so
+    /// that the time for which who left is accountable never becomes shorter.
+    #[must_use]
+    pub(in crate::consensus) fn with(self, changed: &ParameterUpdates) -> Self {
+        let value = |parameter, before| changed.value(parameter).map_or(before, |value| value as u64);
+        let unbonding_secs = value(Parameter::UnbondingPeriod, self.unbonding_secs).max(self.unbonding_secs);
+        let secs = value(Parameter::EvidenceMaxAge, self.secs).max(unbonding_secs);
+        Self { blocks: value(Parameter::EvidenceMaxAgeBlocks, self.blocks), secs, unbonding_secs }
     }
 
     /// Whether it is that of the default parameters of stake.

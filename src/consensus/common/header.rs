@@ -39,6 +39,16 @@ pub enum HeaderFieldError {
         /// Name of the field, as in JSON-RPC.
         field: &'static str,
     },
+    /// Parameters of the chain change where the protocol takes none over.
+    #[error(
+        "the block at height {height} changes {parameters}; the protocol takes parameters over at its boundaries only"
+    )]
+    NoBoundary {
+        /// Height of the header.
+        height: Height,
+        /// The parameters that it would put in force.
+        parameters: ParameterUpdates,
+    },
     /// `mixHash` is neither zero, as before Paris, nor the predictable one, nor the one that an intervention of the block sets.
     #[error("mixHash is {got}; expected zero before Paris, from then on {want}")]
     MixHash {
@@ -70,6 +80,9 @@ impl From<HeaderFieldError> for RuleError {
         let (field, got, want) = match error {
             HeaderFieldError::Parent { got, want, .. } => ("parentHash", got.to_string(), want.to_string()),
             HeaderFieldError::Timestamp { got, want } => ("timestamp", got.to_string(), format!("at least {want}")),
+            HeaderFieldError::NoBoundary { parameters, .. } => {
+                ("payload", parameters.to_string(), "no change of parameters".to_owned())
+            }
             HeaderFieldError::NotZero { field } => (field, "not zero".to_owned(), "zero".to_owned()),
             HeaderFieldError::MixHash { got, want } => ("mixHash", got.to_string(), want.to_string()),
             HeaderFieldError::ExtraData { got, want } => ("extraData", got.to_string(), want.to_string()),
@@ -198,6 +211,15 @@ impl UnverifiedHeader<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Checks that the header changes no parameters of the chain, unless it is where the protocol takes them over. Which ones are due
+    /// only the chain knows, by executing it.
+    pub(in crate::consensus) fn check_boundary(&self, is_boundary: bool) -> Result<(), HeaderFieldError> {
+        if is_boundary || self.parameters.is_empty() {
+            return Ok(());
+        }
+        Err(HeaderFieldError::NoBoundary { height: self.id().height, parameters: self.parameters.clone() })
     }
 
     /// Checks `mixHash` of a protocol without randomness, as far as header and interventions tell: the chain, which knows its fork,

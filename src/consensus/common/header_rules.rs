@@ -55,9 +55,13 @@ pub(crate) trait HeaderChainRules {
         context
     }
 
-    /// Returns whether a child of this parent, of which height and time are known, is at the boundary at which the protocol takes the chain's
+    /// Returns whether a child of this parent, of which height, time and payload are known, is at the boundary at which the protocol takes the chain's
     /// parameters over; by default each block is.
-    fn is_parameter_boundary(config: &Self::Config, parent: &ParentContext<'_, Self::Context>, child: &Header) -> bool {
+    fn is_parameter_boundary(
+        config: &Self::Config,
+        parent: &ParentContext<'_, Self::Context>,
+        child: (&Header, &Bytes),
+    ) -> bool {
         let _ = (config, parent, child);
         true
     }
@@ -155,12 +159,13 @@ impl<P: HeaderChainRules + Debug + 'static> HeaderRules for CachedHeaderRules<P>
     fn is_parameter_boundary(
         &self,
         header: &Header,
+        payload: &Bytes,
         parent: &Header,
         ancestors: &dyn Ancestors,
     ) -> Result<bool, RuleError> {
         let context = self.context_of(header.parent_hash, parent, ancestors)?;
         let parent = ParentContext { header: parent, context: &context };
-        Ok(P::is_parameter_boundary(&self.config, &parent, header))
+        Ok(P::is_parameter_boundary(&self.config, &parent, (header, payload)))
     }
 
     fn mix_hash_source(&self) -> MixHashSource {

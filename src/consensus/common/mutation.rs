@@ -120,12 +120,16 @@ pub(crate) enum Mutation {
     DposRefusesStrangers,
     /// Delegated proof of stake: a replica that catches up follows the chain of the newest peer alone, from the last irreversible block on.
     DposCatchUpStartsAnew,
+    /// Delegated proof of stake: what an orphan lacks is requested from its first sender alone.
+    DposAsksFirstSenderAlone,
     /// Delegated proof of stake: who left the schedule is no longer accountable.
     DposForgetsLeavers,
     /// Delegated proof of stake: a producer reports the infractions of producers in office alone.
     DposReportsProducersOnly,
     /// Delegated proof of stake: nobody shows its head when no block comes.
     DposElectorsFallSilent,
+    /// Proof of stake: what a block that is voted for and waits for an ancestor lacks is not requested from its voters.
+    PosAsksNoVoterForAncestors,
     /// Proof of stake: a block is taken whatever its body, and counts as its author's.
     PosTakesAnyBody,
     /// Proof of stake: more than half of the stake justifies.

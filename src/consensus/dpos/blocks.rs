@@ -96,7 +96,24 @@ impl BlockIntake for Dpos {
     }
 }
 
+/// Requests the lowest missing ancestor of an orphan; all blocks above it are orphans already.
+fn fetch_ancestor(missing: Option<BlockId>, from: ReplicaId, effects: &mut Vec<Effect>) {
+    if let Some(block) = missing {
+        effects.push(Effect::Fetch { block, from });
+        effects.push(Effect::Mark("dpos/fetch-parent"));
+    }
+}
+
 impl Dpos {
+    /// Admits an announced block. What one that waits already lacks is requested from this sender too: whoever sent it first may have
+    /// lied, or the answer was lost. An answer that is repeated requests nothing, see [`Dpos::on_synced`].
+    pub(super) fn on_announced(&mut self, from: ReplicaId, block: Arc<Block>, effects: &mut Vec<Effect>) {
+        if self.intake.orphans.contains(&BlockId::of(&block)) && !mutation::active(Mutation::DposAsksFirstSenderAlone) {
+            return fetch_ancestor(self.intake.missing_ancestor(&block), from, effects);
+        }
+        self.on_block(Some(from), block, effects);
+    }
+
     /// Admits a requested block; one that is in the tree already, or has no known parent, directs the catch-up only. An answer that nothing
     /// waits for, such as a repeated one, requests nothing.
     pub(super) fn on_synced(&mut self, from: ReplicaId, block: Arc<Block>, effects: &mut Vec<Effect>) {
@@ -189,11 +206,7 @@ impl Dpos {
         }
         match self.intake.park(orphan, head)? {
             Parked::TooFar => self.request_chain(from, id.height, effects),
-            Parked::Waiting { missing: Some(block) } => {
-                effects.push(Effect::Fetch { block, from });
-                effects.push(Effect::Mark("dpos/fetch-parent"));
-            }
-            Parked::Waiting { missing: None } => {}
+            Parked::Waiting { missing } => fetch_ancestor(missing, from, effects),
         }
         Ok(())
     }
@@ -275,8 +288,9 @@ impl Dpos {
 
     /// Arms the timer, unless blocks are made on demand.
     pub(super) fn arm_quiet_timer(&self, effects: &mut Vec<Effect>) {
-        let slots = self.head_context().state.active().slots_per_round(&self.config).saturating_mul(2);
-        let nanos = slots.saturating_mul(self.config.period).saturating_mul(1_000_000_000);
+        let head = self.head_context();
+        let slots = head.state.active().slots_per_round(&self.config).saturating_mul(2);
+        let nanos = slots.saturating_mul(head.config(&self.config).period).saturating_mul(1_000_000_000);
         if nanos > 0 {
             effects.push(Effect::ArmTimer { timer: QUIET_TIMER, deadline: Deadline::After { nanos } });
         }
@@ -296,7 +310,8 @@ impl Dpos {
         }
         let is_open = |(slot, offender): &(u64, Address)| {
             let offence = Infraction { slot: *slot, offender: *offender, height: head.block.height };
-            !head.state.is_reported(&offence) && slot.saturating_add(evidence_slots(&self.config)) > head.slot
+            !head.state.is_reported(&offence)
+                && slot.saturating_add(evidence_slots(&head.config(&self.config))) > head.slot
         };
         if self.offences.keys().any(|offence| !is_open(offence)) {
             self.offences = self.offences.iter().filter(|(offence, _)| is_open(offence)).map(clone_pair).collect();

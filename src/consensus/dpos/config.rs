@@ -5,9 +5,9 @@ use core::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    consensus::EvidenceWindow,
+    consensus::{EvidenceWindow, in_force::InForce, slot_clock::SlotClock},
     primitives::{Timestamp, secs_rounded_up},
-    system::staking::StakingParams,
+    system::{parameters::Parameter, staking::StakingParams},
 };
 
 /// Largest number of producers of a schedule, as in EOSIO.
@@ -32,6 +32,9 @@ pub struct DposConfig {
     /// Age up to which evidence counts; from the parameters of stake, whatever genesis says here.
     #[serde(skip_serializing_if = "EvidenceWindow::is_default")]
     pub(crate) evidence: EvidenceWindow,
+    /// The clock of slots once the chain's block time has changed; by this configuration the next block is made and judged.
+    #[serde(skip)]
+    pub(super) clock: Option<SlotClock>,
 }
 
 /// Period after which the order of the producers changes.
@@ -92,6 +95,7 @@ impl Default for DposConfig {
             shuffle: Shuffle::Schedule,
             finality: FinalityRule::Locked,
             evidence: EvidenceWindow::default(),
+            clock: None,
         }
     }
 }
@@ -134,9 +138,26 @@ impl DposConfig {
         self
     }
 
-    /// Returns the time of `slot` on the clock of slots, which begins with genesis; on demand a slot counts as a second.
-    pub(super) const fn slot_time(&self, slot: u64) -> Timestamp {
-        Timestamp::from_secs(slot.saturating_mul(if self.period == 0 { 1 } else { self.period }))
+    /// Returns the configuration after changes of the chain's parameters.
+    pub(super) fn with_in_force(mut self, in_force: &InForce) -> Self {
+        let changed = &in_force.parameters;
+        if let Some(most) = changed.value(Parameter::ValidatorsMax) {
+            self.producers = self.producers.min(most as u32);
+        }
+        self.period = in_force.clock.period();
+        self.evidence = self.evidence.with(changed);
+        self.clock = Some(in_force.clock);
+        self
+    }
+
+    /// Returns the clock of slots, which begins with genesis; on demand a slot counts as a second.
+    pub(super) fn slot_clock(&self) -> SlotClock {
+        self.clock.unwrap_or(SlotClock::at_genesis(self.period))
+    }
+
+    /// Returns the time of `slot` on the clock of slots.
+    pub(super) fn slot_time(&self, slot: u64) -> Timestamp {
+        self.slot_clock().time_of(slot)
     }
 
     /// Returns the configuration with blocks that become irreversible by `finality`.

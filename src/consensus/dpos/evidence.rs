@@ -137,16 +137,16 @@ impl ConflictingBlocks {
         (conflict != Conflict::ImpliedLess || config.finality.is_locked()).then_some(conflict)
     }
 
-    /// Returns the slot of the newer header: on demand its height, otherwise counted back from the block that reports it.
+    /// Returns the slot of the newer header: on demand its height, otherwise counted back from the block that reports it, in slots of
+    /// the present length also where those of its time had another.
     fn slot(&self, config: &DposConfig, (slot, time): (u64, Timestamp)) -> Option<u64> {
         let of_evidence = match config.period {
             0 => self.first.number.max(self.second.number),
-            period => {
+            _ => {
                 let ago = time.as_secs().checked_sub(self.first.timestamp.max(self.second.timestamp))?;
-                if !ago.is_multiple_of(period) {
-                    return None;
-                }
-                slot.checked_sub(ago / period)?
+                let clock = config.slot_clock();
+                let time = clock.time_of(slot).as_secs().checked_sub(ago)?;
+                clock.slot_of(Timestamp::from_secs(time))?
             }
         };
         let is_recent = of_evidence <= slot && slot - of_evidence <= evidence_slots(config);

@@ -12,6 +12,7 @@ use crate::{
         BlockId, BuildRequest, Deadline, Effect, Encoder, Purpose, Signer, Ticket,
         intake::BlockIntake,
         mutation::{self, Mutation},
+        slot_clock::SlotClock,
     },
     primitives::B256,
 };
@@ -46,9 +47,10 @@ impl Dpos {
     /// Schedules production in this replica's next slot.
     pub(super) fn plan(&mut self, effects: &mut Vec<Effect>) {
         let next = self.next_slot();
+        let has_changed_clock = self.tree.head().context.in_force.is_some();
         match (self.production, next) {
-            // A slot begins at the same time on every branch.
-            (Production::Scheduled { slot }, Some(next)) if slot == next => return,
+            // A slot begins at the same time on every branch, unless the chain's block time has changed.
+            (Production::Scheduled { slot }, Some(next)) if slot == next && !has_changed_clock => return,
             (Production::Scheduled { .. }, _) => effects.push(Effect::DisarmTimer(SLOT_TIMER)),
             (Production::Building { .. }, _) => effects.push(Effect::CancelBuild),
             (Production::Idle, _) => {}
@@ -59,7 +61,7 @@ impl Dpos {
             return self.request_block(slot, effects);
         }
         let head = &self.tree.head().context;
-        let timestamp = self.config.time_of(slot, (head.slot, head.timestamp));
+        let timestamp = head.config(&self.config).time_of(slot, (head.slot, head.timestamp));
         self.production = Production::Scheduled { slot };
         let deadline = Deadline::AtTimestamp { timestamp, then_nanos: 0 };
         effects.push(Effect::ArmTimer { timer: SLOT_TIMER, deadline });
@@ -70,13 +72,16 @@ impl Dpos {
         let head = &self.tree.head().context;
         let place = self.place(head.state.active())?;
         let next = head.slot.saturating_add(1);
-        let last_produced = if mutation::active(Mutation::DposSlotTwice) { 0 } else { self.safety_state.slot };
-        if self.config.period == 0 {
-            let is_own = next > last_produced && head.state.active().is_turn(place, next, &self.config);
+        let config = head.config(&self.config);
+        let (clock, genesis) = (config.slot_clock(), SlotClock::at_genesis(self.config.period));
+        let last_produced =
+            if mutation::active(Mutation::DposSlotTwice) { 0 } else { self.safety_state.slot_on(clock, genesis) };
+        if config.period == 0 {
+            let is_own = next > last_produced && head.state.active().is_turn(place, next, &config);
             return is_own.then_some(next);
         }
         let from = next.max(last_produced.saturating_add(1)).max(self.elapsed_slot.saturating_add(1));
-        head.state.active().next_turn(place, from, &self.config)
+        head.state.active().next_turn(place, from, &config)
     }
 
     fn place(&self, schedule: &Schedule) -> Option<usize> {
@@ -99,12 +104,13 @@ impl Dpos {
         else {
             return;
         };
-        let timestamp = self.config.time_of(slot, (context.slot, context.timestamp));
+        let config = context.config(&self.config);
+        let timestamp = config.time_of(slot, (context.slot, context.timestamp));
         let vote = self.vote(place, effects);
         let (offences, evidence): (Vec<_>, Vec<_>) = self.unreported(slot).into_iter().unzip();
         let confirmed = vote.map_or(0, |vote| vote.confirmed);
         let inputs = BlockInputs { slot, place, confirmed, offences: &offences };
-        let derived = match context.extend(&self.config, &inputs, Election::Counted) {
+        let derived = match context.extend(&config, &inputs, Election::Counted) {
             Ok((_, derived)) => derived,
             Err(_) => return effects.push(Effect::Mark("dpos/nothing-to-say")),
         };
@@ -154,9 +160,10 @@ impl Dpos {
     /// Returns the infractions that a block at `slot` may report on the head's branch.
     fn unreported(&self, slot: u64) -> Vec<(Infraction, super::ConflictingBlocks)> {
         let context = &self.tree.head().context;
-        let at = (slot, self.config.time_of(slot, (context.slot, context.timestamp)));
+        let config = context.config(&self.config);
+        let at = (slot, config.time_of(slot, (context.slot, context.timestamp)));
         let known = self.offences.values().filter_map(|proof| {
-            let offence = proof.check(&self.config, at, &self.authenticator).ok()?;
+            let offence = proof.check(&config, at, &self.authenticator).ok()?;
             let is_in_office = || context.state.active().producers().contains(&offence.offender);
             let is_forgotten = mutation::active(Mutation::DposReportsProducersOnly) && !is_in_office();
             let is_accountable = context.state.is_accountable(&offence.offender) && !is_forgotten;
@@ -174,9 +181,10 @@ impl Dpos {
             return effects.push(Effect::Mark("dpos/stale-build"));
         }
         let from = (head.context.slot, head.context.timestamp);
-        if self.config.period > 0 && block.timestamp() != self.config.time_of(slot, from) {
+        let config = head.context.config(&self.config);
+        if config.period > 0 && block.timestamp() != config.time_of(slot, from) {
             // The slot is over; the block's timestamp shows by how many slots.
-            let slots_elapsed = block.timestamp().as_secs().saturating_sub(from.1.as_secs()) / self.config.period;
+            let slots_elapsed = block.timestamp().as_secs().saturating_sub(from.1.as_secs()) / config.period;
             self.elapsed_slot = self.elapsed_slot.max(from.0.saturating_add(slots_elapsed)).max(slot);
             self.production = Production::Idle;
             effects.push(Effect::Mark("dpos/late"));
@@ -200,6 +208,7 @@ impl Dpos {
     fn safety_state_after(&self, block: BlockId, slot: u64) -> SafetyState {
         let pending = self.intake.pending.get(&block);
         let vote = pending.and_then(|pending| Confirmation::of_header(pending.block.header()).ok().flatten());
-        self.safety_state.after(slot, block.height, vote)
+        let clock = self.tree.head().context.in_force.as_ref().map(|in_force| in_force.clock);
+        self.safety_state.after(slot, clock.map(|clock| clock.time_of(slot)), block.height, vote)
     }
 }

@@ -13,8 +13,9 @@ use crate::{
         Authenticator, BlockId, Encoder, Record, Records, SealedHeader, UnverifiedHeader,
         common::records::{block_key, decode_record, records_under},
         encoding::Decoder,
+        in_force::InForce,
     },
-    primitives::{Address, Bytes, Header, Height},
+    primitives::{Address, Bytes, Header, Height, Timestamp},
     system::{ValidatorUpdate, ValidatorUpdates},
 };
 
@@ -29,7 +30,8 @@ pub const BLOCK_PREFIX: &[u8] = b"block/";
 
 impl SafetyState {
     pub(super) fn encode(&self, out: &mut Encoder) {
-        let Self { slot, confirmed, lock: Prepared { version, height } } = self;
+        // `began`, which few chains have, ends the record.
+        let Self { slot, began: _, confirmed, lock: Prepared { version, height } } = self;
         out.u64(*slot);
         out.u64(confirmed.get());
         out.u64(*version);
@@ -37,17 +39,26 @@ impl SafetyState {
     }
 
     pub(super) fn record(&self) -> Record {
-        Record::written(SAFETY_STATE_KEY, 32, |out| self.encode(out))
+        Record::written(SAFETY_STATE_KEY, 32, |out| {
+            self.encode(out);
+            self.began.iter().for_each(|began| out.timestamp(*began));
+        })
     }
 
     pub(super) fn decode(record: &[u8]) -> Option<Self> {
-        decode_record(record, Self::decode_from)
+        decode_record(record, |bytes| {
+            let mut state = Self::decode_from(bytes)?;
+            if !bytes.is_empty() {
+                state.began = Some(Timestamp::from_secs(bytes.u64()?));
+            }
+            Some(state)
+        })
     }
 
     fn decode_from(bytes: &mut Decoder<'_>) -> Option<Self> {
         let (slot, confirmed) = (bytes.u64()?, Height::new(bytes.u64()?));
         let lock = Prepared { version: bytes.u64()?, height: Height::new(bytes.u64()?) };
-        Some(Self { slot, confirmed, lock })
+        Some(Self { slot, began: None, confirmed, lock })
     }
 }
 
@@ -58,23 +69,43 @@ pub(super) fn head(tree: &Tree, safety_state: &SafetyState) -> Record {
         encode_node(head, out);
         tree.finalized().encode(out);
         safety_state.encode(out);
+        let (began, in_force) = (safety_state.began, head.context.in_force.as_ref());
+        if began.is_some() || in_force.is_some() {
+            out.option(began, Encoder::timestamp);
+            InForce::encode_at_end(in_force, out);
+        }
     })
 }
 
 /// Decodes a head record to a tree of that one block and the safety state.
 pub(super) fn decode_head(bytes: &[u8]) -> Option<(Tree, SafetyState)> {
     decode_record(bytes, |bytes| {
-        let (node, finalized) = (decode_node(bytes)?, BlockId::decode(bytes)?);
-        Some((Tree::new(node, finalized), SafetyState::decode_from(bytes)?))
+        let (mut node, finalized) = (decode_node(bytes)?, BlockId::decode(bytes)?);
+        let mut safety_state = SafetyState::decode_from(bytes)?;
+        if !bytes.is_empty() {
+            safety_state.began = bytes.option(Decoder::u64)?.map(Timestamp::from_secs);
+        }
+        node.context.in_force = InForce::decode_at_end(bytes)?;
+        Some((Tree::new(node, finalized), safety_state))
     })
+}
+
+/// Decodes the record of the last irreversible block.
+fn decode_root(bytes: &mut Decoder<'_>) -> Option<Node> {
+    let mut node = decode_node(bytes)?;
+    node.context.in_force = InForce::decode_at_end(bytes)?;
+    Some(node)
 }
 
 /// Returns the record of the last irreversible block.
 pub(super) fn root(node: &Node) -> Record {
-    Record::written(ROOT_KEY, 1_024, |out| encode_node(node, out))
+    Record::written(ROOT_KEY, 1_024, |out| {
+        encode_node(node, out);
+        InForce::encode_at_end(node.context.in_force.as_ref(), out);
+    })
 }
 
-/// Encodes a node without its sealed header, which is not verified again.
+/// Encodes a node without its sealed header, which is not verified again, and without what is in force, which ends its record.
 fn encode_node(node: &Node, out: &mut Encoder) {
     let Node { context, parent, author, sealed: _ } = node;
     context.encode(out);
@@ -124,7 +155,7 @@ pub(super) fn rebuild(
     records: &Records,
 ) -> Result<Tree, DposError> {
     let root = match records.get(ROOT_KEY) {
-        Some(bytes) => decode_record(bytes, decode_node).ok_or(DposError::Record { key: "root" })?,
+        Some(bytes) => decode_record(bytes, decode_root).ok_or(DposError::Record { key: "root" })?,
         None => genesis,
     };
     let block = root.context.block;

@@ -10,9 +10,9 @@ use crate::{
     chain::{Block, RuleError},
     consensus::{
         Authenticator, BlockId, HeaderChainRules, HeaderFieldError, ParentContext, Purpose, SealError,
-        UnverifiedHeader, ValidatorSet, header::UnusedField,
+        UnverifiedHeader, ValidatorSet, header::UnusedField, in_force::InForce, slot_clock::SlotClock,
     },
-    primitives::{Address, B64, B256, Header, Height, Timestamp},
+    primitives::{Address, B64, B256, Bytes, Header, Height, Timestamp},
     system::{SystemCall, SystemContext, ValidatorUpdates, staking},
 };
 
@@ -120,6 +120,8 @@ pub fn check_header(
     author: Address,
     is_counted: bool,
 ) -> Result<HeaderContext, HeaderError> {
+    let genesis = SlotClock::at_genesis(config.period);
+    let config = &parent.config(config);
     candidate.check_parent(parent.block)?;
     let timestamp = candidate.timestamp();
     let Some(slot) = config.slot_at(timestamp, (parent.slot, parent.timestamp)) else {
@@ -128,6 +130,7 @@ pub fn check_header(
     candidate.check_unused(&[UnusedField::Difficulty])?;
     candidate.check_mix_hash()?;
     candidate.check_extra_data()?;
+    candidate.check_boundary(parent.begins_round(config, slot))?;
     let place = place_of(config, parent, slot, author)?;
     candidate.check_beneficiary(author)?;
     let confirmed = confirmed(parent, candidate.header)?;
@@ -146,7 +149,8 @@ pub fn check_header(
         return Err(HeaderError::Activates { got: payload.activates, want: derived.activates });
     }
     let (block, candidates) = (candidate.id(), parent.candidates.clone());
-    Ok(HeaderContext { block, timestamp, slot, state: Arc::new(state), candidates })
+    let in_force = InForce::after(parent.in_force.as_ref(), genesis, slot, &candidate.parameters);
+    Ok(HeaderContext { block, timestamp, slot, state: Arc::new(state), candidates, in_force })
 }
 
 fn place_of(config: &DposConfig, parent: &HeaderContext, slot: u64, author: Address) -> Result<usize, HeaderError> {
@@ -216,6 +220,17 @@ impl HeaderChainRules for Dpos {
         let candidate = UnverifiedHeader::from(block);
         let author = candidate.author(authenticator)?;
         check_header(config, authenticator, parent.context, &candidate, author, true)
+    }
+
+    fn is_parameter_boundary(
+        config: &DposConfig,
+        parent: &ParentContext<'_, HeaderContext>,
+        (child, _): (&Header, &Bytes),
+    ) -> bool {
+        let context = parent.context;
+        let config = context.config(config);
+        let slot = config.slot_at(Timestamp::from_secs(child.timestamp), (context.slot, context.timestamp));
+        slot.is_some_and(|slot| context.begins_round(&config, slot))
     }
 
     fn with_updates(context: HeaderContext, updates: &ValidatorUpdates) -> HeaderContext {

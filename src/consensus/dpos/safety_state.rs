@@ -2,8 +2,11 @@
 
 use super::{Confirmation, Irreversibility, Prepared};
 use crate::{
-    consensus::mutation::{self, Mutation},
-    primitives::Height,
+    consensus::{
+        mutation::{self, Mutation},
+        slot_clock::SlotClock,
+    },
+    primitives::{Height, Timestamp},
 };
 
 /// The blocks and votes that a producer must not contradict, on any branch. It is durable before a block that changes it is sent.
@@ -11,6 +14,8 @@ use crate::{
 pub struct SafetyState {
     /// Newest slot in which it produced.
     pub slot: u64,
+    /// When that slot began on the clock of slots, once the chain's block time has changed: branches may count slots unlike then.
+    pub began: Option<Timestamp>,
     /// Newest height that it confirmed: its *watermark*.
     pub confirmed: Height,
     /// Highest prepared height that it implied: its *lock*.
@@ -54,10 +59,18 @@ impl SafetyState {
         if has_room { Ok(vote) } else { Err(NothingToConfirm::NoRoom) }
     }
 
-    /// Returns the state after a block in `slot` at `height`, with this vote.
+    /// Returns the newest slot that had begun when it last produced, as `clock` counts; `genesis` is the clock of a chain without changes.
+    pub(super) fn slot_on(&self, clock: SlotClock, genesis: SlotClock) -> u64 {
+        if clock == genesis && self.began.is_none() {
+            return self.slot;
+        }
+        clock.slot_begun(self.began.unwrap_or_else(|| genesis.time_of(self.slot)))
+    }
+
+    /// Returns the state after a block in `slot`, which began at that time, at `height`, with this vote.
     #[must_use]
-    pub fn after(self, slot: u64, height: Height, vote: Option<Confirmation>) -> Self {
-        let Some(Confirmation { implied, .. }) = vote else { return Self { slot, ..self } };
-        Self { slot, confirmed: self.confirmed.max(height), lock: self.lock.max(implied) }
+    pub fn after(self, slot: u64, began: Option<Timestamp>, height: Height, vote: Option<Confirmation>) -> Self {
+        let Some(Confirmation { implied, .. }) = vote else { return Self { slot, began, ..self } };
+        Self { slot, began, confirmed: self.confirmed.max(height), lock: self.lock.max(implied) }
     }
 }

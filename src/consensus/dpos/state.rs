@@ -13,6 +13,7 @@ use crate::{
         BlockId, Encoder, ValidatorSet,
         encoding::Decoder,
         former_members::FormerMembers,
+        in_force::InForce,
         mutation::{self, Mutation},
     },
     primitives::{Address, B256, Height, Timestamp},
@@ -35,6 +36,8 @@ pub struct HeaderContext {
     pub state: Arc<State>,
     /// Candidates of the next election, after executing the branch up to this block. Empty in light verifiers.
     pub candidates: Candidates,
+    /// Parameters of the chain that changed since genesis.
+    pub(super) in_force: Option<InForce>,
 }
 
 /// Schedules and confirmations of one branch.
@@ -106,7 +109,28 @@ impl HeaderContext {
             reported: OrdSet::new(),
             former: FormerMembers::default(),
         });
-        Self { block, timestamp, slot: 0, state, candidates }
+        Self { block, timestamp, slot: 0, state, candidates, in_force: None }
+    }
+
+    /// Returns the configuration by which the next block is made and judged.
+    pub(super) fn config(&self, config: &DposConfig) -> DposConfig {
+        self.in_force.as_ref().map_or(*config, |in_force| config.with_in_force(in_force))
+    }
+
+    /// Whether a block of this context and one of `other` are of the same slot, if their numbers are equal: two branches may count slots unlike
+    /// once the chain's block time has changed.
+    pub(super) fn counts_slots_as(&self, other: &Self) -> bool {
+        let changed = |context: &Self| {
+            let clock = context.in_force.as_ref().map(|in_force| in_force.clock);
+            clock.filter(|clock| !clock.is_of_genesis())
+        };
+        changed(self) == changed(other) || self.timestamp == other.timestamp
+    }
+
+    /// Returns whether a block in `slot` is the first of its round: there are elections, and parameters are taken over.
+    pub(super) fn begins_round(&self, config: &DposConfig, slot: u64) -> bool {
+        let active = &self.state.active;
+        active.round(slot, config) > active.round(self.slot, config)
     }
 
     /// Returns the state after the next block and the payload derived for it. The candidates are those before its own updates.
@@ -165,8 +189,7 @@ impl HeaderContext {
     /// pending.
     fn elected(&self, config: &DposConfig, slot: u64, election: Election<'_>) -> Option<ValidatorSet> {
         let active = &self.state.active;
-        let is_new_round = active.round(slot, config) > active.round(self.slot, config);
-        if !is_new_round || self.state.pending.is_some() || !may_be_succeeded(active) {
+        if !self.begins_round(config, slot) || self.state.pending.is_some() || !may_be_succeeded(active) {
             return None;
         }
         let elected = match election {
@@ -180,7 +203,8 @@ impl HeaderContext {
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        let Self { block, timestamp, slot, state, candidates } = self;
+        // `InForce::encode_at_end` writes what few chains have.
+        let Self { block, timestamp, slot, state, candidates, in_force: _ } = self;
         block.encode(out);
         out.timestamp(*timestamp);
         out.u64(*slot);
@@ -196,7 +220,8 @@ impl HeaderContext {
         let (timestamp, slot) = (Timestamp::from_secs(bytes.u64()?), bytes.u64()?);
         let state = Arc::new(State::decode(bytes)?);
         let candidates = bytes.list(|bytes| Some((bytes.address()?, bytes.u64()?)))?;
-        let context = Self { block, timestamp, slot, state, candidates: candidates.into_iter().collect() };
+        let candidates = candidates.into_iter().collect();
+        let context = Self { block, timestamp, slot, state, candidates, in_force: None };
         (context.state.progress.height() == block.height).then_some(context)
     }
 }

@@ -9,6 +9,7 @@ use crate::{
     consensus::{
         BlockId, Encoder, SealedHeader,
         branch_tree::{BranchNode, BranchTree, HeadMove},
+        in_force::InForce,
     },
     primitives::{Address, B256, Height},
 };
@@ -143,7 +144,8 @@ impl Tree {
     /// Returns another block of the same author in the same slot.
     pub(super) fn same_slot_block(&self, node: &Node) -> Option<&Arc<Node>> {
         let mut blocks = self.blocks_of_slot(node.context.slot, node.author);
-        blocks.find(|block| block.context.block != node.context.block)
+        let is_other = |block: &&Arc<Node>| block.context.block != node.context.block;
+        blocks.find(|block| is_other(block) && block.context.counts_slots_as(&node.context))
     }
 
     /// Returns a block of the same author whose vote contradicts the one of `node`. The votes of a producer that keeps to the rules rise in
@@ -257,5 +259,6 @@ impl Tree {
             context.encode(out);
         });
         [&head.context.block, root, finalized].into_iter().for_each(|block| block.encode(out));
+        nodes.values().for_each(|node| InForce::encode_at_end(node.context.in_force.as_ref(), out));
     }
 }

@@ -131,9 +131,11 @@ where
     ) -> Result<Option<Proposal<T>>, Rejection> {
         match event {
             Event::Start => self.restore(effects),
-            Event::Message { from, message: ConsensusMessage::Block(block) } | Event::BlockSynced { from, block } => {
+            Event::Message { from, message: ConsensusMessage::Block(block) } => {
+                self.ask_for_ancestor_of(block, *from, effects);
                 return self.read(Some(*from), block.clone(), effects).map(Some);
             }
+            Event::BlockSynced { from, block } => return self.read(Some(*from), block.clone(), effects).map(Some),
             Event::BlockBuilt { block, .. } => {
                 let sealed = self.publish(block, state, effects)?;
                 return self.read(None, sealed, effects).map(Some);
@@ -154,8 +156,15 @@ where
         }
     }
 
-    /// Reads a block without keeping it, and checks what holds in every protocol. `from` is the sender, `None` for an own or restored block. A
-    /// block that waits for its parent makes it ask the sender for what is missing.
+    /// Asks the sender of an announced block for what is missing below it, if it waits already: whoever sent it first may have lied, or the answer
+    /// was lost. Answers ask for nothing more: where messages are duplicated, requests and answers would multiply with each block.
+    fn ask_for_ancestor_of(&mut self, announced: &Arc<Block>, from: ReplicaId, effects: &mut Vec<Effect>) {
+        if self.intake.orphans.contains(&BlockId::of(announced)) {
+            self.ask(self.intake.missing_ancestor(announced), Some(from), effects);
+        }
+    }
+
+    /// Reads a block without keeping it, and checks what holds in every protocol. `from` is the sender, `None` for an own or restored block.
     fn read(
         &mut self,
         from: Option<ReplicaId>,
@@ -163,9 +172,6 @@ where
         effects: &mut Vec<Effect>,
     ) -> Result<Proposal<T>, Rejection> {
         let id = BlockId::of(&block);
-        if self.intake.orphans.contains(&id) {
-            self.ask(self.intake.missing_ancestor(&block), from, effects);
-        }
         if self.branches.get(&id).is_some() {
             effects.extend(self.intake.continue_catch_up(id.height, 0));
         }

@@ -16,10 +16,12 @@ use crate::{
         Authenticator, Encoder, Validator, ValidatorSet,
         encoding::Decoder,
         former_members::{Departure, FormerMembers},
+        in_force::InForce,
         mutation::{self, Mutation},
+        slot_clock::SlotClock,
     },
     primitives::{Address, Bytes, Height, Timestamp},
-    system::ValidatorUpdates,
+    system::{ParameterUpdates, ValidatorUpdates},
 };
 
 /// The committee after a block, and the changes that are pending until the next checkpoint. Cloning is O(1).
@@ -36,13 +38,35 @@ pub struct CommitteeTransition {
     leavers: BTreeSet<Address>,
     /// Members that left and whose stake is still locked.
     former: FormerMembers,
+    /// Parameters of the chain that changed since genesis, and the times of heights by them.
+    in_force: Option<InForce>,
 }
 
 impl CommitteeTransition {
     /// Returns a committee at genesis, without pending changes.
     pub fn new(committee: Committee) -> Self {
         let (since, former) = (Height::GENESIS, FormerMembers::default());
-        Self { committee, pending: None, convicted: BTreeSet::new(), since, leavers: BTreeSet::new(), former }
+        let (convicted, leavers) = (BTreeSet::new(), BTreeSet::new());
+        Self { committee, pending: None, convicted, since, leavers, former, in_force: None }
+    }
+
+    /// Returns the configuration by which children are judged.
+    pub(super) fn config_in_force(&self, config: &PbftConfig) -> PbftConfig {
+        self.in_force.as_ref().map_or(*config, |in_force| config.with_parameters(&in_force.parameters))
+    }
+
+    /// Returns the transition after the block at `height` put `changes` of the chain's parameters in force.
+    #[must_use]
+    pub(super) fn with_parameters(mut self, config: &PbftConfig, height: Height, changes: &ParameterUpdates) -> Self {
+        let genesis = SlotClock::at_genesis(config.period);
+        self.in_force = InForce::after(self.in_force.as_ref(), genesis, height.get(), changes);
+        self
+    }
+
+    /// Returns the time of a block, at the earliest: each takes at least a period, on demand it counts as a second.
+    fn time_at(&self, config: &PbftConfig, height: Height) -> Timestamp {
+        let clock = self.in_force.as_ref().map_or(SlotClock::at_genesis(config.period), |in_force| in_force.clock);
+        clock.time_of(height.get())
     }
 
     /// Returns the committee of the next block.
@@ -52,7 +76,8 @@ impl CommitteeTransition {
 
     /// Whether evidence against `validator` counts at `height`: it is a member, or left and its stake is still locked.
     pub(super) fn is_accountable(&self, config: &PbftConfig, height: Height, validator: &Address) -> bool {
-        let is_locked = |departure: &Departure| !departure.is_withdrawable(&config.evidence, time_at(config, height));
+        let window = self.config_in_force(config).evidence;
+        let is_locked = |departure: &Departure| !departure.is_withdrawable(&window, self.time_at(config, height));
         self.committee.contains(validator)
             || (self.former.get(validator).is_some_and(is_locked) && !mutation::active(Mutation::PbftForgetsLeavers))
     }
@@ -68,7 +93,7 @@ impl CommitteeTransition {
         proof: &DoubleSigning,
         authenticator: &Authenticator,
     ) -> Result<Address, EvidenceError> {
-        let offender = proof.recent_offender(config, newest, authenticator)?;
+        let offender = proof.recent_offender(&self.config_in_force(config), newest, authenticator)?;
         if self.convicted.contains(&offender) {
             return Err(EvidenceError::Convicted { offender });
         }
@@ -126,10 +151,16 @@ impl CommitteeTransition {
         if set == *self.committee.validators() { Ok(None) } else { Committee::new(config, set).map(Some) }
     }
 
-    /// Returns the payload of the block at `height` with this evidence.
-    pub fn payload(&self, config: &PbftConfig, height: Height, evidence: Vec<DoubleSigning>) -> Bytes {
+    /// Returns the payload of the block at `height` with this evidence and these absent members, in ascending order.
+    pub fn payload(
+        &self,
+        config: &PbftConfig,
+        height: Height,
+        evidence: Vec<DoubleSigning>,
+        absent: Vec<Address>,
+    ) -> Bytes {
         let successor = self.successor_at(config, height).map(|committee| committee.validators().clone());
-        Payload { successor, evidence }.encoded()
+        Payload { successor, evidence, absent }.encoded()
     }
 
     /// Returns the transition after the block at `height` with this payload, without the updates by that block's execution.
@@ -147,7 +178,8 @@ impl CommitteeTransition {
         if payload.is_empty() && successor.is_none() {
             return Ok(self.clone());
         }
-        let Payload { successor: named, evidence } = Payload::decode(payload)?;
+        let Payload { successor: named, evidence, absent } = Payload::decode(payload)?;
+        self.check_absent(config, &absent)?;
         if named.as_ref() != successor.as_ref().map(Committee::validators) {
             let (got, want) =
                 (named.map_or(0, |set| set.len()), successor.map_or(0, |committee| committee.validators().len()));
@@ -168,13 +200,25 @@ impl CommitteeTransition {
         payload: &Bytes,
         authenticator: &Authenticator,
     ) -> Result<Self, HeaderError> {
-        let Payload { successor, evidence } = Payload::decode(payload)?;
+        let Payload { successor, evidence, absent } = Payload::decode(payload)?;
+        self.check_absent(config, &absent)?;
         if let Some(set) = successor.as_ref().filter(|_| !config.is_checkpoint_height(height)) {
             return Err(HeaderError::Successor { got: set.len(), want: 0 });
         }
         let successor = successor.map(|set| Committee::new(config, set)).transpose()?;
         let offenders = self.offenders(config, height, &evidence, authenticator)?;
         Ok(self.followed_by(config, height, successor, offenders))
+    }
+
+    /// Checks that a block on a chain that reports absences names members, in ascending order, no more than a quorum leaves.
+    fn check_absent(&self, config: &PbftConfig, absent: &[Address]) -> Result<(), HeaderError> {
+        let (committee, is_on) = (&self.committee, config.report_absences && config.period > 0);
+        let max = if is_on { committee.validators().len().saturating_sub(committee.quorums().strong()) } else { 0 };
+        let are_members = absent.iter().all(|member| committee.contains(member));
+        if absent.len() <= max && are_members && absent.is_sorted_by(|one, other| one < other) {
+            return Ok(());
+        }
+        Err(HeaderError::Absent { got: absent.len(), max })
     }
 
     /// Returns the members convicted by evidence in the block at `height`, each at most once.
@@ -215,7 +259,7 @@ impl CommitteeTransition {
     fn changed_to(&self, committee: Committee, height: Height) -> Self {
         let before = self.committee.validators().addresses();
         let leavers = before.filter(|address| !committee.contains(address)).collect();
-        Self { since: height, leavers, ..Self::new(committee) }
+        Self { since: height, leavers, in_force: self.in_force.clone(), ..Self::new(committee) }
     }
 
     /// Returns who left and is not convicted, after the block at `height` put `committee` in force.
@@ -227,10 +271,10 @@ impl CommitteeTransition {
         offenders: &BTreeSet<Address>,
     ) -> FormerMembers {
         let mut former = self.former.clone();
-        let now = time_at(config, height);
+        let now = self.time_at(config, height);
         former.note(self.committee.validators(), committee.validators(), (height, now));
         self.convicted.iter().chain(offenders).for_each(|offender| former.remove(offender));
-        former.retain(&config.evidence, now);
+        former.retain(&self.config_in_force(config).evidence, now);
         former
     }
 
@@ -242,8 +286,8 @@ impl CommitteeTransition {
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        // Quorums follow from the parameters and the validators; `encode_convicted` writes the convicted and the former members.
-        let Self { committee, pending, convicted: _, since, leavers, former: _ } = self;
+        // Quorums follow from the parameters and the validators; `encode_rest` writes what few chains have.
+        let Self { committee, pending, convicted: _, since, leavers, former: _, in_force: _ } = self;
         out.u64(since.get());
         out.list(leavers.iter(), |out, leaver| out.address(leaver));
         out.list(committee.validators().members().iter(), |out, member| {
@@ -258,24 +302,27 @@ impl CommitteeTransition {
         }
     }
 
-    /// Encodes the convicted and the former members; no bytes when there are none.
-    pub(super) fn encode_convicted(&self, out: &mut Encoder) {
-        if !self.convicted.is_empty() || !self.former.is_empty() {
+    /// Encodes the convicted, the former members and what is in force since genesis; no bytes when there is nothing of these.
+    pub(super) fn encode_rest(&self, out: &mut Encoder) {
+        let has_changes = self.in_force.is_some();
+        if !self.convicted.is_empty() || !self.former.is_empty() || has_changes {
             out.list(self.convicted.iter(), |out, offender| out.address(offender));
         }
-        if !self.former.is_empty() {
+        if !self.former.is_empty() || has_changes {
             self.former.encode(out);
         }
+        InForce::encode_at_end(self.in_force.as_ref(), out);
     }
 
-    /// Returns the transition with the members of [`CommitteeTransition::encode_convicted`].
-    pub(super) fn with_convicted(mut self, bytes: &mut Decoder<'_>) -> Option<Self> {
+    /// Returns the transition with what [`CommitteeTransition::encode_rest`] encodes.
+    pub(super) fn with_rest(mut self, bytes: &mut Decoder<'_>) -> Option<Self> {
         if !bytes.is_empty() {
             self.convicted = bytes.list(Decoder::address)?.into_iter().collect();
         }
         if !bytes.is_empty() {
             self.former = FormerMembers::decode(bytes)?;
         }
+        self.in_force = InForce::decode_at_end(bytes)?;
         Some(self)
     }
 
@@ -291,16 +338,10 @@ impl CommitteeTransition {
     }
 }
 
-/// Returns the time of a block, at the earliest: each takes at least a period, on demand it counts as a second.
-const fn time_at(config: &PbftConfig, height: Height) -> Timestamp {
-    let period = if config.period == 0 { 1 } else { config.period };
-    Timestamp::from_secs(height.get().saturating_mul(period))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::system::ValidatorUpdate;
+    use crate::system::{ParameterUpdate, ValidatorUpdate, parameters::Parameter};
 
     fn address(byte: u8) -> Address {
         Address::repeat_byte(byte)
@@ -329,16 +370,16 @@ mod tests {
     fn changes_wait_for_a_checkpoint_and_its_payload_names_the_new_set() {
         let before = transition(4).with(&updates(&[(9, 5)])).with(&updates(&[(1, 0), (8, 7)]));
         let (config, height) = (config(), Height::new(8));
-        assert_eq!(before.payload(&config, Height::new(7), Vec::new()), Bytes::new());
+        assert_eq!(before.payload(&config, Height::new(7), Vec::new(), Vec::new()), Bytes::new());
         let after = before.after(&config, Height::new(7), &Bytes::new(), &authority()).unwrap();
         assert_eq!(after, before);
-        let payload = before.payload(&config, height, Vec::new());
+        let payload = before.payload(&config, height, Vec::new(), Vec::new());
         let after = before.after(&config, height, &payload, &authority()).unwrap();
         assert_eq!(after.committee().validators().addresses().collect::<Vec<_>>(), [2, 3, 4, 8, 9].map(address));
         assert_eq!(after.committee().quorums().strong(), 4);
         assert_eq!((before.since().get(), after.since()), (0, height));
         assert!(before.leavers().is_empty() && after.leavers().iter().eq([&address(1)]));
-        assert_eq!(after.payload(&config, Height::new(12), Vec::new()), Bytes::new());
+        assert_eq!(after.payload(&config, Height::new(12), Vec::new(), Vec::new()), Bytes::new());
         assert_eq!(transition(4).after_proven(&config, height, &payload, &authority()).unwrap(), after);
         for (height, payload) in [(8, Bytes::new()), (7, payload.clone()), (8, vec![0xc0].into())] {
             assert!(before.after(&config, Height::new(height), &payload, &authority()).is_err());
@@ -365,13 +406,16 @@ mod tests {
     fn encoding_round_trips() {
         let (config, height) = (config(), Height::new(4));
         let changing = transition(5).with(&updates(&[(1, 0)]));
-        let payload = changing.payload(&config, height, Vec::new());
+        let payload = changing.payload(&config, height, Vec::new(), Vec::new());
         let changed = changing.after(&config, height, &payload, &authority()).unwrap();
         let transition = changed.with(&updates(&[(9, 5)]));
-        let (mut out, mut convicted) = (Encoder::new(), Encoder::new());
+        let change = ParameterUpdate { parameter: Parameter::BlockTime, value: 7 };
+        let transition = transition.with_parameters(&config, height, &ParameterUpdates::new([change]));
+        assert_eq!(transition.config_in_force(&config).period, 7);
+        let (mut out, mut rest) = (Encoder::new(), Encoder::new());
         transition.encode(&mut out);
-        transition.encode_convicted(&mut convicted);
+        transition.encode_rest(&mut rest);
         let decoded = CommitteeTransition::decode(&config, &mut Decoder::new(out.as_bytes())).unwrap().unwrap();
-        assert_eq!(decoded.with_convicted(&mut Decoder::new(convicted.as_bytes())), Some(transition));
+        assert_eq!(decoded.with_rest(&mut Decoder::new(rest.as_bytes())), Some(transition));
     }
 }

@@ -10,7 +10,7 @@ use crate::{
         mutation::{self, Mutation},
     },
     primitives::{Height, Timestamp, millis_rounded_up, secs_rounded_up},
-    system::staking::StakingParams,
+    system::{ParameterUpdates, parameters::Parameter, staking::StakingParams},
 };
 
 /// Parameters of PBFT, the same for every validator of a chain.
@@ -31,6 +31,10 @@ pub struct PbftConfig {
     pub(crate) log_window: u64,
     /// Faulty validators to tolerate (f); by default as many as `n >= 3f + 1` allows.
     pub(crate) faulty: Option<u32>,
+    /// Whether blocks report the validators whose commit for their parent did not arrive within the period, for the staking contract
+    /// to count; not on demand.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub(crate) report_absences: bool,
     /// Age up to which evidence counts; from the parameters of stake, whatever genesis says here.
     #[serde(skip_serializing_if = "EvidenceWindow::is_default")]
     pub(crate) evidence: EvidenceWindow,
@@ -99,6 +103,7 @@ impl Default for PbftConfig {
             checkpoint_every: 16,
             log_window: 32,
             faulty: None,
+            report_absences: false,
             evidence: EvidenceWindow::default(),
         }
     }
@@ -141,11 +146,27 @@ impl PbftConfig {
         self
     }
 
+    /// Returns the configuration in which blocks report absent validators, whom the staking contract counts and punishes for downtime.
+    #[must_use]
+    pub const fn with_reported_absences(mut self) -> Self {
+        self.report_absences = true;
+        self
+    }
+
     /// Returns the configuration of a chain with these parameters of stake, which decide how long evidence counts. A network takes
     /// them from its genesis.
     #[must_use]
     pub fn with_staking(mut self, params: &StakingParams) -> Self {
         self.evidence = EvidenceWindow::of_staking(params);
+        self
+    }
+
+    /// Returns the configuration after changes of the chain's parameters.
+    pub(super) fn with_parameters(mut self, changed: &ParameterUpdates) -> Self {
+        if let Some(secs) = changed.value(Parameter::BlockTime) {
+            self.period = secs as u64;
+        }
+        self.evidence = self.evidence.with(changed);
         self
     }
 
@@ -184,13 +205,26 @@ impl PbftConfig {
 
     pub(super) fn encode(&self, out: &mut Encoder) {
         // The age of evidence is the same in every replica of a chain.
-        let Self { period, timeout_ms, timeout_ms_max, checkpoint_every, log_window, faulty, evidence: _ } = self;
+        let Self {
+            period,
+            timeout_ms,
+            timeout_ms_max,
+            checkpoint_every,
+            log_window,
+            faulty,
+            report_absences,
+            evidence: _,
+        } = self;
         out.u64(*period);
         out.u64(*timeout_ms);
         out.u64(*timeout_ms_max);
         out.u64(*checkpoint_every);
         out.u64(*log_window);
         out.option(*faulty, Encoder::u32);
+        // Written where it is on alone: the digests of other chains stay.
+        if *report_absences {
+            out.bool(true);
+        }
     }
 
     /// Returns the quorums of this set; each member counts once, whatever its weight.

@@ -74,7 +74,7 @@ impl ProtocolFamily for Pbft {
     }
 
     fn inclusion_timeout(&self) -> Option<Duration> {
-        Some(self.config.inclusion_timeout())
+        Some(self.transition.config_in_force(&self.config).inclusion_timeout())
     }
 
     fn round_status(

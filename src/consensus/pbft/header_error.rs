@@ -24,6 +24,16 @@ pub enum HeaderError {
         /// Number of validators of the next committee; 0 for no change.
         want: usize,
     },
+    /// The payload names absent validators where none are reported, too many, or others than members in ascending order.
+    #[error(
+        "payload names {got} absent validators; expected at most {max}, members of the committee in ascending order"
+    )]
+    Absent {
+        /// Number of validators that it names.
+        got: usize,
+        /// Largest number: as many as a quorum leaves; 0 where absences are not reported.
+        max: usize,
+    },
     /// The payload's evidence is invalid.
     #[error(transparent)]
     Evidence(#[from] EvidenceError),

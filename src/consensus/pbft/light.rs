@@ -48,10 +48,12 @@ impl LightVerifier {
         let next = UnverifiedHeader::from(next);
         let (block, committee, payload) = (next.id(), self.transition.committee(), next.payload.clone());
         next.check_parent(self.block)?;
-        check_fields(&self.config, committee, &next, &self.head)?;
+        check_fields(&self.transition.config_in_force(&self.config), committee, &next, &self.head)?;
         let certificate = Seal::certificate(next.seal)?;
         certificate.verify(block, committee, &self.authenticator)?;
-        self.transition = self.transition.after_proven(&self.config, block.height, &payload, &self.authenticator)?;
+        next.check_boundary(self.config.is_checkpoint(&block))?;
+        let after = self.transition.after_proven(&self.config, block.height, &payload, &self.authenticator)?;
+        self.transition = after.with_parameters(&self.config, block.height, &next.parameters);
         (self.head, self.block) = (next.header.clone(), block);
         Ok(block)
     }

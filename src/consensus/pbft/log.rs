@@ -345,6 +345,11 @@ impl Votes {
         self.cast.get(validator)
     }
 
+    /// Iterates over the validators whose latest vote is for this block, in any view.
+    pub(super) fn voters_of(&self, hash: B256) -> impl Iterator<Item = Address> + '_ {
+        self.cast.iter().filter(move |(_, vote)| vote.hash == hash).map(|(validator, _)| *validator)
+    }
+
     pub(super) fn retain(&mut self, keep: impl Fn(&Address, &Vote) -> bool) {
         self.cast.retain(|validator, vote| keep(validator, vote));
         self.tally.clear();

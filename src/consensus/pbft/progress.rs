@@ -162,6 +162,7 @@ impl Pbft {
         let Some(slot) = self.log.slots.get_mut(&id.height) else { return };
         slot.pre_prepare(view, id.hash);
         let body = slot.bodies.get(&id.hash).cloned();
+        let is_wrong = body.as_ref().is_some_and(|body| !is_primary && self.is_wrongly_reported(body));
         if self.me.is_some() {
             body.iter().for_each(|body| self.journal.body(body));
             self.journal.pre_prepared(view, id);
@@ -177,6 +178,9 @@ impl Pbft {
             }
         }
         self.progress(id.height, effects);
+        if is_wrong {
+            self.on_wrong_report(effects);
+        }
     }
 
     fn vote_as_member(&mut self, body: Body, effects: &mut Vec<Effect>) -> Option<Arc<PbftMessage>> {
@@ -239,6 +243,7 @@ impl Pbft {
         effects: &mut Vec<Effect>,
     ) {
         let old = core::mem::replace(&mut self.head, id);
+        let present = self.log.slot(id.height).map(|slot| slot.commits.voters_of(id.hash).collect());
         self.timestamp = block.timestamp();
         (self.doublings, self.ticks_without_block) = (0, 0);
         self.cancel_build(effects);
@@ -258,6 +263,7 @@ impl Pbft {
         }
         let was_member = self.me.is_some();
         let changes_committee = self.enter_committee(after, effects);
+        self.begin_attendance(present.unwrap_or_default(), !changes_committee);
         self.journal.head(&self.head_record());
         if changes_committee {
             self.make_stable(id);
@@ -280,11 +286,11 @@ impl Pbft {
     /// committee, and one that does not agree with it must stop rather than follow another one.
     fn transition_after(&self, block: &Block) -> Result<CommitteeTransition, HeaderError> {
         let (config, height, payload) = (&self.config, block.height(), block.protocol_payload());
-        let after = self.transition.after(config, height, payload, &self.authenticator);
+        let mut after = self.transition.after(config, height, payload, &self.authenticator);
         if after.is_err() && mutation::active(Mutation::PbftTrustsPayload) {
-            return self.transition.after_proven(config, height, payload, &self.authenticator);
+            after = self.transition.after_proven(config, height, payload, &self.authenticator);
         }
-        after
+        Ok(after?.with_parameters(config, height, block.parameters()))
     }
 
     /// Adopts the transition after a new head; returns whether the head changed the committee.

@@ -58,7 +58,7 @@ impl Pbft {
             timestamp_min: self.earliest_next(),
             mix_hash: B256::ZERO,
             nonce: B64::ZERO,
-            payload: self.transition.payload(&self.config, height, self.evidence_for(height)),
+            payload: self.transition.payload(&self.config, height, self.evidence_for(height), self.absent()),
         }));
     }
 
@@ -101,7 +101,7 @@ impl Pbft {
         }
     }
 
-    const fn earliest_next(&self) -> Timestamp {
-        self.config.earliest_after(self.timestamp)
+    fn earliest_next(&self) -> Timestamp {
+        self.transition.config_in_force(&self.config).earliest_after(self.timestamp)
     }
 }

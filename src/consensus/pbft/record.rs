@@ -325,7 +325,7 @@ impl Head {
             out.u64(view.get());
             stable.encode(out);
             out.list(checkpoints.iter(), |out, checkpoint| checkpoint.encode(out));
-            transition.encode_convicted(out);
+            transition.encode_rest(out);
         })
     }
 
@@ -348,7 +348,7 @@ impl Head {
             stable: BlockId::decode(&mut bytes)?,
             checkpoints: bytes.list(BlockId::decode)?,
         };
-        head.transition = head.transition.with_convicted(&mut bytes)?;
+        head.transition = head.transition.with_rest(&mut bytes)?;
         bytes.is_empty().then_some(Ok(head))
     }
 }

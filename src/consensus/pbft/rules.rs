@@ -6,7 +6,7 @@ use super::{
 use crate::{
     chain::Block,
     consensus::{Authenticator, HeaderChainRules, ParentContext, UnverifiedHeader, header::UnusedField},
-    primitives::{B256, Header, Timestamp},
+    primitives::{B256, Bytes, Header, Height, Timestamp},
     system::{SystemCall, SystemContext, ValidatorUpdates, staking},
 };
 
@@ -68,18 +68,27 @@ impl HeaderChainRules for Pbft {
         block: &Block,
     ) -> Result<CommitteeTransition, HeaderError> {
         let (candidate, before) = (UnverifiedHeader::from(block), parent.context);
-        check_fields(config, before.committee(), &candidate, parent.header)?;
+        check_fields(&before.config_in_force(config), before.committee(), &candidate, parent.header)?;
         let after = before.after(config, block.height(), block.protocol_payload(), authenticator)?;
+        let after = after.with_parameters(config, block.height(), block.parameters());
         check_seal(before.committee(), authenticator, &candidate)?;
         Ok(after)
+    }
+
+    fn is_parameter_boundary(
+        config: &PbftConfig,
+        _parent: &ParentContext<'_, CommitteeTransition>,
+        (child, _): (&Header, &Bytes),
+    ) -> bool {
+        config.is_checkpoint_height(Height::new(child.number))
     }
 
     fn with_updates(transition: CommitteeTransition, updates: &ValidatorUpdates) -> CommitteeTransition {
         transition.with(updates)
     }
 
-    /// Returns `begin_block` with the proposer, then a `slash` for each validator that the block's evidence convicts. No
-    /// validator counts as absent: a certificate has exactly a quorum's signatures, so that honest ones are always missing.
+    /// Returns `begin_block` with the proposer and the absent validators that the block reports, then a `slash` for each validator
+    /// that its evidence convicts.
     fn system_calls(
         _config: &PbftConfig,
         authenticator: &Authenticator,
@@ -90,7 +99,7 @@ impl HeaderChainRules for Pbft {
         }
         let payload = Payload::decode(context.payload)?;
         let time = Timestamp::from_secs(context.header.timestamp);
-        let mut calls = vec![staking::begin_block(context.header.beneficiary, &[])];
+        let mut calls = vec![staking::begin_block(context.header.beneficiary, &payload.absent)];
         for proof in &payload.evidence {
             let offender = proof.offender(authenticator)?;
             calls.push(staking::slash(offender, staking::Offence::DoubleSign, proof.height(), time));

@@ -145,8 +145,9 @@ impl Pbft {
     }
 
     /// Ticks of the resend timer, each half a timeout, in a block period and two timeouts.
-    const fn ticks_of_patience(&self) -> u32 {
-        let periods = self.config.period.saturating_mul(2_000) / self.config.timeout_ms;
+    fn ticks_of_patience(&self) -> u32 {
+        let period = self.transition.config_in_force(&self.config).period;
+        let periods = period.saturating_mul(2_000) / self.config.timeout_ms;
         let ticks = periods.saturating_add(4);
         if ticks > u32::MAX as u64 { u32::MAX } else { ticks as u32 }
     }

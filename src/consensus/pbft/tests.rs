@@ -1,5 +1,6 @@
 //! Replicas without a simulator: a message queue and timers that the test controls.
 
+mod attendance;
 mod byzantine;
 mod committee_transition;
 mod evidence;

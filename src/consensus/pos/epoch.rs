@@ -125,7 +125,7 @@ impl State {
         let stays = |who: &Address| is_bonded(who) || sets.into_iter().chain(rear).any(|set| set.contains(who));
         stake.slashed.keys().for_each(|offender| stake.former.remove(offender));
         stake.slashed.retain(|offender, (at, _)| at.saturating_add(kept) >= epoch || stays(offender));
-        stake.former.retain(&config.evidence, now);
+        stake.former.retain(&self.evidence(config), now);
     }
 
     fn begin_epoch(&mut self, config: &PosConfig, stake: Stake) {

@@ -18,7 +18,7 @@ use crate::{
         header::UnusedField,
         mutation::{self, Mutation},
     },
-    primitives::{Address, B256, Header, Height, Timestamp},
+    primitives::{Address, B256, Bytes, Header, Height, Timestamp},
     system::{SystemCall, SystemContext, ValidatorUpdates},
 };
 
@@ -224,6 +224,7 @@ pub fn check_header(
     candidate.check_unused(&[UnusedField::Nonce, UnusedField::Difficulty])?;
     candidate.check_extra_data()?;
 
+    candidate.check_boundary(config.epoch_of(slot) > parent.state.epoch())?;
     let (mut state, deltas) = parent.state.advanced(config, slot);
     let want = state.current.proposer(config, slot).unwrap_or_default();
     let author = proposer_of(authenticator, slot, &block, candidate.seal)?;
@@ -260,6 +261,7 @@ pub fn check_header(
     }
     apply_votes(config, authenticator, &mut state, &payload)?;
     apply_offences(config, authenticator, &mut state, &payload)?;
+    state.parameters = state.parameters.followed_by(&candidate.parameters);
     (state.latest, state.time) = (block, timestamp);
     if slot == config.start_of(epoch) {
         state.checkpoints[1] = Checkpoint { epoch, block };
@@ -379,11 +381,12 @@ impl State {
             return Err(OffenderError::Slashed);
         }
         if !self.is_accountable(offender) {
-            return Err(OffenderError::Withdrawable { unbonding_secs: config.evidence.unbonding_secs });
+            return Err(OffenderError::Withdrawable { unbonding_secs: self.evidence(config).unbonding_secs });
         }
         let (blocks, secs) = offence.age(config, self.latest.height, self.slot);
-        if config.evidence.is_expired(blocks, secs) {
-            return Err(OffenderError::Expired { blocks, secs, window: config.evidence });
+        let window = self.evidence(config);
+        if window.is_expired(blocks, secs) {
+            return Err(OffenderError::Expired { blocks, secs, window });
         }
         Ok(())
     }
@@ -413,6 +416,15 @@ impl HeaderChainRules for Pos {
         block: &Block,
     ) -> Result<HeaderContext, HeaderError> {
         check_header(config, authenticator, parent.context, &block.into(), StakeSource::Executed)
+    }
+
+    fn is_parameter_boundary(
+        config: &PosConfig,
+        parent: &ParentContext<'_, HeaderContext>,
+        (_, payload): (&Header, &Bytes),
+    ) -> bool {
+        let state = &parent.context.state;
+        Payload::slot_of(payload).is_some_and(|slot| config.epoch_of(slot) > state.epoch())
     }
 
     fn with_updates(context: HeaderContext, updates: &ValidatorUpdates) -> HeaderContext {

@@ -30,13 +30,13 @@ use super::{
 };
 use crate::{
     consensus::{
-        BlockId, Encoder, Validator, ValidatorSet,
+        BlockId, Encoder, EvidenceWindow, Validator, ValidatorSet,
         encoding::Decoder,
         former_members::FormerMembers,
         mutation::{self, Mutation},
     },
     primitives::{Address, B256, Timestamp},
-    system::ValidatorUpdates,
+    system::{ParameterUpdates, ValidatorUpdates},
 };
 
 /// Weight of each validator of a set without stake, in gwei: 32 ether.
@@ -147,6 +147,8 @@ pub struct State {
     pub casper: Casper,
     /// Stake, penalties and offenders.
     pub(super) stake: Arc<Stake>,
+    /// Parameters of the chain that changed since genesis.
+    pub(super) parameters: ParameterUpdates,
     /// Cached state at the start of the next epoch.
     pub(super) next_epoch_cache: NextEpochCache,
 }
@@ -235,6 +237,7 @@ impl State {
             voted,
             casper,
             stake: Arc::new(stake),
+            parameters: ParameterUpdates::NONE,
             next_epoch_cache: NextEpochCache::default(),
         }
     }
@@ -311,6 +314,11 @@ impl State {
         found.or_else(|| self.stake.former.get(validator).map(|departure| departure.weight)).unwrap_or_default()
     }
 
+    /// Returns the age up to which evidence counts.
+    pub(super) fn evidence(&self, config: &PosConfig) -> EvidenceWindow {
+        config.evidence.with(&self.parameters)
+    }
+
     /// Returns the time of the state: the start of its slot, on demand the timestamp of the newest block.
     pub(super) const fn now(&self, config: &PosConfig) -> Timestamp {
         if config.period == 0 { self.time } else { config.time_of(self.genesis_time, self.slot) }
@@ -366,6 +374,7 @@ impl State {
             voted,
             casper,
             stake,
+            parameters,
             next_epoch_cache: _,
         } = self;
         out.timestamp(*genesis_time);
@@ -390,6 +399,7 @@ impl State {
         voted.iter().for_each(|of_epoch| out.list(of_epoch.iter(), |out, vote| vote.encode(out)));
         casper.encode(out);
         stake.encode(out);
+        out.bytes(&parameters.to_bytes());
     }
 
     pub(super) fn decode(config: &PosConfig, bytes: &mut Decoder<'_>) -> Option<Self> {
@@ -407,6 +417,7 @@ impl State {
         let voted = [bytes.list(Participation::decode)?, bytes.list(Participation::decode)?];
         let fits = voted[0].len() == previous.set().len() && voted[1].len() == current.set().len();
         let (casper, stake) = (Casper::decode(bytes)?, Arc::new(Stake::decode(bytes)?));
+        let parameters = ParameterUpdates::from_bytes(bytes.bytes()?)?;
         let state = Self {
             genesis_time,
             slot,
@@ -421,6 +432,7 @@ impl State {
             voted,
             casper,
             stake,
+            parameters,
             next_epoch_cache: NextEpochCache::default(),
         };
         fits.then_some(state)

@@ -125,9 +125,11 @@ impl Pos {
         }
         let head = vote.data.head;
         self.unknown_block_votes.insert(key, UnknownBlockVote { from: Some(from), vote: Arc::new(vote.clone()) });
-        let is_expected = self.is_waiting(&head);
-        if !is_expected && !self.is_far(head.height) {
-            effects.push(Effect::Fetch { block: head, from });
+        // A head that waits for an ancestor may be a liar's, who does not answer; whoever votes for it has the ancestor.
+        let asks_for_head_alone = mutation::active(Mutation::PosAsksNoVoterForAncestors);
+        let missing = if asks_for_head_alone { head } else { self.intake.orphans.missing_below(head) };
+        if !self.is_waiting(&missing) && !self.is_far(head.height) {
+            effects.push(Effect::Fetch { block: missing, from });
             effects.push(Effect::Mark("pos/fetch-voted"));
         }
         Ok(())
@@ -280,7 +282,8 @@ impl Pos {
 
     fn is_expired(&self, offence: &SlashingEvidence) -> bool {
         let (blocks, secs) = offence.age(&self.config, self.tree.head().height, self.slot);
-        self.config.evidence.is_expired(blocks, secs)
+        let window = self.head_state().map_or(self.config.evidence, |state| state.evidence(&self.config));
+        window.is_expired(blocks, secs)
     }
 
     /// Whether `vote` is this replica's own newest vote.

@@ -10,6 +10,7 @@ use crate::{
         UnverifiedHeader, header::UnusedField,
     },
     primitives::{Address, B256, Header, Height, Timestamp},
+    system::{ParameterUpdates, parameters::Parameter},
 };
 
 /// Context of a block for the verification of its children.
@@ -25,6 +26,8 @@ pub struct HeaderContext {
     pub index: u64,
     /// The configuration after it.
     pub membership: Arc<Membership>,
+    /// Parameters of the chain that changed since genesis.
+    pub parameters: ParameterUpdates,
 }
 
 /// The rule that a header breaks.
@@ -74,21 +77,23 @@ pub enum HeaderError {
 impl HeaderContext {
     /// Creates the context of genesis.
     pub fn genesis(block: BlockId, timestamp: Timestamp, membership: Arc<Membership>) -> Self {
-        Self { block, timestamp, term: 0, index: 0, membership }
+        Self { block, timestamp, term: 0, index: 0, membership, parameters: ParameterUpdates::NONE }
     }
 
     /// Returns the earliest timestamp of the next block.
-    pub const fn earliest_next(&self, config: &RaftConfig) -> Timestamp {
-        self.timestamp.saturating_add_secs(config.period)
+    pub fn earliest_next(&self, config: &RaftConfig) -> Timestamp {
+        let changed = self.parameters.value(Parameter::BlockTime);
+        self.timestamp.saturating_add_secs(changed.map_or(config.period, |secs| secs as u64))
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        let Self { block, timestamp, term, index, membership } = self;
+        let Self { block, timestamp, term, index, membership, parameters } = self;
         block.encode(out);
         out.timestamp(*timestamp);
         out.u64(*term);
         out.u64(*index);
         membership.encode(out);
+        out.parameters_at_end(parameters);
     }
 }
 
@@ -127,7 +132,8 @@ pub fn check_header(
     if got != want {
         return Err(HeaderError::NextVoters { got, want });
     }
-    Ok(HeaderContext { block: candidate.id(), timestamp: candidate.timestamp(), term, index, membership })
+    let (timestamp, parameters) = (candidate.timestamp(), parent.parameters.followed_by(&candidate.parameters));
+    Ok(HeaderContext { block: candidate.id(), timestamp, term, index, membership, parameters })
 }
 
 /// Returns the hash of the next voters that a payload has to commit to; `None` when they stay the same.

@@ -74,7 +74,7 @@ fn blob_base_fee(block: &ExecutedBlock) -> u128 {
 fn base_fee_after(view: &NodeView, block: &ExecutedBlock) -> Result<u64, RpcError> {
     if block.height() > view.head().height() {
         let header = block.block().header();
-        let params = view.chain().base_fee_params(view.head()).map_err(convert::read_error)?;
+        let params = view.chain().base_fee_params(view.head()).map_err(|error| convert::query_error(error.into()))?;
         let (used, limit) = (Gas::new(header.gas_used), Gas::new(header.gas_limit));
         let after = params.zip(header.base_fee_per_gas).map(|(params, fee)| next_base_fee(params, used, limit, fee));
         return Ok(after.unwrap_or(0));

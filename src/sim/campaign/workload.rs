@@ -17,7 +17,13 @@ use crate::{
         },
         millis::whole_millis,
     },
-    system::staking::{STAKING_ADDRESS, interface::StakingContract},
+    system::{
+        parameters::{
+            PARAMETERS_ADDRESS, Parameter, ParametersSpec,
+            interface::{Change, scheduleCall},
+        },
+        staking::{STAKING_ADDRESS, interface::StakingContract},
+    },
 };
 use alloy_sol_types::SolCall;
 
@@ -27,6 +33,8 @@ const CHAIN_ID: u64 = 1_337;
 const CLIENTS: u32 = 4;
 /// Gas of a delegation, and more.
 const DELEGATION_GAS: Gas = Gas::new(1_000_000);
+/// Gas of a change of parameters, and more.
+const PARAMETERS_GAS: Gas = Gas::new(200_000);
 /// Pays the base fee of every block that a run can have.
 const MAX_FEE_PER_GAS: u128 = 1_000_000_000_000;
 
@@ -53,6 +61,8 @@ pub(crate) struct Workload {
     nonces: [u64; CLIENTS as usize],
     /// Validators to which clients sometimes delegate, on chains with stake.
     validators: Vec<Address>,
+    /// Parameters that the first client changes.
+    parameters: Vec<Parameter>,
 }
 
 impl Workload {
@@ -63,13 +73,39 @@ impl Workload {
     pub(crate) fn new(seed: u64, count: u32, span: Duration, replicas: u32) -> Self {
         let rng = Streams::new(seed).stream("workload");
         let span_ms = whole_millis(span);
-        Self { rng, left: count, at_ms: 0, span_ms, replicas, nonces: Default::default(), validators: Vec::new() }
+        Self {
+            rng,
+            left: count,
+            at_ms: 0,
+            span_ms,
+            replicas,
+            nonces: Default::default(),
+            validators: Vec::new(),
+            parameters: Vec::new(),
+        }
     }
 
     /// Makes every third transaction a delegation to one of these validators.
     pub(super) fn with_delegations(mut self, validators: impl IntoIterator<Item = Address>) -> Self {
         self.validators = validators.into_iter().collect();
         self
+    }
+
+    /// Makes every transaction of the first client a change of parameters, as far as the chain has them.
+    pub(crate) fn with_parameter_changes(mut self, has_block_time: bool, has_stake: bool) -> Self {
+        let is_there = |parameter: &Parameter| match parameter {
+            Parameter::BlockTime => has_block_time,
+            Parameter::MinSelfStake | Parameter::UnbondingPeriod => has_stake,
+            Parameter::EvidenceMaxAgeBlocks | Parameter::EvidenceMaxAge => has_stake,
+            _ => true,
+        };
+        self.parameters = Parameter::ALL.into_iter().filter(is_there).collect();
+        self
+    }
+
+    /// Returns the section of a genesis whose parameters the first client changes.
+    pub(super) fn parameters() -> ParametersSpec {
+        ParametersSpec::new(Self::client(0).address())
     }
 
     /// Returns a genesis in which the clients have funds.
@@ -109,12 +145,43 @@ impl Workload {
         let client = self.rng.below(u64::from(CLIENTS)) as u32;
         let nonce = self.nonces[client as usize];
         self.nonces[client as usize] += 1;
-        let transaction = if !self.validators.is_empty() && self.rng.below(3) == 0 {
+        let transaction = if client == 0 && !self.parameters.is_empty() {
+            Arc::new(self.parameter_change(nonce).sign(Self::client(client)).ok()?)
+        } else if !self.validators.is_empty() && self.rng.below(3) == 0 {
             Arc::new(self.delegation(nonce).sign(Self::client(client)).ok()?)
         } else {
             signed_transfer(client, nonce)?
         };
         Some((SimTime::ZERO.plus(Duration::from_millis(self.at_ms)), transaction, replica))
+    }
+
+    /// Draws changes of one to three parameters, to values with which blocks come and clients can pay.
+    fn parameter_change(&mut self, nonce: u64) -> TransactionRequest {
+        let count = 1 + self.rng.below(3);
+        let changes = (0..count).map(|_| {
+            let parameter = self.parameters[self.rng.below(self.parameters.len() as u64) as usize];
+            let value = match parameter {
+                Parameter::BlockTime => U256::from(1 + self.rng.below(4)),
+                Parameter::GasLimit => U256::from(5_000_000 + self.rng.below(50_000_000)),
+                Parameter::BaseFeeChangeDenominator => U256::from(4 + self.rng.below(60)),
+                Parameter::ElasticityMultiplier => U256::from(1 + self.rng.below(8)),
+                Parameter::BaseFeeFloor => U256::from(self.rng.below(2_000_000_000)),
+                Parameter::ValidatorsMax => U256::from(4 + self.rng.below(100)),
+                Parameter::MinSelfStake => ether(1 + self.rng.below(20)),
+                Parameter::UnbondingPeriod => U256::from(20 + self.rng.below(2_000_000)),
+                Parameter::EvidenceMaxAgeBlocks => U256::from(100 + self.rng.below(100_000)),
+                Parameter::EvidenceMaxAge => U256::from(100 + self.rng.below(2_000_000)),
+            };
+            Change { parameter: parameter.code(), value }
+        });
+        let call = scheduleCall { changes: changes.collect() };
+        TransactionRequest {
+            to: Some(PARAMETERS_ADDRESS),
+            value: U256::ZERO,
+            input: call.abi_encode().into(),
+            gas_limit: PARAMETERS_GAS,
+            ..transfer(nonce)
+        }
     }
 
     /// Draws a delegation to one of the validators.

@@ -9,6 +9,7 @@ mod agreement;
 mod clique;
 pub mod dpos;
 mod honesty;
+mod parameters;
 pub mod pbft;
 pub mod poa;
 mod pos;
@@ -26,6 +27,7 @@ use crate::{
 pub use accountable::AccountableSafety;
 pub use agreement::{Agreement, FinalityIrreversible};
 pub use honesty::NoFalseAccusation;
+pub use parameters::ParametersInForce;
 pub use pos::{FairForkChoice, HonestStake, JustifiedFinality};
 pub use pos_rewards::RewardedVotes;
 pub use state::StateRoots;
@@ -43,6 +45,7 @@ pub fn generic() -> Vec<Box<dyn Invariant>> {
         Box::new(StateRoots::default()),
         Box::new(NoFalseAccusation::default()),
         Box::new(SupplyConserved::default()),
+        Box::new(ParametersInForce::default()),
     ]
 }
 

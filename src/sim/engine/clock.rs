@@ -22,6 +22,11 @@ impl SimTime {
         Self(nanos)
     }
 
+    /// Returns the time `secs` seconds after the start.
+    pub(in crate::sim) const fn from_secs(secs: u64) -> Self {
+        Self(secs.saturating_mul(NANOS_PER_SECOND))
+    }
+
     /// Returns the nanoseconds since the start.
     pub const fn as_nanos(self) -> u64 {
         self.0
@@ -68,6 +73,11 @@ impl BlockClock {
         self.genesis.saturating_add_secs(now.0 / NANOS_PER_SECOND)
     }
 
+    /// Returns the virtual time of a time since 1970; the start for one before genesis.
+    pub(in crate::sim) fn time_at(&self, since_1970: Duration) -> SimTime {
+        SimTime(nanos(since_1970.saturating_sub(Duration::from_secs(self.genesis.as_secs()))))
+    }
+
     /// Returns the first virtual time with this timestamp.
     pub(crate) const fn moment(&self, timestamp: Timestamp) -> SimTime {
         let seconds = timestamp.as_secs().saturating_sub(self.genesis.as_secs());
@@ -87,5 +97,7 @@ mod tests {
         assert_eq!(clock.timestamp(SimTime(moment.0 - 1)), Timestamp::from_secs(1_006));
         assert_eq!(clock.moment(Timestamp::from_secs(3)), SimTime::ZERO);
         assert_eq!(moment.to_string(), "7.000000000 s");
+        assert_eq!(clock.time_at(Duration::from_millis(1_007_250)), moment.plus(Duration::from_millis(250)));
+        assert_eq!(clock.time_at(Duration::from_secs(999)), SimTime::ZERO);
     }
 }

@@ -150,15 +150,21 @@ impl Environment {
         self.draws.below(bound)
     }
 
-    /// Returns the virtual time at which a timer with this deadline fires.
-    pub(super) fn timer_deadline(&self, replica: ReplicaId, deadline: Deadline) -> SimTime {
+    /// Returns the virtual time at which a timer with this deadline fires, and the nanoseconds of delay in it: all from now, or those
+    /// after a block's time.
+    pub(super) fn timer_deadline(&self, replica: ReplicaId, deadline: Deadline) -> (SimTime, u64) {
         let now = self.scheduler.now();
         let skew = self.faults.as_ref().and_then(|faults| faults.skew(replica));
         let virtual_nanos = |nanos| skew.map_or(nanos, |skew| skew.virtual_nanos(nanos));
         match deadline {
-            Deadline::After { nanos } => now.plus_nanos(virtual_nanos(nanos)),
+            Deadline::After { nanos } => {
+                let delay = virtual_nanos(nanos);
+                (now.plus_nanos(delay), delay)
+            }
             Deadline::AtTimestamp { timestamp, then_nanos } => {
-                self.time_at_local(replica, self.clock.moment(timestamp)).plus_nanos(virtual_nanos(then_nanos)).max(now)
+                let (at, delay) =
+                    (self.time_at_local(replica, self.clock.moment(timestamp)), virtual_nanos(then_nanos));
+                (at.plus_nanos(delay).max(now), delay)
             }
         }
     }

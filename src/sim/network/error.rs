@@ -149,6 +149,14 @@ impl fmt::Display for RunProgress {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NetworkOptionsError {
+    /// Genesis gives the chain's parameters another block time than the protocol has.
+    #[error("genesis has a block time of {got:?} s among the parameters, the protocol one of {want:?} s; leave it out")]
+    BlockTime {
+        /// Seconds in genesis.
+        got: Option<u64>,
+        /// Seconds of the protocol; `None` on demand, and where no transaction can change it.
+        want: Option<u64>,
+    },
     /// Blocks are to be made automatically by a protocol whose period is 0.
     #[error(
         "network options: {protocol} with period 0 makes blocks on demand only: choose a period of at least 1 second, or \

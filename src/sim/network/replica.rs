@@ -40,7 +40,7 @@ use crate::{
         effect_handler::{Outbox, carry_out, persisted},
     },
     primitives::{Address, Transaction},
-    sim::faults::byzantine::Misbehaviour,
+    sim::{engine::clock::SimTime, faults::byzantine::Misbehaviour},
 };
 
 /// A validator, candidate or observer. Cloning costs the same at any size of chain and pool.
@@ -316,6 +316,11 @@ impl Replica {
             }
             TimerEvent::Fires => self.handle(Event::Timer(timer), env),
         }
+    }
+
+    /// Takes the time between `from` and `until` for one in which its process did not run, though it was not stopped.
+    pub(super) fn skip(&mut self, from: SimTime, until: SimTime) {
+        self.timers.skip(from, until);
     }
 
     /// Adds a transaction from a client or peer to the pool.

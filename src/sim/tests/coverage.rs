@@ -113,6 +113,10 @@ const PBFT: Marks = &[
     ("pbft/view-change", Campaign),
     ("pbft/views-begin", Test("consensus/pbft/tests/leavers.rs", "joiners_and_those_in_a_later_view_begin_together")),
     ("pbft/view-missed", Test("consensus/pbft/tests/faults.rs", "a_silent_primary_is_replaced_and_catches_up")),
+    (
+        "pbft/wrong-absence",
+        Test("consensus/pbft/tests/attendance.rs", "a_primary_that_reports_the_present_loses_its_view"),
+    ),
 ];
 
 const RAFT: Marks = &[

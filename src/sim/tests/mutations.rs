@@ -189,6 +189,11 @@ const BY_TEST: &[(Mutation, &str, &str)] = &[
         "twenty seconds of faults leave too few blocks that are not irreversible; the turnover profile does, once in some 100 seeds",
     ),
     (
+        Mutation::DposAsksFirstSenderAlone,
+        "consensus::dpos::tests::catch_up::what_a_waiting_block_lacks_is_requested_from_each_peer_that_announces_it",
+        "needs a liar that alone produces on the better branch: a campaign has one, once in some 700,000 seeds",
+    ),
+    (
         Mutation::PosKeepsMessages,
         "sim::tests::pos::votes_that_one_side_alone_has_leave_two_heads",
         "a campaign does, once in some 4,500 seeds",
@@ -248,6 +253,11 @@ const BY_TEST: &[(Mutation, &str, &str)] = &[
         "consensus::pos::tests::attacks::early_blocks_of_one_validator_keep_out_no_other",
         "no Byzantine replica of a campaign fills the bound",
     ),
+    (
+        Mutation::PosAsksNoVoterForAncestors,
+        "consensus::pos::tests::attacks::what_a_voted_block_lacks_is_requested_from_its_voters_whoever_fills_the_requests",
+        "no Byzantine replica of a campaign fills the bound of requests",
+    ),
 ];
 
 /// Bugs of [`BY_TEST`] that a campaign of another profile, or of more seeds than a table can run, finds as well, with a seed at which it does.
@@ -255,6 +265,7 @@ const BY_PROFILE: &[(Mutation, &str, u64)] = &[
     (Mutation::PbftLeaverFallsSilent, "turnover", 946),
     (Mutation::DposElectorsFallSilent, "turnover", 1_191),
     (Mutation::DposCatchUpStartsAnew, "turnover", 4),
+    (Mutation::DposAsksFirstSenderAlone, "short", 70_442_981_518_291_977),
     (Mutation::DposForgetsLeavers, "long", 424),
     (Mutation::DposReportsProducersOnly, "long", 424),
     (Mutation::PosForgetsLeavers, "long", 12),

@@ -31,8 +31,8 @@ use Fate::{Never, Shown, Unsupported};
 const PROTOCOLS: [ConsensusKind; 5] =
     [ConsensusKind::Poa, ConsensusKind::Pos, ConsensusKind::Dpos, ConsensusKind::Pbft, ConsensusKind::Raft];
 
-/// By [`PROTOCOLS`]. Proof of authority removes offenders by votes of signers and Raft trusts its members: neither punishes. PBFT's
-/// certificates have a quorum's signatures and no more, so that absence is not punished.
+/// By [`PROTOCOLS`]. Proof of authority removes offenders by votes of signers and Raft trusts its members: neither punishes. PBFT
+/// punishes absence only where its blocks report it, which these do not.
 const LIFE: [(&str, [Fate; 5]); 13] = [
     ("join", [Shown, Shown, Shown, Shown, Shown]),
     ("stake", [Unsupported, Shown, Shown, Shown, Unsupported]),

@@ -2,7 +2,7 @@
 
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 
-use super::{Access, AccountId, Journal, cache::AccountEntry, undo::Undo};
+use super::{Access, AccountId, Journal, entry::AccountEntry, undo::Undo};
 use crate::state::{AccountInfo, EMPTY_CODE_HASH, StateError};
 
 /// Accounts.
@@ -138,10 +138,11 @@ impl Journal {
     pub fn set_code(&mut self, address: &Address, code: Bytes) -> Result<(), StateError> {
         let id = self.load(address)?;
         let hash = if code.is_empty() { EMPTY_CODE_HASH } else { keccak256(&code) };
-        let entry = self.cache.account_mut(id);
-        let previous = (core::mem::replace(&mut entry.info.code_hash, hash), entry.code.replace(code));
-        self.undo.push(Undo::Code { account: id, previous: Box::new(previous) });
         self.cache.mark_changed(id);
+        let entry = self.cache.account_mut(id);
+        let code = (!code.is_empty()).then(|| Box::new(code));
+        let previous = (core::mem::replace(&mut entry.info.code_hash, hash), core::mem::replace(&mut entry.code, code));
+        self.undo.push(Undo::Code { account: id, previous: Box::new(previous) });
         Ok(())
     }
 
@@ -203,27 +204,32 @@ impl Journal {
 
     /// Returns the code of a loaded account.
     pub(crate) fn code_of(&mut self, id: AccountId) -> Result<&Bytes, StateError> {
+        static NO_CODE: Bytes = Bytes::new();
         let entry = self.cache.account_mut(id);
+        if entry.info.code_hash == EMPTY_CODE_HASH {
+            return Ok(&NO_CODE);
+        }
         if entry.code.is_none() {
-            let hash = entry.info.code_hash;
-            entry.code = Some(if hash == EMPTY_CODE_HASH { Bytes::new() } else { self.view.code(&hash)? });
+            entry.code = Some(Box::new(self.view.code(&entry.info.code_hash)?));
         }
         Ok(entry.code.get_or_insert_default())
     }
 
     fn put_balance(&mut self, account: AccountId, balance: U256) {
-        let previous = core::mem::replace(&mut self.cache.account_mut(account).info.balance, balance);
+        let previous = self.cache.account(account).info.balance;
         if previous != balance {
             self.undo.push(Undo::Balance { account, previous });
             self.cache.mark_changed(account);
+            self.cache.account_mut(account).info.balance = balance;
         }
     }
 
     fn put_nonce(&mut self, account: AccountId, nonce: u64) {
-        let previous = core::mem::replace(&mut self.cache.account_mut(account).info.nonce, nonce);
+        let previous = self.cache.account(account).info.nonce;
         if previous != nonce {
             self.undo.push(Undo::Nonce { account, previous });
             self.cache.mark_changed(account);
+            self.cache.account_mut(account).info.nonce = nonce;
         }
     }
 }

@@ -2,117 +2,21 @@
 //!
 //! Entries live in vectors in the order they were first read; the indices only locate them.
 
-use core::{
-    fmt,
-    hash::{BuildHasher, Hash, Hasher},
-};
+use core::{fmt, hash::BuildHasher};
 use std::collections::BTreeMap;
 
-use alloy_primitives::{Address, Bytes, U256, map::FbBuildHasher};
+use alloy_primitives::{Address, U256, map::FbBuildHasher};
 use foldhash::fast::RandomState;
 
-use super::index::Index;
-use crate::state::{Account, AccountInfo, EMPTY_CODE_HASH, EMPTY_ROOT, SortedMap};
+use super::{
+    entry::{AccountEntry, AccountId, SlotEntry, SlotId, SlotKey},
+    index::Index,
+    records::Records,
+};
+use crate::state::{AccountInfo, SortedMap};
 
 /// Accounts that are found again without a hash: their positions take one cache line.
 const RECENT: usize = 16;
-
-/// Handle of an account in one journal's cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct AccountId(u32);
-
-/// Handle of a slot in one journal's cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SlotId(u32);
-
-/// Current values of an account beside those of the view. What a transfer reads and writes comes first, in as few cache lines as it
-/// can: each of them is a wait for memory.
-#[derive(Clone, Debug)]
-#[repr(C)]
-pub(super) struct AccountEntry {
-    pub(super) address: Address,
-    /// Number of the last transaction that accessed it.
-    pub(super) warm_in: u32,
-    pub(super) info: AccountInfo,
-    is_listed: bool,
-    /// Whether the view has slots of the account.
-    pub(super) has_storage: bool,
-    pub(super) code: Option<Bytes>,
-    /// Values in the view, or in the version with the changes already taken.
-    pub(super) base: Option<AccountInfo>,
-}
-
-impl AccountEntry {
-    pub(super) fn new(address: Address, account: Option<Account>) -> Self {
-        let plain = |a: Account| AccountInfo { nonce: a.nonce, balance: a.balance, code_hash: a.code_hash };
-        let has_storage = account.is_some_and(|a| a.storage_root != EMPTY_ROOT);
-        let base = account.map(plain);
-        let info = base.unwrap_or_else(|| plain(Account::default()));
-        Self { address, info, base, has_storage, code: None, warm_in: 0, is_listed: false }
-    }
-
-    /// Returns whether nonce, balance and code equal those of the view.
-    pub(super) fn is_as_in_base(&self) -> bool {
-        self.base.map_or_else(|| self.is_empty(), |base| base == self.info)
-    }
-
-    /// Returns whether there is no nonce, balance or code (EIP-161).
-    pub(super) fn is_empty(&self) -> bool {
-        self.info.nonce == 0 && self.info.balance.is_zero() && self.info.code_hash == EMPTY_CODE_HASH
-    }
-}
-
-/// Current value of a slot beside those of the view and at the start of the transaction. Only the end of a block reads its base, which
-/// is the last, as in [`AccountEntry`].
-#[derive(Clone, Debug)]
-#[repr(C)]
-pub(super) struct SlotEntry {
-    account: AccountId,
-    /// Number of the transaction that `original` belongs to.
-    pub(super) original_in: u32,
-    /// Number of the last transaction that accessed it.
-    pub(super) warm_in: u32,
-    is_listed: bool,
-    /// Key and base it was derived from, once [`StateCache::find_derived`] finds it by them.
-    origin: [U256; 2],
-    slot: U256,
-    pub(super) value: U256,
-    pub(super) original: U256,
-    base: U256,
-}
-
-impl SlotEntry {
-    pub(super) const fn new(account: AccountId, slot: U256, base: U256) -> Self {
-        Self {
-            account,
-            slot,
-            value: base,
-            base,
-            original: base,
-            original_in: 0,
-            warm_in: 0,
-            is_listed: false,
-            origin: [U256::ZERO; 2],
-        }
-    }
-
-    pub(super) const fn place(&self) -> (AccountId, U256) {
-        (self.account, self.slot)
-    }
-}
-
-/// Account and number of a slot. Hashed limb by limb: numbers are keccaks or small.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct SlotKey(AccountId, U256);
-
-impl Hash for SlotKey {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        let [a, b, c, d] = *self.1.as_limbs();
-        state.write_u64(a ^ d.rotate_left(32));
-        state.write_u64(b ^ c.rotate_left(32));
-        state.write_u32(self.0.0);
-    }
-}
 
 #[derive(Clone, Default)]
 pub(super) struct StateCache {
@@ -128,9 +32,12 @@ pub(super) struct StateCache {
     last_found: Option<SlotId>,
     /// Slot derived last and not found: account, key and base, slot.
     expected: Option<(AccountId, [U256; 2], U256)>,
-    /// Accounts that may differ from their base, each once; the slots follow.
-    changed_accounts: Vec<AccountId>,
-    changed_slots: Vec<SlotId>,
+    /// Accounts that may differ from the view, or from the version with the changes already taken, each once, with their values there.
+    changed_accounts: Records<(AccountId, Option<AccountInfo>)>,
+    /// The same for slots.
+    changed_slots: Records<(SlotId, U256)>,
+    /// Slots that the running transaction changed, with their values at its start.
+    originals: Vec<(SlotId, U256)>,
     address_hasher: FbBuildHasher<20>,
     slot_hasher: RandomState,
 }
@@ -210,7 +117,13 @@ impl StateCache {
     /// make one wait for memory, not two.
     pub(super) fn fetch_ahead(&self, account: AccountId, key: U256, base: U256) {
         let hash = self.slot_hasher.hash_one((SlotKey(account, key), SlotKey(account, base)));
-        core::hint::black_box(self.by_origin.find(hash, |id| self.slots[id as usize].origin[0] == key));
+        let fetch = |id: u32| {
+            let entry = &self.slots[id as usize];
+            // Its other cache lines, which are read next.
+            core::hint::black_box((entry.slot.as_limbs()[0], entry.value.as_limbs()[3]));
+            entry.origin[0] == key
+        };
+        core::hint::black_box(self.by_origin.find(hash, fetch));
     }
 
     /// Records that `slot` was derived from `key` and `base`, so that the next load of it indexes it by them.
@@ -249,42 +162,61 @@ impl StateCache {
         !self.changed_accounts.is_empty() || !self.changed_slots.is_empty()
     }
 
+    /// Records the values of an account that is about to change.
     pub(super) fn mark_changed(&mut self, id: AccountId) {
         let entry = &mut self.accounts[id.0 as usize];
         if !core::mem::replace(&mut entry.is_listed, true) {
-            self.changed_accounts.push(id);
+            self.changed_accounts.push((id, entry.exists.then_some(entry.info)));
         }
     }
 
-    pub(super) fn mark_slot_changed(&mut self, id: SlotId) {
+    /// Changes the value of a slot.
+    pub(super) fn change_slot(&mut self, id: SlotId, value: U256) {
         let entry = &mut self.slots[id.0 as usize];
+        let previous = core::mem::replace(&mut entry.value, value);
+        if !is_at(&self.originals, entry.original_at, id) {
+            entry.original_at = self.originals.len() as u32;
+            self.originals.push((id, previous));
+        }
         if !core::mem::replace(&mut entry.is_listed, true) {
             let account = entry.account;
-            self.changed_slots.push(id);
+            self.changed_slots.push((id, previous));
             self.mark_changed(account);
         }
     }
 
-    /// Takes the accounts that may have changed, by address.
-    pub(super) fn take_changed_accounts(&mut self) -> Vec<AccountId> {
-        let taken = core::mem::take(&mut self.changed_accounts).into_iter().map(|id| {
-            let entry = &mut self.accounts[id.0 as usize];
-            entry.is_listed = false;
-            (entry.address, id)
-        });
-        let mut changed: Vec<_> = taken.collect();
-        changed.sort_unstable();
-        changed.into_iter().map(|(_, id)| id).collect()
+    /// Returns the value of a slot at the start of the running transaction.
+    pub(super) fn original(&self, id: SlotId) -> U256 {
+        let entry = self.slot(id);
+        if is_at(&self.originals, entry.original_at, id) {
+            self.originals[entry.original_at as usize].1
+        } else {
+            entry.value
+        }
+    }
+
+    /// Begins a transaction: the values of all slots are those at its start.
+    pub(super) fn forget_originals(&mut self) {
+        self.originals.clear();
+    }
+
+    /// Takes the accounts that may have changed, by address, with their values before.
+    pub(super) fn take_changed_accounts(&mut self) -> Vec<(AccountId, Option<AccountInfo>)> {
+        let mut changed = self.changed_accounts.take();
+        for (id, _) in &changed {
+            self.accounts[id.0 as usize].is_listed = false;
+        }
+        changed.sort_by_cached_key(|(id, _)| self.accounts[id.0 as usize].address);
+        changed
     }
 
     /// Takes the slots that changed, by account.
     pub(super) fn take_changed_slots(&mut self) -> BTreeMap<AccountId, SortedMap<U256, U256>> {
-        let mut changed = Vec::with_capacity(self.changed_slots.len());
-        for id in core::mem::take(&mut self.changed_slots) {
+        let mut changed = Vec::new();
+        for (id, base) in self.changed_slots.take() {
             let entry = &mut self.slots[id.0 as usize];
             entry.is_listed = false;
-            if entry.value != entry.base {
-                entry.base = entry.value;
+            if entry.value != base {
                 changed.push((entry.account, entry.slot, entry.value));
             }
         }
@@ -302,9 +234,14 @@ impl StateCache {
             entry.warm_in = 0;
         }
         for entry in &mut self.slots {
-            (entry.warm_in, entry.original_in) = (0, 0);
+            entry.warm_in = 0;
         }
     }
+}
+
+/// Returns whether the record at `place` is that of `id`.
+fn is_at(records: &[(SlotId, U256)], place: u32, id: SlotId) -> bool {
+    records.get(place as usize).is_some_and(|(owner, _)| *owner == id)
 }
 
 /// Returns the cell of `recent` for an address.

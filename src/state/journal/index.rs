@@ -1,62 +1,45 @@
-//! An open-addressing hash index from keys to cached entries.
-//!
-//! A lookup touches one cache line here and then the entry itself.
+//! A hash index from keys to cached entries.
+
+use hashbrown::HashTable;
 
 /// Maps hashes to positions in a vector; the owner of the vector compares keys.
+///
+/// A lookup of what is not there mostly ends at one byte for each of a few cells, which stay in the processor's cache where the entries do
+/// not.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Index {
-    /// Upper half: 32 bits of the hash. Lower half: position plus one; zero is an empty cell.
-    table: Vec<u64>,
-    len: usize,
+    table: HashTable<Cell>,
 }
 
-/// Cells of the first table.
-const PLACES_MIN: usize = 64;
+/// A position, with 32 bits of the hash, so that growing needs no entry.
+#[derive(Clone, Copy, Debug)]
+struct Cell {
+    tag: u32,
+    position: u32,
+}
 
 impl Index {
     /// Returns the position, among those inserted under `hash`, for which `is_it` holds.
     pub(super) fn find(&self, hash: u64, is_it: impl Fn(u32) -> bool) -> Option<u32> {
-        let mask = self.table.len().checked_sub(1)?;
-        let tag = hash >> 32;
-        let mut place = tag as usize & mask;
-        loop {
-            let word = self.table[place];
-            if word == 0 {
-                return None;
-            }
-            let position = (word as u32).wrapping_sub(1);
-            if word >> 32 == tag && is_it(position) {
-                return Some(position);
-            }
-            place = (place + 1) & mask;
-        }
+        let tag = tag(hash);
+        let found = self.table.find(spread(tag), |cell| cell.tag == tag && is_it(cell.position))?;
+        Some(found.position)
     }
 
     /// Adds a position under `hash`; it must not be there yet.
     pub(super) fn insert(&mut self, hash: u64, position: u32) {
-        if (self.len + 1) * 4 > self.table.len() * 3 {
-            self.grow();
-        }
-        self.len += 1;
-        self.put((hash >> 32) << 32 | u64::from(position + 1));
+        let tag = tag(hash);
+        self.table.insert_unique(spread(tag), Cell { tag, position }, |cell| spread(cell.tag));
     }
+}
 
-    fn put(&mut self, word: u64) {
-        let mask = self.table.len() - 1;
-        let mut place = (word >> 32) as usize & mask;
-        while self.table[place] != 0 {
-            place = (place + 1) & mask;
-        }
-        self.table[place] = word;
-    }
+const fn tag(hash: u64) -> u32 {
+    (hash >> 32) as u32
+}
 
-    fn grow(&mut self) {
-        let places = (self.table.len() * 2).max(PLACES_MIN);
-        let words = core::mem::replace(&mut self.table, vec![0; places]);
-        for word in words.into_iter().filter(|word| *word != 0) {
-            self.put(word);
-        }
-    }
+/// Returns a hash whose lowest and highest bits, of which the table makes use, are those of a tag.
+const fn spread(tag: u32) -> u64 {
+    (tag as u64) << 32 | tag as u64
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use alloy_primitives::{Address, U256};
 
-use super::{Access, AccountId, Journal, SlotId, SlotWrite, cache::SlotEntry, undo::Undo};
+use super::{Access, AccountId, Journal, SlotId, SlotWrite, entry::SlotEntry, undo::Undo};
 use crate::state::StateError;
 
 /// Storage.
@@ -24,7 +24,7 @@ impl Journal {
     pub fn original_storage(&mut self, address: &Address, slot: &U256) -> Result<U256, StateError> {
         let id = self.load(address)?;
         let slot = self.load_slot(id, slot)?;
-        Ok(self.cache.slot(slot).original)
+        Ok(self.cache.original(slot))
     }
 
     /// Sets a slot without making it warm (EIP-2929); zero removes it.
@@ -48,6 +48,16 @@ impl Journal {
         Ok(self.warm_slot(slot))
     }
 
+    /// Returns the handle of a slot of a loaded account. It is valid until the journal goes on to the next block.
+    pub(crate) fn slot_id(&mut self, account: AccountId, slot: &U256) -> Result<SlotId, StateError> {
+        self.load_slot(account, slot)
+    }
+
+    /// Returns the present value of a slot, without a search and without an access.
+    pub(crate) fn value_of(&self, slot: SlotId) -> U256 {
+        self.cache.slot(slot).value
+    }
+
     /// Reads a slot of a loaded account and marks it as warm.
     pub(crate) fn sload(&mut self, account: AccountId, slot: &U256) -> Result<(U256, Access), StateError> {
         let id = self.load_slot(account, slot)?;
@@ -59,7 +69,7 @@ impl Journal {
     pub(crate) fn sstore(&mut self, account: AccountId, slot: &U256, value: U256) -> Result<SlotWrite, StateError> {
         let id = self.load_slot(account, slot)?;
         let access = self.warm_slot(id);
-        let SlotEntry { original, value: current, .. } = *self.cache.slot(id);
+        let (original, current) = (self.cache.original(id), self.cache.slot(id).value);
         self.put_slot(id, value);
         Ok(SlotWrite { original, current, access })
     }
@@ -84,20 +94,12 @@ impl Journal {
     }
 
     fn load_slot(&mut self, account: AccountId, slot: &U256) -> Result<SlotId, StateError> {
-        let id = match self.cache.find_slot(account, slot) {
-            Some(id) => id,
-            None => {
-                let entry = self.cache.account(account);
-                let base = if entry.has_storage { self.view.storage(&entry.address, slot)? } else { U256::ZERO };
-                self.cache.insert_slot(SlotEntry::new(account, *slot, base))
-            }
-        };
-        let entry = self.cache.slot_mut(id);
-        if entry.original_in != self.transaction {
-            entry.original_in = self.transaction;
-            entry.original = entry.value;
+        if let Some(id) = self.cache.find_slot(account, slot) {
+            return Ok(id);
         }
-        Ok(id)
+        let entry = self.cache.account(account);
+        let value = if entry.has_storage { self.view.storage(&entry.address, slot)? } else { U256::ZERO };
+        Ok(self.cache.insert_slot(SlotEntry::new(account, *slot, value)))
     }
 
     fn warm_slot(&mut self, id: SlotId) -> Access {
@@ -112,10 +114,10 @@ impl Journal {
     }
 
     fn put_slot(&mut self, slot: SlotId, value: U256) {
-        let previous = core::mem::replace(&mut self.cache.slot_mut(slot).value, value);
+        let previous = self.cache.slot(slot).value;
         if previous != value {
             self.undo.push(Undo::Slot { slot, previous });
-            self.cache.mark_slot_changed(slot);
+            self.cache.change_slot(slot, value);
         }
     }
 }

@@ -2,14 +2,17 @@
 
 use alloy_primitives::{B256, Bytes, U256};
 
-use super::cache::{AccountId, SlotId, StateCache};
+use super::{
+    cache::StateCache,
+    entry::{AccountId, SlotId},
+};
 
 /// One change, with the value before it.
 #[derive(Clone, Debug)]
 pub(super) enum Undo {
     Balance { account: AccountId, previous: U256 },
     Nonce { account: AccountId, previous: u64 },
-    Code { account: AccountId, previous: Box<(B256, Option<Bytes>)> },
+    Code { account: AccountId, previous: Box<(B256, Option<Box<Bytes>>)> },
     Slot { slot: SlotId, previous: U256 },
     AccountWarmed { account: AccountId },
     SlotWarmed { slot: SlotId },

@@ -1,4 +1,4 @@
-//! What governance calls of the other system contracts that may be beside it.
+//! What governance calls of the contract of the validators, which may be beside it on a chain without stake.
 #![allow(missing_docs)] // The macro below makes types whose fields are the Solidity parameters.
 
 alloy_sol_types::sol! {
@@ -7,11 +7,5 @@ alloy_sol_types::sol! {
         function setValidator(address validator, uint64 weight) external;
         function weightAt(address validator, uint64 height) external view returns (uint128);
         function totalWeightAt(uint64 height) external view returns (uint128);
-    }
-
-    /// The modules of a chain.
-    interface ModuleRegistry {
-        function enable(string name, uint32 version, bytes32 configHash) external;
-        function disable(string name) external;
     }
 }

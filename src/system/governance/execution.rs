@@ -5,7 +5,7 @@ use alloy_sol_types::{Revert, SolCall, SolError};
 
 use super::{
     action::{ProposalAction, ProposalKind},
-    contracts::{ModuleRegistry, ValidatorsContract},
+    contracts::ValidatorsContract,
     interface as sol,
     layout::{Agenda, Entry, GOVERNANCE},
     proposing::put_agenda,
@@ -14,7 +14,8 @@ use super::{
 use crate::{
     primitives::Gas,
     system::{
-        address::{MODULES_ADDRESS, PARAMETERS_ADDRESS, STAKING_ADDRESS, VALIDATORS_ADDRESS},
+        address::{PARAMETERS_ADDRESS, STAKING_ADDRESS, VALIDATORS_ADDRESS},
+        modules::{MODULES_ADDRESS, interface as modules},
         parameters::interface as parameters,
         staking::interface as staking,
         update::ParameterUpdate,
@@ -94,10 +95,10 @@ fn execute(host: &mut Host<'_>, id: u64, action: &ProposalAction) -> Result<Exec
         }
         ProposalAction::ModuleEnable { name, version, config_hash } => {
             let (name, version, config_hash) = (name.clone(), *version, *config_hash);
-            call(host, MODULES_ADDRESS, &ModuleRegistry::enableCall { name, version, configHash: config_hash })
+            call(host, MODULES_ADDRESS, &modules::enableCall { name, version, configHash: config_hash })
         }
         ProposalAction::ModuleDisable { name } => {
-            call(host, MODULES_ADDRESS, &ModuleRegistry::disableCall { name: name.clone() })
+            call(host, MODULES_ADDRESS, &modules::disableCall { name: name.clone() })
         }
         ProposalAction::Upgrade { name, height, info } => schedule_upgrade(host, id, name, *height, info),
         ProposalAction::Text => Ok(Ok(())),

@@ -15,7 +15,8 @@ use super::{
 };
 use crate::{
     system::{
-        address::{MODULES_ADDRESS, PARAMETERS_ADDRESS, STAKING_ADDRESS, VALIDATORS_ADDRESS},
+        address::{PARAMETERS_ADDRESS, STAKING_ADDRESS, VALIDATORS_ADDRESS},
+        modules::{MODULES_ADDRESS, interface as modules},
         parameters::{Parameter, interface as parameters},
         staking::{ValidatorStatus, interface as staking},
         update::ParameterUpdate,
@@ -173,7 +174,9 @@ fn check_action(host: &mut Host<'_>, settings: &Settings, action: &ProposalActio
         ProposalAction::ValidatorRemove { validator } => check_removal(host, settings, *validator, height),
         ProposalAction::ModuleEnable { name, .. } | ProposalAction::ModuleDisable { name } => {
             require_contract(host, "modules", MODULES_ADDRESS)?;
-            check_length("name", name, NAME_BYTES_MAX, true)
+            check_length("name", name, NAME_BYTES_MAX, true)?;
+            let owner = external::view(host, MODULES_ADDRESS, &modules::ownerCall {})?;
+            require(owner == host.address(), sol::ModulesNotOwned { owner })
         }
         ProposalAction::Upgrade { name, height: planned, info } => {
             check_length("name", name, NAME_BYTES_MAX, true)?;

@@ -6,7 +6,10 @@ use std::collections::BTreeMap;
 use proptest::{collection::vec, prelude::*};
 
 use super::*;
-use crate::chain::pool::on_head::HeadUpdate;
+use crate::{
+    chain::pool::on_head::HeadUpdate,
+    system::permissions::{PERMISSIONS_ADDRESS, PermissionLists, PermissionWord},
+};
 
 const SENDERS: u8 = 4;
 const TRANSACTIONS_MAX: usize = 8;
@@ -35,6 +38,8 @@ struct Item {
 struct Owner {
     nonce: u64,
     balance: u64,
+    /// Whether it is on the chain's list of accounts.
+    may_send: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -60,7 +65,7 @@ impl Model {
     fn new() -> Self {
         Self {
             items: Vec::new(),
-            owners: [Owner { nonce: 0, balance: 6_000_000 }; SENDERS as usize],
+            owners: [Owner { nonce: 0, balance: 6_000_000, may_send: true }; SENDERS as usize],
             refused: [None; SENDERS as usize],
             base_fee: BASE_FEE,
             gas_limit: 60_000,
@@ -73,11 +78,19 @@ impl Model {
     fn context(&self) -> PoolContext {
         let account =
             |owner: &Owner| Account { nonce: owner.nonce, balance: U256::from(owner.balance), ..Account::default() };
+        let accounts = (0..).map(address_of).zip(self.owners.iter().map(account)).collect();
+        let entry = |(index, owner): (u8, &Owner)| {
+            let slot = PermissionWord::Entry(address_of(index)).slot();
+            ((PERMISSIONS_ADDRESS, slot), U256::from(owner.may_send))
+        };
+        let storage = (0..).zip(&self.owners).map(entry).collect();
         PoolContext {
+            state: Arc::new(MapView { accounts, storage, ..MapView::default() }),
+            permissions: Some(PermissionLists { accounts: true, deployers: false }),
             base_fee: self.base_fee,
             gas_limit: Gas::new(self.gas_limit),
             timestamp: Timestamp::from_secs(self.now),
-            ..context_of((0..).map(address_of).zip(self.owners.iter().map(account)))
+            ..context_of(core::iter::empty())
         }
     }
 
@@ -97,7 +110,7 @@ impl Model {
         let run = (owner.nonce..).map_while(|nonce| self.find(sender, nonce));
         run.take_while(|item| {
             spent += item.cost;
-            spent <= U256::from(owner.balance) && Some(item.transaction.hash()) != refused
+            owner.may_send && spent <= U256::from(owner.balance) && Some(item.transaction.hash()) != refused
         })
         .collect()
     }
@@ -160,6 +173,7 @@ impl Model {
             && new.gas <= self.gas_limit
             && new.nonce >= owner.nonce
             && new.cost <= U256::from(owner.balance)
+            && owner.may_send
     }
 
     fn replaces(old: &Item, new: &Item) -> bool {
@@ -307,6 +321,8 @@ enum Step {
     /// The last block is reverted.
     Revert,
     Balance(u8, u64),
+    /// A block puts an account on the list of accounts, or takes it off.
+    Permission(u8, bool),
     /// The nonce is set this far ahead.
     Nonce(u8, u64),
     /// A block left out one of the best transactions.
@@ -337,6 +353,7 @@ fn step() -> impl Strategy<Value = Step> {
         }),
         1 => Just(Step::Revert),
         2 => (sender.clone(), 0_u64..8_000_000).prop_map(|(sender, balance)| Step::Balance(sender, balance)),
+        2 => (sender.clone(), proptest::bool::weighted(0.7)).prop_map(|(sender, may)| Step::Permission(sender, may)),
         1 => (sender, 0_u64..3).prop_map(|(sender, ahead)| Step::Nonce(sender, ahead)),
         1 => (0_usize..4).prop_map(Step::Refuse),
         1 => prop_oneof![9 => Just(Step::Remove(0)), 1 => Just(Step::Clear)],
@@ -399,7 +416,7 @@ fn revert(pool: &mut Pool, model: &mut Model) {
         }
     }
     model.apply_bounds();
-    pool.on_update(HeadUpdate { reverted, is_reorg: true, ..HeadUpdate::default() }, &model.context());
+    pool.on_update(HeadUpdate { reverted, is_of_all: true, ..HeadUpdate::default() }, &model.context());
 }
 
 fn run(pool: &mut Pool, model: &mut Model, step: Step) -> Result<(), TestCaseError> {
@@ -432,6 +449,13 @@ fn run(pool: &mut Pool, model: &mut Model, step: Step) -> Result<(), TestCaseErr
             model.owners[usize::from(sender)].balance = balance;
             model.settle();
             pool.refresh_sender(address_of(sender), &model.context());
+        }
+        Step::Permission(sender, may_send) => {
+            model.owners[usize::from(sender)].may_send = may_send;
+            model.follow_accounts();
+            model.apply_bounds();
+            let changed = BTreeMap::from([(address_of(sender), Vec::new())]);
+            pool.on_update(HeadUpdate { changed, ..HeadUpdate::default() }, &model.context());
         }
         Step::Nonce(sender, ahead) => {
             model.owners[usize::from(sender)].nonce += ahead;

@@ -137,6 +137,26 @@ fn a_peer_that_answers_nothing_delays_nobody() {
 }
 
 #[test]
+fn what_a_waiting_block_lacks_is_requested_from_each_peer_that_announces_it() {
+    let mut lab = Lab::new(4);
+    lab.slots(20);
+    // Replica 2 announces the block first and does not answer; then those that made the chain with it show it.
+    let follow = |hears_twice| {
+        let mut newcomer = Newcomer::new(&lab);
+        newcomer.hears_twice = hears_twice;
+        for from in [2, 2, 0] {
+            newcomer.hear(from, 20);
+            (0..4).for_each(|_| newcomer.answer(&[2]));
+        }
+        (newcomer.height(), newcomer.asked)
+    };
+    // Once at each announcement, and then for each of the blocks 18 to 1.
+    assert_eq!(follow(false), (20, 3 + 18));
+    assert_eq!(follow(true), (20, 3 + 18), "not once more for an answer that comes twice");
+    assert_eq!(mutation::with(Mutation::DposAsksFirstSenderAlone, || follow(false)), (0, 1));
+}
+
+#[test]
 fn a_fork_far_below_the_head_is_found_by_few_requests() {
     // Two halves of four that meet again after 160 blocks each: the newcomer has the one half's chain and hears of the other one's.
     let mut lab = Lab::new(4);

@@ -173,7 +173,7 @@ impl Tip {
 impl Producer {
     fn safety_state(&self) -> SafetyState {
         let lock = Prepared { version: 0, height: Height::new(self.lock.into()) };
-        SafetyState { slot: 0, confirmed: Height::new(self.confirmed.into()), lock }
+        SafetyState { slot: 0, began: None, confirmed: Height::new(self.confirmed.into()), lock }
     }
 
     /// The lock of [`Mutation::DposImpliedForEver`]; see `Dpos::is_locked_to_a_block`.
@@ -246,7 +246,7 @@ impl TwoBranches {
         } else {
             self.with_mutation(|| safety_state.vote(place, &progress, 0)).ok()
         };
-        let after = safety_state.after(0, progress.height().next(), vote);
+        let after = safety_state.after(0, None, progress.height().next(), vote);
         (producer.confirmed, producer.lock) = (small(after.confirmed), small(after.lock.height));
         if let Some(vote) = vote.filter(|_| is_old) {
             producer.lock = small(vote.implied.height);

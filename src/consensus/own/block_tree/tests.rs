@@ -265,6 +265,21 @@ fn what_is_missing_is_asked_for_once_and_then_of_another_replica_each_time() {
 }
 
 #[test]
+fn repeated_messages_ask_again_and_repeated_answers_do_not() {
+    let (mut tree, blocks) = (open(&Records::new()).0, chain(3));
+    let (from, block) = (ReplicaId::new(3), blocks[2].clone());
+    take(&mut tree, &block).0.unwrap();
+    let again = |tree: &mut Tree, event| {
+        let mut effects = Vec::new();
+        assert!(tree.handle(&event, &0_u8, &mut effects).is_err(), "it waits already");
+        fetched(&effects)
+    };
+    let message = Event::Message { from, message: ConsensusMessage::Block(block.clone()) };
+    assert_eq!(again(&mut tree, message), [(id(&blocks[1]), 3)]);
+    assert_eq!(again(&mut tree, Event::BlockSynced { from, block }), []);
+}
+
+#[test]
 fn a_wide_gap_is_closed_from_below() {
     let (mut tree, blocks) = (open(&Records::new()).0, chain(66));
     let at = |height| BlockId { height: Height::new(height), hash: B256::ZERO };

@@ -153,7 +153,7 @@ fn invalid_evidence_changes_nothing() {
         );
         assert!(refused && replica == before, "{name}: {effects:?}");
         // Nor is it valid in a block.
-        let payload = Payload { successor: None, evidence: vec![proof] }.encoded();
+        let payload = Payload { evidence: vec![proof], ..Payload::default() }.encoded();
         let after = before.transition.after(&config(), Height::new(2), &payload, &lab.authenticator);
         assert!(matches!(after, Err(HeaderError::Evidence(_))), "{name}: {after:?}");
     }
@@ -164,7 +164,7 @@ fn evidence_in_a_block_is_bounded_unique_and_recent() {
     let lab = Lab::new(7);
     let transition = lab.replica(1).transition.clone();
     let judge = |height: u64, evidence: Vec<DoubleSigning>| {
-        let payload = Payload { successor: None, evidence }.encoded();
+        let payload = Payload { evidence, ..Payload::default() }.encoded();
         transition.after(&config(), Height::new(height), &payload, &lab.authenticator)
     };
     let good = proof(&lab, 3, Phase::Commit, 5, 2);
@@ -173,7 +173,7 @@ fn evidence_in_a_block_is_bounded_unique_and_recent() {
     let offender = lab.signers[3].address();
     let twice = judge(3, vec![good.clone(), proof(&lab, 3, Phase::Prepare, 0, 1)]);
     assert_eq!(twice, Err(EvidenceError::Convicted { offender }.into()));
-    let payload = Payload { successor: None, evidence: vec![good.clone()] }.encoded();
+    let payload = Payload { evidence: vec![good.clone()], ..Payload::default() }.encoded();
     let again = after.after(&config(), Height::new(5), &payload, &lab.authenticator);
     assert_eq!(again, Err(EvidenceError::Convicted { offender }.into()));
     let many: Vec<_> = (1..=5).map(|signer| proof(&lab, signer, Phase::Prepare, 0, 1)).collect();
@@ -187,7 +187,7 @@ fn evidence_in_a_block_is_bounded_unique_and_recent() {
     // In the block of a checkpoint the set is chosen already; the next checkpoint removes the offender.
     let joins = crate::system::ValidatorUpdate { address: Address::repeat_byte(0xaa), weight: 3 };
     let waiting = transition.with(&crate::system::ValidatorUpdates::new([joins]));
-    let payload = waiting.payload(&config(), Height::new(4), vec![good]);
+    let payload = waiting.payload(&config(), Height::new(4), vec![good], Vec::new());
     let after = waiting.after(&config(), Height::new(4), &payload, &lab.authenticator).unwrap();
     assert_eq!((after.committee().validators().len(), after.convicted().len()), (8, 1));
     assert_eq!(transition.after_proven(&config(), Height::new(4), &payload, &lab.authenticator), Ok(after.clone()));
@@ -203,15 +203,15 @@ fn judged_after_leaving(height: u64) -> Result<BTreeSet<Address>, HeaderError> {
     let leaver = lab.signers[3].address();
     let leaves = crate::system::ValidatorUpdate { address: leaver, weight: 0 };
     let before = lab.replica(1).transition.with(&crate::system::ValidatorUpdates::new([leaves]));
-    let payload = before.payload(&config, Height::new(4), Vec::new());
+    let payload = before.payload(&config, Height::new(4), Vec::new(), Vec::new());
     let left = before.after(&config, Height::new(4), &payload, &lab.authenticator)?;
     assert!(!left.committee().contains(&leaver));
-    let payload = Payload { successor: None, evidence: vec![proof(&lab, 3, Phase::Commit, 5, 2)] }.encoded();
+    let payload = Payload { evidence: vec![proof(&lab, 3, Phase::Commit, 5, 2)], ..Payload::default() }.encoded();
     // A replica that restarts knows who left.
     let mut out = Encoder::new();
-    left.encode_convicted(&mut out);
+    left.encode_rest(&mut out);
     let restored = CommitteeTransition::new(left.committee().clone());
-    let restored = restored.with_convicted(&mut Decoder::new(out.as_bytes())).unwrap();
+    let restored = restored.with_rest(&mut Decoder::new(out.as_bytes())).unwrap();
     let after = restored.after(&config, Height::new(height), &payload, &lab.authenticator)?;
     let again = after.after(&config, Height::new(height), &payload, &lab.authenticator);
     assert!(

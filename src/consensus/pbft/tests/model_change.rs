@@ -102,7 +102,7 @@ impl Changing {
     fn block(&self, parent: &Block, author: usize) -> Block {
         let height = parent.height().next();
         let payload = if height.get() == 1 {
-            self.transition().payload(&Self::config(), height, Vec::new())
+            self.transition().payload(&Self::config(), height, Vec::new(), Vec::new())
         } else {
             Bytes::new()
         };

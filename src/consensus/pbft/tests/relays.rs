@@ -103,7 +103,7 @@ fn show_checkpoints(lab: &mut Lab) {
 fn attackers(lab: &Lab) -> Bytes {
     let attacker = |number| lab.authenticator.signer(&KeyPair::from_seed(number, "attacker")).address();
     let successor = ValidatorSet::equal((100..104).map(attacker)).ok();
-    Payload { successor, evidence: Vec::new() }.encoded()
+    Payload { successor, ..Payload::default() }.encoded()
 }
 
 #[test]

@@ -6,11 +6,14 @@ use super::lab::{Lab, WEIGHT, config};
 use crate::{
     chain::Block,
     consensus::{
-        Event, Evidence, Protocol, Rejection, ReplicaId,
+        ConsensusMessage, Event, Evidence, Protocol, Rejection, ReplicaId,
         mutation::{self, Mutation},
-        pos::{ATTEST_TIMER, MessageError, Pos, PosConfig, SLOT_TIMER, SlashingCondition, Vote, VoteData, offenders},
+        pos::{
+            ATTEST_TIMER, MessageError, Payload, Pos, PosConfig, SLOT_TIMER, SlashingCondition, Vote, VoteData,
+            offenders,
+        },
     },
-    primitives::{Address, B256, KeyPair, TransactionRequest},
+    primitives::{Address, B256, Header, KeyPair, TransactionRequest},
     system::staking::StakingParams,
 };
 
@@ -449,6 +452,53 @@ fn is_early_block_kept() -> bool {
 fn early_blocks_of_one_validator_keep_out_no_other() {
     assert!(is_early_block_kept());
     assert!(!mutation::with(Mutation::PosSharesEarlyBlocks, is_early_block_kept));
+}
+
+/// Whether a replica adopts a head whose parent it lacks, after others have voted for it. Its first sender does not answer, and has sent eight
+/// blocks below it whose parents do not exist: as many as are requested again in each slot, from peers in turn.
+fn is_voted_head_adopted(is_voted: bool) -> bool {
+    const AWAY: usize = 4;
+    let mut lab = Lab::new(5);
+    lab.run(9);
+    lab.isolate(AWAY);
+    lab.run(2);
+    lab.reconnect(AWAY);
+    let tip = lab.heads()[0];
+    let head = lab.nodes[0].blocks[&tip].clone();
+    let voter = lab.committee(0, 11, tip).into_iter().find(|who| *who != AWAY).unwrap();
+    let liar = (0..AWAY).find(|who| *who != voter).unwrap();
+    lab.cut.insert((liar, AWAY));
+    let low = lab.canonical(AWAY, lab.replica(AWAY).tree.root().height.get() + 2);
+    let made_up = (0..8).map(|number| {
+        let header = Header {
+            parent_hash: B256::repeat_byte(number + 1),
+            beneficiary: lab.address(liar),
+            ..low.header().clone()
+        };
+        let block = Block::new(header, Vec::new(), low.payload().clone(), Vec::new());
+        lab.seal(block, Payload::slot_of(low.payload()).unwrap(), liar)
+    });
+    let from = |sender: usize| ReplicaId::new(sender as u32);
+    for block in made_up.collect::<Vec<_>>().into_iter().chain([head]) {
+        lab.deliver(AWAY, Event::Message { from: from(liar), message: ConsensusMessage::Block(block) });
+    }
+    if is_voted {
+        let vote = lab.vote(0, voter, 11, tip);
+        lab.deliver(AWAY, Event::Message { from: from(voter), message: vote.into() });
+    }
+    for _ in 0..12 {
+        lab.settle();
+        lab.deliver(AWAY, Event::Timer(SLOT_TIMER));
+    }
+    assert!(lab.replica(AWAY).intake.orphans.len() >= 8, "{:?}", lab.rejections.last());
+    lab.replica(AWAY).tree.get(&tip).is_some()
+}
+
+#[test]
+fn what_a_voted_block_lacks_is_requested_from_its_voters_whoever_fills_the_requests() {
+    assert!(is_voted_head_adopted(true));
+    assert!(!is_voted_head_adopted(false), "the other requests are of no use");
+    assert!(!mutation::with(Mutation::PosAsksNoVoterForAncestors, || is_voted_head_adopted(true)));
 }
 
 /// Whether a block is adopted of which others passed on two copies first, with transactions that its header does not name; and

@@ -46,6 +46,11 @@ impl<'a> Run<'a> {
             // Votes, so that elections count something.
             workload = workload.with_delegations(network.replicas().iter().filter_map(Replica::address));
         }
+        let section = network.replicas().first().and_then(|replica| replica.chain().spec().parameters);
+        if let Some(section) = section.filter(|_| setup.changes_parameters) {
+            let has_stake = network.replicas().first().is_some_and(|replica| replica.chain().has_stake());
+            workload = workload.with_parameter_changes(section.block_time.is_some(), has_stake);
+        }
         let operators = Operators::new(seed, validators, setup.candidates, setup.all_move);
         let gives_up = |kind: &FaultKind| match kind {
             FaultKind::Wipe { .. } | FaultKind::Amnesia { .. } if setup.is_strict => None,

@@ -58,6 +58,9 @@ pub struct CampaignSetup {
     /// Whether validators of genesis leave and join, too.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub all_move: bool,
+    /// Whether a client changes the chain's parameters all the time.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub changes_parameters: bool,
     /// Whether replicas that lost their disk or memory must catch up, too, and a transaction that a client submits after the
     /// healing must be included.
     #[serde(default)]
@@ -113,6 +116,7 @@ impl CampaignSetup {
             candidates: u32::from(consensus.kind().is_some()),
             candidates_lie: false,
             all_move: false,
+            changes_parameters: false,
             is_strict: true,
             checks_history: false,
             staking: None,
@@ -166,6 +170,14 @@ impl CampaignSetup {
             profile: Profile { labels: long.profile.labels.clone(), rounds_max: 0, ..profile },
             ..long
         }
+    }
+
+    /// Returns the setup of two minutes of faults in which a client changes every parameter of the chain, again and again: block time, gas
+    /// limit, base fee, bounds of validators, stake and evidence.
+    pub fn parameters(consensus: ConsensusConfig) -> Self {
+        let short = Self::of(consensus);
+        let profile = short.profile.clone().long(TURNOVER);
+        Self { fault_phase: TURNOVER, transactions: 90, changes_parameters: true, profile, ..short }
     }
 
     /// Adds invariants that are checked beside those of the protocol.
@@ -226,6 +238,7 @@ impl CampaignSetup {
     pub fn builder(&self, seed: u64, plan: &FaultPlan) -> NetworkBuilder {
         let latency = Latency::Uniform { min: Duration::from_millis(5), max: Duration::from_millis(60) };
         let genesis = if self.is_strict { Workload::genesis_with_late_client() } else { Workload::genesis() };
+        let genesis = if self.changes_parameters { genesis.with_parameters(Workload::parameters()) } else { genesis };
         let builder = Network::builder();
         let builder = match (self.consensus.info().stake_use, self.staking) {
             (_, Some(staking)) => builder.with_staking(staking),

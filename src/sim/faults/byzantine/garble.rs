@@ -68,7 +68,7 @@ fn signed(message: &ConsensusMessage, signer: Option<&Signer>) -> ConsensusMessa
 /// Returns a payload that would make `own` the only validator, where the protocol's payloads name validators in so many words.
 pub(super) fn payload_for(protocol: &AnyProtocol, own: Address) -> Option<Bytes> {
     let successor = ValidatorSet::equal([own]).ok();
-    matches!(protocol, AnyProtocol::Pbft(_)).then(|| pbft::Payload { successor, evidence: Vec::new() }.encoded())
+    matches!(protocol, AnyProtocol::Pbft(_)).then(|| pbft::Payload { successor, ..Default::default() }.encoded())
 }
 
 /// Returns the bytes with one bit flipped; one byte where there were none.

@@ -5,7 +5,10 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::{DEFAULT_CHAIN_ID, NetworkBuilder};
 use crate::{
     chain::{Block, Chain, GenesisSpec, OpenError, Pool, PoolConfig, ReadError},
-    consensus::{Authenticator, BlockId, ConsensusConfig, ReplicaId, SealScheme, Signer, ValidatorSet, poa::Payload},
+    consensus::{
+        Authenticator, BlockId, ConsensusConfig, ConsensusKind, ReplicaId, SealScheme, Signer, ValidatorSet,
+        poa::Payload,
+    },
     primitives::KeyPair,
     sim::{
         engine::{
@@ -56,6 +59,7 @@ impl NetworkBuilder {
         let stakes = self.chain.stakes.as_deref();
         let validators = genesis_stakes::complete(&mut genesis, &config, &addresses, &newcomers, stakes)?;
         commit_to(&mut genesis, &validators);
+        fill_block_time(&mut genesis, &config)?;
         if genesis.consensus.is_null() {
             genesis.consensus = config.section();
         }
@@ -223,6 +227,20 @@ const fn pool_config(genesis: &GenesisSpec, production: Production) -> PoolConfi
         Production::OnDemand => config,
         Production::Automatic => config.with_queue_limits(config.transactions_max, config.per_sender_max),
     }
+}
+
+/// Completes the parameters of the chain by the protocol's block time, where transactions may change it: not on demand, not in proof of
+/// stake, whose replicas count slots from genesis, and not in a protocol of one's own, which does not follow it.
+fn fill_block_time(genesis: &mut GenesisSpec, config: &ConsensusConfig) -> Result<(), NetworkOptionsError> {
+    let Some(section) = &mut genesis.parameters else { return Ok(()) };
+    let is_followed = config.kind().is_some_and(|kind| kind != ConsensusKind::Pos);
+    let secs = config.period().as_secs();
+    let want = (is_followed && secs > 0).then_some(secs);
+    if section.block_time.is_some() && section.block_time != want {
+        return Err(NetworkOptionsError::BlockTime { got: section.block_time, want });
+    }
+    section.block_time = want;
+    Ok(())
 }
 
 /// Checks that the store belongs to this protocol: another's records would be misread.

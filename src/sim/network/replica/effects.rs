@@ -41,8 +41,8 @@ impl EffectHandler for InEnvironment<'_> {
 
     fn arm_timer(&mut self, timer: TimerId, deadline: Deadline) {
         let Self { replica, env } = self;
-        let at = env.timer_deadline(replica.slot, deadline);
-        if let Some(generation) = replica.timers.arm(timer, at) {
+        let (at, delay) = env.timer_deadline(replica.slot, deadline);
+        if let Some(generation) = replica.timers.arm(timer, at, delay) {
             env.scheduler.at(at, SimEvent::Timer { replica: replica.slot, timer, generation });
         }
     }

@@ -28,7 +28,7 @@ impl Both {
     fn produce(&mut self, place: usize, states: &mut [SafetyState; PRODUCERS]) -> Result<(), ConfirmError> {
         let vote = states[place].vote(place, &self.ours, 0).ok();
         self.ours = self.ours.extend(place, vote.map_or(0, |vote| vote.confirmed), None)?;
-        states[place] = states[place].after(0, self.ours.height(), vote);
+        states[place] = states[place].after(0, None, self.ours.height(), vote);
         self.naive.push((self.ours.height(), place));
         Ok(())
     }

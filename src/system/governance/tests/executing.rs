@@ -7,7 +7,8 @@ use super::{lab::PERIOD, *};
 use crate::{
     system::{
         ParameterUpdate, ParameterUpdates, ValidatorUpdates,
-        address::{MODULES_ADDRESS, PARAMETERS_ADDRESS, STAKING_ADDRESS},
+        address::{PARAMETERS_ADDRESS, STAKING_ADDRESS},
+        modules::MODULES_ADDRESS,
         parameters::{self, Parameter},
         staking::weight_changes,
     },

@@ -15,7 +15,8 @@ use crate::{
     state::{Journal, fixture::MapView},
     system::{
         ParameterUpdate, ParameterUpdates,
-        address::{MODULES_ADDRESS, PARAMETERS_ADDRESS, STAKING_ADDRESS, VALIDATORS_ADDRESS},
+        address::{PARAMETERS_ADDRESS, STAKING_ADDRESS, VALIDATORS_ADDRESS},
+        modules::MODULES_ADDRESS,
         parameters::{Parameter, ParametersTemplate, scheduled_changes},
         staking::{StakingParams, StakingTemplate},
     },

@@ -7,7 +7,8 @@ use crate::{
     primitives::ether,
     system::{
         ParameterUpdate,
-        address::{MODULES_ADDRESS, STAKING_ADDRESS, VALIDATORS_ADDRESS},
+        address::{STAKING_ADDRESS, VALIDATORS_ADDRESS},
+        modules::MODULES_ADDRESS,
         parameters::Parameter,
     },
 };
@@ -159,6 +160,8 @@ fn modules_and_upgrades_need_names_and_what_they_are_of() {
     let disable = sol::proposeModuleDisableCall { terms: terms(), name: "defi".to_owned() };
     let absent = sol::ContractMissing { section: "modules".to_owned(), target: MODULES_ADDRESS };
     without.fails(V1, &disable, &absent);
+    lab.journal.set_storage(&MODULES_ADDRESS, &stand_ins::OTHER_OWNER, U256::ONE).unwrap();
+    lab.fails(V1, &disable, &sol::ModulesNotOwned { owner: crate::primitives::Address::ZERO });
 }
 
 #[test]

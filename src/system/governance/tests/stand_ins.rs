@@ -9,7 +9,7 @@ use alloy_sol_types::SolCall;
 
 use super::{super::contracts, sol};
 use crate::{
-    system::{address::GOVERNANCE_ADDRESS, parameters},
+    system::{address::GOVERNANCE_ADDRESS, modules::interface::ModulesCalls as ModuleCalls, parameters},
     templates::common::Trace208,
     vm::{
         Host, Stop, Template, TemplateId,
@@ -17,9 +17,10 @@ use crate::{
         storage::{Mapping, storage},
     },
 };
-use contracts::{
-    ModuleRegistry::ModuleRegistryCalls as ModuleCalls, ValidatorsContract::ValidatorsContractCalls as ValidatorCalls,
-};
+use contracts::ValidatorsContract::ValidatorsContractCalls as ValidatorCalls;
+
+/// Slot by which the registry has another authority.
+pub(super) const OTHER_OWNER: U256 = U256::from_limbs([99, 0, 0, 0]);
 
 /// A registry that does what the name of the module says.
 #[derive(Debug)]
@@ -50,6 +51,11 @@ impl Template for Modules {
         match host.decode_call(input, NONE_PAYABLE)? {
             ModuleCalls::enable(call) => call.returns(enable(host, &call.name, call.version)?),
             ModuleCalls::disable(call) => call.returns(enable(host, &call.name, 0)?),
+            ModuleCalls::owner(call) => {
+                let is_taken = host.load(OTHER_OWNER)? != U256::ZERO;
+                call.returns(if is_taken { Address::ZERO } else { GOVERNANCE_ADDRESS })
+            }
+            _ => Err(abi::empty_revert()),
         }
     }
 }

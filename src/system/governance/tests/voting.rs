@@ -5,7 +5,7 @@ use alloy_primitives::Address;
 use super::{lab::vote_call, *};
 use crate::{
     primitives::{ether, gwei},
-    system::address::{MODULES_ADDRESS, STAKING_ADDRESS},
+    system::{address::STAKING_ADDRESS, modules::MODULES_ADDRESS},
 };
 
 const GWEI: u128 = 1_000_000_000;

@@ -1,0 +1,46 @@
+//! Time in which a network did not run, as that of a process on a machine that was busy or asleep: nothing of it is made up for.
+
+use core::time::Duration;
+
+use super::{Network, error::NetworkError};
+use crate::sim::engine::clock::SimTime;
+
+/// Steps that one replica may take for each skipped second more than usual: a protocol that counts slots counts those it missed.
+const STEPS_PER_SKIPPED_SECOND: u64 = 2;
+
+impl Network {
+    /// Returns the virtual time at a time since 1970; the start for one before the block clock's.
+    pub(in crate::sim) fn time_at(&self, since_1970: Duration) -> SimTime {
+        self.env.clock.time_at(since_1970)
+    }
+
+    /// Advances time to `until` without running: what was due since `from`, the time of the next event, is late and happens then, once,
+    /// in its order. Timers that wait for a block's time fire if it has come; delays have what was left of them at `from`. Returns the
+    /// time of the last late event, some nanoseconds later.
+    pub(in crate::sim) fn skip(&mut self, from: SimTime, until: SimTime) -> SimTime {
+        self.env.record("skip", |out| out.u64(until.as_nanos()));
+        self.replicas.iter_mut().chain(&mut self.twins).for_each(|replica| replica.skip(from, until));
+        let secs = until.as_nanos().saturating_sub(from.as_nanos()) / SimTime::from_secs(1).as_nanos();
+        let processes = (self.replicas.len() + self.twins.len()) as u64;
+        let more = secs.saturating_mul(processes).saturating_mul(STEPS_PER_SKIPPED_SECOND);
+        self.env.scheduler.skip(until, more)
+    }
+
+    /// As [`Network::run_to`], of at most `steps_max` events; returns how many were processed. Time has advanced to `until` only if no
+    /// event before it is left.
+    ///
+    /// # Errors
+    /// As [`Network::step`].
+    pub(in crate::sim) fn run_some(&mut self, until: SimTime, steps_max: u64) -> Result<u64, NetworkError> {
+        let mut steps = 0;
+        while self.next_at().is_some_and(|next| next <= until) {
+            if steps == steps_max {
+                return self.flush().map(|()| steps);
+            }
+            self.step()?;
+            steps += 1;
+        }
+        self.env.scheduler.advance(until);
+        self.flush().map(|()| steps)
+    }
+}
