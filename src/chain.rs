@@ -65,6 +65,7 @@ mod finality;
 mod fork_fields;
 mod garbage;
 mod genesis;
+mod governance;
 mod header;
 mod hook;
 mod intervention;

@@ -1,11 +1,13 @@
 //! System contracts: contracts at fixed addresses that the chain itself relies on. [`staking`] holds validators and their stake, which the
 //! consensus protocol changes by system calls at the start of a block; [`parameters`] the rules of the chain that transactions may change;
-//! [`permissions`] says who may send transactions and deploy, [`modules`] which modules of the service are on.
+//! [`permissions`] says who may send transactions and deploy, [`modules`] which modules of the service are on;
+//! by [`governance`] the validators vote.
 //!
 //! A protocol never reads a contract. It receives [`BlockUpdates`], a result of executing a block.
 
 mod address;
 mod call;
+pub mod governance;
 pub mod modules;
 mod parameter;
 pub mod parameters;

@@ -23,7 +23,8 @@ use self::units_json::{Dropped, gas_json, timestamp_json};
 use crate::{
     primitives::{Gas, Height, Timestamp, Wallet, amount, ether},
     system::{
-        modules::ModulesConfig, parameters::ParametersSpec, permissions::PermissionsConfig, staking::StakingParams,
+        governance::GovernanceSpec, modules::ModulesConfig, parameters::ParametersSpec, permissions::PermissionsConfig,
+        staking::StakingParams,
     },
     vm::ForkRules,
 };
@@ -114,6 +115,10 @@ pub struct GenesisSpec {
     /// `None` for a chain whose parameters stay those of genesis.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameters: Option<ParametersSpec>,
+    /// Rules of proposals and votes, in the contract at [`GOVERNANCE_ADDRESS`](crate::system::governance::GOVERNANCE_ADDRESS); `None` for a
+    /// chain whose validators vote on nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub governance: Option<GovernanceSpec>,
     /// Who may send transactions and deploy contracts, and who administers that, by the contract at
     /// [`PERMISSIONS_ADDRESS`](crate::system::permissions::PERMISSIONS_ADDRESS); `None` for a chain where everybody may.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -156,6 +161,7 @@ impl GenesisSpec {
             validators: Vec::new(),
             staking: None,
             parameters: None,
+            governance: None,
             permissions: None,
             modules: None,
             consensus: serde_json::Value::Null,

@@ -9,7 +9,7 @@ use crate::{
     state::{EMPTY_CODE_HASH, Journal, StateError},
     system::{
         BlockUpdates, ParameterUpdate, ParameterUpdates, SystemCall, SystemContext, ValidatorUpdate, ValidatorUpdates,
-        parameters, staking,
+        governance, parameters, staking,
     },
     vm::{self, BlockContext, FrameOutcome, Message},
 };
@@ -39,7 +39,7 @@ pub(super) struct CallUpdates {
     parameters: Vec<ParameterUpdate>,
 }
 
-/// Runs the system calls at the start of a block, that of `changes` of the parameters first; returns what they changed for the protocol.
+/// Runs the system calls at the start of a block, that of `changes` of the parameters first and that of governance last; returns what they changed for the protocol.
 pub(super) fn run(
     context: &ChainContext,
     journal: &mut Journal,
@@ -66,6 +66,9 @@ pub(super) fn run(
     if !changes.is_empty() {
         calls.insert(0, parameters::activate(changes));
     }
+    if context.spec.governance.is_some() {
+        calls.push(governance::end_voting());
+    }
     let mut updates = CallUpdates::default();
     if calls.is_empty() {
         return Ok(updates);
@@ -89,7 +92,7 @@ fn run_one(
     let failed = |reason| SystemCallFailure::Invalid(BlockError::SystemCall { index, to: call.to, reason });
     journal.begin_transaction();
     if journal.code_hash(&call.to)? == EMPTY_CODE_HASH {
-        return Err(failed("there is no contract; a staking contract needs `staking` in genesis".to_owned()));
+        return Err(failed("there is no contract; a system contract needs its section in genesis".to_owned()));
     }
     let message = Message::system_call(call.to, &call.input, SYSTEM_CALL_GAS);
     let result = vm::execute(journal, block_context, &context.registry, &message)?;

@@ -3,6 +3,7 @@
 mod dumping;
 pub(super) mod fixture;
 mod forks;
+mod governance;
 mod headers;
 mod hooks;
 mod model;

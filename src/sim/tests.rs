@@ -7,6 +7,7 @@ mod dropping;
 mod durable;
 mod every_protocol;
 mod faults;
+mod governance;
 mod history;
 mod light;
 mod mutations;

@@ -18,11 +18,14 @@
 //! - Rewards are minted for a block's proposer, and at the end of an epoch for those whom the protocol names: a validator's
 //!   commission first, the rest for its pool pro rata. Other income of the
 //!   contract, such as the fees of blocks whose beneficiary it is, goes to the proposer's pool one block later.
+//! - On a chain with governance each validator's weight and the sum are kept by height, so that votes count by the weights of one
+//!   block; the governance contract may remove a validator.
 //! - The contract's balance is the sum of its liabilities: stake bonded, stake unbonding, rewards, and fees not yet
 //!   distributed. No operation loops over all validators or delegators.
 
 mod calls;
 mod delegations;
+mod history;
 pub mod interface;
 mod layout;
 mod params;
@@ -149,6 +152,7 @@ fn dispatch(staking: &mut Staking<'_, '_>, call: Calls) -> Result<Bytes, Stop> {
         Calls::beginBlock(call) => call.returns(staking.begin_block(call.proposer, &call.absent)?),
         Calls::slash(call) => call.returns(staking.slash(call.validator, call.offence, call.infractionHeight, call.infractionTime)?),
         Calls::penalize(call) => call.returns(staking.penalize(&call.validators, &call.amounts)?),
+        Calls::removeValidator(call) => call.returns(staking.remove_validator(call.validator)?),
         Calls::setParameter(call) => call.returns(staking.set_parameter(call.parameter, call.value)?),
         Calls::endEpoch(call) => call.returns(staking.end_epoch(&call.rewards, &call.penalties, call.ejectionPercent)?),
         Calls::params(call) => call.returns(staking.params()?),
@@ -156,6 +160,8 @@ fn dispatch(staking: &mut Staking<'_, '_>, call: Calls) -> Result<Bytes, Stop> {
         Calls::validatorCount(call) => call.returns(staking.validator_count()?),
         Calls::validators(call) => call.returns(staking.validators(call.from, call.count)?),
         Calls::validator(call) => call.returns(staking.validator(call.validator)?),
+        Calls::weightAt(call) => call.returns(staking.weight_at(call.validator, call.height)?),
+        Calls::totalWeightAt(call) => call.returns(staking.total_weight_at(call.height)?),
         Calls::delegation(call) => call.returns(staking.delegation_of(call.delegator, call.validator)?),
         Calls::unbondings(call) => call.returns(staking.unbondings(call.delegator)?),
         Calls::exitQueueLength(call) => call.returns(staking.length_of(STAKING.exits)?),

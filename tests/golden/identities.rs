@@ -8,8 +8,8 @@ use std::{fs, path::PathBuf};
 use chainbox::{
     primitives::keccak256,
     system::{
-        modules::ModulesTemplate, parameters::ParametersTemplate, permissions::PermissionsTemplate,
-        staking::StakingTemplate,
+        governance::GovernanceTemplate, modules::ModulesTemplate, parameters::ParametersTemplate,
+        permissions::PermissionsTemplate, staking::StakingTemplate,
     },
     templates,
     vm::{Descriptor, Template},
@@ -42,6 +42,7 @@ const TABLES: &[(&str, &str, &[&str])] = &[
     ("marketplace", "templates/marketplace", &["golden.txt"]),
     ("auction", "templates/auction", &["golden.txt"]),
     ("staking", "system/staking", &["golden/at_once.txt", "golden/queues.txt"]),
+    ("governance", "system/governance", &["golden.txt"]),
     ("chain-parameters", "system/parameters", &["golden.txt"]),
     ("permissions", "system/permissions", &["golden.txt"]),
     ("modules", "system/modules", &["golden.txt"]),
@@ -125,7 +126,8 @@ fn changed_parts(pinned: &str, now: &str) -> String {
 
 #[test]
 fn digests_change_with_versions_alone() {
-    let system: [&dyn Template; 4] = [&StakingTemplate, &ParametersTemplate, &PermissionsTemplate, &ModulesTemplate];
+    let system: [&dyn Template; 5] =
+        [&StakingTemplate, &ParametersTemplate, &PermissionsTemplate, &GovernanceTemplate, &ModulesTemplate];
     let all = templates::builtin().iter().map(|template| &**template).chain(system);
     let now: Vec<String> = all.map(pinned_line).collect();
     if is_blessing() {

@@ -1,6 +1,9 @@
 //! Checks of a genesis specification that its types do not make.
 
-use super::{BaseFee, GAS_LIMIT_MIN, GenesisSpec, GenesisValidator, SpecError, system_contract::check_parameters};
+use super::{
+    BaseFee, GAS_LIMIT_MIN, GenesisSpec, GenesisValidator, SpecError,
+    system_contract::{check_governance, check_parameters},
+};
 use crate::{
     chain::block::EXTRA_DATA_BYTES_MAX,
     system::{
@@ -49,6 +52,9 @@ impl GenesisSpec {
         }
         if let Some(section) = &self.parameters {
             check_parameters(self, section)?;
+        }
+        if let Some(rules) = &self.governance {
+            check_governance(rules)?;
         }
         if let Some(Err(error)) = self.permissions.as_ref().map(PermissionsConfig::check) {
             return invalid("permissions", error.to_string());

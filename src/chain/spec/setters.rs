@@ -6,7 +6,8 @@ use super::{BaseFee, GenesisAccount, GenesisContract, GenesisSpec, GenesisValida
 use crate::{
     primitives::{Gas, Timestamp},
     system::{
-        modules::ModulesConfig, parameters::ParametersSpec, permissions::PermissionsConfig, staking::StakingParams,
+        governance::GovernanceSpec, modules::ModulesConfig, parameters::ParametersSpec, permissions::PermissionsConfig,
+        staking::StakingParams,
     },
     vm::Hardfork,
 };
@@ -79,6 +80,12 @@ impl GenesisSpec {
     #[must_use]
     pub fn with_parameters(self, parameters: ParametersSpec) -> Self {
         Self { parameters: Some(parameters), ..self }
+    }
+
+    /// Adds the governance contract.
+    #[must_use]
+    pub fn with_governance(self, governance: GovernanceSpec) -> Self {
+        Self { governance: Some(governance), ..self }
     }
 
     /// Adds the staking contract.

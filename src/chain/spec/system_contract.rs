@@ -7,6 +7,7 @@ use crate::{
     primitives::{Address, Bytes, U256},
     system::{
         ParameterUpdate, ParameterUpdates,
+        governance::{GOVERNANCE_ADDRESS, GovernanceSpec, GovernanceTemplate},
         modules::{MODULES_ADDRESS, ModulesTemplate},
         parameters::{PARAMETERS_ADDRESS, Parameter, ParametersSpec, ParametersTemplate, VALIDATORS_MAX},
         permissions::{PERMISSIONS_ADDRESS, PermissionsTemplate},
@@ -18,6 +19,7 @@ use crate::{
 /// A contract that the chain itself relies on, at a fixed address, where the specification has its section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::chain) enum SystemContract {
+    Governance,
     Staking,
     Parameters,
     Permissions,
@@ -25,12 +27,13 @@ pub(in crate::chain) enum SystemContract {
 }
 
 impl SystemContract {
-    /// In the order in which genesis deploys them.
-    const ALL: [Self; 4] = [Self::Staking, Self::Parameters, Self::Permissions, Self::Modules];
+    /// In the order in which genesis deploys them: governance first, for which the staking contract keeps past weights.
+    const ALL: [Self; 5] = [Self::Governance, Self::Staking, Self::Parameters, Self::Permissions, Self::Modules];
 
     /// Returns the specification's section.
     pub(in crate::chain) const fn field(self) -> &'static str {
         match self {
+            Self::Governance => "governance",
             Self::Staking => "staking",
             Self::Parameters => "parameters",
             Self::Permissions => "permissions",
@@ -40,6 +43,7 @@ impl SystemContract {
 
     pub(in crate::chain) const fn address(self) -> Address {
         match self {
+            Self::Governance => GOVERNANCE_ADDRESS,
             Self::Staking => STAKING_ADDRESS,
             Self::Parameters => PARAMETERS_ADDRESS,
             Self::Permissions => PERMISSIONS_ADDRESS,
@@ -49,6 +53,7 @@ impl SystemContract {
 
     pub(in crate::chain) fn template(self) -> Arc<dyn Template> {
         match self {
+            Self::Governance => Arc::new(GovernanceTemplate),
             Self::Staking => Arc::new(StakingTemplate),
             Self::Parameters => Arc::new(ParametersTemplate),
             Self::Permissions => Arc::new(PermissionsTemplate),
@@ -59,6 +64,7 @@ impl SystemContract {
     /// Returns whether the specification has its section.
     pub(in crate::chain) const fn is_asked_for(self, spec: &GenesisSpec) -> bool {
         match self {
+            Self::Governance => spec.governance.is_some(),
             Self::Staking => spec.staking.is_some(),
             Self::Parameters => spec.parameters.is_some(),
             Self::Permissions => spec.permissions.is_some(),
@@ -69,6 +75,10 @@ impl SystemContract {
     /// Returns the init code; `None` without its section.
     pub(in crate::chain) fn init_code(self, spec: &GenesisSpec) -> Option<Bytes> {
         match self {
+            Self::Governance => spec.governance.as_ref().map(|rules| {
+                let validators = || spec.validators.iter().map(|validator| validator.address).collect();
+                GovernanceTemplate::init_code(rules, spec.staking.is_none().then(validators))
+            }),
             Self::Staking => spec.staking.as_ref().map(|params| {
                 let stakes = spec.validators.iter().map(|validator| (validator.address, validator.stake));
                 StakingTemplate::init_code(params, stakes)
@@ -89,7 +99,7 @@ impl SystemContract {
     pub(in crate::chain) fn minted(self, spec: &GenesisSpec) -> Result<U256, SpecError> {
         match self {
             Self::Staking => total_stake(&spec.validators),
-            Self::Parameters | Self::Permissions | Self::Modules => Ok(U256::ZERO),
+            Self::Governance | Self::Parameters | Self::Permissions | Self::Modules => Ok(U256::ZERO),
         }
     }
 }
@@ -161,6 +171,11 @@ fn of_staking(staking: &StakingParams) -> [(Parameter, u128); 4] {
         (Parameter::EvidenceMaxAgeBlocks, staking.evidence_max_age_blocks.into()),
         (Parameter::EvidenceMaxAge, staking.evidence_max_age_secs.into()),
     ]
+}
+
+/// Checks the rules of governance.
+pub(super) fn check_governance(rules: &GovernanceSpec) -> Result<(), SpecError> {
+    rules.check().map_err(|error| SpecError::Field { field: "governance", reason: error.to_string() })
 }
 
 /// Checks that every parameter begins with a value that it may have.

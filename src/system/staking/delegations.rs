@@ -34,7 +34,7 @@ impl Staking<'_, '_> {
         let before = validator.stored.tokens.get(self.0)?;
         self.bond(&validator, delegator, amount)?;
         let after = before.saturating_add(amount);
-        self.announce(validator.address, validator.weight(before), validator.weight(after))?;
+        self.announce(&validator, validator.weight(before), validator.weight(after))?;
         Ok(())
     }
 
@@ -125,7 +125,7 @@ impl Staking<'_, '_> {
         }
         let address = validator.address;
         self.0.emit(&sol::Undelegated { delegator, validator: address, amount, shares, completesAt: completes_at })?;
-        self.announce(address, before, validator.weight(rest))?;
+        self.announce(&validator, before, validator.weight(rest))?;
         Ok(())
     }
 

@@ -93,11 +93,21 @@ alloy_sol_types::sol! {
         event ExitRequested(address indexed validator);
         event Ejected(address indexed validator, uint256 tokens);
         event Left(address indexed validator);
+        /// Governance removed the validator, as if it had asked to leave.
+        event Removed(address indexed validator);
 
         /// Only a system call may use this function.
         error OnlySystem(address caller);
         /// Only the contract of the chain's parameters may use this function.
         error OnlyParameters(address caller);
+        /// Only the governance contract may use this function.
+        error OnlyGovernance(address caller);
+        /// Without this validator none would take part in consensus.
+        error LastValidator(address validator);
+        /// The chain keeps no past weights: its genesis has no `governance`.
+        error NoHistory();
+        /// Weights are final once their block is past: ask for a height below the current one.
+        error HeightNotPast(uint64 height, uint64 current);
         /// No validator joined under this address.
         error UnknownValidator(address validator);
         /// It is a validator already: add stake with `stake`.
@@ -157,6 +167,7 @@ alloy_sol_types::sol! {
         function slash(address validator, uint8 offence, uint64 infractionHeight, uint64 infractionTime) external;
         function penalize(address[] validators, uint256[] amounts) external;
         function setParameter(uint8 parameter, uint256 value) external;
+        function removeValidator(address validator) external;
         function endEpoch(uint64 epoch, StakeChange[] rewards, StakeChange[] penalties, uint8 ejectionPercent) external;
 
         function params() external view returns (Params memory);
@@ -164,6 +175,8 @@ alloy_sol_types::sol! {
         function validatorCount() external view returns (uint256);
         function validators(uint256 from, uint256 count) external view returns (ValidatorInfo[] memory);
         function validator(address validator) external view returns (ValidatorInfo memory);
+        function weightAt(address validator, uint64 height) external view returns (uint128);
+        function totalWeightAt(uint64 height) external view returns (uint128);
         function delegation(address delegator, address validator) external view returns (uint256 shares, uint256 amount, uint256 rewards);
         function unbondings(address delegator) external view returns (Unbonding[] memory);
         function exitQueueLength() external view returns (uint256);

@@ -1,5 +1,7 @@
 //! State variables of the staking contract, and typed access to them.
 
+use core::ops::{Deref, DerefMut};
+
 use alloy_primitives::{Address, U256};
 
 use super::{
@@ -9,6 +11,7 @@ use super::{
 use crate::{
     state::{StateError, StateView},
     system::{address::PARAMETERS_ADDRESS, parameter::Parameter},
+    templates::common::Trace208,
     vm::{
         Host, Stop,
         abi::require,
@@ -44,6 +47,8 @@ storage! {
         pub(super) unbondings: Mapping<Address, Array<UnbondingEntry>>,
         /// Validators that wait to become active.
         pub(super) activations: Queue,
+        /// Weight of all validators by height, on chains with governance.
+        pub(super) total_weights: Trace208,
     }
 }
 
@@ -63,6 +68,8 @@ storage! {
         pub(super) absences: Slot<U256>,
         pub(super) absent_at: Slot<U256>,
         slashes: Mapping<u64, Slash>,
+        /// Weight by height, on chains with governance.
+        pub(super) weights: Trace208,
     }
 }
 
@@ -100,7 +107,7 @@ record! {
         downtime_slash_ppm: u32,
         downtime_min_signed_ppm: u32,
         downtime_window: u16,
-        /// At most 10,000, so that the highest bit is free: it is set where fees are shared.
+        /// At most 10,000, so that the two highest bits are free: one is set where fees are shared, one where past weights are kept.
         genesis_commission_bps: u16,
         min_self_stake: U256,
         min_delegation: U256,
@@ -110,6 +117,9 @@ record! {
 
 /// Bit of [`PackedParams::genesis_commission_bps`] that is set where fees are shared.
 const SHARE_FEES: u16 = 1 << 15;
+
+/// Bit of [`PackedParams::genesis_commission_bps`] that is set where past weights are kept.
+const KEEPS_HISTORY: u16 = 1 << 14;
 
 record! {
     /// A validator's flags, commission and times, as [`ValidatorEntry`] has them apart.
@@ -135,6 +145,7 @@ const HAS_LEFT: u16 = 1 << 2;
 const JAILED: u16 = 1 << 3;
 const TOMBSTONED: u16 = 1 << 4;
 const PENDING: u16 = 1 << 5;
+const HAS_HISTORY: u16 = 1 << 6;
 
 record! {
     /// One slash, which also reduces unbondings.
@@ -215,6 +226,28 @@ impl StakeSums {
     }
 }
 
+/// The parameters, and what genesis decides besides.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StoredParams {
+    pub(super) params: StakingParams,
+    /// Whether past weights are kept: on chains with governance.
+    pub(super) keeps_history: bool,
+}
+
+impl Deref for StoredParams {
+    type Target = StakingParams;
+
+    fn deref(&self) -> &StakingParams {
+        &self.params
+    }
+}
+
+impl DerefMut for StoredParams {
+    fn deref_mut(&mut self) -> &mut StakingParams {
+        &mut self.params
+    }
+}
+
 /// A validator's flags, commission and times.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ValidatorEntry {
@@ -230,6 +263,8 @@ pub(super) struct ValidatorEntry {
     pub(super) is_tombstoned: bool,
     /// Whether it waits in the activation queue.
     pub(super) is_pending: bool,
+    /// Whether its past weights are kept: known here, so that a change of weight need not read the parameters.
+    pub(super) has_history: bool,
     pub(super) commission_bps: u16,
     pub(super) max_commission_bps: u16,
     pub(super) max_change_bps: u16,
@@ -272,7 +307,9 @@ impl Staking<'_, '_> {
         self.0.block().timestamp.as_secs()
     }
 
-    pub(super) fn put_params(&mut self, params: &StakingParams) -> Result<(), Stop> {
+    pub(super) fn put_params(&mut self, params: &StoredParams) -> Result<(), Stop> {
+        let flags = [(params.share_fees, SHARE_FEES), (params.keeps_history, KEEPS_HISTORY)];
+        let flags = flags.iter().filter(|(is_set, _)| *is_set).fold(0, |flags, (_, flag)| flags | flag);
         let packed = PackedParams {
             unbonding_secs: params.unbonding_secs,
             commission_change_secs: params.commission_change_secs,
@@ -286,7 +323,7 @@ impl Staking<'_, '_> {
             downtime_min_signed_ppm: params.downtime_min_signed_ppm,
             // At most `DOWNTIME_WINDOW_MAX`.
             downtime_window: params.downtime_window as u16,
-            genesis_commission_bps: params.genesis_commission_bps | if params.share_fees { SHARE_FEES } else { 0 },
+            genesis_commission_bps: params.genesis_commission_bps | flags,
             min_self_stake: params.min_self_stake,
             min_delegation: params.min_delegation,
             block_reward: params.block_reward,
@@ -310,16 +347,17 @@ impl Staking<'_, '_> {
         self.put_params(&params)
     }
 
-    pub(super) fn load_params(&mut self) -> Result<StakingParams, Stop> {
+    pub(super) fn load_params(&mut self) -> Result<StoredParams, Stop> {
         let packed = STAKING.params.get(self.0)?;
-        Ok(StakingParams {
+        let has = |flag| packed.genesis_commission_bps & flag != 0;
+        let params = StakingParams {
             unbonding_secs: packed.unbonding_secs,
             min_self_stake: packed.min_self_stake,
             min_delegation: packed.min_delegation,
             max_validators: packed.max_validators,
             block_reward: packed.block_reward,
-            share_fees: packed.genesis_commission_bps & SHARE_FEES != 0,
-            genesis_commission_bps: packed.genesis_commission_bps & !SHARE_FEES,
+            share_fees: has(SHARE_FEES),
+            genesis_commission_bps: packed.genesis_commission_bps & !(SHARE_FEES | KEEPS_HISTORY),
             commission_change_secs: packed.commission_change_secs,
             double_sign_slash_ppm: packed.double_sign_slash_ppm,
             downtime_slash_ppm: packed.downtime_slash_ppm,
@@ -329,7 +367,8 @@ impl Staking<'_, '_> {
             evidence_max_age_blocks: packed.evidence_max_age_blocks,
             evidence_max_age_secs: packed.evidence_max_age_secs,
             churn_limit: packed.churn_limit,
-        })
+        };
+        Ok(StoredParams { params, keeps_history: has(KEEPS_HISTORY) })
     }
 }
 
@@ -349,6 +388,7 @@ impl Staking<'_, '_> {
             is_jailed: has(JAILED),
             is_tombstoned: has(TOMBSTONED),
             is_pending: has(PENDING),
+            has_history: has(HAS_HISTORY),
             commission_bps: packed.commission_bps,
             max_commission_bps: packed.max_commission_bps,
             max_change_bps: packed.max_change_bps,
@@ -377,6 +417,7 @@ impl Staking<'_, '_> {
             (validator.is_jailed, JAILED),
             (validator.is_tombstoned, TOMBSTONED),
             (validator.is_pending, PENDING),
+            (validator.has_history, HAS_HISTORY),
         ];
         let packed = PackedEntry {
             flags: flags.iter().filter(|(is_set, _)| *is_set).fold(0, |flags, (_, flag)| flags | flag),
@@ -403,11 +444,6 @@ impl Staking<'_, '_> {
 
     pub(super) fn slash_at(&mut self, validator: &ValidatorEntry, index: u64) -> Result<Slash, Stop> {
         validator.stored.slashes.get(self.0, index)
-    }
-
-    /// Emits the new weight if it changed.
-    pub(super) fn announce(&mut self, validator: Address, old: u64, new: u64) -> Result<(), Stop> {
-        if old == new { Ok(()) } else { self.0.emit(&sol::WeightChanged { validator, weight: new }) }
     }
 }
 

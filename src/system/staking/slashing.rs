@@ -131,6 +131,6 @@ impl Staking<'_, '_> {
         validator.stored.tokens.set(self.0, rest)?;
         STAKING.bonded.sub(self.0, amount)?;
         self.destroy(amount)?;
-        self.announce(validator.address, validator.weight(tokens), validator.weight(rest))
+        self.announce(validator, validator.weight(tokens), validator.weight(rest))
     }
 }

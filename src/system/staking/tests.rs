@@ -4,6 +4,7 @@ mod cost;
 mod delegations;
 mod epochs;
 mod golden;
+mod history;
 mod lab;
 mod layout;
 mod model;

@@ -4,13 +4,16 @@ use alloy_primitives::{Address, U256};
 
 use super::{
     interface as sol,
-    layout::{STAKING, Staking, ValidatorEntry, part},
+    layout::{STAKING, Staking, StoredParams, ValidatorEntry, part},
     params::{AMOUNT_END, BPS, PPM, StakingParams, WEIGHT_UNIT, churn_limit},
 };
-use crate::vm::{
-    Stop,
-    abi::{self, require, revert},
-    math::CheckedMath,
+use crate::{
+    system::address::GOVERNANCE_ADDRESS,
+    vm::{
+        Stop,
+        abi::{self, require, revert},
+        math::CheckedMath,
+    },
 };
 
 /// Returns so many percent of an amount, rounded down.
@@ -23,6 +26,9 @@ impl Staking<'_, '_> {
     /// Sets the parameters and bonds the genesis stakes, whose sum the contract must hold already.
     pub(super) fn construct(&mut self, params: &StakingParams, stakes: &[sol::GenesisStake]) -> Result<(), Stop> {
         params.check().map_err(|error| abi::revert_with(&error.to_string()))?;
+        // Genesis deploys the governance contract first.
+        let keeps_history = self.0.has_code(&GOVERNANCE_ADDRESS)?;
+        let params = &StoredParams { params: *params, keeps_history };
         self.put_params(params)?;
         let mut sum = U256::ZERO;
         for stake in stakes {
@@ -69,7 +75,7 @@ impl Staking<'_, '_> {
     /// Makes an address that is no validator, or has left, a validator that is not active yet.
     fn admit(
         &mut self,
-        params: &StakingParams,
+        params: &StoredParams,
         mut validator: ValidatorEntry,
         stake: U256,
         [commission, maximum, change]: [u16; 3],
@@ -85,6 +91,7 @@ impl Staking<'_, '_> {
         validator.commission_bps = commission;
         (validator.max_commission_bps, validator.max_change_bps) = (maximum, change);
         validator.commission_changed_at = self.now();
+        validator.has_history = params.keeps_history;
         self.forget_absences(&validator)?;
         self.put(&validator)?;
         let address = validator.address;
@@ -101,7 +108,7 @@ impl Staking<'_, '_> {
         (validator.is_pending, validator.start_height) = (false, self.height());
         self.put(&validator)?;
         let tokens = validator.stored.tokens.get(self.0)?;
-        self.announce(address, 0, validator.weight(tokens))
+        self.announce(&validator, 0, validator.weight(tokens))
     }
 
     pub(super) fn set_commission(&mut self, new: u16) -> Result<(), Stop> {
@@ -163,6 +170,21 @@ impl Staking<'_, '_> {
         self.0.emit(&sol::ExitRequested { validator: caller })?;
         self.begin_exit(&params, validator)?;
         Ok(())
+    }
+
+    /// Lets governance remove a validator: it leaves as if it had asked to, and may join again as any other.
+    pub(super) fn remove_validator(&mut self, address: Address) -> Result<(), Stop> {
+        let caller = self.0.caller();
+        require(caller == GOVERNANCE_ADDRESS, sol::OnlyGovernance { caller })?;
+        let params = self.load_params()?;
+        let validator = self.get(address)?;
+        require(!validator.is_tombstoned, sol::IsTombstoned { validator: address })?;
+        require(!validator.has_left && !validator.in_queue, sol::AlreadyExiting { validator: address })?;
+        let tokens = validator.stored.tokens.get(self.0)?;
+        let others = self.total_weight()?.saturating_sub(validator.weight(tokens).into());
+        require(others > 0, sol::LastValidator { validator: address })?;
+        self.0.emit(&sol::Removed { validator: address })?;
+        self.begin_exit(&params, validator)
     }
 
     fn begin_exit(&mut self, params: &StakingParams, mut validator: ValidatorEntry) -> Result<(), Stop> {
@@ -234,7 +256,7 @@ impl Staking<'_, '_> {
         self.unlist_when_empty(&mut validator)?;
         self.put(&validator)?;
         self.0.emit(&sol::Left { validator: validator.address })?;
-        self.announce(validator.address, weight, 0)
+        self.announce(&validator, weight, 0)
     }
 
     /// Excludes a validator from consensus until `until`, in seconds since the Unix epoch.
@@ -247,7 +269,7 @@ impl Staking<'_, '_> {
         self.forget_absences(validator)?;
         self.put(validator)?;
         self.0.emit(&sol::Jailed { validator: validator.address, until: validator.jailed_until })?;
-        self.announce(validator.address, weight, 0)
+        self.announce(validator, weight, 0)
     }
 
     /// Excludes a validator permanently; it counts as one that left.

@@ -16,7 +16,7 @@ pub const PAGE_MAX: u64 = 100;
 impl Staking<'_, '_> {
     pub(super) fn params(&mut self) -> Result<sol::Params, Stop> {
         let params = self.load_params()?;
-        Ok(sol::Params::from(&params))
+        Ok(sol::Params::from(&*params))
     }
 
     pub(super) fn totals(&mut self) -> Result<sol::Totals, Stop> {

@@ -7,7 +7,7 @@ use super::{super::weight_changes, *};
 use crate::{
     primitives::{Gas, Height, Timestamp},
     state::{Journal, fixture::MapView},
-    system::{SystemCall, ValidatorUpdates},
+    system::{SystemCall, ValidatorUpdates, address::GOVERNANCE_ADDRESS},
     vm::{BlockContext, FrameOutcome, FrameResult, Message, TemplateRegistry, execute},
 };
 
@@ -45,11 +45,23 @@ impl Lab {
     }
 
     pub(super) fn with_stakes(params: StakingParams, stakes: &[(Address, U256)]) -> Result<Self, FrameResult> {
+        Self::beside(&[], params, stakes)
+    }
+
+    /// As [`Lab::with_stakes`], on a chain with a governance contract: an account whose code nothing runs.
+    pub(super) fn with_governance(params: StakingParams, stakes: &[(Address, U256)]) -> Self {
+        Self::beside(&[GOVERNANCE_ADDRESS], params, stakes).unwrap()
+    }
+
+    fn beside(contracts: &[Address], params: StakingParams, stakes: &[(Address, U256)]) -> Result<Self, FrameResult> {
         let mut registry = TemplateRegistry::new();
         registry.register_own(std::sync::Arc::new(StakingTemplate)).unwrap();
         let mut journal = Journal::new(MapView::with_balances(&ALL, eth(FUNDS)));
         let staked = stakes.iter().fold(U256::ZERO, |sum, (_, stake)| sum.wrapping_add(*stake));
         journal.set_balance(&STAKING_ADDRESS, staked).unwrap();
+        for contract in contracts {
+            journal.set_code(contract, vec![0xef].into()).unwrap();
+        }
         let block = BlockContext { timestamp: Timestamp::from_secs(1_000), ..BlockContext::default() };
         let init_code = StakingTemplate::init_code(&params, stakes.iter().copied());
         let message =

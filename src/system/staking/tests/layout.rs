@@ -25,6 +25,7 @@ fn variables_stay_in_their_slots() {
         "_delegations 16 0 mapping(address => mapping(address => struct Delegation))",
         "_unbondings 17 0 mapping(address => struct UnbondingEntry[])",
         "_activations 18 0 struct Queue",
+        "_totalWeights 20 0 struct Trace208",
     ];
     assert_eq!(variables.collect::<Vec<_>>(), want);
     let members = |ty: &str| {
@@ -40,6 +41,7 @@ fn variables_stay_in_their_slots() {
         "absences 6 0",
         "absentAt 7 0",
         "slashes 8 0",
+        "weights 9 0",
     ];
     assert_eq!(members("t_struct(Validator)_storage"), places);
     let places = ["validator 0 0", "firstSlash 0 20", "amount 1 0", "begunHeight 2 0", "completesAt 2 8"];

@@ -7,6 +7,7 @@ use proptest::{collection::vec, prelude::*};
 
 use super::*;
 use crate::primitives::{Height, Timestamp};
+use crate::system::address::GOVERNANCE_ADDRESS;
 use crate::vm::math::{Rounding, checked_mul_div};
 
 const VALIDATORS: [Address; 3] = [V1, V2, V3];
@@ -26,6 +27,8 @@ enum Step {
     Claim(usize, usize),
     ClaimCommission(usize),
     Exit(usize),
+    /// By governance.
+    Remove(usize),
     Unjail(usize),
     Block {
         proposer: usize,
@@ -58,6 +61,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (person(), validator()).prop_map(|(a, v)| Step::Claim(a, v)),
         1 => validator().prop_map(Step::ClaimCommission),
         1 => validator().prop_map(Step::Exit),
+        1 => validator().prop_map(Step::Remove),
         2 => validator().prop_map(Step::Unjail),
         10 => (validator(), 0_u8..8, 0_u64..40).prop_map(|(proposer, absent, secs)| Step::Block { proposer, absent, secs }),
         1 => (validator(), 0_u64..8, any::<bool>())
@@ -190,6 +194,20 @@ impl Model {
         }
     }
 
+    fn exit(&mut self, validator: usize) -> Option<()> {
+        let pool = self.pools.get_mut(&validator)?;
+        if pool.is_tombstoned || pool.has_left || pool.in_queue {
+            return None;
+        }
+        if self.churn_limit == 0 || !pool.is_bonded() {
+            self.leave(validator);
+        } else {
+            pool.in_queue = true;
+            self.queue.push(validator);
+        }
+        Some(())
+    }
+
     fn slash(&mut self, validator: usize, infraction: u64, ppm: u64) {
         let pool = self.pools.get_mut(&validator).unwrap();
         let part = |amount: U256| amount * U256::from(ppm) / U256::from(1_000_000);
@@ -262,18 +280,13 @@ impl Model {
                 (self.outgoing.len() < count).then_some(())
             }
             Step::Claim(..) | Step::ClaimCommission(_) => None, // Their amounts are compared by the test.
-            Step::Exit(validator) => {
-                let pool = self.pools.get_mut(&validator)?;
-                if pool.is_tombstoned || pool.has_left || pool.in_queue {
+            Step::Exit(validator) => self.exit(validator),
+            Step::Remove(validator) => {
+                let others = self.pools.iter().filter(|(other, _)| **other != validator);
+                if others.map(|(_, pool)| u128::from(pool.weight())).sum::<u128>() == 0 {
                     return None;
                 }
-                if self.churn_limit == 0 || !pool.is_bonded() {
-                    self.leave(validator);
-                } else {
-                    pool.in_queue = true;
-                    self.queue.push(validator);
-                }
-                Some(())
+                self.exit(validator)
             }
             Step::Unjail(validator) => {
                 let now = self.now;
@@ -421,6 +434,8 @@ struct Run {
     lab: Lab,
     model: Model,
     weights: BTreeMap<Address, u64>,
+    /// Weights at the end of each block, from genesis on.
+    history: Vec<BTreeMap<Address, u64>>,
     /// Operations that may round a delegation's rewards down once more.
     settlements: u64,
 }
@@ -428,7 +443,7 @@ struct Run {
 impl Run {
     fn new(churn_limit: u32) -> Self {
         let stake = gwei(5_000);
-        let mut lab = Lab::with_stakes(params(churn_limit), &[(V1, stake), (V2, stake)]).unwrap();
+        let mut lab = Lab::with_governance(params(churn_limit), &[(V1, stake), (V2, stake)]);
         lab.pass(0);
         let pool =
             |index| Pool { tokens: stake, shares: [(index, stake)].into(), commission_bps: 1_000, ..Pool::default() };
@@ -443,7 +458,7 @@ impl Run {
             now: 1_000,
             roundings: 0,
         };
-        Self { lab, model, weights: [(V1, 5_000), (V2, 5_000)].into(), settlements: 0 }
+        Self { lab, model, weights: [(V1, 5_000), (V2, 5_000)].into(), history: Vec::new(), settlements: 0 }
     }
 
     fn step(&mut self, step: &Step) -> Result<(), TestCaseError> {
@@ -499,9 +514,14 @@ impl Run {
                 return Ok(());
             }
             Step::Exit(validator) => lab.call(VALIDATORS[validator], none, &sol::exitCall {}),
+            Step::Remove(validator) => {
+                let call = sol::removeValidatorCall { validator: VALIDATORS[validator] };
+                lab.call(GOVERNANCE_ADDRESS, none, &call)
+            }
             Step::Unjail(validator) => lab.call(VALIDATORS[validator], none, &sol::unjailCall {}),
             Step::Block { proposer, absent, secs } => {
                 lab.pass_time(1, secs);
+                self.history.push(self.weights.clone());
                 let absent: Vec<_> = (0..3).filter(|place| absent & (1 << place) != 0).map(|i| VALIDATORS[i]).collect();
                 lab.system_raw(&begin_block(VALIDATORS[proposer], &absent).input)
             }
@@ -539,6 +559,19 @@ impl Run {
         *earned = earned.saturating_sub(rewards * U256::from(FINE));
         self.settlements += 1;
         Ok(())
+    }
+
+    /// Checks past weights against those that events told.
+    fn compare_history(&mut self) {
+        for (height, weights) in (0..).zip(&self.history) {
+            for validator in VALIDATORS {
+                let want = weights.get(&validator).copied().unwrap_or(0);
+                let got = self.lab.ok(BOB, &sol::weightAtCall { validator, height });
+                assert_eq!(got, u128::from(want), "{validator} at {height}");
+            }
+            let total = self.lab.ok(BOB, &sol::totalWeightAtCall { height });
+            assert_eq!(total, weights.values().map(|weight| u128::from(*weight)).sum::<u128>(), "at {height}");
+        }
     }
 
     fn compare(&mut self) -> Result<(), TestCaseError> {
@@ -593,5 +626,6 @@ proptest! {
             run.step(step)?;
             run.compare()?;
         }
+        run.compare_history();
     }
 }

@@ -1,0 +1,106 @@
+//! Whole networks whose validators vote: on the chain's gas limit with proof of authority, on a member of a committee with PBFT.
+
+use alloy_sol_types::SolCall;
+
+use super::*;
+use crate::{
+    consensus::{AnyProtocol, pbft::PbftConfig, poa::PoaConfig},
+    system::{
+        governance::{
+            GOVERNANCE_ADDRESS, GovernanceSpec, ProposalState, VoteOption,
+            interface::{self as sol, Terms},
+        },
+        parameters::{Parameter, ParametersSpec},
+        staking::StakingParams,
+    },
+};
+
+const LONG: Duration = Duration::from_secs(2_000);
+
+fn key(seed: u64, index: u32) -> KeyPair {
+    NetworkBuilder::validator_key(seed, index)
+}
+
+/// Five validators with money, whose votes last half a minute. (A committee of PBFT keeps four.)
+fn governed(seed: u64) -> GenesisSpec {
+    let spec = GenesisSpec::new(1_337)
+        .with_parameters(ParametersSpec::new(GOVERNANCE_ADDRESS))
+        .with_governance(GovernanceSpec::default().with_voting_period(30));
+    (0..5).fold(spec, |spec, index| spec.with_balance(key(seed, index).address(), ether(100)))
+}
+
+fn network(consensus: ConsensusConfig, seed: u64) -> NetworkBuilder {
+    network_of(consensus, 5, seed).with_genesis(governed(seed))
+}
+
+fn submit(network: &mut Network, signer: &KeyPair, nonce: u64, call: &impl SolCall) {
+    let request = TransactionRequest {
+        chain_id: Some(1_337),
+        nonce,
+        to: Some(GOVERNANCE_ADDRESS),
+        gas_limit: Gas::new(2_000_000),
+        max_fee_per_gas: 100_000_000_000,
+        max_priority_fee_per_gas: 1_000_000_000,
+        input: call.abi_encode().into(),
+        ..Default::default()
+    };
+    network.submit(Arc::new(request.sign(signer).unwrap()), ReplicaId::new(0)).unwrap();
+}
+
+fn terms() -> Terms {
+    Terms { title: "Change".to_owned(), ..Terms::default() }
+}
+
+fn yes() -> sol::voteCall {
+    sol::voteCall { id: U256::ONE, option: VoteOption::Yes.code(), weight: U256::ZERO, reason: String::new() }
+}
+
+fn state(network: &Network, index: usize) -> Option<ProposalState> {
+    let chain = network.replicas()[index].chain();
+    chain.proposal(chain.head(), 1).unwrap().map(|proposal| proposal.state)
+}
+
+/// Proposes, waits until every replica has the proposal, and lets validators vote.
+fn propose_and_vote(network: &mut Network, seed: u64, voters: &[u32], proposal: &impl SolCall) {
+    submit(network, &key(seed, 0), 0, proposal);
+    network.run_until(LONG, |network| (0..5).all(|index| state(network, index).is_some())).unwrap();
+    for voter in voters {
+        submit(network, &key(seed, *voter), u64::from(*voter == 0), &yes());
+    }
+    network
+        .run_until(LONG, |network| (0..5).all(|index| state(network, index) == Some(ProposalState::Executed)))
+        .unwrap();
+}
+
+#[test]
+fn signers_change_the_gas_limit_of_their_chain() {
+    let seed = SeedGuard::new(7);
+    let mut network = network(ConsensusConfig::Poa(PoaConfig::default()), seed.get()).build().unwrap();
+    let change = sol::Change { parameter: Parameter::GasLimit.code(), value: U256::from(2_000_000) };
+    let proposal = sol::proposeParameterChangeCall { terms: terms(), changes: vec![change] };
+    propose_and_vote(&mut network, seed.get(), &[1, 2], &proposal);
+    let limits = |network: &Network| {
+        let heads = network.replicas().iter().map(|replica| replica.chain().head().block().header().gas_limit);
+        heads.collect::<Vec<_>>()
+    };
+    network.run_until(LONG, |network| limits(network) == [2_000_000; 5]).unwrap();
+}
+
+#[test]
+fn a_committee_of_stake_removes_a_member_by_its_votes() {
+    let seed = SeedGuard::new(8);
+    let config = ConsensusConfig::Pbft(PbftConfig::default().with_checkpoints(4, 8));
+    let mut network = network(config, seed.get()).with_staking(StakingParams::default()).build().unwrap();
+    let gone = key(seed.get(), 4).address();
+    let proposal = sol::proposeValidatorRemoveCall { terms: terms(), validator: gone };
+    propose_and_vote(&mut network, seed.get(), &[0, 1, 2], &proposal);
+    let is_member = |network: &Network, index: usize| {
+        let AnyProtocol::Pbft(pbft) = network.replicas()[index].protocol() else { panic!("another protocol") };
+        pbft.committee().validators().contains(&gone)
+    };
+    network.run_until(LONG, |network| (0..4).all(|index| !is_member(network, index))).unwrap();
+    let goal = network.lowest_height().get() + 4;
+    network
+        .run_until(LONG, |network| (0..4).all(|index| network.replicas()[index].head().height.get() >= goal))
+        .unwrap();
+}
