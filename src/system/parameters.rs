@@ -1,7 +1,7 @@
 //! The parameters of the chain as a contract at [`PARAMETERS_ADDRESS`], deployed in genesis where the specification has `parameters`.
 //!
 //! Its owner, an account or the governance contract, schedules new values by transactions. Each emits `ParameterScheduled`, from which
-//! [`scheduled_changes`] collects a block's [`ParameterUpdates`](super::ParameterUpdates). A consensus protocol takes them over at a boundary of
+//! [`scheduled_changes`] collects a block's [`ParameterUpdates`]. A consensus protocol takes them over at a boundary of
 //! its own: the block there carries them in front of its payload, so that its header commits to them and a verifier of headers learns them. Before
 //! that block's transactions the system call [`activate`] puts them in force: block, header rules and contracts go by the new values from there on.
 //! (The Cosmos SDK's consensus parameters, returned by `FinalizeBlock` beside the validators', are the model.)
