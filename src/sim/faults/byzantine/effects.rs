@@ -151,7 +151,7 @@ impl Replica {
             difficulty: header.difficulty,
             mix_hash: header.mix_hash,
             nonce: header.nonce,
-            payload: block.payload().clone(),
+            payload: block.protocol_payload().clone(),
             gas_limit: Some(Gas::new(header.gas_limit.saturating_sub(1))),
             ..BlockAttributes::default()
         };
