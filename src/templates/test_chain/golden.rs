@@ -2,7 +2,7 @@
 
 use core::iter;
 
-use alloy_primitives::{Bytes, hex, keccak256};
+use alloy_primitives::{Address, Bytes, U256, hex, keccak256};
 
 use crate::{
     primitives::Gas,
@@ -12,6 +12,15 @@ use crate::{
 
 /// Limits that are tried of each operation, about evenly over what it uses; limits at which the result changes come on top.
 const LIMITS: u64 = 64;
+
+/// Takes the journal's changes and returns the last line of a history: the first bytes of keccak of what it left in a contract's storage.
+pub(crate) fn storage_line(journal: &mut Journal, contract: &Address) -> String {
+    let changes = journal.take_changes();
+    let words =
+        changes.accounts[contract].storage.iter().map(|(slot, value)| [slot, value].map(U256::to_be_bytes::<32>));
+    let bytes: Vec<u8> = words.flatten().flatten().collect();
+    format!("storage: {}\n", short(&bytes))
+}
 
 /// Where a golden table's operation runs.
 #[derive(Clone, Copy, Debug)]

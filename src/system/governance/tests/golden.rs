@@ -8,7 +8,7 @@ use super::{lab::PERIOD, *};
 use crate::{
     primitives::Gas,
     system::parameters::Parameter,
-    templates::test_chain::golden::{Place, assert_golden, short},
+    templates::test_chain::golden::{Place, assert_golden, storage_line},
     vm::Message,
 };
 
@@ -117,14 +117,7 @@ fn history() -> String {
         let (block, registry) = (lab.block, lab.registry.clone());
         text += &Place { block: &block, registry: &registry }.line(name, &mut lab.journal, &message);
     }
-    let changes = lab.journal.take_changes();
-    let mut bytes = Vec::new();
-    for (slot, value) in changes.accounts[&GOVERNANCE_ADDRESS].storage.iter() {
-        bytes.extend_from_slice(&slot.to_be_bytes::<32>());
-        bytes.extend_from_slice(&value.to_be_bytes::<32>());
-    }
-    text.push_str(&format!("storage: {}\n", short(&bytes)));
-    text
+    text + &storage_line(&mut lab.journal, &GOVERNANCE_ADDRESS)
 }
 
 #[test]

@@ -6,7 +6,7 @@ use alloy_primitives::Bytes;
 use super::*;
 use crate::{
     primitives::Gas,
-    templates::test_chain::golden::{Place, assert_golden, short},
+    templates::test_chain::golden::{Place, assert_golden, storage_line},
     vm::Message,
 };
 
@@ -77,14 +77,7 @@ fn history() -> String {
         let message = Message::call(caller, MODULES_ADDRESS, U256::from(value), &input, Gas::new(10_000_000));
         text += &place.line(name, &mut lab.journal, &message);
     }
-    let changes = lab.journal.take_changes();
-    let mut bytes = Vec::new();
-    for (slot, value) in changes.accounts[&MODULES_ADDRESS].storage.iter() {
-        bytes.extend_from_slice(&slot.to_be_bytes::<32>());
-        bytes.extend_from_slice(&value.to_be_bytes::<32>());
-    }
-    text.push_str(&format!("storage: {}\n", short(&bytes)));
-    text
+    text + &storage_line(&mut lab.journal, &MODULES_ADDRESS)
 }
 
 #[test]

@@ -6,7 +6,7 @@ use alloy_primitives::Bytes;
 use super::{lab::BOB, *};
 use crate::{
     primitives::Gas,
-    templates::test_chain::golden::{Place, assert_golden, short},
+    templates::test_chain::golden::{Place, assert_golden, storage_line},
     vm::Message,
 };
 
@@ -56,14 +56,7 @@ fn history() -> String {
     let call = activate(&ParameterUpdates::new([lab::change(Parameter::BlockTime, 2)]));
     let message = Message::system_call(PARAMETERS_ADDRESS, &call.input, Gas::new(10_000_000));
     text += &place.line("activate by the chain", &mut lab.journal, &message);
-    let storage = lab.journal.take_changes();
-    let mut bytes = Vec::new();
-    for (slot, value) in storage.accounts[&PARAMETERS_ADDRESS].storage.iter() {
-        bytes.extend_from_slice(&slot.to_be_bytes::<32>());
-        bytes.extend_from_slice(&value.to_be_bytes::<32>());
-    }
-    text.push_str(&format!("storage: {}\n", short(&bytes)));
-    text
+    text + &storage_line(&mut lab.journal, &PARAMETERS_ADDRESS)
 }
 
 #[test]
