@@ -1,11 +1,12 @@
 //! ERC-20 and plain transfers by chainbox and by revm, side by side: the same token (the template against the contract that its tests
 //! compare it with, compiled by solc as they do), the same accounts, the same transactions, execution alone: no signatures, roots or
-//! commits. Checks that both leave the same balances, and prints transactions a second and their ratio.
+//! commits. Checks that both leave the same balances, then runs each in processes of its own, in turn, and prints transactions a
+//! second and their ratio (medians over the processes).
 //!
 //! `cargo bench --manifest-path tests/outside/Cargo.toml --bench vm`
 
 use std::{
-    fs,
+    env, fs, mem,
     path::Path,
     process::Command,
     time::{Duration, Instant},
@@ -34,6 +35,14 @@ const ACCOUNTS: u64 = 100_000;
 const TRANSACTIONS: u64 = 10_000;
 const GAS_LIMIT: u64 = 100_000;
 const ROUNDS: usize = 15;
+
+/// How many processes each engine gets.
+const PROCESSES: usize = 5;
+
+/// Names one engine to a process that has it alone.
+const ENGINE: &str = "--engine";
+const OURS: &str = "chainbox";
+const THEIRS: &str = "revm";
 const BALANCE: U256 = U256::from_limbs([0, 1, 0, 0]);
 
 sol! {
@@ -228,58 +237,133 @@ fn with_room(journal: &Journal) -> Journal {
 }
 
 fn main() {
-    let (mut journal, token, block) = ours();
-    // A block of transfers between holders came before: their slots are known.
-    run_ours(&mut journal, &block, &transactions(Some(token), false));
-    journal.take_changes();
-    let (mut their_before, their_token) = theirs();
-    assert_eq!(token, their_token);
-    for (name, token) in [("plain", None), ("erc20", Some(token))] {
-        for (recipients, is_fresh) in [("known", false), ("fresh", true)] {
-            let transactions = transactions(token, is_fresh);
-            let for_them: Vec<TxEnv> = transactions
-                .iter()
-                .map(|t| TxEnv {
-                    caller: t.from,
-                    kind: TxKind::Call(t.to),
-                    value: t.value,
-                    data: t.input.clone(),
-                    gas_limit: GAS_LIMIT,
-                    gas_price: 1,
-                    ..TxEnv::default()
-                })
-                .collect();
-            let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-            for _ in 0..ROUNDS {
-                let (before, mut journal) = (&journal, with_room(&journal));
-                let begun = Instant::now();
-                run_ours(&mut journal, &block, &transactions);
-                ours.push(begun.elapsed());
-                let (mut evm, batch) = (evm_over(their_before.ctx.journaled_state.database.clone()), for_them.clone());
-                let begun = Instant::now();
-                run_theirs(&mut evm, batch);
-                theirs.push(begun.elapsed());
-                if theirs.len() == 1 {
-                    compare([before, &journal], [&mut their_before, &mut evm], token, &transactions);
-                }
-            }
-            let median = |times: &mut Vec<Duration>| {
-                times.sort_unstable();
-                (times[0], times[ROUNDS / 2])
-            };
-            let ((our_best, our_median), (their_best, their_median)) = (median(&mut ours), median(&mut theirs));
-            let rate = |time: Duration| TRANSACTIONS as f64 / time.as_secs_f64();
-            println!(
-                "{name} to {recipients}: best {:.0}/s against {:.0}/s = {:.2}x; median {:.0}/s against {:.0}/s = {:.2}x",
-                rate(our_best),
-                rate(their_best),
-                rate(our_best) / rate(their_best),
-                rate(our_median),
-                rate(their_median),
-                rate(our_median) / rate(their_median)
-            );
+    let mut arguments = env::args().skip_while(|argument| argument != ENGINE).skip(1);
+    match arguments.next() {
+        Some(engine) => print_times(&engine),
+        None => {
+            compare_engines();
+            print_rates();
         }
     }
+}
+
+/// Tokens and recipients of each kind of transactions, and its name.
+fn kinds(token: Address) -> [(&'static str, Option<Address>, bool); 4] {
+    [
+        ("plain to known", None, false),
+        ("plain to fresh", None, true),
+        ("erc20 to known", Some(token), false),
+        ("erc20 to fresh", Some(token), true),
+    ]
+}
+
+/// Our accounts and token; a block of transfers between holders came before, so that their slots are known.
+fn ours_warm() -> (Journal, Address, BlockContext) {
+    let (mut journal, token, block) = ours();
+    run_ours(&mut journal, &block, &transactions(Some(token), false));
+    journal.take_changes();
+    (journal, token, block)
+}
+
+/// Runs both engines beside each other and compares what they leave.
+fn compare_engines() {
+    let (our_before, token, block) = ours_warm();
+    let (mut their_before, their_token) = theirs();
+    assert_eq!(token, their_token);
+    for (_, token, is_fresh) in kinds(token) {
+        let transactions = transactions(token, is_fresh);
+        let mut journal = our_before.clone();
+        run_ours(&mut journal, &block, &transactions);
+        let mut evm = evm_over(their_before.ctx.journaled_state.database.clone());
+        run_theirs(&mut evm, for_them(&transactions));
+        compare([&our_before, &journal], [&mut their_before, &mut evm], token, &transactions);
+    }
+}
+
+fn for_them(transactions: &[Unsigned]) -> Vec<TxEnv> {
+    let one = |t: &Unsigned| TxEnv {
+        caller: t.from,
+        kind: TxKind::Call(t.to),
+        value: t.value,
+        data: t.input.clone(),
+        gas_limit: GAS_LIMIT,
+        gas_price: 1,
+        ..TxEnv::default()
+    };
+    transactions.iter().map(one).collect()
+}
+
+/// Prints the fastest and the median time of each kind in nanoseconds, of one engine that has the process to itself.
+fn print_times(engine: &str) {
+    let times: Vec<Vec<Duration>> = match engine {
+        OURS => {
+            let (journal, token, block) = ours_warm();
+            let measure = |(_, token, is_fresh)| {
+                let transactions = transactions(token, is_fresh);
+                timed(|| with_room(&journal), |journal| run_ours(journal, &block, &transactions))
+            };
+            kinds(token).map(measure).into()
+        }
+        THEIRS => {
+            let (before, token) = theirs();
+            let measure = |(_, token, is_fresh)| {
+                let transactions = for_them(&transactions(token, is_fresh));
+                let prepare = || (evm_over(before.ctx.journaled_state.database.clone()), transactions.clone());
+                timed(prepare, |(evm, transactions)| run_theirs(evm, mem::take(transactions)))
+            };
+            kinds(token).map(measure).into()
+        }
+        other => panic!("the engines are {OURS} and {THEIRS}, not {other}"),
+    };
+    for times in times {
+        println!("{} {}", times[0].as_nanos(), times[ROUNDS / 2].as_nanos());
+    }
+}
+
+/// Returns the times of some rounds, the shortest first; preparation is not counted, nor what is dropped.
+fn timed<T>(prepare: impl Fn() -> T, run: impl Fn(&mut T) -> u64) -> Vec<Duration> {
+    let round = |_| {
+        let mut prepared = prepare();
+        let begun = Instant::now();
+        run(&mut prepared);
+        begun.elapsed()
+    };
+    let mut times: Vec<Duration> = (0..ROUNDS).map(round).collect();
+    times.sort_unstable();
+    times
+}
+
+/// Runs the engines in turn, each time in a process of its own: an allocator reacts to the sizes that a process asked for, so
+/// that engines in one process change each other's speed.
+fn print_rates() {
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for _ in 0..PROCESSES {
+        ours.push(rates_alone(OURS));
+        theirs.push(rates_alone(THEIRS));
+    }
+    for (index, (name, ..)) in kinds(Address::ZERO).into_iter().enumerate() {
+        let median = |runs: &[Vec<[f64; 2]>], which: usize| {
+            let mut rates: Vec<f64> = runs.iter().map(|run| run[index][which]).collect();
+            rates.sort_unstable_by(f64::total_cmp);
+            rates[PROCESSES / 2]
+        };
+        let told = |which| {
+            let (ours, theirs) = (median(&ours, which), median(&theirs, which));
+            format!("{ours:.0}/s against {theirs:.0}/s = {:.2}x", ours / theirs)
+        };
+        println!("{name}: best {}; median {}", told(0), told(1));
+    }
+}
+
+/// Returns the best and the median rate of each kind, of one engine in a process of its own.
+fn rates_alone(engine: &str) -> Vec<[f64; 2]> {
+    let program = env::current_exe().expect("the benchmark's path");
+    let ended = Command::new(program).args([ENGINE, engine]).output().expect("the benchmark runs");
+    assert!(ended.status.success(), "{engine} failed:\n{}", String::from_utf8_lossy(&ended.stderr));
+    let printed = String::from_utf8(ended.stdout).expect("numbers");
+    let rate = |nanos: &str| TRANSACTIONS as f64 * 1e9 / nanos.parse::<f64>().expect("nanoseconds");
+    let line = |line: &str| line.split_once(' ').map(|(best, median)| [rate(best), rate(median)]).expect("two numbers");
+    printed.lines().map(line).collect()
 }
 
 fn evm_over(database: CacheDB<EmptyDB>) -> Evm {
