@@ -362,7 +362,7 @@ fn print_rates() {
 /// Returns the best and the median rate of each kind, of one engine in a process of its own.
 ///
 /// The process keeps what it frees, as one that runs for long does (settings of glibc; elsewhere they do nothing): else each round's clone
-/// comes on pages that the system gives anew, and faults on them, which a chain's journal never has, are counted.
+/// comes on pages that the system gives anew, and faults on them, which the journal of a chain's blocks has not, are counted.
 fn rates_alone(engine: &str) -> Vec<[f64; 2]> {
     let program = env::current_exe().expect("the benchmark's path");
     let ended = Command::new(program).args([ENGINE, engine]).envs(KEEPS_MEMORY).output().expect("the benchmark runs");
