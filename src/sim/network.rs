@@ -61,6 +61,7 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct Network {
     pub(super) replicas: Vec<Replica>,
+    primary: ReplicaId,
     pub(super) env: Environment,
     pub(super) setup: Arc<ConsensusSetup>,
     keys: Arc<NetworkKeys>,
@@ -70,6 +71,15 @@ pub struct Network {
     pub(super) twins: Vec<Replica>,
 }
 
+/// The parts of a network that has not started.
+pub(super) struct NetworkStart {
+    pub(super) replicas: Vec<Replica>,
+    pub(super) primary: ReplicaId,
+    pub(super) env: Environment,
+    pub(super) setup: ConsensusSetup,
+    pub(super) keys: NetworkKeys,
+}
+
 impl Network {
     /// Returns a builder with default options.
     pub fn builder() -> NetworkBuilder {
@@ -77,18 +87,16 @@ impl Network {
     }
 
     pub(super) fn start(
-        mut replicas: Vec<Replica>,
-        mut env: Environment,
-        setup: ConsensusSetup,
-        keys: NetworkKeys,
+        start: NetworkStart,
         invariants: Vec<Box<dyn Invariant>>,
         plan: FaultPlan,
     ) -> Result<Self, NetworkError> {
+        let NetworkStart { mut replicas, primary, mut env, setup, keys } = start;
         for replica in &mut replicas {
             replica.handle(Event::Start, &mut env)?;
         }
         let (setup, keys) = (Arc::new(setup), Arc::new(keys));
-        let mut network = Self { replicas, env, setup, keys, invariants, twins: Vec::new() };
+        let mut network = Self { replicas, primary, env, setup, keys, invariants, twins: Vec::new() };
         if !plan.is_empty() {
             network.schedule(plan)?;
         }
@@ -109,9 +117,9 @@ impl Network {
         self.replicas.get(id.index()).ok_or(UnknownReplica { replica: id, count })
     }
 
-    /// Returns replica 0, whose chain is durable and which a node serves.
+    /// Returns the replica whose chain is durable, if any is; see [`NetworkBuilder::with_primary`].
     pub fn primary(&self) -> &Replica {
-        &self.replicas[0]
+        &self.replicas[self.primary.index()]
     }
 
     /// Returns when blocks are made.

@@ -36,6 +36,7 @@ pub struct NetworkBuilder {
     link_losses: Vec<(ReplicaId, ReplicaId, u16)>,
     production: Production,
     stores: Option<(Arc<dyn StateStore>, Arc<dyn KeyValue>)>,
+    primary: ReplicaId,
     cache: ExecutionCache,
     digest: bool,
     trace: Option<String>,
@@ -56,6 +57,7 @@ impl Default for NetworkBuilder {
             link_losses: Vec::new(),
             production: Production::Automatic,
             stores: None,
+            primary: ReplicaId::default(),
             cache: ExecutionCache::default(),
             digest: true,
             trace: None,
@@ -148,9 +150,25 @@ impl NetworkBuilder {
         self
     }
 
-    /// Sets the stores of replica 0's chain, and of the states of all replicas.
+    /// Sets the stores of the primary's chain, and of the states of all replicas. All replicas go on at its head when the network is built
+    /// again, with the records of their own.
     pub fn with_stores(mut self, state: Arc<dyn StateStore>, store: Arc<dyn KeyValue>) -> Self {
         self.stores = Some((state, store));
+        self
+    }
+
+    /// Sets the primary, replica 0 by default: the replica whose chain the stores hold. It can't be stopped, for what others make
+    /// meanwhile would be lost with the process; a network whose validators are to be stopped and started has an observer as its primary.
+    ///
+    /// ```
+    /// use chainbox::{consensus::ReplicaId, sim::Network};
+    /// let observer = ReplicaId::new(4);
+    /// let network = Network::builder().with_validators(4).with_observers(1).with_primary(observer).build()?;
+    /// assert_eq!(network.primary().id(), observer);
+    /// # Ok::<(), chainbox::sim::NetworkError>(())
+    /// ```
+    pub const fn with_primary(mut self, replica: ReplicaId) -> Self {
+        self.primary = replica;
         self
     }
 

@@ -182,6 +182,14 @@ pub enum NetworkOptionsError {
         /// Name of the protocol.
         protocol: &'static str,
     },
+    /// No replica has the number of the primary.
+    #[error("network options: {replica} can't be the primary of a network of {count} replicas, which begin at 0")]
+    Primary {
+        /// The number asked for.
+        replica: ReplicaId,
+        /// Replicas of the network.
+        count: u32,
+    },
     /// A link loses more than every message.
     #[error("network options: {per_mille} of a thousand messages can't be lost; expected at most {max}")]
     Loss {

@@ -199,7 +199,7 @@ impl Network {
             replicas.push(replica);
         }
         let (setup, keys, invariants) = (self.setup.clone(), self.keys.clone(), self.invariants.clone());
-        Ok(Self { replicas, env, setup, keys, invariants, twins: Vec::new() })
+        Ok(Self { replicas, primary: self.primary, env, setup, keys, invariants, twins: Vec::new() })
     }
 
     /// Returns the primary's record of its head, for [`Network::load`]; `None` at genesis.

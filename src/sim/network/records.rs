@@ -32,6 +32,8 @@ pub(crate) struct RecordStore {
     store: Arc<dyn KeyValue>,
     chain_id: [u8; 8],
     kind: ConsensusKind,
+    /// The replica whose chain is stored.
+    primary: ReplicaId,
     waiting: Mutex<Waiting>,
 }
 
@@ -48,8 +50,13 @@ pub(super) struct Waiting {
 }
 
 impl RecordStore {
-    pub(crate) fn of_chain(chain_id: u64, kind: ConsensusKind, store: Arc<dyn KeyValue>) -> Self {
-        Self { store, chain_id: chain_id.to_be_bytes(), kind, waiting: Mutex::default() }
+    pub(crate) fn of_chain(chain_id: u64, kind: ConsensusKind, store: Arc<dyn KeyValue>, primary: ReplicaId) -> Self {
+        Self { store, chain_id: chain_id.to_be_bytes(), kind, primary, waiting: Mutex::default() }
+    }
+
+    /// Returns the replica whose chain is stored.
+    pub(super) const fn primary(&self) -> ReplicaId {
+        self.primary
     }
 
     /// Loads every replica's records.

@@ -256,7 +256,7 @@ impl Replica {
 
     /// Notes that a head of the durable chain, and with it the records of all replicas, was written.
     fn note_written(&self) {
-        if let Some(durable) = self.durable.as_ref().filter(|_| self.id == ReplicaId::default()) {
+        if let Some(durable) = self.durable.as_ref().filter(|durable| self.id == durable.primary()) {
             durable.written(self.chain.finalized().height());
         }
     }

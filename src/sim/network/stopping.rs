@@ -26,6 +26,14 @@ pub enum StopError {
         /// The replica.
         replica: ReplicaId,
     },
+    /// It is to be stopped, and is the primary of a durable network.
+    #[error(
+        "{replica} is the one whose chain is stored and can't be stopped: make an observer the primary (`NetworkBuilder::with_primary`)"
+    )]
+    Primary {
+        /// The replica.
+        replica: ReplicaId,
+    },
     /// It can't go on from its records.
     #[error(transparent)]
     Network(#[from] NetworkError),
@@ -46,10 +54,14 @@ impl Network {
     /// ```
     ///
     /// # Errors
-    /// [`StopError::UnknownReplica`], [`StopError::AlreadyStopped`], and as [`Network::step`].
+    /// [`StopError::UnknownReplica`], [`StopError::AlreadyStopped`], [`StopError::Primary`], and as [`Network::step`].
     pub fn stop_replica(&mut self, replica: ReplicaId) -> Result<(), StopError> {
-        if self.replica(replica)?.process() == ProcessState::Down {
+        let found = self.replica(replica)?;
+        if found.process() == ProcessState::Down {
             return Err(StopError::AlreadyStopped { replica });
+        }
+        if found.durable.as_ref().is_some_and(|durable| durable.primary() == replica) {
+            return Err(StopError::Primary { replica });
         }
         self.crash(replica)?;
         Ok(())

@@ -15,6 +15,7 @@ use crate::{
 
 mod growth;
 mod lagging;
+mod observed;
 
 fn consensus(disk: &Disk) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut found = Vec::new();

@@ -18,7 +18,7 @@ use crate::{
             scheduler::Scheduler,
         },
         network::{
-            Network,
+            Network, NetworkStart,
             chain_options::ChainOptionsError,
             consensus_setup::ConsensusSetup,
             dev_accounts::{NetworkKeys, dev_account_balance, dev_keys},
@@ -68,33 +68,34 @@ impl NetworkBuilder {
             None => config,
         };
         let keys = [keys, candidates].concat();
+        let primary = self.checked_primary(count_of(&keys))?;
 
         let (state, store) = self.stores.take().unwrap_or_else(|| {
             (Arc::new(MemoryState::new()) as Arc<dyn StateStore>, Arc::new(MemoryStore::new()) as Arc<dyn KeyValue>)
         });
-        check_protocol(&*store, &config)?;
+        check_protocol(&*store, &config, primary)?;
         let durable = match (store.is_durable(), config.kind()) {
             (false, _) => None,
-            (true, Some(kind)) => Some(Arc::new(RecordStore::of_chain(genesis.chain_id, kind, store.clone()))),
+            (true, Some(kind)) => Some(Arc::new(RecordStore::of_chain(genesis.chain_id, kind, store.clone(), primary))),
             (true, None) => return Err(NetworkOptionsError::OwnProtocolStored { protocol: config.name() }.into()),
         };
         let mut records = durable.as_ref().map_or_else(|| Ok(BTreeMap::new()), |durable| durable.load())?;
-        let of_primary = records.get(&ReplicaId::default()).cloned().unwrap_or_default();
+        let of_primary = records.get(&primary).cloned().unwrap_or_default();
         let pool = Pool::new(self.chain.pool.take().unwrap_or_else(|| pool_config(&genesis, self.production)));
         let opened = Chain::builder(genesis, state, store).with_cache(self.cache.clone());
         let opened = match &durable {
             Some(durable) => opened.with_hook(durable.clone()),
             None => opened,
         };
-        let opening = self.chain.apply_to(opened)?.with_genesis().map_err(primary_error)?;
+        let opening = self.chain.apply_to(opened)?.with_genesis().map_err(|error| chain_error(primary, error))?;
         let authenticator = Authenticator::new(self.seals, self.chain.seed).for_chain(opening.genesis_hash());
         let head_record = of_primary.get(config.info().record_keys.head).map(|record| record.as_ref());
         let rules = config.header_rules(validators.clone(), authenticator.clone(), head_record);
         let rules = rules.map_err(|source| match head_record {
-            Some(_) => StoredRecordsError::Refused { replica: ReplicaId::default(), source }.into(),
+            Some(_) => StoredRecordsError::Refused { replica: primary, source }.into(),
             None => NetworkError::from(source),
         })?;
-        let chain = opening.with_rules(rules).open().map_err(primary_error)?;
+        let chain = opening.with_rules(rules).open().map_err(|error| chain_error(primary, error))?;
 
         let head = BlockId::of(chain.head().block());
         let signers = keys.iter().map(|key| Some(authenticator.signer(key)));
@@ -111,14 +112,15 @@ impl NetworkBuilder {
             if let Some(durable) = durable.as_ref().filter(|_| kept != own) {
                 durable.replace(number, kept.iter())?;
             }
-            let chain = if number == ReplicaId::default() { chain.clone() } else { chain.detached() };
+            let chain = if number == primary { chain.clone() } else { chain.detached() };
             let replica = Replica::new(number, address, protocol, chain, pool.clone(), durable.clone());
             replicas.push(replica.with_records(&kept));
         }
         let mut env = self.env(&replicas, &chain);
         env.recorder = self.trace_header(&setup, &keys, &chain).map(Recorder::new);
         let keys = NetworkKeys { accounts, validators: self.chain.validators, seed: self.chain.seed };
-        Network::start(replicas, env, setup, keys, self.invariants, self.faults)
+        let start = NetworkStart { replicas, primary, env, setup, keys };
+        Network::start(start, self.invariants, self.faults)
     }
 
     fn consensus(&self, genesis: &GenesisSpec) -> Result<ConsensusConfig, NetworkError> {
@@ -140,6 +142,14 @@ impl NetworkBuilder {
             return Err(ChainOptionsError::OnDemandPeriod { protocol, period_secs }.into());
         }
         Ok(())
+    }
+
+    fn checked_primary(&self, keys: u32) -> Result<ReplicaId, NetworkOptionsError> {
+        let count = keys.saturating_add(self.observers);
+        if self.primary.get() < count {
+            return Ok(self.primary);
+        }
+        Err(NetworkOptionsError::Primary { replica: self.primary, count })
     }
 
     fn check_losses(&self) -> Result<(), NetworkOptionsError> {
@@ -244,8 +254,10 @@ fn fill_block_time(genesis: &mut GenesisSpec, config: &ConsensusConfig) -> Resul
 }
 
 /// Checks that the store belongs to this protocol: another's records would be misread.
-fn check_protocol(store: &dyn KeyValue, config: &ConsensusConfig) -> Result<(), NetworkError> {
-    let Some(stored) = Chain::stored_spec(store).map_err(|error| primary_error(ReadError::from(error).into()))? else {
+fn check_protocol(store: &dyn KeyValue, config: &ConsensusConfig, primary: ReplicaId) -> Result<(), NetworkError> {
+    let Some(stored) =
+        Chain::stored_spec(store).map_err(|error| chain_error(primary, ReadError::from(error).into()))?
+    else {
         return Ok(());
     };
     let Ok(stored) = ConsensusConfig::deserialize_section(&stored.consensus) else { return Ok(()) };
@@ -255,6 +267,6 @@ fn check_protocol(store: &dyn KeyValue, config: &ConsensusConfig) -> Result<(), 
     Err(NetworkError::OtherProtocol { stored: stored.name(), asked: config.name() })
 }
 
-fn primary_error(source: OpenError) -> NetworkError {
-    NetworkError::Chain { replica: ReplicaId::new(0), source: source.into() }
+fn chain_error(replica: ReplicaId, source: OpenError) -> NetworkError {
+    NetworkError::Chain { replica, source: source.into() }
 }

@@ -118,7 +118,7 @@ fn signers_recover_more_lost_blocks_than_the_orphan_limit() {
 fn attested_blocks_are_kept_until_the_stored_chain_finalizes_them() {
     for (kind, key) in [(ConsensusKind::Poa, "sealed/"), (ConsensusKind::Pbft, "b/"), (ConsensusKind::Pbft, "q/")] {
         let disk = Arc::new(Disk::default());
-        let records = RecordStore::of_chain(1, kind, disk.clone());
+        let records = RecordStore::of_chain(1, kind, disk.clone(), ReplicaId::default());
         let rest: &[u8] = if kind == ConsensusKind::Pbft { &[0; 8] } else { &[] };
         let key = Bytes::from([key.as_bytes(), &9_u64.to_be_bytes(), rest].concat());
         let put = |record| {
