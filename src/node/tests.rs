@@ -18,6 +18,7 @@ mod protocols;
 mod pruned_branches;
 mod reads;
 mod real_time;
+mod real_time_stored;
 mod reorgs;
 mod retention;
 mod sending;
