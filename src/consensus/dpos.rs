@@ -112,9 +112,9 @@ pub struct Dpos {
     catch_up: CatchUp,
     production: Production,
     safety_state: SafetyState,
-    /// Newest slot known to be over, from a block that was built too late for its slot.
-    elapsed_slot: u64,
-    /// Evidence to report in a block, by slot and offender.
+    /// Newest time known to be past, from a block that was built too late for its slot: slots that had begun by then are over.
+    elapsed: Timestamp,
+    /// Evidence to report in a block, by [`Infraction::slot`] and offender.
     offences: OrdMap<(u64, Address), Arc<ConflictingBlocks>>,
     /// Ticket of the head's record, which has to be durable before the head is shown; `None` after a restart.
     head_ticket: Option<Ticket>,
@@ -138,7 +138,7 @@ impl Dpos {
         signer: Option<Signer>,
     ) -> Result<Self, DposError> {
         let block = genesis.0;
-        let tree = Tree::new(genesis_node(&config, genesis, validators), block);
+        let tree = Tree::new(&config, genesis_node(&config, genesis, validators), block);
         Self::at(config, tree, SafetyState::default(), authenticator, signer)
     }
 
@@ -158,7 +158,8 @@ impl Dpos {
         authenticator: Authenticator,
         signer: Option<Signer>,
     ) -> Result<Self, DposError> {
-        let (tree, safety_state) = record::decode_head(head_record).ok_or(DposError::Record { key: "head" })?;
+        let (tree, safety_state) =
+            record::decode_head(&config, head_record).ok_or(DposError::Record { key: "head" })?;
         Self::at(config, tree, safety_state, authenticator, signer)
     }
 
@@ -182,7 +183,7 @@ impl Dpos {
             None => SafetyState::default(),
         };
         if let Some(record) = records.get(HEAD_KEY) {
-            let (of_head, stored) = record::decode_head(record).ok_or(DposError::Record { key: "head" })?;
+            let (of_head, stored) = record::decode_head(&config, record).ok_or(DposError::Record { key: "head" })?;
             // A chain that was loaded from a dump has no records of the blocks below its head.
             if of_head.head().context.block.height > tree.head().context.block.height {
                 tree = of_head;
@@ -211,7 +212,7 @@ impl Dpos {
             catch_up: CatchUp::default(),
             production: Production::Idle,
             safety_state,
-            elapsed_slot: 0,
+            elapsed: Timestamp::default(),
             offences: OrdMap::new(),
             head_ticket: None,
             quiet_head: BlockId::default(),
@@ -305,7 +306,7 @@ impl Protocol for Dpos {
             catch_up,
             production,
             safety_state,
-            elapsed_slot,
+            elapsed,
             offences,
             head_ticket,
             quiet_head,
@@ -333,7 +334,7 @@ impl Protocol for Dpos {
         catch_up.encode(out);
         production.encode(out);
         safety_state.encode(out);
-        out.u64(*elapsed_slot);
+        out.timestamp(*elapsed);
         out.list(offences.iter(), |out, ((slot, offender), proof)| {
             out.u64(*slot);
             out.address(offender);

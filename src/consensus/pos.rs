@@ -36,6 +36,7 @@ mod rules;
 mod set_change;
 mod shuffling;
 mod slashing_evidence;
+mod slot_times;
 mod state;
 mod sync;
 mod tree;
@@ -50,6 +51,7 @@ use self::{
     blocks::Verified,
     record::{HeadRecord, SlashingProtection},
     reveal::OwnReveals,
+    slot_times::SlotTimes,
     tree::{Node, Tree},
     votes::UnknownBlockVote,
 };
@@ -113,8 +115,10 @@ pub struct Pos {
     config: PosConfig,
     authenticator: Authenticator,
     signer: Option<Signer>,
-    /// Current slot; with a period of 0, the slot of the newest block received.
+    /// Current slot, as the head's branch counts; with a period of 0, the slot of the newest block received.
     slot: u64,
+    /// Beginnings of the slots of the head's branch.
+    times: SlotTimes,
     /// Whether the attestation deadline of the slot is over, so that a block is no longer timely.
     is_late: bool,
     tree: Tree,
@@ -124,8 +128,8 @@ pub struct Pos {
     future_blocks: Orphans,
     /// First vote of each validator for each epoch of the history kept, by validator and target epoch.
     votes: OrdMap<(Address, u64), Arc<Vote>>,
-    /// Votes of the current slot, which count in fork choice from the next, by validator.
-    queued_votes: OrdMap<Address, Arc<Vote>>,
+    /// Votes of the current slot, which count in fork choice from the time of the next, by validator.
+    queued_votes: OrdMap<Address, (Timestamp, Arc<Vote>)>,
     /// Votes for blocks that are not in the tree, by validator and slot.
     unknown_block_votes: OrdMap<(Address, u64), UnknownBlockVote>,
     /// First proposal of each proposer in each slot.
@@ -230,11 +234,14 @@ impl Pos {
     fn at(config: PosConfig, tree: Tree, authenticator: Authenticator, signer: Option<Signer>) -> Self {
         let slot = tree.head_node().map(|node| node.context.state.slot).unwrap_or_default();
         let active_epoch = config.epoch_of(slot);
+        let times = tree.head_node().map(|node| node.context.state.times.clone());
+        let times = times.unwrap_or_else(|| SlotTimes::from_genesis(Timestamp::default(), config.period));
         Self {
             config,
             authenticator,
             signer,
             slot,
+            times,
             is_late: false,
             tree,
             intake: Intake::new(blocks::INTAKE),
@@ -258,6 +265,7 @@ impl Pos {
 
     fn with_head_record(mut self, stored: HeadRecord) -> Self {
         self.slot = stored.slot;
+        self.times = stored.head.context.state.times_at(&self.config, self.slot);
         self.next_ticket = Ticket::new(stored.next_ticket);
         self.offences = stored.offences.into_iter().map(|(offender, offence)| (offender, Arc::new(offence))).collect();
         self
@@ -354,6 +362,9 @@ impl Pos {
         mut records: Vec<Record>,
         effects: &mut Vec<Effect>,
     ) {
+        if moved.is_some() {
+            self.follow_head(effects);
+        }
         let removed = self.tree.prune();
         records.extend(removed.iter().map(record::no_node));
         if self.tree.root() != root {
@@ -470,6 +481,7 @@ impl Protocol for Pos {
             authenticator: _,
             signer,
             slot,
+            times,
             is_late,
             tree,
             intake,
@@ -510,7 +522,7 @@ impl Protocol for Pos {
             out.u64(catch_up.progress_slot);
         });
         out.list(votes.values(), |out, vote| vote.encode(out));
-        out.list(queued_votes.values(), |out, vote| vote.encode(out));
+        out.list(queued_votes.values(), |out, (_, vote)| vote.encode(out));
         out.list(unknown_block_votes.values(), |out, UnknownBlockVote { from, vote }| {
             out.u32(from.map_or(u32::MAX, ReplicaId::get));
             vote.encode(out);
@@ -537,6 +549,10 @@ impl Protocol for Pos {
         out.list(peers.iter(), |out, peer| out.u32(peer.get()));
         out.u64(*requests);
         out.u64(next_ticket.get());
+        if !times.is_of_genesis() {
+            times.encode(out);
+            queued_votes.values().for_each(|(ends, _)| out.timestamp(*ends));
+        }
     }
 
     fn head(&self) -> BlockId {
@@ -554,11 +570,6 @@ impl Protocol for Pos {
 }
 
 impl_by_encoding!(Pos);
-
-/// Genesis time of the chain.
-fn genesis_time(tree: &Tree) -> Timestamp {
-    tree.head_node().map(|node| node.context.state.genesis_time).unwrap_or_default()
-}
 
 #[cfg(test)]
 mod tests;

@@ -48,6 +48,7 @@ const POS: &[&str] = &[
     "pos/justified",
     "pos/late-build",
     "pos/offence",
+    "pos/other-clock",
     "pos/reorg",
     "pos/resend",
     "pos/stale-answer",

@@ -122,6 +122,8 @@ pub(crate) enum Mutation {
     DposCatchUpStartsAnew,
     /// Delegated proof of stake: what an orphan lacks is requested from its first sender alone.
     DposAsksFirstSenderAlone,
+    /// Delegated proof of stake: a producer that built too late takes the slot's number for that of every branch.
+    DposLateByNumber,
     /// Delegated proof of stake: who left the schedule is no longer accountable.
     DposForgetsLeavers,
     /// Delegated proof of stake: a producer reports the infractions of producers in office alone.
@@ -142,6 +144,8 @@ pub(crate) enum Mutation {
     PosCountsAnyTarget,
     /// Proof of stake: after a change of the set only the validators after it decide what is final.
     PosForgetsRearSet,
+    /// Proof of stake: slots have a new length though the block that commits to it is not final.
+    PosUnfinalSlotLength,
     /// Proof of stake: a replica that was away takes a branch that a few made final after the stake of all others had leaked.
     PosTrustsLeakedBranches,
     /// Proof of stake: blocks of unknown proposers never wait for their parents.

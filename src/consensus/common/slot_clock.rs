@@ -22,9 +22,14 @@ impl SlotClock {
         Self { since: (0, Timestamp::from_secs(0)), period }
     }
 
-    /// Whether the distance is that of genesis.
-    pub(in crate::consensus) fn is_of_genesis(&self) -> bool {
-        self.since == (0, Timestamp::from_secs(0))
+    /// Returns the clock of slots from one slot and its time on.
+    pub(in crate::consensus) const fn starting_at(since: (u64, Timestamp), period: u64) -> Self {
+        Self { since, period }
+    }
+
+    /// Returns the slot from which on the distance is the present one, and its time.
+    pub(in crate::consensus) const fn since(&self) -> (u64, Timestamp) {
+        self.since
     }
 
     /// Returns the seconds from a slot to the next; 0 on demand.
@@ -36,17 +41,6 @@ impl SlotClock {
     pub(in crate::consensus) const fn time_of(&self, slot: u64) -> Timestamp {
         let step = if self.period == 0 { 1 } else { self.period };
         self.since.1.saturating_add_secs(slot.saturating_sub(self.since.0).saturating_mul(step))
-    }
-
-    /// Returns the slot that begins at a time; `None` between two. Before the last change any second may begin one, of the present length
-    /// counted back from there.
-    pub(in crate::consensus) fn slot_of(&self, time: Timestamp) -> Option<u64> {
-        let step = self.period.max(1);
-        match time.as_secs().checked_sub(self.since.1.as_secs()) {
-            Some(elapsed) if elapsed.is_multiple_of(step) => self.since.0.checked_add(elapsed / step),
-            Some(_) => None,
-            None => self.since.0.checked_sub((self.since.1.as_secs() - time.as_secs()).div_ceil(step)),
-        }
     }
 
     /// Returns the newest slot that has begun at a time; before the last change the change's.
@@ -93,8 +87,6 @@ mod tests {
         let times: Vec<_> = (3..9).map(|slot| changed.time_of(slot).as_secs()).collect();
         assert_eq!(times, [32, 32, 32, 32, 34, 36]);
         let between = clock.changed_at(4, &every(10));
-        let slots = [2, 3, 11, 12, 21, 22, 32].map(|secs| between.slot_of(Timestamp::from_secs(secs)));
-        assert_eq!(slots, [Some(3), Some(3), Some(3), Some(4), None, Some(5), Some(6)]);
         assert_eq!([11, 21, 22].map(|secs| between.slot_begun(Timestamp::from_secs(secs))), [4, 4, 5]);
         assert_eq!(clock.changed_at(4, &ParameterUpdates::NONE), clock);
         let mut out = Encoder::new();
@@ -105,6 +97,6 @@ mod tests {
     #[test]
     fn on_demand_a_slot_counts_as_a_second() {
         let clock = SlotClock::at_genesis(0);
-        assert_eq!((clock.time_of(7).as_secs(), clock.slot_of(Timestamp::from_secs(7))), (7, Some(7)));
+        assert_eq!((clock.time_of(7).as_secs(), clock.slot_begun(Timestamp::from_secs(7))), (7, 7));
     }
 }

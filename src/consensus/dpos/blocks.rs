@@ -6,8 +6,9 @@
 use std::sync::Arc;
 
 use super::{
-    ConflictingBlocks, Dpos, Infraction, OFFENCES_MAX, PRODUCERS_MAX, QUIET_TIMER, SLOTS_AHEAD_MAX, check_header,
-    evidence::evidence_slots,
+    ConflictingBlocks, Dpos, HeaderContext, Infraction, OFFENCES_MAX, PRODUCERS_MAX, QUIET_TIMER, SLOTS_AHEAD_MAX,
+    check_header,
+    evidence::evidence_age,
     record,
     tree::{Node, SAME_SLOT_BLOCKS_MAX, SIDE_BLOCKS_PER_AUTHOR_MAX},
 };
@@ -82,11 +83,11 @@ impl BlockIntake for Dpos {
         let candidate = block.as_ref().into();
         let context = check_header(&self.config, &self.authenticator, &parent_node.context, &candidate, author, true)
             .map_err(|error| Rejection::Header { block: id, reason: error.to_string() })?;
-        if context.slot > self.tree.head().context.slot.max(self.elapsed_slot).saturating_add(SLOTS_AHEAD_MAX) {
+        if self.slots_ahead(&context, &parent_node.context) > SLOTS_AHEAD_MAX {
             return Err(Rejection::TooFarAhead { block: id, limit: SLOTS_AHEAD_MAX });
         }
         if own.is_none() {
-            self.check_same_slot(id, context.slot, author, from)?;
+            self.check_same_slot(id, self.slot_id(&context), author, from)?;
         }
         let node = Node { context, parent, author, sealed: Some(Arc::new(SealedHeader::from(block.as_ref()))) };
         let verified = Verified { node, from };
@@ -145,6 +146,23 @@ impl Dpos {
         Ok(())
     }
 
+    /// Returns by how many slots of its branch a block is after the head, or after the newest time at which this replica built.
+    fn slots_ahead(&self, context: &HeaderContext, parent: &HeaderContext) -> u64 {
+        let head = self.head_context();
+        match parent.config(&self.config).period {
+            0 => context.slot.saturating_sub(head.slot),
+            period => {
+                let known = head.timestamp.max(self.elapsed);
+                context.timestamp.as_secs().saturating_sub(known.as_secs()) / period
+            }
+        }
+    }
+
+    /// Returns what identifies the slot of a block on every branch.
+    pub(super) const fn slot_id(&self, context: &HeaderContext) -> u64 {
+        self.config.slot_id(context.slot, context.timestamp)
+    }
+
     /// Checks that one more block of this author in a slot may be kept: one of the first two, or one that another block extends.
     fn check_same_slot(
         &self,
@@ -154,7 +172,7 @@ impl Dpos {
         from: Option<ReplicaId>,
     ) -> Result<(), Rejection> {
         let pending = self.intake.pending.values().filter(|pending| pending.author == author);
-        let pending = pending.filter(|pending| pending.verified.node.context.slot == slot).count();
+        let pending = pending.filter(|pending| self.slot_id(&pending.verified.node.context) == slot).count();
         let kept = self.tree.blocks_of_slot(slot, author).take(SAME_SLOT_BLOCKS_MAX).count() + pending;
         let is_asked_for = self.intake.orphans.has_children(id)
             || from.is_some_and(|from| self.catch_up.is_requested(from, id.height));
@@ -231,7 +249,7 @@ impl Dpos {
     fn adopt(&mut self, pending: PendingBlock<Verified>, updates: &ValidatorUpdates, effects: &mut Vec<Effect>) {
         let PendingBlock { block, own, verified: Verified { mut node, from }, .. } = pending;
         node.context = node.context.with_updates(updates);
-        let (id, slot) = (node.context.block, node.context.slot);
+        let (id, slot) = (node.context.block, self.slot_id(&node.context));
         self.detect_conflicts(&node, effects);
         let irreversible = self.tree.finalized();
         let mut records: Vec<_> = node.sealed.iter().map(|sealed| record::block(id, sealed, updates)).collect();
@@ -254,7 +272,7 @@ impl Dpos {
         if let Some(head_move) = &moved {
             self.head_ticket = Some(ticket);
             self.publish_head(head_move, irreversible, effects);
-        } else if let Some(from) = from.filter(|_| slot > self.tree.head().context.slot) {
+        } else if let Some(from) = from.filter(|_| slot > self.slot_id(self.head_context())) {
             self.show_head(Recipients::One(from), effects);
         }
         if let Some(ticket) = own {
@@ -308,10 +326,10 @@ impl Dpos {
             self.intake.orphans.keep_above(self.tree.root().height);
             self.catch_up.keep_above(self.tree.root().height);
         }
+        let (now, age_max) = (self.slot_id(&head), evidence_age(&head.config(&self.config)));
         let is_open = |(slot, offender): &(u64, Address)| {
             let offence = Infraction { slot: *slot, offender: *offender, height: head.block.height };
-            !head.state.is_reported(&offence)
-                && slot.saturating_add(evidence_slots(&head.config(&self.config))) > head.slot
+            !head.state.is_reported(&offence) && slot.saturating_add(age_max) > now
         };
         if self.offences.keys().any(|offence| !is_open(offence)) {
             self.offences = self.offences.iter().filter(|(offence, _)| is_open(offence)).map(clone_pair).collect();
@@ -330,7 +348,7 @@ impl Dpos {
         effects.push(Effect::Mark(mark));
         let evidence = Evidence::DoubleSign { offender, height, first: first.hash, second: second.hash };
         effects.push(Effect::Evidence(evidence));
-        let slot = known.context.slot.max(node.context.slot);
+        let slot = self.slot_id(&known.context).max(self.slot_id(&node.context));
         if let (Some(one), Some(other)) = (&known.sealed, &node.sealed) {
             let sealed = |sealed: &SealedHeader| (sealed.header.clone(), sealed.seal.clone());
             let proof = ConflictingBlocks::new(sealed(one), sealed(other));

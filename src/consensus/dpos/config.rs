@@ -190,6 +190,19 @@ impl DposConfig {
         }
     }
 
+    /// Returns the newest slot that has begun at `time`, counted from a block at the slot and time of `from`; of an earlier time, that
+    /// block's.
+    pub(super) const fn slot_begun(&self, time: Timestamp, from: (u64, Timestamp)) -> u64 {
+        let elapsed = time.as_secs().saturating_sub(from.1.as_secs());
+        if self.period == 0 { from.0 } else { from.0.saturating_add(elapsed / self.period) }
+    }
+
+    /// Returns what identifies the slot of a block on every branch: its beginning in seconds, because branches may number slots unlike once
+    /// the chain's block time has changed. On demand it is the number, which is the block's height.
+    pub(super) const fn slot_id(&self, number: u64, begins: Timestamp) -> u64 {
+        if self.period == 0 { number } else { begins.as_secs() }
+    }
+
     pub(super) const fn check(&self) -> Result<(), DposError> {
         if self.producers == 0 || self.producers > PRODUCERS_MAX {
             return Err(DposError::Producers { got: self.producers });
@@ -213,9 +226,13 @@ mod tests {
             assert_eq!(config.slot_at(Timestamp::from_secs(time), from), slot, "{time}");
         }
         assert_eq!(config.time_of(13, from), Timestamp::from_secs(109));
+        let begun = [99, 102, 103, 105, 106].map(|secs| config.slot_begun(Timestamp::from_secs(secs), from));
+        assert_eq!(begun, [10, 10, 11, 11, 12]);
+        assert_eq!(config.slot_id(11, Timestamp::from_secs(103)), 103);
         let on_demand = config.with_period(Duration::ZERO);
         assert_eq!(on_demand.slot_at(Timestamp::from_secs(100), from), Some(11));
         assert_eq!(on_demand.slot_at(Timestamp::from_secs(99), from), None);
+        assert_eq!(on_demand.slot_id(11, Timestamp::from_secs(103)), 11);
     }
 
     #[test]

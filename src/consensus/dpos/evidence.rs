@@ -10,7 +10,7 @@ use crate::{
 
 /// Largest number of pieces of evidence in a block.
 pub const EVIDENCE_PER_BLOCK_MAX: usize = 4;
-/// Age up to which evidence counts, in slots before the block that reports it, when stake is not locked for longer.
+/// Age up to which evidence counts, in slots of the length in force, when stake is not locked for longer.
 pub const EVIDENCE_SLOTS_MAX: u64 = 8_192;
 
 /// Two headers that contradict each other, with seals of one producer, in ascending order of hash: they are of one slot, confirm a
@@ -38,7 +38,7 @@ pub enum EvidenceError {
     /// The headers do not contradict each other.
     #[error("the headers of evidence are of different slots, and their votes do not contradict each other")]
     NoConflict,
-    /// The slot of the newer header is after the block that reports it, or too old.
+    /// The newer header's slot is after the block that reports it, or too old.
     #[error("the evidence is of a later slot than its block, or stake of that time is not locked any more")]
     Age,
     /// Different producers sealed the headers, or the author is not a producer.
@@ -71,7 +71,7 @@ pub enum EvidenceError {
 /// An infraction that evidence proves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Infraction {
-    /// Slot of the newer block.
+    /// Slot of the newer block: its beginning in seconds, the same on every branch; on demand, its height.
     pub slot: u64,
     /// Producer of both blocks.
     pub offender: Address,
@@ -79,9 +79,10 @@ pub struct Infraction {
     pub height: Height,
 }
 
-/// Returns the age of evidence that counts, in slots: at least [`EVIDENCE_SLOTS_MAX`], and no less than stake is locked.
-pub(super) fn evidence_slots(config: &DposConfig) -> u64 {
-    EVIDENCE_SLOTS_MAX.max(config.evidence.secs / config.period.max(1))
+/// Returns the age of evidence that counts, in seconds, or in heights on demand: at least [`EVIDENCE_SLOTS_MAX`], and no less than stake is
+/// locked.
+pub(super) fn evidence_age(config: &DposConfig) -> u64 {
+    EVIDENCE_SLOTS_MAX.saturating_mul(config.period.max(1)).max(config.evidence.secs)
 }
 
 impl ConflictingBlocks {
@@ -137,19 +138,11 @@ impl ConflictingBlocks {
         (conflict != Conflict::ImpliedLess || config.finality.is_locked()).then_some(conflict)
     }
 
-    /// Returns the slot of the newer header: on demand its height, otherwise counted back from the block that reports it, in slots of
-    /// the present length also where those of its time had another.
-    fn slot(&self, config: &DposConfig, (slot, time): (u64, Timestamp)) -> Option<u64> {
-        let of_evidence = match config.period {
-            0 => self.first.number.max(self.second.number),
-            _ => {
-                let ago = time.as_secs().checked_sub(self.first.timestamp.max(self.second.timestamp))?;
-                let clock = config.slot_clock();
-                let time = clock.time_of(slot).as_secs().checked_sub(ago)?;
-                clock.slot_of(Timestamp::from_secs(time))?
-            }
-        };
-        let is_recent = of_evidence <= slot && slot - of_evidence <= evidence_slots(config);
-        is_recent.then_some(of_evidence)
+    /// Returns what identifies the slot of the newer header, if a block at the slot and time of `at` may report it.
+    fn slot(&self, config: &DposConfig, at: (u64, Timestamp)) -> Option<u64> {
+        let id = |header: &Header| config.slot_id(header.number, Timestamp::from_secs(header.timestamp));
+        let of_evidence = id(&self.first).max(id(&self.second));
+        let age = config.slot_id(at.0, at.1).checked_sub(of_evidence)?;
+        (age <= evidence_age(config)).then_some(of_evidence)
     }
 }

@@ -14,7 +14,7 @@ use crate::{
         mutation::{self, Mutation},
         slot_clock::SlotClock,
     },
-    primitives::B256,
+    primitives::{B256, Timestamp},
 };
 
 use super::EVIDENCE_PER_BLOCK_MAX;
@@ -25,7 +25,7 @@ pub(super) enum Production {
     /// The replica is not a producer, or its block is pending execution.
     Idle,
     /// The timer is armed for the start of the slot.
-    Scheduled { slot: u64 },
+    Scheduled { slot: u64, begins: Timestamp },
     /// A block was requested.
     Building { ticket: Ticket, slot: u64 },
 }
@@ -34,7 +34,11 @@ impl Production {
     pub(super) fn encode(&self, out: &mut Encoder) {
         let (kind, ticket, slot) = match *self {
             Self::Idle => (0, Ticket::default(), 0),
-            Self::Scheduled { slot } => (1, Ticket::default(), slot),
+            // The timer's time, which the slot's number does not tell when branches count unlike.
+            Self::Scheduled { slot, begins } => {
+                out.timestamp(begins);
+                (1, Ticket::default(), slot)
+            }
             Self::Building { ticket, slot } => (2, ticket, slot),
         };
         out.u8(kind);
@@ -46,23 +50,22 @@ impl Production {
 impl Dpos {
     /// Schedules production in this replica's next slot.
     pub(super) fn plan(&mut self, effects: &mut Vec<Effect>) {
-        let next = self.next_slot();
-        let has_changed_clock = self.tree.head().context.in_force.is_some();
+        let head = &self.tree.head().context;
+        let time_of = |slot| head.config(&self.config).time_of(slot, (head.slot, head.timestamp));
+        let next = self.next_slot().map(|slot| (slot, time_of(slot)));
         match (self.production, next) {
-            // A slot begins at the same time on every branch, unless the chain's block time has changed.
-            (Production::Scheduled { slot }, Some(next)) if slot == next && !has_changed_clock => return,
+            // Branches may number slots unlike.
+            (Production::Scheduled { slot, begins }, Some(next)) if (slot, begins) == next => return,
             (Production::Scheduled { .. }, _) => effects.push(Effect::DisarmTimer(SLOT_TIMER)),
             (Production::Building { .. }, _) => effects.push(Effect::CancelBuild),
             (Production::Idle, _) => {}
         }
         self.production = Production::Idle;
-        let Some(slot) = next else { return };
+        let Some((slot, timestamp)) = next else { return };
         if self.config.period == 0 {
             return self.request_block(slot, effects);
         }
-        let head = &self.tree.head().context;
-        let timestamp = head.config(&self.config).time_of(slot, (head.slot, head.timestamp));
-        self.production = Production::Scheduled { slot };
+        self.production = Production::Scheduled { slot, begins: timestamp };
         let deadline = Deadline::AtTimestamp { timestamp, then_nanos: 0 };
         effects.push(Effect::ArmTimer { timer: SLOT_TIMER, deadline });
     }
@@ -80,7 +83,11 @@ impl Dpos {
             let is_own = next > last_produced && head.state.active().is_turn(place, next, &config);
             return is_own.then_some(next);
         }
-        let from = next.max(last_produced.saturating_add(1)).max(self.elapsed_slot.saturating_add(1));
+        let elapsed = match mutation::active(Mutation::DposLateByNumber) {
+            true => genesis.slot_begun(self.elapsed),
+            false => config.slot_begun(self.elapsed, (head.slot, head.timestamp)),
+        };
+        let from = next.max(last_produced.saturating_add(1)).max(elapsed.saturating_add(1));
         head.state.active().next_turn(place, from, &config)
     }
 
@@ -89,7 +96,7 @@ impl Dpos {
     }
 
     pub(super) fn on_slot(&mut self, effects: &mut Vec<Effect>) {
-        let Production::Scheduled { slot } = self.production else {
+        let Production::Scheduled { slot, .. } = self.production else {
             return effects.push(Effect::Mark("dpos/stale-answer"));
         };
         self.production = Production::Idle;
@@ -183,9 +190,8 @@ impl Dpos {
         let from = (head.context.slot, head.context.timestamp);
         let config = head.context.config(&self.config);
         if config.period > 0 && block.timestamp() != config.time_of(slot, from) {
-            // The slot is over; the block's timestamp shows by how many slots.
-            let slots_elapsed = block.timestamp().as_secs().saturating_sub(from.1.as_secs()) / config.period;
-            self.elapsed_slot = self.elapsed_slot.max(from.0.saturating_add(slots_elapsed)).max(slot);
+            // The slot is over; the block's timestamp shows since when.
+            self.elapsed = self.elapsed.max(block.timestamp()).max(config.time_of(slot, from));
             self.production = Production::Idle;
             effects.push(Effect::Mark("dpos/late"));
             return self.plan(effects);

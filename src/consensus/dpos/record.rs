@@ -78,7 +78,7 @@ pub(super) fn head(tree: &Tree, safety_state: &SafetyState) -> Record {
 }
 
 /// Decodes a head record to a tree of that one block and the safety state.
-pub(super) fn decode_head(bytes: &[u8]) -> Option<(Tree, SafetyState)> {
+pub(super) fn decode_head(config: &DposConfig, bytes: &[u8]) -> Option<(Tree, SafetyState)> {
     decode_record(bytes, |bytes| {
         let (mut node, finalized) = (decode_node(bytes)?, BlockId::decode(bytes)?);
         let mut safety_state = SafetyState::decode_from(bytes)?;
@@ -86,7 +86,7 @@ pub(super) fn decode_head(bytes: &[u8]) -> Option<(Tree, SafetyState)> {
             safety_state.began = bytes.option(Decoder::u64)?.map(Timestamp::from_secs);
         }
         node.context.in_force = InForce::decode_at_end(bytes)?;
-        Some((Tree::new(node, finalized), safety_state))
+        Some((Tree::new(config, node, finalized), safety_state))
     })
 }
 
@@ -159,7 +159,7 @@ pub(super) fn rebuild(
         None => genesis,
     };
     let block = root.context.block;
-    let mut tree = Tree::new(root, block);
+    let mut tree = Tree::new(config, root, block);
     // Keys are ordered by height: parents come first.
     for (_, bytes) in records_under(records, BLOCK_PREFIX) {
         let (sealed, updates) = decode_block(bytes).ok_or(DposError::Record { key: "block" })?;

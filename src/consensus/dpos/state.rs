@@ -6,7 +6,7 @@ use imbl::{OrdMap, OrdSet};
 
 use super::{
     ConfirmError, DposConfig, Infraction, Irreversibility, Prepared, Schedule, confirmation::may_be_succeeded, elect,
-    evidence::evidence_slots,
+    evidence::evidence_age,
 };
 use crate::{
     consensus::{
@@ -46,7 +46,7 @@ pub struct State {
     active: Arc<Schedule>,
     pending: Option<Pending>,
     progress: Irreversibility,
-    /// Infractions reported on this branch, by slot and offender; as old as evidence may be.
+    /// Infractions reported on this branch, by [`Infraction::slot`] and offender; as old as evidence may be.
     reported: OrdSet<(u64, Address)>,
     /// Producers that left the schedule and whose stake is still locked.
     former: FormerMembers,
@@ -117,16 +117,6 @@ impl HeaderContext {
         self.in_force.as_ref().map_or(*config, |in_force| config.with_in_force(in_force))
     }
 
-    /// Whether a block of this context and one of `other` are of the same slot, if their numbers are equal: two branches may count slots unlike
-    /// once the chain's block time has changed.
-    pub(super) fn counts_slots_as(&self, other: &Self) -> bool {
-        let changed = |context: &Self| {
-            let clock = context.in_force.as_ref().map(|in_force| in_force.clock);
-            clock.filter(|clock| !clock.is_of_genesis())
-        };
-        changed(self) == changed(other) || self.timestamp == other.timestamp
-    }
-
     /// Returns whether a block in `slot` is the first of its round: there are elections, and parameters are taken over.
     pub(super) fn begins_round(&self, config: &DposConfig, slot: u64) -> bool {
         let active = &self.state.active;
@@ -149,7 +139,9 @@ impl HeaderContext {
         let absent = active.absent(self.slot, inputs.slot, config);
         let proposes = self.elected(config, inputs.slot, election);
         let mut reported = self.state.reported.clone();
-        while reported.get_min().is_some_and(|(slot, _)| slot.saturating_add(evidence_slots(config)) < inputs.slot) {
+        let begins = config.time_of(inputs.slot, (self.slot, self.timestamp));
+        let oldest = config.slot_id(inputs.slot, begins).saturating_sub(evidence_age(config));
+        while reported.get_min().is_some_and(|(slot, _)| *slot < oldest) {
             reported.remove_min();
         }
         reported.extend(inputs.offences.iter().map(|offence| (offence.slot, offence.offender)));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use imbl::{OrdMap, OrdSet};
 
-use super::{Confirmation, ForkChoiceKey, HeaderContext};
+use super::{Confirmation, DposConfig, ForkChoiceKey, HeaderContext};
 use crate::{
     consensus::{
         BlockId, Encoder, SealedHeader,
@@ -36,6 +36,10 @@ impl Node {
         ForkChoiceKey { rule, prepared: state.prepared(), irreversible, block: *block, slot: *slot }
     }
 
+    fn slot_id(&self, config: &DposConfig) -> u64 {
+        config.slot_id(self.context.slot, self.context.timestamp)
+    }
+
     /// Returns the vote of the block; `None` where it confirms nothing, and for the block that the replica started at.
     fn vote(&self) -> Option<Confirmation> {
         Confirmation::of_header(&self.sealed.as_ref()?.header).ok()?
@@ -62,7 +66,10 @@ impl BranchNode for Node {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tree {
     branches: BranchTree<Node>,
+    /// Blocks by [`DposConfig::slot_id`].
     slots: OrdSet<(u64, BlockId)>,
+    /// Parameters of genesis, which identify slots.
+    config: DposConfig,
     /// Number of blocks kept, by author.
     authors: OrdMap<Address, u64>,
     /// Votes of confirming blocks, by author and block.
@@ -74,12 +81,12 @@ pub(super) struct Tree {
 
 impl Tree {
     /// Returns a tree of one trusted block: genesis, a last irreversible block, or a stored head above `finalized`.
-    pub(super) fn new(root: Node, finalized: BlockId) -> Self {
-        let (block, slot, head) = (root.context.block, root.context.slot, Arc::new(root));
-        let slots = OrdSet::unit((slot, block));
+    pub(super) fn new(config: &DposConfig, root: Node, finalized: BlockId) -> Self {
+        let (block, head) = (root.context.block, Arc::new(root));
+        let slots = OrdSet::unit((head.slot_id(config), block));
         let branches = BranchTree::new(head.clone());
         let authors = OrdMap::unit(head.author, 1);
-        Self { branches, slots, authors, votes: OrdMap::new(), head, root: block, finalized }
+        Self { branches, slots, config: *config, authors, votes: OrdMap::new(), head, root: block, finalized }
     }
 
     pub(super) fn get(&self, block: &BlockId) -> Option<&Arc<Node>> {
@@ -134,7 +141,7 @@ impl Tree {
         self.forget(leaf);
     }
 
-    /// Iterates over the blocks of an author in a slot.
+    /// Iterates over the blocks of an author in a slot, on all branches.
     pub(super) fn blocks_of_slot(&self, slot: u64, author: Address) -> impl Iterator<Item = &Arc<Node>> {
         let same_slot = self.slots.range((slot, BlockId::default())..).take_while(move |(other, _)| *other == slot);
         let blocks = same_slot.filter_map(|(_, block)| self.branches.get(block));
@@ -143,9 +150,8 @@ impl Tree {
 
     /// Returns another block of the same author in the same slot.
     pub(super) fn same_slot_block(&self, node: &Node) -> Option<&Arc<Node>> {
-        let mut blocks = self.blocks_of_slot(node.context.slot, node.author);
-        let is_other = |block: &&Arc<Node>| block.context.block != node.context.block;
-        blocks.find(|block| is_other(block) && block.context.counts_slots_as(&node.context))
+        let mut blocks = self.blocks_of_slot(node.slot_id(&self.config), node.author);
+        blocks.find(|block| block.context.block != node.context.block)
     }
 
     /// Returns a block of the same author whose vote contradicts the one of `node`. The votes of a producer that keeps to the rules rise in
@@ -185,7 +191,7 @@ impl Tree {
     /// Adds a block whose parent is in the tree and returns the move of the head, if any.
     pub(super) fn insert(&mut self, node: Node) -> Option<HeadMove> {
         let node = Arc::new(node);
-        self.slots.insert((node.context.slot, node.context.block));
+        self.slots.insert((node.slot_id(&self.config), node.context.block));
         *self.authors.entry(node.author).or_default() += 1;
         if let Some(vote) = node.vote() {
             self.votes.insert((node.author, node.context.block), vote);
@@ -236,7 +242,7 @@ impl Tree {
 
     fn forget(&mut self, block: &BlockId) {
         if let Some(node) = self.branches.nodes.remove(block) {
-            self.slots.remove(&(node.context.slot, *block));
+            self.slots.remove(&(node.slot_id(&self.config), *block));
             self.votes.remove(&(node.author, *block));
             if let Some(kept) = self.authors.get_mut(&node.author) {
                 *kept -= 1;
@@ -249,7 +255,8 @@ impl Tree {
 
     pub(super) fn encode(&self, out: &mut Encoder) {
         // Slots, authors and votes follow from the nodes.
-        let Self { branches: BranchTree { nodes }, slots: _, authors: _, votes: _, head, root, finalized } = self;
+        let Self { branches: BranchTree { nodes }, slots: _, config: _, authors: _, votes: _, head, root, finalized } =
+            self;
         out.list(nodes.iter(), |out, (block, node)| {
             let Node { context, parent, author, sealed } = node.as_ref();
             block.encode(out);

@@ -19,7 +19,7 @@ use crate::{
         mutation::{self, Mutation},
         orphans::Orphan,
     },
-    primitives::{Address, B256},
+    primitives::{Address, B256, Timestamp},
     system::ValidatorUpdates,
 };
 
@@ -80,11 +80,18 @@ impl BlockIntake for Pos {
             self.intake.check_pending_of(author)?;
         }
         self.check_subjectivity()?;
-        if self.has_timers() && slot > self.slot {
-            return self.wait_for_slot(from, block, slot, author);
-        }
         let parent = BlockId::parent_of(&block);
-        let Some(parent_node) = self.tree.get(&parent.hash).cloned() else {
+        let parent_node = self.tree.get(&parent.hash).cloned();
+        if self.has_timers() {
+            // Other branches may number slots unlike.
+            let begins = parent_node
+                .as_ref()
+                .map_or(block.timestamp(), |parent| parent.context.state.times_at(&self.config, slot).time_of(slot));
+            if begins >= self.times.time_of(self.slot.saturating_add(1)) {
+                return self.wait_for_slot(from, block, (slot, begins), author);
+            }
+        }
+        let Some(parent_node) = parent_node else {
             if parent.height <= oldest {
                 return Err(MessageError::NotFinal { block: id }.into());
             }
@@ -104,7 +111,7 @@ impl BlockIntake for Pos {
             return Err(Rejection::TooManySiblings { block: id, author, limit: twins_max as usize });
         }
         self.taken.insert((slot, author), of_slot.saturating_add(1));
-        let is_timely = self.has_timers() && slot == self.slot && !self.is_late;
+        let is_timely = self.has_timers() && self.is_within(self.slot, context.timestamp) && !self.is_late;
         let verified = Verified { node: Node::new(context, parent.hash), is_timely };
         self.intake.pending.insert(id, PendingBlock { block: block.clone(), author, own, verified });
         if let Some(from) = from {
@@ -146,7 +153,7 @@ impl Pos {
     /// Checks that this replica was not offline for longer than the weak subjectivity period, unless a checkpoint is trusted. One
     /// that takes blocks in their slots is not offline, however long finality takes.
     fn check_subjectivity(&self) -> Result<(), Rejection> {
-        let limit = self.config.weak_subjectivity_epochs(self.tree.weights.len());
+        let limit = self.config.weak_subjectivity_epochs_of(self.times.longest_period(), self.tree.weights.len());
         let (finalized, now) = (self.tree.finalized.epoch, self.epoch());
         let is_away = self.has_timers() && now.saturating_sub(finalized.max(self.active_epoch)) > limit;
         let is_trusting = self.config.trusted.is_some_and(|trusted| now.saturating_sub(trusted.epoch) <= limit);
@@ -171,11 +178,12 @@ impl Pos {
         &mut self,
         from: Option<ReplicaId>,
         block: Arc<Block>,
-        slot: u64,
+        (slot, begins): (u64, Timestamp),
         author: Address,
     ) -> Result<(), Rejection> {
         let now = self.slot;
-        let Some(from) = from.filter(|_| slot == now + 1) else {
+        let next_ends = self.times.time_of(now.saturating_add(2));
+        let Some(from) = from.filter(|_| begins < next_ends) else {
             return Err(MessageError::FutureSlot { slot, now }.into());
         };
         self.check_known(&author)?;
@@ -274,16 +282,17 @@ impl Pos {
             node.context.state = Arc::new(node.context.state.with_updates(updates));
         }
         let before = (self.tree.root(), self.tree.justified, self.tree.finalized);
-        let slot = node.context.state.slot;
+        let (slot, timestamp) = (node.context.state.slot, node.context.timestamp);
         if !self.has_timers() && slot > self.slot {
             self.advance_to_slot(slot);
         }
         let records = vec![record::node(&node)];
-        if slot == self.slot {
+        let is_of_now = if self.has_timers() { self.is_within(self.slot, timestamp) } else { slot == self.slot };
+        if is_of_now {
             self.active_epoch = self.epoch();
         }
         self.tree.insert(&self.config, node, self.slot);
-        if is_timely && slot == self.slot && self.tree.forks.boosted().is_none() {
+        if is_timely && is_of_now && self.tree.forks.boosted().is_none() {
             self.tree.forks.set_boost(Some(id.hash));
         }
         effects.push(Effect::Chain(ChainEvent::Inserted(id)));

@@ -23,7 +23,9 @@ pub(super) fn system_calls<E: From<PayloadError> + From<SlashingEvidenceError>>(
     let mut calls = vec![staking::begin_block(context.header.beneficiary, &payload.absent)];
     for offence in &payload.offences {
         let offender = offence.offender(authenticator)?;
-        let ago = config.secs_since(offence.slot(), payload.slot);
+        // The header rules judge the age by the lengths of the slots between. What they take must not be too old here: a slot has at
+        // least a second, on demand none.
+        let ago = payload.slot.saturating_sub(offence.slot()).saturating_mul(config.period.min(1));
         let time = Timestamp::from_secs(context.header.timestamp.saturating_sub(ago));
         let height = offence.height().min(Height::new(context.header.number));
         calls.push(staking::slash(offender, kind_of(offence), height, time));

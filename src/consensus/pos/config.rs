@@ -9,7 +9,7 @@ use crate::{
         Encoder, EvidenceWindow, ValidatorSetError,
         mutation::{self, Mutation},
     },
-    primitives::{B256, Timestamp, secs_rounded_up},
+    primitives::{B256, secs_rounded_up},
     system::staking::{self, StakingParams},
 };
 
@@ -220,15 +220,20 @@ impl PosConfig {
         self
     }
 
-    /// Returns the weak subjectivity period, in epochs, with this number of validators: a replica that was offline for longer
-    /// needs a trusted checkpoint. Infinite on demand, where slots follow no clock.
+    /// Returns the weak subjectivity period, in epochs, with this number of validators and slots of the period of genesis: a replica that
+    /// was offline for longer needs a trusted checkpoint. Infinite on demand, where slots follow no clock.
     ///
     /// It is the time for which stake is locked after its validator left, and the time in which a tenth of the validators can be
     /// replaced (`compute_weak_subjectivity_period`, with equal stakes: `SAFETY_DECAY * N / (2 * churn * 100)`); at most the time in
     /// which a third that votes alone becomes two thirds by the inactivity leak of the others, as it then makes a branch of its
     /// own final. (The specifications leave that out: their leak takes weeks.)
     pub fn weak_subjectivity_epochs(&self, validators: usize) -> u64 {
-        let epoch_secs = self.period.saturating_mul(self.slots_per_epoch);
+        self.weak_subjectivity_epochs_of(self.period, validators)
+    }
+
+    /// Returns the weak subjectivity period with slots of at most `period` seconds.
+    pub(super) fn weak_subjectivity_epochs_of(&self, period: u64, validators: usize) -> u64 {
+        let epoch_secs = period.saturating_mul(self.slots_per_epoch);
         let Some(unbonding) = self.evidence.unbonding_secs.checked_div(epoch_secs) else { return u64::MAX };
         let validators = validators as u64;
         let churn = match self.churn_limit {
@@ -245,11 +250,6 @@ impl PosConfig {
     fn leaked_epochs(&self) -> u64 {
         let leak = u128::from(self.leak_quotient).saturating_mul(LN_4_HALF_PER_MILLE) / 1_000;
         self.leak_after.saturating_add(u64::try_from(leak.isqrt()).unwrap_or(u64::MAX))
-    }
-
-    /// Returns the age of something in `slot` at `now`, in seconds; 0 on demand, where slots have no length.
-    pub(super) const fn secs_since(&self, slot: u64, now: u64) -> u64 {
-        now.saturating_sub(slot).saturating_mul(self.period)
     }
 
     /// Returns the configuration with a checkpoint that the operator trusts.
@@ -293,11 +293,6 @@ impl PosConfig {
     /// Returns the largest distance of a block from its parent, in slots.
     pub const fn reach(&self) -> u64 {
         if self.period == 0 { EPOCHS_AHEAD_MAX * self.slots_per_epoch } else { EMPTY_SLOTS_MAX }
-    }
-
-    /// Returns the start of `slot` on a chain with this genesis time; with a period of 0, the genesis time.
-    pub const fn time_of(&self, genesis: Timestamp, slot: u64) -> Timestamp {
-        genesis.saturating_add_secs(slot.saturating_mul(self.period))
     }
 
     /// Returns the proposer boost, in gwei, when all validators together have the weight `total`.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     ATTEST_TIMER, OFFENCES_MAX, PROPOSE_TIMER, Payload, Pos, PosMessage, Production, Proposal, SLOT_TIMER, State,
-    VOTES_MAX, Vote, VoteData, genesis_time, remove_old, reveal::mixed, tree::state_in, votes::Counting,
+    VOTES_MAX, Vote, VoteData, remove_old, reveal::mixed, tree::state_in, votes::Counting,
 };
 use crate::{
     chain::Block,
@@ -43,7 +43,7 @@ impl Pos {
     }
 
     fn arm_slot(&self, effects: &mut Vec<Effect>) {
-        let timestamp = self.config.time_of(genesis_time(&self.tree), self.slot + 1);
+        let timestamp = self.times.time_of(self.slot + 1);
         let deadline = Deadline::AtTimestamp { timestamp, then_nanos: 0 };
         effects.push(Effect::ArmTimer { timer: SLOT_TIMER, deadline });
     }
@@ -51,17 +51,50 @@ impl Pos {
     /// Starts the next slot.
     fn on_tick(&mut self, effects: &mut Vec<Effect>) {
         let before = (self.tree.root(), self.tree.justified, self.tree.finalized);
+        let epoch = self.epoch();
         self.advance_to_slot(self.slot + 1);
+        if self.epoch() > epoch {
+            self.follow_clock();
+        }
         self.arm_slot(effects);
         let after = |nanos| Deadline::After { nanos };
         effects.push(Effect::ArmTimer { timer: PROPOSE_TIMER, deadline: after(PROPOSE_NANOS) });
-        let third = self.config.period.saturating_mul(1_000_000_000) / 3;
+        let third = self.times.period_at(self.slot).saturating_mul(1_000_000_000) / 3;
         effects.push(Effect::ArmTimer { timer: ATTEST_TIMER, deadline: after(third) });
         let moved = self.tree.choose(&self.config, self.slot);
         self.publish_changes(before, moved, Vec::new(), effects);
         self.admit_future_blocks(effects);
         self.rebroadcast_vote(effects);
         self.retry_fetches(effects);
+    }
+
+    /// Counts slots as the head's branch does, from the time of the current slot on. Returns whether the slot, or the time of the next
+    /// one, is another then. What has happened meanwhile is at least the time of the current slot, so that the timer makes up for the
+    /// rest.
+    pub(super) fn follow_clock(&mut self) -> bool {
+        let before = (self.slot, self.times.time_of(self.slot + 1));
+        // A later slot may be in an epoch in which more is known.
+        while let Some(state) = self.head_state()
+            && let times = state.times_at(&self.config, self.slot)
+            && times != self.times
+        {
+            let slot = times.slot_begun(self.times.time_of(self.slot));
+            self.times = times;
+            if slot > self.slot {
+                self.advance_to_slot(slot);
+            }
+            self.slot = slot;
+        }
+        before != (self.slot, self.times.time_of(self.slot + 1))
+    }
+
+    /// Follows the clock of a head that has moved, and arms the timer by it.
+    pub(super) fn follow_head(&mut self, effects: &mut Vec<Effect>) {
+        if self.has_timers() && self.follow_clock() {
+            effects.push(Effect::Mark("pos/other-clock"));
+            effects.push(Effect::DisarmTimer(SLOT_TIMER));
+            self.arm_slot(effects);
+        }
     }
 
     /// Advances to a later slot (`on_tick` of the specifications).
@@ -110,7 +143,11 @@ impl Pos {
         self.count(
             signer.address(),
             Arc::new(vote.clone()),
-            if self.has_timers() { Counting::AfterItsSlot } else { Counting::Now },
+            if self.has_timers() {
+                Counting::AfterItsSlot { ends: self.times.time_of(slot + 1) }
+            } else {
+                Counting::Now
+            },
             effects,
         );
         effects.push(Effect::Send { to: Recipients::Others, message: vote.into(), after: Some(ticket) });
@@ -206,8 +243,7 @@ impl Pos {
         let ticket = self.next_ticket.take_next();
         let parent = node.context.block;
         self.production = Production::Building { ticket, slot, parent };
-        let timestamp_min =
-            if self.has_timers() { self.config.time_of(state.genesis_time, slot) } else { node.context.timestamp };
+        let timestamp_min = if self.has_timers() { self.times.time_of(slot) } else { node.context.timestamp };
         effects.push(Effect::Build(BuildRequest {
             ticket,
             parent,
@@ -267,9 +303,9 @@ impl Pos {
         }
     }
 
-    fn is_within(&self, slot: u64, time: Timestamp) -> bool {
-        let genesis = genesis_time(&self.tree);
-        self.config.time_of(genesis, slot) <= time && time < self.config.time_of(genesis, slot + 1)
+    /// Whether a time is within a slot, on the head's branch.
+    pub(super) fn is_within(&self, slot: u64, time: Timestamp) -> bool {
+        self.times.time_of(slot) <= time && time < self.times.time_of(slot + 1)
     }
 
     /// Persists the slashing protection before a message that depends on it is sent.

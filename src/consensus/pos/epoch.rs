@@ -78,6 +78,7 @@ impl State {
     fn end_epoch(&mut self, config: &PosConfig, deltas: &mut EpochDeltas) {
         deltas.ended = true;
         self.casper = self.unrealized();
+        self.settle_length(config);
         self.slot = config.start_of(self.epoch() + 1).max(self.slot);
         let now = self.now(config);
         let mut stake = Stake::clone(&self.stake);

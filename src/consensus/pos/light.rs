@@ -80,6 +80,7 @@ impl LightVerifier {
 
     /// Whether new headers may still be trusted in epoch `now`, given this finalized checkpoint.
     pub fn is_within_weak_subjectivity(&self, now: u64) -> bool {
-        now.saturating_sub(self.finalized().epoch) <= self.config.weak_subjectivity_epochs(self.validators().len())
+        let (period, validators) = (self.head.state.times.longest_period(), self.validators().len());
+        now.saturating_sub(self.finalized().epoch) <= self.config.weak_subjectivity_epochs_of(period, validators)
     }
 }

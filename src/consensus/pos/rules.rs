@@ -261,7 +261,10 @@ pub fn check_header(
     }
     apply_votes(config, authenticator, &mut state, &payload)?;
     apply_offences(config, authenticator, &mut state, &payload)?;
-    state.parameters = state.parameters.followed_by(&candidate.parameters);
+    if !candidate.parameters.is_empty() {
+        state.parameters = state.parameters.followed_by(&candidate.parameters);
+        state.commit_length();
+    }
     (state.latest, state.time) = (block, timestamp);
     if slot == config.start_of(epoch) {
         state.checkpoints[1] = Checkpoint { epoch, block };
@@ -279,8 +282,8 @@ fn check_time(config: &PosConfig, parent: &HeaderContext, slot: u64, got: Timest
     let (earliest, end) = if config.period == 0 {
         (parent.timestamp, Timestamp::from_secs(u64::MAX))
     } else {
-        let genesis = parent.state.genesis_time;
-        (config.time_of(genesis, slot), config.time_of(genesis, slot.saturating_add(1)))
+        let times = parent.state.times_at(config, slot);
+        (times.time_of(slot), times.time_of(slot.saturating_add(1)))
     };
     if earliest <= got && (got < end || config.period == 0) {
         Ok(got)
@@ -383,7 +386,7 @@ impl State {
         if !self.is_accountable(offender) {
             return Err(OffenderError::Withdrawable { unbonding_secs: self.evidence(config).unbonding_secs });
         }
-        let (blocks, secs) = offence.age(config, self.latest.height, self.slot);
+        let (blocks, secs) = offence.age(&self.times, self.latest.height, self.slot);
         let window = self.evidence(config);
         if window.is_expired(blocks, secs) {
             return Err(OffenderError::Expired { blocks, secs, window });

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{PosConfig, Proposal, Vote, VoteData};
+use super::{Proposal, Vote, VoteData, slot_times::SlotTimes};
 use crate::{
     consensus::{Authenticator, Encoder, SealError, encoding::Decoder},
     primitives::{Address, B256, Height, keccak256},
@@ -116,8 +116,8 @@ impl SlashingEvidence {
     }
 
     /// Returns the age of the offence in blocks and in seconds, at a height and a slot.
-    pub(super) fn age(&self, config: &PosConfig, height: Height, slot: u64) -> (u64, u64) {
-        (height.get().saturating_sub(self.height().get()), config.secs_since(self.slot(), slot))
+    pub(super) fn age(&self, times: &SlotTimes, height: Height, slot: u64) -> (u64, u64) {
+        (height.get().saturating_sub(self.height().get()), times.secs_between(self.slot(), slot))
     }
 
     /// Returns the offender.

@@ -27,6 +27,7 @@ use super::{
     payload::encode_members,
     set_change::{self, Rear},
     shuffling,
+    slot_times::{PendingLength, SlotTimes},
 };
 use crate::{
     consensus::{
@@ -149,6 +150,10 @@ pub struct State {
     pub(super) stake: Arc<Stake>,
     /// Parameters of the chain that changed since genesis.
     pub(super) parameters: ParameterUpdates,
+    /// Beginnings of the slots, up to the end of the next epoch.
+    pub(super) times: SlotTimes,
+    /// A block time that is committed to, but not final.
+    pub(super) pending_length: Option<PendingLength>,
     /// Cached state at the start of the next epoch.
     pub(super) next_epoch_cache: NextEpochCache,
 }
@@ -238,6 +243,8 @@ impl State {
             casper,
             stake: Arc::new(stake),
             parameters: ParameterUpdates::NONE,
+            times: SlotTimes::from_genesis(time, config.period),
+            pending_length: None,
             next_epoch_cache: NextEpochCache::default(),
         }
     }
@@ -320,8 +327,8 @@ impl State {
     }
 
     /// Returns the time of the state: the start of its slot, on demand the timestamp of the newest block.
-    pub(super) const fn now(&self, config: &PosConfig) -> Timestamp {
-        if config.period == 0 { self.time } else { config.time_of(self.genesis_time, self.slot) }
+    pub(super) fn now(&self, config: &PosConfig) -> Timestamp {
+        if config.period == 0 { self.time } else { self.times.time_of(self.slot) }
     }
 
     /// Returns the turnout of the previous (0) or the current (1) epoch. Votes that an offender cast before the evidence stay
@@ -375,6 +382,8 @@ impl State {
             casper,
             stake,
             parameters,
+            times: _,
+            pending_length: _,
             next_epoch_cache: _,
         } = self;
         out.timestamp(*genesis_time);
@@ -400,6 +409,7 @@ impl State {
         casper.encode(out);
         stake.encode(out);
         out.bytes(&parameters.to_bytes());
+        self.encode_times(out);
     }
 
     pub(super) fn decode(config: &PosConfig, bytes: &mut Decoder<'_>) -> Option<Self> {
@@ -433,9 +443,11 @@ impl State {
             casper,
             stake,
             parameters,
+            times: SlotTimes::from_genesis(genesis_time, config.period),
+            pending_length: None,
             next_epoch_cache: NextEpochCache::default(),
         };
-        fits.then_some(state)
+        state.decode_times(config, bytes).filter(|_| fits)
     }
 }
 

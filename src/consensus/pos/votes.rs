@@ -8,7 +8,7 @@ use crate::{
         BlockId, ConsensusMessage, Effect, Evidence, Recipients, Rejection, ReplicaId,
         mutation::{self, Mutation},
     },
-    primitives::Address,
+    primitives::{Address, Timestamp},
 };
 
 /// Most votes of one validator kept for unknown blocks.
@@ -37,8 +37,8 @@ pub(super) struct UnknownBlockVote {
 pub(super) enum Counting {
     /// Immediately.
     Now,
-    /// From the slot after its own, so that a late vote does not influence other votes of its slot.
-    AfterItsSlot,
+    /// From the slot after its own, which ends then, so that a late vote does not influence other votes of its slot.
+    AfterItsSlot { ends: Timestamp },
     /// Immediately, and for good: a block carries it.
     InBlock,
 }
@@ -58,7 +58,7 @@ impl Pos {
         }
         // On demand a vote may arrive before its block.
         let latest = self.slot.saturating_add(if self.has_timers() { 1 } else { self.config.reach() });
-        if data.slot > latest {
+        if data.slot > latest && !self.has_begun(vote) {
             return Err(MessageError::FutureSlot { slot: data.slot, now: self.slot }.into());
         }
         self.check_known(&signer)?;
@@ -86,13 +86,22 @@ impl Pos {
             Some(_) => {}
         }
         self.remember_peer(from);
-        let counting = if self.has_timers() && data.slot >= self.slot { Counting::AfterItsSlot } else { Counting::Now };
+        let ends = state.times.time_of(data.slot.saturating_add(1));
+        let is_over = !self.has_timers() || ends <= self.times.time_of(self.slot);
+        let counting = if is_over { Counting::Now } else { Counting::AfterItsSlot { ends } };
         self.count(signer, Arc::new(vote.clone()), counting, effects);
         if !self.has_timers() {
             self.update_head(effects);
             self.plan(effects);
         }
         Ok(())
+    }
+
+    /// Whether a vote's slot has begun, or is the next one, as the branch of its head counts, which may be unlike the own one.
+    fn has_begun(&self, vote: &Vote) -> bool {
+        let Some(node) = self.tree.get(&vote.data.head.hash).filter(|_| self.has_timers()) else { return false };
+        let times = node.context.state.times_at(&self.config, vote.data.slot);
+        times.time_of(vote.data.slot) < self.times.time_of(self.slot.saturating_add(2))
     }
 
     /// Checks a vote that no longer counts for an offence.
@@ -186,7 +195,7 @@ impl Pos {
             self.votes.insert((signer, epoch), vote.clone());
         }
         match counting {
-            Counting::AfterItsSlot => drop(self.queued_votes.insert(signer, vote)),
+            Counting::AfterItsSlot { ends } => drop(self.queued_votes.insert(signer, (ends, vote))),
             Counting::InBlock if self.tree.get(&vote.data.head.hash).is_some() => {
                 self.tree.vote_in_block(signer, epoch, vote.data.head.hash);
             }
@@ -199,11 +208,11 @@ impl Pos {
 
     /// Counts the queued votes of earlier slots.
     pub(super) fn count_queued_votes(&mut self) {
-        let now = self.slot;
+        let now = self.times.time_of(self.slot);
         let due: Vec<_> =
-            self.queued_votes.iter().filter(|(_, vote)| vote.data.slot < now).map(|(signer, _)| *signer).collect();
+            self.queued_votes.iter().filter(|(_, (ends, _))| *ends <= now).map(|(signer, _)| *signer).collect();
         for signer in due {
-            if let Some(vote) = self.queued_votes.remove(&signer) {
+            if let Some((_, vote)) = self.queued_votes.remove(&signer) {
                 self.tree.vote(signer, vote.data.target.epoch, vote.data.head.hash);
             }
         }
@@ -281,7 +290,7 @@ impl Pos {
     }
 
     fn is_expired(&self, offence: &SlashingEvidence) -> bool {
-        let (blocks, secs) = offence.age(&self.config, self.tree.head().height, self.slot);
+        let (blocks, secs) = offence.age(&self.times, self.tree.head().height, self.slot);
         let window = self.head_state().map_or(self.config.evidence, |state| state.evidence(&self.config));
         window.is_expired(blocks, secs)
     }

@@ -167,6 +167,7 @@ const POS: Marks = &[
     ("pos/late-build", Campaign),
     ("pos/left-behind", Guard("finality would have to leave a branch between a question and its answer")),
     ("pos/offence", Campaign),
+    ("pos/other-clock", Test("sim/tests/slot_lengths.rs", "a_validator_that_was_away_counts_slots_as_the_others_do")),
     ("pos/refuse-double-proposal", Guard("a slot is asked for once, and after a restart the next one is")),
     ("pos/refuse-surround", Guard("the justified checkpoint of a head goes back only where epochs are lost")),
     ("pos/reorg", Campaign),

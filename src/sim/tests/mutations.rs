@@ -194,6 +194,16 @@ const BY_TEST: &[(Mutation, &str, &str)] = &[
         "needs a liar that alone produces on the better branch: a campaign has one, once in some 700,000 seeds",
     ),
     (
+        Mutation::DposLateByNumber,
+        "sim::tests::slot_lengths::a_producer_that_was_late_by_an_old_clock_produces_by_the_new_one",
+        "needs a longer block time while a producer is away; the profile in which parameters change does",
+    ),
+    (
+        Mutation::PosUnfinalSlotLength,
+        "sim::tests::slot_lengths::slots_of_proof_of_stake_keep_their_length_until_the_change_is_final",
+        "violates nothing alone: it takes a partition until the new length counts on one of two branches for long",
+    ),
+    (
         Mutation::PosKeepsMessages,
         "sim::tests::pos::votes_that_one_side_alone_has_leave_two_heads",
         "a campaign does, once in some 4,500 seeds",

@@ -24,7 +24,7 @@ use crate::{
 
 const LONG: Duration = Duration::from_secs(2_000);
 
-fn owner() -> KeyPair {
+pub(super) fn owner() -> KeyPair {
     KeyPair::from_seed(5, "who changes parameters")
 }
 
@@ -47,15 +47,11 @@ fn networks() -> impl Iterator<Item = NetworkBuilder> {
     })
 }
 
-/// The block time where transactions may change it; always the gas limit.
-fn changes(network: &Network, secs: u64, gas_limit: u64) -> Vec<(Parameter, u64)> {
-    let has_block_time =
-        network.replicas()[0].chain().spec().parameters.is_some_and(|section| section.block_time.is_some());
-    let block_time = has_block_time.then_some((Parameter::BlockTime, secs));
-    block_time.into_iter().chain([(Parameter::GasLimit, gas_limit)]).collect()
+fn changes(secs: u64, gas_limit: u64) -> [(Parameter, u64); 2] {
+    [(Parameter::BlockTime, secs), (Parameter::GasLimit, gas_limit)]
 }
 
-fn schedule(network: &mut Network, nonce: u64, changes: &[(Parameter, u64)]) {
+pub(super) fn schedule(network: &mut Network, nonce: u64, changes: &[(Parameter, u64)]) {
     let change =
         |(parameter, value): &(Parameter, u64)| Change { parameter: parameter.code(), value: U256::from(*value) };
     let request = TransactionRequest {
@@ -92,7 +88,7 @@ fn every_replica_takes_over_at_one_block_and_headers_alone_tell() {
         let name = network.config().name();
         network.run_to_height(Height::new(6)).unwrap();
         for (nonce, (secs, gas_limit)) in [(2, 20_000_000), (11, 40_000_000)].into_iter().enumerate() {
-            let changes = changes(&network, secs, gas_limit);
+            let changes = changes(secs, gas_limit);
             schedule(&mut network, nonce as u64, &changes);
             network.run_until(LONG, |network| gas_limit_is(network, gas_limit)).unwrap();
             let height = network.replicas()[0].head().height.get() + 12;
@@ -109,25 +105,29 @@ fn every_replica_takes_over_at_one_block_and_headers_alone_tell() {
     }
 }
 
-/// Follows the headers alone; between blocks after a change there is the new block time.
+/// Follows the headers alone; between blocks after a change there is the new block time, in proof of stake some epochs later.
 fn follow(network: &Network) {
     let name = network.config().name();
     let (chain, validators) = (network.replicas()[0].chain(), network.genesis_validators().clone());
     let genesis = chain.genesis().block().header();
     let mut light = network.config().light_verifier(genesis, validators, Authenticator::secp256k1()).unwrap();
     let mut secs = 5;
-    let mut before = genesis.timestamp;
+    let (mut before, mut spacings) = (genesis.timestamp, Vec::new());
+    let is_at_once = network.config().kind() != Some(ConsensusKind::Pos);
     for height in 1..=chain.head().height().get() {
         let block = chain.block_at(Height::new(height)).unwrap();
         let sealed = SealedHeader::from(block.block().as_ref());
         light.follow(&sealed).unwrap_or_else(|error| panic!("{name}, height {height}: {error}"));
         let timestamp = sealed.header.timestamp;
-        assert!(height == 1 || timestamp - before >= secs, "{name}: {} s before block {height}", timestamp - before);
+        let spacing = timestamp - before;
+        assert!(height == 1 || !is_at_once || spacing >= secs, "{name}: {spacing} s before block {height}");
         before = timestamp;
+        spacings.push(spacing);
         secs = block.block().parameters().value(Parameter::BlockTime).map_or(secs, |secs| secs as u64);
     }
-    let has_block_time = network.config().kind() != Some(ConsensusKind::Pos);
-    assert_eq!(secs, if has_block_time { 11 } else { 5 }, "{name}");
+    assert_eq!(secs, 11, "{name}");
+    assert!(spacings.iter().rev().take(5).all(|secs| secs.is_multiple_of(11)), "{name}: {spacings:?}");
+    assert!(spacings.contains(&2), "{name}: {spacings:?}");
 }
 
 /// A replica that was down while the others took over has them when it is back.
@@ -139,7 +139,7 @@ fn a_replica_that_was_down_at_the_boundary_agrees() {
         network.run_to_height(Height::new(6)).unwrap();
         let down = ReplicaId::new(3);
         network.crash(down).unwrap();
-        let changes = changes(&network, 2, 20_000_000);
+        let changes = changes(2, 20_000_000);
         schedule(&mut network, 0, &changes);
         let took_over = |network: &Network| {
             network.replicas()[..3]
@@ -168,9 +168,9 @@ fn nothing_is_found_while_parameters_change() {
             assert!(report.is_passed(), "{kind:?}, seed {seed}: {:?}\n{}", report.outcome, report.plan.to_toml());
         }
         let mut network = setup.network(7, &FaultPlan::default()).unwrap();
-        let (has_block_time, has_stake) = (kind != ConsensusKind::Pos, network.replicas()[0].chain().has_stake());
+        let has_stake = network.replicas()[0].chain().has_stake();
         let clients = Workload::new(7, 40, Duration::from_secs(100), 4);
-        let mut clients = clients.with_parameter_changes(has_block_time, has_stake);
+        let mut clients = clients.with_parameter_changes(true, has_stake);
         let mut before = SimTime::ZERO;
         while let Some((at, transaction, replica)) = clients.next() {
             network.run_for(Duration::from_nanos(at.as_nanos() - before.as_nanos())).unwrap();

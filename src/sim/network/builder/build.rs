@@ -5,10 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::{DEFAULT_CHAIN_ID, NetworkBuilder};
 use crate::{
     chain::{Block, Chain, GenesisSpec, OpenError, Pool, PoolConfig, ReadError},
-    consensus::{
-        Authenticator, BlockId, ConsensusConfig, ConsensusKind, ReplicaId, SealScheme, Signer, ValidatorSet,
-        poa::Payload,
-    },
+    consensus::{Authenticator, BlockId, ConsensusConfig, ReplicaId, SealScheme, Signer, ValidatorSet, poa::Payload},
     primitives::KeyPair,
     sim::{
         engine::{
@@ -239,13 +236,12 @@ const fn pool_config(genesis: &GenesisSpec, production: Production) -> PoolConfi
     }
 }
 
-/// Completes the parameters of the chain by the protocol's block time, where transactions may change it: not on demand, not in proof of
-/// stake, whose replicas count slots from genesis, and not in a protocol of one's own, which does not follow it.
+/// Completes the parameters of the chain by the protocol's block time, where transactions may change it: not on demand, and not in a
+/// protocol of one's own, which does not follow it.
 fn fill_block_time(genesis: &mut GenesisSpec, config: &ConsensusConfig) -> Result<(), NetworkOptionsError> {
     let Some(section) = &mut genesis.parameters else { return Ok(()) };
-    let is_followed = config.kind().is_some_and(|kind| kind != ConsensusKind::Pos);
     let secs = config.period().as_secs();
-    let want = (is_followed && secs > 0).then_some(secs);
+    let want = (config.kind().is_some() && secs > 0).then_some(secs);
     if section.block_time.is_some() && section.block_time != want {
         return Err(NetworkOptionsError::BlockTime { got: section.block_time, want });
     }
