@@ -9,7 +9,7 @@
 //!   replaced still find the operator; and it never seals again, nor does the own address of an operator that registered another key.
 //! - No key is the own address of another operator.
 
-use alloy_primitives::b256;
+use alloy_primitives::{b256, keccak256};
 use alloy_sol_types::eip712_domain;
 
 use self::interface::{
@@ -43,7 +43,7 @@ pub mod interface {
 }
 
 /// The domain of proofs (EIP-712): this name and version, the chain's id, and the contract.
-const DOMAIN_NAME: &str = "chainbox sealing keys";
+const DOMAIN_NAME: &str = "chainbox validators";
 const DOMAIN_VERSION: &str = "1";
 
 /// `SealingKey(address operator,address key)`
@@ -211,14 +211,18 @@ impl SealingKeys {
 }
 
 /// Returns what a key signs to show that an operator holds it: the EIP-712 hash of `SealingKey(address operator,address key)` in the domain
-/// "chainbox sealing keys", version 1, of the chain and the contract that holds the validators.
+/// "chainbox validators", version 1, of the chain and the contract that holds the validators.
 pub fn possession_digest(chain_id: u64, contract: Address, claim: KeyClaim) -> B256 {
+    let KeyClaim { operator, key } = claim;
+    typed_data_hash(chain_id, contract, keccak256((SEALING_KEY_TYPE, operator, key).abi_encode()))
+}
+
+/// Returns what is signed for a struct with this hash, in the domain of the contract that holds the validators.
+pub fn typed_data_hash(chain_id: u64, contract: Address, struct_hash: B256) -> B256 {
     let domain = eip712_domain! {
         name: DOMAIN_NAME, version: DOMAIN_VERSION, chain_id: chain_id, verifying_contract: contract,
     };
-    let KeyClaim { operator, key } = claim;
-    let hash = alloy_primitives::keccak256((SEALING_KEY_TYPE, operator, key).abi_encode());
-    alloy_primitives::keccak256([[0x19, 0x01].as_slice(), domain.separator().as_slice(), hash.as_slice()].concat())
+    keccak256([[0x19, 0x01].as_slice(), domain.separator().as_slice(), struct_hash.as_slice()].concat())
 }
 
 /// Returns the proof that an operator holds a key: the key's signature of [`possession_digest`].

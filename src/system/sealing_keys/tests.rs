@@ -166,7 +166,7 @@ fn the_digest_is_typed_data() {
     assert_eq!(keccak256(SealingKey::eip712_encode_type().as_bytes()), SEALING_KEY_TYPE);
     let (operator, key) = (Address::repeat_byte(1), Address::repeat_byte(2));
     let known = eip712_domain! {
-        name: "chainbox sealing keys", version: "1", chain_id: CHAIN, verifying_contract: Sandbox::CONTRACT,
+        name: "chainbox validators", version: "1", chain_id: CHAIN, verifying_contract: Sandbox::CONTRACT,
     };
     let want = SealingKey { operator, key }.eip712_signing_hash(&known);
     let claim = KeyClaim { operator, key };
