@@ -11,7 +11,7 @@ use crate::{
         modules::{MODULES_ADDRESS, ModulesTemplate},
         parameters::{PARAMETERS_ADDRESS, Parameter, ParametersSpec, ParametersTemplate, VALIDATORS_MAX},
         permissions::{PERMISSIONS_ADDRESS, PermissionsTemplate},
-        staking::{STAKING_ADDRESS, StakingParams, StakingTemplate},
+        staking::{STAKING_ADDRESS, StakingParams, StakingTemplate, interface::GenesisStake},
     },
     vm::{Marker, Template},
 };
@@ -79,10 +79,10 @@ impl SystemContract {
                 let validators = || spec.validators.iter().map(|validator| validator.address).collect();
                 GovernanceTemplate::init_code(rules, spec.staking.is_none().then(validators))
             }),
-            Self::Staking => spec.staking.as_ref().map(|params| {
-                let stakes = spec.validators.iter().map(|validator| (validator.address, validator.stake));
-                StakingTemplate::init_code(params, stakes)
-            }),
+            Self::Staking => spec
+                .staking
+                .as_ref()
+                .map(|params| StakingTemplate::init_code(params, spec.validators.iter().map(genesis_stake))),
             Self::Parameters => spec.parameters.as_ref().map(|parameters| {
                 let values = parameters_at_genesis(spec, parameters);
                 ParametersTemplate::init_code(parameters.owner, &ParameterUpdates::new(values))
@@ -129,6 +129,10 @@ impl GenesisSpec {
         }
         Ok(())
     }
+}
+
+fn genesis_stake(validator: &GenesisValidator) -> GenesisStake {
+    GenesisStake { validator: validator.operator(), sealingKey: validator.address, stake: validator.stake }
 }
 
 fn total_stake(validators: &[GenesisValidator]) -> Result<U256, SpecError> {

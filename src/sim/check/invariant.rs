@@ -18,6 +18,7 @@ pub mod raft;
 mod state;
 mod supply;
 mod unique;
+mod weights;
 
 use crate::{
     consensus::{BlockId, ConsensusConfig, FinalityKind, Protocol},
@@ -33,6 +34,7 @@ pub use pos_rewards::RewardedVotes;
 pub use state::StateRoots;
 pub use supply::SupplyConserved;
 pub use unique::unique;
+pub use weights::WeightsOfKeys;
 
 pub use super::violation::Violation;
 pub use crate::sim::network::invariant::{CloneInvariant, Invariant};
@@ -46,6 +48,7 @@ pub fn generic() -> Vec<Box<dyn Invariant>> {
         Box::new(NoFalseAccusation::default()),
         Box::new(SupplyConserved::default()),
         Box::new(ParametersInForce::default()),
+        Box::new(WeightsOfKeys::default()),
     ]
 }
 

@@ -81,6 +81,13 @@ pub enum ValidatorAction {
     },
     /// Leaves jail.
     Unjail,
+    /// Replaces the actor's sealing key, at the protocol's next boundary.
+    SetSealingKey {
+        /// Address of the new key.
+        key: Address,
+        /// The key's signature, as [`prove_sealing_key`](crate::system::staking::prove_sealing_key) makes it.
+        proof: Bytes,
+    },
 }
 
 impl ValidatorAction {
@@ -98,14 +105,15 @@ impl ValidatorAction {
             Self::ClaimCommission => "claim-commission",
             Self::SetCommission { .. } => "set-commission",
             Self::Unjail => "unjail",
+            Self::SetSealingKey { .. } => "set-sealing-key",
         }
     }
 
     /// Returns the call to the staking contract, and its value.
     pub fn to_call(&self) -> (Bytes, U256) {
         let none = U256::ZERO;
-        let (input, value) = match *self {
-            Self::Join { stake, commission_bps } => {
+        let (input, value) = match self {
+            &Self::Join { stake, commission_bps } => {
                 let whole = 10_000;
                 let call = sol::joinCall {
                     commissionBps: commission_bps,
@@ -115,17 +123,20 @@ impl ValidatorAction {
                 (call.abi_encode(), stake)
             }
             Self::Exit => (sol::exitCall {}.abi_encode(), none),
-            Self::Stake { amount } => (sol::stakeCall {}.abi_encode(), amount),
-            Self::Unstake { amount } => (sol::unstakeCall { amount }.abi_encode(), none),
-            Self::Delegate { validator, amount } => (sol::delegateCall { validator }.abi_encode(), amount),
-            Self::Undelegate { validator, amount } => (sol::undelegateCall { validator, amount }.abi_encode(), none),
+            &Self::Stake { amount } => (sol::stakeCall {}.abi_encode(), amount),
+            &Self::Unstake { amount } => (sol::unstakeCall { amount }.abi_encode(), none),
+            &Self::Delegate { validator, amount } => (sol::delegateCall { validator }.abi_encode(), amount),
+            &Self::Undelegate { validator, amount } => (sol::undelegateCall { validator, amount }.abi_encode(), none),
             Self::Withdraw => (sol::withdrawCall {}.abi_encode(), none),
-            Self::ClaimRewards { validator } => (sol::claimRewardsCall { validator }.abi_encode(), none),
+            &Self::ClaimRewards { validator } => (sol::claimRewardsCall { validator }.abi_encode(), none),
             Self::ClaimCommission => (sol::claimCommissionCall {}.abi_encode(), none),
-            Self::SetCommission { commission_bps } => {
+            &Self::SetCommission { commission_bps } => {
                 (sol::setCommissionCall { commissionBps: commission_bps }.abi_encode(), none)
             }
             Self::Unjail => (sol::unjailCall {}.abi_encode(), none),
+            Self::SetSealingKey { key, proof } => {
+                (sol::setSealingKeyCall { key: *key, proof: proof.clone() }.abi_encode(), none)
+            }
         };
         (input.into(), value)
     }
@@ -225,6 +236,7 @@ pub(crate) fn validator_records(chain: &Chain, set: &ValidatorSet) -> Result<Vec
     if !chain.has_stake() {
         let record = |address| ValidatorRecord {
             address,
+            sealing_key: address,
             validates: true,
             status: ValidatorStatus::Bonded,
             weight: 1,
@@ -233,12 +245,21 @@ pub(crate) fn validator_records(chain: &Chain, set: &ValidatorSet) -> Result<Vec
         return Ok(set.addresses().map(record).collect());
     }
     let mut records = chain.staked_validators(chain.head())?;
-    for address in set.addresses() {
-        if !records.iter().any(|record| record.address == address) {
-            records.push(chain.staked_validator(chain.head(), address)?);
-        }
+    for key in set.addresses() {
+        // Until the protocol's boundary the set has a former key.
+        let place = match records.iter().position(|record| record.sealing_key == key) {
+            Some(place) => place,
+            None => {
+                let found = chain.staked_validator_of_key(chain.head(), key)?;
+                let listed = records.iter().position(|record| record.address == found.address);
+                listed.unwrap_or_else(|| {
+                    records.push(found);
+                    records.len() - 1
+                })
+            }
+        };
+        records[place].validates = true;
     }
-    records.iter_mut().for_each(|record| record.validates = set.contains(&record.address));
     records.sort_unstable_by_key(|record| record.address);
     Ok(records)
 }

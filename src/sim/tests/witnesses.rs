@@ -14,18 +14,19 @@ use crate::{
     consensus::{
         AnyProtocol, ConsensusConfig, ConsensusKind, ReplicaId, dpos::DposConfig, pbft::PbftConfig, pos::PosConfig,
     },
-    primitives::{Address, Gas, Height, ether},
+    primitives::{Address, Gas, Height, U256, ether},
     sim::{
         campaign::workload::Workload,
         check::invariant::{
             AccountableSafety, FinalityIrreversible, HonestStake, ParametersInForce, StateRoots, SupplyConserved,
+            WeightsOfKeys,
             dpos::ConfirmationsConsistent,
             pbft::{PreparedUnique, Watermarks},
             poa::NoDoubleSealing,
             raft::{CommittedEntriesPersist, LogMatching},
         },
     },
-    system::parameters::ParametersSpec,
+    system::{parameters::ParametersSpec, staking::STAKING_ADDRESS},
 };
 
 fn pos() -> ConsensusConfig {
@@ -118,6 +119,22 @@ fn parameters_in_force() -> Violation {
     network.intervene(&Intervention::GasLimit { gas: Gas::new(7_000_000) }).unwrap();
     let Err(NetworkError::Violated(violation)) = network.run_to_height(Height::new(9)) else {
         panic!("a gas limit that is not in force was accepted")
+    };
+    *violation
+}
+
+fn weights_by_key() -> Violation {
+    let mut genesis = Workload::genesis();
+    genesis.allow_interventions = true;
+    let invariant: Box<dyn Invariant> = Box::new(WeightsOfKeys::default());
+    let mut network = builder(dpos()).with_genesis(genesis).with_invariants([invariant]).build().unwrap();
+    network.run_to_height(Height::new(2)).unwrap();
+    // The tokens of a validator, of which no update tells: the third word of the struct in the mapping at slot 15.
+    let validator = network.replicas[0].address().unwrap();
+    let slot = crate::vm::mapping_slot(validator.into_word().into(), U256::from(15)) + U256::from(2);
+    network.intervene(&Intervention::Storage { address: STAKING_ADDRESS, slot, value: ether(33) }).unwrap();
+    let Err(NetworkError::Violated(violation)) = network.run_to_height(Height::new(9)) else {
+        panic!("a weight without an update was accepted")
     };
     *violation
 }
@@ -313,6 +330,7 @@ const WITNESSES: &[(&str, fn() -> Violation)] = &[
     ("state-roots", state_roots),
     ("supply-kept", supply_kept),
     ("parameters-in-force", parameters_in_force),
+    ("weights-by-key", weights_by_key),
     ("pos-accountable-safety", accountable_safety),
     ("honest-stake-is-safe", honest_stake),
     ("raft-log-matching", log_matching),

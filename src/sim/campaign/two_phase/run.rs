@@ -51,7 +51,8 @@ impl<'a> Run<'a> {
             let has_stake = network.replicas().first().is_some_and(|replica| replica.chain().has_stake());
             workload = workload.with_parameter_changes(section.block_time.is_some(), has_stake);
         }
-        let operators = Operators::new(seed, validators, setup.candidates, setup.all_move);
+        let operators =
+            Operators::new(seed, validators, setup.candidates, setup.all_move).with_rotations(setup.rotates_keys);
         let gives_up = |kind: &FaultKind| match kind {
             FaultKind::Wipe { .. } | FaultKind::Amnesia { .. } if setup.is_strict => None,
             other => other.byzantine(),

@@ -58,6 +58,9 @@ pub struct CampaignSetup {
     /// Whether validators of genesis leave and join, too.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub all_move: bool,
+    /// Whether operators on chains with stake replace their sealing keys by those of other replicas.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub rotates_keys: bool,
     /// Whether a client changes the chain's parameters all the time.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub changes_parameters: bool,
@@ -116,6 +119,7 @@ impl CampaignSetup {
             candidates: u32::from(consensus.kind().is_some()),
             candidates_lie: false,
             all_move: false,
+            rotates_keys: false,
             changes_parameters: false,
             is_strict: true,
             checks_history: false,
@@ -170,6 +174,15 @@ impl CampaignSetup {
             profile: Profile { labels: long.profile.labels.clone(), rounds_max: 0, ..profile },
             ..long
         }
+    }
+
+    /// Returns [`CampaignSetup::turnover`] in which validators also hand their sealing on to other replicas, by a new key. Without stake, where
+    /// keys are fixed, it is the same.
+    pub fn rotation(consensus: ConsensusConfig) -> Self {
+        let turnover = Self::turnover(consensus);
+        // More replicas to hand it to: who has joined has a key of its own.
+        let candidates = if turnover.candidates == 0 { 0 } else { 8 };
+        Self { rotates_keys: true, candidates, ..turnover }
     }
 
     /// Returns the setup of two minutes of faults in which a client changes every parameter of the chain, again and again: block time, gas
