@@ -23,6 +23,7 @@ mod pos;
 mod pos_rewards;
 mod properties;
 mod raft;
+mod registry;
 mod validator_life;
 mod validators;
 mod witnesses;

@@ -12,7 +12,11 @@ use super::*;
 use crate::{
     chain::{Block, Intervention},
     consensus::{
-        AnyProtocol, ConsensusConfig, ConsensusKind, ReplicaId, dpos::DposConfig, pbft::PbftConfig, pos::PosConfig,
+        AnyProtocol, ConsensusConfig, ConsensusKind, ReplicaId,
+        dpos::DposConfig,
+        mutation::{self, Mutation},
+        pbft::PbftConfig,
+        pos::PosConfig,
     },
     primitives::{Address, Gas, Height, ether},
     sim::{
@@ -120,6 +124,11 @@ fn parameters_in_force() -> Violation {
         panic!("a gas limit that is not in force was accepted")
     };
     *violation
+}
+
+/// Whom the contract removes goes on signing.
+fn members_by_contract() -> Violation {
+    mutation::with(Mutation::PoaKeepsRemovedMembers, || super::registry::removal(poa()).unwrap_err())
 }
 
 fn accountable_safety() -> Violation {
@@ -313,6 +322,7 @@ const WITNESSES: &[(&str, fn() -> Violation)] = &[
     ("state-roots", state_roots),
     ("supply-kept", supply_kept),
     ("parameters-in-force", parameters_in_force),
+    ("members-by-contract", members_by_contract),
     ("pos-accountable-safety", accountable_safety),
     ("honest-stake-is-safe", honest_stake),
     ("raft-log-matching", log_matching),

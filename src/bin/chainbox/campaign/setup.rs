@@ -32,6 +32,7 @@ pub(super) fn setup_of(protocol: Option<ConsensusKind>, flags: &SetupFlags) -> R
         (None, Some(protocol)) => match flags.profile {
             Some(RunKind::Long) => CampaignSetup::long(default_sim_config(protocol)),
             Some(RunKind::Turnover) => CampaignSetup::turnover(default_sim_config(protocol)),
+            Some(RunKind::Registry) => CampaignSetup::registry(default_sim_config(protocol)),
             Some(RunKind::Parameters) => CampaignSetup::parameters(default_sim_config(protocol)),
             Some(RunKind::Short) | None => CampaignSetup::of(default_sim_config(protocol)),
         },
