@@ -96,6 +96,7 @@ mod system_view;
 mod tree;
 mod used_templates;
 mod validate;
+mod validators;
 mod version;
 
 pub use crate::vm::{ForkRules, Hardfork};

@@ -24,7 +24,7 @@ use crate::{
     primitives::{Gas, Height, Timestamp, Wallet, amount, ether},
     system::{
         governance::GovernanceSpec, modules::ModulesConfig, parameters::ParametersSpec, permissions::PermissionsConfig,
-        staking::StakingParams,
+        staking::StakingParams, validators::ValidatorsConfig,
     },
     vm::ForkRules,
 };
@@ -127,6 +127,11 @@ pub struct GenesisSpec {
     /// [`MODULES_ADDRESS`](crate::system::modules::MODULES_ADDRESS); `None` for a chain without the registry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modules: Option<ModulesConfig>,
+    /// Who may change the validators of a chain without stake, by the contract at
+    /// [`VALIDATORS_ADDRESS`](crate::system::validators::VALIDATORS_ADDRESS), whose first members are the validators above; `None` for a
+    /// chain whose validators change by the protocol's own means.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validator_registry: Option<ValidatorsConfig>,
     /// The consensus protocol's section; not read by the chain.
     #[serde(default)]
     pub consensus: serde_json::Value,
@@ -164,6 +169,7 @@ impl GenesisSpec {
             governance: None,
             permissions: None,
             modules: None,
+            validator_registry: None,
             consensus: serde_json::Value::Null,
             dropped_registry_digest: Dropped,
             allow_interventions: false,

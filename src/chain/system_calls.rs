@@ -1,7 +1,7 @@
 //! Running a block's system calls, and what a block changes for the protocol.
 
 use alloy_consensus::Header;
-use alloy_primitives::Bytes;
+use alloy_primitives::{Bytes, Log};
 
 use super::{block::empty_header, context::ChainContext, error::BlockError, receipt::Receipt};
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
     state::{EMPTY_CODE_HASH, Journal, StateError},
     system::{
         BlockUpdates, ParameterUpdate, ParameterUpdates, SystemCall, SystemContext, ValidatorUpdate, ValidatorUpdates,
-        governance, parameters, staking,
+        governance, parameters, staking, validators,
     },
     vm::{self, BlockContext, FrameOutcome, Message},
 };
@@ -59,7 +59,13 @@ pub(super) fn run(
     };
     let mut calls = context
         .rules
-        .system_calls(&SystemContext { header: &header, parent, payload, has_stake: context.spec.staking.is_some() })
+        .system_calls(&SystemContext {
+            header: &header,
+            parent,
+            payload,
+            has_stake: context.spec.staking.is_some(),
+            has_validators: context.spec.validator_registry.is_some(),
+        })
         .map_err(|error| SystemCallFailure::Invalid(BlockError::Rule(error)))?;
     if calls.is_empty() && context.spec.staking.is_some() {
         calls.push(staking::begin_block(context.rules.author(&header), &[]));
@@ -76,7 +82,7 @@ pub(super) fn run(
     }
     for (index, call) in calls.iter().enumerate() {
         run_one(context, journal, block_context, call, index)?;
-        updates.validators.extend(staking::weight_changes(journal.logs()));
+        updates.validators.extend(context.weight_changes(journal.logs()));
         updates.parameters.extend(parameters::scheduled_changes(journal.logs()));
     }
     Ok(updates)
@@ -107,14 +113,20 @@ fn run_one(
 }
 
 impl ChainContext {
+    /// Returns the new weights of validators in logs: of the staking contract or, without stake, of the validators'.
+    fn weight_changes<'l>(&self, logs: impl IntoIterator<Item = &'l Log>) -> Vec<ValidatorUpdate> {
+        match (&self.spec.staking, &self.spec.validator_registry) {
+            (Some(_), _) => staking::weight_changes(logs).collect(),
+            (None, Some(_)) => validators::weight_changes(logs).collect(),
+            (None, None) => Vec::new(),
+        }
+    }
+
     /// Returns a block's changes for the protocol: by its system calls first, then by its transactions. `waiting` are parameters that were
     /// scheduled before and that the block did not put in force.
     pub(super) fn updates(&self, waiting: &ParameterUpdates, calls: CallUpdates, receipts: &[Receipt]) -> BlockUpdates {
         let logs = || receipts.iter().flat_map(|receipt| &receipt.inner.logs);
-        let validators = match self.spec.staking {
-            Some(_) => ValidatorUpdates::new(calls.validators.into_iter().chain(staking::weight_changes(logs()))),
-            None => ValidatorUpdates::NONE,
-        };
+        let validators = ValidatorUpdates::new(calls.validators.into_iter().chain(self.weight_changes(logs())));
         let parameters = match self.spec.parameters {
             Some(_) => {
                 let scheduled = calls.parameters.into_iter().chain(parameters::scheduled_changes(logs()));

@@ -152,6 +152,29 @@ macro_rules! protocols {
             }
         }
 
+        /// What a chain's genesis says beside the protocol's section.
+        impl ConsensusConfig {
+            /// Returns the configuration with the addresses of the replicas after the validators', in order, that may become some.
+            #[must_use]
+            pub fn with_candidates(self, candidates: &[Address]) -> Self {
+                match self {
+                    $(Self::$name(config) => Self::$name($module::$name::with_candidates(config, candidates)),)*
+                    Self::Own(_) => self,
+                }
+            }
+
+            /// Returns the configuration of a chain with the validators' contract
+            /// ([`validator_registry`](crate::chain::GenesisSpec::validator_registry)), which is no part of the protocol's section of
+            /// genesis. A network knows it from its genesis; a verifier by headers alone needs it, too.
+            #[must_use]
+            pub fn with_validator_registry(self) -> Self {
+                match self {
+                    $(Self::$name(config) => Self::$name($module::$name::with_validator_registry(config)),)*
+                    Self::Own(_) => self,
+                }
+            }
+        }
+
         impl AnyProtocol {
             /// Returns the protocol; `None` for one of one's own.
             pub const fn kind(&self) -> Option<ConsensusKind> {
@@ -350,6 +373,14 @@ impl ConsensusConfig {
     /// Returns the labels of the protocol's messages beside blocks; one that ends in `*` is the beginning of several.
     pub const fn message_labels(&self) -> &'static [&'static str] {
         self.info().message_labels
+    }
+
+    /// Returns the number of validators that the validators' contract has to leave.
+    pub(crate) const fn validators_min(&self) -> u32 {
+        match self {
+            Self::Pbft(config) => config.validators_min(),
+            _ => 1,
+        }
     }
 
     /// Returns the number of replicas out of `validators` whose misbehaviour the protocol tolerates: fewer than a third, or none.

@@ -7,6 +7,9 @@
 //! heuristic: when messages take longer than the period, or signers sign two branches, a heavier branch may exclude it, and
 //! the replica switches to that branch. Blocks more than 128 below the settled block are never reverted.
 //!
+//! Where genesis has the validators' contract, the members come from it, and votes are refused: a block takes over what its parent's execution
+//! changed, names it in its payload and is sealed by the signers before.
+//!
 //! Clique encodes votes and checkpoints in header fields. Here they are in the [`Payload`] beside the header, whose keccak
 //! is in `extraData`, so that standard clients read the headers; [`clique`] converts to and from Clique's own encoding.
 
@@ -196,6 +199,10 @@ impl Poa {
 
     fn on_admin(&mut self, admin: Admin, effects: &mut Vec<Effect>) {
         match admin {
+            Admin::Vote { .. } | Admin::WithdrawVote { .. } if self.config.by_contract => {
+                let reason = "the validators' contract of this chain decides who signs; its administrator adds and removes signers";
+                return effects.push(Effect::Reject(Rejection::Admin { reason: reason.to_owned() }));
+            }
             Admin::Vote { .. } | Admin::WithdrawVote { .. } if self.signer.is_none() => {
                 let reason = "only a signer votes; this replica has no signer key".to_owned();
                 return effects.push(Effect::Reject(Rejection::Admin { reason }));
@@ -246,7 +253,7 @@ impl Protocol for Poa {
     fn encode(&self, out: &mut Encoder) {
         // The authenticator is the same in every replica of a chain; a signer is known by its address.
         let Self {
-            config: PoaConfig { period, epoch, wiggle_ms, future_secs },
+            config: PoaConfig { period, epoch, wiggle_ms, future_secs, by_contract },
             authenticator: _,
             signer,
             tree,
@@ -293,6 +300,10 @@ impl Protocol for Poa {
         });
         out.u64(next_ticket.get());
         out.list(sealed.iter(), |out, block| BlockId::of(block).encode(out));
+        // Written where it is so alone: the digests of other chains stay.
+        if *by_contract {
+            out.bool(true);
+        }
     }
 
     fn head(&self) -> BlockId {

@@ -30,6 +30,7 @@ mod progress;
 pub mod quorum;
 mod read;
 mod record;
+mod registry;
 mod replication;
 mod rules;
 mod snapshot;

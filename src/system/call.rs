@@ -27,4 +27,6 @@ pub struct SystemContext<'a> {
     pub payload: &'a Bytes,
     /// Whether the chain has the staking contract.
     pub has_stake: bool,
+    /// Whether the chain has the validators' contract.
+    pub has_validators: bool,
 }

@@ -13,7 +13,6 @@
 //!   [`ProposalState`].
 
 mod action;
-mod contracts;
 mod execution;
 pub mod interface;
 mod layout;

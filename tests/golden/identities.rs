@@ -9,7 +9,7 @@ use chainbox::{
     primitives::keccak256,
     system::{
         governance::GovernanceTemplate, modules::ModulesTemplate, parameters::ParametersTemplate,
-        permissions::PermissionsTemplate, staking::StakingTemplate,
+        permissions::PermissionsTemplate, staking::StakingTemplate, validators::ValidatorsTemplate,
     },
     templates,
     vm::{Descriptor, Template},
@@ -45,6 +45,7 @@ const TABLES: &[(&str, &str, &[&str])] = &[
     ("governance", "system/governance", &["golden.txt"]),
     ("chain-parameters", "system/parameters", &["golden.txt"]),
     ("permissions", "system/permissions", &["golden.txt"]),
+    ("validators", "system/validators", &["golden.txt"]),
     ("modules", "system/modules", &["golden.txt"]),
 ];
 
@@ -126,8 +127,14 @@ fn changed_parts(pinned: &str, now: &str) -> String {
 
 #[test]
 fn digests_change_with_versions_alone() {
-    let system: [&dyn Template; 5] =
-        [&StakingTemplate, &ParametersTemplate, &PermissionsTemplate, &GovernanceTemplate, &ModulesTemplate];
+    let system: [&dyn Template; 6] = [
+        &StakingTemplate,
+        &ParametersTemplate,
+        &PermissionsTemplate,
+        &GovernanceTemplate,
+        &ModulesTemplate,
+        &ValidatorsTemplate,
+    ];
     let all = templates::builtin().iter().map(|template| &**template).chain(system);
     let now: Vec<String> = all.map(pinned_line).collect();
     if is_blessing() {

@@ -2,7 +2,7 @@
 
 use super::{
     BaseFee, GAS_LIMIT_MIN, GenesisSpec, GenesisValidator, SpecError,
-    system_contract::{check_governance, check_parameters},
+    system_contract::{check_governance, check_parameters, check_validator_registry},
 };
 use crate::{
     chain::block::EXTRA_DATA_BYTES_MAX,
@@ -61,6 +61,9 @@ impl GenesisSpec {
         }
         if let Some(Err(error)) = self.modules.as_ref().map(ModulesConfig::check) {
             return invalid("modules", error.to_string());
+        }
+        if let Some(section) = &self.validator_registry {
+            check_validator_registry(self, section)?;
         }
         self.check_system_addresses()?;
         let mut seen = std::collections::BTreeSet::new();

@@ -7,7 +7,7 @@ use crate::{
     primitives::{Gas, Timestamp},
     system::{
         governance::GovernanceSpec, modules::ModulesConfig, parameters::ParametersSpec, permissions::PermissionsConfig,
-        staking::StakingParams,
+        staking::StakingParams, validators::ValidatorsConfig,
     },
     vm::Hardfork,
 };
@@ -104,6 +104,12 @@ impl GenesisSpec {
     #[must_use]
     pub fn with_modules(self, modules: ModulesConfig) -> Self {
         Self { modules: Some(modules), ..self }
+    }
+
+    /// Adds the validators' contract, for a chain without stake.
+    #[must_use]
+    pub fn with_validator_registry(self, registry: ValidatorsConfig) -> Self {
+        Self { validator_registry: Some(registry), ..self }
     }
 
     /// Sets whether blocks may record interventions and contain unsigned transactions.

@@ -11,7 +11,8 @@ use crate::{
         modules::{MODULES_ADDRESS, ModulesTemplate},
         parameters::{PARAMETERS_ADDRESS, Parameter, ParametersSpec, ParametersTemplate, VALIDATORS_MAX},
         permissions::{PERMISSIONS_ADDRESS, PermissionsTemplate},
-        staking::{STAKING_ADDRESS, StakingParams, StakingTemplate, interface::GenesisStake},
+        staking::{STAKING_ADDRESS, StakingParams, StakingTemplate, WEIGHT_UNIT, interface::GenesisStake},
+        validators::{VALIDATORS_ADDRESS, ValidatorsConfig, ValidatorsTemplate},
     },
     vm::{Marker, Template},
 };
@@ -24,11 +25,13 @@ pub(in crate::chain) enum SystemContract {
     Parameters,
     Permissions,
     Modules,
+    Validators,
 }
 
 impl SystemContract {
     /// In the order in which genesis deploys them: governance first, for which the staking contract keeps past weights.
-    const ALL: [Self; 5] = [Self::Governance, Self::Staking, Self::Parameters, Self::Permissions, Self::Modules];
+    const ALL: [Self; 6] =
+        [Self::Governance, Self::Staking, Self::Parameters, Self::Permissions, Self::Modules, Self::Validators];
 
     /// Returns the specification's section.
     pub(in crate::chain) const fn field(self) -> &'static str {
@@ -38,6 +41,7 @@ impl SystemContract {
             Self::Parameters => "parameters",
             Self::Permissions => "permissions",
             Self::Modules => "modules",
+            Self::Validators => "validatorRegistry",
         }
     }
 
@@ -48,6 +52,7 @@ impl SystemContract {
             Self::Parameters => PARAMETERS_ADDRESS,
             Self::Permissions => PERMISSIONS_ADDRESS,
             Self::Modules => MODULES_ADDRESS,
+            Self::Validators => VALIDATORS_ADDRESS,
         }
     }
 
@@ -58,6 +63,7 @@ impl SystemContract {
             Self::Parameters => Arc::new(ParametersTemplate),
             Self::Permissions => Arc::new(PermissionsTemplate),
             Self::Modules => Arc::new(ModulesTemplate),
+            Self::Validators => Arc::new(ValidatorsTemplate),
         }
     }
 
@@ -69,6 +75,7 @@ impl SystemContract {
             Self::Parameters => spec.parameters.is_some(),
             Self::Permissions => spec.permissions.is_some(),
             Self::Modules => spec.modules.is_some(),
+            Self::Validators => spec.validator_registry.is_some(),
         }
     }
 
@@ -89,6 +96,10 @@ impl SystemContract {
             }),
             Self::Permissions => spec.permissions.as_ref().map(PermissionsTemplate::init_code),
             Self::Modules => spec.modules.as_ref().map(ModulesTemplate::init_code),
+            Self::Validators => spec.validator_registry.as_ref().map(|section| {
+                let members = registry_members(section, &spec.validators);
+                ValidatorsTemplate::init_code(section, members)
+            }),
         }
     }
 
@@ -99,7 +110,7 @@ impl SystemContract {
     pub(in crate::chain) fn minted(self, spec: &GenesisSpec) -> Result<U256, SpecError> {
         match self {
             Self::Staking => total_stake(&spec.validators),
-            Self::Governance | Self::Parameters | Self::Permissions | Self::Modules => Ok(U256::ZERO),
+            Self::Governance | Self::Parameters | Self::Permissions | Self::Modules | Self::Validators => Ok(U256::ZERO),
         }
     }
 }
@@ -196,4 +207,30 @@ pub(super) fn check_parameters(spec: &GenesisSpec, section: &ParametersSpec) -> 
         }
     }
     Ok(())
+}
+
+/// Returns the first members of the validators' contract: each weighs 1 or, where weights may differ, its stake in gwei.
+fn registry_members(section: &ValidatorsConfig, validators: &[GenesisValidator]) -> Vec<(Address, u64)> {
+    let weight = |validator: &GenesisValidator| match section.has_equal_weights() {
+        true => 1,
+        false => (validator.stake / WEIGHT_UNIT).saturating_to::<u64>().max(1),
+    };
+    validators.iter().map(|validator| (validator.address, weight(validator))).collect()
+}
+
+impl GenesisSpec {
+    /// Returns the first members of the validators' contract, and their weights; none without its section.
+    pub fn registered_validators(&self) -> Vec<(Address, u64)> {
+        self.validator_registry.map_or_else(Vec::new, |section| registry_members(&section, &self.validators))
+    }
+}
+
+/// Checks the section of the validators' contract, which a chain with stake has no use for.
+pub(super) fn check_validator_registry(spec: &GenesisSpec, section: &ValidatorsConfig) -> Result<(), SpecError> {
+    let invalid = |reason: String| SpecError::Field { field: "validatorRegistry", reason };
+    if spec.staking.is_some() {
+        let reason = "the chain has `staking`, by whose contract validators join and leave; leave one of the two sections out";
+        return Err(invalid(reason.to_owned()));
+    }
+    section.check(&registry_members(section, &spec.validators)).map_err(|error| invalid(error.to_string()))
 }

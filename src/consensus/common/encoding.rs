@@ -6,7 +6,7 @@ use super::codec::encode_value;
 use crate::{
     chain::Block,
     primitives::{Address, B256, Timestamp},
-    system::ParameterUpdates,
+    system::{BlockUpdates, ParameterUpdates, ValidatorUpdates},
 };
 
 /// Writes a canonical encoding: integers big-endian and of fixed width, byte strings and lists after their
@@ -131,6 +131,12 @@ impl Encoder {
         self.raw(&parameters.to_bytes());
     }
 
+    /// Writes changes of validators that wait and of parameters, after everything else; no bytes for none of both.
+    pub(in crate::consensus) fn updates_at_end(&mut self, validators: &ValidatorUpdates, parameters: &ParameterUpdates) {
+        let updates = BlockUpdates { validators: validators.clone(), parameters: parameters.clone() };
+        self.raw(&updates.to_bytes());
+    }
+
     /// Returns the content.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
@@ -211,6 +217,12 @@ impl<'a> Decoder<'a> {
     /// Reads what [`Encoder::parameters_at_end`] writes: all that is left.
     pub(in crate::consensus) fn parameters_at_end(&mut self) -> Option<ParameterUpdates> {
         ParameterUpdates::from_bytes(core::mem::take(&mut self.rest))
+    }
+
+    /// Reads what [`Encoder::updates_at_end`] writes: all that is left.
+    pub(in crate::consensus) fn updates_at_end(&mut self) -> Option<(ValidatorUpdates, ParameterUpdates)> {
+        let BlockUpdates { validators, parameters } = BlockUpdates::from_bytes(core::mem::take(&mut self.rest))?;
+        Some((validators, parameters))
     }
 
     /// Returns whether all bytes were read.

@@ -139,6 +139,19 @@ pub(crate) trait ProtocolFamily:
         config
     }
 
+    /// Returns the parameters with the addresses of the replicas that follow the validators' and are none at genesis. By default they
+    /// make no difference.
+    fn with_candidates(config: ConfigOf<Self>, candidates: &[Address]) -> ConfigOf<Self> {
+        let _ = candidates;
+        config
+    }
+
+    /// Returns the parameters of a chain whose validators the contract at
+    /// [`VALIDATORS_ADDRESS`](crate::system::validators::VALIDATORS_ADDRESS) decides. By default they make no difference.
+    fn with_validator_registry(config: ConfigOf<Self>) -> ConfigOf<Self> {
+        config
+    }
+
     /// Returns a replica at genesis.
     fn at_genesis(config: &ConfigOf<Self>, setup: ReplicaSetup<'_>) -> Result<Self, Self::SetupError>;
 

@@ -47,6 +47,8 @@ pub(crate) enum Mutation {
     PbftRepeatsPeer,
     /// PBFT: a synced block is written before the checkpoint that it proves is stable, and no recovered head proves one.
     PbftForgetsProvenCheckpoint,
+    /// PBFT: whom the validators' contract removes remains in the committee.
+    PbftKeepsRemovedMembers,
     /// PBFT: who left the committee is no longer accountable.
     PbftForgetsLeavers,
     /// Raft: a replica votes for a second candidate in one term.
@@ -65,6 +67,8 @@ pub(crate) enum Mutation {
     RaftForgetsCommit,
     /// Raft: entries that conflict with the leader's are not truncated.
     RaftKeepsConflicts,
+    /// Raft: whom the validators' contract removes remains a voter.
+    RaftKeepsRemovedMembers,
     /// Proof of authority: a signer may sign one block earlier than the limit allows.
     PoaSignerLimitOneShort,
     /// Proof of authority: the signer in turn is derived from the parent's height.
@@ -89,6 +93,8 @@ pub(crate) enum Mutation {
     PoaNeverSealsHeightAgain,
     /// Proof of authority: an answer that is known already requests what is missing once more.
     PoaAnswersAskAgain,
+    /// Proof of authority: whom the validators' contract removes goes on signing.
+    PoaKeepsRemovedMembers,
     /// Proof of authority: an announced block that has no room to wait requests nothing.
     PoaFullOrphansAskNobody,
     /// Delegated proof of stake: `2n/3` confirmations prepare a block.

@@ -145,6 +145,9 @@ impl CommitteeTransition {
         let mut members: BTreeMap<_, _> =
             self.committee.validators().members().iter().map(|member| (member.address, member.weight)).collect();
         members.extend(pending.iter().map(|(address, weight)| (*address, *weight)));
+        if mutation::active(Mutation::PbftKeepsRemovedMembers) {
+            members.extend(self.committee.validators().members().iter().map(|member| (member.address, member.weight)));
+        }
         let members = members.into_iter().filter(|(_, weight)| *weight > 0);
         let set = ValidatorSet::new(members.map(|(address, weight)| Validator { address, weight }));
         let set = set.map_err(|_| PbftError::NoValidators)?;

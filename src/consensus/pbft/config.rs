@@ -161,6 +161,14 @@ impl PbftConfig {
         self
     }
 
+    /// Returns the least number of validators of which removals leave a committee: `3f + 1`.
+    pub(in crate::consensus) const fn validators_min(&self) -> u32 {
+        match self.faulty {
+            Some(faulty) => faulty.saturating_mul(3).saturating_add(1),
+            None => 4,
+        }
+    }
+
     /// Returns the configuration after changes of the chain's parameters.
     pub(super) fn with_parameters(mut self, changed: &ParameterUpdates) -> Self {
         if let Some(secs) = changed.value(Parameter::BlockTime) {

@@ -7,7 +7,7 @@ use crate::{
     chain::Block,
     consensus::{Authenticator, HeaderChainRules, ParentContext, UnverifiedHeader, header::UnusedField},
     primitives::{B256, Bytes, Header, Height, Timestamp},
-    system::{SystemCall, SystemContext, ValidatorUpdates, staking},
+    system::{SystemCall, SystemContext, ValidatorUpdates, staking, validators},
 };
 
 /// Verifies everything but parent, payload and seal.
@@ -88,16 +88,20 @@ impl HeaderChainRules for Pbft {
     }
 
     /// Returns `begin_block` with the proposer and the absent validators that the block reports, then a `slash` for each validator
-    /// that its evidence convicts.
+    /// that its evidence convicts. Without stake it returns a `convict` for each, where the validators' contract is.
     fn system_calls(
         _config: &PbftConfig,
         authenticator: &Authenticator,
         context: &SystemContext<'_>,
     ) -> Result<Vec<SystemCall>, HeaderError> {
-        if !context.has_stake {
+        if !context.has_stake && !context.has_validators {
             return Ok(Vec::new());
         }
         let payload = Payload::decode(context.payload)?;
+        if !context.has_stake {
+            let offenders = payload.evidence.iter().map(|proof| proof.offender(authenticator));
+            return Ok(offenders.map(|offender| offender.map(validators::convict)).collect::<Result<_, _>>()?);
+        }
         let time = Timestamp::from_secs(context.header.timestamp);
         let mut calls = vec![staking::begin_block(context.header.beneficiary, &payload.absent)];
         for proof in &payload.evidence {

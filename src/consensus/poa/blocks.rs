@@ -175,7 +175,10 @@ impl Poa {
 
     pub(super) fn on_judged(&mut self, id: BlockId, verdict: Verdict, effects: &mut Vec<Effect>) {
         match self.intake.resolve(id, verdict) {
-            Ok((pending, _)) => self.adopt(pending, effects),
+            Ok((mut pending, updates)) => {
+                pending.verified.context = pending.verified.context.executed(&updates);
+                self.adopt(pending, effects);
+            }
             Err(rejection) => effects.push(Effect::Reject(rejection)),
         }
     }

@@ -126,7 +126,7 @@ pub fn import(header: &Header) -> Result<CliqueFields, CliqueError> {
         (NONCE_DROP, target) => Some(Vote { target, authorize: false }),
         (got, _) => return Err(CliqueError::Nonce { got }),
     };
-    let payload = Payload { vote, checkpoint: (!listed.is_empty()).then_some(listed), next_signers: None };
+    let payload = Payload { vote, checkpoint: (!listed.is_empty()).then_some(listed), ..Payload::default() };
     Ok(CliqueFields {
         vanity: B256::from_slice(&extra[..EXTRA_VANITY]),
         payload,

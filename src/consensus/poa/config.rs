@@ -24,6 +24,10 @@ pub struct PoaConfig {
     /// (`ErrFutureBlock`); Besu allows 10.
     #[serde(skip_serializing_if = "is_zero")]
     pub(crate) future_secs: u64,
+    /// Whether the validators' contract decides who signs, and votes in headers are refused; from genesis' `validatorRegistry`, whatever
+    /// the section says here.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub(crate) by_contract: bool,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
@@ -48,7 +52,7 @@ pub enum PoaError {
 
 impl Default for PoaConfig {
     fn default() -> Self {
-        Self { period: 15, epoch: 30_000, wiggle_ms: 500, future_secs: 0 }
+        Self { period: 15, epoch: 30_000, wiggle_ms: 500, future_secs: 0, by_contract: false }
     }
 }
 
@@ -81,6 +85,13 @@ impl PoaConfig {
     #[must_use]
     pub const fn with_future_allowance(mut self, allowance: Duration) -> Self {
         self.future_secs = secs_rounded_up(allowance);
+        self
+    }
+
+    /// Returns the configuration of a chain whose signers the validators' contract decides.
+    #[must_use]
+    pub const fn with_validator_registry(mut self) -> Self {
+        self.by_contract = true;
         self
     }
 

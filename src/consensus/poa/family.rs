@@ -41,6 +41,10 @@ impl ProtocolFamily for Poa {
         },
     };
 
+    fn with_validator_registry(config: PoaConfig) -> PoaConfig {
+        config.with_validator_registry()
+    }
+
     fn at_genesis(config: &PoaConfig, setup: ReplicaSetup<'_>) -> Result<Self, PoaError> {
         let (root, keys) = (setup.root(), setup.keys);
         Self::new(*config, root, setup.validators, keys.authenticator, keys.signer)

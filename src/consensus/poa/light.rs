@@ -12,6 +12,9 @@ use crate::{
 ///
 /// Every header is verified by all the protocol's rules. [`LightVerifier::settled`] is the newest block with more than
 /// half of the signers, each counted once, above it; with one signer, the head.
+///
+/// On a chain with the validators' contract a header that takes changes of signers over is trusted with them, as with the chain's
+/// parameters: who executes no blocks can't know what the contract says. A single signer could name others.
 #[derive(Clone, Debug)]
 pub struct LightVerifier {
     config: PoaConfig,
@@ -27,6 +30,7 @@ impl LightVerifier {
     pub fn new(config: PoaConfig, genesis: &Header, signers: ValidatorSet, authenticator: Authenticator) -> Self {
         let block = BlockId { height: Height::GENESIS, hash: genesis.hash_slow() };
         let head = HeaderContext::genesis(block, Timestamp::from_secs(genesis.timestamp), signers);
+        let head = HeaderContext { pending: None, ..head };
         Self {
             config,
             authenticator: authenticator.for_chain(genesis.hash_slow()),

@@ -1,10 +1,11 @@
-//! The consensus payload of a proof-of-authority block: a vote, a checkpoint, a changed signer set.
+//! The consensus payload of a proof-of-authority block: a vote, a checkpoint, changes by the validators' contract, a changed signer set.
 
 use alloy_rlp::{Decodable, RlpDecodable, RlpEncodable};
 
 use crate::{
     consensus::ValidatorSet,
     primitives::{Address, B256, Bytes},
+    system::ValidatorUpdates,
 };
 
 /// A vote to add or remove a signer.
@@ -21,15 +22,18 @@ pub struct Vote {
 ///
 /// Encoding: RLP of `[vote, target, checkpoint, next]`: vote 0 (none), 1 (add) or 2 (remove); the target's address or
 /// zero; the signers in ascending order, empty except at checkpoints; the hash of the signers after this block, or no
-/// bytes when they do not change.
+/// bytes when they do not change. Where the validators' contract changed signers, its changes follow
+/// ([`ValidatorUpdates::to_bytes`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Payload {
     /// The author's vote.
     pub vote: Option<Vote>,
     /// All signers in ascending order, at genesis and every epoch; otherwise `None`.
     pub checkpoint: Option<Vec<Address>>,
-    /// [`ValidatorSet::hash`] of the signers from the next block on, when this block's vote changes them.
+    /// [`ValidatorSet::hash`] of the signers from the next block on, when this block's vote or the contract changes them.
     pub next_signers: Option<B256>,
+    /// Changes by the validators' contract in the parent's execution, in force from the next block on.
+    pub changes: ValidatorUpdates,
 }
 
 /// Bytes that do not decode to a payload.
@@ -45,11 +49,13 @@ pub enum PayloadError {
 }
 
 #[derive(RlpEncodable, RlpDecodable)]
+#[rlp(trailing)]
 struct Fields {
     vote: u8,
     target: Address,
     checkpoint: Vec<Address>,
     next_signers: Bytes,
+    changes: Option<Bytes>,
 }
 
 impl Payload {
@@ -63,14 +69,15 @@ impl Payload {
         if *self == Self::default() {
             return Bytes::new();
         }
-        let Self { vote, checkpoint, next_signers } = self;
+        let Self { vote, checkpoint, next_signers, changes } = self;
         let (vote, target) = match *vote {
             None => (0, Address::ZERO),
             Some(Vote { target, authorize }) => (if authorize { 1 } else { 2 }, target),
         };
         let next_signers = next_signers.map(|hash| Bytes::copy_from_slice(hash.as_slice())).unwrap_or_default();
         let checkpoint = checkpoint.clone().unwrap_or_default();
-        alloy_rlp::encode(Fields { vote, target, checkpoint, next_signers }).into()
+        let changes = (!changes.is_empty()).then(|| changes.to_bytes().into());
+        alloy_rlp::encode(Fields { vote, target, checkpoint, next_signers, changes }).into()
     }
 
     /// Decodes the canonical encoding.
@@ -90,6 +97,10 @@ impl Payload {
             },
             checkpoint: (!fields.checkpoint.is_empty()).then_some(fields.checkpoint),
             next_signers: B256::try_from(fields.next_signers.as_ref()).ok(),
+            changes: match fields.changes {
+                Some(changes) => ValidatorUpdates::from_bytes(&changes).ok_or(PayloadError::NotCanonical)?,
+                None => ValidatorUpdates::NONE,
+            },
         };
         if payload.encoded().as_ref() == bytes { Ok(payload) } else { Err(PayloadError::NotCanonical) }
     }
@@ -100,16 +111,21 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::system::ValidatorUpdate;
 
     fn payloads() -> impl Strategy<Value = Payload> {
         let address = any::<[u8; 20]>().prop_map(Address::new);
         let vote = proptest::option::of((address.clone(), any::<bool>()));
         let checkpoint = proptest::option::of(proptest::collection::vec(address, 1..5));
         let next = proptest::option::of(any::<[u8; 32]>().prop_map(B256::new));
-        (vote, checkpoint, next).prop_map(|(vote, checkpoint, next_signers)| Payload {
+        let change = (any::<[u8; 20]>(), any::<u64>())
+            .prop_map(|(address, weight)| ValidatorUpdate { address: Address::new(address), weight });
+        let changes = proptest::collection::vec(change, 0..4);
+        (vote, checkpoint, next, changes).prop_map(|(vote, checkpoint, next_signers, changes)| Payload {
             vote: vote.map(|(target, authorize)| Vote { target, authorize }),
             checkpoint,
             next_signers,
+            changes: ValidatorUpdates::new(changes),
         })
     }
 
@@ -132,7 +148,10 @@ mod tests {
         let mut bytes = Payload { next_signers: Some(B256::ZERO), ..Payload::default() }.encoded().to_vec();
         bytes.push(0);
         assert!(Payload::decode(&bytes).is_err());
-        let idle = Fields { vote: 0, target: Address::ZERO, checkpoint: vec![], next_signers: Bytes::new() };
-        assert_eq!(Payload::decode(&alloy_rlp::encode(idle)), Err(PayloadError::NotCanonical));
+        for changes in [None, Some(Bytes::new()), Some(Bytes::from_static(&[0; 27]))] {
+            let (vote, target, checkpoint, next_signers) = (0, Address::ZERO, vec![], Bytes::new());
+            let idle = Fields { vote, target, checkpoint, next_signers, changes };
+            assert_eq!(Payload::decode(&alloy_rlp::encode(idle)), Err(PayloadError::NotCanonical));
+        }
     }
 }

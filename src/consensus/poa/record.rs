@@ -24,7 +24,7 @@ use crate::{
         encoding::Decoder,
     },
     primitives::{Bytes, Height, Timestamp},
-    system::ParameterUpdates,
+    system::{ParameterUpdates, ValidatorUpdates},
 };
 
 /// Key of the head block, its header context and the settled block; written with every head.
@@ -41,16 +41,15 @@ pub(super) fn head(tree: &Tree) -> Record {
     Record::written(HEAD_KEY, 512, |out| {
         encode_node(tree.head(), out);
         tree.settled().encode(out);
-        out.parameters_at_end(&tree.head().context.parameters);
+        encode_changes(tree.head(), out);
     })
 }
 
 /// Decodes a head record to a tree of that one block.
 pub(super) fn decode_head(bytes: &[u8]) -> Option<Tree> {
     decode_record(bytes, |bytes| {
-        let (mut head, settled) = (decode_node(bytes)?, BlockId::decode(bytes)?);
-        head.context.parameters = bytes.parameters_at_end()?;
-        Some(Tree::new(head, settled))
+        let (head, settled) = (decode_node(bytes)?, BlockId::decode(bytes)?);
+        Some(Tree::new(with_changes(head, bytes)?, settled))
     })
 }
 
@@ -59,7 +58,7 @@ pub(super) fn decode_head(bytes: &[u8]) -> Option<Tree> {
 pub(super) fn block(node: &Node) -> Record {
     Record::written(block_key(BLOCK_PREFIX, node.context.block), 512, |out| {
         encode_node(node, out);
-        out.parameters_at_end(&node.context.parameters);
+        encode_changes(node, out);
     })
 }
 
@@ -86,15 +85,26 @@ pub(super) fn block_of(key: &[u8]) -> Option<BlockId> {
 }
 
 fn decode_block(bytes: &mut Decoder<'_>) -> Option<Node> {
-    let mut node = decode_node(bytes)?;
-    node.context.parameters = bytes.parameters_at_end()?;
+    let node = decode_node(bytes)?;
+    with_changes(node, bytes)
+}
+
+/// Encodes the changes of signers that wait, and of parameters: no bytes in most blocks.
+fn encode_changes(node: &Node, out: &mut Encoder) {
+    let HeaderContext { parameters, pending, .. } = &node.context;
+    out.updates_at_end(pending.as_ref().unwrap_or(&ValidatorUpdates::NONE), parameters);
+}
+
+fn with_changes(mut node: Node, bytes: &mut Decoder<'_>) -> Option<Node> {
+    let (pending, parameters) = bytes.updates_at_end()?;
+    (node.context.pending, node.context.parameters) = (Some(pending), parameters);
     Some(node)
 }
 
-/// Encodes a node without the parameters of the chain, which end its record.
+/// Encodes a node without the changes that end its record.
 fn encode_node(node: &Node, out: &mut Encoder) {
-    let Node { context: HeaderContext { block, timestamp, snapshot, parameters: _ }, parent, author, fork_choice_key } =
-        node;
+    let Node { context, parent, author, fork_choice_key } = node;
+    let HeaderContext { block, timestamp, snapshot, parameters: _, pending: _ } = context;
     let ForkChoiceKey { total_difficulty, block: _, blocks_since_turn } = fork_choice_key;
     block.encode(out);
     parent.encode(out);
@@ -111,8 +121,9 @@ fn decode_node(bytes: &mut Decoder<'_>) -> Option<Node> {
     let author = bytes.address()?;
     let fork_choice_key = ForkChoiceKey { total_difficulty: bytes.u128()?, block, blocks_since_turn: bytes.u64()? };
     let snapshot = Arc::new(Snapshot::decode(bytes)?);
-    let parameters = ParameterUpdates::NONE;
-    Some(Node { context: HeaderContext { block, timestamp, snapshot, parameters }, parent, author, fork_choice_key })
+    let (parameters, pending) = (ParameterUpdates::NONE, None);
+    let context = HeaderContext { block, timestamp, snapshot, parameters, pending };
+    Some(Node { context, parent, author, fork_choice_key })
 }
 
 /// Returns the record of the newest sealed block and its weight.
@@ -162,7 +173,7 @@ mod tests {
             poa::{Payload, Vote},
         },
         primitives::{Address, B256},
-        system::{ParameterUpdate, parameters::Parameter},
+        system::{ParameterUpdate, ValidatorUpdate, parameters::Parameter},
     };
 
     #[test]
@@ -177,7 +188,13 @@ mod tests {
         let change = ParameterUpdate { parameter: Parameter::BlockTime, value: 3 };
         let parameters = ParameterUpdates::new([change]);
         let below = Node {
-            context: HeaderContext { block: low, timestamp: Timestamp::from_secs(15), snapshot, parameters },
+            context: HeaderContext {
+                block: low,
+                timestamp: Timestamp::from_secs(15),
+                snapshot,
+                parameters,
+                pending: Some(ValidatorUpdates::new([ValidatorUpdate { address: author, weight: 0 }])),
+            },
             parent: BlockId::default(),
             author,
             fork_choice_key: ForkChoiceKey { total_difficulty: 2, block: low, blocks_since_turn: 0 },

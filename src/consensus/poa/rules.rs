@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Payload, PayloadError, Poa, PoaConfig, Snapshot, SnapshotError};
+use super::{Payload, PayloadError, Poa, PoaConfig, Snapshot, SnapshotError, Vote};
 use crate::{
     chain::{Block, RuleError},
     consensus::{
@@ -10,7 +10,7 @@ use crate::{
         ValidatorSet, header::UnusedField,
     },
     primitives::{Address, B256, Header, Height, Timestamp, U256},
-    system::ParameterUpdates,
+    system::{ParameterUpdates, ValidatorUpdates},
 };
 
 /// State after a block that verification of its children needs.
@@ -24,13 +24,28 @@ pub struct HeaderContext {
     pub snapshot: Arc<Snapshot>,
     /// Parameters of the chain that changed since genesis.
     pub parameters: ParameterUpdates,
+    /// Changes by the validators' contract in the block's execution, which the next block takes over; `None` for who executes no blocks and
+    /// takes those that a header names.
+    pub pending: Option<ValidatorUpdates>,
 }
 
 impl HeaderContext {
     /// Returns the context after a genesis block that lists `signers`.
     pub fn genesis(block: BlockId, timestamp: Timestamp, signers: ValidatorSet) -> Self {
         let snapshot = Arc::new(Snapshot::new(signers, Arc::default()));
-        Self { block, timestamp, snapshot, parameters: ParameterUpdates::NONE }
+        let pending = Some(ValidatorUpdates::NONE);
+        Self { block, timestamp, snapshot, parameters: ParameterUpdates::NONE, pending }
+    }
+}
+
+impl HeaderContext {
+    /// Returns the context after the execution of its block.
+    #[must_use]
+    pub(super) fn executed(mut self, updates: &ValidatorUpdates) -> Self {
+        if !updates.is_empty() {
+            self.pending = self.pending.map(|_| updates.clone());
+        }
+        self
     }
 }
 
@@ -58,6 +73,20 @@ pub enum HeaderError {
         got: Option<B256>,
         /// Hash of the signers after the block; `None` when they stay the same.
         want: Option<B256>,
+    },
+    /// The payload contains a vote, though the validators' contract decides who signs.
+    #[error("the block votes about {target}; on this chain the validators' contract decides who signs, and no vote counts")]
+    VoteByContract {
+        /// Address that the vote is about.
+        target: Address,
+    },
+    /// The payload takes over other changes of signers than the contract made.
+    #[error("the payload takes over {got} changes of signers, not the {want} that the validators' contract made in the parent")]
+    Changes {
+        /// Number of changes in the payload.
+        got: usize,
+        /// Number of changes by the parent's execution; 0 on a chain without the contract.
+        want: usize,
     },
     /// The payload does not decode.
     #[error(transparent)]
@@ -91,6 +120,7 @@ pub fn check_header(
     }
     candidate.check_beneficiary(author)?;
     let payload = Payload::decode(&candidate.payload)?;
+    check_changes(config, parent, &payload)?;
     let snapshot = parent.snapshot.apply(block.height, author, &payload, config.epoch)?;
     let (got, want) = (candidate.header.difficulty, parent.snapshot.difficulty(block.height, &author));
     if got != U256::from(want) {
@@ -101,7 +131,25 @@ pub fn check_header(
         return Err(HeaderError::NextSigners { got: payload.next_signers, want });
     }
     let (timestamp, parameters) = (candidate.timestamp(), parent.parameters.followed_by(&candidate.parameters));
-    Ok(HeaderContext { block, timestamp, snapshot: Arc::new(snapshot), parameters })
+    let pending = parent.pending.as_ref().map(|_| ValidatorUpdates::NONE);
+    Ok(HeaderContext { block, timestamp, snapshot: Arc::new(snapshot), parameters, pending })
+}
+
+/// Checks that a block changes signers by votes alone or, on a chain with the validators' contract, by what waits from it alone.
+fn check_changes(config: &PoaConfig, parent: &HeaderContext, payload: &Payload) -> Result<(), HeaderError> {
+    let got = payload.changes.as_slice().len();
+    if !config.by_contract {
+        return if got == 0 { Ok(()) } else { Err(HeaderError::Changes { got, want: 0 }) };
+    }
+    if let Some(Vote { target, .. }) = payload.vote {
+        return Err(HeaderError::VoteByContract { target });
+    }
+    match &parent.pending {
+        Some(pending) if payload.changes != *pending => {
+            Err(HeaderError::Changes { got, want: pending.as_slice().len() })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Returns the hash of the next signers that a payload has to commit to; `None` when they stay the same.
@@ -128,6 +176,10 @@ impl HeaderChainRules for Poa {
     ) -> Result<HeaderContext, HeaderError> {
         let candidate = UnverifiedHeader::from(block);
         check_header(config, parent.context, &candidate, candidate.author(authenticator)?)
+    }
+
+    fn with_updates(context: HeaderContext, updates: &ValidatorUpdates) -> HeaderContext {
+        context.executed(updates)
     }
 }
 

@@ -141,8 +141,20 @@ impl Poa {
         }));
     }
 
-    /// Returns the payload of the next block: the signers at a checkpoint, otherwise one of the pending votes, in rotation.
+    /// Returns the payload of the next block: the signers at a checkpoint, otherwise one of the pending votes, in rotation; where the
+    /// validators' contract decides, its changes and no vote.
     fn payload(&self, context: &HeaderContext, signer: Address) -> Payload {
+        let mut payload = self.unchanged_payload(context);
+        payload.changes = context.pending.clone().unwrap_or_default();
+        let height = context.block.height.next();
+        if let Ok(after) = context.snapshot.apply(height, signer, &payload, self.config.epoch) {
+            payload.next_signers = rules::next_signers(&context.snapshot, &after);
+        }
+        payload
+    }
+
+    /// Returns the payload of the next block without what follows from the contract's changes.
+    fn unchanged_payload(&self, context: &HeaderContext) -> Payload {
         let height = context.block.height.next();
         if height.get().is_multiple_of(self.config.epoch) {
             return Payload::checkpoint(context.snapshot.signers());
@@ -151,11 +163,7 @@ impl Poa {
             self.pending_votes.iter().map(|(target, authorize)| Vote { target: *target, authorize: *authorize });
         let meaningful: Vec<_> = pending_votes.filter(|vote| context.snapshot.is_meaningful(*vote)).collect();
         let chosen = height.get().checked_rem(meaningful.len() as u64).unwrap_or_default();
-        let mut payload = Payload { vote: meaningful.get(chosen as usize).copied(), ..Payload::default() };
-        if let Ok(after) = context.snapshot.apply(height, signer, &payload, self.config.epoch) {
-            payload.next_signers = rules::next_signers(&context.snapshot, &after);
-        }
-        payload
+        Payload { vote: meaningful.get(chosen as usize).copied(), ..Payload::default() }
     }
 
     /// Seals the requested block and admits it; it is sent once its record is durable.

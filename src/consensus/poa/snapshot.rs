@@ -1,6 +1,6 @@
 //! Signers and open votes after a block (EIP-225, "Voting on signers").
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use super::{Payload, Vote};
 use crate::{
@@ -10,6 +10,7 @@ use crate::{
         mutation::{self, Mutation},
     },
     primitives::{Address, Height},
+    system::ValidatorUpdates,
 };
 
 /// Difficulty of a block by the signer whose turn it is (`DIFF_INTURN`).
@@ -71,6 +72,9 @@ pub enum SnapshotError {
     /// A checkpoint contains a vote.
     #[error("a checkpoint contains a vote; expected none")]
     CheckpointVote,
+    /// The changes of the block would leave nobody to sign.
+    #[error("the changes by the validators' contract leave no signer")]
+    NoSigners,
 }
 
 impl Snapshot {
@@ -153,6 +157,7 @@ impl Snapshot {
         if let Some(vote) = payload.vote {
             next.cast(CastVote { signer, vote });
         }
+        next.change(&payload.changes)?;
         next.recents.push((height, signer));
         next.forget_old_signatures(height);
         Ok(next)
@@ -228,6 +233,27 @@ impl Snapshot {
             members.sort_unstable();
         }
         self.signers = ValidatorSet::from_sorted(members);
+    }
+
+    /// Takes changes by the validators' contract over. Votes are not cast on such a chain.
+    fn change(&mut self, changes: &ValidatorUpdates) -> Result<(), SnapshotError> {
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let mut members: BTreeSet<Address> = self.signers.addresses().collect();
+        for change in changes {
+            if change.weight > 0 {
+                members.insert(change.address);
+            } else if !mutation::active(Mutation::PoaKeepsRemovedMembers) {
+                members.remove(&change.address);
+            }
+        }
+        if members.is_empty() {
+            return Err(SnapshotError::NoSigners);
+        }
+        let members = members.into_iter().map(|address| Validator { address, weight: 1 });
+        self.signers = ValidatorSet::from_sorted(members.collect());
+        Ok(())
     }
 
     /// Drops signatures that bar no signer from blocks above `height`; the window shrinks with the set.

@@ -9,6 +9,7 @@ use crate::{
         branch_tree::{BranchNode, BranchTree, HeadMove},
     },
     primitives::{Address, Height, Timestamp},
+    system::ParameterUpdates,
 };
 
 /// Number of heights kept below the settled block, so that late siblings can still be verified.
@@ -164,7 +165,7 @@ impl Tree {
         let Self { branches: BranchTree { nodes }, head, settled } = self;
         out.list(nodes.iter(), |out, (block, node)| {
             let Node { context, parent, author, fork_choice_key } = node.as_ref();
-            let HeaderContext { block: _, timestamp, snapshot, parameters: _ } = context;
+            let HeaderContext { block: _, timestamp, snapshot, parameters: _, pending: _ } = context;
             let ForkChoiceKey { total_difficulty, block: _, blocks_since_turn } = fork_choice_key;
             block.encode(out);
             out.hash(&parent.hash);
@@ -179,6 +180,12 @@ impl Tree {
         for node in nodes.values().filter(|node| !node.context.parameters.is_empty()) {
             node.context.block.encode(out);
             out.parameters_at_end(&node.context.parameters);
+        }
+        for node in nodes.values() {
+            if let Some(pending) = node.context.pending.as_ref().filter(|pending| !pending.is_empty()) {
+                node.context.block.encode(out);
+                out.updates_at_end(pending, &ParameterUpdates::NONE);
+            }
         }
     }
 }

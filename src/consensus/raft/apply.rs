@@ -65,9 +65,9 @@ impl Raft {
             return output.reject(Rejection::Unexpected { what: "verdict" });
         }
         match verdict {
-            Verdict::Valid { .. } => {
+            Verdict::Valid { updates } => {
                 if let Some(Applying { context }) = self.applying.take() {
-                    self.adopt(context, output);
+                    self.adopt(context.executed(&updates), output);
                 }
             }
             Verdict::Invalid { reason } => output.reject(Rejection::Header { block: id, reason }),

@@ -31,6 +31,13 @@ pub struct RaftConfig {
     /// Replicas that are learners from genesis on.
     #[serde(skip)]
     pub(crate) observers: Vec<ReplicaId>,
+    /// Addresses of the replicas after the initial voters, which may become voters.
+    #[serde(skip)]
+    pub(crate) candidates: Vec<Address>,
+    /// Whether the validators' contract decides who votes, and commands of operators are refused; from genesis' `validatorRegistry`,
+    /// whatever the section says here.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub(crate) by_contract: bool,
 }
 
 /// Refused parameters or records of Raft.
@@ -74,6 +81,8 @@ impl Default for RaftConfig {
             inflight_max: 64,
             roster: Vec::new(),
             observers: Vec::new(),
+            candidates: Vec::new(),
+            by_contract: false,
         }
     }
 }
@@ -129,6 +138,26 @@ impl RaftConfig {
         self
     }
 
+    /// Returns the configuration with the addresses of the replicas after the initial voters, which may become voters.
+    #[must_use]
+    pub fn with_candidates(mut self, candidates: Vec<Address>) -> Self {
+        self.candidates = candidates;
+        self
+    }
+
+    /// Returns the configuration of a chain whose voters the validators' contract decides.
+    #[must_use]
+    pub const fn with_validator_registry(mut self) -> Self {
+        self.by_contract = true;
+        self
+    }
+
+    /// Returns the replica that seals as an address; `None` for an address of no replica.
+    pub(super) fn replica_of(&self, address: &Address) -> Option<ReplicaId> {
+        let known = self.roster.iter().chain(&self.candidates);
+        (0..).map(ReplicaId::new).zip(known).find(|(_, known)| *known == address).map(|(replica, _)| replica)
+    }
+
     /// Returns whether `replica` belongs to the chain; without a roster, every replica does.
     pub(super) fn is_replica(&self, replica: ReplicaId) -> bool {
         self.roster.is_empty() || replica.index() < self.roster.len() || self.observers.contains(&replica)
@@ -144,7 +173,18 @@ impl RaftConfig {
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        let Self { period, election_ms, heartbeat_ms, log_keep, entries_max, inflight_max, roster, observers } = self;
+        let Self {
+            period,
+            election_ms,
+            heartbeat_ms,
+            log_keep,
+            entries_max,
+            inflight_max,
+            roster,
+            observers,
+            candidates,
+            by_contract,
+        } = self;
         out.u64(*period);
         out.u64(*election_ms);
         out.u64(*heartbeat_ms);
@@ -153,6 +193,10 @@ impl RaftConfig {
         out.len(*inflight_max);
         out.list(roster.iter(), Encoder::address);
         out.list(observers.iter(), |out, replica| out.u32(replica.get()));
+        // Written where it is so alone: the digests of other chains stay.
+        if *by_contract {
+            out.list(candidates.iter(), Encoder::address);
+        }
     }
 
     pub(super) fn check(&self) -> Result<(), RaftError> {

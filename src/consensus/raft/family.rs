@@ -60,6 +60,14 @@ impl ProtocolFamily for Raft {
         config.with_roster(roster.to_vec(), observers)
     }
 
+    fn with_candidates(config: RaftConfig, candidates: &[Address]) -> RaftConfig {
+        config.with_candidates(candidates.to_vec())
+    }
+
+    fn with_validator_registry(config: RaftConfig) -> RaftConfig {
+        config.with_validator_registry()
+    }
+
     fn at_genesis(config: &RaftConfig, setup: ReplicaSetup<'_>) -> Result<Self, RaftError> {
         let members = first_members(config, &setup.validators);
         let (root, keys) = (setup.root(), setup.keys);

@@ -28,6 +28,7 @@ impl LightVerifier {
     pub fn new(config: RaftConfig, genesis: &Header, members: Membership, authenticator: Authenticator) -> Self {
         let block = BlockId { height: Height::GENESIS, hash: genesis.hash_slow() };
         let head = HeaderContext::genesis(block, Timestamp::from_secs(genesis.timestamp), Arc::new(members));
+        let head = HeaderContext { pending: None, ..head };
         Self { config, authenticator: authenticator.for_chain(genesis.hash_slow()), head }
     }
 

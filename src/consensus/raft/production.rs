@@ -8,6 +8,7 @@ use super::{
     BUILD_TIMER, Change, Entry, Membership, Output, Payload, Raft, ServerState,
     progress::{Progress, track_members},
     read::PendingRead,
+    registry::next_change,
     rules::{check_header, next_voters},
 };
 use crate::{
@@ -111,7 +112,10 @@ impl Raft {
         // Drops a proposed change that another block made invalid.
         leader.change = leader.change.take().filter(|change| membership.after(change).is_ok());
         let leave = (membership.is_joint() && membership.auto_leave()).then_some(Change::LeaveJoint);
-        let change = leave.or_else(|| leader.change.clone());
+        let change = match self.head.pending.as_ref().filter(|_| self.config.by_contract) {
+            Some(pending) => next_change(&self.config, membership, pending),
+            None => leave.or_else(|| leader.change.clone()),
+        };
         let after = change.as_ref().and_then(|change| membership.after(change).ok());
         let next_voters = after.and_then(|after| next_voters(membership, &after));
         let payload = Payload { term: self.term, index: self.log.last_index() + 1, change, next_voters };
@@ -159,6 +163,9 @@ impl Raft {
 
     /// Schedules a membership change for the next block.
     pub(super) fn propose_change(&mut self, change: Change, output: &mut Output<'_>) -> Result<(), String> {
+        if self.config.by_contract {
+            return Err("the validators' contract of this chain decides who votes; its administrator adds and removes voters".to_owned());
+        }
         let membership = self.head.membership.clone();
         let has_unapplied_change = self.log.applied() < self.log.last_index();
         let ServerState::Leader(leader) = &mut self.state else {

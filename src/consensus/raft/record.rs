@@ -64,8 +64,8 @@ fn decode_context(content: &[u8]) -> Option<HeaderContext> {
         let (block, timestamp) = (BlockId::decode(bytes)?, Timestamp::from_secs(bytes.u64()?));
         let (term, index) = (bytes.u64()?, bytes.u64()?);
         let membership = Arc::new(Membership::decode(bytes)?);
-        let parameters = bytes.parameters_at_end()?;
-        Some(HeaderContext { block, timestamp, term, index, membership, parameters })
+        let (pending, parameters) = bytes.updates_at_end()?;
+        Some(HeaderContext { block, timestamp, term, index, membership, parameters, pending: Some(pending) })
     })
 }
 

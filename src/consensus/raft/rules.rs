@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{ChangeError, Membership, Payload, PayloadError, Raft, RaftConfig};
+use super::{
+    Change, ChangeError, Membership, Payload, PayloadError, Raft, RaftConfig,
+    registry::{next_change, still_pending},
+};
 use crate::{
     chain::{Block, RuleError},
     consensus::{
@@ -10,7 +13,7 @@ use crate::{
         UnverifiedHeader, header::UnusedField,
     },
     primitives::{Address, B256, Header, Height, Timestamp},
-    system::{ParameterUpdates, parameters::Parameter},
+    system::{ParameterUpdates, ValidatorUpdates, parameters::Parameter},
 };
 
 /// Context of a block for the verification of its children.
@@ -28,6 +31,9 @@ pub struct HeaderContext {
     pub membership: Arc<Membership>,
     /// Parameters of the chain that changed since genesis.
     pub parameters: ParameterUpdates,
+    /// Changes by the validators' contract that later blocks take over; `None` for who executes no blocks and takes those that a header
+    /// names.
+    pub pending: Option<ValidatorUpdates>,
 }
 
 /// The rule that a header breaks.
@@ -63,6 +69,12 @@ pub enum HeaderError {
         /// Hash of the voters after the block; `None` when they stay the same.
         want: Option<B256>,
     },
+    /// The payload changes the members otherwise than the validators' contract did.
+    #[error("the payload's change of members is not the one that the validators' contract asks for, {want:?}")]
+    ByContract {
+        /// The change that follows from the contract.
+        want: Option<Change>,
+    },
     /// The payload's membership change is invalid.
     #[error("change of members: {0}")]
     Change(#[from] ChangeError),
@@ -77,7 +89,15 @@ pub enum HeaderError {
 impl HeaderContext {
     /// Creates the context of genesis.
     pub fn genesis(block: BlockId, timestamp: Timestamp, membership: Arc<Membership>) -> Self {
-        Self { block, timestamp, term: 0, index: 0, membership, parameters: ParameterUpdates::NONE }
+        let (parameters, pending) = (ParameterUpdates::NONE, Some(ValidatorUpdates::NONE));
+        Self { block, timestamp, term: 0, index: 0, membership, parameters, pending }
+    }
+
+    /// Returns the context after the execution of its block.
+    #[must_use]
+    pub(super) fn executed(mut self, updates: &ValidatorUpdates) -> Self {
+        self.pending = self.pending.map(|pending| pending.followed_by(updates));
+        self
     }
 
     /// Returns the earliest timestamp of the next block.
@@ -87,13 +107,13 @@ impl HeaderContext {
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        let Self { block, timestamp, term, index, membership, parameters } = self;
+        let Self { block, timestamp, term, index, membership, parameters, pending } = self;
         block.encode(out);
         out.timestamp(*timestamp);
         out.u64(*term);
         out.u64(*index);
         membership.encode(out);
-        out.parameters_at_end(parameters);
+        out.updates_at_end(pending.as_ref().unwrap_or(&ValidatorUpdates::NONE), parameters);
     }
 }
 
@@ -121,6 +141,12 @@ pub fn check_header(
         let (parent_index, parent_term) = (parent.index, parent.term);
         return Err(HeaderError::Entry { index, term, parent_index, parent_term });
     }
+    if let Some(pending) = parent.pending.as_ref().filter(|_| config.by_contract) {
+        let want = next_change(config, &parent.membership, pending);
+        if change != want {
+            return Err(HeaderError::ByContract { want });
+        }
+    }
     let (membership, want) = match &change {
         None => (parent.membership.clone(), None),
         Some(change) => {
@@ -133,7 +159,8 @@ pub fn check_header(
         return Err(HeaderError::NextVoters { got, want });
     }
     let (timestamp, parameters) = (candidate.timestamp(), parent.parameters.followed_by(&candidate.parameters));
-    Ok(HeaderContext { block: candidate.id(), timestamp, term, index, membership, parameters })
+    let pending = parent.pending.as_ref().map(|pending| still_pending(&parent.membership, pending));
+    Ok(HeaderContext { block: candidate.id(), timestamp, term, index, membership, parameters, pending })
 }
 
 /// Returns the hash of the next voters that a payload has to commit to; `None` when they stay the same.
@@ -161,6 +188,10 @@ impl HeaderChainRules for Raft {
     ) -> Result<HeaderContext, HeaderError> {
         let candidate = UnverifiedHeader::from(block);
         check_header(config, parent.context, &candidate, candidate.author(authenticator)?)
+    }
+
+    fn with_updates(context: HeaderContext, updates: &ValidatorUpdates) -> HeaderContext {
+        context.executed(updates)
     }
 }
 

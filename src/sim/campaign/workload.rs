@@ -23,6 +23,10 @@ use crate::{
             interface::{Change, scheduleCall},
         },
         staking::{STAKING_ADDRESS, interface::StakingContract},
+        validators::{
+            VALIDATORS_ADDRESS, ValidatorsConfig,
+            interface::{setValidatorCall, slashCall},
+        },
     },
 };
 use alloy_sol_types::SolCall;
@@ -35,6 +39,10 @@ const CLIENTS: u32 = 4;
 const DELEGATION_GAS: Gas = Gas::new(1_000_000);
 /// Gas of a change of parameters, and more.
 const PARAMETERS_GAS: Gas = Gas::new(200_000);
+/// Gas of a change of validators, and more.
+const VALIDATORS_GAS: Gas = Gas::new(300_000);
+/// Validators that the first client leaves at least.
+const REGISTERED_MIN: u32 = 4;
 /// Pays the base fee of every block that a run can have.
 const MAX_FEE_PER_GAS: u128 = 1_000_000_000_000;
 
@@ -63,6 +71,8 @@ pub(crate) struct Workload {
     validators: Vec<Address>,
     /// Parameters that the first client changes.
     parameters: Vec<Parameter>,
+    /// Replicas that the first client makes validators and removes again.
+    movers: Vec<Address>,
 }
 
 impl Workload {
@@ -82,6 +92,7 @@ impl Workload {
             nonces: Default::default(),
             validators: Vec::new(),
             parameters: Vec::new(),
+            movers: Vec::new(),
         }
     }
 
@@ -101,6 +112,17 @@ impl Workload {
         };
         self.parameters = Parameter::ALL.into_iter().filter(is_there).collect();
         self
+    }
+
+    /// Makes every transaction of the first client a change of validators, by their contract.
+    pub(crate) fn with_validator_changes(mut self, movers: impl IntoIterator<Item = Address>) -> Self {
+        self.movers = movers.into_iter().collect();
+        self
+    }
+
+    /// Returns the section of a genesis whose validators the first client changes.
+    pub(crate) fn registry() -> ValidatorsConfig {
+        ValidatorsConfig::new(Self::client(0).address()).with_validators_min(REGISTERED_MIN)
     }
 
     /// Returns the section of a genesis whose parameters the first client changes.
@@ -145,7 +167,9 @@ impl Workload {
         let client = self.rng.below(u64::from(CLIENTS)) as u32;
         let nonce = self.nonces[client as usize];
         self.nonces[client as usize] += 1;
-        let transaction = if client == 0 && !self.parameters.is_empty() {
+        let transaction = if client == 0 && !self.movers.is_empty() {
+            Arc::new(self.validator_change(nonce).sign(Self::client(client)).ok()?)
+        } else if client == 0 && !self.parameters.is_empty() {
             Arc::new(self.parameter_change(nonce).sign(Self::client(client)).ok()?)
         } else if !self.validators.is_empty() && self.rng.below(3) == 0 {
             Arc::new(self.delegation(nonce).sign(Self::client(client)).ok()?)
@@ -180,6 +204,22 @@ impl Workload {
             value: U256::ZERO,
             input: call.abi_encode().into(),
             gas_limit: PARAMETERS_GAS,
+            ..transfer(nonce)
+        }
+    }
+
+    /// Draws a validator to add or to remove. What is no change, and a removal that leaves too few, fails in its block.
+    fn validator_change(&mut self, nonce: u64) -> TransactionRequest {
+        let validator = self.movers[self.rng.below(self.movers.len() as u64) as usize];
+        let input = match self.rng.below(5) {
+            0 => slashCall { validator, partPpm: 1, reason: "drawn".to_owned() }.abi_encode(),
+            draw => setValidatorCall { validator, weight: draw % 2 }.abi_encode(),
+        };
+        TransactionRequest {
+            to: Some(VALIDATORS_ADDRESS),
+            value: U256::ZERO,
+            input: input.into(),
+            gas_limit: VALIDATORS_GAS,
             ..transfer(nonce)
         }
     }

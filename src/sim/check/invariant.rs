@@ -15,6 +15,7 @@ pub mod poa;
 mod pos;
 mod pos_rewards;
 pub mod raft;
+mod registry;
 mod state;
 mod supply;
 mod unique;
@@ -31,6 +32,7 @@ pub use honesty::NoFalseAccusation;
 pub use parameters::ParametersInForce;
 pub use pos::{FairForkChoice, HonestStake, JustifiedFinality};
 pub use pos_rewards::RewardedVotes;
+pub use registry::MembersByContract;
 pub use state::StateRoots;
 pub use supply::SupplyConserved;
 pub use unique::unique;
@@ -49,6 +51,7 @@ pub fn generic() -> Vec<Box<dyn Invariant>> {
         Box::new(SupplyConserved::default()),
         Box::new(ParametersInForce::default()),
         Box::new(WeightsOfKeys::default()),
+        Box::new(MembersByContract::default()),
     ]
 }
 

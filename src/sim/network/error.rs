@@ -157,6 +157,24 @@ pub enum NetworkOptionsError {
         /// Seconds of the protocol; `None` on demand, and where no transaction can change it.
         want: Option<u64>,
     },
+    /// The validators' contract would let more validators be removed than the protocol can spare.
+    #[error("`validatorRegistry` of genesis has `validatorsMin` {got}; {protocol} needs {want}: leave it out, or raise it")]
+    ValidatorsMin {
+        /// Name of the protocol.
+        protocol: &'static str,
+        /// The number in genesis.
+        got: u32,
+        /// The least number that the protocol needs.
+        want: u32,
+    },
+    /// Weights may differ though the protocol counts validators alone.
+    #[error("`validatorRegistry` of genesis has `weightMax` {got}; {protocol} counts validators, each once: leave it out")]
+    WeightMax {
+        /// Name of the protocol.
+        protocol: &'static str,
+        /// The bound in genesis.
+        got: u64,
+    },
     /// Blocks are to be made automatically by a protocol whose period is 0.
     #[error(
         "network options: {protocol} with period 0 makes blocks on demand only: choose a period of at least 1 second, or \

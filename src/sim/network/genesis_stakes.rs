@@ -57,7 +57,12 @@ pub(super) fn complete(
         return Err(ChainOptionsError::OtherValidators { genesis, keys: addresses.to_vec() }.into());
     }
     if !is_staked {
-        return Ok(equal);
+        let registered = genesis.registered_validators();
+        let members = registered.into_iter().map(|(address, weight)| Validator { address, weight });
+        return match genesis.validator_registry {
+            Some(_) => Ok(ValidatorSet::new(members).map_err(ConsensusError::from)?),
+            None => Ok(equal),
+        };
     }
     bond(genesis, addresses, stakes)?;
     let members = genesis.validators.iter().map(|validator| Validator {

@@ -234,15 +234,25 @@ impl From<NetworkError> for ValidatorActionError {
 /// Returns the validators at the head of `chain`, whose protocol counts `set`.
 pub(crate) fn validator_records(chain: &Chain, set: &ValidatorSet) -> Result<Vec<ValidatorRecord>, SystemViewError> {
     if !chain.has_stake() {
-        let record = |address| ValidatorRecord {
+        let record = |address, weight| ValidatorRecord {
             address,
             sealing_key: address,
-            validates: true,
-            status: ValidatorStatus::Bonded,
-            weight: 1,
+            validates: set.contains(&address),
+            status: if weight > 0 { ValidatorStatus::Bonded } else { ValidatorStatus::Unbonded },
+            weight,
             stake: None,
         };
-        return Ok(set.addresses().map(record).collect());
+        if !chain.has_validator_registry() {
+            return Ok(set.addresses().map(|address| record(address, 1)).collect());
+        }
+        let registered = chain.registered_validators(chain.head())?;
+        let mut records: Vec<_> = registered.iter().map(|validator| record(validator.address, validator.weight)).collect();
+        // Those that the protocol counts until its next boundary.
+        let leaving = set.addresses().filter(|address| !records.iter().any(|record| record.address == *address));
+        let leaving: Vec<_> = leaving.map(|address| record(address, 0)).collect();
+        records.extend(leaving);
+        records.sort_unstable_by_key(|record| record.address);
+        return Ok(records);
     }
     let mut records = chain.staked_validators(chain.head())?;
     for key in set.addresses() {
@@ -289,6 +299,9 @@ impl Network {
             let hash = transaction.hash();
             self.submit(transaction.into(), self.replica_of(actor.address()).unwrap_or(ReplicaId::new(0)))?;
             return Ok(Submitted::Transaction(hash));
+        }
+        if self.primary().chain().has_validator_registry() {
+            return Err(self.unsupported(action));
         }
         let joins = match action {
             ValidatorAction::Join { stake, commission_bps: 0 } if stake.is_zero() => true,
@@ -358,6 +371,9 @@ impl Network {
     fn unsupported(&self, action: &ValidatorAction) -> ValidatorActionError {
         let info = self.config().info();
         let hint = match info.membership_change {
+            _ if self.primary().chain().has_validator_registry() => {
+                "the administrator of the validators' contract adds and removes validators, by `setValidator`"
+            }
             MembershipChange::SignerVotes => "signers join and exit by votes, without stake or commission",
             MembershipChange::LeaderProposal => {
                 "members join and exit by the leader's change of members, without stake or commission"

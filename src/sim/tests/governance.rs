@@ -1,10 +1,10 @@
 //! Whole networks whose validators vote: on the chain's gas limit with proof of authority, on a member of a committee with PBFT.
 
-use alloy_sol_types::SolCall;
+use alloy_sol_types::{SolCall, SolError};
 
 use super::*;
 use crate::{
-    consensus::{AnyProtocol, pbft::PbftConfig, poa::PoaConfig},
+    consensus::{AnyProtocol, pbft::PbftConfig, poa::PoaConfig, raft::RaftConfig},
     system::{
         governance::{
             GOVERNANCE_ADDRESS, GovernanceSpec, ProposalState, VoteOption,
@@ -12,6 +12,7 @@ use crate::{
         },
         parameters::{Parameter, ParametersSpec},
         staking::StakingParams,
+        validators::{ValidatorsConfig, interface as registry},
     },
 };
 
@@ -103,4 +104,65 @@ fn a_committee_of_stake_removes_a_member_by_its_votes() {
     network
         .run_until(LONG, |network| (0..4).all(|index| network.replicas()[index].head().height.get() >= goal))
         .unwrap();
+}
+
+/// Validators add a candidate and remove one of theirs, by votes that weigh one each.
+#[test]
+fn validators_without_stake_vote_members_in_and_out() {
+    let configs = [
+        ConsensusConfig::Poa(PoaConfig::default()),
+        ConsensusConfig::Raft(RaftConfig::default()),
+        ConsensusConfig::Pbft(PbftConfig::default().with_checkpoints(4, 8)),
+    ];
+    for config in configs {
+        let name = config.name();
+        let seed = SeedGuard::new(9);
+        let genesis = governed(seed.get()).with_validator_registry(ValidatorsConfig::new(GOVERNANCE_ADDRESS));
+        let mut network = network_of(config, 5, seed.get()).with_genesis(genesis).with_candidates(1).build().unwrap();
+        let [newcomer, gone] = [5, 4].map(|index| key(seed.get(), index).address());
+        let has = |network: &Network, address| {
+            network.replicas().iter().map(|replica| replica.validators().contains(&address)).collect::<Vec<_>>()
+        };
+        let add = sol::proposeValidatorAddCall { terms: terms(), validator: newcomer, weight: 1 };
+        propose_and_vote(&mut network, seed.get(), &[1, 2], &add);
+        network.run_until(LONG, |network| has(network, newcomer) == [true; 6]).unwrap();
+        let chain = network.replicas()[0].chain();
+        assert_eq!(chain.proposal(chain.head(), 1).unwrap().unwrap().total_weight, 5, "{name}");
+        let remove = sol::proposeValidatorRemoveCall { terms: terms(), validator: gone };
+        submit(&mut network, &key(seed.get(), 0), 1, &remove);
+        let is_there = |network: &Network| {
+            let chain = network.replicas()[0].chain();
+            chain.proposal(chain.head(), 2).unwrap().is_some()
+        };
+        network.run_until(LONG, is_there).unwrap();
+        for (voter, nonce) in [(1, 1), (2, 1)] {
+            submit(&mut network, &key(seed.get(), voter), nonce, &sol::voteCall { id: U256::from(2), ..yes() });
+        }
+        network.run_until(LONG, |network| has(network, gone) == [false; 6]).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let chain = network.replicas()[0].chain();
+        assert_eq!(chain.proposal(chain.head(), 2).unwrap().unwrap().total_weight, 6, "{name}: the newcomer votes, too");
+    }
+}
+
+/// What the contract refuses is a failure with its reason.
+#[test]
+fn a_removal_that_leaves_too_few_fails() {
+    let seed = SeedGuard::new(10);
+    let config = ConsensusConfig::Pbft(PbftConfig::default().with_checkpoints(4, 8));
+    let section = ValidatorsConfig::new(GOVERNANCE_ADDRESS).with_validators_min(5);
+    let genesis = governed(seed.get()).with_validator_registry(section);
+    let mut network = network_of(config, 5, seed.get()).with_genesis(genesis).build().unwrap();
+    let remove = sol::proposeValidatorRemoveCall { terms: terms(), validator: key(seed.get(), 4).address() };
+    submit(&mut network, &key(seed.get(), 0), 0, &remove);
+    network.run_until(LONG, |network| (0..5).all(|index| state(network, index).is_some())).unwrap();
+    for voter in [1, 2] {
+        submit(&mut network, &key(seed.get(), voter), 0, &yes());
+    }
+    network
+        .run_until(LONG, |network| (0..5).all(|index| state(network, index) == Some(ProposalState::Failed)))
+        .unwrap();
+    let chain = network.replicas()[0].chain();
+    let record = chain.proposal(chain.head(), 1).unwrap().unwrap();
+    let want = registry::TooFewValidators { minimum: U256::from(5) }.abi_encode();
+    assert_eq!(record.failure.unwrap().as_ref(), want);
 }

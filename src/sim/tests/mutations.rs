@@ -69,6 +69,21 @@ const TABLE: &[(Mutation, u64)] = &[
 /// Bugs that no campaign finds: the test that finds them, and why random faults do not.
 const BY_TEST: &[(Mutation, &str, &str)] = &[
     (
+        Mutation::PoaKeepsRemovedMembers,
+        "sim::tests::registry::a_member_that_stays_is_found",
+        "the default campaign has no validators' contract; the registry profile does",
+    ),
+    (
+        Mutation::RaftKeepsRemovedMembers,
+        "sim::tests::registry::a_member_that_stays_is_found",
+        "the default campaign has no validators' contract; the registry profile does",
+    ),
+    (
+        Mutation::PbftKeepsRemovedMembers,
+        "sim::tests::registry::a_member_that_stays_is_found",
+        "the default campaign has no validators' contract; the registry profile does",
+    ),
+    (
         Mutation::RaftForgetsCommit,
         "consensus::raft::tests::model::a_replica_that_forgets_its_commit_index_leads_without_committed_entries",
         "needs two changes of members, a crash between two writes, and a vote of one who missed both",

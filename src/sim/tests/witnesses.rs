@@ -12,7 +12,11 @@ use super::*;
 use crate::{
     chain::{Block, Intervention},
     consensus::{
-        AnyProtocol, ConsensusConfig, ConsensusKind, ReplicaId, dpos::DposConfig, pbft::PbftConfig, pos::PosConfig,
+        AnyProtocol, ConsensusConfig, ConsensusKind, ReplicaId,
+        dpos::DposConfig,
+        mutation::{self, Mutation},
+        pbft::PbftConfig,
+        pos::PosConfig,
     },
     primitives::{Address, Gas, Height, U256, ether},
     sim::{
@@ -137,6 +141,11 @@ fn weights_by_key() -> Violation {
         panic!("a weight without an update was accepted")
     };
     *violation
+}
+
+/// Whom the contract removes goes on signing.
+fn members_by_contract() -> Violation {
+    mutation::with(Mutation::PoaKeepsRemovedMembers, || super::registry::removal(poa()).unwrap_err())
 }
 
 fn accountable_safety() -> Violation {
@@ -331,6 +340,7 @@ const WITNESSES: &[(&str, fn() -> Violation)] = &[
     ("supply-kept", supply_kept),
     ("parameters-in-force", parameters_in_force),
     ("weights-by-key", weights_by_key),
+    ("members-by-contract", members_by_contract),
     ("pos-accountable-safety", accountable_safety),
     ("honest-stake-is-safe", honest_stake),
     ("raft-log-matching", log_matching),

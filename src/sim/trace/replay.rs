@@ -108,6 +108,7 @@ impl<'a> Replay<'a> {
         let authenticator = Authenticator::new(scheme, header.seal_seed).for_chain(genesis.hash());
 
         let (mut signers, mut roster, mut observers) = (Vec::new(), Vec::new(), Vec::new());
+        let mut candidates = Vec::new();
         for (number, replica) in (0..).zip(&header.replicas) {
             match &replica.key {
                 Some(key) => {
@@ -115,7 +116,10 @@ impl<'a> Replay<'a> {
                     match validators.contains(&key.address()) {
                         true => roster.push(key.address()),
                         // A candidate: no validator at genesis.
-                        false => observers.push(ReplicaId::new(number)),
+                        false => {
+                            observers.push(ReplicaId::new(number));
+                            candidates.push(key.address());
+                        }
                     }
                     signers.push(Some(authenticator.signer(&key)));
                 }
@@ -127,7 +131,7 @@ impl<'a> Replay<'a> {
         }
         let mut replay = Self {
             trace,
-            config: config.with_roster(&roster, observers),
+            config: config.with_roster(&roster, observers).with_candidates(&candidates),
             genesis,
             validators,
             authenticator,

@@ -5,7 +5,6 @@ use alloy_sol_types::{Revert, SolCall, SolError};
 
 use super::{
     action::{ProposalAction, ProposalKind},
-    contracts::ValidatorsContract,
     interface as sol,
     layout::{Agenda, Entry, GOVERNANCE},
     proposing::put_agenda,
@@ -19,6 +18,7 @@ use crate::{
         parameters::interface as parameters,
         staking::interface as staking,
         update::ParameterUpdate,
+        validators::interface as validators,
     },
     vm::{FrameOutcome, Host, Stop, abi::require},
 };
@@ -110,7 +110,7 @@ fn change(update: &ParameterUpdate) -> parameters::Change {
 }
 
 fn set_validator(host: &mut Host<'_>, validator: Address, weight: u64) -> Result<Executed, Stop> {
-    call(host, VALIDATORS_ADDRESS, &ValidatorsContract::setValidatorCall { validator, weight })
+    call(host, VALIDATORS_ADDRESS, &validators::setValidatorCall { validator, weight })
 }
 
 /// Calls another contract, whose failure undoes what it did alone.

@@ -144,6 +144,8 @@ alloy_sol_types::sol! {
         error ParametersNotOwned(address owner);
         /// The registry of modules has another authority than this contract: it has to be the `authority` in their section of genesis.
         error ModulesNotOwned(address owner);
+        /// The validators' contract has another administrator than this contract: it has to be the one in `validatorRegistry` of genesis.
+        error ValidatorsNotOwned(address owner);
         /// The chain does not have the contract that would execute the proposal: its genesis lacks this section.
         error ContractMissing(string section, address target);
         /// Who joins is decided by stake on this chain: the validator itself calls `join` of the staking contract.

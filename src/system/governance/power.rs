@@ -2,14 +2,12 @@
 
 use alloy_primitives::{Address, U256};
 
-use super::{
-    contracts::ValidatorsContract,
-    layout::{GOVERNANCE, Settings},
-};
+use super::layout::{GOVERNANCE, Settings};
 use crate::{
     system::{
         address::{STAKING_ADDRESS, VALIDATORS_ADDRESS},
         staking::interface as staking,
+        validators::interface as validators,
     },
     templates::common::external,
     vm::{Host, Stop},
@@ -53,7 +51,7 @@ pub(super) fn weight_at(
     match source(host, settings)? {
         Source::Stake => external::view(host, STAKING_ADDRESS, &staking::weightAtCall { validator, height }),
         Source::Validators => {
-            external::view(host, VALIDATORS_ADDRESS, &ValidatorsContract::weightAtCall { validator, height })
+            external::view(host, VALIDATORS_ADDRESS, &validators::weightAtCall { validator, height })
         }
         Source::Genesis => GOVERNANCE.voters.get(host, validator).map(u128::from),
     }
@@ -64,7 +62,7 @@ pub(super) fn total_weight_at(host: &mut Host<'_>, settings: &Settings, height: 
     match source(host, settings)? {
         Source::Stake => external::view(host, STAKING_ADDRESS, &staking::totalWeightAtCall { height }),
         Source::Validators => {
-            external::view(host, VALIDATORS_ADDRESS, &ValidatorsContract::totalWeightAtCall { height })
+            external::view(host, VALIDATORS_ADDRESS, &validators::totalWeightAtCall { height })
         }
         Source::Genesis => GOVERNANCE.voter_count.get(host).map(u128::from),
     }

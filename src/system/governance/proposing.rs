@@ -4,7 +4,6 @@ use alloy_primitives::{Address, U256};
 
 use super::{
     action::ProposalAction,
-    contracts::ValidatorsContract,
     interface as sol,
     layout::{Agenda, Entry, GOVERNANCE, Head, Settings},
     outcome::{PERMILLE, Tally},
@@ -20,6 +19,7 @@ use crate::{
         parameters::{Parameter, interface as parameters},
         staking::{ValidatorStatus, interface as staking},
         update::ParameterUpdate,
+        validators::interface as validators,
     },
     templates::common::external,
     vm::{
@@ -167,7 +167,7 @@ fn check_action(host: &mut Host<'_>, settings: &Settings, action: &ProposalActio
         ProposalAction::ParameterChange(changes) => check_changes(host, changes),
         ProposalAction::ValidatorAdd { validator, weight } => {
             require(!settings.has_stake, sol::DecidedByStake {})?;
-            require_contract(host, "validators", VALIDATORS_ADDRESS)?;
+            require_own_validators(host)?;
             let is_valid = !validator.is_zero() && *weight > 0;
             require(is_valid, sol::InvalidValidator { validator: *validator, weight: *weight })
         }
@@ -192,6 +192,13 @@ fn require_contract(host: &mut Host<'_>, section: &str, target: Address) -> Resu
     require(is_there, sol::ContractMissing { section: section.to_owned(), target })
 }
 
+/// Refuses a proposal about validators that only another than this contract may change.
+fn require_own_validators(host: &mut Host<'_>) -> Result<(), Stop> {
+    require_contract(host, "validatorRegistry", VALIDATORS_ADDRESS)?;
+    let owner = external::view(host, VALIDATORS_ADDRESS, &validators::ownerCall {})?;
+    require(owner == host.address(), sol::ValidatorsNotOwned { owner })
+}
+
 fn check_changes(host: &mut Host<'_>, changes: &[ParameterUpdate]) -> Result<(), Stop> {
     require(!changes.is_empty(), sol::NoChanges {})?;
     require_contract(host, "parameters", PARAMETERS_ADDRESS)?;
@@ -214,8 +221,8 @@ fn check_removal(host: &mut Host<'_>, settings: &Settings, validator: Address, h
             ValidatorStatus::Bonded | ValidatorStatus::Jailed | ValidatorStatus::Pending
         )
     } else {
-        require_contract(host, "validators", VALIDATORS_ADDRESS)?;
-        let call = ValidatorsContract::weightAtCall { validator, height: height.saturating_sub(1) };
+        require_own_validators(host)?;
+        let call = validators::weightAtCall { validator, height: height.saturating_sub(1) };
         external::view(host, VALIDATORS_ADDRESS, &call)? > 0
     };
     require(is_validator, sol::NotAValidator { validator })

@@ -55,7 +55,7 @@ pub struct ValidatorRecord {
     pub validates: bool,
     /// Status of the validator.
     pub status: ValidatorStatus,
-    /// Weight from the next boundary on: stake in gwei, or 1 on chains without stake.
+    /// Weight from the next boundary on: stake in gwei; without stake what the validators' contract says, else 1.
     pub weight: u64,
     /// Stake; `None` on chains without stake.
     pub stake: Option<StakeRecord>,

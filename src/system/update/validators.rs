@@ -12,7 +12,7 @@ pub(super) const UPDATE_BYTES: usize = 28;
 pub struct ValidatorUpdate {
     /// Address of the validator.
     pub address: Address,
-    /// Bonded stake from now on, in gwei; 0 removes the validator.
+    /// Weight from now on: bonded stake in gwei, or what the validators' contract says; 0 removes the validator.
     pub weight: u64,
 }
 
@@ -31,6 +31,16 @@ impl ValidatorUpdates {
             return Self::NONE;
         }
         Self(Some(last.into_iter().map(|(address, weight)| ValidatorUpdate { address, weight }).collect()))
+    }
+
+    /// Returns these changes with later ones, which replace them.
+    #[must_use]
+    pub fn followed_by(&self, later: &Self) -> Self {
+        match (self.is_empty(), later.is_empty()) {
+            (_, true) => self.clone(),
+            (true, _) => later.clone(),
+            _ => Self::new(self.iter().chain(later).copied()),
+        }
     }
 
     /// Returns whether there are no changes.
@@ -86,6 +96,10 @@ mod tests {
         let updates = ValidatorUpdates::new([update(2, 5), update(1, 7), update(2, 0)]);
         assert_eq!(updates.as_slice(), [update(1, 7), update(2, 0)]);
         assert_eq!(ValidatorUpdates::new([]), ValidatorUpdates::NONE);
+        let later = ValidatorUpdates::new([update(3, 1), update(1, 0)]);
+        assert_eq!(updates.followed_by(&later).as_slice(), [update(1, 0), update(2, 0), update(3, 1)]);
+        assert_eq!(updates.followed_by(&ValidatorUpdates::NONE), updates);
+        assert_eq!(ValidatorUpdates::NONE.followed_by(&updates), updates);
     }
 
     #[test]

@@ -205,6 +205,7 @@ fn two_blocks_of_one_producer_in_one_slot_are_evidence_and_are_reported() {
         parent: &header,
         payload: &sealed.payload,
         has_stake: true,
+        has_validators: false,
     };
     let calls = crate::chain::HeaderRules::system_calls(&rules, &context).unwrap();
     let time = crate::primitives::Timestamp::from_secs(9);

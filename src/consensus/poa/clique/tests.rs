@@ -77,7 +77,7 @@ fn run(case: &Case, keys: &BTreeMap<String, KeyPair>) -> Result<Vec<Address>, Cl
         let payload = Payload {
             vote: block.vote.as_ref().map(|vote| Vote { target: address(&vote.target), authorize: vote.authorize }),
             checkpoint: block.checkpoint.as_ref().map(addresses),
-            next_signers: None,
+            ..Payload::default()
         };
         let key = &keys[&block.signer];
         let difficulty = chain.snapshot().difficulty(Height::new(block.number), &key.address());

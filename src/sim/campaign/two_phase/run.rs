@@ -51,6 +51,9 @@ impl<'a> Run<'a> {
             let has_stake = network.replicas().first().is_some_and(|replica| replica.chain().has_stake());
             workload = workload.with_parameter_changes(section.block_time.is_some(), has_stake);
         }
+        if setup.changes_validators {
+            workload = workload.with_validator_changes(network.replicas().iter().filter_map(Replica::address));
+        }
         let operators =
             Operators::new(seed, validators, setup.candidates, setup.all_move).with_rotations(setup.rotates_keys);
         let gives_up = |kind: &FaultKind| match kind {

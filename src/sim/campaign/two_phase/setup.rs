@@ -64,6 +64,9 @@ pub struct CampaignSetup {
     /// Whether a client changes the chain's parameters all the time.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub changes_parameters: bool,
+    /// Whether the validators' contract decides who validates, and a client changes them all the time; for protocols without stake.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub changes_validators: bool,
     /// Whether replicas that lost their disk or memory must catch up, too, and a transaction that a client submits after the
     /// healing must be included.
     #[serde(default)]
@@ -121,6 +124,7 @@ impl CampaignSetup {
             all_move: false,
             rotates_keys: false,
             changes_parameters: false,
+            changes_validators: false,
             is_strict: true,
             checks_history: false,
             staking: None,
@@ -193,6 +197,12 @@ impl CampaignSetup {
         Self { fault_phase: TURNOVER, transactions: 90, changes_parameters: true, profile, ..short }
     }
 
+    /// Returns the setup of two minutes of faults in which the validators' contract decides who validates, and a client adds and removes
+    /// any replica. Nobody misbehaves, as any set may be in force. For proof of authority, Raft and PBFT without stake.
+    pub fn registry(consensus: ConsensusConfig) -> Self {
+        Self { changes_validators: true, staking: None, ..Self::turnover(consensus) }
+    }
+
     /// Adds invariants that are checked beside those of the protocol.
     #[must_use]
     pub fn with_invariants(mut self, invariants: impl IntoIterator<Item = Box<dyn Invariant>>) -> Self {
@@ -252,10 +262,14 @@ impl CampaignSetup {
         let latency = Latency::Uniform { min: Duration::from_millis(5), max: Duration::from_millis(60) };
         let genesis = if self.is_strict { Workload::genesis_with_late_client() } else { Workload::genesis() };
         let genesis = if self.changes_parameters { genesis.with_parameters(Workload::parameters()) } else { genesis };
+        let genesis = match self.changes_validators {
+            true => genesis.with_validator_registry(Workload::registry()),
+            false => genesis,
+        };
         let builder = Network::builder();
         let builder = match (self.consensus.info().stake_use, self.staking) {
             (_, Some(staking)) => builder.with_staking(staking),
-            (StakeUse::Optional, None) if self.candidates > 0 => builder.with_staking(StakingParams::default()),
+            (StakeUse::Optional, None) if self.candidates > 0 && !self.changes_validators => builder.with_staking(StakingParams::default()),
             _ => builder,
         };
         builder

@@ -1,4 +1,5 @@
-//! A second implementation of EIP-225, from headers and payloads alone: signers, open votes, the heaviest branch.
+//! A second implementation of EIP-225, from headers and payloads alone: signers, open votes, the heaviest branch. Signers change by votes or,
+//! where the validators' contract is, by what it changed.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -34,7 +35,7 @@ struct ReferenceState {
     time: u64,
     weight: U256,
     signers: BTreeSet<Address>,
-    /// Authors of all blocks, oldest first.
+    /// Authors of the last blocks, oldest first: as many as may bar a signer when one joins.
     authors: Vec<Address>,
     /// Open votes: voter, target, and whether to add or remove it.
     votes: BTreeMap<(Address, Address), bool>,
@@ -156,6 +157,15 @@ impl ReferenceState {
         if let Some(vote) = payload.vote {
             next.cast(author, vote.target, vote.authorize);
         }
+        for change in &payload.changes {
+            match change.weight {
+                0 => next.signers.remove(&change.address),
+                _ => next.signers.insert(change.address),
+            };
+        }
+        // Where many join at once, signatures from before the limit of the earlier set bar nobody.
+        let forgotten = next.authors.len().saturating_sub(next.signers.len() / 2 + 1);
+        next.authors.drain(..forgotten);
         Ok(next)
     }
 

@@ -48,21 +48,23 @@ impl NetworkBuilder {
         let addresses: Vec<_> = keys.iter().map(KeyPair::address).collect();
         let followers = self.chain.candidates.saturating_add(self.observers);
         let observers = (0..followers).map(|place| ReplicaId::new(count_of(&keys).saturating_add(place)));
-        let config = self.consensus(&genesis)?.with_roster(&addresses, observers.collect());
+        let newcomers: Vec<_> = candidates.iter().map(KeyPair::address).collect();
+        let config = self.consensus(&genesis)?.with_roster(&addresses, observers.collect()).with_candidates(&newcomers);
         self.check_production(&config)?;
         self.check_losses()?;
         genesis.staking = self.chain.staking.or(genesis.staking);
-        let newcomers: Vec<_> = candidates.iter().map(KeyPair::address).collect();
         let stakes = self.chain.stakes.as_deref();
+        fill_registry(&mut genesis, &config)?;
         let validators = genesis_stakes::complete(&mut genesis, &config, &addresses, &newcomers, stakes)?;
         commit_to(&mut genesis, &validators);
         fill_block_time(&mut genesis, &config)?;
         if genesis.consensus.is_null() {
             genesis.consensus = config.section();
         }
-        let config = match &genesis.staking {
-            Some(params) => config.with_staking(params),
-            None => config,
+        let config = match (&genesis.staking, &genesis.validator_registry) {
+            (Some(params), _) => config.with_staking(params),
+            (None, Some(_)) => config.with_validator_registry(),
+            (None, None) => config,
         };
         let keys = [keys, candidates].concat();
         let primary = self.checked_primary(count_of(&keys))?;
@@ -246,6 +248,23 @@ fn fill_block_time(genesis: &mut GenesisSpec, config: &ConsensusConfig) -> Resul
         return Err(NetworkOptionsError::BlockTime { got: section.block_time, want });
     }
     section.block_time = want;
+    Ok(())
+}
+
+/// Completes the section of the validators' contract by what the protocol asks of the set: how many validators a removal has to leave and,
+/// where it counts them alone, that all weigh the same.
+fn fill_registry(genesis: &mut GenesisSpec, config: &ConsensusConfig) -> Result<(), NetworkOptionsError> {
+    let Some(section) = &mut genesis.validator_registry else { return Ok(()) };
+    let (want, is_own) = (config.validators_min(), config.kind().is_none());
+    let least = section.validators_min.unwrap_or(want);
+    if least < want {
+        return Err(NetworkOptionsError::ValidatorsMin { protocol: config.name(), got: least, want });
+    }
+    if !section.has_equal_weights() && !is_own {
+        let got = section.heaviest();
+        return Err(NetworkOptionsError::WeightMax { protocol: config.name(), got });
+    }
+    section.validators_min = Some(least);
     Ok(())
 }
 

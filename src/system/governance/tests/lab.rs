@@ -7,7 +7,7 @@ use alloy_sol_types::{SolCall, SolError, SolEventInterface};
 
 use super::{
     sol, staking,
-    stand_ins::{Modules, Validators},
+    stand_ins::Modules,
     *,
 };
 use crate::{
@@ -19,6 +19,7 @@ use crate::{
         modules::MODULES_ADDRESS,
         parameters::{Parameter, ParametersTemplate, scheduled_changes},
         staking::{StakingParams, StakingTemplate},
+        validators::{ValidatorsConfig, ValidatorsTemplate},
     },
     vm::{BlockContext, FrameOutcome, FrameResult, Marker, Message, TemplateRegistry, execute},
 };
@@ -82,13 +83,15 @@ impl Lab {
 
     /// V1 and V2 in the contract of the validators.
     pub(super) fn with_validators_contract() -> Self {
+        Self::with_validators_of(GOVERNANCE_ADDRESS)
+    }
+
+    /// V1 and V2 in the contract of the validators, which weigh up to 2, with this administrator.
+    pub(super) fn with_validators_of(administrator: Address) -> Self {
         let mut lab = Self::empty();
         lab.deploy(GOVERNANCE_ADDRESS, &GovernanceTemplate::init_code(&rules(), Some(vec![V3])));
-        lab.place(VALIDATORS_ADDRESS, Validators::ID);
-        for validator in [V1, V2] {
-            let call = contracts::ValidatorsContract::setValidatorCall { validator, weight: 1 };
-            assert!(lab.raw(GOVERNANCE_ADDRESS, VALIDATORS_ADDRESS, U256::ZERO, &call.abi_encode()).is_success());
-        }
+        let config = ValidatorsConfig::new(administrator).with_weight_max(2);
+        lab.deploy(VALIDATORS_ADDRESS, &ValidatorsTemplate::init_code(&config, [(V1, 1), (V2, 1)]));
         lab.pass(1);
         lab
     }
@@ -99,7 +102,7 @@ impl Lab {
         registry.register_own(Arc::new(StakingTemplate)).unwrap();
         registry.register_own(Arc::new(ParametersTemplate)).unwrap();
         registry.register(Arc::new(Modules)).unwrap();
-        registry.register(Arc::new(Validators)).unwrap();
+        registry.register_own(Arc::new(ValidatorsTemplate)).unwrap();
         let journal = Journal::new(MapView::with_balances(&[V1, V2, V3, ALICE], ether(1_000_000)));
         let block = BlockContext { timestamp: Timestamp::from_secs(1_000), ..BlockContext::default() };
         Self { journal, block, registry }

@@ -117,7 +117,7 @@ fn validators_join_by_stake_where_there_is_some() {
     assert!(lab.raw(V2, STAKING_ADDRESS, U256::ZERO, &staking::exitCall {}.abi_encode()).is_success());
     lab.fails(V1, &remove(V2), &sol::NotAValidator { validator: V2 });
     let mut fixed = Lab::without_stake();
-    let absent = || sol::ContractMissing { section: "validators".to_owned(), target: VALIDATORS_ADDRESS };
+    let absent = || sol::ContractMissing { section: "validatorRegistry".to_owned(), target: VALIDATORS_ADDRESS };
     fixed.fails(V1, &add(ALICE, 1), &absent());
     fixed.fails(V1, &remove(V2), &absent());
     let mut listed = Lab::with_validators_contract();
@@ -125,6 +125,9 @@ fn validators_join_by_stake_where_there_is_some() {
     listed.fails(V1, &add(zero, 1), &sol::InvalidValidator { validator: zero, weight: 1 });
     listed.fails(V1, &add(V3, 0), &sol::InvalidValidator { validator: V3, weight: 0 });
     listed.fails(V1, &remove(V3), &sol::NotAValidator { validator: V3 });
+    let mut foreign = Lab::with_validators_of(ALICE);
+    foreign.fails(V1, &add(V3, 1), &sol::ValidatorsNotOwned { owner: ALICE });
+    foreign.fails(V1, &remove(V2), &sol::ValidatorsNotOwned { owner: ALICE });
 }
 
 #[test]

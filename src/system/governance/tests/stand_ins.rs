@@ -1,23 +1,17 @@
-//! Contracts in the place of the registry of modules and of the validators'.
+//! A contract in the place of the registry of modules.
 
 use alloy_json_abi::JsonAbi;
-use alloy_primitives::{
-    Address, Bytes, U256,
-    aliases::{U48, U208},
-};
+use alloy_primitives::{Address, Bytes, U256};
 use alloy_sol_types::SolCall;
 
-use super::{super::contracts, sol};
+use super::sol;
 use crate::{
     system::{address::GOVERNANCE_ADDRESS, modules::interface::ModulesCalls as ModuleCalls, parameters},
-    templates::common::Trace208,
     vm::{
         Host, Stop, Template, TemplateId,
         abi::{self, NONE_PAYABLE, Returns},
-        storage::{Mapping, storage},
     },
 };
-use contracts::ValidatorsContract::ValidatorsContractCalls as ValidatorCalls;
 
 /// Slot by which the registry has another authority.
 pub(super) const OTHER_OWNER: U256 = U256::from_limbs([99, 0, 0, 0]);
@@ -94,60 +88,4 @@ fn reenter(host: &mut Host<'_>) -> Result<(), Stop> {
         }
     }
     Ok(())
-}
-
-storage! {
-    contract ValidatorsStorage {
-        weights: Mapping<Address, Trace208>,
-        total: Trace208,
-    }
-}
-
-/// The validators of a chain without stake.
-#[derive(Debug)]
-pub(super) struct Validators;
-
-impl Validators {
-    pub(super) const ID: TemplateId = TemplateId::new(0xfff2, 1);
-}
-
-impl Template for Validators {
-    fn id(&self) -> TemplateId {
-        Self::ID
-    }
-
-    fn name(&self) -> &str {
-        "validators stand-in"
-    }
-
-    fn abi(&self) -> JsonAbi {
-        JsonAbi::new()
-    }
-
-    fn construct(&self, _: &mut Host<'_>, _: &[u8]) -> Result<(), Stop> {
-        Ok(())
-    }
-
-    fn call(&self, host: &mut Host<'_>, input: &[u8]) -> Result<Bytes, Stop> {
-        const STATE: ValidatorsStorage = ValidatorsStorage::STATE;
-        let number = |weight: U208| -> u128 { weight.to() };
-        match host.decode_call(input, NONE_PAYABLE)? {
-            ValidatorCalls::setValidator(call) => {
-                let caller = host.caller();
-                abi::require(caller == GOVERNANCE_ADDRESS, sol::OnlyProposer { proposer: caller })?;
-                let now = U48::from(host.block().height.get());
-                let (old, new) = STATE.weights.at(host, call.validator)?.push(host, now, U208::from(call.weight))?;
-                let total = STATE.total.latest(host)? + new - old;
-                STATE.total.push(host, now, total)?;
-                call.returns(())
-            }
-            ValidatorCalls::weightAt(call) => {
-                let weights = STATE.weights.at(host, call.validator)?;
-                call.returns(number(weights.upper_lookup(host, U48::from(call.height))?))
-            }
-            ValidatorCalls::totalWeightAt(call) => {
-                call.returns(number(STATE.total.upper_lookup(host, U48::from(call.height))?))
-            }
-        }
-    }
 }
