@@ -215,6 +215,7 @@ pub(crate) enum RunKind {
     Long,
     Turnover,
     Parameters,
+    Governance,
 }
 
 /// Numbers of validators.
