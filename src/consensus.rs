@@ -53,6 +53,7 @@ pub(crate) mod raft;
 pub mod testing;
 mod words;
 
+pub(crate) use crate::primitives::mutation;
 pub use any::{AdminError, AnyProtocol, ConsensusConfig, ConsensusError, ConsensusKind, FollowError, LightVerifier};
 use common::{
     branch_tree, encoding, former_members, header, in_force, intake, orphans, protocol::impl_by_encoding, quorum,
@@ -82,7 +83,6 @@ pub(crate) use common::{
     family::{FutureBlocks, MembershipChange},
     header::{HeaderFieldError, UnverifiedHeader},
     header_rules::{HeaderChainRules, ParentContext},
-    mutation,
     records::{ApplyRecords, RecordValue, check_record, checked_record},
 };
 pub use dpos::{DposConfig, DposError, Shuffle};

@@ -7,6 +7,7 @@ pub(crate) mod amount;
 mod keys;
 pub(crate) mod maps;
 mod mnemonic;
+pub(crate) mod mutation;
 pub(crate) mod near_names;
 mod quantity;
 mod recovery;

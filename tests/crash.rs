@@ -12,14 +12,11 @@
 //! once, so that they wait together; twenty seconds in all on two cores, thirty when others use them, too.
 #![cfg(all(feature = "rocksdb", feature = "testing"))]
 
+#[path = "crash/process.rs"]
+mod process;
+
 use core::ops::ControlFlow;
-use std::{
-    io::{BufRead, BufReader, Write},
-    path::Path,
-    process::{Child, Command, Stdio},
-    sync::Arc,
-    time::Duration,
-};
+use std::{path::Path, sync::Arc};
 
 use chainbox::{
     chain::{CallRequest, Retention},
@@ -27,16 +24,11 @@ use chainbox::{
     node::{BlockRef, Database, Mining, Node},
     primitives::{Bytes, Gas, Height, U256},
     state::model,
-    store::{Batch, KeyValue, Order, PrefixedStore, RocksOptions, RocksStore, Table, testing::FailingStore},
+    store::{KeyValue, Order, Table},
     templates::{Erc20Params, erc20::interface as erc20},
 };
 
-/// Names the database to the child.
-const PATH: &str = "CHAINBOX_CRASH_TEST_DATABASE";
-/// Names the protocol to the child.
-const PROTOCOL: &str = "CHAINBOX_CRASH_TEST_PROTOCOL";
-/// Says how many validators there are to the child.
-const VALIDATORS: &str = "CHAINBOX_CRASH_TEST_VALIDATORS";
+use process::{Random, run_and_kill, say, store, told_by_parent};
 
 /// States that the node retains, so that it prunes in every batch.
 const RETAINED: u64 = 3;
@@ -81,7 +73,7 @@ fn kill_again_and_again(plan: &Plan) {
         if kills >= plan.kills && inside >= plan.inside {
             break;
         }
-        let seen = run_and_kill(folder.path(), plan, &mut random);
+        let seen = run_and_kill(folder.path(), plan.protocol, plan.validators, &mut random);
         kills += 1;
         inside += u64::from(seen.begun > seen.acknowledged);
         early += u64::from(seen.begun == 0);
@@ -108,11 +100,8 @@ fn kill_again_and_again(plan: &Plan) {
 #[test]
 #[ignore = "runs as the child of the test above"]
 fn child() {
-    let path = std::env::var(PATH).expect("the parent names the database");
-    let protocol = std::env::var(PROTOCOL).ok().and_then(|name| ConsensusKind::from_name(&name)).expect("a protocol");
-    let validators = std::env::var(VALIDATORS).ok().and_then(|count| count.parse().ok()).expect("a number");
-    let plan = Plan { protocol, validators, kills: 0, inside: 0, seed: 0 };
-    let node = open(Arc::new(FailingStore::new(store(Path::new(&path))).with_observer(announce)), &plan);
+    let (store, protocol, validators) = told_by_parent();
+    let node = open(store, &Plan { protocol, validators, kills: 0, inside: 0, seed: 0 });
     let [alice, bob] = [node.accounts()[0], node.accounts()[1]];
     let token = if node.view().head().height() == Height::GENESIS {
         let params = Erc20Params::new("Gold", "GLD", U256::from(1_000_000_000), alice);
@@ -137,95 +126,6 @@ fn child() {
         node.mine(1).unwrap();
         say(&format!("done {height}"));
     }
-}
-
-/// Says when a block's write begins.
-fn announce(batch: &Batch) {
-    let canonical =
-        batch.writes().iter().filter(|write| write.table == Table::Canonical).find(|write| write.value.is_some());
-    if let Some(height) = canonical.and_then(|write| write.key.last_chunk::<8>()) {
-        say(&format!("begin {}", u64::from_be_bytes(*height)));
-    }
-}
-
-/// Not `println!`, which the test harness would keep.
-fn say(line: &str) {
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "crash-test {line}").and_then(|()| out.flush()).unwrap();
-}
-
-/// The last blocks that a child spoke of.
-#[derive(Default)]
-struct Seen {
-    begun: u64,
-    acknowledged: u64,
-}
-
-fn run_and_kill(path: &Path, plan: &Plan, random: &mut Random) -> Seen {
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "child", "--ignored", "--nocapture", "--test-threads=1"])
-        .env(PATH, path)
-        .env(PROTOCOL, plan.protocol.name())
-        .env(VALIDATORS, plan.validators.to_string())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
-    let mut seen = Seen::default();
-    let mut note = |line: &str| {
-        let mut words = line.split_whitespace().skip_while(|word| *word != "crash-test").skip(1);
-        let word = words.next().map(str::to_owned);
-        let Some(block) = words.next().and_then(|block| block.parse().ok()) else { return word };
-        match word.as_deref() {
-            Some("begin") => seen.begun = block,
-            Some("done") => seen.acknowledged = block,
-            _ => {}
-        }
-        word
-    };
-    match random.below(8) {
-        // While it starts and opens the database, or whenever.
-        0 => std::thread::sleep(Duration::from_micros(random.below(30_000))),
-        // Just after a block was acknowledged.
-        1 => wait_for("done", random.below(3), &mut lines, &mut note),
-        // Inside a write.
-        _ => {
-            wait_for("begin", random.below(4), &mut lines, &mut note);
-            std::thread::sleep(Duration::from_micros(random.below(300)));
-        }
-    }
-    kill(&mut child);
-    // What it said before it died, but was not heard yet.
-    for line in lines {
-        note(&line);
-    }
-    seen
-}
-
-fn wait_for(
-    word: &str,
-    skip: u64,
-    lines: &mut impl Iterator<Item = String>,
-    note: &mut impl FnMut(&str) -> Option<String>,
-) {
-    let mut left = skip;
-    for line in lines {
-        if note(&line).as_deref() == Some(word) {
-            if left == 0 {
-                return;
-            }
-            left -= 1;
-        }
-    }
-    panic!("the child ended by itself");
-}
-
-fn kill(child: &mut Child) {
-    // SIGKILL on Unix.
-    child.kill().unwrap();
-    let status = child.wait().unwrap();
-    assert!(!status.success() && status.code().is_none(), "the child ended by itself: {status}");
 }
 
 /// What earlier looks into the database found.
@@ -300,12 +200,6 @@ fn check_promises(store: &dyn KeyValue, plan: &Plan, known: &mut Known) {
     }
 }
 
-fn store(path: &Path) -> Arc<dyn KeyValue> {
-    // So little memory that files are written and compacted all the time.
-    let options = RocksOptions::default().with_memtable_bytes_max(3 << 20).with_cache_bytes_max(1 << 20);
-    Arc::new(PrefixedStore::new(Arc::new(RocksStore::open(path, options).unwrap()), *b"crash-test"))
-}
-
 fn open(store: Arc<dyn KeyValue>, plan: &Plan) -> Node {
     Node::builder()
         .with_validators(plan.validators)
@@ -315,21 +209,4 @@ fn open(store: Arc<dyn KeyValue>, plan: &Plan) -> Node {
         .with_retention(Retention::new(Some(RETAINED), None))
         .build()
         .unwrap()
-}
-
-/// SplitMix64 (Steele, Lea and Flood, 2014).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
 }

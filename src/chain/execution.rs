@@ -19,7 +19,7 @@ use super::{
     roots,
     rules::{Ancestors, BlockAttributes, MixHashSource, RuleError},
     system_calls::{self, CallUpdates, SystemCallFailure},
-    validate,
+    validate::{self, Rules},
     version::Version,
 };
 use crate::{
@@ -97,13 +97,27 @@ pub(super) fn build(
     candidates: &mut dyn Candidates,
     ancestors: &dyn Ancestors,
 ) -> Result<Built, BlockExecutionError> {
+    let rules = context.tx_rules(parent.height().next());
+    build_by(context, rules, parent, attributes, interventions, candidates, ancestors)
+}
+
+/// Builds a block whose transactions go by these rules.
+pub(super) fn build_by(
+    context: &ChainContext,
+    rules: Rules,
+    parent: &ExecutedBlock,
+    attributes: &BlockAttributes,
+    interventions: Vec<Intervention>,
+    candidates: &mut dyn Candidates,
+    ancestors: &dyn Ancestors,
+) -> Result<Built, BlockExecutionError> {
     let draft = draft(context, parent, attributes, &interventions, ancestors)?;
     let parent_version = version_of(parent)?;
     let mut journal = context.journal_at(parent_version)?;
     apply_interventions(&mut journal, &interventions)?;
     let opened = open(context, parent, attributes, draft, interventions, &mut journal)?;
     let progress = Progress::of_empty(context, &opened.header);
-    let filled = fill(context, &opened, &mut journal, progress, candidates)?;
+    let filled = fill_by(context, rules, &opened, &mut journal, progress, candidates)?;
     let version = context.commit(parent_version, journal)?;
     Ok(close(context, opened, filled, version, parent_version.commit().id))
 }
@@ -190,9 +204,20 @@ pub(super) fn fill(
     progress: Progress,
     candidates: &mut dyn Candidates,
 ) -> Result<Filled, BlockExecutionError> {
+    let rules = context.tx_rules(Height::new(opened.header.number));
+    fill_by(context, rules, opened, journal, progress, candidates)
+}
+
+fn fill_by(
+    context: &ChainContext,
+    rules: Rules,
+    opened: &Opened,
+    journal: &mut Journal,
+    progress: Progress,
+    candidates: &mut dyn Candidates,
+) -> Result<Filled, BlockExecutionError> {
     let Progress { gas_used, logs, mut size, mut too_large } = progress;
     let header = &opened.header;
-    let rules = context.tx_rules(Height::new(header.number));
     let executor = Executor::new(journal, &context.registry, opened.block, rules);
     let mut executor = executor.after(gas_used, logs);
     let mut receipts = Vec::new();

@@ -18,6 +18,7 @@ use super::{
     persist::{self, Heads},
     prune::Move,
     rules::BlockAttributes,
+    validate::Rules,
 };
 use crate::{primitives::Height, store::Batch};
 
@@ -54,6 +55,24 @@ impl Chain {
         let built = execution::build(&self.context, &parent, attributes, interventions, candidates, self)?;
         self.context.cache.insert(Arc::new(built.block.clone()), built.execution);
         Ok(BuiltBlock { block: built.block, left_out: built.left_out })
+    }
+
+    /// Builds a block as a faulty proposer may: with transactions whose senders the chain's lists do not have. No chain inserts it, and
+    /// it is kept nowhere.
+    ///
+    /// # Errors
+    /// As [`Chain::build`].
+    pub(crate) fn build_without_permissions(
+        &self,
+        parent: B256,
+        attributes: &BlockAttributes,
+        candidates: &mut dyn Candidates,
+    ) -> Result<Block, BlockExecutionError> {
+        let parent = self.block(parent)?;
+        let interventions = attributes.interventions.iter().cloned().collect();
+        let rules = Rules { has_permissions: false, ..self.context.tx_rules(parent.height().next()) };
+        execution::build_by(&self.context, rules, &parent, attributes, interventions, candidates, self)
+            .map(|built| built.block)
     }
 
     /// Verifies a block by executing it and adds it to the tree. Does not move the head. A block that is there already is executed only

@@ -4,7 +4,10 @@ use alloy_primitives::{Address, B256, U256};
 
 use super::error::InvalidTransaction;
 use crate::{
-    primitives::{Gas, Transaction},
+    primitives::{
+        Gas, Transaction,
+        mutation::{self, Mutation},
+    },
     state::EMPTY_CODE_HASH,
     system::permissions::AccountPermissions,
     vm::{ForkRules, GasSchedule, IntrinsicGas, SYSTEM_ADDRESS},
@@ -98,7 +101,7 @@ pub(super) fn check_sender_permissions(
     is_creation: bool,
     permissions: AccountPermissions,
 ) -> Result<(), InvalidTransaction> {
-    if !permissions.may_send {
+    if !permissions.may_send && !mutation::active(Mutation::PermissionsIgnoreSenders) {
         return Err(InvalidTransaction::SenderNotAllowed { address });
     }
     if is_creation && !permissions.may_deploy {

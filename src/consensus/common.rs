@@ -16,7 +16,6 @@ pub(super) mod id;
 pub(super) mod in_force;
 pub(super) mod intake;
 pub(super) mod light;
-pub(crate) mod mutation;
 pub(super) mod orphans;
 pub(super) mod own_message;
 pub(super) mod protocol;

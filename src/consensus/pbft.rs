@@ -70,6 +70,7 @@ use super::{
 };
 use crate::primitives::{Address, Height, Timestamp};
 
+pub use attendance::DowntimeWindow;
 pub use certificate::{Certificate, CertificateError, Seal};
 pub use committee::Committee;
 pub use committee_transition::CommitteeTransition;
@@ -366,10 +367,8 @@ impl Pbft {
         if self.me == Some(sender) {
             return Err(MessageError::Known);
         }
-        if let Body::Commit { block, .. } = &message.body
-            && *block == self.head
-        {
-            self.note_attendance(sender);
+        if let Body::Commit { block, .. } = &message.body {
+            self.note_attendance(sender, block, effects);
         }
         let claim = message.body.committed();
         let is_new_claim =
@@ -462,7 +461,7 @@ impl Pbft {
     /// Arms the suspect timer for the block period plus the timeout.
     fn arm_suspect(&self, effects: &mut Vec<Effect>) {
         if self.has_timers() {
-            let period = self.config.period.saturating_mul(1_000_000_000);
+            let period = self.transition.config_in_force(&self.config).period.saturating_mul(1_000_000_000);
             let nanos = period.saturating_add(self.config.timeout_nanos(self.doublings));
             effects.push(Effect::ArmTimer { timer: SUSPECT_TIMER, deadline: Deadline::After { nanos } });
         }

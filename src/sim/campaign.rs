@@ -5,6 +5,7 @@
 //! missing seeds; the last line may be torn. The files of all shards together give the summary. One process may run several
 //! seeds at a time, which changes the order of the lines but not their contents.
 
+pub(super) mod governors;
 pub(super) mod operators;
 mod origin;
 #[cfg(feature = "cli")]

@@ -218,6 +218,7 @@ pub(crate) enum RunKind {
     Rotation,
     Parameters,
     Registry,
+    Governance,
 }
 
 /// Numbers of validators.

@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::DowntimeWindow;
 use crate::{
     consensus::{
         BlockId, Encoder, EvidenceWindow, ValidatorSet,
@@ -35,6 +36,9 @@ pub struct PbftConfig {
     /// to count; not on demand.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub(crate) report_absences: bool,
+    /// Window in which absences count; from the parameters of stake, whatever genesis says here.
+    #[serde(skip_serializing_if = "DowntimeWindow::is_default")]
+    pub(crate) downtime: DowntimeWindow,
     /// Age up to which evidence counts; from the parameters of stake, whatever genesis says here.
     #[serde(skip_serializing_if = "EvidenceWindow::is_default")]
     pub(crate) evidence: EvidenceWindow,
@@ -104,6 +108,7 @@ impl Default for PbftConfig {
             log_window: 32,
             faulty: None,
             report_absences: false,
+            downtime: DowntimeWindow::default(),
             evidence: EvidenceWindow::default(),
         }
     }
@@ -153,11 +158,14 @@ impl PbftConfig {
         self
     }
 
-    /// Returns the configuration of a chain with these parameters of stake, which decide how long evidence counts. A network takes
-    /// them from its genesis.
+    /// Returns the configuration of a chain with these parameters of stake, which decide how long evidence and absences count. A network
+    /// takes them from its genesis.
     #[must_use]
     pub fn with_staking(mut self, params: &StakingParams) -> Self {
         self.evidence = EvidenceWindow::of_staking(params);
+        if self.report_absences {
+            self.downtime = DowntimeWindow::of_staking(params);
+        }
         self
     }
 
@@ -212,7 +220,7 @@ impl PbftConfig {
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        // The age of evidence is the same in every replica of a chain.
+        // What follows from the parameters of stake is the same in every replica of a chain.
         let Self {
             period,
             timeout_ms,
@@ -221,6 +229,7 @@ impl PbftConfig {
             log_window,
             faulty,
             report_absences,
+            downtime: _,
             evidence: _,
         } = self;
         out.u64(*period);
@@ -295,6 +304,12 @@ mod tests {
             assert_eq!((quorums.faulty(), quorums.strong()), (faulty, strong), "{count}");
             assert!(2 * strong - usize::from(count) > faulty && usize::from(count) - faulty >= strong);
         }
+    }
+
+    #[test]
+    fn a_mutation_changes_the_code_and_goes_away() {
+        let strong = || PbftConfig::default().quorums(&set(4)).unwrap().strong();
+        assert_eq!((strong(), mutation::with(Mutation::PbftQuorumOneShort, strong), strong()), (3, 2, 3));
     }
 
     #[test]

@@ -162,7 +162,7 @@ impl Pbft {
         let Some(slot) = self.log.slots.get_mut(&id.height) else { return };
         slot.pre_prepare(view, id.hash);
         let body = slot.bodies.get(&id.hash).cloned();
-        let is_wrong = body.as_ref().is_some_and(|body| !is_primary && self.is_wrongly_reported(body));
+        let wrong = body.as_ref().filter(|_| !is_primary).and_then(|body| self.review_report(body));
         if self.me.is_some() {
             body.iter().for_each(|body| self.journal.body(body));
             self.journal.pre_prepared(view, id);
@@ -178,8 +178,8 @@ impl Pbft {
             }
         }
         self.progress(id.height, effects);
-        if is_wrong {
-            self.on_wrong_report(effects);
+        if let Some(wrong) = wrong {
+            self.on_wrong_reports(&wrong, effects);
         }
     }
 

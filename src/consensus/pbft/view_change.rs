@@ -22,7 +22,6 @@ impl Pbft {
             return;
         }
         self.view = view;
-        self.attendance.begin_view();
         self.is_changing = !mutation::active(Mutation::PbftSkipsNewView);
         self.cancel_build(effects);
         self.wanted.clear();

@@ -4,13 +4,17 @@
 //! ([`NetworkBuilder::with_invariants`](crate::sim::NetworkBuilder::with_invariants)) stops at the first violation, with
 //! [`NetworkError::Violated`](crate::sim::NetworkError::Violated).
 
+mod absences;
 mod accountable;
+mod adopted;
 mod agreement;
 mod clique;
 pub mod dpos;
+mod governance;
 mod honesty;
 mod parameters;
 pub mod pbft;
+mod permissions;
 pub mod poa;
 mod pos;
 mod pos_rewards;
@@ -26,10 +30,13 @@ use crate::{
     sim::network::{Network, replica::Replica, step::SimStep},
 };
 
+pub use absences::JustAbsences;
 pub use accountable::AccountableSafety;
 pub use agreement::{Agreement, FinalityIrreversible};
+pub use governance::ProposalsDecided;
 pub use honesty::NoFalseAccusation;
 pub use parameters::ParametersInForce;
+pub use permissions::PermissionsRespected;
 pub use pos::{FairForkChoice, HonestStake, JustifiedFinality};
 pub use pos_rewards::RewardedVotes;
 pub use registry::MembersByContract;
@@ -52,6 +59,8 @@ pub fn generic() -> Vec<Box<dyn Invariant>> {
         Box::new(ParametersInForce::default()),
         Box::new(WeightsOfKeys::default()),
         Box::new(MembersByContract::default()),
+        Box::new(ProposalsDecided::default()),
+        Box::new(PermissionsRespected::default()),
     ]
 }
 
@@ -79,7 +88,11 @@ fn special(config: &ConsensusConfig) -> Vec<Box<dyn Invariant>> {
             Box::new(raft::CommittedEntriesPersist::default()),
         ],
         ConsensusConfig::Pbft(_) => {
-            vec![Box::new(pbft::PreparedUnique::default()), Box::new(pbft::Watermarks::default())]
+            vec![
+                Box::new(pbft::PreparedUnique::default()),
+                Box::new(pbft::Watermarks::default()),
+                Box::new(JustAbsences::default()),
+            ]
         }
         ConsensusConfig::Pos(_) => {
             let mut all = pos::all();

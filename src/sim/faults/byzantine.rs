@@ -2,12 +2,15 @@
 
 mod answers;
 mod effects;
+mod forbidden;
 mod garble;
 mod relays;
 
 use std::sync::Arc;
 
 use imbl::Vector;
+
+pub(in crate::sim) use forbidden::stranger;
 
 use super::plan::{Behaviour, FaultId, Trigger};
 use crate::{

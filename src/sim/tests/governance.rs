@@ -4,7 +4,7 @@ use alloy_sol_types::{SolCall, SolError};
 
 use super::*;
 use crate::{
-    consensus::{AnyProtocol, pbft::PbftConfig, poa::PoaConfig, raft::RaftConfig},
+    consensus::{AnyProtocol, ConsensusKind, pbft::PbftConfig, poa::PoaConfig, raft::RaftConfig},
     system::{
         governance::{
             GOVERNANCE_ADDRESS, GovernanceSpec, ProposalState, VoteOption,
@@ -71,6 +71,47 @@ fn propose_and_vote(network: &mut Network, seed: u64, voters: &[u32], proposal: 
     network
         .run_until(LONG, |network| (0..5).all(|index| state(network, index) == Some(ProposalState::Executed)))
         .unwrap();
+}
+
+/// The profile in which validators govern finds nothing, with or without faults, and proposals are executed in it.
+#[test]
+fn nothing_is_found_while_validators_govern() {
+    for kind in ConsensusKind::ALL {
+        let setup = CampaignSetup::governance(default_sim_config(kind));
+        let calm = run_plan(&setup, 3, &FaultPlan::default());
+        assert!(calm.is_passed(), "{kind:?}: {:?}", calm.outcome);
+        for seed in 0..2 {
+            let report = run_seed(&setup, seed);
+            assert!(report.is_passed(), "{kind:?}, seed {seed}: {:?}\n{}", report.outcome, report.plan.to_toml());
+        }
+    }
+}
+
+/// A proposer whose blocks have a transaction of a stranger: no honest replica takes one of them, and the others go on.
+#[test]
+fn no_replica_takes_a_block_with_a_forbidden_transaction() {
+    let stranger = crate::sim::faults::byzantine::stranger().address();
+    for kind in [ConsensusKind::Poa, ConsensusKind::Pbft, ConsensusKind::Dpos, ConsensusKind::Pos] {
+        let setup = CampaignSetup { validators: vec![4], ..CampaignSetup::governance(default_sim_config(kind)) };
+        let mut network = setup.network(5, &FaultPlan::default()).unwrap();
+        for liar in 0..4 {
+            let at = network.lowest_height().get();
+            let fault =
+                network.misbehave(ReplicaId::new(liar), Behaviour::ForbiddenTransaction, Trigger::Always).unwrap();
+            network.run_for(Duration::from_secs(30)).unwrap();
+            network.end_fault(fault).unwrap();
+            network.run_for(Duration::from_secs(20)).unwrap();
+            assert!(network.lowest_height().get() > at + 3, "{kind:?}: {at}");
+        }
+        let total: u64 = network.replicas().iter().map(|replica| replica.counters().rejected).sum();
+        assert!(total > 0, "{kind:?}: somebody was given such a block");
+        for replica in network.replicas() {
+            let chain = replica.chain();
+            let sent = (1..=chain.head().height().get())
+                .flat_map(|height| chain.block_at(Height::new(height)).unwrap().transactions().to_vec());
+            assert!(sent.into_iter().all(|transaction| transaction.sender() != stranger), "{kind:?}");
+        }
+    }
 }
 
 #[test]

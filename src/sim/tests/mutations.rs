@@ -283,6 +283,36 @@ const BY_TEST: &[(Mutation, &str, &str)] = &[
         "consensus::pos::tests::attacks::what_a_voted_block_lacks_is_requested_from_its_voters_whoever_fills_the_requests",
         "no Byzantine replica of a campaign fills the bound of requests",
     ),
+    (
+        Mutation::PbftReportsUnsigned,
+        "sim::tests::witnesses::every_witness_violates_its_invariant",
+        "blocks of the default profile report no absences; those of the long and the governance profile do",
+    ),
+    (
+        Mutation::PbftBelievesReports,
+        "sim::tests::witnesses::every_witness_violates_its_invariant",
+        "blocks of the default profile report no absences; the governance profile finds it",
+    ),
+    (
+        Mutation::GovernanceKeepsFormerVotes,
+        "sim::tests::witnesses::every_witness_violates_its_invariant",
+        "nobody votes in the default profile; the governance profile finds it",
+    ),
+    (
+        Mutation::GovernanceEndsEarly,
+        "sim::tests::witnesses::every_witness_violates_its_invariant",
+        "nobody proposes in the default profile; the governance profile finds it",
+    ),
+    (
+        Mutation::GovernanceSkipsExecution,
+        "sim::tests::witnesses::every_witness_violates_its_invariant",
+        "nobody proposes in the default profile; the governance profile finds it",
+    ),
+    (
+        Mutation::PermissionsIgnoreSenders,
+        "sim::tests::witnesses::every_witness_violates_its_invariant",
+        "the default profile lists no senders; the governance profile finds it",
+    ),
 ];
 
 /// Bugs of [`BY_TEST`] that a campaign of another profile, or of more seeds than a table can run, finds as well, with a seed at which it does.
@@ -299,7 +329,8 @@ const BY_PROFILE: &[(Mutation, &str, u64)] = &[
 
 /// The protocol that a bug is of, as `chainbox campaign` runs it.
 fn setup(protocol: &str) -> CampaignSetup {
-    let kind = ConsensusKind::from_name(&protocol.to_lowercase()).expect("named by its mutations");
+    // What every chain has is looked for with the simplest protocol.
+    let kind = ConsensusKind::from_name(&protocol.to_lowercase()).unwrap_or(ConsensusKind::Poa);
     CampaignSetup::of(default_sim_config(kind))
 }
 
@@ -373,7 +404,7 @@ fn in_parallel<T: Sync>(items: &[T], work: impl Fn(&T) + Sync) {
 
 #[test]
 fn every_bug_is_in_the_table_or_has_a_reason() {
-    let source = include_str!("../../consensus/common/mutation.rs");
+    let source = include_str!("../../primitives/mutation.rs");
     let variants = source.lines().filter_map(|line| line.strip_prefix("    ")?.strip_suffix(','));
     let variants: BTreeSet<_> =
         variants.filter(|name| name.chars().all(char::is_alphanumeric)).map(str::to_owned).collect();
@@ -482,7 +513,7 @@ fn table_of_mutations() {
 }
 
 /// Prints what campaigns find of some bugs, by profile and invariant: the first seed and how many. `MUTATION` in the environment is the
-/// beginning of their names, `PROFILE` a profile (`short`, `long`, `turnover`; all without it), `SEEDS` the number of seeds; with `FIRST` each
+/// beginning of their names, `PROFILE` a profile (`short`, `long`, `turnover`, `governance`; all without it), `SEEDS` the number of seeds; with `FIRST` each
 /// campaign ends with its first finding.
 #[test]
 #[ignore = "prints the findings of some mutations"]
@@ -493,7 +524,7 @@ fn print_findings_of_mutations() {
     let all = TABLE.iter().map(|(mutation, _)| *mutation).chain(BY_TEST.iter().map(|(mutation, ..)| *mutation));
     let campaigns: Vec<_> = all
         .filter(|mutation| format!("{mutation:?}").starts_with(&wanted))
-        .flat_map(|mutation| ["short", "long", "turnover"].map(|profile| (mutation, profile)))
+        .flat_map(|mutation| ["short", "long", "turnover", "governance"].map(|profile| (mutation, profile)))
         .filter(|(_, profile)| env("PROFILE").is_none_or(|wanted| wanted == *profile))
         .collect();
     in_parallel(&campaigns, |(mutation, profile)| {
@@ -514,6 +545,7 @@ fn setup_of_profile(mutation: Mutation, profile: &str) -> CampaignSetup {
         "short" => setup,
         "long" => CampaignSetup::long(setup.consensus),
         "turnover" => CampaignSetup::turnover(setup.consensus),
+        "governance" => CampaignSetup::governance(setup.consensus),
         other => panic!("no profile {other}"),
     }
 }

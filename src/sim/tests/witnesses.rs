@@ -22,15 +22,18 @@ use crate::{
     sim::{
         campaign::workload::Workload,
         check::invariant::{
-            AccountableSafety, FinalityIrreversible, HonestStake, ParametersInForce, StateRoots, SupplyConserved,
-            WeightsOfKeys,
+            AccountableSafety, FinalityIrreversible, HonestStake, JustAbsences, ParametersInForce, StateRoots,
+            SupplyConserved, WeightsOfKeys,
             dpos::ConfirmationsConsistent,
             pbft::{PreparedUnique, Watermarks},
             poa::NoDoubleSealing,
             raft::{CommittedEntriesPersist, LogMatching},
         },
     },
-    system::{parameters::ParametersSpec, staking::STAKING_ADDRESS},
+    system::{
+        parameters::ParametersSpec,
+        staking::{STAKING_ADDRESS, StakingParams},
+    },
 };
 
 fn pos() -> ConsensusConfig {
@@ -146,6 +149,91 @@ fn weights_by_key() -> Violation {
 /// Whom the contract removes goes on signing.
 fn members_by_contract() -> Violation {
     mutation::with(Mutation::PoaKeepsRemovedMembers, || super::registry::removal(poa()).unwrap_err())
+}
+
+/// The first violation of an invariant in the governance profile with a bug.
+fn of_governance(mutation: Mutation) -> Violation {
+    let setup = CampaignSetup {
+        recovery_max: Duration::from_secs(1),
+        ..CampaignSetup::governance(default_sim_config(ConsensusKind::Poa))
+    };
+    let found = mutation::with(mutation, || run_plan(&setup, 3, &FaultPlan::default()));
+    found.violation().unwrap_or_else(|| panic!("{mutation:?}: {:?}", found.outcome)).clone()
+}
+
+fn proposals_end() -> Violation {
+    of_governance(Mutation::GovernanceEndsEarly)
+}
+
+fn tallies() -> Violation {
+    of_governance(Mutation::GovernanceKeepsFormerVotes)
+}
+
+fn executed_once() -> Violation {
+    of_governance(Mutation::GovernanceSkipsExecution)
+}
+
+fn permissions() -> Violation {
+    of_governance(Mutation::PermissionsIgnoreSenders)
+}
+
+/// Four members whose blocks report absences; the first primary may say that another one is absent.
+fn absences(accuses: bool) -> Network {
+    let config = ConsensusConfig::Pbft(PbftConfig::default().with_reported_absences());
+    let staking = StakingParams { downtime_window: 24, ..StakingParams::default() };
+    let invariants = invariant::of_protocol(&config);
+    let mut network = builder(config).with_staking(staking).with_invariants(invariants).build().unwrap();
+    if accuses {
+        let AnyProtocol::Pbft(first) = network.primary().protocol() else { panic!("not pbft") };
+        let primary = first.primary();
+        let primary = network.replicas().iter().find(|replica| replica.address() == Some(primary)).unwrap().id();
+        network.misbehave(primary, Behaviour::FalseAbsences, Trigger::Always).unwrap();
+    }
+    network
+}
+
+/// Runs that to a height, with a bug or without.
+fn with_absences(mutation: Option<Mutation>, accuses: bool, height: u64) -> Result<Network, Violation> {
+    let mut network = absences(accuses);
+    let mut run = || network.run_to_height(Height::new(height));
+    let done = match mutation {
+        Some(mutation) => mutation::with(mutation, run),
+        None => run(),
+    };
+    match done {
+        Ok(()) => Ok(network),
+        Err(NetworkError::Violated(violation)) => Err(*violation),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn unjust_absences() -> Violation {
+    with_absences(Some(Mutation::PbftBelievesReports), true, 50).unwrap_err()
+}
+
+fn own_absences() -> Violation {
+    with_absences(Some(Mutation::PbftReportsUnsigned), false, 50).unwrap_err()
+}
+
+fn counted_absences() -> Violation {
+    let mut invariant = JustAbsences::default();
+    // Blocks without reports, and then the counts of a chain whose blocks had some.
+    watch(&mut invariant, &mut absences(false), 9).unwrap();
+    let other = with_absences(None, true, 10).unwrap();
+    let honest = other.replicas().iter().find(|replica| other.is_honest(replica.id())).unwrap().id();
+    look(&mut invariant, &other, honest).unwrap_err()
+}
+
+#[test]
+fn a_primary_that_accuses_honest_members_reaches_nothing() {
+    let network = with_absences(None, true, 50).unwrap();
+    let records = network.validators().unwrap();
+    assert!(records.iter().all(|record| record.validates), "{records:?}");
+    let reports: Vec<u64> = records.iter().filter_map(|record| Some(record.stake.as_ref()?.missed_blocks)).collect();
+    // A quarter of what is not punished, and one block in which the suspicions arrive.
+    assert!(reports.iter().all(|missed| *missed <= 4), "{reports:?}");
+    let AnyProtocol::Pbft(pbft) = network.primary().protocol() else { panic!("not pbft") };
+    assert_eq!(pbft.view().get(), 1, "one view change ends it");
 }
 
 fn accountable_safety() -> Violation {
@@ -341,6 +429,13 @@ const WITNESSES: &[(&str, fn() -> Violation)] = &[
     ("parameters-in-force", parameters_in_force),
     ("weights-by-key", weights_by_key),
     ("members-by-contract", members_by_contract),
+    ("governance-transitions", proposals_end),
+    ("governance-tallies", tallies),
+    ("governance-executed-once", executed_once),
+    ("permissions-respected", permissions),
+    ("absences-unjust", unjust_absences),
+    ("absences-own", own_absences),
+    ("absences-counted", counted_absences),
     ("pos-accountable-safety", accountable_safety),
     ("honest-stake-is-safe", honest_stake),
     ("raft-log-matching", log_matching),

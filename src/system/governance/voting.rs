@@ -10,10 +10,13 @@ use super::{
     proposing::check_length,
     state::ProposalState,
 };
-use crate::vm::{
-    Host, Stop,
-    abi::{require, revert},
-    math::CheckedMath,
+use crate::{
+    primitives::mutation::{self, Mutation},
+    vm::{
+        Host, Stop,
+        abi::{require, revert},
+        math::CheckedMath,
+    },
 };
 
 /// Maximum length of a vote's reason, in bytes.
@@ -37,7 +40,8 @@ pub(super) fn vote(host: &mut Host<'_>, call: &sol::voteCall) -> Result<(), Stop
     let ballot = proposal.stored.votes.at(host, voter)?;
     let previous = ballot.get(host)?;
     proposal.stored.tally.update(host, |mut tally| {
-        if let Some(option) = VoteOption::from_code(previous.option) {
+        let keeps = mutation::active(Mutation::GovernanceKeepsFormerVotes);
+        if let Some(option) = VoteOption::from_code(previous.option).filter(|_| !keeps) {
             let counted = tally.of(option);
             *counted = counted.sub(previous.weight)?;
         }

@@ -35,6 +35,7 @@ pub(super) fn setup_of(protocol: Option<ConsensusKind>, flags: &SetupFlags) -> R
             Some(RunKind::Rotation) => CampaignSetup::rotation(default_sim_config(protocol)),
             Some(RunKind::Registry) => CampaignSetup::registry(default_sim_config(protocol)),
             Some(RunKind::Parameters) => CampaignSetup::parameters(default_sim_config(protocol)),
+            Some(RunKind::Governance) => CampaignSetup::governance(default_sim_config(protocol)),
             Some(RunKind::Short) | None => CampaignSetup::of(default_sim_config(protocol)),
         },
         (None, None) => return Err("give --protocol, or --setup with a file".into()),

@@ -9,6 +9,7 @@ use crate::{
     primitives::{Address, B256, Height, Transaction},
     sim::{
         campaign::{
+            governors::Governors,
             operators::{self, Operators},
             workload::Workload,
         },
@@ -31,6 +32,7 @@ pub(super) struct Run<'a> {
     pub(super) network: Network,
     workload: Workload,
     operators: Operators,
+    governors: Option<Governors>,
     oracle: Oracle,
     /// Records the clients' operations, if the setup checks them.
     history: Option<HistoryRecorder>,
@@ -56,13 +58,14 @@ impl<'a> Run<'a> {
         }
         let operators =
             Operators::new(seed, validators, setup.candidates, setup.all_move).with_rotations(setup.rotates_keys);
+        let governors = setup.governs.then(|| Governors::new(seed, validators + setup.candidates));
         let gives_up = |kind: &FaultKind| match kind {
             FaultKind::Wipe { .. } | FaultKind::Amnesia { .. } if setup.is_strict => None,
             other => other.byzantine(),
         };
         let given_up = plan.faults.iter().filter_map(|fault| gives_up(&fault.kind)).collect();
         let history = setup.checks_history.then(|| HistoryRecorder::new(seed, &network));
-        Self { setup, seed, network, workload, operators, oracle: Oracle::default(), history, given_up }
+        Self { setup, seed, network, workload, operators, governors, oracle: Oracle::default(), history, given_up }
     }
 
     pub(super) fn go(&mut self) -> Result<(), NetworkError> {
@@ -70,6 +73,9 @@ impl<'a> Run<'a> {
         while let Some((at, transaction, replica)) = self.workload.next() {
             self.run_to(at)?;
             self.operators.act(&mut self.network, &mut self.oracle)?;
+            if let Some(governors) = &mut self.governors {
+                governors.act(&mut self.network, &mut self.oracle)?;
+            }
             self.submitted(&transaction, replica);
             match self.network.submit(transaction, replica) {
                 // A stopped replica, or one without the sender's previous transactions, refuses it: nothing is promised.

@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use crate::{
     consensus::{ConsensusConfig, ReplicaId, StakeUse},
     sim::{
-        campaign::workload::Workload,
+        campaign::{governors::Governors, workload::Workload},
         check::invariant::{self, Invariant},
         engine::rng::{SimRng, Streams},
         faults::{
-            plan::{Fault, FaultKind, FaultPlan},
+            plan::{Behaviour, Fault, FaultKind, FaultPlan, Trigger},
             profile::Profile,
         },
         millis::{millis_serde, whole_millis},
@@ -67,6 +67,12 @@ pub struct CampaignSetup {
     /// Whether the validators' contract decides who validates, and a client changes them all the time; for protocols without stake.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub changes_validators: bool,
+    /// Whether validators govern the chain: they propose and vote, lists of who may send and deploy change, and strangers try to send.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub governs: bool,
+    /// Whether every second seed of PBFT with stake has blocks that report absences.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub reports_absences: bool,
     /// Whether replicas that lost their disk or memory must catch up, too, and a transaction that a client submits after the
     /// healing must be included.
     #[serde(default)]
@@ -125,6 +131,8 @@ impl CampaignSetup {
             rotates_keys: false,
             changes_parameters: false,
             changes_validators: false,
+            governs: false,
+            reports_absences: false,
             is_strict: true,
             checks_history: false,
             staking: None,
@@ -157,6 +165,7 @@ impl CampaignSetup {
             transactions: 150,
             candidates: 2 * short.candidates,
             candidates_lie: true,
+            reports_absences: true,
             staking: has_stake.then_some(staking),
             profile,
             ..short
@@ -194,7 +203,17 @@ impl CampaignSetup {
     pub fn parameters(consensus: ConsensusConfig) -> Self {
         let short = Self::of(consensus);
         let profile = short.profile.clone().long(TURNOVER);
-        Self { fault_phase: TURNOVER, transactions: 90, changes_parameters: true, profile, ..short }
+        let reports_absences = true;
+        Self { fault_phase: TURNOVER, transactions: 90, changes_parameters: true, reports_absences, profile, ..short }
+    }
+
+    /// Returns the setup of two minutes of faults in which validators govern the chain: proposals about its parameters and modules, votes that
+    /// change, lists of who may send and deploy. Strangers try to send, to honest replicas and by a Byzantine proposer's blocks.
+    pub fn governance(consensus: ConsensusConfig) -> Self {
+        let short = Self::of(consensus);
+        let profile = short.profile.clone().long(TURNOVER);
+        let reports_absences = true;
+        Self { fault_phase: TURNOVER, transactions: 200, governs: true, reports_absences, profile, ..short }
     }
 
     /// Returns the setup of two minutes of faults in which the validators' contract decides who validates, and a client adds and removes
@@ -221,6 +240,7 @@ impl CampaignSetup {
         let validators = self.validators_of(seed);
         let liars = if self.candidates_lie { self.candidates } else { 0 };
         let mut plan = FaultPlan::random_with_candidates(seed, validators, liars, &self.profile);
+        self.add_misbehaviour(seed, &mut plan);
         let followers = self.candidates.saturating_add(self.observers);
         if followers > 0 {
             let mut rng = Streams::new(seed).stream("followers");
@@ -229,6 +249,46 @@ impl CampaignSetup {
             plan.faults.sort_by_key(|fault| fault.at);
         }
         plan
+    }
+
+    /// Returns whether the blocks of this seed report absences.
+    fn reports_absences_in(&self, seed: u64) -> bool {
+        let has_stake = self.staking.is_some() || self.candidates > 0;
+        let may = self.reports_absences && has_stake && matches!(self.consensus, ConsensusConfig::Pbft(_));
+        may && Streams::new(seed).stream("absences").chance(500)
+    }
+
+    /// Lets those that misbehave do so in what this setup has beside the protocol, every second time.
+    fn add_misbehaviour(&self, seed: u64, plan: &mut FaultPlan) {
+        let mut kinds = Vec::new();
+        kinds.extend(self.governs.then_some(Behaviour::ForbiddenTransaction));
+        kinds.extend(self.reports_absences_in(seed).then_some(Behaviour::FalseAbsences));
+        if kinds.is_empty() {
+            return;
+        }
+        let mut rng = Streams::new(seed).stream("misbehaviour");
+        for fault in &mut plan.faults {
+            if let FaultKind::Byzantine { behaviour, when, .. } = &mut fault.kind
+                && rng.chance(500)
+            {
+                *behaviour = kinds[rng.below(kinds.len() as u64) as usize].clone();
+                *when = if rng.chance(500) { Trigger::Always } else { Trigger::Chance { per_mille: 300 } };
+            }
+        }
+    }
+
+    /// Returns the protocol of this seed, and the parameters of its stake.
+    fn protocol_of(&self, seed: u64) -> (ConsensusConfig, Option<StakingParams>) {
+        match &self.consensus {
+            ConsensusConfig::Pbft(config) if self.reports_absences_in(seed) => {
+                // A small window, so that reports count much, and nobody is jailed by it: with honest validators that were away out of the
+                // committee, those that misbehave would be too many.
+                let counted = |staking| StakingParams { downtime_window: 24, downtime_min_signed_ppm: 0, ..staking };
+                let staking = counted(self.staking.unwrap_or_default());
+                (ConsensusConfig::Pbft(config.with_reported_absences()), Some(staking))
+            }
+            other => (other.clone(), self.staking),
+        }
     }
 
     /// Returns a fault of every second follower: a pause or crash, or for an observer, which has no safety records, a lost disk.
@@ -266,8 +326,12 @@ impl CampaignSetup {
             true => genesis.with_validator_registry(Workload::registry()),
             false => genesis,
         };
+        let validators = self.validators_of(seed);
+        let genesis =
+            if self.governs { Governors::genesis(genesis, seed, validators + self.candidates) } else { genesis };
+        let (consensus, staking) = self.protocol_of(seed);
         let builder = Network::builder();
-        let builder = match (self.consensus.info().stake_use, self.staking) {
+        let builder = match (consensus.info().stake_use, staking) {
             (_, Some(staking)) => builder.with_staking(staking),
             (StakeUse::Optional, None) if self.candidates > 0 && !self.changes_validators => builder.with_staking(StakingParams::default()),
             _ => builder,
@@ -276,8 +340,8 @@ impl CampaignSetup {
             .with_candidates(self.candidates)
             .with_observers(self.observers)
             .with_genesis(genesis)
-            .with_consensus(self.consensus.clone())
-            .with_validators(self.validators_of(seed))
+            .with_consensus(consensus)
+            .with_validators(validators)
             .with_seed(seed)
             .with_latency(latency)
             .with_faults(plan.clone())

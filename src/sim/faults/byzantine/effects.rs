@@ -6,13 +6,14 @@ use std::{collections::VecDeque, sync::Arc};
 use super::garble;
 use crate::{
     chain::{Block, BlockAttributes},
-    consensus::{BlockId, ConsensusMessage, Effect, Event, Protocol, Recipients, ReplicaId},
+    consensus::{BlockId, ConsensusMessage, Effect, Event, Protocol, Recipients, ReplicaId, Verdict},
     primitives::{Address, Gas},
     sim::{
         engine::rng::SimRng,
         faults::plan::{Behaviour, Trigger},
         network::{envelope::Envelope, environment::Environment, error::NetworkError, replica::Replica},
     },
+    system::ValidatorUpdates,
 };
 
 /// Own messages that a replica remembers for replay.
@@ -84,7 +85,9 @@ impl Replica {
                 Behaviour::Equivocate
                 | Behaviour::Censor { .. }
                 | Behaviour::LyingAnswers
-                | Behaviour::AlteredRelays => {}
+                | Behaviour::AlteredRelays
+                | Behaviour::FalseAbsences
+                | Behaviour::ForbiddenTransaction => {}
             }
         }
         if self.misbehaviour.sent.len() >= REMEMBERED_MESSAGES_MAX {
@@ -100,11 +103,13 @@ impl Replica {
     }
 
     /// Equivocates when the protocol is about to receive its own block: builds a second block and sends each to one half of
-    /// the other replicas. This replica's own protocol continues with the first.
+    /// the other replicas; or sends all of them one with a forbidden transaction. This replica's own protocol continues with the first.
     pub(in crate::sim) fn equivocate(&mut self, event: &Event, env: &mut Environment) -> Result<(), NetworkError> {
         let Event::BlockBuilt { ticket, block } = event else { return Ok(()) };
         let Some(mut rng) = env.faults.as_ref().map(|faults| faults.byzantine.clone()) else { return Ok(()) };
-        let wants = self.behaviours(&mut rng).contains(&Behaviour::Equivocate);
+        let behaviours = self.behaviours(&mut rng);
+        let [wants, forbids] =
+            [Behaviour::Equivocate, Behaviour::ForbiddenTransaction].map(|wanted| behaviours.contains(&wanted));
         let mut others: Vec<_> = (0..env.replica_count).map(ReplicaId::new).filter(|id| *id != self.id()).collect();
         let first: Vec<_> = (0..others.len().div_ceil(2))
             .map(|_| others.swap_remove(rng.below(others.len() as u64) as usize))
@@ -112,7 +117,12 @@ impl Replica {
         if let Some(faults) = &mut env.faults {
             faults.byzantine = rng;
         }
-        let Some(second) = self.second_block(block).filter(|_| wants) else { return Ok(()) };
+        let forbidden = if forbids { self.forbidden_block(block) } else { None };
+        let is_forbidden = forbidden.is_some();
+        if is_forbidden {
+            others.extend(&first);
+        }
+        let Some(second) = forbidden.or_else(|| self.second_block(block).filter(|_| wants)) else { return Ok(()) };
         let mut protocol = self.protocol().clone();
         let mut inbox = VecDeque::from([Event::BlockBuilt { ticket: *ticket, block: Arc::new(second) }]);
         let mut effects = Vec::new();
@@ -130,6 +140,10 @@ impl Replica {
                             .for_each(|id| env.send_late(self.slot, *id, Envelope::Message(message.clone()), late));
                     }
                     Effect::Persist { ticket, .. } => inbox.push_back(Event::Persisted(ticket)),
+                    Effect::Validate { block } if is_forbidden => {
+                        let verdict = Verdict::Valid { updates: ValidatorUpdates::NONE };
+                        inbox.push_back(Event::BlockJudged { block: BlockId::of(&block), verdict });
+                    }
                     Effect::Validate { block } => {
                         let id = BlockId::of(&block);
                         inbox.extend(self.validate(block)?.map(|verdict| Event::BlockJudged { block: id, verdict }));
@@ -138,7 +152,7 @@ impl Replica {
                 }
             }
         }
-        self.misbehaviour.audience = Some((block.height(), first));
+        self.misbehaviour.audience = Some((block.height(), if is_forbidden { Vec::new() } else { first }));
         Ok(())
     }
 

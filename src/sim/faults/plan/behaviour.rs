@@ -48,6 +48,10 @@ pub enum Behaviour {
         #[serde(default)]
         senders: Vec<Address>,
     },
+    /// Reports as many validators as it may as absent in its blocks, whoever's commits it has: of PBFT, where blocks report absences.
+    FalseAbsences,
+    /// Sends, in place of its own block, one with a transaction of a stranger who may not send: where the chain lists its senders.
+    ForbiddenTransaction,
 }
 
 /// Occasions of misbehaviour.
@@ -92,6 +96,8 @@ impl Behaviour {
             Self::LyingAnswers => "lying-answers",
             Self::AlteredRelays => "altered-relays",
             Self::Censor { .. } => "censor",
+            Self::FalseAbsences => "false-absences",
+            Self::ForbiddenTransaction => "forbidden-transaction",
         }
     }
 

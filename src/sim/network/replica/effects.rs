@@ -66,8 +66,9 @@ impl EffectHandler for InEnvironment<'_> {
         }
     }
 
-    fn build(&mut self, request: BuildRequest) -> Result<Option<Arc<Block>>, NetworkError> {
+    fn build(&mut self, mut request: BuildRequest) -> Result<Option<Arc<Block>>, NetworkError> {
         let Self { replica, env } = self;
+        replica.accuse(&mut request, env);
         match env.production {
             Production::OnDemand => {
                 replica.wanted = Some(request);

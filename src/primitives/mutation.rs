@@ -3,7 +3,7 @@
 //! Each is one line of production code that depends on [`active`]. Outside of this crate's own tests that is `false` at
 //! compile time, so that no mutation is part of a library or binary.
 
-/// A seeded bug of a protocol.
+/// A seeded bug of a protocol, or of what every chain has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(dead_code, reason = "named by tests only")]
 pub(crate) enum Mutation {
@@ -49,6 +49,10 @@ pub(crate) enum Mutation {
     PbftForgetsProvenCheckpoint,
     /// PBFT: whom the validators' contract removes remains in the committee.
     PbftKeepsRemovedMembers,
+    /// PBFT: a primary reports the members beyond a quorum as absent, whoever's commits it has.
+    PbftReportsUnsigned,
+    /// PBFT: backups compare no report of absences with the commits that they have.
+    PbftBelievesReports,
     /// PBFT: who left the committee is no longer accountable.
     PbftForgetsLeavers,
     /// Raft: a replica votes for a second candidate in one term.
@@ -181,6 +185,14 @@ pub(crate) enum Mutation {
     PosTakesEveryTwin,
     /// Proof of stake: early blocks of all validators share one bound.
     PosSharesEarlyBlocks,
+    /// Governance: a vote that is replaced stays in the tally.
+    GovernanceKeepsFormerVotes,
+    /// Governance: a proposal ends with the first block after it.
+    GovernanceEndsEarly,
+    /// Governance: what passed is noted as executed, and nothing is called.
+    GovernanceSkipsExecution,
+    /// Permissions: neither pool nor block asks who may send.
+    PermissionsIgnoreSenders,
 }
 
 /// Returns whether `mutation` is switched on in this thread.
@@ -206,16 +218,6 @@ mod switched {
     /// Returns whether `mutation` is switched on in this thread.
     pub(crate) fn active(mutation: Mutation) -> bool {
         ACTIVE.get() == Some(mutation)
-    }
-
-    #[test]
-    fn a_mutation_changes_the_code_and_goes_away() {
-        use crate::consensus::{ValidatorSet, pbft::PbftConfig};
-        let strong = || {
-            let set = ValidatorSet::equal((1..=4).map(crate::primitives::Address::repeat_byte)).unwrap();
-            PbftConfig::default().quorums(&set).unwrap().strong()
-        };
-        assert_eq!((strong(), with(Mutation::PbftQuorumOneShort, strong), strong()), (3, 2, 3));
     }
 
     /// Runs `body` with one mutation switched on in this thread.

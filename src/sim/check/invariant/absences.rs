@@ -1,0 +1,167 @@
+//! Reports of absent validators.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Invariant, Violation, honest};
+use crate::{
+    chain::ExecutedBlock,
+    consensus::{
+        AnyProtocol, Protocol, ReplicaId,
+        pbft::{Payload, Pbft},
+    },
+    primitives::{Address, B256, Height},
+    sim::network::{Network, replica::Replica, step::SimStep},
+    system::staking::{StakingParams, ValidatorStatus},
+};
+
+/// Heights whose commits are remembered.
+const HEIGHTS_MAX: u64 = 64;
+
+/// On a chain of PBFT whose blocks report absences:
+///
+/// - no honest replica reports a validator whose commit for the parent it has when it builds the block (`absences-own`);
+/// - reports of an honest validator whose commit for the parent `f + 1` honest replicas have when they commit the block are at most half of any window
+///   of the staking contract, and fewer than it punishes, so that such a validator is not jailed (`absences-unjust`);
+/// - the staking contract counts the reports that the blocks have (`absences-counted`).
+#[derive(Clone, Debug, Default)]
+pub struct JustAbsences {
+    heads: BTreeMap<ReplicaId, B256>,
+    /// By block: the honest replicas that have each validator's commit for it.
+    commits: BTreeMap<(Height, B256), BTreeMap<Address, BTreeSet<ReplicaId>>>,
+    /// By parent: whose commits an honest replica had when it asked for the block after it, the last time.
+    building: BTreeMap<(Height, B256, ReplicaId), BTreeSet<Address>>,
+    /// Members that each block reports.
+    reports: BTreeMap<Height, BTreeSet<Address>>,
+    /// Heights of unjust reports.
+    unjust: BTreeMap<Address, BTreeSet<Height>>,
+    /// The block since which each validator has been bonded.
+    bonded: BTreeMap<Address, Height>,
+    reported: u64,
+}
+
+impl Invariant for JustAbsences {
+    fn name(&self) -> &'static str {
+        "absences-unjust"
+    }
+
+    fn names(&self) -> Vec<&'static str> {
+        vec!["absences-unjust", "absences-own", "absences-counted"]
+    }
+
+    fn on_step(&mut self, network: &Network, step: &SimStep) -> Result<(), Violation> {
+        let Some(replica) = honest(network, step) else { return Ok(()) };
+        let AnyProtocol::Pbft(pbft) = replica.protocol() else { return Ok(()) };
+        let Some(staking) = replica.chain().spec().staking.filter(|_| pbft.reports_absences()) else { return Ok(()) };
+        let head = replica.chain().head();
+        // Before what the replica knows of its new head: another may be the first to commit it.
+        if self.heads.insert(replica.id(), head.hash()) != Some(head.hash())
+            && !self.reports.contains_key(&head.height())
+        {
+            let wrong = self.check(network, replica, pbft, &staking);
+            if let Some((name, detail)) = wrong {
+                return Err(Violation::new(name, network, format!("block {}: {detail}", head.height())));
+            }
+        }
+        self.note(replica.id(), pbft);
+        Ok(())
+    }
+}
+
+impl JustAbsences {
+    /// Returns the number of reports that were checked.
+    pub const fn reported(&self) -> u64 {
+        self.reported
+    }
+
+    /// Notes whose commits a replica has for its head.
+    fn note(&mut self, replica: ReplicaId, pbft: &Pbft) {
+        let head = pbft.head();
+        let commits = self.commits.entry((head.height, head.hash)).or_default();
+        for member in pbft.present() {
+            commits.entry(*member).or_default().insert(replica);
+        }
+        let key = (head.height, head.hash, replica);
+        if pbft.is_building() {
+            self.building.entry(key).or_insert_with(|| pbft.present().clone());
+        } else {
+            self.building.remove(&key);
+        }
+        let oldest = Height::new(head.height.get().saturating_sub(HEIGHTS_MAX));
+        self.commits.retain(|(height, _), _| *height >= oldest);
+        self.building.retain(|(height, ..), _| *height >= oldest);
+    }
+
+    /// Checks the first block of its height that an honest replica committed.
+    fn check(
+        &mut self,
+        network: &Network,
+        replica: &Replica,
+        pbft: &Pbft,
+        staking: &StakingParams,
+    ) -> Option<(&'static str, String)> {
+        let head = replica.chain().head();
+        let payload = Payload::decode(head.block().protocol_payload()).unwrap_or_default();
+        let absent: BTreeSet<_> = payload.absent.into_iter().collect();
+        self.reported += absent.len() as u64;
+        let of = |address: &Address| network.replicas().iter().find(|one| one.address() == Some(*address));
+        let is_honest = |address: &Address| of(address).is_some_and(|one| network.is_honest(one.id()));
+        let (height, parent) = (head.height(), (head.height().parent().unwrap_or_default(), head.parent_hash()));
+        let author = of(&head.block().header().beneficiary).map(Replica::id).filter(|id| network.is_honest(*id));
+        let had = author.and_then(|author| self.building.get(&(parent.0, parent.1, author)));
+        if let Some(member) = had.and_then(|had| absent.iter().find(|member| had.contains(*member))) {
+            return Some(("absences-own", format!("its honest author reports {member}, whose commit it has")));
+        }
+        let window = u64::from(staking.downtime_window);
+        let unpunished = window - window * u64::from(staking.downtime_min_signed_ppm) / 1_000_000;
+        let weak = pbft.committee().quorums().weak();
+        for member in absent.iter().filter(|member| is_honest(member)) {
+            let seen = self.commits.get(&parent).and_then(|commits| commits.get(member)).map_or(0, BTreeSet::len);
+            if seen < weak {
+                continue;
+            }
+            let heights = self.unjust.entry(*member).or_default();
+            heights.retain(|earlier| earlier.get() + window > height.get());
+            heights.insert(height);
+            if heights.len() as u64 > unpunished.min(window / 2) {
+                let count = heights.len();
+                let detail =
+                    format!("{member} is reported {count} times in {window} blocks though others have its commits");
+                return Some(("absences-unjust", detail));
+            }
+        }
+        // What a replica committed within one step.
+        let newest = self.reports.keys().next_back().map_or(0, |height| height.get());
+        for missed in newest + 1..height.get() {
+            let found = replica.chain().block_at(Height::new(missed)).ok();
+            let absent = found.and_then(|block| Payload::decode(block.block().protocol_payload()).ok());
+            self.reports.insert(Height::new(missed), absent.unwrap_or_default().absent.into_iter().collect());
+        }
+        self.reports.insert(height, absent);
+        self.reports.retain(|earlier, _| earlier.get() + 256 > height.get());
+        self.miscounted(replica, head, window).map(|wrong| ("absences-counted", wrong))
+    }
+
+    /// Returns whose absences the staking contract counts otherwise than the blocks report them.
+    fn miscounted(&mut self, replica: &Replica, head: &ExecutedBlock, window: u64) -> Option<String> {
+        let records = match replica.chain().staked_validators(head) {
+            Ok(records) => records,
+            Err(error) => return Some(format!("validators can't be read: {error}")),
+        };
+        let height = head.height();
+        for record in records {
+            let Some(stake) = record.stake.filter(|_| record.status == ValidatorStatus::Bonded) else {
+                self.bonded.remove(&record.address);
+                continue;
+            };
+            let since =
+                *self.bonded.entry(record.address).or_insert(if height.get() == 1 { Height::GENESIS } else { height });
+            let counts = |at: &Height| *at > since && at.get() + window > height.get();
+            let reported = self.reports.iter().filter(|(at, absent)| counts(at) && absent.contains(&record.address));
+            let (want, got) = (reported.count() as u64, stake.missed_blocks);
+            if want != got {
+                return Some(format!("{} missed {got} blocks by the contract, {want} by the reports", record.address));
+            }
+        }
+        None
+    }
+}
