@@ -10,6 +10,7 @@ mod deployment;
 mod entropy;
 mod error;
 mod fields;
+pub mod records;
 mod secret;
 
 use std::{

@@ -165,14 +165,15 @@ impl KeyValue for Unlogged {
         self.0.get(table, key)
     }
 
-    fn scan(
+    fn scan_from(
         &self,
         table: chainbox::store::Table,
         prefix: &[u8],
+        from: Option<&[u8]>,
         order: chainbox::store::Order,
         visit: &mut dyn FnMut(&[u8], &[u8]) -> core::ops::ControlFlow<()>,
     ) -> Result<(), chainbox::store::StoreError> {
-        self.0.scan(table, prefix, order, visit)
+        self.0.scan_from(table, prefix, from, order, visit)
     }
 
     fn write(&self, batch: chainbox::store::Batch) -> Result<(), chainbox::store::StoreError> {

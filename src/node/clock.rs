@@ -12,6 +12,11 @@ use crate::primitives::Timestamp;
 pub trait Clock: Debug + Send + Sync {
     /// Returns the time now.
     fn now(&self) -> Timestamp;
+
+    /// Returns the time now in milliseconds since the Unix epoch; that of whole seconds unless the clock knows better.
+    fn now_ms(&self) -> u64 {
+        self.now().as_secs().saturating_mul(1000)
+    }
 }
 
 /// A clock that stands still until it is advanced.

@@ -13,6 +13,10 @@ impl Clock for WallClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_secs(since_epoch().as_secs())
     }
+
+    fn now_ms(&self) -> u64 {
+        now_ms()
+    }
 }
 
 /// Returns the wall time in milliseconds since the Unix epoch.

@@ -158,14 +158,15 @@ impl KeyValue for CountedStore {
         Ok(found)
     }
 
-    fn scan(
+    fn scan_from(
         &self,
         table: Table,
         prefix: &[u8],
+        from: Option<&[u8]>,
         order: Order,
         visit: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
-        self.inner.scan(table, prefix, order, &mut |key, value| {
+        self.inner.scan_from(table, prefix, from, order, &mut |key, value| {
             self.count(1, key.len() + value.len());
             visit(key, value)
         })

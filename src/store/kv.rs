@@ -84,6 +84,22 @@ pub trait KeyValue: Debug + Send + Sync {
         prefix: &[u8],
         order: Order,
         visit: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        self.scan_from(table, prefix, None, order, visit)
+    }
+
+    /// As [`KeyValue::scan`], from the key `from` on: the first pair is that of `from` itself, or of the next key in `order`. What lies
+    /// before it costs nothing. `from` may be any key, also one without the prefix.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] when the medium fails.
+    fn scan_from(
+        &self,
+        table: Table,
+        prefix: &[u8],
+        from: Option<&[u8]>,
+        order: Order,
+        visit: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
     ) -> Result<(), StoreError>;
 
     /// Applies every change of `batch`, or none.

@@ -1,6 +1,6 @@
 //! The store in memory: persistent ordered maps, which copy in O(1).
 
-use core::ops::ControlFlow;
+use core::ops::{Bound, ControlFlow};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use alloy_primitives::Bytes;
@@ -56,15 +56,18 @@ impl KeyValue for MemoryStore {
         Ok(self.tables.load()[table as usize].get(key).cloned())
     }
 
-    fn scan(
+    fn scan_from(
         &self,
         table: Table,
         prefix: &[u8],
+        from: Option<&[u8]>,
         order: Order,
         visit: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         let tables = self.tables.load_full();
-        let pairs = tables[table as usize].range::<_, [u8]>(prefix_range(prefix, &prefix_end(prefix)));
+        let end = prefix_end(prefix);
+        let Some(range) = scan_range(prefix, end.as_deref(), from, order) else { return Ok(()) };
+        let pairs = tables[table as usize].range::<_, [u8]>(range);
         let mut pairs = pairs.map(|(key, value)| (key.as_slice(), &value[..]));
         let _ = match order {
             Order::Ascending => pairs.try_for_each(|(key, value)| visit(key, value)),
@@ -101,12 +104,23 @@ pub(super) fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
     Some(end)
 }
 
-fn prefix_range<'a>(
+/// Returns the keys with `prefix`, whose end is `end`, from `from` on; `None` when there can be none.
+fn scan_range<'a>(
     prefix: &'a [u8],
-    end: &'a Option<Vec<u8>>,
-) -> (core::ops::Bound<&'a [u8]>, core::ops::Bound<&'a [u8]>) {
-    use core::ops::Bound;
-    (Bound::Included(prefix), end.as_deref().map_or(Bound::Unbounded, Bound::Excluded))
+    end: Option<&'a [u8]>,
+    from: Option<&'a [u8]>,
+    order: Order,
+) -> Option<(Bound<&'a [u8]>, Bound<&'a [u8]>)> {
+    let above = end.map_or(Bound::Unbounded, Bound::Excluded);
+    let is_past_the_end = |from: &[u8]| end.is_some_and(|end| from >= end);
+    match (order, from) {
+        (_, None) => Some((Bound::Included(prefix), above)),
+        (Order::Ascending, Some(from)) if is_past_the_end(from) => None,
+        (Order::Ascending, Some(from)) => Some((Bound::Included(from.max(prefix)), above)),
+        (Order::Descending, Some(from)) if from < prefix => None,
+        (Order::Descending, Some(from)) if is_past_the_end(from) => Some((Bound::Included(prefix), above)),
+        (Order::Descending, Some(from)) => Some((Bound::Included(prefix), Bound::Included(from))),
+    }
 }
 
 #[cfg(test)]

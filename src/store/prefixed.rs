@@ -47,15 +47,18 @@ impl KeyValue for PrefixedStore {
         self.inner.get(table, &self.key(key))
     }
 
-    fn scan(
+    fn scan_from(
         &self,
         table: Table,
         prefix: &[u8],
+        from: Option<&[u8]>,
         order: Order,
         visit: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         let own = self.prefix.len();
-        self.inner.scan(table, &self.key(prefix), order, &mut |key, value| visit(&key[own..], value))
+        let from = from.map(|from| self.key(from));
+        self.inner
+            .scan_from(table, &self.key(prefix), from.as_deref(), order, &mut |key, value| visit(&key[own..], value))
     }
 
     fn write(&self, batch: Batch) -> Result<(), StoreError> {

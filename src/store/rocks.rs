@@ -274,10 +274,11 @@ impl KeyValue for RocksStore {
         Ok(found.map(Bytes::from))
     }
 
-    fn scan(
+    fn scan_from(
         &self,
         table: Table,
         prefix: &[u8],
+        from: Option<&[u8]>,
         order: Order,
         visit: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
@@ -290,9 +291,11 @@ impl KeyValue for RocksStore {
         let db = self.read();
         let db = opened(&db)?;
         let mut pairs = db.raw_iterator_cf_opt(family(db, table)?, options);
-        match order {
-            Order::Ascending => pairs.seek_to_first(),
-            Order::Descending => pairs.seek_to_last(),
+        match (order, from) {
+            (Order::Ascending, None) => pairs.seek_to_first(),
+            (Order::Descending, None) => pairs.seek_to_last(),
+            (Order::Ascending, Some(from)) => pairs.seek(from),
+            (Order::Descending, Some(from)) => pairs.seek_for_prev(from),
         }
         while let Some((key, value)) = pairs.item() {
             if visit(key, value).is_break() {

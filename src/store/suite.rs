@@ -11,6 +11,7 @@ use super::{Batch, KeyValue, Order, Table};
 pub fn run(store: &dyn KeyValue) {
     reads_what_was_written(store);
     scans_a_prefix_in_order(store);
+    scans_from_a_key(store);
     applies_a_batch_in_its_order(store);
     keeps_tables_apart(store);
     takes_large_and_empty_values(store);
@@ -83,6 +84,36 @@ fn scans_a_prefix_in_order(store: &dyn KeyValue) {
     assert_eq!(keys(store, table, b"\xff", Order::Descending, 99), [&b"\xff\xff"[..], b"\xff"]);
     assert!(keys(store, table, b"c", Order::Ascending, 99).is_empty());
     assert!(keys(store, table, b"c", Order::Descending, 99).is_empty());
+}
+
+/// The keys are those that `scans_a_prefix_in_order` has written.
+fn scans_from_a_key(store: &dyn KeyValue) {
+    let (up, down) = (Order::Ascending, Order::Descending);
+    let (a1, a2, a3): (&[u8], &[u8], &[u8]) = (b"a", b"a\xff", b"a\xff\xff\x01");
+    for (prefix, from, order, want) in [
+        (&b"a"[..], &b"a"[..], up, &[a1, a2, a3][..]),
+        (b"a", b"a\x01", up, &[a2, a3]),
+        (b"a", b"a\xff", up, &[a2, a3]),
+        (b"a", b"a\xff", down, &[a2, a1]),
+        (b"a", b"a\xfe", down, &[a1]),
+        (b"a", b"a\xff\xff\xff", up, &[]),
+        (b"a", b"a\xff\xff\xff", down, &[a3, a2, a1]),
+        (b"a", b"", up, &[a1, a2, a3]),
+        (b"a", b"", down, &[]),
+        (b"a", b"b", up, &[]),
+        (b"a", b"b", down, &[a3, a2, a1]),
+        (b"", b"b", up, &[b"b", b"\xff", b"\xff\xff"]),
+        (b"\xff", b"\xff\xff\xff", down, &[b"\xff\xff", b"\xff"]),
+    ] {
+        let mut found = Vec::new();
+        store
+            .scan_from(Table::Canonical, prefix, Some(from), order, &mut |key, _| {
+                found.push(key.to_vec());
+                ControlFlow::Continue(())
+            })
+            .expect("a scan succeeds");
+        assert_eq!(found, want, "{prefix:?} from {from:?}, {order:?}");
+    }
 }
 
 fn applies_a_batch_in_its_order(store: &dyn KeyValue) {

@@ -99,14 +99,15 @@ impl KeyValue for FailingStore {
         self.inner.get(table, key)
     }
 
-    fn scan(
+    fn scan_from(
         &self,
         table: Table,
         prefix: &[u8],
+        from: Option<&[u8]>,
         order: Order,
         visit: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
-        self.inner.scan(table, prefix, order, visit)
+        self.inner.scan_from(table, prefix, from, order, visit)
     }
 
     fn write(&self, batch: Batch) -> Result<(), StoreError> {

@@ -1,0 +1,154 @@
+//! Reading the records of one type.
+
+use core::{marker::PhantomData, ops::ControlFlow};
+
+use super::{
+    Cursor, Index, Page, PageRequest, PageStart, Record, RecordError, SortKey, Stored,
+    key::{self, Owner},
+    view::View,
+};
+
+/// The records of one type, for reading: as they are stored, or with the changes of a unit of work.
+#[derive(Clone, Copy, Debug)]
+pub struct Collection<'a, T> {
+    view: View<'a>,
+    of: PhantomData<T>,
+}
+
+impl<'a, T: Record> Collection<'a, T> {
+    pub(super) const fn over(view: View<'a>) -> Self {
+        Self { view, of: PhantomData }
+    }
+
+    /// Returns an owner's record with this id. A record of another owner is not there, and a text that can be no id has none.
+    ///
+    /// # Errors
+    /// [`RecordError::Store`], [`RecordError::Corrupt`], [`RecordError::NewerRecord`].
+    pub fn get(&self, owner: &Owner, id: &str) -> Result<Option<Stored<T>>, RecordError> {
+        if !key::is_id(id) {
+            return Ok(None);
+        }
+        let bytes = self.view.get(&key::record(T::KIND, owner, id))?;
+        bytes.map(|bytes| Stored::decode(owner.clone(), id, &bytes)).transpose()
+    }
+
+    /// As [`Collection::get`], with an error for a record that is not there.
+    ///
+    /// # Errors
+    /// [`RecordError::Missing`], and as [`Collection::get`].
+    pub fn require(&self, owner: &Owner, id: &str) -> Result<Stored<T>, RecordError> {
+        self.get(owner, id)?.ok_or_else(|| RecordError::Missing { kind: T::KIND, id: id.to_owned() })
+    }
+
+    /// Returns the record of a group of a unique index. `owner` does not matter in an index of the whole service.
+    ///
+    /// # Errors
+    /// As [`Collection::get`].
+    pub fn find(&self, index: &Index<T>, owner: &Owner, group: &SortKey) -> Result<Option<Stored<T>>, RecordError> {
+        let key = key::group(T::KIND, index.name(), index.reach_of(owner), group.as_bytes());
+        let Some(place) = self.view.get(&key)? else { return Ok(None) };
+        let (owner, id) = decode_place::<T>(index, &place)?;
+        self.get(&owner, &id)
+    }
+
+    /// Returns the number of records of a group of an ordered index, which is kept beside it.
+    ///
+    /// # Errors
+    /// [`RecordError::Store`], [`RecordError::Corrupt`].
+    pub fn count(&self, index: &Index<T>, owner: &Owner, group: &SortKey) -> Result<u64, RecordError> {
+        let key = key::count(T::KIND, index.name(), index.reach_of(owner), group.as_bytes());
+        number(&self.view, &key)
+    }
+
+    /// Returns a page of the records of a group of an index. Only the page's records are read, and of a page with a number the entries
+    /// of the index before it. A record that is deleted while the page is read is left out.
+    ///
+    /// # Errors
+    /// As [`Collection::get`].
+    pub fn page(
+        &self,
+        index: &Index<T>,
+        owner: &Owner,
+        group: &SortKey,
+        request: &PageRequest,
+    ) -> Result<Page<T>, RecordError> {
+        let total = self.count(index, owner, group)?;
+        let (mut skip, limit) = (request.skipped(), request.limit.get());
+        if u64::try_from(skip).is_ok_and(|skip| skip > 0 && skip >= total) {
+            return Ok(Page { items: Vec::new(), total, next: None });
+        }
+        let prefix = key::group(T::KIND, index.name(), index.reach_of(owner), group.as_bytes());
+        let from = match &request.start {
+            PageStart::Number(_) => None,
+            PageStart::After(cursor) => Some([&prefix, cursor.as_bytes()].concat()),
+        };
+        let (mut places, mut has_more, mut last) = (Vec::new(), false, Vec::new());
+        self.view.scan_from(&prefix, from.as_deref(), request.order, &mut |key, place| {
+            if skip > 0 {
+                skip -= 1;
+            } else if from.as_deref() == Some(key) {
+                // The cursor's own record was on the page before.
+            } else if places.len() == limit {
+                has_more = true;
+                return ControlFlow::Break(());
+            } else {
+                last = key[prefix.len()..].to_vec();
+                places.push(place.to_vec());
+            }
+            ControlFlow::Continue(())
+        })?;
+        let mut items = Vec::with_capacity(places.len());
+        for place in places {
+            let (owner, id) = decode_place::<T>(index, &place)?;
+            items.extend(self.get(&owner, &id)?);
+        }
+        Ok(Page { items, total, next: has_more.then(|| Cursor::after(last)) })
+    }
+
+    /// Calls `visit` with every record of a group of an index in its order, until it breaks; for rules and for work at boot, over groups
+    /// that are known to be small or that must be walked whole.
+    ///
+    /// # Errors
+    /// As [`Collection::get`], and those of `visit`.
+    pub fn for_each<E: From<RecordError>>(
+        &self,
+        index: &Index<T>,
+        owner: &Owner,
+        group: &SortKey,
+        mut visit: impl FnMut(Stored<T>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut request = PageRequest::first(WALKED_AT_ONCE);
+        loop {
+            let page = self.page(index, owner, group, &request)?;
+            page.items.into_iter().try_for_each(&mut visit)?;
+            let Some(next) = page.next else { return Ok(()) };
+            request = request.after(next);
+        }
+    }
+}
+
+/// Records that [`Collection::for_each`] reads at once.
+const WALKED_AT_ONCE: core::num::NonZeroUsize = core::num::NonZeroUsize::new(256).expect("not zero");
+
+/// Encodes owner and id of a record, the value of its index entries.
+pub(super) fn encode_place<T: Record>(stored: &Stored<T>) -> Vec<u8> {
+    [stored.owner().as_str().as_bytes(), b"\0", stored.id().as_bytes()].concat()
+}
+
+fn decode_place<T: Record>(index: &Index<T>, bytes: &[u8]) -> Result<(Owner, String), RecordError> {
+    let (owner, id) = key::owner_and_id(bytes).ok_or_else(|| {
+        RecordError::corrupt(T::KIND, index.name(), "an entry of this index names no record".to_owned())
+    })?;
+    Ok((owner, id.to_owned()))
+}
+
+/// Reads a number of 8 bytes; 0 where there is none.
+pub(super) fn number(view: &View<'_>, key: &[u8]) -> Result<u64, RecordError> {
+    let Some(bytes) = view.get(key)? else { return Ok(0) };
+    let bytes = <[u8; 8]>::try_from(&bytes[..]).map_err(|_| RecordError::Corrupt {
+        kind: "number",
+        id: alloy_primitives::hex::encode(key),
+        reason: "it has not 8 bytes".to_owned(),
+    })?;
+    Ok(u64::from_be_bytes(bytes))
+}

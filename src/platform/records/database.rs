@@ -1,0 +1,114 @@
+//! The platform's records in a store: opening it, its format version, and its one writer.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use alloy_primitives::hex;
+
+use super::{Collection, Record, RecordError, Unit, key, view::View};
+use crate::{
+    node::Clock,
+    store::{Batch, KeyValue, Table},
+};
+
+/// Format that this build writes.
+pub(super) const FORMAT: u32 = 1;
+
+/// Migrations to [`FORMAT`], one for each older format. Format 1 is the first.
+const MIGRATIONS: &[Migration] = &[];
+
+/// A step from one format of the records to the next.
+#[derive(Clone, Copy, Debug)]
+pub struct Migration {
+    /// Format that it starts from; it leads to the next.
+    pub from: u32,
+    /// Returns the changes. They are written together with the new format number, so that a migration that is interrupted starts again.
+    pub changes: fn(&dyn KeyValue) -> Result<Batch, RecordError>,
+}
+
+/// The platform's records in a store.
+#[derive(Debug)]
+pub struct Records {
+    store: Arc<dyn KeyValue>,
+    clock: Arc<dyn Clock>,
+    /// Held while a unit of work is made and written.
+    writing: Mutex<()>,
+}
+
+impl Records {
+    /// Opens the records in a store, and migrates those of an older format.
+    ///
+    /// # Errors
+    /// [`RecordError::NewerFormat`], [`RecordError::NoMigration`], [`RecordError::Corrupt`], [`RecordError::Store`].
+    pub fn open(store: Arc<dyn KeyValue>, clock: Arc<dyn Clock>) -> Result<Self, RecordError> {
+        Self::open_with(store, clock, FORMAT, MIGRATIONS)
+    }
+
+    pub(super) fn open_with(
+        store: Arc<dyn KeyValue>,
+        clock: Arc<dyn Clock>,
+        format: u32,
+        migrations: &[Migration],
+    ) -> Result<Self, RecordError> {
+        migrate(&*store, format, migrations)?;
+        Ok(Self { store, clock, writing: Mutex::new(()) })
+    }
+
+    /// The clock of the records.
+    pub const fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
+    }
+
+    pub(super) fn store(&self) -> &dyn KeyValue {
+        &*self.store
+    }
+
+    /// Returns the records of a type as they are stored.
+    pub fn of<T: Record>(&self) -> Collection<'_, T> {
+        Collection::over(View::stored(self.store()))
+    }
+
+    /// Runs a unit of work: what `work` changes is written as one batch when it succeeds, and dropped when it fails.
+    ///
+    /// One unit runs at a time. `work` must be short: it reads and decides. What takes long (building a chain, sending a transaction,
+    /// hashing a password) is done before or after it. A unit within a unit of the same records would wait for ever.
+    ///
+    /// # Errors
+    /// Those of `work`; [`RecordError::Store`] when the batch can't be written, and nothing is changed.
+    pub fn unit<R, E: From<RecordError>>(&self, work: impl FnOnce(&mut Unit<'_>) -> Result<R, E>) -> Result<R, E> {
+        // A poisoned lock guards nothing: a unit that panicked was dropped with its changes.
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut unit = Unit::new(self.store(), self.clock.now_ms());
+        let result = work(&mut unit)?;
+        let batch = unit.into_batch();
+        if !batch.is_empty() {
+            self.store.write(batch).map_err(RecordError::from)?;
+        }
+        Ok(result)
+    }
+}
+
+fn migrate(store: &dyn KeyValue, format: u32, migrations: &[Migration]) -> Result<(), RecordError> {
+    let Some(mut found) = stored_format(store)? else { return write_format(store, Batch::new(), format) };
+    while found < format {
+        let step = migrations.iter().find(|migration| migration.from == found);
+        let step = step.ok_or(RecordError::NoMigration { found, supported: format })?;
+        found = found.saturating_add(1);
+        write_format(store, (step.changes)(store)?, found)?;
+    }
+    if found > format { Err(RecordError::NewerFormat { found, supported: format }) } else { Ok(()) }
+}
+
+fn write_format(store: &dyn KeyValue, mut batch: Batch, format: u32) -> Result<(), RecordError> {
+    batch.put(Table::Platform, key::format(), format.to_be_bytes());
+    Ok(store.write(batch)?)
+}
+
+fn stored_format(store: &dyn KeyValue) -> Result<Option<u32>, RecordError> {
+    let Some(bytes) = store.get(Table::Platform, &key::format())? else { return Ok(None) };
+    let bytes = <[u8; 4]>::try_from(&bytes[..]).map_err(|_| RecordError::Corrupt {
+        kind: "format",
+        id: hex::encode(key::format()),
+        reason: format!("it has {} bytes, not 4", bytes.len()),
+    })?;
+    Ok(Some(u32::from_be_bytes(bytes)))
+}

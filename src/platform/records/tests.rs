@@ -1,0 +1,8 @@
+//! Tests of the records: rules, a naive model, crashes, formats.
+
+mod crashes;
+mod formats;
+mod model;
+mod notes;
+mod parts;
+mod rules;

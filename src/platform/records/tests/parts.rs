@@ -1,0 +1,97 @@
+//! The audit log, the outbox and idempotent requests.
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use super::notes::{clock, limit, workspace};
+use crate::{
+    platform::records::{
+        Acceptance, AuditLine, IdempotencyError, IdempotentRequest, Index, OutboxEntry, Owner, Records, Response,
+        SortKey,
+    },
+    store::MemoryStore,
+};
+
+#[test]
+fn lines_of_one_moment_keep_their_order() {
+    let records = Records::open(Arc::new(MemoryStore::new()), clock()).unwrap();
+    let owner = workspace("ws_a");
+    for number in 0..20 {
+        let line =
+            AuditLine { subject: "user:u".to_owned(), action: "test".to_owned(), target: format!("note n{number}") };
+        records.unit(|unit| unit.audit(&owner, line)).unwrap();
+    }
+    let page = records.of::<AuditLine>().page(&Index::CREATED, &owner, &SortKey::new(), &limit(100)).unwrap();
+    let targets: Vec<&str> = page.items.iter().map(|line| line.value.target.as_str()).collect();
+    assert_eq!(targets, (0..20).map(|number| format!("note n{number}")).collect::<Vec<_>>());
+}
+
+#[test]
+fn messages_are_due_in_their_order_and_postponed_after_a_failure() {
+    let clock = clock();
+    let records = Records::open(Arc::new(MemoryStore::new()), clock.clone()).unwrap();
+    for word in ["one", "two"] {
+        records.unit(|unit| unit.publish(&Owner::Service, "mail", word.as_bytes().to_vec())).unwrap();
+    }
+    let due = || -> Vec<Vec<u8>> {
+        records.due_messages(&limit(9)).unwrap().into_iter().map(|message| message.value.payload).collect()
+    };
+    assert_eq!(due(), [b"one", b"two"]);
+    let first = records.due_messages(&limit(1)).unwrap().remove(0);
+    records.unit(|unit| unit.postpone(&first, unit.now_ms() + 5_000)).unwrap();
+    assert_eq!(due(), [b"two"]);
+    clock.advance(Duration::from_secs(5));
+    assert_eq!(due(), [b"two", b"one"]);
+    let failed = records.of::<OutboxEntry>().require(&Owner::Service, first.id()).unwrap();
+    assert_eq!(failed.value.failures, 1);
+    records.unit(|unit| unit.delete(&failed)).unwrap();
+    assert!(records.unit(|unit| unit.postpone(&failed, 0)).is_err(), "it was delivered meanwhile");
+    assert_eq!(due(), [b"two"]);
+}
+
+#[test]
+fn a_repeated_request_gets_the_first_response() {
+    let clock = clock();
+    let records = Records::open(Arc::new(MemoryStore::new()), clock.clone()).unwrap();
+    let owner = workspace("ws_a");
+    let accept =
+        |subject: &str, key: &str, body: &[u8]| records.unit(|unit| unit.accept(&owner, subject, key, "op", body));
+    let Acceptance::Run(accepted) = accept("user:a", "k", b"1").unwrap() else { panic!("it is the first") };
+    assert!(matches!(accept("user:a", "k", b"1"), Err(IdempotencyError::Running)));
+    assert!(matches!(accept("user:a", "k", b"2"), Err(IdempotencyError::OtherRequest)));
+    assert!(matches!(accept("user:b", "k", b"2"), Ok(Acceptance::Run(_))), "another caller's key is another key");
+    let response = Response { status: 500, body: b"failed".to_vec() };
+    records.unit(|unit| unit.respond(&accepted, response.clone())).unwrap();
+    assert!(records.unit(|unit| unit.respond(&accepted, response.clone())).is_err(), "there is one response");
+    assert_eq!(accept("user:a", "k", b"1").unwrap(), Acceptance::Replay(response.clone()));
+    // One that was refused before it did anything is forgotten.
+    let Acceptance::Run(refused) = accept("user:a", "other", b"1").unwrap() else { panic!("it is the first") };
+    records.unit(|unit| unit.withdraw(&refused)).unwrap();
+    assert!(matches!(accept("user:a", "other", b"2"), Ok(Acceptance::Run(_))));
+    clock.advance(Duration::from_secs(24 * 60 * 60 - 1));
+    assert_eq!(accept("user:a", "k", b"1").unwrap(), Acceptance::Replay(response));
+    assert_eq!(records.forget_responses(&limit(9)).unwrap(), 0);
+    clock.advance(Duration::from_secs(1));
+    assert!(matches!(accept("user:a", "k", b"2"), Ok(Acceptance::Run(_))), "a day later the key is free");
+    assert_eq!(records.verify::<IdempotentRequest>().unwrap(), 3);
+}
+
+#[test]
+fn keys_have_a_length_and_old_responses_are_forgotten() {
+    let clock = clock();
+    let records = Records::open(Arc::new(MemoryStore::new()), clock.clone()).unwrap();
+    let owner = workspace("ws_a");
+    let accept = |key: &str| records.unit(|unit| unit.accept(&owner, "user:a", key, "op", b""));
+    assert!(matches!(accept(""), Err(IdempotencyError::KeyLength { characters: 0 })));
+    assert!(matches!(accept(&"é".repeat(256)), Err(IdempotencyError::KeyLength { characters: 256 })));
+    for key in [&"é".repeat(255), "\0/any characters \u{1f600}", "k"] {
+        let Acceptance::Run(accepted) = accept(key).unwrap() else { panic!("it is the first") };
+        if key != "k" {
+            records.unit(|unit| unit.respond(&accepted, Response { status: 200, body: Vec::new() })).unwrap();
+        }
+    }
+    clock.advance(Duration::from_secs(24 * 60 * 60));
+    assert_eq!(records.forget_responses(&limit(1)).unwrap(), 1);
+    assert_eq!(records.forget_responses(&limit(9)).unwrap(), 1);
+    assert_eq!(records.unfinished_requests(&limit(9)).unwrap().len(), 1, "what runs is never forgotten");
+}

@@ -1,0 +1,78 @@
+//! Whether indices and counts say what the records say.
+
+use core::ops::ControlFlow;
+use std::collections::BTreeMap;
+
+use alloy_primitives::hex;
+
+use super::{
+    Record, RecordError, Records, Stored,
+    collection::encode_place,
+    index::{entries, indices},
+    key,
+    view::View,
+};
+use crate::store::Order;
+
+/// Keys and values of the entries of all indices of a type, and of the numbers of entries.
+pub(super) type IndexPairs = BTreeMap<Vec<u8>, Vec<u8>>;
+
+impl Records {
+    /// Checks that the indices and counts of a type are those of its records, by reading all of them; returns how many records there are.
+    ///
+    /// # Errors
+    /// [`RecordError::Corrupt`] with the first difference, and those of reading.
+    pub fn verify<T: Record>(&self) -> Result<u64, RecordError> {
+        let view = View::stored(self.store());
+        let (count, wanted) = wanted_pairs::<T>(&view)?;
+        let found = found_pairs::<T>(&view)?;
+        let differing = wanted.iter().find(|(key, value)| found.get(*key) != Some(value));
+        let differing = differing.or_else(|| found.iter().find(|(key, _)| !wanted.contains_key(*key)));
+        let Some((key, _)) = differing else { return Ok(count) };
+        let reason = "an index or a count is not what the records say".to_owned();
+        Err(RecordError::corrupt(T::KIND, &hex::encode(key), reason))
+    }
+}
+
+/// Returns the number of records of a type, and what its indices must hold.
+pub(super) fn wanted_pairs<T: Record>(view: &View<'_>) -> Result<(u64, IndexPairs), RecordError> {
+    let (mut wanted, mut counts, mut count) = (IndexPairs::new(), BTreeMap::<Vec<u8>, u64>::new(), 0_u64);
+    for (rest, bytes) in pairs(view, &key::records_of(T::KIND))? {
+        let (owner, id) = key::owner_and_id(&rest)
+            .ok_or_else(|| RecordError::corrupt(T::KIND, &hex::encode(&rest), "its key has no owner".to_owned()))?;
+        let stored = Stored::<T>::decode(owner, id, &bytes)?;
+        count = count.saturating_add(1);
+        for entry in entries(&stored) {
+            if wanted.insert(entry.key, encode_place(&stored)).is_some() {
+                return Err(RecordError::Taken { kind: T::KIND, index: entry.index });
+            }
+            if let Some(key) = entry.count {
+                let sum = counts.entry(key).or_default();
+                *sum = sum.saturating_add(1);
+            }
+        }
+    }
+    wanted.extend(counts.into_iter().map(|(key, sum)| (key, sum.to_be_bytes().to_vec())));
+    Ok((count, wanted))
+}
+
+/// Returns what the indices of a type hold.
+pub(super) fn found_pairs<T: Record>(view: &View<'_>) -> Result<IndexPairs, RecordError> {
+    let mut found = IndexPairs::new();
+    for index in indices::<T>() {
+        for prefix in [key::entries_of(T::KIND, index.name()), key::counts_of(T::KIND, index.name())] {
+            found.extend(pairs(view, &prefix)?.into_iter().map(|(rest, value)| ([&prefix[..], &rest].concat(), value)));
+        }
+    }
+    Ok(found)
+}
+
+/// Pairs under a prefix, which is left out of their keys.
+fn pairs(view: &View<'_>, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>, RecordError> {
+    let mut pairs = Vec::new();
+    view.scan_from(prefix, None, Order::Ascending, &mut |key, value| {
+        pairs.push((key[prefix.len()..].to_vec(), value.to_vec()));
+        ControlFlow::Continue(())
+    })?;
+    Ok(pairs)
+}
