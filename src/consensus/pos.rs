@@ -56,7 +56,7 @@ use self::{
     votes::UnknownBlockVote,
 };
 use super::{
-    Authenticator, BlockId, ChainEvent, ConsensusMessage, Effect, Encoder, Event, Finality, FinalityKind,
+    Admin, Authenticator, BlockId, ChainEvent, ConsensusMessage, Effect, Encoder, Event, Finality, FinalityKind,
     HeaderChainRules, Protocol, Record, Records, Rejection, ReplicaId, Signer, Ticket, TimerId, ValidatorSet,
     branch_tree::HeadMove,
     common::records::records_under,
@@ -464,6 +464,11 @@ impl Protocol for Pos {
             }
             Event::Persisted(_) => Ok(()),
             Event::Random { .. } => Err(Rejection::Unexpected { what: "random draw" }),
+            Event::Admin(Admin::StoodStill { until }) => {
+                let epoch = self.config.epoch_of(self.times.slot_begun(until));
+                self.active_epoch = self.active_epoch.max(epoch);
+                Ok(())
+            }
             Event::Admin(_) => {
                 let reason = "proof of stake has no admin commands: stake changes by transactions".to_owned();
                 Err(Rejection::Admin { reason })

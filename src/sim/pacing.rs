@@ -140,7 +140,7 @@ impl Pacer {
         if let Some(first) = network.next_at().filter(|first| first.plus(LATE_MAX) < until) {
             self.counters.gaps += 1;
             self.counters.skipped += Duration::from_nanos(until.as_nanos() - first.as_nanos());
-            until = network.skip(first, until);
+            until = network.skip(first, until)?;
         }
         let steps = network.run_some(until, STEPS_PER_ADVANCE_MAX)?;
         self.counters.steps += steps;

@@ -16,7 +16,7 @@ use crate::{
         pos::{self, PosMessage},
         raft,
     },
-    primitives::Address,
+    primitives::{Address, Timestamp},
     system::ValidatorUpdates,
 };
 
@@ -151,6 +151,12 @@ pub enum Admin {
     /// Blocks with room for it have omitted a transaction of this replica's pool for longer than the inclusion timeout: what the
     /// driver says, for its clients, and not an operator (PBFT).
     Overdue,
+    /// All replicas stood still until this time, as those of one process do: no other went on without this one, which is therefore no
+    /// newcomer to a chain that others continued (proof of stake).
+    StoodStill {
+        /// The time at which they go on.
+        until: Timestamp,
+    },
     /// Confirm that this replica still leads, then return [`ChainEvent::ReadReady`](super::effect::ChainEvent::ReadReady) (Raft).
     Read {
         /// Number that is returned with the event.
@@ -274,6 +280,10 @@ impl Event {
                 out.bytes(&raft::Payload::of_change(change.clone()).encoded());
             }
             Self::Admin(Admin::Overdue) => out.u8(6),
+            Self::Admin(Admin::StoodStill { until }) => {
+                out.u8(7);
+                out.timestamp(*until);
+            }
             Self::Admin(Admin::Read { request }) => {
                 out.u8(5);
                 out.u64(*request);

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use crate::{
     chain::CallRequest,
-    consensus::{ConsensusKind, ReplicaId, SealScheme},
+    consensus::{ConsensusConfig, ConsensusKind, ReplicaId, SealScheme},
     node::{BlockRef, Node, PacedError, PacedNetwork},
     primitives::{B256, Timestamp, ether},
     sim::{Network, StopError, default_sim_config},
     state::PagedState,
     store::{PrefixedStore, testing::MemoryDisk},
+    system::staking::StakingParams,
 };
 
 const BEGAN: Duration = Duration::from_secs(1_750_000_000);
@@ -22,7 +23,7 @@ fn open(disk: &Arc<MemoryDisk>, kind: ConsensusKind, now: Duration) -> PacedNetw
     let store = Arc::new(PrefixedStore::new(disk.clone(), *b"chain-07"));
     let state = Arc::new(PagedState::open(store.clone()).unwrap());
     let builder = Network::builder()
-        .with_consensus(default_sim_config(kind))
+        .with_consensus(config(kind))
         .with_timestamp(Timestamp::from_secs(BEGAN.as_secs()))
         .with_seals(SealScheme::Secp256k1)
         .with_validators(4)
@@ -30,7 +31,18 @@ fn open(disk: &Arc<MemoryDisk>, kind: ConsensusKind, now: Duration) -> PacedNetw
         .with_observers(1)
         .with_primary(OBSERVER)
         .with_stores(state, store);
+    // Stake is locked for ten minutes, so that a replica that was away for longer would need a trusted checkpoint.
+    let staking = StakingParams { unbonding_secs: 600, evidence_max_age_secs: 600, ..StakingParams::default() };
+    let builder = if kind == ConsensusKind::Pos { builder.with_staking(staking) } else { builder };
     builder.build().unwrap().share().unwrap().pace(now).unwrap()
+}
+
+/// Stake of validators that were away leaks as slowly as it should where nobody's absence is an outage.
+fn config(kind: ConsensusKind) -> ConsensusConfig {
+    match default_sim_config(kind) {
+        ConsensusConfig::Pos(pos) => ConsensusConfig::Pos(pos.with_leak_quotient(1 << 40)),
+        config => config,
+    }
 }
 
 /// Tells the time whenever the network wants to, up to `end`.

@@ -2,8 +2,11 @@
 
 use core::time::Duration;
 
-use super::{Network, error::NetworkError};
-use crate::sim::engine::clock::SimTime;
+use super::{Network, error::NetworkError, replica::process::ProcessState};
+use crate::{
+    consensus::{Admin, ConsensusKind, Event},
+    sim::engine::clock::SimTime,
+};
 
 /// Steps that one replica may take for each skipped second more than usual: a protocol that counts slots counts those it missed.
 const STEPS_PER_SKIPPED_SECOND: u64 = 2;
@@ -17,13 +20,29 @@ impl Network {
     /// Advances time to `until` without running: what was due since `from`, the time of the next event, is late and happens then, once,
     /// in its order. Timers that wait for a block's time fire if it has come; delays have what was left of them at `from`. Returns the
     /// time of the last late event, some nanoseconds later.
-    pub(in crate::sim) fn skip(&mut self, from: SimTime, until: SimTime) -> SimTime {
+    ///
+    /// # Errors
+    /// As [`Network::step`].
+    pub(in crate::sim) fn skip(&mut self, from: SimTime, until: SimTime) -> Result<SimTime, NetworkError> {
         self.env.record("skip", |out| out.u64(until.as_nanos()));
         self.replicas.iter_mut().chain(&mut self.twins).for_each(|replica| replica.skip(from, until));
+        if self.config().kind() == Some(ConsensusKind::Pos) {
+            self.tell_stood_still(until)?;
+        }
         let secs = until.as_nanos().saturating_sub(from.as_nanos()) / SimTime::from_secs(1).as_nanos();
         let processes = (self.replicas.len() + self.twins.len()) as u64;
         let more = secs.saturating_mul(processes).saturating_mul(STEPS_PER_SKIPPED_SECOND);
-        self.env.scheduler.skip(until, more)
+        Ok(self.env.scheduler.skip(until, more))
+    }
+
+    /// Tells the replicas that run that no other went on meanwhile. One that is stopped was away before.
+    fn tell_stood_still(&mut self, until: SimTime) -> Result<(), NetworkError> {
+        let until = self.env.clock.timestamp(until);
+        let processes = self.replicas.iter_mut().chain(&mut self.twins);
+        for replica in processes.filter(|replica| replica.process() == ProcessState::Running) {
+            replica.handle(Event::Admin(Admin::StoodStill { until }), &mut self.env)?;
+        }
+        Ok(())
     }
 
     /// As [`Network::run_to`], of at most `steps_max` events; returns how many were processed. Time has advanced to `until` only if no
