@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 pub use self::component::{COMPONENTS_MAX, Component, ComponentKind};
 use self::plan::Deployer;
-use super::{BlockRef, BulkError, ContractError, MinedTransaction, Mining, Node};
+use super::{BlockRef, BulkError, ContractError, MinedTransaction, Node, QueryError};
 use crate::{primitives::Address, templates::batch::Operation, vm::ParameterError};
 
 /// A dApp that was deployed.
@@ -91,14 +91,10 @@ impl Node {
     /// # Errors
     /// [`ComposeError`]; nothing is deployed then, but where the transaction waits in the pool ([`ContractError::NotMined`]).
     pub fn compose(&self, from: Address, components: &[Component]) -> Result<Dapp, ComposeError> {
-        let nonce = self
-            .view()
-            .nonce(from, BlockRef::Pending)
-            .map_err(|error| ComposeError::Bulk(ContractError::from(error).into()))?;
-        let block_time_secs = match self.mining() {
-            Mining::Interval(interval) => Some(interval.as_secs()),
-            _ => None,
-        };
+        let unread = |error: QueryError| ComposeError::Bulk(ContractError::from(error).into());
+        let view = self.view();
+        let nonce = view.nonce(from, BlockRef::Pending).map_err(unread)?;
+        let block_time_secs = view.block_time_secs().map_err(unread)?;
         let deployer = Deployer { address: from, nonce, block_time_secs };
         let mut plan = creations::creations(components, self.templates(), deployer).map_err(ComposeError::Invalid)?;
         plan.steps.extend(wiring::steps(components, &plan, from).map_err(ComposeError::Invalid)?);

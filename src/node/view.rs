@@ -17,10 +17,10 @@ use crate::{
         TransactionIndex,
     },
     consensus::ValidatorSet,
-    primitives::{Address, B256, Bytes, Height, Timestamp, Transaction, U256},
+    primitives::{Address, B256, Bytes, Height, Timestamp, Transaction, U256, secs_rounded_up},
     sim::validator_records,
     state::{Account, AccountProof, StateView},
-    system::staking::ValidatorRecord,
+    system::{parameters::Parameter, staking::ValidatorRecord},
     vm::SYSTEM_ADDRESS,
 };
 
@@ -212,6 +212,23 @@ impl NodeView {
     /// The mining mode.
     pub const fn mining(&self) -> Mining {
         self.settings.mining
+    }
+
+    /// Seconds from a block to the next, by which durations of contracts that count blocks are converted: the chain's parameter in force
+    /// where transactions may change it, else the interval of mining, rounded up. `None` where blocks are made on demand.
+    ///
+    /// # Errors
+    /// [`QueryError`] when the state can't be read.
+    pub fn block_time_secs(&self) -> Result<Option<u64>, QueryError> {
+        if self.chain.spec().parameters.is_some_and(|section| section.block_time.is_some()) {
+            let parameters = self.chain.parameters(self.chain.head())?;
+            let found = parameters.iter().find(|record| record.parameter == Parameter::BlockTime);
+            return Ok(found.map(|record| record.value as u64));
+        }
+        Ok(match self.mining() {
+            Mining::Interval(interval) => Some(secs_rounded_up(interval).max(1)),
+            Mining::EachTransaction | Mining::Manual => None,
+        })
     }
 
     /// The clock's time with this view's offset: the timestamp that a block made now gets, unless one is set for it, or an interval,

@@ -44,7 +44,7 @@ impl DeploymentSpec {
                 Ok(descriptor) => {
                     // Which account deploys is decided later; that there is one suffices to check the parameters.
                     for ParameterError { path, expected, got } in
-                        descriptor.encode(&params, context(&chain, Address::ZERO)).err().unwrap_or_default()
+                        descriptor.encode(&params, context(&chain, Address::ZERO)?).err().unwrap_or_default()
                     {
                         fields.refuse(&format!("params.{path}"), expected, got);
                     }
@@ -67,12 +67,12 @@ fn descriptor(chain: &Blockchain, name: &str) -> Result<Descriptor, Vec<String>>
 }
 
 /// Returns what parameters may depend on: who deploys, and the time of the chain's blocks.
-fn context(chain: &Blockchain, deployer: Address) -> DeploymentContext<'static> {
+fn context(chain: &Blockchain, deployer: Address) -> Result<DeploymentContext<'static>, PlatformError> {
     let context = DeploymentContext::new(deployer);
-    match chain.spec().block_time {
-        Some(interval) => context.with_block_time(interval.as_secs()),
+    Ok(match chain.node().view().block_time_secs().map_err(PlatformError::from_query)? {
+        Some(secs) => context.with_block_time(secs),
         None => context,
-    }
+    })
 }
 
 fn gas_limit(fields: &mut Fields) -> Option<u64> {
@@ -128,7 +128,7 @@ impl Deployment {
         };
         let input = descriptor(chain, &spec.template)
             .map_err(unknown)?
-            .encode(&spec.params, context(chain, from))
+            .encode(&spec.params, context(chain, from)?)
             .map_err(invalid)?;
         let mut request = CallRequest { from: Some(from), input, gas: spec.gas_limit, ..Default::default() };
         match node.view().estimate_gas(&request, BlockRef::Pending, &Default::default()) {

@@ -2,13 +2,22 @@
 
 use core::time::Duration;
 
+use serde_json::json;
+
 use crate::{
-    chain::{CallRequest, GenesisSpec, LogFilter},
+    chain::{CallRequest, GenesisContract, GenesisSpec, LogFilter},
     consensus::{ConsensusConfig, ConsensusKind, PbftConfig, ReplicaId},
-    node::{BlockRef, ContractError, EngineError, HeadCursor, MineError, Node, NodeEvent, SharedNetwork, Subscription},
+    node::{
+        BlockRef, Component, ContractError, EngineError, HeadCursor, MineError, Node, NodeEvent, SharedNetwork,
+        Subscription,
+    },
     primitives::{Address, B256, Height, U256, ether},
     sim::{Network, NetworkBuilder, default_sim_config},
-    templates::{Erc20Params, erc20::interface::Erc20Token},
+    system::parameters::{
+        PARAMETERS_ADDRESS, Parameter, ParametersSpec,
+        interface::{Change, scheduleCall},
+    },
+    templates::{BATCH_ADDRESS, Batch, Erc20Params, erc20::interface::Erc20Token, governance_dao},
 };
 
 const LAST: ReplicaId = ReplicaId::new(3);
@@ -66,6 +75,32 @@ fn a_replica_that_is_cut_off_shows_the_past_and_catches_up() {
     let common = near.view().head().height().min(cut_off.view().head().height());
     let hash = |node: &Node| node.view().block(BlockRef::Number(common)).unwrap().hash();
     assert_eq!(hash(&near), hash(&cut_off));
+}
+
+/// By the parameter in force, not by that of genesis or the one that is scheduled.
+#[test]
+fn votes_in_days_are_counted_by_the_block_time_in_force() {
+    let [owner, ..] = shared(pbft()).accounts().to_vec()[..] else { panic!("there are accounts") };
+    let batch = GenesisContract::new(BATCH_ADDRESS, Batch::NAME, serde_json::Map::new());
+    let genesis = GenesisSpec::new(1_337).with_balance(owner, ether(10)).with_contract(batch);
+    let genesis = genesis.with_parameters(ParametersSpec::new(owner));
+    let config = PbftConfig::default().with_period(Duration::from_secs(4)).with_checkpoints(2, 4);
+    let network = shared(pbft().with_genesis(genesis).with_consensus(ConsensusConfig::Pbft(config)));
+    let node = network.node(ReplicaId::new(0)).unwrap();
+    let period = |node: &Node| {
+        let components = Component::read_list(&json!([
+            { "type": "governance", "config": { "name": "Council", "votingPeriod": "1d" } },
+            { "type": "token", "config": { "name": "Gold", "symbol": "GLD", "totalSupply": "9", "features": ["votes"] } },
+        ]));
+        let dapp = node.compose(owner, &components.unwrap()).unwrap();
+        let council = node.contract(dapp.address("governance").unwrap(), owner);
+        council.call(governance_dao::interface::votingPeriodCall {}).unwrap()
+    };
+    assert_eq!((node.view().block_time_secs().unwrap(), period(&node)), (Some(4), U256::from(21_600)));
+    let change = Change { parameter: Parameter::BlockTime.code(), value: U256::from(10) };
+    node.contract(PARAMETERS_ADDRESS, owner).send(scheduleCall { changes: vec![change] }).unwrap();
+    run(&network, 60);
+    assert_eq!((node.view().block_time_secs().unwrap(), period(&node)), (Some(10), U256::from(8_640)));
 }
 
 #[test]

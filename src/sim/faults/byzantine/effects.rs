@@ -6,8 +6,8 @@ use std::{collections::VecDeque, sync::Arc};
 use super::garble;
 use crate::{
     chain::{Block, BlockAttributes},
-    consensus::{BlockId, ConsensusMessage, Effect, Event, Protocol, Recipients, ReplicaId, Verdict},
-    primitives::{Address, Gas},
+    consensus::{AnyProtocol, BlockId, ConsensusMessage, Effect, Event, Protocol, Recipients, ReplicaId, Verdict, pos},
+    primitives::{Address, B64, Bytes, Gas},
     sim::{
         engine::rng::SimRng,
         faults::plan::{Behaviour, Trigger},
@@ -22,6 +22,18 @@ const REMEMBERED_MESSAGES_MAX: usize = 256;
 const SECOND_EVENTS_MAX: usize = 64;
 /// Distance of invented heights and views from real ones.
 const FUTURE: u64 = 1 << 20;
+
+/// Returns the payload of a block whose votes, in it or in the header's nonce, may be left out.
+fn without_votes(protocol: &AnyProtocol, payload: &Bytes) -> Option<Bytes> {
+    match protocol {
+        AnyProtocol::Pos(_) => {
+            let payload = pos::Payload::decode(payload).ok()?;
+            Some(pos::Payload { votes: Vec::new(), ..payload }.encoded())
+        }
+        AnyProtocol::Dpos(_) => Some(payload.clone()),
+        _ => None,
+    }
+}
 
 /// An outgoing message.
 struct Outgoing {
@@ -156,21 +168,26 @@ impl Replica {
         Ok(())
     }
 
-    /// Returns a block with the same parent as `block`, another gas limit and no transactions.
+    /// Returns a block with the same parent as `block`, another gas limit and no transactions. Where the chain's parameters decide the gas
+    /// limit, a block that has no transactions itself gets a second one that votes for less.
     pub(in crate::sim) fn second_block(&self, block: &Block) -> Option<Block> {
         let header = block.header();
-        let attributes = BlockAttributes {
-            timestamp: block.timestamp(),
-            beneficiary: header.beneficiary,
-            difficulty: header.difficulty,
-            mix_hash: header.mix_hash,
-            nonce: header.nonce,
-            payload: block.protocol_payload().clone(),
-            gas_limit: Some(Gas::new(header.gas_limit.saturating_sub(1))),
-            ..BlockAttributes::default()
+        let build = |nonce, payload| {
+            let attributes = BlockAttributes {
+                timestamp: block.timestamp(),
+                beneficiary: header.beneficiary,
+                difficulty: header.difficulty,
+                mix_hash: header.mix_hash,
+                nonce,
+                payload,
+                gas_limit: Some(Gas::new(header.gas_limit.saturating_sub(1))),
+                ..BlockAttributes::default()
+            };
+            let built = self.chain().build(header.parent_hash, &attributes, &mut Vec::new().into_iter()).ok()?.block;
+            (built.hash() != block.hash()).then_some(built)
         };
-        let built = self.chain().build(header.parent_hash, &attributes, &mut Vec::new().into_iter()).ok()?.block;
-        (built.hash() != block.hash()).then_some(built)
+        let payload = block.protocol_payload();
+        build(header.nonce, payload.clone()).or_else(|| build(B64::ZERO, without_votes(self.protocol(), payload)?))
     }
 
     /// Returns the senders whose transactions the next block omits (empty for all); `None` without censorship.

@@ -1,7 +1,10 @@
 //! The effects of misbehaviour, and the tolerance of fewer than a third of Byzantine replicas.
 
 use super::*;
-use crate::consensus::{AnyProtocol, ConsensusMessage};
+use crate::{
+    consensus::{AnyProtocol, ConsensusMessage, dpos::DposConfig, pos::PosConfig},
+    system::parameters::ParametersSpec,
+};
 
 /// Twenty seconds of PBFT with one replica of four misbehaving from the beginning, and a clean end.
 fn with(behaviour: Behaviour, when: Trigger) -> Network {
@@ -59,6 +62,24 @@ fn an_equivocating_replica_sends_each_half_another_block() {
     let offender = network.replica(id(1)).unwrap().address();
     let evidence: Vec<_> = network.replicas().iter().flat_map(Replica::evidence).collect();
     assert!(!evidence.is_empty() && evidence.iter().all(|piece| Some(piece.offender()) == offender), "{evidence:?}");
+}
+
+/// Where the chain's parameters decide the gas limit, the second of two empty blocks votes for less.
+#[test]
+fn two_empty_blocks_differ_where_the_chain_decides_the_gas_limit() {
+    for config in [
+        ConsensusConfig::Dpos(DposConfig::default().with_period(Duration::from_secs(1))),
+        ConsensusConfig::Pos(PosConfig::default().with_period(Duration::from_secs(1)).with_slots_per_epoch(4)),
+    ] {
+        let genesis = GenesisSpec::new(1_337).with_parameters(ParametersSpec::new(alice().address()));
+        let mut network = network_of(config, 4, 1).with_genesis(genesis).build().unwrap();
+        network.misbehave(id(1), Behaviour::Equivocate, Trigger::Always).unwrap();
+        run_ms(&mut network, 40_000);
+        let (name, offender) = (network.config().name(), network.replica(id(1)).unwrap().address());
+        let evidence: Vec<_> = network.replicas().iter().flat_map(Replica::evidence).collect();
+        assert!(!evidence.is_empty(), "{name}");
+        assert!(evidence.iter().all(|piece| Some(piece.offender()) == offender), "{name}: {evidence:?}");
+    }
 }
 
 fn network_of_poa() -> Network {
