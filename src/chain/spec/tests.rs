@@ -105,6 +105,36 @@ fn errors_name_the_valid_values() {
 }
 
 #[test]
+fn operators_are_apart_from_each_other_and_from_keys() {
+    let [one, two, three] = [1, 2, 3].map(Address::with_last_byte);
+    let of = |list: &[(Address, Address)]| {
+        let mut spec = GenesisSpec { staking: Some(StakingParams::default()), ..GenesisSpec::new(1) };
+        let validators = list.iter().map(|(key, operator)| {
+            crate::chain::GenesisValidator::new(*key, crate::primitives::ether(1)).with_operator(*operator)
+        });
+        spec.validators = validators.collect();
+        spec
+    };
+    let apart = of(&[(one, three), (two, two)]);
+    assert_eq!(GenesisSpec::from_json(&apart.to_json()).unwrap(), apart);
+    let mut plain = of(&[(one, one)]);
+    plain.validators[0].operator = None;
+    assert!(!plain.to_json().contains("operator"), "left out where it is the key");
+    assert!(apart.check().is_ok());
+    let unstaked = GenesisSpec { staking: None, ..of(&[(one, three)]) };
+    for (spec, words) in [
+        (of(&[(one, three), (one, two)]), "listed twice"),
+        (of(&[(one, three), (two, three)]), "operates two validators"),
+        (of(&[(one, two), (two, three)]), "is the sealing key of a validator"),
+        (of(&[(one, Address::ZERO)]), "the zero address"),
+        (unstaked, "leave `operator` out"),
+    ] {
+        let message = spec.check().unwrap_err().to_string();
+        assert!(message.contains(words), "{message}");
+    }
+}
+
+#[test]
 fn the_page_has_the_example_and_every_field() {
     let spec = GenesisSpec::from_json(GenesisSpec::EXAMPLE).unwrap();
     let page = include_str!("../../../docs/genesis.md");

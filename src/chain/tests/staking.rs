@@ -109,6 +109,40 @@ fn genesis_bonds_the_stakes() {
     assert!(!plain.spec().to_json().contains("staking"));
 }
 
+/// The header has the key, fees and what contracts read are the operator's: when building, when verifying, and in calls.
+#[test]
+fn a_block_pays_the_operator_of_its_sealing_key() {
+    let operator = Address::with_last_byte(0xb1);
+    let mut spec = staked_spec();
+    spec.validators[0].operator = Some(operator);
+    let mut chain = staked(spec.clone()).open().unwrap();
+    assert_eq!(view(&chain, &sol::operatorOfCall { key: V1 }), operator);
+    let delegate = sol::delegateCall { validator: operator };
+    let request = TransactionRequest {
+        value: ether(4),
+        gas_limit: Gas::new(1_000_000),
+        max_fee_per_gas: 100_000_000_000,
+        max_priority_fee_per_gas: 7,
+        input: delegate.abi_encode().into(),
+        ..request(0, STAKING_ADDRESS, 0)
+    };
+    let paid = Arc::new(request.sign(&key(0)).unwrap());
+    assert_eq!(build_next(&mut chain, b"p", vec![paid.clone()]), [update(V1, 13)]);
+    let head = chain.head();
+    let tips = U256::from(7 * head.block().header().gas_used);
+    assert!(!tips.is_zero() && head.block().header().beneficiary == V1);
+    assert_eq!((balance(&chain, head, operator), balance(&chain, head, V1)), (tips, U256::ZERO));
+    let mut other = staked(spec).open().unwrap();
+    adopt(&mut other, (**head.block()).clone());
+    assert_eq!(other.head().hash(), head.hash());
+    assert_eq!(chain.call_context(head).unwrap().block.beneficiary, operator);
+    assert_eq!(chain.next_call_context(&attributes_with(9, b"")).unwrap().block.beneficiary, operator);
+    assert!(chain.trace_transaction(paid.hash(), &mut CallTracer::default()).unwrap().outcome == FrameOutcome::Success);
+    // What the block earns is the operator's, too; who is neither is its own.
+    assert!(view(&chain, &sol::validatorCall { validator: operator }).commission > U256::ZERO);
+    assert_eq!(view(&chain, &sol::operatorOfCall { key: V2 }), V2);
+}
+
 #[test]
 fn system_calls_run_first_outside_gas_and_receipts() {
     let mut chain = staked(staked_spec()).open().unwrap();

@@ -82,8 +82,10 @@ fn a_light_verifier_follows_a_change_of_keys_from_headers_alone() {
         network.run_to_height(Height::new(high)).unwrap();
         rotate(&mut network, 1, 5);
         network.run_until(LONG, |network| took_over(network, 0..4, 4, 5)).unwrap();
-        let high = network.lowest_height().get() + 30;
-        network.run_to_height(Height::new(high)).unwrap();
+        // Three of four keys are a quorum: without the new one nothing becomes final.
+        network.crash(ReplicaId::new(2)).unwrap();
+        let high = network.primary().head().height.get() + 30;
+        network.run_until(LONG, |network| network.primary().chain().finalized().height().get() >= high).unwrap();
 
         let replica = &network.replicas()[0];
         let (chain, validators) = (replica.chain(), network.genesis_validators().clone());
@@ -99,7 +101,8 @@ fn a_light_verifier_follows_a_change_of_keys_from_headers_alone() {
         let newest = light.validators();
         assert!(newest.contains(&key(5).address()) && !newest.contains(&key(4).address()), "{name}");
         // Headers name keys; what they earn is the operator's.
-        for index in [1, 4, 5] {
+        let has_turns = network.config().kind() != Some(ConsensusKind::Pbft);
+        for index in [1, 4, 5].into_iter().filter(|_| has_turns) {
             assert!(authors.contains_key(&key(index).address()), "{name}: replica {index} sealed nothing");
         }
         let records = network.validators().unwrap();
@@ -107,7 +110,8 @@ fn a_light_verifier_follows_a_change_of_keys_from_headers_alone() {
         let record = records.iter().find(|record| record.address == key(1).address()).unwrap();
         assert_eq!((record.sealing_key, record.validates), (key(5).address(), true), "{name}");
         let stake = record.stake.as_ref().unwrap();
-        let least = ether(authors[&key(4).address()] + authors[&key(5).address()]);
+        let sealed = |index| authors.get(&key(index).address()).copied().unwrap_or(0);
+        let least = ether(sealed(4) + sealed(5)).saturating_sub(ether(1) / U256::from(1_000));
         assert!(stake.commission_owed + stake.rewards_owed >= least, "{name}: {stake:?}");
     }
 }
@@ -126,12 +130,11 @@ fn a_block_pays_the_operator_of_the_key_that_sealed_it() {
     let before = [operator, sealing].map(|address| balance(&network, address));
     let from = network.primary().head().height.get();
     let mut paid = U256::ZERO;
-    for round in 0..12 {
+    for _ in 0..12 {
         let action = ValidatorAction::Stake { amount: ether(1) };
         network.validator_action(&key(2), &action).unwrap();
         let height = network.primary().head().height.get() + 2;
         network.run_to_height(Height::new(height)).unwrap();
-        let _ = round;
     }
     let chain = network.primary().chain();
     for height in from + 1..=chain.head().height().get() {
@@ -178,11 +181,59 @@ fn a_replica_that_was_down_at_the_boundary_agrees() {
 /// The profile in which keys rotate finds nothing, and keys do rotate in it.
 #[test]
 fn nothing_is_found_while_keys_rotate() {
-    for kind in ConsensusKind::ALL.into_iter().filter(|kind| kind.stake_use() != StakeUse::Never) {
-        let setup = CampaignSetup::rotation(default_sim_config(kind));
-        for seed in 0..3 {
-            let report = run_seed(&setup, seed);
-            assert!(report.is_passed(), "{kind:?}, seed {seed}: {:?}\n{}", report.outcome, report.plan.to_toml());
+    for kind in staked() {
+        assert!(campaign(kind, 0..2) > 0, "{kind:?}: no key rotated");
+    }
+}
+
+/// A campaign of `SEEDS` seeds from `FIRST` on, of `PROTOCOL` or of all.
+#[test]
+#[ignore = "a campaign, which takes as long as it is given seeds"]
+fn a_campaign_of_rotations() {
+    let of = |name: &str, default: u64| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);
+    let (first, seeds) = (of("FIRST", 100), of("SEEDS", 10));
+    let protocol = std::env::var("PROTOCOL").unwrap_or_default();
+    for kind in staked().filter(|kind| protocol.is_empty() || kind.short_name() == protocol) {
+        println!(
+            "{kind:?}: {seeds} seeds from {first}, {} keys in use that were rotated to",
+            campaign(kind, first..first + seeds)
+        );
+    }
+}
+
+fn staked() -> impl Iterator<Item = ConsensusKind> {
+    ConsensusKind::ALL.into_iter().filter(|kind| kind.stake_use() != StakeUse::Never)
+}
+
+/// Runs seeds of the profile, which must pass; returns the number of keys in use that are no operator's own address.
+fn campaign(kind: ConsensusKind, seeds: core::ops::Range<u64>) -> usize {
+    let rotated = Rotated::default();
+    let setup = CampaignSetup::rotation(default_sim_config(kind))
+        .with_invariants([Box::new(rotated.clone()) as Box<dyn Invariant>]);
+    for seed in seeds {
+        let report = run_seed(&setup, seed);
+        assert!(report.is_passed(), "{kind:?}, seed {seed}: {:?}\n{}", report.outcome, report.plan.to_toml());
+    }
+    rotated.0.lock().unwrap().len()
+}
+
+/// Collects the rotated keys that have weight, in every sixteenth block.
+#[derive(Clone, Debug, Default)]
+struct Rotated(Arc<std::sync::Mutex<std::collections::BTreeSet<Address>>>);
+
+impl Invariant for Rotated {
+    fn name(&self) -> &'static str {
+        "rotated"
+    }
+
+    fn on_step(&mut self, network: &Network, step: &SimStep) -> Result<(), Violation> {
+        let Ok(replica) = network.replica(step.replica) else { return Ok(()) };
+        let chain = replica.chain();
+        if step.replica == ReplicaId::new(0) && chain.head().height().get().is_multiple_of(16) {
+            let records = chain.staked_validators(chain.head()).unwrap_or_default();
+            let rotated = records.iter().filter(|record| record.weight > 0 && record.sealing_key != record.address);
+            self.0.lock().unwrap().extend(rotated.map(|record| record.sealing_key));
         }
+        Ok(())
     }
 }
