@@ -60,6 +60,7 @@ mod execution;
 mod executor;
 mod extend;
 mod failed_outcomes;
+mod fee_recipient;
 mod fee_rules;
 mod finality;
 mod fork_fields;

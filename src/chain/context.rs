@@ -17,8 +17,8 @@ use super::{
     version::Version,
 };
 use crate::{
-    primitives::{Gas, Height, Timestamp},
-    state::{Journal, StateChanges, StateError, StateStore},
+    primitives::{Address, Gas, Height, Timestamp},
+    state::{Journal, StateChanges, StateError, StateStore, StateView},
     store::{Batch, KeyValue},
     system::staking::STAKING_ADDRESS,
     vm::{BlockContext, TemplateRegistry},
@@ -83,14 +83,27 @@ impl ChainContext {
         Ok(Arc::new(Version::new(self.state.clone(), commit, batch)))
     }
 
-    /// Returns the block context that contracts read in a block with this header.
-    pub(super) fn block_context(&self, header: &Header) -> BlockContext {
+    /// Returns the block context that contracts read in a block with this header; `journal` is the state before the block's system calls.
+    pub(super) fn block_context(&self, header: &Header, journal: &mut Journal) -> Result<BlockContext, StateError> {
+        Ok(self.block_context_of(header, self.fee_recipient(header, journal)?))
+    }
+
+    /// As [`ChainContext::block_context`], by the state in which a call runs.
+    pub(super) fn block_context_over(
+        &self,
+        header: &Header,
+        state: &dyn StateView,
+    ) -> Result<BlockContext, StateError> {
+        Ok(self.block_context_of(header, self.fee_recipient_in(header, state)?))
+    }
+
+    fn block_context_of(&self, header: &Header, beneficiary: Address) -> BlockContext {
         BlockContext {
             chain_id: self.spec.chain_id,
             height: Height::new(header.number),
             parent_hash: header.parent_hash,
             timestamp: Timestamp::from_secs(header.timestamp),
-            beneficiary: self.rules.author(header),
+            beneficiary,
             gas_limit: Gas::new(header.gas_limit),
             base_fee: header.base_fee_per_gas.unwrap_or(0),
             prev_randao: header.mix_hash,

@@ -26,7 +26,7 @@ use crate::{
     primitives::{Gas, Height, Timestamp, Transaction},
     state::{CommitId, Journal, StateError},
     system::ParameterUpdates,
-    vm::ForkRules,
+    vm::{BlockContext, ForkRules},
 };
 
 /// Least gas that a transaction uses; a block with less left is full.
@@ -40,6 +40,8 @@ const TOO_LARGE_IN_A_ROW_MAX: u32 = 128;
 pub(super) struct Opened {
     /// The header, without what follows from the transactions.
     pub(super) header: Header,
+    /// What contracts read of the block.
+    pub(super) block: BlockContext,
     payload: Bytes,
     interventions: Vec<Intervention>,
     /// Parameters that were scheduled before and that the block leaves waiting.
@@ -101,7 +103,7 @@ pub(super) fn build(
     apply_interventions(&mut journal, &interventions)?;
     let opened = open(context, parent, attributes, draft, interventions, &mut journal)?;
     let progress = Progress::of_empty(context, &opened.header);
-    let filled = fill(context, &opened.header, &mut journal, progress, candidates)?;
+    let filled = fill(context, &opened, &mut journal, progress, candidates)?;
     let version = context.commit(parent_version, journal)?;
     Ok(close(context, opened, filled, version, parent_version.commit().id))
 }
@@ -166,10 +168,11 @@ pub(super) fn open(
     let height = Height::new(header.number);
     let invalid = |reason| InvalidBlock { height, hash: Default::default(), reason };
     let payloads = (&changes, &attributes.payload);
-    let ran = system_calls::run(context, journal, &header, parent.block().header(), payloads);
+    let block = context.block_context(&header, journal)?;
+    let ran = system_calls::run(context, journal, &block, &header, parent.block().header(), payloads);
     let call_updates = ran.map_err(|failure| system_call_error(failure, invalid))?;
     let waiting = waiting_after(parent, &changes);
-    Ok(Opened { header, payload, interventions, waiting, call_updates })
+    Ok(Opened { header, block, payload, interventions, waiting, call_updates })
 }
 
 impl Progress {
@@ -182,14 +185,15 @@ impl Progress {
 /// Executes candidates after the transactions of a block so far, until it is full or they end.
 pub(super) fn fill(
     context: &ChainContext,
-    header: &Header,
+    opened: &Opened,
     journal: &mut Journal,
     progress: Progress,
     candidates: &mut dyn Candidates,
 ) -> Result<Filled, BlockExecutionError> {
     let Progress { gas_used, logs, mut size, mut too_large } = progress;
+    let header = &opened.header;
     let rules = context.tx_rules(Height::new(header.number));
-    let executor = Executor::new(journal, &context.registry, context.block_context(header), rules);
+    let executor = Executor::new(journal, &context.registry, opened.block, rules);
     let mut executor = executor.after(gas_used, logs);
     let mut receipts = Vec::new();
     let mut transactions = Vec::new();
@@ -227,7 +231,7 @@ pub(super) fn close(
     version: Arc<Version>,
     parent: CommitId,
 ) -> Built {
-    let Opened { mut header, payload, interventions, waiting, call_updates } = opened;
+    let Opened { mut header, payload, interventions, waiting, call_updates, .. } = opened;
     let Filled { transactions, receipts, left_out, progress } = filled;
     header.gas_used = progress.gas_used.get();
     header.state_root = version.commit().root;
@@ -258,14 +262,11 @@ pub(super) fn verify(
     let mut journal = context.journal_at(parent_version)?;
     apply_interventions(&mut journal, block.interventions())?;
     let payloads = (block.parameters(), block.protocol_payload());
-    let ran = system_calls::run(context, &mut journal, header, parent.block().header(), payloads);
+    let block_context = context.block_context(header, &mut journal)?;
+    let ran = system_calls::run(context, &mut journal, &block_context, header, parent.block().header(), payloads);
     let call_updates = ran.map_err(|failure| system_call_error(failure, invalid))?;
-    let mut executor = Executor::new(
-        &mut journal,
-        &context.registry,
-        context.block_context(header),
-        context.tx_rules(Height::new(header.number)),
-    );
+    let mut executor =
+        Executor::new(&mut journal, &context.registry, block_context, context.tx_rules(Height::new(header.number)));
     let mut receipts = Vec::with_capacity(block.transactions().len());
     for (index, transaction) in block.transactions().iter().enumerate() {
         match executor.run(transaction, None) {

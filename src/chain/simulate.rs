@@ -199,12 +199,20 @@ impl Chain {
     pub fn call_context(&self, block: &ExecutedBlock) -> Result<CallContext, ReadError> {
         let hash = block.hash();
         let state = if hash == self.head().hash() { self.latest_state()? } else { self.state_of(hash)? };
-        Ok(self.call_context_over(block, state))
+        self.call_context_over(block, state)
     }
 
     /// Returns the context of `block` over `state`.
-    pub fn call_context_over(&self, block: &ExecutedBlock, state: Arc<dyn StateView>) -> CallContext {
-        CallContext { state, block: self.context().block_context(block.block().header()) }
+    ///
+    /// # Errors
+    /// [`ReadError::State`].
+    pub fn call_context_over(
+        &self,
+        block: &ExecutedBlock,
+        state: Arc<dyn StateView>,
+    ) -> Result<CallContext, ReadError> {
+        let block = self.context().block_context_over(block.block().header(), &*state)?;
+        Ok(CallContext { state, block })
     }
 
     /// Returns the context of the next block over the newest state.
@@ -218,7 +226,9 @@ impl Chain {
         let changes = self.next_parameters(attributes.timestamp, &attributes.payload);
         let (fees, payload) = (context.fee_rules(head, &changes)?, &attributes.payload);
         let header = next_header(self.spec(), &fees, head.block(), attributes, payload, overrides);
-        Ok(CallContext { state: self.latest_state()?, block: self.context().block_context(&header) })
+        let state = self.latest_state()?;
+        let block = self.context().block_context_over(&header, &*state)?;
+        Ok(CallContext { state, block })
     }
 
     /// Runs a message like a transaction, without checking signature, nonce and the sender's code.
@@ -302,10 +312,11 @@ impl Chain {
         let context = self.context();
         let parent = self.block(block.parent_hash())?;
         let payloads = (block.parameters(), block.protocol_payload());
-        system_calls::run(context, &mut journal, block.header(), parent.block().header(), payloads)
+        let block_context = context.block_context(block.header(), &mut journal)?;
+        system_calls::run(context, &mut journal, &block_context, block.header(), parent.block().header(), payloads)
             .map_err(|failure| system_call_error(failure, |reason| invalid_block(block, reason)))?;
         let rules = context.tx_rules(block.height());
-        let mut executor = Executor::new(&mut journal, &context.registry, context.block_context(block.header()), rules);
+        let mut executor = Executor::new(&mut journal, &context.registry, block_context, rules);
         let index = place.index as usize;
         for earlier in &block.transactions()[..index] {
             executor.run(earlier, None)?;

@@ -6,7 +6,7 @@ use alloy_sol_types::SolCall;
 use super::{Chain, executed_block::ExecutedBlock, spec::SystemContract, system_view::SystemViewError};
 use crate::system::staking::{
     PAGE_MAX, ValidatorRecord,
-    interface::{validatorCall, validatorsCall},
+    interface::{operatorOfCall, validatorCall, validatorsCall},
 };
 
 impl Chain {
@@ -40,7 +40,7 @@ impl Chain {
         }
     }
 
-    /// Returns the staking contract's record of one address after `block`.
+    /// Returns the staking contract's record of one operator after `block`.
     ///
     /// # Errors
     /// As [`Chain::staking_view`].
@@ -50,5 +50,18 @@ impl Chain {
         validator: alloy_primitives::Address,
     ) -> Result<ValidatorRecord, SystemViewError> {
         self.staking_view(block, &validatorCall { validator }).map(|info| ValidatorRecord::from(&info))
+    }
+
+    /// Returns the staking contract's record of the operator of a sealing key, a present or a former one, after `block`.
+    ///
+    /// # Errors
+    /// As [`Chain::staking_view`].
+    pub fn staked_validator_of_key(
+        &self,
+        block: &ExecutedBlock,
+        key: alloy_primitives::Address,
+    ) -> Result<ValidatorRecord, SystemViewError> {
+        let operator = self.staking_view(block, &operatorOfCall { key })?;
+        self.staked_validator(block, operator)
     }
 }

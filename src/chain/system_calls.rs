@@ -43,6 +43,7 @@ pub(super) struct CallUpdates {
 pub(super) fn run(
     context: &ChainContext,
     journal: &mut Journal,
+    block_context: &BlockContext,
     header: &Header,
     parent: &Header,
     (changes, payload): (&ParameterUpdates, &Bytes),
@@ -79,9 +80,8 @@ pub(super) fn run(
     if calls.is_empty() {
         return Ok(updates);
     }
-    let block_context = context.block_context(&header);
     for (index, call) in calls.iter().enumerate() {
-        run_one(context, journal, &block_context, call, index)?;
+        run_one(context, journal, block_context, call, index)?;
         updates.validators.extend(context.weight_changes(journal.logs()));
         updates.parameters.extend(parameters::scheduled_changes(journal.logs()));
     }

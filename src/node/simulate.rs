@@ -15,7 +15,7 @@ impl NodeView {
     pub fn call_context(&self, id: BlockRef) -> Result<CallContext, QueryError> {
         match id {
             BlockRef::Pending => Ok(self.pending()?.call_context()),
-            other => Ok(self.chain().call_context_over(&self.block(other)?, self.state(other)?)),
+            other => Ok(self.chain().call_context_over(&self.block(other)?, self.state(other)?)?),
         }
     }
 

@@ -24,6 +24,7 @@ mod pos_rewards;
 mod properties;
 mod raft;
 mod registry;
+mod rotation;
 mod validator_life;
 mod validators;
 mod witnesses;

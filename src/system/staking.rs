@@ -6,15 +6,19 @@
 //! change of a validator's consensus weight emits the event `WeightChanged`, from which [`weight_changes`]
 //! collects a block's [`ValidatorUpdates`](super::ValidatorUpdates) (as EIP-6110 does for deposits).
 //!
-//! - A validator is the address whose key seals; it joins with a stake of its own, and others delegate to it. All of it is
-//!   one pool divided into shares; its weight is the pool in gwei while it is bonded, else 0.
+//! - A validator is an operator, the account under which all of this is kept, and its sealing key, by which consensus knows it: its own
+//!   address, unless it registers a key ([`sealing_keys`](super::sealing_keys)). It may replace the key; former ones still find it. What comes from
+//!   consensus, such as proposers and offenders, is named by keys, all else by operators.
+//! - An operator joins with a stake of its own, which another may pay with its consent, and others delegate to it. All of it is one pool divided
+//!   into shares; its weight is the pool in gwei while it is bonded, else 0.
 //! - Undelegated stake waits for the unbonding period, counted from when the validator was unbonded if that was earlier.
 //! - A slash burns a part of the pool at once, and the same part of each unbonding begun at the infraction's height or
 //!   later, once it is withdrawn. (The Cosmos SDK charges the pool at the infraction's height; here the delegators of the
 //!   pool now are charged.)
-//! - Validators become active, and leave, through two queues: at the end of an epoch some of each ([`churn_limit`]). A validator
+//! - Validators become active, and leave, through two queues: at the end of an epoch some of each ([`churn_limit`]). A new key of a bonded
+//!   validator waits in a third one, since to consensus it is an address that leaves and one that joins. A validator
 //!   whose pool penalties take to a floor is ejected: it waits in the exit queue like one that asked to leave.
-//! - Double signing tombstones. Absence in more than half of a window of blocks slashes and jails; jail clears the window.
+//! - Double signing tombstones the operator with all its keys. Absence in more than half of a window of blocks slashes and jails; jail clears the window.
 //! - Rewards are minted for a block's proposer, and at the end of an epoch for those whom the protocol names: a validator's
 //!   commission first, the rest for its pool pro rata. Other income of the
 //!   contract, such as the fees of blocks whose beneficiary it is, goes to the proposer's pool one block later.
@@ -24,9 +28,11 @@
 //!   distributed. No operation loops over all validators or delegators.
 
 mod calls;
+mod consent;
 mod delegations;
 mod history;
 pub mod interface;
+mod keys;
 mod layout;
 mod params;
 mod record;
@@ -55,7 +61,9 @@ use crate::vm::{
 
 pub use super::address::STAKING_ADDRESS;
 pub use calls::{EpochDeltas, Offence, begin_block, end_epoch, penalize, slash, weight_changes};
+pub use consent::{JoinConsent, consent_digest};
 pub use delegations::UNBONDINGS_MAX;
+pub use keys::{operator_in, prove_sealing_key};
 pub use layout::StakeSums;
 pub use params::{
     CHURN_LIMIT_QUOTIENT, DOWNTIME_WINDOW_MAX, StakingParams, StakingParamsError, VALIDATORS_MAX, WEIGHT_UNIT,
@@ -65,8 +73,14 @@ pub use record::{StakeRecord, ValidatorRecord, ValidatorStatus};
 pub use views::PAGE_MAX;
 
 /// Selectors of the functions that take value.
-const PAYABLE: &[[u8; 4]] =
-    &[interface::joinCall::SELECTOR, interface::stakeCall::SELECTOR, interface::delegateCall::SELECTOR];
+const PAYABLE: &[[u8; 4]] = &[
+    interface::joinCall::SELECTOR,
+    interface::joinWithKeyCall::SELECTOR,
+    interface::joinForCall::SELECTOR,
+    interface::stakeCall::SELECTOR,
+    interface::stakeForCall::SELECTOR,
+    interface::delegateCall::SELECTOR,
+];
 
 /// The template `staking`, version 1.
 #[derive(Clone, Copy, Debug)]
@@ -87,9 +101,9 @@ impl StakingTemplate {
     }
 
     /// Returns the init code of the contract with these parameters and genesis stakes.
-    pub fn init_code(params: &StakingParams, stakes: impl IntoIterator<Item = (Address, U256)>) -> Bytes {
-        let stakes = stakes.into_iter().map(|(validator, stake)| interface::GenesisStake { validator, stake });
-        let call = StakingContract::constructorCall { params: params.into(), stakes: stakes.collect() };
+    pub fn init_code(params: &StakingParams, stakes: impl IntoIterator<Item: Into<interface::GenesisStake>>) -> Bytes {
+        let stakes = stakes.into_iter().map(Into::into).collect();
+        let call = StakingContract::constructorCall { params: params.into(), stakes };
         Marker(Self::ID).init_code(&call.abi_encode())
     }
 }
@@ -139,7 +153,14 @@ fn dispatch(staking: &mut Staking<'_, '_>, call: Calls) -> Result<Bytes, Stop> {
     }
     match call {
         Calls::join(call) => call.returns(staking.join(call.commissionBps, call.maxCommissionBps, call.maxCommissionChangeBps)?),
+        Calls::joinWithKey(call) => {
+            let commission = [call.commissionBps, call.maxCommissionBps, call.maxCommissionChangeBps];
+            call.returns(staking.join_as(caller, Some((call.sealingKey, &call.proof)), commission)?)
+        }
+        Calls::joinFor(call) => call.returns(staking.join_for(&call.terms, &call.consent, &call.proof)?),
+        Calls::setSealingKey(call) => call.returns(staking.set_sealing_key(call.key, &call.proof)?),
         Calls::stake(call) => call.returns(staking.delegate(caller)?),
+        Calls::stakeFor(call) => call.returns(staking.stake_for(call.validator)?),
         Calls::unstake(call) => call.returns(staking.undelegate(caller, call.amount)?),
         Calls::delegate(call) => call.returns(staking.delegate(call.validator)?),
         Calls::undelegate(call) => call.returns(staking.undelegate(call.validator, call.amount)?),
@@ -154,18 +175,29 @@ fn dispatch(staking: &mut Staking<'_, '_>, call: Calls) -> Result<Bytes, Stop> {
         Calls::penalize(call) => call.returns(staking.penalize(&call.validators, &call.amounts)?),
         Calls::removeValidator(call) => call.returns(staking.remove_validator(call.validator)?),
         Calls::setParameter(call) => call.returns(staking.set_parameter(call.parameter, call.value)?),
-        Calls::endEpoch(call) => call.returns(staking.end_epoch(&call.rewards, &call.penalties, call.ejectionPercent)?),
+        Calls::endEpoch(call) => call.returns(staking.end_epoch(call.epoch, &call.rewards, &call.penalties, call.ejectionPercent)?),
         Calls::params(call) => call.returns(staking.params()?),
         Calls::totals(call) => call.returns(staking.totals()?),
         Calls::validatorCount(call) => call.returns(staking.validator_count()?),
         Calls::validators(call) => call.returns(staking.validators(call.from, call.count)?),
         Calls::validator(call) => call.returns(staking.validator(call.validator)?),
+        Calls::sealingKey(call) => call.returns(STAKING.keys.key_of(staking.0, call.operator)?),
+        Calls::operatorOf(call) => call.returns(staking.operator_of(call.key)?),
+        Calls::nonces(call) => call.returns(STAKING.consents.nonces.get(staking.0, call.operator)?),
         Calls::weightAt(call) => call.returns(staking.weight_at(call.validator, call.height)?),
         Calls::totalWeightAt(call) => call.returns(staking.total_weight_at(call.height)?),
         Calls::delegation(call) => call.returns(staking.delegation_of(call.delegator, call.validator)?),
         Calls::unbondings(call) => call.returns(staking.unbondings(call.delegator)?),
         Calls::exitQueueLength(call) => call.returns(staking.length_of(STAKING.exits)?),
         Calls::activationQueueLength(call) => call.returns(staking.length_of(STAKING.activations)?),
+        Calls::rotationQueueLength(call) => call.returns(staking.length_of(STAKING.rotations)?),
+    }
+}
+
+/// A validator whose own address is its sealing key, with its stake in wei.
+impl From<(Address, U256)> for interface::GenesisStake {
+    fn from((validator, stake): (Address, U256)) -> Self {
+        Self { validator, sealingKey: Address::ZERO, stake }
     }
 }
 

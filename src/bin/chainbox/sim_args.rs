@@ -172,9 +172,9 @@ pub(crate) struct SetupFlags {
     #[arg(long = "setup", value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
     /// Kind of each run: short, of twenty seconds with faults; long, of five minutes in which stake is withdrawn, logs are compacted
-    /// and evidence comes late; turnover, of two minutes in which everybody joins and leaves; parameters, of two minutes in which
-    /// the chain's parameters change all the time; registry, of two minutes in which the validators' contract adds and removes
-    /// validators (poa, raft, pbft)
+    /// and evidence comes late; turnover, of two minutes in which everybody joins and leaves; rotation, of two minutes in which sealing
+    /// keys change, too; parameters, of two minutes in which the chain's parameters change all the time; registry, of two minutes in
+    /// which the validators' contract adds and removes validators (poa, raft, pbft)
     #[arg(long, value_enum, value_name = "PROFILE", conflicts_with = "file")]
     pub(crate) profile: Option<RunKind>,
     /// Numbers of validators, of which each seed draws one: 4..7 (both included), or a list such as 4,7
@@ -215,6 +215,7 @@ pub(crate) enum RunKind {
     Short,
     Long,
     Turnover,
+    Rotation,
     Parameters,
     Registry,
 }

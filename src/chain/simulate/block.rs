@@ -69,7 +69,7 @@ impl Chain {
         let base_fee = opened.header.base_fee_per_gas.unwrap_or(0);
         let mut tried = Tried { candidates, base_fee, tip_min: None };
         let progress = Progress::of_empty(context, &opened.header);
-        let filled = execution::fill(context, &opened.header, &mut journal, progress, &mut tried)?;
+        let filled = execution::fill(context, &opened, &mut journal, progress, &mut tried)?;
         let version = context.commit_changes(over, &journal.take_changes())?;
         Ok(SimulatedBlock {
             context: Arc::clone(context),
@@ -119,7 +119,7 @@ impl SimulatedBlock {
 
     /// The context of a call after the block's transactions.
     pub fn call_context(&self) -> CallContext {
-        CallContext { state: self.state(), block: self.context.block_context(&self.opened.header) }
+        CallContext { state: self.state(), block: self.opened.block }
     }
 
     /// Returns the block with further candidates tried after those before, in this order. It costs what they cost: nothing is executed
@@ -128,12 +128,12 @@ impl SimulatedBlock {
     /// # Errors
     /// [`BlockExecutionError::Read`] when the state can't be read.
     pub fn continued(&self, candidates: Vec<Arc<Transaction>>) -> Result<Self, BlockExecutionError> {
-        let (context, header) = (&self.context, &self.opened.header);
-        let base_fee = header.base_fee_per_gas.unwrap_or(0);
+        let context = &self.context;
+        let base_fee = self.opened.header.base_fee_per_gas.unwrap_or(0);
         let mut in_turn = InTurn::new(&*self.state, candidates)?;
         let mut tried = Tried { candidates: &mut in_turn, base_fee, tip_min: self.tip_min };
         let mut journal = Journal::new(Arc::clone(&self.state.view));
-        let filled = execution::fill(context, header, &mut journal, self.progress, &mut tried)?;
+        let filled = execution::fill(context, &self.opened, &mut journal, self.progress, &mut tried)?;
         let tip_min = tried.tip_min;
         if filled.transactions.is_empty() {
             return Ok(Self { progress: filled.progress, tip_min, ..self.clone() });

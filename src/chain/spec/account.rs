@@ -48,8 +48,12 @@ pub struct GenesisContract {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct GenesisValidator {
-    /// Address of the validator's key.
+    /// Address of the validator's sealing key.
     pub address: Address,
+    /// Account that operates the validator: it owns the stake, earns, votes and is slashed. `None`, and left out in JSON, for the key's own
+    /// address. On chains with `staking` or `validatorRegistry` alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operator: Option<Address>,
     /// Display name of the validator.
     #[serde(default)]
     pub name: String,
@@ -68,7 +72,22 @@ impl GenesisContract {
 impl GenesisValidator {
     /// Returns a validator with this key's address and bonded stake, in the smallest unit, without a name.
     pub const fn new(address: Address, stake: U256) -> Self {
-        Self { address, name: String::new(), stake }
+        Self { address, operator: None, name: String::new(), stake }
+    }
+
+    /// Returns the validator with another account as its operator.
+    #[must_use]
+    pub const fn with_operator(mut self, operator: Address) -> Self {
+        self.operator = Some(operator);
+        self
+    }
+
+    /// Returns the account that operates the validator: the key's own unless another is given.
+    pub const fn operator(&self) -> Address {
+        match self.operator {
+            Some(operator) => operator,
+            None => self.address,
+        }
     }
 }
 

@@ -72,6 +72,7 @@ impl GenesisSpec {
                 return invalid("validators", format!("{} is listed twice", validator.address));
             }
         }
+        self.check_operators()?;
         for contract in &self.contracts {
             if !seen.insert(contract.address)
                 || self.accounts.get(&contract.address).is_some_and(|a| !a.code.is_empty())
@@ -80,6 +81,33 @@ impl GenesisSpec {
                     "contracts",
                     format!("{} has a contract or a validator already; choose another address", contract.address),
                 );
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that operators are apart from each other and from the keys of others.
+    fn check_operators(&self) -> Result<(), SpecError> {
+        let invalid = |reason| Err(SpecError::Field { field: "validators", reason });
+        let keys: std::collections::BTreeSet<_> = self.validators.iter().map(|validator| validator.address).collect();
+        let mut operators = std::collections::BTreeSet::new();
+        for validator in &self.validators {
+            let (key, operator) = (validator.address, validator.operator());
+            if key != operator && self.staking.is_none() && self.validator_registry.is_none() {
+                return invalid(format!(
+                    "{key} has the operator {operator}; without `staking` and `validatorRegistry` every key is its own operator: leave `operator` out"
+                ));
+            }
+            if operator.is_zero() {
+                return invalid(format!("{key} has the zero address as its operator, whose key nobody has"));
+            }
+            if !operators.insert(operator) {
+                return invalid(format!("{operator} operates two validators; each needs an operator of its own"));
+            }
+            if key != operator && keys.contains(&operator) {
+                return invalid(format!(
+                    "{operator} operates {key} and is the sealing key of a validator; one address is not both for two validators"
+                ));
             }
         }
         Ok(())

@@ -29,6 +29,7 @@ const PERIOD: u64 = 10;
 fn governed(has_stake: bool) -> GenesisSpec {
     let validators = (0..3).map(|index| GenesisValidator {
         address: key(index).address(),
+        operator: None,
         name: String::new(),
         stake: if has_stake { ether(10 * (index + 1)) } else { U256::ZERO },
     });

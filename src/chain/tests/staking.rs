@@ -51,7 +51,7 @@ impl HeaderRules for Rules {
 }
 
 fn staked_spec() -> GenesisSpec {
-    let validator = |address, stake| GenesisValidator { address, name: String::new(), stake: ether(stake) };
+    let validator = |address, stake| GenesisValidator::new(address, ether(stake));
     GenesisSpec {
         validators: vec![validator(V1, 10), validator(V2, 20)],
         staking: Some(StakingParams { block_reward: gwei(5), ..StakingParams::default() }),

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | proof of authority | signers vote about the last of them, the candidate and a stranger |
 //! | Raft | leadership is handed on; the candidate and the last voter become voters, learners, or nothing, alone or together |
-//! | with stake | candidates join with stake and exit again, by transactions |
+//! | with stake | candidates join with stake and exit again, by transactions; where keys rotate, validators hand sealing on to replicas that never joined |
 //!
 //! No command removes what a protocol needs to tolerate the faults of its campaign: of the first validators none exits where some
 //! may misbehave, and of Raft's voters only the last one does. Where everybody moves, nobody misbehaves: any replica is chosen, and
@@ -29,11 +29,14 @@ use crate::{
             validator_action::ValidatorAction,
         },
     },
-    system::staking::ValidatorStatus,
+    system::staking::{ValidatorStatus, prove_sealing_key},
 };
 
 /// Validators that commands leave at least where everybody moves.
 const LEFT_MIN: usize = 4;
+
+/// Pairs of replicas of which a rotation is tried.
+const ROTATION_TRIES: usize = 4;
 
 /// Source of operators' commands.
 #[derive(Debug)]
@@ -43,6 +46,8 @@ pub(super) struct Operators {
     candidates: u32,
     /// Whether validators of genesis move, too.
     all_move: bool,
+    /// Whether operators replace their sealing keys by those of other replicas.
+    rotates_keys: bool,
     /// Keys of the replicas that have changed their stake.
     keys: BTreeMap<u32, KeyPair>,
     rng: SimRng,
@@ -53,7 +58,13 @@ impl Operators {
     /// join.
     pub(crate) fn new(seed: u64, validators: u32, candidates: u32, all_move: bool) -> Self {
         let rng = Streams::new(seed).stream("votes");
-        Self { seed, validators, candidates, all_move, keys: BTreeMap::new(), rng }
+        Self { seed, validators, candidates, all_move, rotates_keys: false, keys: BTreeMap::new(), rng }
+    }
+
+    /// Lets operators on chains with stake replace their sealing keys, too.
+    pub(super) const fn with_rotations(mut self, rotates_keys: bool) -> Self {
+        self.rotates_keys = rotates_keys;
+        self
     }
 
     /// Issues a random command, or none.
@@ -62,6 +73,7 @@ impl Operators {
             MembershipChange::SignerVotes => self.vote(network),
             _ if self.candidates == 0 || self.rng.below(2) == 0 => Ok(()),
             MembershipChange::LeaderProposal => self.change_members(network),
+            MembershipChange::Stake if self.rotates_keys && self.rng.below(2) == 0 => self.rotate_key(network, oracle),
             MembershipChange::Stake => self.change_stake(network, oracle),
         }
     }
@@ -161,17 +173,44 @@ impl Operators {
         let own = record.and_then(|record| record.stake).map_or(U256::ZERO, |stake| stake.self_stake);
         let join = ValidatorAction::Join { stake: ether(32).saturating_sub(own), commission_bps: 500 };
         let action = if is_in { ValidatorAction::Exit } else { join };
-        // The contract may refuse it in the state that this replica has.
-        let Ok(transaction) = network.validator_transaction(key, &action) else { return Ok(()) };
-        oracle.submitted(&transaction);
-        match network.submit(Arc::new(transaction), id) {
-            Ok(_) | Err(NetworkError::Pool(_) | NetworkError::Down { .. }) => Ok(()),
-            Err(error) => Err(error),
+        submit(network, oracle, key, &action, id).map(drop)
+    }
+
+    /// Hands the sealing of a validator on to another replica, whose key becomes the validator's. The contract refuses it where that
+    /// replica validates itself, or seals or sealed for another: then others are tried.
+    fn rotate_key(&mut self, network: &mut Network, oracle: &mut Oracle) -> Result<(), NetworkError> {
+        for _ in 0..ROTATION_TRIES {
+            let (from, to) = self.movers();
+            let [actor, key] = [from, to].map(|number| NetworkBuilder::validator_key(self.seed, number));
+            let Some(replica) = network.replicas().get(from as usize) else { return Ok(()) };
+            let (id, chain_id) = (replica.id(), replica.chain().spec().chain_id);
+            let proof = prove_sealing_key(chain_id, actor.address(), &key);
+            let action = ValidatorAction::SetSealingKey { key: key.address(), proof };
+            if submit(network, oracle, &actor, &action, id)? {
+                break;
+            }
         }
+        Ok(())
     }
 
     fn address(&self, network: &Network, number: u32) -> Address {
         network.replicas().get(number as usize).and_then(Replica::address).unwrap_or_default()
+    }
+}
+
+/// Submits an operator's transaction; returns `false` if the contract refuses it in the state that the operator's replica has.
+fn submit(
+    network: &mut Network,
+    oracle: &mut Oracle,
+    actor: &KeyPair,
+    action: &ValidatorAction,
+    replica: ReplicaId,
+) -> Result<bool, NetworkError> {
+    let Ok(transaction) = network.validator_transaction(actor, action) else { return Ok(false) };
+    oracle.submitted(&transaction);
+    match network.submit(Arc::new(transaction), replica) {
+        Ok(_) | Err(NetworkError::Pool(_) | NetworkError::Down { .. }) => Ok(true),
+        Err(error) => Err(error),
     }
 }
 

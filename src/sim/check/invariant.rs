@@ -19,6 +19,7 @@ mod registry;
 mod state;
 mod supply;
 mod unique;
+mod weights;
 
 use crate::{
     consensus::{BlockId, ConsensusConfig, FinalityKind, Protocol},
@@ -35,6 +36,7 @@ pub use registry::MembersByContract;
 pub use state::StateRoots;
 pub use supply::SupplyConserved;
 pub use unique::unique;
+pub use weights::WeightsOfKeys;
 
 pub use super::violation::Violation;
 pub use crate::sim::network::invariant::{CloneInvariant, Invariant};
@@ -49,6 +51,7 @@ pub fn generic() -> Vec<Box<dyn Invariant>> {
         Box::new(SupplyConserved::default()),
         Box::new(ParametersInForce::default()),
         Box::new(MembersByContract::default()),
+        Box::new(WeightsOfKeys::default()),
     ]
 }
 

@@ -41,6 +41,7 @@ pub(super) fn complete(
     if genesis.validators.is_empty() {
         let listed = addresses.iter().enumerate().map(|(index, address)| GenesisValidator {
             address: *address,
+            operator: None,
             name: format!("validator {index}"),
             stake: U256::ZERO,
         });

@@ -81,6 +81,13 @@ pub enum ValidatorAction {
     },
     /// Leaves jail.
     Unjail,
+    /// Replaces the actor's sealing key, at the protocol's next boundary.
+    SetSealingKey {
+        /// Address of the new key.
+        key: Address,
+        /// The key's signature, as [`prove_sealing_key`](crate::system::staking::prove_sealing_key) makes it.
+        proof: Bytes,
+    },
 }
 
 impl ValidatorAction {
@@ -98,14 +105,15 @@ impl ValidatorAction {
             Self::ClaimCommission => "claim-commission",
             Self::SetCommission { .. } => "set-commission",
             Self::Unjail => "unjail",
+            Self::SetSealingKey { .. } => "set-sealing-key",
         }
     }
 
     /// Returns the call to the staking contract, and its value.
     pub fn to_call(&self) -> (Bytes, U256) {
         let none = U256::ZERO;
-        let (input, value) = match *self {
-            Self::Join { stake, commission_bps } => {
+        let (input, value) = match self {
+            &Self::Join { stake, commission_bps } => {
                 let whole = 10_000;
                 let call = sol::joinCall {
                     commissionBps: commission_bps,
@@ -115,17 +123,20 @@ impl ValidatorAction {
                 (call.abi_encode(), stake)
             }
             Self::Exit => (sol::exitCall {}.abi_encode(), none),
-            Self::Stake { amount } => (sol::stakeCall {}.abi_encode(), amount),
-            Self::Unstake { amount } => (sol::unstakeCall { amount }.abi_encode(), none),
-            Self::Delegate { validator, amount } => (sol::delegateCall { validator }.abi_encode(), amount),
-            Self::Undelegate { validator, amount } => (sol::undelegateCall { validator, amount }.abi_encode(), none),
+            &Self::Stake { amount } => (sol::stakeCall {}.abi_encode(), amount),
+            &Self::Unstake { amount } => (sol::unstakeCall { amount }.abi_encode(), none),
+            &Self::Delegate { validator, amount } => (sol::delegateCall { validator }.abi_encode(), amount),
+            &Self::Undelegate { validator, amount } => (sol::undelegateCall { validator, amount }.abi_encode(), none),
             Self::Withdraw => (sol::withdrawCall {}.abi_encode(), none),
-            Self::ClaimRewards { validator } => (sol::claimRewardsCall { validator }.abi_encode(), none),
+            &Self::ClaimRewards { validator } => (sol::claimRewardsCall { validator }.abi_encode(), none),
             Self::ClaimCommission => (sol::claimCommissionCall {}.abi_encode(), none),
-            Self::SetCommission { commission_bps } => {
+            &Self::SetCommission { commission_bps } => {
                 (sol::setCommissionCall { commissionBps: commission_bps }.abi_encode(), none)
             }
             Self::Unjail => (sol::unjailCall {}.abi_encode(), none),
+            Self::SetSealingKey { key, proof } => {
+                (sol::setSealingKeyCall { key: *key, proof: proof.clone() }.abi_encode(), none)
+            }
         };
         (input.into(), value)
     }
@@ -223,32 +234,55 @@ impl From<NetworkError> for ValidatorActionError {
 /// Returns the validators at the head of `chain`, whose protocol counts `set`.
 pub(crate) fn validator_records(chain: &Chain, set: &ValidatorSet) -> Result<Vec<ValidatorRecord>, SystemViewError> {
     if !chain.has_stake() {
-        let record = |address, weight| ValidatorRecord {
-            address,
-            validates: set.contains(&address),
-            status: if weight > 0 { ValidatorStatus::Bonded } else { ValidatorStatus::Unbonded },
-            weight,
-            stake: None,
-        };
-        if !chain.has_validator_registry() {
-            return Ok(set.addresses().map(|address| record(address, 1)).collect());
-        }
-        let registered = chain.registered_validators(chain.head())?;
-        let mut records: Vec<_> = registered.iter().map(|validator| record(validator.address, validator.weight)).collect();
-        // Those that the protocol counts until its next boundary.
-        let leaving = set.addresses().filter(|address| !records.iter().any(|record| record.address == *address));
-        let leaving: Vec<_> = leaving.map(|address| record(address, 0)).collect();
-        records.extend(leaving);
-        records.sort_unstable_by_key(|record| record.address);
-        return Ok(records);
+        return Ok(match chain.has_validator_registry() {
+            true => registry_records(chain, set)?,
+            false => set.addresses().map(|address| record_of(address, address, 1)).collect(),
+        });
     }
     let mut records = chain.staked_validators(chain.head())?;
-    for address in set.addresses() {
-        if !records.iter().any(|record| record.address == address) {
-            records.push(chain.staked_validator(chain.head(), address)?);
+    for key in set.addresses() {
+        // Until the protocol's boundary the set has a former key.
+        let place = match records.iter().position(|record| record.sealing_key == key) {
+            Some(place) => place,
+            None => {
+                let found = chain.staked_validator_of_key(chain.head(), key)?;
+                let listed = records.iter().position(|record| record.address == found.address);
+                listed.unwrap_or_else(|| {
+                    records.push(found);
+                    records.len() - 1
+                })
+            }
+        };
+        records[place].validates = true;
+    }
+    records.sort_unstable_by_key(|record| record.address);
+    Ok(records)
+}
+
+/// Returns the record of a validator without stake.
+const fn record_of(operator: Address, sealing_key: Address, weight: u64) -> ValidatorRecord {
+    let status = if weight > 0 { ValidatorStatus::Bonded } else { ValidatorStatus::Unbonded };
+    ValidatorRecord { address: operator, sealing_key, validates: true, status, weight, stake: None }
+}
+
+/// Returns the validators of the contract, and those that the protocol counts until its next boundary.
+fn registry_records(chain: &Chain, set: &ValidatorSet) -> Result<Vec<ValidatorRecord>, SystemViewError> {
+    let head = chain.head();
+    let mut records = Vec::new();
+    for validator in chain.registered_validators(head)? {
+        let validates = set.contains(&validator.sealing_key);
+        records.push(ValidatorRecord {
+            validates,
+            ..record_of(validator.address, validator.sealing_key, validator.weight)
+        });
+    }
+    for key in set.addresses() {
+        let operator = chain.registered_operator(head, key)?;
+        match records.iter_mut().find(|record| record.address == operator) {
+            Some(record) => record.validates = true,
+            None => records.push(record_of(operator, key, 0)),
         }
     }
-    records.iter_mut().for_each(|record| record.validates = set.contains(&record.address));
     records.sort_unstable_by_key(|record| record.address);
     Ok(records)
 }

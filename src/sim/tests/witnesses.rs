@@ -18,18 +18,19 @@ use crate::{
         pbft::PbftConfig,
         pos::PosConfig,
     },
-    primitives::{Address, Gas, Height, ether},
+    primitives::{Address, Gas, Height, U256, ether},
     sim::{
         campaign::workload::Workload,
         check::invariant::{
             AccountableSafety, FinalityIrreversible, HonestStake, ParametersInForce, StateRoots, SupplyConserved,
+            WeightsOfKeys,
             dpos::ConfirmationsConsistent,
             pbft::{PreparedUnique, Watermarks},
             poa::NoDoubleSealing,
             raft::{CommittedEntriesPersist, LogMatching},
         },
     },
-    system::parameters::ParametersSpec,
+    system::{parameters::ParametersSpec, staking::STAKING_ADDRESS},
 };
 
 fn pos() -> ConsensusConfig {
@@ -129,6 +130,22 @@ fn parameters_in_force() -> Violation {
 /// Whom the contract removes goes on signing.
 fn members_by_contract() -> Violation {
     mutation::with(Mutation::PoaKeepsRemovedMembers, || super::registry::removal(poa()).unwrap_err())
+}
+
+fn weights_by_key() -> Violation {
+    let mut genesis = Workload::genesis();
+    genesis.allow_interventions = true;
+    let invariant: Box<dyn Invariant> = Box::new(WeightsOfKeys::default());
+    let mut network = builder(dpos()).with_genesis(genesis).with_invariants([invariant]).build().unwrap();
+    network.run_to_height(Height::new(2)).unwrap();
+    // The tokens of a validator, of which no update tells: the third word of the struct in the mapping at slot 15.
+    let validator = network.replicas[0].address().unwrap();
+    let slot = crate::vm::mapping_slot(validator.into_word().into(), U256::from(15)) + U256::from(2);
+    network.intervene(&Intervention::Storage { address: STAKING_ADDRESS, slot, value: ether(33) }).unwrap();
+    let Err(NetworkError::Violated(violation)) = network.run_to_height(Height::new(9)) else {
+        panic!("a weight without an update was accepted")
+    };
+    *violation
 }
 
 fn accountable_safety() -> Violation {
@@ -323,6 +340,7 @@ const WITNESSES: &[(&str, fn() -> Violation)] = &[
     ("supply-kept", supply_kept),
     ("parameters-in-force", parameters_in_force),
     ("members-by-contract", members_by_contract),
+    ("weights-by-key", weights_by_key),
     ("pos-accountable-safety", accountable_safety),
     ("honest-stake-is-safe", honest_stake),
     ("raft-log-matching", log_matching),

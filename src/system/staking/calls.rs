@@ -1,4 +1,5 @@
-//! System calls to the staking contract, and the validator updates in its logs.
+//! System calls to the staking contract, and the validator updates in its logs. Both name validators by their sealing keys, former ones
+//! too, as consensus does; the contract finds the operators.
 
 use alloy_primitives::{Address, Log, U256};
 use alloy_sol_types::{SolCall, SolEvent};
@@ -109,7 +110,7 @@ pub fn end_epoch(epoch: u64, deltas: &EpochDeltas) -> SystemCall {
 pub fn weight_changes<'l>(logs: impl IntoIterator<Item = &'l Log>) -> impl Iterator<Item = ValidatorUpdate> {
     logs.into_iter().filter(|log| log.address == STAKING_ADDRESS).filter_map(|log| {
         let event = sol::WeightChanged::decode_log_data(&log.data).ok()?;
-        Some(ValidatorUpdate { address: event.validator, weight: event.weight })
+        Some(ValidatorUpdate { address: event.sealingKey, weight: event.weight })
     })
 }
 

@@ -25,8 +25,14 @@ pub const UNBONDINGS_MAX: u64 = 32;
 impl Staking<'_, '_> {
     /// Adds the value of the call to the caller's stake with `validator`.
     pub(super) fn delegate(&mut self, validator: Address) -> Result<(), Stop> {
+        let caller = self.0.caller();
+        self.delegate_as(caller, validator)
+    }
+
+    /// Adds the value of the call to a delegator's stake with `validator`.
+    pub(super) fn delegate_as(&mut self, delegator: Address, validator: Address) -> Result<(), Stop> {
         let minimum = self.load_params()?.min_delegation;
-        let (delegator, amount) = (self.0.caller(), self.0.value());
+        let amount = self.0.value();
         let validator = self.get(validator)?;
         let accepts = !validator.has_left && !validator.is_tombstoned;
         require(accepts, sol::NotAccepting { validator: validator.address })?;

@@ -1,4 +1,4 @@
-//! Consensus weights by height, by which votes of governance count.
+//! Consensus weights by operator and height, by which votes of governance count.
 //!
 //! Only a chain whose genesis has `governance` keeps them. A checkpoint is written where a weight changes, at most one a block and
 //! validator.
@@ -28,7 +28,8 @@ impl Staking<'_, '_> {
         if old == new {
             return Ok(());
         }
-        self.0.emit(&sol::WeightChanged { validator: validator.address, weight: new })?;
+        let key = self.key_of(validator)?;
+        self.0.emit(&sol::WeightChanged { sealingKey: key, weight: new })?;
         if !validator.has_history {
             return Ok(());
         }

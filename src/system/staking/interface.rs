@@ -27,13 +27,25 @@ alloy_sol_types::sol! {
             uint32 churnLimit;
         }
 
-        /// A validator of genesis.
+        /// A validator of genesis; a zero key is its own address.
         struct GenesisStake {
             address validator;
+            address sealingKey;
             uint256 stake;
         }
 
-        /// Record of a validator. Status: 0 unknown, 1 bonded, 2 waiting in the exit queue (bonded still), 3
+        /// What an operator consents to that another bonds stake for: a zero key is the one that it has. The consent is good once, until
+        /// `deadline`.
+        struct JoinTerms {
+            address operator;
+            address sealingKey;
+            uint16 commissionBps;
+            uint16 maxCommissionBps;
+            uint16 maxCommissionChangeBps;
+            uint256 deadline;
+        }
+
+        /// Record of a validator, under its operator's address. Status: 0 unknown, 1 bonded, 2 waiting in the exit queue (bonded still), 3
         /// jailed, 4 unbonding, 5 unbonded, 6 tombstoned, 7 waiting in the activation queue.
         struct ValidatorInfo {
             address validator;
@@ -49,6 +61,7 @@ alloy_sol_types::sol! {
             uint256 selfRewards;
             uint64 jailedUntil;
             uint64 missedBlocks;
+            address sealingKey;
         }
 
         /// Unbonding stake. `amount` is the payment if nothing more is slashed.
@@ -76,9 +89,16 @@ alloy_sol_types::sol! {
 
         constructor(Params params, GenesisStake[] stakes);
 
-        event WeightChanged(address indexed validator, uint64 weight);
+        /// Consensus weight of a sealing key from the protocol's next boundary on.
+        event WeightChanged(address indexed sealingKey, uint64 weight);
+        /// The operator's sealing key is another from the protocol's next boundary on.
+        event SealingKeyChanged(address indexed operator, address indexed oldKey, address indexed newKey);
+        /// The operator's sealing key waits in the queue of rotations.
+        event SealingKeyRequested(address indexed operator, address indexed key);
         event ValidatorJoined(address indexed validator, uint256 stake, uint16 commissionBps);
         event Delegated(address indexed delegator, address indexed validator, uint256 amount, uint256 shares);
+        /// Another paid for an operator's own stake.
+        event StakedFor(address indexed payer, address indexed validator, uint256 amount);
         event Undelegated(address indexed delegator, address indexed validator, uint256 amount, uint256 shares, uint64 completesAt);
         event Withdrawn(address indexed delegator, uint256 amount);
         event RewardsClaimed(address indexed delegator, address indexed validator, uint256 amount);
@@ -142,17 +162,34 @@ alloy_sol_types::sol! {
         error NotJailed(address validator);
         /// The jail time is not over.
         error JailedUntil(uint64 until);
-        /// The validator equivocated. Its key never validates again: join with another.
+        /// The validator equivocated. Neither the operator nor a key of it validates again: join with another account.
         error IsTombstoned(address validator);
         /// The validator has left, or waits in the exit queue.
         error AlreadyExiting(address validator);
+        /// The key serves, or served, this operator: a key is registered once. Make a new one.
+        error SealingKeyTaken(address key, address operator);
+        /// The address is an operator's own: make a key for sealing alone.
+        error SealingKeyIsOperator(address key);
+        /// The proof is not the key's signature of the operator's address; `signer` is who signed (0: nobody).
+        error SealingKeyUnproven(address key, address signer);
+        /// The operator changed its key too recently: try again at this height.
+        error SealingKeyChangedRecently(uint64 earliestHeight);
+        /// The consent is not the operator's signature of these terms for this payer with its next nonce; `signer` is who signed (0:
+        /// nobody).
+        error ConsentNotGiven(address operator, address signer);
+        /// The consent was good until `deadline`.
+        error ConsentExpired(uint256 deadline);
         /// Genesis lists a validator twice, or without a stake of at least one gwei.
         error BadGenesisStake(address validator, uint256 stake);
         /// The contract's genesis balance is below the sum of the genesis stakes.
         error GenesisUnfunded(uint256 balance, uint256 stakes);
 
         function join(uint16 commissionBps, uint16 maxCommissionBps, uint16 maxCommissionChangeBps) external payable;
+        function joinWithKey(uint16 commissionBps, uint16 maxCommissionBps, uint16 maxCommissionChangeBps, address sealingKey, bytes proof) external payable;
+        function joinFor(JoinTerms terms, bytes consent, bytes proof) external payable;
+        function setSealingKey(address key, bytes proof) external;
         function stake() external payable;
+        function stakeFor(address validator) external payable;
         function unstake(uint256 amount) external;
         function delegate(address validator) external payable;
         function undelegate(address validator, uint256 amount) external;
@@ -175,12 +212,16 @@ alloy_sol_types::sol! {
         function validatorCount() external view returns (uint256);
         function validators(uint256 from, uint256 count) external view returns (ValidatorInfo[] memory);
         function validator(address validator) external view returns (ValidatorInfo memory);
+        function sealingKey(address operator) external view returns (address);
+        function operatorOf(address key) external view returns (address);
+        function nonces(address operator) external view returns (uint256);
         function weightAt(address validator, uint64 height) external view returns (uint128);
         function totalWeightAt(uint64 height) external view returns (uint128);
         function delegation(address delegator, address validator) external view returns (uint256 shares, uint256 amount, uint256 rewards);
         function unbondings(address delegator) external view returns (Unbonding[] memory);
         function exitQueueLength() external view returns (uint256);
         function activationQueueLength() external view returns (uint256);
+        function rotationQueueLength() external view returns (uint256);
     }
 }
 

@@ -10,8 +10,8 @@ use super::{
 };
 use crate::{
     state::{StateError, StateView},
-    system::{address::PARAMETERS_ADDRESS, parameter::Parameter},
-    templates::common::Trace208,
+    system::{address::PARAMETERS_ADDRESS, parameter::Parameter, sealing_keys::SealingKeys},
+    templates::common::{Nonces, Trace208},
     vm::{
         Host, Stop,
         abi::require,
@@ -49,6 +49,14 @@ storage! {
         pub(super) activations: Queue,
         /// Weight of all validators by height, on chains with governance.
         pub(super) total_weights: Trace208,
+        /// Sealing keys of operators.
+        pub(super) keys: SealingKeys,
+        /// Operators whose new key waits for its turn.
+        pub(super) rotations: Queue,
+        /// That key, by operator; zero for none.
+        pub(super) waiting_keys: Mapping<Address, Address>,
+        /// Consents that each operator gave and another used.
+        pub(super) consents: Nonces,
     }
 }
 
@@ -146,6 +154,7 @@ const JAILED: u16 = 1 << 3;
 const TOMBSTONED: u16 = 1 << 4;
 const PENDING: u16 = 1 << 5;
 const HAS_HISTORY: u16 = 1 << 6;
+const HAS_KEY: u16 = 1 << 7;
 
 record! {
     /// One slash, which also reduces unbondings.
@@ -265,6 +274,8 @@ pub(super) struct ValidatorEntry {
     pub(super) is_pending: bool,
     /// Whether its past weights are kept: known here, so that a change of weight need not read the parameters.
     pub(super) has_history: bool,
+    /// Whether it registered a sealing key: known here, so that a change of weight need not look for one.
+    pub(super) has_key: bool,
     pub(super) commission_bps: u16,
     pub(super) max_commission_bps: u16,
     pub(super) max_change_bps: u16,
@@ -389,6 +400,7 @@ impl Staking<'_, '_> {
             is_tombstoned: has(TOMBSTONED),
             is_pending: has(PENDING),
             has_history: has(HAS_HISTORY),
+            has_key: has(HAS_KEY),
             commission_bps: packed.commission_bps,
             max_commission_bps: packed.max_commission_bps,
             max_change_bps: packed.max_change_bps,
@@ -418,6 +430,7 @@ impl Staking<'_, '_> {
             (validator.is_tombstoned, TOMBSTONED),
             (validator.is_pending, PENDING),
             (validator.has_history, HAS_HISTORY),
+            (validator.has_key, HAS_KEY),
         ];
         let packed = PackedEntry {
             flags: flags.iter().filter(|(is_set, _)| *is_set).fold(0, |flags, (_, flag)| flags | flag),

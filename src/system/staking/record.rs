@@ -47,8 +47,10 @@ impl ValidatorStatus {
 /// Public record of a validator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValidatorRecord {
-    /// Address of the validator.
+    /// Address of the validator: its operator's.
     pub address: Address,
+    /// Address of its sealing key, by which consensus knows it; the operator's own unless it registered one.
+    pub sealing_key: Address,
     /// Whether the protocol counts it now; changes of stake take effect at the protocol's own boundary.
     pub validates: bool,
     /// Status of the validator.
@@ -83,6 +85,7 @@ impl From<&ValidatorInfo> for ValidatorRecord {
         let jailed_until = (info.jailedUntil != 0).then(|| Timestamp::from_secs(info.jailedUntil));
         Self {
             address: info.validator,
+            sealing_key: info.sealingKey,
             validates: false,
             status: ValidatorStatus::from_code(info.status),
             weight: info.weight,

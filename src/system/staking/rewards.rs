@@ -56,7 +56,11 @@ impl Staking<'_, '_> {
     pub(super) fn reward_all(&mut self, rewards: &[sol::StakeChange]) -> Result<(), Stop> {
         let mut issued = U256::ZERO;
         for sol::StakeChange { validator, amount } in rewards {
-            if !amount.is_zero() && self.reward(*validator, *amount)? {
+            if amount.is_zero() {
+                continue;
+            }
+            let validator = self.operator_of(*validator)?;
+            if self.reward(validator, *amount)? {
                 issued = issued.add(*amount)?;
             }
         }

@@ -13,9 +13,11 @@ impl Staking<'_, '_> {
     /// Starts a block: distributes its reward and counts the absences since the block before.
     pub(super) fn begin_block(&mut self, proposer: Address, absent: &[Address]) -> Result<(), Stop> {
         let params = self.load_params()?;
+        let proposer = self.operator_of(proposer)?;
         self.reward_proposer(&params, proposer)?;
-        for validator in absent {
-            self.note_absence(&params, *validator)?;
+        for key in absent {
+            let validator = self.operator_of(*key)?;
+            self.note_absence(&params, validator)?;
         }
         Ok(())
     }
@@ -53,13 +55,14 @@ impl Staking<'_, '_> {
     /// Punishes for evidence, unless it is too old or the validator has no stake within reach.
     pub(super) fn slash(
         &mut self,
-        address: Address,
+        key: Address,
         offence: u8,
         infraction_height: u64,
         infraction_time: u64,
     ) -> Result<(), Stop> {
         let params = self.load_params()?;
         let offence = Offence::from_code(offence).ok_or_else(empty_revert)?;
+        let address = self.operator_of(key)?;
         let mut validator = self.find(address)?;
         let is_expired = self.height().saturating_sub(infraction_height) > params.evidence_max_age_blocks
             && self.now().saturating_sub(infraction_time) > params.evidence_age_secs();
@@ -107,14 +110,15 @@ impl Staking<'_, '_> {
         if validators.len() != amounts.len() {
             return Err(empty_revert());
         }
-        for (address, amount) in validators.iter().zip(amounts) {
-            self.penalize_one(*address, *amount)?;
+        for (key, amount) in validators.iter().zip(amounts) {
+            self.penalize_one(*key, *amount)?;
         }
         Ok(())
     }
 
     /// Burns an amount of a pool, at most the pool, and returns the validator and what its pool has left.
-    pub(super) fn penalize_one(&mut self, address: Address, amount: U256) -> Result<(ValidatorEntry, U256), Stop> {
+    pub(super) fn penalize_one(&mut self, key: Address, amount: U256) -> Result<(ValidatorEntry, U256), Stop> {
+        let address = self.operator_of(key)?;
         let validator = self.find(address)?;
         let tokens = validator.stored.tokens.get(self.0)?;
         let burned = tokens.min(amount);

@@ -5,6 +5,7 @@ mod delegations;
 mod epochs;
 mod golden;
 mod history;
+mod keys;
 mod lab;
 mod layout;
 mod model;

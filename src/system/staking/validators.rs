@@ -41,6 +41,9 @@ impl Staking<'_, '_> {
             self.activate(stake.validator)?;
             sum = sum.add(stake.stake)?;
         }
+        for stake in stakes.iter().filter(|stake| !stake.sealingKey.is_zero() && stake.sealingKey != stake.validator) {
+            self.adopt_key(stake.validator, stake.sealingKey)?;
+        }
         let own = self.0.address();
         let balance = self.0.balance(&own)?;
         require(balance >= sum, sol::GenesisUnfunded { balance, stakes: sum })
@@ -51,25 +54,38 @@ impl Staking<'_, '_> {
 impl Staking<'_, '_> {
     /// Makes the caller a validator (again), with the value of the call as its own stake.
     pub(super) fn join(&mut self, commission: u16, maximum: u16, change: u16) -> Result<(), Stop> {
+        let caller = self.0.caller();
+        self.join_as(caller, None, [commission, maximum, change])
+    }
+
+    /// Makes an operator a validator (again), with the value of the call as its own stake, and with a new key and its proof where there
+    /// are such.
+    pub(super) fn join_as(
+        &mut self,
+        operator: Address,
+        key: Option<(Address, &[u8])>,
+        [commission, maximum, change]: [u16; 3],
+    ) -> Result<(), Stop> {
         let params = self.load_params()?;
-        let (caller, value) = (self.0.caller(), self.0.value());
-        let validator = self.find(caller)?;
-        require(!validator.is_tombstoned, sol::IsTombstoned { validator: caller })?;
-        require(!validator.exists || validator.has_left, sol::AlreadyValidator { validator: caller })?;
+        let value = self.0.value();
+        let mut validator = self.find(operator)?;
+        require(!validator.is_tombstoned, sol::IsTombstoned { validator: operator })?;
+        require(!validator.exists || validator.has_left, sol::AlreadyValidator { validator: operator })?;
+        if !validator.exists {
+            STAKING.keys.check_operator(self.0, operator)?;
+        }
         let whole = BPS as u16;
         for (bps, bound) in [(maximum, whole), (commission, maximum), (change, whole)] {
             require(bps <= bound, sol::CommissionTooHigh { commissionBps: bps, maximum: bound })?;
         }
-        let (own, minimum) = (self.worth(&validator, caller)?, params.min_self_stake);
+        let (own, minimum) = (self.worth(&validator, operator)?, params.min_self_stake);
         let self_stake = own.add(value)?;
         require(self_stake >= minimum, sol::SelfStakeTooLow { selfStake: self_stake, minimum })?;
-        self.admit(&params, validator, value, [commission, maximum, change])?;
-        if params.churn_limit == 0 {
-            self.activate(caller)?
-        } else {
-            self.enqueue(STAKING.activations, caller)?
+        if let Some((key, proof)) = key {
+            self.register_key(&params, &mut validator, key, proof)?;
         }
-        Ok(())
+        self.admit(&params, validator, value, [commission, maximum, change])?;
+        if params.churn_limit == 0 { self.activate(operator) } else { self.enqueue(STAKING.activations, operator) }
     }
 
     /// Makes an address that is no validator, or has left, a validator that is not active yet.
@@ -199,10 +215,11 @@ impl Staking<'_, '_> {
 
 /// Changes of validators by the protocol.
 impl Staking<'_, '_> {
-    /// Ends an epoch: pays and burns what validators earned and lost, ejects, and lets the first validators in the exit queue leave
-    /// and the first in the activation queue become active.
+    /// Ends an epoch: pays and burns what validators earned and lost, ejects, and lets the first validators in the exit queue leave,
+    /// the first in the activation queue become active, and the first in the queue of rotations change their keys.
     pub(super) fn end_epoch(
         &mut self,
+        epoch: u64,
         rewards: &[sol::StakeChange],
         penalties: &[sol::StakeChange],
         ejection_percent: u8,
@@ -215,8 +232,7 @@ impl Staking<'_, '_> {
                 self.eject(&params, validator, left)?;
             }
         }
-        self.advance_queues(params.churn_limit)?;
-        Ok(())
+        self.advance_queues(epoch, params.churn_limit)
     }
 
     /// Makes a validator in consensus leave, as if it had asked to (`process_registry_updates` of phase 0).
@@ -228,23 +244,40 @@ impl Staking<'_, '_> {
         self.begin_exit(params, validator)
     }
 
-    fn advance_queues(&mut self, least: u32) -> Result<(), Stop> {
+    /// Advances the queues. A rotation is an address that joins and one that leaves, so it counts against both limits; it comes before
+    /// the others in every second epoch and after them in the rest, so that neither can keep the other waiting for ever.
+    fn advance_queues(&mut self, epoch: u64, least: u32) -> Result<(), Stop> {
         if least == 0 {
             return Ok(());
         }
         let limit = churn_limit(least, STAKING.active.get(self.0)?.saturating_to());
-        for _ in 0..limit {
+        if epoch.is_multiple_of(2) {
+            let rotated = self.rotate_first(limit)?;
+            self.join_and_leave(limit - rotated).map(drop)
+        } else {
+            let changed = self.join_and_leave(limit)?;
+            self.rotate_first(limit - changed).map(drop)
+        }
+    }
+
+    /// Lets the first `limit` validators of the activation queue become active, and as many of the exit queue leave; returns the larger
+    /// number of both.
+    fn join_and_leave(&mut self, limit: u64) -> Result<u64, Stop> {
+        let (mut joined, mut left) = (0, 0);
+        while joined < limit {
             let Some(address) = self.dequeue(STAKING.activations)? else { break };
             self.activate(address)?;
+            joined += 1;
         }
-        for _ in 0..limit {
+        while left < limit {
             let Some(address) = self.dequeue(STAKING.exits)? else { break };
             let validator = self.find(address)?;
             if validator.in_queue && !validator.has_left {
                 self.leave(validator)?;
             }
+            left += 1;
         }
-        Ok(())
+        Ok(joined.max(left))
     }
 
     fn leave(&mut self, mut validator: ValidatorEntry) -> Result<(), Stop> {

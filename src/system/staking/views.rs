@@ -80,6 +80,7 @@ impl Staking<'_, '_> {
             selfRewards: self_rewards,
             jailedUntil: validator.jailed_until,
             missedBlocks: self.absences(params, &validator)?.count_ones() as u64,
+            sealingKey: self.key_of(&validator)?,
         })
     }
 

@@ -33,6 +33,7 @@ pub(super) fn setup_of(protocol: Option<ConsensusKind>, flags: &SetupFlags) -> R
             Some(RunKind::Long) => CampaignSetup::long(default_sim_config(protocol)),
             Some(RunKind::Turnover) => CampaignSetup::turnover(default_sim_config(protocol)),
             Some(RunKind::Registry) => CampaignSetup::registry(default_sim_config(protocol)),
+            Some(RunKind::Rotation) => CampaignSetup::rotation(default_sim_config(protocol)),
             Some(RunKind::Parameters) => CampaignSetup::parameters(default_sim_config(protocol)),
             Some(RunKind::Short) | None => CampaignSetup::of(default_sim_config(protocol)),
         },

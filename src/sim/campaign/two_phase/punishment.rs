@@ -28,10 +28,10 @@ fn proven_offenders(protocol: &AnyProtocol) -> Vec<Address> {
     }
 }
 
-/// Returns what the staking contract says of `validator` at the replica's head.
+/// Returns what the staking contract says of the operator of a key at the replica's head.
 fn status(replica: &Replica, validator: Address) -> Option<ValidatorStatus> {
     let chain = replica.chain();
-    chain.staked_validator(chain.head(), validator).ok().map(|record| record.status)
+    chain.staked_validator_of_key(chain.head(), validator).ok().map(|record| record.status)
 }
 
 /// Whether a validator has stake that can be slashed, and was not slashed for good.

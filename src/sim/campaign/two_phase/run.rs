@@ -54,7 +54,8 @@ impl<'a> Run<'a> {
         if setup.changes_validators {
             workload = workload.with_validator_changes(network.replicas().iter().filter_map(Replica::address));
         }
-        let operators = Operators::new(seed, validators, setup.candidates, setup.all_move);
+        let operators =
+            Operators::new(seed, validators, setup.candidates, setup.all_move).with_rotations(setup.rotates_keys);
         let gives_up = |kind: &FaultKind| match kind {
             FaultKind::Wipe { .. } | FaultKind::Amnesia { .. } if setup.is_strict => None,
             other => other.byzantine(),

@@ -58,6 +58,9 @@ pub struct CampaignSetup {
     /// Whether validators of genesis leave and join, too.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub all_move: bool,
+    /// Whether operators on chains with stake replace their sealing keys by those of other replicas.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub rotates_keys: bool,
     /// Whether a client changes the chain's parameters all the time.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub changes_parameters: bool,
@@ -119,6 +122,7 @@ impl CampaignSetup {
             candidates: u32::from(consensus.kind().is_some()),
             candidates_lie: false,
             all_move: false,
+            rotates_keys: false,
             changes_parameters: false,
             changes_validators: false,
             is_strict: true,
@@ -174,6 +178,15 @@ impl CampaignSetup {
             profile: Profile { labels: long.profile.labels.clone(), rounds_max: 0, ..profile },
             ..long
         }
+    }
+
+    /// Returns [`CampaignSetup::turnover`] in which validators also hand their sealing on to other replicas, by a new key. Without stake, where
+    /// keys are fixed, it is the same.
+    pub fn rotation(consensus: ConsensusConfig) -> Self {
+        let turnover = Self::turnover(consensus);
+        // More replicas to hand it to: who has joined has a key of its own.
+        let candidates = if turnover.candidates == 0 { 0 } else { 8 };
+        Self { rotates_keys: true, candidates, ..turnover }
     }
 
     /// Returns the setup of two minutes of faults in which a client changes every parameter of the chain, again and again: block time, gas
@@ -256,7 +269,9 @@ impl CampaignSetup {
         let builder = Network::builder();
         let builder = match (self.consensus.info().stake_use, self.staking) {
             (_, Some(staking)) => builder.with_staking(staking),
-            (StakeUse::Optional, None) if self.candidates > 0 && !self.changes_validators => builder.with_staking(StakingParams::default()),
+            (StakeUse::Optional, None) if self.candidates > 0 && !self.changes_validators => {
+                builder.with_staking(StakingParams::default())
+            }
             _ => builder,
         };
         builder

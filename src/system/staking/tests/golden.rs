@@ -3,7 +3,11 @@
 
 use alloy_primitives::Bytes;
 
-use super::*;
+use super::{
+    keys::{pair, terms},
+    lab::{SIGNER, signing_operator},
+    *,
+};
 use crate::{
     primitives::{Gas, Height, Timestamp},
     templates::test_chain::golden::{Place, assert_golden, short},
@@ -47,6 +51,28 @@ fn steps() -> Vec<Step> {
         penalties: vec![(V1, eth(2)), (V3, eth(4))],
         ejection_percent: 50,
     };
+    let chain = crate::vm::BlockContext::default().chain_id;
+    let set_key = |operator, index| {
+        let proof = prove_sealing_key(chain, operator, &pair(index));
+        sol::setSealingKeyCall { key: pair(index).address(), proof }
+    };
+    let (key, bobs) = (pair(1), pair(3));
+    let with_key = sol::joinWithKeyCall {
+        commissionBps: 500,
+        maxCommissionBps: 2_000,
+        maxCommissionChangeBps: 100,
+        sealingKey: bobs.address(),
+        proof: prove_sealing_key(chain, BOB, &bobs),
+    };
+    let terms = terms(SIGNER, pair(4).address(), u64::MAX);
+    let unsigned = sol::joinForCall {
+        proof: prove_sealing_key(chain, SIGNER, &pair(4)),
+        consent: Bytes::from_static(&[0; 65]),
+        terms: terms.clone(),
+    };
+    let consent = JoinConsent { terms, payer: ALICE, nonce: U256::ZERO };
+    let consent = signing_operator().sign_hash(consent_digest(chain, &consent)).as_bytes();
+    let join_for = sol::joinForCall { consent: consent.into(), ..unsigned.clone() };
     let uneven = sol::penalizeCall { validators: vec![V1], amounts: vec![] };
     vec![
         free("join with too little", V3, join()),
@@ -99,6 +125,23 @@ fn steps() -> Vec<Step> {
         free("unbondings", BOB, sol::unbondingsCall { delegator: V3 }),
         free("exitQueueLength", BOB, sol::exitQueueLengthCall {}),
         free("activationQueueLength", BOB, sol::activationQueueLengthCall {}),
+        free("key of another", V3, set_key(V2, 1)),
+        free("key", V3, set_key(V3, 1)),
+        free("key, too early", V3, set_key(V3, 2)),
+        free("key that is taken", V2, set_key(V2, 1)),
+        by_chain("end of an epoch with a rotation", end_epoch(6, &EpochDeltas::default())),
+        of("stake of a validator with a key", V3, eth(9), sol::stakeCall {}),
+        by_chain("block of a key", begin_block(key.address(), &[])),
+        by_chain("block without a former key", begin_block(V2, &[V3])),
+        of("join with a key", BOB, eth(2), with_key),
+        of("join for an operator, without consent", ALICE, eth(2), unsigned),
+        of("join for an operator", ALICE, eth(2), join_for),
+        of("stake for an operator", BOB, eth(2), sol::stakeForCall { validator: SIGNER }),
+        by_chain("slash of a former key", slash(V3, Offence::DoubleSign, height, time)),
+        free("sealingKey", BOB, sol::sealingKeyCall { operator: V3 }),
+        free("operatorOf", BOB, sol::operatorOfCall { key: key.address() }),
+        free("nonces", BOB, sol::noncesCall { operator: SIGNER }),
+        free("rotationQueueLength", BOB, sol::rotationQueueLengthCall {}),
     ]
 }
 

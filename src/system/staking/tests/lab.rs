@@ -5,7 +5,7 @@ use alloy_sol_types::{SolError, SolEventInterface};
 
 use super::{super::weight_changes, *};
 use crate::{
-    primitives::{Gas, Height, Timestamp},
+    primitives::{Gas, Height, KeyPair, Timestamp},
     state::{Journal, fixture::MapView},
     system::{SystemCall, ValidatorUpdates, address::GOVERNANCE_ADDRESS},
     vm::{BlockContext, FrameOutcome, FrameResult, Message, TemplateRegistry, execute},
@@ -16,7 +16,15 @@ pub(super) const V2: Address = address!("0000000000000000000000000000000000000a0
 pub(super) const V3: Address = address!("0000000000000000000000000000000000000a03");
 pub(super) const ALICE: Address = address!("0000000000000000000000000000000000000b01");
 pub(super) const BOB: Address = address!("0000000000000000000000000000000000000b02");
-const ALL: [Address; 5] = [V1, V2, V3, ALICE, BOB];
+
+/// The key of an operator that can sign, and its address.
+pub(super) fn signing_operator() -> KeyPair {
+    KeyPair::from_seed(1, "operator")
+}
+
+pub(super) const SIGNER: Address = address!("f92195a652cbbab4dcfda8e840c4fbcef5a238f5");
+
+const ALL: [Address; 6] = [V1, V2, V3, ALICE, BOB, SIGNER];
 
 /// Balance of each account besides genesis stakes, in tokens.
 const FUNDS: u64 = 1_000_000;
@@ -54,16 +62,29 @@ impl Lab {
     }
 
     fn beside(contracts: &[Address], params: StakingParams, stakes: &[(Address, U256)]) -> Result<Self, FrameResult> {
+        Self::built(contracts, params, stakes.iter().copied().map(Into::into).collect())
+    }
+
+    /// With validators whose keys may be others than their own addresses.
+    pub(super) fn of_genesis(params: StakingParams, stakes: Vec<sol::GenesisStake>) -> Result<Self, FrameResult> {
+        Self::built(&[], params, stakes)
+    }
+
+    fn built(
+        contracts: &[Address],
+        params: StakingParams,
+        stakes: Vec<sol::GenesisStake>,
+    ) -> Result<Self, FrameResult> {
         let mut registry = TemplateRegistry::new();
         registry.register_own(std::sync::Arc::new(StakingTemplate)).unwrap();
         let mut journal = Journal::new(MapView::with_balances(&ALL, eth(FUNDS)));
-        let staked = stakes.iter().fold(U256::ZERO, |sum, (_, stake)| sum.wrapping_add(*stake));
+        let staked = stakes.iter().fold(U256::ZERO, |sum, stake| sum.wrapping_add(stake.stake));
         journal.set_balance(&STAKING_ADDRESS, staked).unwrap();
         for contract in contracts {
             journal.set_code(contract, vec![0xef].into()).unwrap();
         }
         let block = BlockContext { timestamp: Timestamp::from_secs(1_000), ..BlockContext::default() };
-        let init_code = StakingTemplate::init_code(&params, stakes.iter().copied());
+        let init_code = StakingTemplate::init_code(&params, stakes);
         let message =
             Message::create_at(STAKING_ADDRESS, Address::ZERO, U256::ZERO, &init_code, Gas::new(1_000_000_000));
         journal.begin_transaction();
@@ -166,4 +187,9 @@ impl Lab {
         let held = ALL.iter().fold(self.balance(STAKING_ADDRESS), |sum, account| sum + self.balance(*account));
         assert_eq!(held + totals.burned, self.supply + totals.minted, "supply");
     }
+}
+
+#[test]
+fn the_signing_operators_address_is_its_keys() {
+    assert_eq!(signing_operator().address(), SIGNER);
 }

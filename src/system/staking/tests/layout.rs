@@ -26,6 +26,11 @@ fn variables_stay_in_their_slots() {
         "_unbondings 17 0 mapping(address => struct UnbondingEntry[])",
         "_activations 18 0 struct Queue",
         "_totalWeights 20 0 struct Trace208",
+        "_sealingKeys 21 0 mapping(address => struct PresentKey)",
+        "_operators 22 0 mapping(address => address)",
+        "_rotations 23 0 struct Queue",
+        "_waitingKeys 25 0 mapping(address => address)",
+        "_nonces 26 0 mapping(address => uint256)",
     ];
     assert_eq!(variables.collect::<Vec<_>>(), want);
     let members = |ty: &str| {

@@ -5,13 +5,20 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::{collection::vec, prelude::*};
 
-use super::*;
-use crate::primitives::{Height, Timestamp};
+use super::{
+    keys::{consent, pair, terms},
+    lab::{SIGNER, signing_operator},
+    *,
+};
+use crate::primitives::{Height, KeyPair, Timestamp};
 use crate::system::address::GOVERNANCE_ADDRESS;
 use crate::vm::math::{Rounding, checked_mul_div};
 
-const VALIDATORS: [Address; 3] = [V1, V2, V3];
-const PEOPLE: [Address; 5] = [V1, V2, V3, ALICE, BOB];
+/// Operators; the last one can sign.
+const VALIDATORS: [Address; 3] = [V1, V2, SIGNER];
+const PEOPLE: [Address; 5] = [V1, V2, SIGNER, ALICE, BOB];
+/// Sealing keys that operators register.
+const KEYS: usize = 5;
 const WINDOW: u64 = 4;
 const REWARD: u64 = 1_000_003;
 /// Precision of the model's rewards: they are exact to this part of a wei.
@@ -19,7 +26,19 @@ const FINE: u64 = 1_000_000;
 
 #[derive(Clone, Debug)]
 enum Step {
-    Join(usize, u64, u16),
+    /// Operator, stake, commission, and a key where it registers one.
+    Join(usize, u64, u16, Option<usize>),
+    /// The last operator, by another; whether that has its consent.
+    JoinFor {
+        payer: usize,
+        amount: u64,
+        commission: u16,
+        key: Option<usize>,
+        is_consented: bool,
+    },
+    /// An operator's new key; whether the key proves it.
+    SetKey(usize, usize, bool),
+    StakeFor(usize, usize, u64),
     Delegate(usize, usize, u64),
     Undelegate(usize, usize, u64),
     UndelegateAll(usize, usize),
@@ -51,9 +70,15 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     let (validator, person) = (|| 0_usize..3, || 0_usize..5);
+    let key = || prop::option::of(0..KEYS);
     let amount = || prop_oneof![1_u64..10, 900_000_000..3_000_000_000_u64, 1_000_000_000_000..2_000_000_000_000_u64];
     prop_oneof![
-        2 => (person(), amount(), 0_u16..10_000).prop_map(|(a, n, c)| Step::Join(a, n, c)),
+        2 => (person(), amount(), 0_u16..10_000, key()).prop_map(|(a, n, c, k)| Step::Join(a, n, c, k)),
+        2 => (person(), amount(), 0_u16..10_000, key(), prop::bool::weighted(0.9)).prop_map(
+            |(payer, amount, commission, key, is_consented)| Step::JoinFor { payer, amount, commission, key, is_consented }
+        ),
+        4 => (validator(), 0..KEYS, prop::bool::weighted(0.9)).prop_map(|(v, k, p)| Step::SetKey(v, k, p)),
+        1 => (person(), validator(), amount()).prop_map(|(a, v, n)| Step::StakeFor(a, v, n)),
         6 => (person(), validator(), amount()).prop_map(|(a, v, n)| Step::Delegate(a, v, n)),
         4 => (person(), validator(), amount()).prop_map(|(a, v, n)| Step::Undelegate(a, v, n)),
         2 => (person(), validator()).prop_map(|(a, v)| Step::UndelegateAll(a, v)),
@@ -126,6 +151,7 @@ impl Pool {
     }
 }
 
+#[derive(Clone)]
 struct Outgoing {
     person: usize,
     validator: usize,
@@ -135,7 +161,17 @@ struct Outgoing {
     completes: u64,
 }
 
+#[derive(Clone)]
 struct Model {
+    /// Registrations of keys in their order: operator, key, height.
+    registered: Vec<(usize, usize, u64)>,
+    /// Keys that seal, by operator.
+    present: BTreeMap<usize, usize>,
+    /// Keys that wait, by operator.
+    waiting: BTreeMap<usize, usize>,
+    rotations: Vec<usize>,
+    consents: u64,
+    epoch: u64,
     pools: BTreeMap<usize, Pool>,
     outgoing: Vec<Outgoing>,
     queue: Vec<usize>,
@@ -235,34 +271,34 @@ impl Model {
     /// Returns the outcome: `None` where the contract must refuse.
     fn apply(&mut self, step: &Step) -> Option<()> {
         match *step {
-            Step::Join(person, amount, commission) => {
-                let amount = U256::from(amount);
+            Step::Join(person, amount, commission, key) => {
                 if person >= 3 {
                     return None; // Only validators' addresses are followed.
                 }
-                let old = self.pools.get(&person).cloned();
-                if old.as_ref().is_some_and(|pool| !pool.has_left || pool.is_tombstoned) {
+                self.join(person, amount, commission, key)
+            }
+            Step::JoinFor { amount, commission, key, is_consented, .. } => {
+                is_consented.then_some(())?;
+                self.join(2, amount, commission, key)?;
+                self.consents += 1;
+                Some(())
+            }
+            Step::StakeFor(_, validator, amount) => self.apply(&Step::Delegate(validator, validator, amount)),
+            Step::SetKey(validator, key, is_proven) => {
+                let pool = self.pools.get(&validator)?;
+                if pool.is_tombstoned || !is_proven {
                     return None;
                 }
-                let mut pool = old.unwrap_or_default();
-                if pool.worth(person) + amount < gwei(1) {
-                    return None;
-                }
-                (pool.has_left, pool.in_queue, pool.jailed_until, pool.is_pending) = (false, false, None, true);
-                pool.commission_bps = commission.into();
-                pool.start = self.height;
-                pool.absences.clear();
-                let before = self.pools.insert(person, pool);
-                let bonded = self.bond(person, person, amount);
-                if bonded.is_none() {
-                    match before {
-                        Some(before) => self.pools.insert(person, before),
-                        None => self.pools.remove(&person),
-                    };
+                let waits = self.churn_limit > 0 && pool.is_bonded();
+                self.register(validator, key)?;
+                if waits {
+                    self.waiting.insert(validator, key);
+                    self.rotations.push(validator);
                 } else {
-                    self.admitted(person);
+                    self.waiting.remove(&validator);
+                    self.present.insert(validator, key);
                 }
-                bonded
+                Some(())
             }
             Step::Delegate(person, validator, amount) => {
                 let pool = self.pools.get(&validator)?;
@@ -331,19 +367,102 @@ impl Model {
                 self.reward(reward.0, reward.1);
                 self.penalize(penalty.0, penalty.1);
                 self.eject(penalty.0, ejection_percent);
-                for _ in 0..self.churn_limit.min(self.joining.len() as u32) {
-                    let validator = self.joining.remove(0);
-                    self.activate(validator);
+                let limit = self.churn_limit as usize;
+                if self.epoch.is_multiple_of(2) {
+                    let rotated = self.rotate(limit);
+                    self.join_and_leave(limit - rotated);
+                } else {
+                    let changed = self.join_and_leave(limit);
+                    self.rotate(limit - changed);
                 }
-                for _ in 0..self.churn_limit.min(self.queue.len() as u32) {
-                    let validator = self.queue.remove(0);
-                    if self.pools.get(&validator)?.in_queue {
-                        self.leave(validator);
-                    }
-                }
+                self.epoch += 1;
                 Some(())
             }
         }
+    }
+
+    fn join_and_leave(&mut self, limit: usize) -> usize {
+        let joining: Vec<_> = self.joining.drain(..limit.min(self.joining.len())).collect();
+        let leaving: Vec<_> = self.queue.drain(..limit.min(self.queue.len())).collect();
+        for validator in &joining {
+            self.activate(*validator);
+        }
+        for validator in &leaving {
+            if self.pools[validator].in_queue {
+                self.leave(*validator);
+            }
+        }
+        joining.len().max(leaving.len())
+    }
+
+    fn rotate(&mut self, limit: usize) -> usize {
+        let first: Vec<_> = self.rotations.drain(..limit.min(self.rotations.len())).collect();
+        for validator in &first {
+            if !self.pools[validator].is_tombstoned
+                && let Some(key) = self.waiting.remove(validator)
+            {
+                self.present.insert(*validator, key);
+            }
+        }
+        first.len()
+    }
+
+    /// Keeps a registration, which counts from this height on; of one at genesis it is not known when it was.
+    fn register(&mut self, validator: usize, key: usize) -> Option<()> {
+        let is_free = self.registered.iter().all(|(_, other, _)| *other != key);
+        let last =
+            self.registered.iter().rfind(|(operator, ..)| *operator == validator).map_or(0, |(.., height)| *height);
+        if !is_free || (last != 0 && self.height < last + WINDOW) {
+            return None;
+        }
+        self.registered.push((validator, key, self.height));
+        Some(())
+    }
+
+    /// Returns the address by which consensus knows a validator.
+    fn sealing(&self, validator: usize) -> Address {
+        self.present.get(&validator).map_or(VALIDATORS[validator], |key| pair(*key as u64).address())
+    }
+
+    /// Returns one of the addresses by which consensus knows a validator, or knew or will know it.
+    fn known_as(&self, validator: usize, number: usize) -> Address {
+        let keys = self.registered.iter().filter(|(operator, ..)| *operator == validator);
+        let mut names = vec![VALIDATORS[validator]];
+        names.extend(keys.map(|(_, key, _)| pair(*key as u64).address()));
+        names[number % names.len()]
+    }
+
+    fn join(&mut self, person: usize, amount: u64, commission: u16, key: Option<usize>) -> Option<()> {
+        let (before, amount) = (self.clone(), U256::from(amount));
+        let joined = self.try_join(person, amount, commission, key);
+        if joined.is_none() {
+            *self = before;
+        }
+        joined
+    }
+
+    fn try_join(&mut self, person: usize, amount: U256, commission: u16, key: Option<usize>) -> Option<()> {
+        let old = self.pools.get(&person).cloned();
+        if old.as_ref().is_some_and(|pool| !pool.has_left || pool.is_tombstoned) {
+            return None;
+        }
+        let mut pool = old.unwrap_or_default();
+        if pool.worth(person) + amount < gwei(1) {
+            return None;
+        }
+        (pool.has_left, pool.in_queue, pool.jailed_until, pool.is_pending) = (false, false, None, true);
+        pool.commission_bps = commission.into();
+        pool.start = self.height;
+        pool.absences.clear();
+        self.pools.insert(person, pool);
+        if let Some(key) = key {
+            self.register(person, key)?;
+            self.waiting.remove(&person);
+            self.present.insert(person, key);
+        }
+        self.bond(person, person, amount)?;
+        self.admitted(person);
+        Some(())
     }
 
     fn undelegate(&mut self, person: usize, validator: usize, amount: Option<U256>) -> Option<()> {
@@ -457,6 +576,12 @@ impl Run {
             height: 0,
             now: 1_000,
             roundings: 0,
+            registered: Vec::new(),
+            present: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+            rotations: Vec::new(),
+            consents: 0,
+            epoch: 0,
         };
         Self { lab, model, weights: [(V1, 5_000), (V2, 5_000)].into(), history: Vec::new(), settlements: 0 }
     }
@@ -468,20 +593,63 @@ impl Run {
             over.fold(none, |sum, entry| sum + entry.left)
         };
         let want_paid = if let Step::Withdraw(person) = step { waiting(self, *person) } else { none };
+        let (before, number) = (self.model.clone(), self.settlements as usize);
+        let named = |validator: usize| before.known_as(validator, number);
         let want = self.model.apply(step);
+        let chain = self.lab.block.chain_id;
+        let by_operator = self.by_operator();
         let lab = &mut self.lab;
         let all = U256::MAX;
         let result = match *step {
-            Step::Join(person, amount, commission) => {
-                let call = sol::joinCall {
-                    commissionBps: commission,
-                    maxCommissionBps: 10_000,
-                    maxCommissionChangeBps: 10_000,
-                };
+            Step::Join(person, amount, commission, key) => {
                 if person >= 3 {
                     return Ok(());
                 }
-                lab.call(PEOPLE[person], U256::from(amount), &call)
+                let (operator, bounds, amount) = (PEOPLE[person], 10_000, U256::from(amount));
+                match key.map(|key| pair(key as u64)) {
+                    None => {
+                        let call = sol::joinCall {
+                            commissionBps: commission,
+                            maxCommissionBps: bounds,
+                            maxCommissionChangeBps: bounds,
+                        };
+                        lab.call(operator, amount, &call)
+                    }
+                    Some(key) => {
+                        let call = sol::joinWithKeyCall {
+                            commissionBps: commission,
+                            maxCommissionBps: bounds,
+                            maxCommissionChangeBps: bounds,
+                            sealingKey: key.address(),
+                            proof: prove_sealing_key(chain, operator, &key),
+                        };
+                        lab.call(operator, amount, &call)
+                    }
+                }
+            }
+            Step::JoinFor { payer, amount, commission, key, is_consented } => {
+                let key = key.map(|key| pair(key as u64));
+                let terms = sol::JoinTerms {
+                    commissionBps: commission,
+                    maxCommissionBps: 10_000,
+                    maxCommissionChangeBps: 10_000,
+                    ..terms(SIGNER, key.as_ref().map(KeyPair::address).unwrap_or_default(), u64::MAX)
+                };
+                // A nonce that is not the next one, or was used.
+                let nonce = before.consents + u64::from(!is_consented);
+                let consent = consent(lab, &signing_operator(), &terms, PEOPLE[payer], nonce);
+                let proof = key.map(|key| prove_sealing_key(chain, SIGNER, &key)).unwrap_or_default();
+                lab.call(PEOPLE[payer], U256::from(amount), &sol::joinForCall { terms, consent, proof })
+            }
+            Step::StakeFor(payer, validator, amount) => {
+                let call = sol::stakeForCall { validator: VALIDATORS[validator] };
+                lab.call(PEOPLE[payer], U256::from(amount), &call)
+            }
+            Step::SetKey(validator, key, is_proven) => {
+                let key = pair(key as u64);
+                let proven_for = if is_proven { VALIDATORS[validator] } else { ALICE };
+                let proof = prove_sealing_key(chain, proven_for, &key);
+                lab.call(VALIDATORS[validator], none, &sol::setSealingKeyCall { key: key.address(), proof })
             }
             Step::Delegate(person, validator, amount) => {
                 let call = sol::delegateCall { validator: VALIDATORS[validator] };
@@ -521,24 +689,24 @@ impl Run {
             Step::Unjail(validator) => lab.call(VALIDATORS[validator], none, &sol::unjailCall {}),
             Step::Block { proposer, absent, secs } => {
                 lab.pass_time(1, secs);
-                self.history.push(self.weights.clone());
-                let absent: Vec<_> = (0..3).filter(|place| absent & (1 << place) != 0).map(|i| VALIDATORS[i]).collect();
-                lab.system_raw(&begin_block(VALIDATORS[proposer], &absent).input)
+                self.history.push(by_operator);
+                let absent: Vec<_> = (0..3).filter(|place| absent & (1 << place) != 0).map(named).collect();
+                lab.system_raw(&begin_block(named(proposer), &absent).input)
             }
             Step::Slash { validator, age, is_downtime } => {
                 let offence = if is_downtime { Offence::Downtime } else { Offence::DoubleSign };
                 let height = Height::new(lab.block.height.get().saturating_sub(age));
                 let time = Timestamp::from_secs(lab.block.timestamp.as_secs() - age * 20);
-                lab.system_raw(&slash(VALIDATORS[validator], offence, height, time).input)
+                lab.system_raw(&slash(named(validator), offence, height, time).input)
             }
             Step::Penalize(validator, amount) => {
-                let call = penalize(&[(VALIDATORS[validator], U256::from(amount))]);
+                let call = penalize(&[(named(validator), U256::from(amount))]);
                 lab.system_raw(&call.input)
             }
             Step::EndEpoch { reward, penalty, ejection_percent } => {
-                let change = |(validator, amount): (usize, u64)| vec![(VALIDATORS[validator], U256::from(amount))];
+                let change = |(validator, amount): (usize, u64)| vec![(named(validator), U256::from(amount))];
                 let deltas = EpochDeltas { rewards: change(reward), penalties: change(penalty), ejection_percent };
-                lab.system_raw(&end_epoch(0, &deltas).input)
+                lab.system_raw(&end_epoch(before.epoch, &deltas).input)
             }
         };
         prop_assert_eq!(result.is_success(), want.is_some(), "{}", result.output);
@@ -546,6 +714,31 @@ impl Run {
             self.weights.insert(update.address, update.weight);
         }
         self.settlements += 1;
+        Ok(())
+    }
+
+    /// Weights that events told, by operator.
+    fn by_operator(&self) -> BTreeMap<Address, u64> {
+        let weight = |validator: usize| self.weights.get(&self.model.sealing(validator)).copied().unwrap_or(0);
+        (0..3).map(|validator| (VALIDATORS[validator], weight(validator))).collect()
+    }
+
+    /// Checks operators and keys.
+    fn compare_keys(&mut self) -> Result<(), TestCaseError> {
+        for (validator, operator) in VALIDATORS.into_iter().enumerate() {
+            let sealing = self.model.sealing(validator);
+            prop_assert_eq!(self.lab.ok(BOB, &sol::sealingKeyCall { operator }), sealing);
+            prop_assert_eq!(self.lab.validator(operator).sealingKey, sealing);
+            for number in 0..=self.model.registered.len() {
+                let key = self.model.known_as(validator, number);
+                prop_assert_eq!(self.lab.ok(BOB, &sol::operatorOfCall { key }), operator);
+                let weight = self.weights.get(&key).copied().unwrap_or(0);
+                prop_assert!(key == sealing || weight == 0, "{} has still {}", key, weight);
+            }
+        }
+        prop_assert_eq!(self.lab.ok(BOB, &sol::noncesCall { operator: SIGNER }), U256::from(self.model.consents));
+        let waiting = self.lab.ok(BOB, &sol::rotationQueueLengthCall {});
+        prop_assert_eq!(waiting, U256::from(self.model.rotations.len()));
         Ok(())
     }
 
@@ -583,7 +776,11 @@ impl Run {
             let info = self.lab.validator(address);
             prop_assert_eq!((info.tokens, info.shares), (pool.tokens, pool.all_shares()));
             prop_assert_eq!(info.weight, pool.weight());
-            prop_assert_eq!(self.weights.get(&address).copied().unwrap_or(0), pool.weight(), "by events");
+            prop_assert_eq!(
+                self.weights.get(&self.model.sealing(*validator)).copied().unwrap_or(0),
+                pool.weight(),
+                "by events"
+            );
             prop_assert_eq!(info.commission, pool.commission);
             bonded += pool.tokens;
             owed += info.commission;
@@ -625,6 +822,7 @@ proptest! {
         for step in &steps {
             run.step(step)?;
             run.compare()?;
+            run.compare_keys()?;
         }
         run.compare_history();
     }
