@@ -10,25 +10,34 @@ use super::{context::ChainContext, spec::GenesisSpec};
 use crate::{
     primitives::{Address, U256},
     state::{Journal, StateError, StateView},
-    system::staking::{self, STAKING_ADDRESS},
+    system::{
+        staking::{self, STAKING_ADDRESS},
+        validators::{self, VALIDATORS_ADDRESS},
+    },
 };
 
 /// A contract that knows the operators of sealing keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum KeyRegistry {
     Staking,
+    Validators,
 }
 
 impl KeyRegistry {
     /// Returns that of a chain with this specification; `None` where every key is its own operator.
     const fn of(spec: &GenesisSpec) -> Option<Self> {
-        if spec.staking.is_some() { Some(Self::Staking) } else { None }
+        match (&spec.staking, &spec.validator_registry) {
+            (Some(_), _) => Some(Self::Staking),
+            (None, Some(_)) => Some(Self::Validators),
+            (None, None) => None,
+        }
     }
 
     /// Returns the operator of a key, reading one word of storage.
     fn operator_of<E>(self, key: Address, read: impl FnOnce(&Address, &U256) -> Result<U256, E>) -> Result<Address, E> {
         match self {
             Self::Staking => staking::operator_in(key, |slot| read(&STAKING_ADDRESS, &slot)),
+            Self::Validators => validators::operator_in(key, |slot| read(&VALIDATORS_ADDRESS, &slot)),
         }
     }
 }

@@ -6,7 +6,7 @@ use alloy_sol_types::SolCall;
 use super::{Chain, executed_block::ExecutedBlock, spec::SystemContract, system_view::SystemViewError};
 use crate::system::validators::{
     PAGE_MAX, RegisteredValidator,
-    interface::{validatorCall, validatorsCall},
+    interface::{operatorOfCall, validatorCall, validatorsCall},
 };
 
 impl Chain {
@@ -40,7 +40,15 @@ impl Chain {
         }
     }
 
-    /// Returns the contract's record of one address after `block`.
+    /// Returns the operator of a sealing key after `block`, of a present or a former one; a key that nobody registered is its own.
+    ///
+    /// # Errors
+    /// As [`Chain::registry_view`].
+    pub fn registered_operator(&self, block: &ExecutedBlock, key: Address) -> Result<Address, SystemViewError> {
+        self.registry_view(block, &operatorOfCall { key })
+    }
+
+    /// Returns the contract's record of one operator after `block`.
     ///
     /// # Errors
     /// As [`Chain::registry_view`].

@@ -3,6 +3,8 @@
 //! Deployed in genesis where the specification has `validatorRegistry`, with the validators of genesis. Prior art: Besu's validator
 //! selection by a contract for QBFT and IBFT, Polygon Edge's `ValidatorSet`.
 //!
+//! - A validator is an operator and its sealing key, by which consensus knows it: its own address, unless it registers a key
+//!   ([`sealing_keys`](super::sealing_keys)). Weights are kept by operator; what comes from consensus and goes to it is named by keys.
 //! - The administrator is the contract's owner (OpenZeppelin's `Ownable2Step`), an account or a contract such as the governance. It adds
 //!   validators, changes their weights and removes them.
 //! - Every change emits the event `WeightChanged`, from which [`weight_changes`] collects a block's
@@ -20,6 +22,7 @@ mod calls;
 mod config;
 mod history;
 pub mod interface;
+mod keys;
 mod members;
 mod record;
 mod state;
@@ -42,6 +45,7 @@ use crate::vm::{Marker, Template, TemplateId, TemplateRegistry, contract::*};
 pub use super::address::VALIDATORS_ADDRESS;
 pub use calls::{convict, weight_changes};
 pub use config::{ValidatorsConfig, ValidatorsConfigError};
+pub use keys::{KEY_INTERVAL_BLOCKS, operator_in, prove_sealing_key};
 pub use members::{PART_PPM_MAX, REASON_BYTES_MAX};
 pub use record::RegisteredValidator;
 pub use views::PAGE_MAX;
@@ -65,8 +69,8 @@ impl ValidatorsTemplate {
     }
 
     /// Returns the init code of the contract with these members and their weights.
-    pub fn init_code(config: &ValidatorsConfig, members: impl IntoIterator<Item = (Address, u64)>) -> Bytes {
-        let members = members.into_iter().map(|(validator, weight)| sol::Member { validator, weight });
+    pub fn init_code(config: &ValidatorsConfig, members: impl IntoIterator<Item: Into<interface::Member>>) -> Bytes {
+        let members = members.into_iter().map(Into::into);
         let call = sol::constructorCall {
             administrator: config.administrator,
             weightMax: config.heaviest(),
@@ -74,6 +78,13 @@ impl ValidatorsTemplate {
             members: members.collect(),
         };
         Marker(Self::ID).init_code(&call.abi_encode())
+    }
+}
+
+/// A validator whose own address is its sealing key, with its weight.
+impl From<(Address, u64)> for interface::Member {
+    fn from((validator, weight): (Address, u64)) -> Self {
+        Self { validator, sealingKey: Address::ZERO, weight }
     }
 }
 
@@ -111,9 +122,13 @@ impl Template for ValidatorsTemplate {
     fn call(&self, host: &mut Host<'_>, input: &[u8]) -> Result<Bytes, Stop> {
         match host.decode_call(input, NONE_PAYABLE)? {
             Calls::setValidator(call) => call.returns(members::set_validator(host, call.validator, call.weight)?),
+            Calls::addValidator(call) => call.returns(members::add_validator(host, call.validator, call.sealingKey, call.weight, &call.proof)?),
+            Calls::setSealingKey(call) => call.returns(keys::set_sealing_key(host, call.key, &call.proof)?),
             Calls::slash(call) => call.returns(members::slash(host, call.validator, call.partPpm, &call.reason)?),
-            Calls::convict(call) => call.returns(members::convict(host, call.validator)?),
+            Calls::convict(call) => call.returns(members::convict(host, call.sealingKey)?),
             Calls::validator(call) => call.returns(views::validator(host, call.validator)?),
+            Calls::sealingKey(call) => call.returns(VALIDATORS.keys.key_of(host, call.operator)?),
+            Calls::operatorOf(call) => call.returns(VALIDATORS.keys.operator_of(host, call.key)?),
             Calls::validatorCount(call) => call.returns(VALIDATORS.listed.length().get(host)?),
             Calls::validators(call) => call.returns(views::validators(host, call.from, call.count)?),
             Calls::limits(call) => call.returns(views::limits(host)?),

@@ -51,7 +51,7 @@ pub struct GenesisValidator {
     /// Address of the validator's sealing key.
     pub address: Address,
     /// Account that operates the validator: it owns the stake, earns, votes and is slashed. `None`, and left out in JSON, for the key's own
-    /// address. On chains with `staking` alone.
+    /// address. On chains with `staking` or `validatorRegistry` alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operator: Option<Address>,
     /// Display name of the validator.

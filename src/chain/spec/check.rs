@@ -93,9 +93,9 @@ impl GenesisSpec {
         let mut operators = std::collections::BTreeSet::new();
         for validator in &self.validators {
             let (key, operator) = (validator.address, validator.operator());
-            if key != operator && self.staking.is_none() {
+            if key != operator && self.staking.is_none() && self.validator_registry.is_none() {
                 return invalid(format!(
-                    "{key} has the operator {operator}; without `staking` every key is its own operator: leave `operator` out"
+                    "{key} has the operator {operator}; without `staking` and `validatorRegistry` every key is its own operator: leave `operator` out"
                 ));
             }
             if operator.is_zero() {

@@ -12,7 +12,7 @@ use crate::{
         parameters::{PARAMETERS_ADDRESS, Parameter, ParametersSpec, ParametersTemplate, VALIDATORS_MAX},
         permissions::{PERMISSIONS_ADDRESS, PermissionsTemplate},
         staking::{STAKING_ADDRESS, StakingParams, StakingTemplate, WEIGHT_UNIT, interface::GenesisStake},
-        validators::{VALIDATORS_ADDRESS, ValidatorsConfig, ValidatorsTemplate},
+        validators::{VALIDATORS_ADDRESS, ValidatorsConfig, ValidatorsTemplate, interface::Member},
     },
     vm::{Marker, Template},
 };
@@ -110,7 +110,9 @@ impl SystemContract {
     pub(in crate::chain) fn minted(self, spec: &GenesisSpec) -> Result<U256, SpecError> {
         match self {
             Self::Staking => total_stake(&spec.validators),
-            Self::Governance | Self::Parameters | Self::Permissions | Self::Modules | Self::Validators => Ok(U256::ZERO),
+            Self::Governance | Self::Parameters | Self::Permissions | Self::Modules | Self::Validators => {
+                Ok(U256::ZERO)
+            }
         }
     }
 }
@@ -210,18 +212,24 @@ pub(super) fn check_parameters(spec: &GenesisSpec, section: &ParametersSpec) -> 
 }
 
 /// Returns the first members of the validators' contract: each weighs 1 or, where weights may differ, its stake in gwei.
-fn registry_members(section: &ValidatorsConfig, validators: &[GenesisValidator]) -> Vec<(Address, u64)> {
+fn registry_members(section: &ValidatorsConfig, validators: &[GenesisValidator]) -> Vec<Member> {
     let weight = |validator: &GenesisValidator| match section.has_equal_weights() {
         true => 1,
         false => (validator.stake / WEIGHT_UNIT).saturating_to::<u64>().max(1),
     };
-    validators.iter().map(|validator| (validator.address, weight(validator))).collect()
+    let member = |validator: &GenesisValidator| Member {
+        validator: validator.operator(),
+        sealingKey: validator.address,
+        weight: weight(validator),
+    };
+    validators.iter().map(member).collect()
 }
 
 impl GenesisSpec {
-    /// Returns the first members of the validators' contract, and their weights; none without its section.
+    /// Returns the sealing keys of the first members of the validators' contract, and their weights; none without its section.
     pub fn registered_validators(&self) -> Vec<(Address, u64)> {
-        self.validator_registry.map_or_else(Vec::new, |section| registry_members(&section, &self.validators))
+        let members = self.validator_registry.map(|section| registry_members(&section, &self.validators));
+        members.into_iter().flatten().map(|member| (member.sealingKey, member.weight)).collect()
     }
 }
 
@@ -229,8 +237,9 @@ impl GenesisSpec {
 pub(super) fn check_validator_registry(spec: &GenesisSpec, section: &ValidatorsConfig) -> Result<(), SpecError> {
     let invalid = |reason: String| SpecError::Field { field: "validatorRegistry", reason };
     if spec.staking.is_some() {
-        let reason = "the chain has `staking`, by whose contract validators join and leave; leave one of the two sections out";
+        let reason =
+            "the chain has `staking`, by whose contract validators join and leave; leave one of the two sections out";
         return Err(invalid(reason.to_owned()));
     }
-    section.check(&registry_members(section, &spec.validators)).map_err(|error| invalid(error.to_string()))
+    section.check(&spec.registered_validators()).map_err(|error| invalid(error.to_string()))
 }

@@ -132,7 +132,11 @@ impl Encoder {
     }
 
     /// Writes changes of validators that wait and of parameters, after everything else; no bytes for none of both.
-    pub(in crate::consensus) fn updates_at_end(&mut self, validators: &ValidatorUpdates, parameters: &ParameterUpdates) {
+    pub(in crate::consensus) fn updates_at_end(
+        &mut self,
+        validators: &ValidatorUpdates,
+        parameters: &ParameterUpdates,
+    ) {
         let updates = BlockUpdates { validators: validators.clone(), parameters: parameters.clone() };
         self.raw(&updates.to_bytes());
     }

@@ -75,13 +75,17 @@ pub enum HeaderError {
         want: Option<B256>,
     },
     /// The payload contains a vote, though the validators' contract decides who signs.
-    #[error("the block votes about {target}; on this chain the validators' contract decides who signs, and no vote counts")]
+    #[error(
+        "the block votes about {target}; on this chain the validators' contract decides who signs, and no vote counts"
+    )]
     VoteByContract {
         /// Address that the vote is about.
         target: Address,
     },
     /// The payload takes over other changes of signers than the contract made.
-    #[error("the payload takes over {got} changes of signers, not the {want} that the validators' contract made in the parent")]
+    #[error(
+        "the payload takes over {got} changes of signers, not the {want} that the validators' contract made in the parent"
+    )]
     Changes {
         /// Number of changes in the payload.
         got: usize,

@@ -164,7 +164,10 @@ impl Raft {
     /// Schedules a membership change for the next block.
     pub(super) fn propose_change(&mut self, change: Change, output: &mut Output<'_>) -> Result<(), String> {
         if self.config.by_contract {
-            return Err("the validators' contract of this chain decides who votes; its administrator adds and removes voters".to_owned());
+            return Err(
+                "the validators' contract of this chain decides who votes; its administrator adds and removes voters"
+                    .to_owned(),
+            );
         }
         let membership = self.head.membership.clone();
         let has_unapplied_change = self.log.applied() < self.log.last_index();

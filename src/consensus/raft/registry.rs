@@ -30,11 +30,7 @@ use crate::{
 const ABSENT_FIRST: u32 = 1 << 31;
 
 /// Returns the change of members that the next block has to make, where these changes by the contract wait.
-pub(super) fn next_change(
-    config: &RaftConfig,
-    membership: &Membership,
-    pending: &ValidatorUpdates,
-) -> Option<Change> {
+pub(super) fn next_change(config: &RaftConfig, membership: &Membership, pending: &ValidatorUpdates) -> Option<Change> {
     if membership.is_joint() {
         return Some(Change::LeaveJoint);
     }
@@ -94,7 +90,9 @@ mod tests {
     }
 
     fn config() -> RaftConfig {
-        RaftConfig::default().with_roster(vec![at(0), at(1), at(2)], vec![ReplicaId::new(3)]).with_candidates(vec![at(3)])
+        RaftConfig::default()
+            .with_roster(vec![at(0), at(1), at(2)], vec![ReplicaId::new(3)])
+            .with_candidates(vec![at(3)])
     }
 
     fn members() -> Membership {
@@ -102,7 +100,9 @@ mod tests {
     }
 
     fn updates(changes: &[(u8, u64)]) -> ValidatorUpdates {
-        ValidatorUpdates::new(changes.iter().map(|(byte, weight)| ValidatorUpdate { address: at(*byte), weight: *weight }))
+        ValidatorUpdates::new(
+            changes.iter().map(|(byte, weight)| ValidatorUpdate { address: at(*byte), weight: *weight }),
+        )
     }
 
     fn after(changes: &[(u8, u64)]) -> Option<Membership> {

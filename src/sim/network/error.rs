@@ -158,7 +158,9 @@ pub enum NetworkOptionsError {
         want: Option<u64>,
     },
     /// The validators' contract would let more validators be removed than the protocol can spare.
-    #[error("`validatorRegistry` of genesis has `validatorsMin` {got}; {protocol} needs {want}: leave it out, or raise it")]
+    #[error(
+        "`validatorRegistry` of genesis has `validatorsMin` {got}; {protocol} needs {want}: leave it out, or raise it"
+    )]
     ValidatorsMin {
         /// Name of the protocol.
         protocol: &'static str,
@@ -168,7 +170,9 @@ pub enum NetworkOptionsError {
         want: u32,
     },
     /// Weights may differ though the protocol counts validators alone.
-    #[error("`validatorRegistry` of genesis has `weightMax` {got}; {protocol} counts validators, each once: leave it out")]
+    #[error(
+        "`validatorRegistry` of genesis has `weightMax` {got}; {protocol} counts validators, each once: leave it out"
+    )]
     WeightMax {
         /// Name of the protocol.
         protocol: &'static str,

@@ -234,25 +234,10 @@ impl From<NetworkError> for ValidatorActionError {
 /// Returns the validators at the head of `chain`, whose protocol counts `set`.
 pub(crate) fn validator_records(chain: &Chain, set: &ValidatorSet) -> Result<Vec<ValidatorRecord>, SystemViewError> {
     if !chain.has_stake() {
-        let record = |address, weight| ValidatorRecord {
-            address,
-            sealing_key: address,
-            validates: set.contains(&address),
-            status: if weight > 0 { ValidatorStatus::Bonded } else { ValidatorStatus::Unbonded },
-            weight,
-            stake: None,
-        };
-        if !chain.has_validator_registry() {
-            return Ok(set.addresses().map(|address| record(address, 1)).collect());
-        }
-        let registered = chain.registered_validators(chain.head())?;
-        let mut records: Vec<_> = registered.iter().map(|validator| record(validator.address, validator.weight)).collect();
-        // Those that the protocol counts until its next boundary.
-        let leaving = set.addresses().filter(|address| !records.iter().any(|record| record.address == *address));
-        let leaving: Vec<_> = leaving.map(|address| record(address, 0)).collect();
-        records.extend(leaving);
-        records.sort_unstable_by_key(|record| record.address);
-        return Ok(records);
+        return Ok(match chain.has_validator_registry() {
+            true => registry_records(chain, set)?,
+            false => set.addresses().map(|address| record_of(address, address, 1)).collect(),
+        });
     }
     let mut records = chain.staked_validators(chain.head())?;
     for key in set.addresses() {
@@ -269,6 +254,34 @@ pub(crate) fn validator_records(chain: &Chain, set: &ValidatorSet) -> Result<Vec
             }
         };
         records[place].validates = true;
+    }
+    records.sort_unstable_by_key(|record| record.address);
+    Ok(records)
+}
+
+/// Returns the record of a validator without stake.
+const fn record_of(operator: Address, sealing_key: Address, weight: u64) -> ValidatorRecord {
+    let status = if weight > 0 { ValidatorStatus::Bonded } else { ValidatorStatus::Unbonded };
+    ValidatorRecord { address: operator, sealing_key, validates: true, status, weight, stake: None }
+}
+
+/// Returns the validators of the contract, and those that the protocol counts until its next boundary.
+fn registry_records(chain: &Chain, set: &ValidatorSet) -> Result<Vec<ValidatorRecord>, SystemViewError> {
+    let head = chain.head();
+    let mut records = Vec::new();
+    for validator in chain.registered_validators(head)? {
+        let validates = set.contains(&validator.sealing_key);
+        records.push(ValidatorRecord {
+            validates,
+            ..record_of(validator.address, validator.sealing_key, validator.weight)
+        });
+    }
+    for key in set.addresses() {
+        let operator = chain.registered_operator(head, key)?;
+        match records.iter_mut().find(|record| record.address == operator) {
+            Some(record) => record.validates = true,
+            None => records.push(record_of(operator, key, 0)),
+        }
     }
     records.sort_unstable_by_key(|record| record.address);
     Ok(records)

@@ -181,7 +181,11 @@ fn validators_without_stake_vote_members_in_and_out() {
         }
         network.run_until(LONG, |network| has(network, gone) == [false; 6]).unwrap_or_else(|e| panic!("{name}: {e}"));
         let chain = network.replicas()[0].chain();
-        assert_eq!(chain.proposal(chain.head(), 2).unwrap().unwrap().total_weight, 6, "{name}: the newcomer votes, too");
+        assert_eq!(
+            chain.proposal(chain.head(), 2).unwrap().unwrap().total_weight,
+            6,
+            "{name}: the newcomer votes, too"
+        );
     }
 }
 

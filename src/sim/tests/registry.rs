@@ -133,7 +133,9 @@ fn every_replica_takes_over_at_one_block_and_headers_alone_tell() {
         let hashes = network.replicas().iter().map(|replica| replica.chain().hash_at(common).unwrap());
         assert_eq!(hashes.collect::<BTreeSet<_>>().len(), 1, "{name}");
         let authors: BTreeSet<_> = (goal - 12..goal)
-            .map(|height| network.replicas()[0].chain().block_at(Height::new(height)).unwrap().block().header().beneficiary)
+            .map(|height| {
+                network.replicas()[0].chain().block_at(Height::new(height)).unwrap().block().header().beneficiary
+            })
             .collect();
         assert!(!authors.contains(&address(4)) && !authors.contains(&address(1)), "{name}");
         follow(&network);

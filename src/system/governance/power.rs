@@ -50,9 +50,7 @@ pub(super) fn weight_at(
 ) -> Result<u128, Stop> {
     match source(host, settings)? {
         Source::Stake => external::view(host, STAKING_ADDRESS, &staking::weightAtCall { validator, height }),
-        Source::Validators => {
-            external::view(host, VALIDATORS_ADDRESS, &validators::weightAtCall { validator, height })
-        }
+        Source::Validators => external::view(host, VALIDATORS_ADDRESS, &validators::weightAtCall { validator, height }),
         Source::Genesis => GOVERNANCE.voters.get(host, validator).map(u128::from),
     }
 }
@@ -61,9 +59,7 @@ pub(super) fn weight_at(
 pub(super) fn total_weight_at(host: &mut Host<'_>, settings: &Settings, height: u64) -> Result<u128, Stop> {
     match source(host, settings)? {
         Source::Stake => external::view(host, STAKING_ADDRESS, &staking::totalWeightAtCall { height }),
-        Source::Validators => {
-            external::view(host, VALIDATORS_ADDRESS, &validators::totalWeightAtCall { height })
-        }
+        Source::Validators => external::view(host, VALIDATORS_ADDRESS, &validators::totalWeightAtCall { height }),
         Source::Genesis => GOVERNANCE.voter_count.get(host).map(u128::from),
     }
 }

@@ -52,7 +52,9 @@ pub enum ValidatorsConfigError {
     #[error("`weightMax` is 0; give at least 1, or leave it out for equal weights")]
     WeightMax,
     /// A validator of genesis weighs more than allowed.
-    #[error("{validator} weighs {weight} by its stake in gwei; `weightMax` is {maximum}: leave the stake out, or raise the bound")]
+    #[error(
+        "{validator} weighs {weight} by its stake in gwei; `weightMax` is {maximum}: leave the stake out, or raise the bound"
+    )]
     Weight {
         /// The validator.
         validator: Address,

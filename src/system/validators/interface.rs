@@ -8,15 +8,17 @@ alloy_sol_types::sol! {
     /// millionths.
     #[sol(abi, extra_derives(Debug, PartialEq, Eq))]
     contract Validators {
-        /// A validator of genesis.
+        /// A validator of genesis; a zero key is its own address.
         struct Member {
             address validator;
+            address sealingKey;
             uint64 weight;
         }
 
-        /// A validator: its weight, 0 for who is none, and whether evidence proved that it misbehaved.
+        /// A validator, under its operator's address: its weight, 0 for who is none, and whether evidence proved that it misbehaved.
         struct ValidatorInfo {
             address validator;
+            address sealingKey;
             uint64 weight;
             bool isConvicted;
         }
@@ -30,11 +32,13 @@ alloy_sol_types::sol! {
 
         constructor(address administrator, uint64 weightMax, uint32 validatorsMin, Member[] members);
 
-        /// The validator has this weight from the protocol's next boundary on; with 0 it is none.
-        event WeightChanged(address indexed validator, uint64 weight);
+        /// The sealing key has this weight from the protocol's next boundary on; with 0 it seals no more.
+        event WeightChanged(address indexed sealingKey, uint64 weight);
+        /// The operator's sealing key is another from the protocol's next boundary on.
+        event SealingKeyChanged(address indexed operator, address indexed oldKey, address indexed newKey);
         /// The administrator took this part of the validator's weight.
         event Slashed(address indexed validator, uint32 partPpm, uint64 oldWeight, uint64 newWeight, string reason);
-        /// Evidence in a block proved that the validator misbehaved. It is none any more, for ever.
+        /// Evidence in a block proved that a key of the validator misbehaved. It is none any more, for ever.
         event Convicted(address indexed validator);
         event OwnershipTransferStarted(address indexed previousOwner, address indexed newOwner);
         event OwnershipTransferred(address indexed previousOwner, address indexed newOwner);
@@ -57,6 +61,16 @@ alloy_sol_types::sol! {
         error TooManyValidators(uint256 maximum);
         /// Evidence proved that it misbehaved: it never validates again.
         error IsConvicted(address validator);
+        /// It is a validator already: change its weight with `setValidator`.
+        error AlreadyValidator(address validator);
+        /// The key serves, or served, this operator: a key is registered once. Make a new one.
+        error SealingKeyTaken(address key, address operator);
+        /// The address is an operator's own: make a key for sealing alone.
+        error SealingKeyIsOperator(address key);
+        /// The proof is not the key's signature of the operator's address; `signer` is who signed (0: nobody).
+        error SealingKeyUnproven(address key, address signer);
+        /// The operator changed its key too recently: try again at this height.
+        error SealingKeyChangedRecently(uint64 earliestHeight);
         /// A part to slash is from 1 to 1000000 millionths.
         error InvalidPart(uint32 partPpm);
         /// The text has more bytes than are kept.
@@ -68,13 +82,21 @@ alloy_sol_types::sol! {
 
         /// Sets a validator's weight: adds it when it is none, removes it with 0; for the administrator.
         function setValidator(address validator, uint64 weight) external;
+        /// Adds a validator that seals with this key, by the key's own proof; for the administrator.
+        function addValidator(address validator, address sealingKey, uint64 weight, bytes proof) external;
+        /// Registers a sealing key of the caller, by the key's own proof: a validator's new one, or that of who is to become one.
+        function setSealingKey(address key, bytes proof) external;
         /// Takes a part of a validator's weight, rounded up, so that who weighs 1 is removed; for the administrator.
         function slash(address validator, uint32 partPpm, string reason) external;
-        /// Removes a validator that evidence convicts; a system call.
-        function convict(address validator) external;
+        /// Removes the validator one of whose keys evidence convicts; a system call.
+        function convict(address sealingKey) external;
 
         /// Returns what is known of a validator.
         function validator(address validator) external view returns (ValidatorInfo memory);
+        /// Returns an operator's present key; its own address until it registers one.
+        function sealingKey(address operator) external view returns (address);
+        /// Returns the operator of a key, a present or a former one.
+        function operatorOf(address key) external view returns (address);
         /// Returns the number of validators.
         function validatorCount() external view returns (uint256);
         /// Returns validators from an index on, up to 100. A removal moves the last one into the gap.

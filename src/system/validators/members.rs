@@ -3,6 +3,7 @@
 use super::{
     history,
     interface::Validators as sol,
+    keys::{self, is_operator},
     state::{Bounds, StoredMember, VALIDATORS},
 };
 use crate::{
@@ -10,6 +11,7 @@ use crate::{
         address::PARAMETERS_ADDRESS,
         parameter::{Parameter, VALIDATORS_MAX},
         parameters::interface::parameterCall,
+        sealing_keys::KeyClaim,
     },
     templates::common::external,
     vm::contract::*,
@@ -26,14 +28,33 @@ pub(super) fn construct(host: &mut Host<'_>, call: &sol::constructorCall) -> Res
     VALIDATORS.ownership.ownable.construct(host, call.administrator)?;
     let bounds = Bounds { weight_max: call.weightMax, validators_min: call.validatorsMin };
     VALIDATORS.bounds.set(host, bounds)?;
-    for sol::Member { validator, weight } in &call.members {
+    for sol::Member { validator, sealingKey: key, weight } in &call.members {
         let (validator, weight) = (*validator, *weight);
-        let is_new = VALIDATORS.members.get(host, validator)?.place == 0;
-        let is_valid = is_new && !validator.is_zero() && (1..=bounds.weight_max).contains(&weight);
+        let stored = VALIDATORS.members.get(host, validator)?;
+        let is_valid = stored.place == 0 && !validator.is_zero() && (1..=bounds.weight_max).contains(&weight);
         require(is_valid, sol::InvalidGenesisMember { validator, weight })?;
-        put(host, validator, StoredMember { weight: 0, place: 0, is_convicted: false }, weight)?;
+        if !key.is_zero() && *key != validator {
+            VALIDATORS.keys.adopt(host, KeyClaim { operator: validator, key: *key }, is_operator)?;
+        }
+        put(host, validator, stored, weight)?;
     }
     Ok(())
+}
+
+/// Adds a validator with a key of its own.
+pub(super) fn add_validator(
+    host: &mut Host<'_>,
+    validator: Address,
+    key: Address,
+    weight: u64,
+    proof: &[u8],
+) -> Result<(), Stop> {
+    VALIDATORS.ownership.ownable.only_owner(host)?;
+    let is_there = VALIDATORS.members.get(host, validator)?.place > 0;
+    require(!is_there, sol::AlreadyValidator { validator })?;
+    require(weight > 0, sol::UnknownValidator { validator })?;
+    keys::register(host, validator, key, proof)?;
+    set_validator(host, validator, weight)
 }
 
 pub(super) fn set_validator(host: &mut Host<'_>, validator: Address, weight: u64) -> Result<(), Stop> {
@@ -45,6 +66,7 @@ pub(super) fn set_validator(host: &mut Host<'_>, validator: Address, weight: u64
         (0, 0) => return Err(revert(&sol::UnknownValidator { validator })),
         (0, _) => {
             require(!stored.is_convicted, sol::IsConvicted { validator })?;
+            VALIDATORS.keys.check_operator(host, validator)?;
             require_room(host)?;
         }
         (_, 0) => require_enough(host, bounds)?,
@@ -74,18 +96,19 @@ pub(super) fn slash(host: &mut Host<'_>, validator: Address, part_ppm: u32, reas
     host.emit(&sol::Slashed { validator, partPpm: part_ppm, oldWeight: old_weight, newWeight: new_weight, reason })
 }
 
-/// Removes a validator that evidence convicts, whatever is left of the others, but never the last.
+/// Removes the operator of a key that evidence convicts, whatever is left of the others, but never the last.
 ///
 /// The protocol removes it from its own set as soon as enough others are left; until then the two differ by it.
-pub(super) fn convict(host: &mut Host<'_>, validator: Address) -> Result<(), Stop> {
+pub(super) fn convict(host: &mut Host<'_>, key: Address) -> Result<(), Stop> {
     let caller = host.caller();
     require(host.is_system_call(), sol::OnlySystem { caller })?;
+    let validator = VALIDATORS.keys.operator_of(host, key)?;
     let stored = VALIDATORS.members.get(host, validator)?;
     let is_last = stored.place > 0 && VALIDATORS.listed.len(host)? == 1;
     if stored.is_convicted || is_last {
         return Ok(());
     }
-    let stored = StoredMember { is_convicted: true, ..stored };
+    let stored = StoredMember { is_convicted: true, is_known: true, ..stored };
     host.emit(&sol::Convicted { validator })?;
     if stored.place > 0 { put(host, validator, stored, 0) } else { VALIDATORS.members.set(host, validator, stored) }
 }
@@ -126,9 +149,10 @@ fn put(host: &mut Host<'_>, validator: Address, stored: StoredMember, weight: u6
         }
         (place, _) => place,
     };
-    VALIDATORS.members.set(host, validator, StoredMember { weight, place, ..stored })?;
+    VALIDATORS.members.set(host, validator, StoredMember { weight, place, is_known: true, ..stored })?;
     history::keep(host, validator, stored.weight, weight)?;
-    host.emit(&sol::WeightChanged { validator, weight })
+    let key = VALIDATORS.keys.key_of(host, validator)?;
+    host.emit(&sol::WeightChanged { sealingKey: key, weight })
 }
 
 /// Appends a validator to the array and returns its place, from 1.

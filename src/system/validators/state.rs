@@ -1,6 +1,7 @@
 //! State variables of the validators' contract.
 
 use crate::{
+    system::sealing_keys::SealingKeys,
     templates::common::{Ownable2Step, Trace208},
     vm::contract::*,
 };
@@ -18,6 +19,8 @@ storage! {
         pub(super) weights: Mapping<Address, Trace208>,
         /// The sum of all weights by height.
         pub(super) total_weights: Trace208,
+        /// Sealing keys of operators.
+        pub(super) keys: SealingKeys,
     }
 }
 
@@ -43,5 +46,7 @@ record! {
         /// Position in the array, from 1; 0 for who is no validator.
         pub(super) place: u64,
         pub(super) is_convicted: bool,
+        /// Whether it is a validator or ever was one.
+        pub(super) is_known: bool,
     }
 }

@@ -1,6 +1,7 @@
 //! The contract by itself: functions, refusals, weights by height, storage, gas.
 
 mod golden;
+mod keys;
 mod lab;
 mod model;
 
@@ -18,7 +19,7 @@ fn the_administrator_alone_changes_validators() {
     lab.fails(V1, &slash(V2, 1), &refused);
     lab.fails(V1, &offer(V1), &refused);
     lab.fails(V1, &sol::acceptOwnershipCall {}, &refused);
-    lab.fails(ADMIN, &sol::convictCall { validator: V2 }, &sol::OnlySystem { caller: ADMIN });
+    lab.fails(ADMIN, &sol::convictCall { sealingKey: V2 }, &sol::OnlySystem { caller: ADMIN });
     lab.ok(ADMIN, &offer(BOB));
     assert_eq!((lab.ok(V1, &sol::ownerCall {}), lab.ok(V1, &sol::pendingOwnerCall {})), (ADMIN, BOB));
     lab.ok(BOB, &sol::acceptOwnershipCall {});
@@ -82,13 +83,8 @@ fn a_slash_takes_a_part_rounded_up() {
     let mut lab = Lab::of(weighted(), &[(V1, 1_000), (V2, 1), (V3, 5)]);
     lab.ok(ADMIN, &slash(V1, 1));
     assert_eq!(lab.updates(), [(V1, 999)]);
-    let event = sol::Slashed {
-        validator: V1,
-        partPpm: 1,
-        oldWeight: 1_000,
-        newWeight: 999,
-        reason: "fell asleep".to_owned(),
-    };
+    let event =
+        sol::Slashed { validator: V1, partPpm: 1, oldWeight: 1_000, newWeight: 999, reason: "fell asleep".to_owned() };
     assert_eq!(lab.journal.logs()[1].data, event.encode_log_data());
     lab.ok(ADMIN, &slash(V3, 500_000));
     lab.ok(ADMIN, &slash(V2, 1));
@@ -206,6 +202,8 @@ fn variables_stay_in_their_slots() {
         "_members 4 0 mapping(address => struct StoredMember)",
         "_weights 5 0 mapping(address => struct Trace208)",
         "_totalWeights 6 0 struct Trace208",
+        "_sealingKeys 7 0 mapping(address => struct PresentKey)",
+        "_operators 8 0 mapping(address => address)",
     ];
     assert_eq!(layout.storage.iter().map(variable).collect::<Vec<_>>(), want);
     assert_eq!(VALIDATORS.bounds.slot(), U256::from(2));

@@ -12,7 +12,8 @@ pub const PAGE_MAX: u64 = 100;
 
 pub(super) fn validator(host: &mut Host<'_>, validator: Address) -> Result<sol::ValidatorInfo, Stop> {
     let StoredMember { weight, is_convicted, .. } = VALIDATORS.members.get(host, validator)?;
-    Ok(sol::ValidatorInfo { validator, weight, isConvicted: is_convicted })
+    let key = VALIDATORS.keys.key_of(host, validator)?;
+    Ok(sol::ValidatorInfo { validator, sealingKey: key, weight, isConvicted: is_convicted })
 }
 
 pub(super) fn validators(host: &mut Host<'_>, from: U256, count: U256) -> Result<Vec<sol::ValidatorInfo>, Stop> {

@@ -341,7 +341,13 @@ fn a_header_with_another_sum_is_refused() {
 
 fn calls_of(lab: &Lab, block: &Arc<Block>, parent: &Block) -> Vec<SystemCall> {
     let payload: &Bytes = block.payload();
-    let context = SystemContext { header: block.header(), parent: parent.header(), payload, has_stake: true, has_validators: false };
+    let context = SystemContext {
+        header: block.header(),
+        parent: parent.header(),
+        payload,
+        has_stake: true,
+        has_validators: false,
+    };
     system_calls::<HeaderError>(&lab.fixture.config, &lab.authenticator, &context).unwrap()
 }
 

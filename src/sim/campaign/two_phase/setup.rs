@@ -333,7 +333,9 @@ impl CampaignSetup {
         let builder = Network::builder();
         let builder = match (consensus.info().stake_use, staking) {
             (_, Some(staking)) => builder.with_staking(staking),
-            (StakeUse::Optional, None) if self.candidates > 0 && !self.changes_validators => builder.with_staking(StakingParams::default()),
+            (StakeUse::Optional, None) if self.candidates > 0 && !self.changes_validators => {
+                builder.with_staking(StakingParams::default())
+            }
             _ => builder,
         };
         builder

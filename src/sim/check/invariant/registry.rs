@@ -78,7 +78,7 @@ fn is_boundary(config: &ConsensusConfig, replica: &Replica, head: &ExecutedBlock
 fn registered(replica: &Replica, head: &ExecutedBlock) -> Result<BTreeSet<Address>, SystemViewError> {
     let parent = replica.chain().block(head.parent_hash())?;
     let records = replica.chain().registered_validators(&parent)?;
-    Ok(records.iter().map(|record| record.address).collect())
+    Ok(records.iter().map(|record| record.sealing_key).collect())
 }
 
 fn is_too_small(config: &ConsensusConfig, registered: &BTreeSet<Address>) -> bool {

@@ -5,11 +5,7 @@ use std::sync::Arc;
 use alloy_primitives::{Address, U256, address};
 use alloy_sol_types::{SolCall, SolError, SolEventInterface};
 
-use super::{
-    sol, staking,
-    stand_ins::Modules,
-    *,
-};
+use super::{sol, staking, stand_ins::Modules, *};
 use crate::{
     primitives::{Gas, Height, Timestamp, ether},
     state::{Journal, fixture::MapView},

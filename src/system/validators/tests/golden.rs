@@ -5,7 +5,7 @@ use alloy_primitives::Bytes;
 
 use super::*;
 use crate::{
-    primitives::Gas,
+    primitives::{Gas, KeyPair},
     templates::test_chain::golden::{Place, assert_golden, storage_line},
     vm::Message,
 };
@@ -18,7 +18,16 @@ fn of<C: SolCall>(name: &'static str, caller: Address, call: C) -> Step {
 }
 
 /// Every function, its refusals too.
-fn steps() -> Vec<Step> {
+fn steps(chain_id: u64) -> Vec<Step> {
+    let pair = KeyPair::from_seed(3, "golden");
+    let (key, proof) = (pair.address(), prove_sealing_key(chain_id, V2, &pair));
+    let other = KeyPair::from_seed(3, "another");
+    let add = sol::addValidatorCall {
+        validator: BOB,
+        sealingKey: other.address(),
+        weight: 2,
+        proof: prove_sealing_key(chain_id, BOB, &other),
+    };
     let weight_at = |height| sol::weightAtCall { validator: V1, height };
     let all = || sol::validatorsCall { from: U256::ZERO, count: U256::MAX };
     vec![
@@ -36,7 +45,15 @@ fn steps() -> Vec<Step> {
         of("slash, nothing", ADMIN, slash(V1, 0)),
         of("slash, all", ADMIN, slash(V1, PART_PPM_MAX)),
         of("slash, who is none", ADMIN, slash(V1, PART_PPM_MAX)),
-        of("convict by a stranger", ADMIN, sol::convictCall { validator: V2 }),
+        of("convict by a stranger", ADMIN, sol::convictCall { sealingKey: V2 }),
+        of("setSealingKey", V2, sol::setSealingKeyCall { key, proof: proof.clone() }),
+        of("setSealingKey, too soon", V2, sol::setSealingKeyCall { key, proof: proof.clone() }),
+        of("setSealingKey, who is none, unproven", BOB, sol::setSealingKeyCall { key: BOB, proof: proof.clone() }),
+        of("addValidator", ADMIN, add.clone()),
+        of("addValidator twice", ADMIN, add.clone()),
+        of("setValidator, with a key, removed", ADMIN, set(BOB, 0)),
+        of("sealingKey", BOB, sol::sealingKeyCall { operator: V2 }),
+        of("operatorOf", BOB, sol::operatorOfCall { key }),
         of("validator", BOB, sol::validatorCall { validator: V2 }),
         of("validator, none", BOB, sol::validatorCall { validator: BOB }),
         of("validatorCount", BOB, sol::validatorCountCall {}),
@@ -51,8 +68,9 @@ fn steps() -> Vec<Step> {
         of("pendingOwner", BOB, sol::pendingOwnerCall {}),
         of("acceptOwnership by a stranger", ADMIN, sol::acceptOwnershipCall {}),
         of("acceptOwnership", BOB, sol::acceptOwnershipCall {}),
-        of("setValidator, the last but one", BOB, set(V2, 0)),
-        of("setValidator, the last", BOB, set(V3, 0)),
+        of("setValidator, the last but one", BOB, set(V3, 0)),
+        of("setValidator, the last", BOB, set(V2, 0)),
+        of("setValidator, one more", BOB, set(V3, 4)),
         ("a function that is not there", BOB, 0, Bytes::from_static(&[1, 2, 3, 4])),
         ("half a selector", BOB, 0, Bytes::from_static(&[1, 2])),
         ("half an argument", BOB, 0, sol::validatorCall::SELECTOR.to_vec().into()),
@@ -66,8 +84,13 @@ fn history() -> String {
     let mut lab = Lab::of(weighted(), &[(V1, 3), (V2, 4)]);
     let place = Place { block: &lab.block, registry: &lab.registry };
     let mut text = String::new();
-    for (name, caller, value, input) in steps() {
+    for (name, caller, value, input) in steps(lab.block.chain_id) {
         let message = Message::call(caller, VALIDATORS_ADDRESS, U256::from(value), &input, Gas::new(10_000_000));
+        text += &place.line(name, &mut lab.journal, &message);
+    }
+    for (name, key) in [("convict", V2), ("convict, twice", V2), ("convict, who is none", BOB)] {
+        let input = convict(key).input;
+        let message = Message::system_call(VALIDATORS_ADDRESS, &input, Gas::new(10_000_000));
         text += &place.line(name, &mut lab.journal, &message);
     }
     text + &storage_line(&mut lab.journal, &VALIDATORS_ADDRESS)

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::{collection::vec, prelude::*};
 
 use super::*;
+use crate::primitives::KeyPair;
 
 const WEIGHT_MAX: u64 = 20;
 const VALIDATORS_MIN: usize = 2;
@@ -14,6 +15,8 @@ enum Step {
     Set(u8, u64),
     Slash(u8, u32),
     Convict(u8),
+    /// Who, which key, whether the key signs, and whether the administrator adds it with the key.
+    Key(u8, u8, bool, bool),
     Maximum(u8),
     Offer(u8),
     Accept(u8),
@@ -21,7 +24,7 @@ enum Step {
 }
 
 /// What the contract should hold.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Model {
     owner: Address,
     pending: Address,
@@ -30,6 +33,12 @@ struct Model {
     order: Vec<Address>,
     weights: BTreeMap<Address, u64>,
     convicted: BTreeSet<Address>,
+    /// Who is or was a validator.
+    known: BTreeSet<Address>,
+    /// Present keys, and when they were registered.
+    keys: BTreeMap<Address, (Address, u64)>,
+    /// Operators by every key there was.
+    operators: BTreeMap<Address, Address>,
     /// The weights at the end of each past block.
     past: Vec<BTreeMap<Address, u64>>,
 }
@@ -49,7 +58,25 @@ impl Model {
             }
             _ => {}
         }
+        if weight > 0 {
+            self.known.insert(validator);
+        }
         self.weights.insert(validator, weight);
+    }
+
+    fn key(&self, operator: Address) -> Address {
+        self.keys.get(&operator).map_or(operator, |(key, _)| *key)
+    }
+
+    /// Registers a key if the rules allow it.
+    fn register(&mut self, operator: Address, key: Address, height: u64) -> bool {
+        let is_early = self.keys.get(&operator).is_some_and(|(_, at)| height < at + KEY_INTERVAL_BLOCKS);
+        let may = !is_early && !self.operators.contains_key(&key) && !self.known.contains(&key);
+        if may {
+            self.keys.insert(operator, (key, height));
+            self.operators.insert(key, operator);
+        }
+        may
     }
 
     /// Sets a weight if the rules allow it.
@@ -66,12 +93,19 @@ impl Model {
         may
     }
 
-    fn convict(&mut self, validator: Address) {
+    fn convict(&mut self, key: Address) {
+        let validator = self.operators.get(&key).copied().unwrap_or(key);
         let is_last = self.order == [validator];
         if !is_last && self.convicted.insert(validator) {
+            self.known.insert(validator);
             self.put(validator, 0);
         }
     }
+}
+
+/// Keys that validators may register: one more than any history can use up.
+fn pair(number: u8) -> KeyPair {
+    KeyPair::from_seed(7, &format!("key {number}"))
 }
 
 fn account(number: u8) -> Address {
@@ -83,18 +117,20 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         6 => (number(), prop_oneof![Just(0), 1..=WEIGHT_MAX + 1]).prop_map(|(number, weight)| Step::Set(number, weight)),
         3 => (number(), prop_oneof![Just(0), 1..=PART_PPM_MAX + 1]).prop_map(|(number, part)| Step::Slash(number, part)),
-        1 => number().prop_map(Step::Convict),
+        1 => (0_u8..10).prop_map(Step::Convict),
+        3 => (number(), number(), proptest::bool::weighted(0.9), any::<bool>())
+            .prop_map(|(who, key, is_signed, is_added)| Step::Key(who, key, is_signed, is_added)),
         1 => (1_u8..8).prop_map(Step::Maximum),
         1 => number().prop_map(Step::Offer),
         1 => number().prop_map(Step::Accept),
-        3 => (1_u8..4).prop_map(Step::Pass),
+        3 => (1_u8..9).prop_map(Step::Pass),
     ]
 }
 
 /// Runs a step by `caller` on both, which have to agree about whether it may, and on what the protocol is told.
 fn run(lab: &mut Lab, model: &mut Model, caller: Address, step: &Step) {
     let by_owner = caller == model.owner;
-    let before = model.weights.clone();
+    let (before, keys) = (model.weights.clone(), model.keys.clone());
     let (result, may) = match *step {
         Step::Set(number, weight) => {
             let may = by_owner && model.set(account(number), weight);
@@ -108,8 +144,37 @@ fn run(lab: &mut Lab, model: &mut Model, caller: Address, step: &Step) {
             (lab.call(caller, &slash(validator, part)), may)
         }
         Step::Convict(number) => {
-            model.convict(account(number));
-            return lab.convict(account(number));
+            let key = if number < 7 { account(number) } else { pair(number - 7).address() };
+            model.convict(key);
+            return lab.convict(key);
+        }
+        Step::Key(who, key, is_signed, is_added) => {
+            let (operator, key, height) = (account(who), pair(key), lab.block.height.get());
+            let signer = if is_signed { key.clone() } else { pair(99) };
+            let proof = prove_sealing_key(lab.block.chain_id, operator, &signer);
+            let (caller, may) = if is_added {
+                let mut after = model.clone();
+                let may = by_owner
+                    && model.weight(operator) == 0
+                    && is_signed
+                    && after.register(operator, key.address(), height)
+                    && after.set(operator, 3);
+                if may {
+                    *model = after;
+                }
+                (caller, may)
+            } else {
+                let is_free = !model.convicted.contains(&operator) && is_signed;
+                (operator, is_free && model.register(operator, key.address(), height))
+            };
+            let result = if is_added {
+                let sealing_key = key.address();
+                let call = sol::addValidatorCall { validator: operator, sealingKey: sealing_key, weight: 3, proof };
+                lab.call(caller, &call)
+            } else {
+                lab.call(caller, &sol::setSealingKeyCall { key: key.address(), proof })
+            };
+            (result, may)
         }
         Step::Maximum(maximum) => {
             model.maximum = maximum.into();
@@ -135,7 +200,11 @@ fn run(lab: &mut Lab, model: &mut Model, caller: Address, step: &Step) {
     };
     assert_eq!(result.is_success(), may, "{step:?} {result:?}");
     let changed = model.weights.iter().filter(|(who, weight)| before.get(*who).copied().unwrap_or(0) != **weight);
-    let changed: Vec<_> = changed.map(|(who, weight)| (*who, *weight)).collect();
+    let changed = changed.map(|(who, weight)| (model.key(*who), *weight));
+    let rotated = model.keys.iter().filter(|(who, key)| keys.get(*who) != Some(key) && before.get(*who) > Some(&0));
+    let rotated = rotated
+        .flat_map(|(who, (key, _))| [(keys.get(who).map_or(*who, |(key, _)| *key), 0), (*key, model.weight(*who))]);
+    let changed: Vec<_> = rotated.chain(changed).collect();
     let told = if result.is_success() { lab.updates() } else { Vec::new() };
     assert_eq!(told, changed);
 }
@@ -145,8 +214,14 @@ fn check(lab: &mut Lab, model: &Model) {
     assert_eq!(lab.listed(), listed);
     for number in 0..7 {
         let (validator, is_convicted) = (account(number), model.convicted.contains(&account(number)));
-        let want = sol::ValidatorInfo { validator, weight: model.weight(validator), isConvicted: is_convicted };
+        let (weight, key) = (model.weight(validator), model.key(validator));
+        let want = sol::ValidatorInfo { validator, sealingKey: key, weight, isConvicted: is_convicted };
         assert_eq!(lab.ok(BOB, &sol::validatorCall { validator }), want);
+    }
+    for (key, operator) in &model.operators {
+        assert_eq!(lab.ok(BOB, &sol::operatorOfCall { key: *key }), *operator);
+        let read = |slot| lab.journal.storage(&VALIDATORS_ADDRESS, &slot);
+        assert_eq!(operator_in(*key, read).unwrap(), *operator, "read without a call");
     }
     for (height, weights) in (0..).zip(&model.past) {
         let total: u64 = weights.values().sum();
@@ -174,6 +249,9 @@ proptest! {
             order: members.iter().map(|(validator, _)| *validator).collect(),
             weights: members.into(),
             convicted: BTreeSet::new(),
+            known: members.iter().map(|(validator, _)| *validator).collect(),
+            keys: BTreeMap::new(),
+            operators: BTreeMap::new(),
             past: vec![members.into()],
         };
         for (number, step) in steps {
