@@ -4,7 +4,7 @@
 //! consensus knows the validator by the address of that key alone. Until an operator registers a key, its own address is its key.
 //!
 //! - Whoever registers a key shows that it holds it: the key signs the operator's address ([`possession_digest`]), so that nobody can
-//!   claim the key of another (as the proof of possession of EIP-2335's deposits does for BLS keys).
+//!   claim the key of another (as the signature of a deposit does in Ethereum's consensus specifications).
 //! - A key serves one operator, once. It stays assigned to that operator for ever, so that evidence, rewards and absences of a key that was
 //!   replaced still find the operator; and it never seals again, nor does the own address of an operator that registered another key.
 //! - No key is the own address of another operator.
