@@ -135,6 +135,17 @@ fn operators_are_apart_from_each_other_and_from_keys() {
 }
 
 #[test]
+fn a_registry_of_validators_excludes_stake() {
+    let registry = ValidatorsConfig::new(Address::repeat_byte(1));
+    let spec = GenesisSpec::new(7).with_validator_registry(registry);
+    spec.check().unwrap();
+    let staked = GenesisSpec { staking: Some(StakingParams::default()), ..spec };
+    assert!(staked.check().unwrap_err().to_string().contains("has `staking`"));
+    let nobody = GenesisSpec::new(7).with_validator_registry(ValidatorsConfig::new(Address::ZERO));
+    assert!(nobody.check().unwrap_err().to_string().contains("zero address"));
+}
+
+#[test]
 fn the_page_has_the_example_and_every_field() {
     let spec = GenesisSpec::from_json(GenesisSpec::EXAMPLE).unwrap();
     let page = include_str!("../../../docs/genesis.md");
@@ -142,9 +153,10 @@ fn the_page_has_the_example_and_every_field() {
     let permissions = PermissionsConfig::new(Address::repeat_byte(1)).with_accounts([]).with_deployers([]);
     let staked = GenesisSpec { staking: Some(StakingParams::default()), ..spec };
     let modules = ModulesConfig::new(Address::repeat_byte(1)).with_module("defi", 1, B256::ZERO);
-    let staked = staked.with_permissions(permissions).with_modules(modules);
+    let registry = ValidatorsConfig::new(Address::repeat_byte(1)).with_validators_min(4).with_weight_max(9);
+    let staked = staked.with_permissions(permissions).with_modules(modules).with_validator_registry(registry);
     let json: serde_json::Value = serde_json::from_str(&staked.to_json()).unwrap();
-    let sections = ["staking", "permissions", "modules", "baseFee"].map(|section| &json[section]);
+    let sections = ["staking", "permissions", "modules", "validatorRegistry", "baseFee"].map(|section| &json[section]);
     for fields in sections.into_iter().chain([&json, &json["modules"]["enabled"][0]]) {
         for field in fields.as_object().unwrap().keys() {
             let is_told = [format!("`{field}`"), format!("\"{field}\"")].iter().any(|form| page.contains(form));

@@ -199,3 +199,77 @@ impl From<HeaderError> for RuleError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{consensus::SealedHeader, primitives::Bytes, system::ValidatorUpdate};
+
+    const SIGNERS: [Address; 3] = [Address::repeat_byte(1), Address::repeat_byte(2), Address::repeat_byte(3)];
+
+    fn parent(pending: Option<&[(Address, u64)]>) -> HeaderContext {
+        let block = BlockId { height: Height::new(4), hash: B256::repeat_byte(7) };
+        let genesis = HeaderContext::genesis(block, Timestamp::from_secs(60), ValidatorSet::equal(SIGNERS).unwrap());
+        HeaderContext { pending: pending.map(changes), ..genesis }
+    }
+
+    fn changes(list: &[(Address, u64)]) -> ValidatorUpdates {
+        ValidatorUpdates::new(
+            list.iter().map(|(address, weight)| ValidatorUpdate { address: *address, weight: *weight }),
+        )
+    }
+
+    /// A header in turn with this payload, which commits to the signers after it.
+    fn check(config: &PoaConfig, parent: &HeaderContext, payload: Payload) -> Result<HeaderContext, HeaderError> {
+        let (height, author) = (parent.block.height.next(), SIGNERS[2]);
+        let after = parent.snapshot.apply(height, author, &payload, config.epoch);
+        let next_signers = after.ok().and_then(|after| next_signers(&parent.snapshot, &after));
+        let payload = Payload { next_signers, ..payload }.encoded();
+        let header = Header {
+            parent_hash: parent.block.hash,
+            number: height.get(),
+            timestamp: parent.timestamp.as_secs() + 15,
+            beneficiary: author,
+            difficulty: U256::from(parent.snapshot.difficulty(height, &author)),
+            extra_data: Block::extra_data_of(&payload).unwrap_or_default(),
+            ..Header::default()
+        };
+        let sealed = SealedHeader { header, payload, seal: Bytes::new() };
+        check_header(config, parent, &(&sealed).into(), author)
+    }
+
+    #[test]
+    fn where_the_contract_decides_its_changes_and_no_others_are_taken_over() {
+        let config = PoaConfig::default().with_validator_registry();
+        let newcomer = Address::repeat_byte(9);
+        let waiting = [(SIGNERS[0], 0), (newcomer, 1)];
+        let by = |list: &[(Address, u64)]| Payload { changes: changes(list), ..Payload::default() };
+        let after = check(&config, &parent(Some(&waiting)), by(&waiting)).unwrap();
+        let signers: Vec<_> = after.snapshot.signers().addresses().collect();
+        assert_eq!((signers, after.pending), (vec![SIGNERS[1], SIGNERS[2], newcomer], Some(ValidatorUpdates::NONE)));
+        for (waiting, named) in [(&waiting[..], &[][..]), (&waiting, &waiting[1..]), (&[], &waiting[1..])] {
+            let refused = check(&config, &parent(Some(waiting)), by(named));
+            assert_eq!(refused.unwrap_err(), HeaderError::Changes { got: named.len(), want: waiting.len() });
+        }
+        // Who executes no blocks takes what the header names, if someone is left.
+        let light = check(&config, &parent(None), by(&waiting[1..])).unwrap();
+        assert_eq!((light.snapshot.signers().len(), light.pending), (4, None));
+        let nobody = SIGNERS.map(|signer| (signer, 0));
+        let refused = check(&config, &parent(None), by(&nobody));
+        assert_eq!(refused.unwrap_err(), HeaderError::Snapshot(SnapshotError::NoSigners));
+    }
+
+    #[test]
+    fn votes_count_where_there_is_no_contract_and_are_refused_where_it_is() {
+        let vote = Vote { target: Address::repeat_byte(9), authorize: true };
+        let voting = || Payload { vote: Some(vote), ..Payload::default() };
+        let clique = PoaConfig::default();
+        assert_eq!(check(&clique, &parent(Some(&[])), voting()).unwrap().snapshot.votes().len(), 1);
+        let refused = check(&clique.with_validator_registry(), &parent(Some(&[])), voting()).unwrap_err();
+        assert_eq!(refused, HeaderError::VoteByContract { target: vote.target });
+        assert!(refused.to_string().contains("the validators' contract decides"));
+        let foreign = Payload { changes: changes(&[(vote.target, 1)]), ..Payload::default() };
+        let refused = check(&clique, &parent(Some(&[])), foreign).unwrap_err();
+        assert_eq!(refused, HeaderError::Changes { got: 1, want: 0 });
+    }
+}

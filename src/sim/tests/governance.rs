@@ -176,7 +176,7 @@ fn validators_without_stake_vote_members_in_and_out() {
             chain.proposal(chain.head(), 2).unwrap().is_some()
         };
         network.run_until(LONG, is_there).unwrap();
-        for (voter, nonce) in [(1, 1), (2, 1)] {
+        for (voter, nonce) in [(1, 1), (2, 1), (3, 0)] {
             submit(&mut network, &key(seed.get(), voter), nonce, &sol::voteCall { id: U256::from(2), ..yes() });
         }
         network.run_until(LONG, |network| has(network, gone) == [false; 6]).unwrap_or_else(|e| panic!("{name}: {e}"));

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     consensus::{
-        Admin, Authenticator, ConsensusKind, SealScheme, SealedHeader,
+        Admin, AnyProtocol, Authenticator, ConsensusKind, SealScheme, SealedHeader,
         mutation::{self, Mutation},
         pbft::PbftConfig,
         poa::PoaConfig,
@@ -21,7 +21,8 @@ use crate::{
     sim::check::invariant::{self, MembersByContract, Violation},
     system::validators::{
         VALIDATORS_ADDRESS, ValidatorsConfig,
-        interface::{setValidatorCall, slashCall},
+        interface::{setSealingKeyCall, setValidatorCall, slashCall},
+        prove_sealing_key,
     },
 };
 
@@ -50,6 +51,7 @@ fn configs() -> [ConsensusConfig; 3] {
 fn builder(config: ConsensusConfig) -> NetworkBuilder {
     let registry = ValidatorsConfig::new(admin().address());
     let genesis = GenesisSpec::new(1_337).with_validator_registry(registry).with_balance(admin().address(), ether(10));
+    let genesis = genesis.with_balance(address(1), ether(1));
     let invariants = invariant::of_protocol(&config);
     Network::builder()
         .with_genesis(genesis)
@@ -62,6 +64,10 @@ fn builder(config: ConsensusConfig) -> NetworkBuilder {
 }
 
 fn send(network: &mut Network, nonce: u64, call: &impl SolCall) {
+    send_by(network, &admin(), nonce, call);
+}
+
+fn send_by(network: &mut Network, signer: &KeyPair, nonce: u64, call: &impl SolCall) {
     let request = TransactionRequest {
         chain_id: Some(1_337),
         nonce,
@@ -72,7 +78,7 @@ fn send(network: &mut Network, nonce: u64, call: &impl SolCall) {
         input: call.abi_encode().into(),
         ..Default::default()
     };
-    network.submit(Arc::new(request.sign(&admin()).unwrap()), ReplicaId::new(0)).unwrap();
+    network.submit(Arc::new(request.sign(signer).unwrap()), ReplicaId::new(0)).unwrap();
 }
 
 fn set(number: u32, weight: u64) -> setValidatorCall {
@@ -154,6 +160,56 @@ fn follow(network: &Network) {
         light.follow(&sealed).unwrap_or_else(|error| panic!("{name}, height {height}: {error}"));
     }
     assert_eq!(light.validators(), network.replicas()[0].validators(), "{name}");
+}
+
+/// An operator hands its sealing on to another replica: one address leaves and one joins in one block, and the fees stay the operator's.
+#[test]
+fn a_validator_changes_its_sealing_key() {
+    for config in configs() {
+        let mut network = builder(config).build().unwrap();
+        let name = network.config().name();
+        let (operator, key) = (NetworkBuilder::validator_key(SEED, 1), NetworkBuilder::validator_key(SEED, 5));
+        network.run_to_height(Height::new(3)).unwrap();
+        let proof = prove_sealing_key(1_337, operator.address(), &key);
+        send_by(&mut network, &operator, 0, &setSealingKeyCall { key: key.address(), proof });
+        until_in_force(&mut network, &[0, 2, 3, 4, 5]);
+        // Fees of a block that the new key seals.
+        let height = network.replicas()[0].head().height.get();
+        for nonce in 0..12 {
+            send(&mut network, nonce, &set(6, nonce % 2 + 1));
+            network.run_for(Duration::from_secs(6)).unwrap();
+        }
+        network.run_to_height(Height::new(height + 30)).unwrap();
+        let chain = network.replicas()[0].chain();
+        let records = network.validators().unwrap();
+        let record = records.iter().find(|record| record.address == operator.address()).unwrap();
+        assert_eq!((record.sealing_key, record.validates), (key.address(), true), "{name}");
+        let balance = |of| chain.latest_state().unwrap().account(&of).unwrap().unwrap_or_default().balance;
+        assert_eq!(balance(key.address()), U256::ZERO, "{name}: keys earn nothing");
+        follow(&network);
+    }
+}
+
+/// Evidence in a block convicts, and the contract has no such validator any more.
+#[test]
+fn an_equivocating_primary_is_convicted() {
+    let config = ConsensusConfig::Pbft(PbftConfig::default().with_checkpoints(4, 8));
+    let mut network = builder(config).build().unwrap();
+    network.run_to_height(Height::new(2)).unwrap();
+    let AnyProtocol::Pbft(pbft) = network.replicas()[0].protocol() else { panic!("another protocol") };
+    let offender = pbft.primary();
+    let byzantine = network.replicas().iter().find(|replica| replica.address() == Some(offender)).unwrap().id();
+    let observer = usize::from(byzantine == ReplicaId::new(0));
+    network.misbehave(byzantine, Behaviour::Equivocate, Trigger::Always).unwrap();
+    let is_convicted = |network: &Network| {
+        let chain = network.replicas()[observer].chain();
+        chain.registered_validator(chain.head(), offender).unwrap().is_convicted
+    };
+    network.run_until(LONG, is_convicted).unwrap();
+    let is_out = |network: &Network| !network.replicas()[observer].validators().contains(&offender);
+    network.run_until(LONG, is_out).unwrap();
+    let chain = network.replicas()[observer].chain();
+    assert_eq!(chain.registered_validators(chain.head()).unwrap().len(), 4);
 }
 
 #[test]
@@ -240,26 +296,5 @@ fn nothing_is_found_while_validators_change() {
             let report = run_seed(&setup, seed);
             assert!(report.is_passed(), "{kind:?}, seed {seed}: {:?}\n{}", report.outcome, report.plan.to_toml());
         }
-    }
-}
-
-/// Bounded by the environment: `CHAINBOX_SEEDS=300 cargo test --lib many_seeds_of_registries -- --ignored`.
-#[test]
-#[ignore = "takes minutes; for hand"]
-fn many_seeds_of_registries() {
-    let seeds = std::env::var("CHAINBOX_SEEDS").ok().and_then(|count| count.parse().ok()).unwrap_or(100);
-    let wanted = std::env::var("CHAINBOX_PROTOCOL").ok();
-    for kind in [ConsensusKind::Poa, ConsensusKind::Raft, ConsensusKind::Pbft] {
-        let setup = CampaignSetup::registry(default_sim_config(kind));
-        if wanted.as_deref().is_some_and(|wanted| wanted != kind.short_name()) {
-            continue;
-        }
-        for seed in 0..seeds {
-            let report = run_seed(&setup, seed);
-            if !report.is_passed() {
-                println!("{kind:?}, seed {seed}: {:?}", report.outcome);
-            }
-        }
-        println!("{kind:?}: {seeds} seeds");
     }
 }
