@@ -8,6 +8,8 @@
 mod address;
 mod call;
 pub mod governance;
+#[cfg(test)]
+mod lab;
 pub mod modules;
 mod parameter;
 pub mod parameters;

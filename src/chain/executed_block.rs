@@ -9,7 +9,7 @@ use std::sync::{
 use alloy_primitives::{B256, Bytes, U256};
 use alloy_sol_types::SolEvent;
 
-use super::{block::Block, memory, receipt::Receipt, version::Version};
+use super::{block::Block, error::ReadError, memory, receipt::Receipt, version::Version};
 use crate::{
     primitives::{Height, Timestamp, Transaction},
     state::{Commit, CommitId},
@@ -198,6 +198,12 @@ impl ExecutedBlock {
 
     pub(super) fn version(&self) -> Option<&Arc<Version>> {
         self.version.as_ref()
+    }
+
+    /// Returns the state after the block.
+    pub(super) fn retained_version(&self) -> Result<&Arc<Version>, ReadError> {
+        let pruned = || ReadError::Pruned { what: "state", height: self.height(), oldest: self.height().next() };
+        self.version.as_ref().ok_or_else(pruned)
     }
 
     /// Memory of block, receipts and indices, in bytes.

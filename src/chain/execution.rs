@@ -9,7 +9,7 @@ use super::{
     block::{Block, RLP_BYTES_WITHOUT_TRANSACTIONS_MAX, empty_header, rlp_bytes, with_parameters},
     candidates::Candidates,
     context::ChainContext,
-    error::{BlockError, BlockExecutionError, InvalidBlock, InvalidTransaction, PrevRandaoRefusal, ReadError},
+    error::{BlockError, BlockExecutionError, InvalidBlock, InvalidTransaction, PrevRandaoRefusal},
     executed_block::{ExecutedBlock, Execution},
     executor::{Executor, Failure},
     fee_rules::FeeRules,
@@ -112,7 +112,7 @@ pub(super) fn build_by(
     ancestors: &dyn Ancestors,
 ) -> Result<Built, BlockExecutionError> {
     let draft = draft(context, parent, attributes, &interventions, ancestors)?;
-    let parent_version = version_of(parent)?;
+    let parent_version = parent.retained_version()?;
     let mut journal = context.journal_at(parent_version)?;
     apply_interventions(&mut journal, &interventions)?;
     let opened = open(context, parent, attributes, draft, interventions, &mut journal)?;
@@ -283,7 +283,7 @@ pub(super) fn verify(
     check_header(context, Some(&fees), parent.block(), block).map_err(invalid)?;
     check_size(context, block).map_err(invalid)?;
     check_roots_of_body(block).map_err(invalid)?;
-    let parent_version = version_of(parent)?;
+    let parent_version = parent.retained_version()?;
     let mut journal = context.journal_at(parent_version)?;
     apply_interventions(&mut journal, block.interventions())?;
     let payloads = (block.parameters(), block.protocol_payload());
@@ -416,7 +416,7 @@ impl BlockSize {
 }
 
 /// Checks that the block puts those parameters in force that it has to.
-fn check_parameters(
+pub(super) fn check_parameters(
     context: &ChainContext,
     parent: &ExecutedBlock,
     block: &Block,
@@ -495,10 +495,6 @@ pub(super) fn check_receipts_of(header: &Header, receipts: &[Receipt]) -> Result
         return Err(BlockError::LogsBloom { got: Box::new(header.logs_bloom), want: Box::new(bloom) });
     }
     Ok(())
-}
-
-fn version_of(block: &ExecutedBlock) -> Result<&Arc<Version>, ReadError> {
-    block.version().ok_or(ReadError::Pruned { what: "state", height: block.height(), oldest: block.height().next() })
 }
 
 /// Returns the total difficulty of a child of `parent`.

@@ -49,8 +49,6 @@ impl ChainContext {
         if self.spec.parameters.is_none() {
             return Ok(None);
         }
-        let pruned = || ReadError::Pruned { what: "state", height: block.height(), oldest: block.height().next() };
-        let state = block.version().ok_or_else(pruned)?.view()?;
-        Ok(FeeParameters::read(&*state)?)
+        Ok(FeeParameters::read(&*block.retained_version()?.view()?)?)
     }
 }

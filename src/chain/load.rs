@@ -26,7 +26,10 @@ use super::{
 use crate::{
     primitives::{Gas, SenderRecovery, Transaction},
     state::CommitId,
-    system::{BlockUpdates, ParameterUpdates, parameters::FeeParameters},
+    system::{
+        BlockUpdates, ParameterUpdates,
+        parameters::{FeeParameters, scheduled_changes},
+    },
 };
 
 /// What [`Chain::load`] loaded.
@@ -72,8 +75,9 @@ impl ChainBuilder {
 impl Chain {
     /// Replaces blocks, head, finality, state and pending interventions by a dump's; genesis must be the same.
     ///
-    /// Taken on trust: that the state follows from the blocks, which only execution shows; the changes of the validator set made
-    /// by system calls; and where blocks before the first one are missing, its parent and total difficulty.
+    /// Taken on trust: that the state follows from the blocks, which only execution shows; the changes of the validator set and of scheduled
+    /// parameters made by system calls; and where blocks before the first one are missing, its parent and total difficulty, the protocol's
+    /// rules, at which boundary parameters come into force, and on a chain with parameters gas limits and base fees.
     ///
     /// # Errors
     /// [`LoadError::Dump`] when the dump has another genesis or contradicts itself: a sender, a header field, a seal, a receipt or
@@ -169,7 +173,9 @@ impl Chain {
             execution::check_header(context, fees, parent.block(), &block).map_err(invalid)?;
             total_difficulty = execution::total_difficulty(parent, block.header());
         }
+        check_scheduled(index, (!is_first_retained).then_some(parent), &block, (&receipts, &updates))?;
         if is_whole {
+            execution::check_parameters(context, parent, &block, self).map_err(invalid)?;
             let verified = context.rules.verify(&block, parent.block().header(), self);
             verified.map_err(|reason| invalid(BlockError::Rule(reason)))?;
         }
@@ -245,6 +251,24 @@ impl LoadedBlock {
 fn decode_interventions(mut bytes: &[u8]) -> Result<Vec<Intervention>, DumpError> {
     let pending = alloy_rlp::Decodable::decode(&mut bytes).map_err(DumpError::Interventions)?;
     if bytes.is_empty() { Ok(pending) } else { Err(DumpError::Interventions(alloy_rlp::Error::UnexpectedLength)) }
+}
+
+/// Checks the parameters that wait after a block: those of its parent, unless it puts these in force, and what its transactions scheduled last. More
+/// may wait, or another value of the parent's, by a system call. What it puts in force waited, if the parent is known.
+fn check_scheduled(
+    index: usize,
+    parent: Option<&ExecutedBlock>,
+    block: &Block,
+    (receipts, updates): (&[Receipt], &BlockUpdates),
+) -> Result<(), DumpError> {
+    let (put, got) = (block.parameters(), &updates.parameters);
+    let waited = parent.map(|parent| &parent.updates().parameters);
+    let sent = ParameterUpdates::new(scheduled_changes(receipts.iter().flat_map(Receipt::logs)));
+    let stays = waited.filter(|_| put.is_empty()).unwrap_or(&ParameterUpdates::NONE);
+    let is_kept = stays.iter().all(|update| got.value(update.parameter).is_some());
+    let is_scheduled = sent.iter().all(|update| got.value(update.parameter) == Some(update.value));
+    let is_due = put.is_empty() || waited.is_none_or(|waited| put == waited);
+    if is_kept && is_scheduled && is_due { Ok(()) } else { Err(DumpError::Parameters { index }) }
 }
 
 /// Checks the fields of receipts that follow from their transactions and logs; the receipts root covers the others.

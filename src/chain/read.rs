@@ -264,7 +264,11 @@ impl Chain {
         // Without the head's state, which is always there, the rules of genesis would hold.
         let rules =
             self.next_fee_rules().unwrap_or_else(|_| FeeRules::with(self.spec(), None, &ParameterUpdates::NONE));
-        expected_base_fee(&self.context.spec, &rules, self.head.block().header(), self.pending.overrides)
+        self.base_fee_by(&rules)
+    }
+
+    fn base_fee_by(&self, rules: &FeeRules) -> Option<u64> {
+        expected_base_fee(&self.context.spec, rules, self.head.block().header(), self.pending.overrides)
     }
 
     /// Returns the parameters of the chain that a child of the head at this time, with this payload, would put in force.
@@ -286,10 +290,9 @@ impl Chain {
     }
 
     /// Returns the gas limit of a child of the head whose builder leaves it as it is.
-    fn next_gas_limit(&self) -> Result<Gas, ReadError> {
-        let in_force = self.next_fee_rules()?.gas_limit;
+    fn gas_limit_by(&self, rules: &FeeRules) -> Gas {
         let stays = Gas::new(self.head.block().header().gas_limit);
-        Ok(self.pending.overrides.gas_limit.or(in_force).unwrap_or(stays))
+        self.pending.overrides.gas_limit.or(rules.gas_limit).unwrap_or(stays)
     }
 
     /// Returns the [`Pool`](super::Pool)'s view of the head.
@@ -297,12 +300,12 @@ impl Chain {
     /// # Errors
     /// [`ReadError::State`].
     pub fn pool_context(&self) -> Result<PoolContext, ReadError> {
-        let state = self.latest_state()?;
+        let (state, rules) = (self.latest_state()?, self.next_fee_rules()?);
         Ok(PoolContext {
             permissions: self.spec().permissions.as_ref().map(|_| permission_lists(&*state)).transpose()?,
             state,
-            gas_limit: self.next_gas_limit()?,
-            base_fee: self.next_base_fee().unwrap_or(0),
+            gas_limit: self.gas_limit_by(&rules),
+            base_fee: self.base_fee_by(&rules).unwrap_or(0),
             fork: self.context.spec.rules_at(self.head.height().next()),
             timestamp: self.head.block().timestamp(),
         })

@@ -52,6 +52,12 @@ pub enum DumpError {
         #[source]
         source: alloy_rlp::Error,
     },
+    /// A block puts other parameters in force than waited, or others wait after it than its parent and its transactions leave.
+    #[error("dump: block {index} and the parameters that wait after it do not go with its parent and its transactions")]
+    Parameters {
+        /// Index among the dump's blocks.
+        index: usize,
+    },
     /// A block has more or fewer receipts than transactions.
     #[error("dump: block {index} has {got} receipts for {want} transactions")]
     ReceiptCount {

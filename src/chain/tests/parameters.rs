@@ -9,13 +9,14 @@ use alloy_sol_types::SolCall;
 use super::fixture::{adopt, attributes, builder_of, key, request, spec};
 use crate::{
     chain::{
-        Ancestors, BaseFee, BaseFeeParams, Block, BlockError, Chain, GenesisSpec, HeaderRules, InsertError, RuleError,
+        Ancestors, BaseFee, BaseFeeParams, Block, BlockError, Chain, ChainDump, DumpError, GenesisSpec, HeaderRules,
+        InsertError, LoadError, RuleError,
     },
     primitives::{Gas, Transaction, TransactionRequest},
     state::PagedState,
     store::testing::MemoryDisk,
     system::{
-        ParameterUpdate, ParameterUpdates,
+        BlockUpdates, ParameterUpdate, ParameterUpdates,
         parameters::{
             PARAMETERS_ADDRESS, Parameter, ParametersSpec,
             interface::{Change, scheduleCall},
@@ -209,6 +210,31 @@ fn reorganisations_dumps_and_a_new_start_keep_what_waits_and_what_is_in_force() 
     extend(&mut other, vec![schedule(1, &[(Parameter::GasLimit, 5_000_000)])]);
     (3..5).for_each(|_| drop(extend(&mut other, vec![])));
     assert_eq!(other.head().block().header().gas_limit, 5_000_000);
+}
+
+/// A dump whose blocks and their updates contradict each other is refused.
+#[test]
+fn a_dump_has_the_parameters_that_wait_and_those_that_were_due() {
+    let mut chain = open(governed());
+    extend(&mut chain, vec![schedule(0, &[(Parameter::GasLimit, 2_000_000)])]);
+    (2..6).for_each(|_| drop(extend(&mut chain, vec![])));
+    let dump = chain.dump().unwrap();
+    let load = |dump: &ChainDump| open(governed()).load(dump);
+    load(&dump).unwrap();
+    let other = |value| BlockUpdates::from(updates(&[(Parameter::GasLimit, value)])).to_bytes();
+    // What the transaction scheduled, what waits on, and what the fourth block took over.
+    for (place, changed) in [(0, Vec::new()), (0, other(3_000_000)), (1, Vec::new()), (2, other(3_000_000))] {
+        let mut dump = dump.clone();
+        dump.blocks[place].updates = changed.into();
+        assert!(load(&dump).is_err(), "block {place}");
+    }
+    // Without its first blocks, a boundary is taken on trust, and what it puts in force is what waited.
+    let mut late = dump.clone();
+    late.blocks.remove(0);
+    load(&late).unwrap();
+    late.blocks[1].updates = other(3_000_000).into();
+    let error = load(&late).unwrap_err();
+    assert!(matches!(error, LoadError::Dump(DumpError::Parameters { index: 2 })), "{error}");
 }
 
 #[test]

@@ -9,8 +9,8 @@ use super::*;
 use crate::{
     chain::ExecutedBlock,
     consensus::{
-        Authenticator, ConsensusConfig, ConsensusKind, SealScheme, SealedHeader, StakeUse, dpos::DposConfig,
-        pbft::PbftConfig, poa::PoaConfig, pos::PosConfig, raft::RaftConfig,
+        AnyProtocol, Authenticator, ConsensusConfig, ConsensusKind, SealScheme, SealedHeader, StakeUse,
+        dpos::DposConfig, pbft::PbftConfig, poa::PoaConfig, pos::PosConfig, raft::RaftConfig,
     },
     sim::{campaign::workload::Workload, engine::clock::SimTime},
     system::{
@@ -102,6 +102,10 @@ fn every_replica_takes_over_at_one_block_and_headers_alone_tell() {
             assert_eq!(others, found, "{name}, replica {index}");
         }
         follow(&network);
+        // Blocks come eleven seconds apart, more than the five of genesis and a timeout: nobody suspects a primary for that.
+        if let AnyProtocol::Pbft(pbft) = network.primary().protocol() {
+            assert_eq!((pbft.view().get(), pbft.is_changing()), (0, false));
+        }
     }
 }
 

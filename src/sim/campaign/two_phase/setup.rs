@@ -184,6 +184,7 @@ impl CampaignSetup {
             candidates: if long.candidates == 0 { 0 } else { 5 },
             candidates_lie: false,
             all_move: true,
+            reports_absences: false,
             profile: Profile { labels: long.profile.labels.clone(), rounds_max: 0, ..profile },
             ..long
         }

@@ -118,10 +118,11 @@ impl Changes {
         // The administrator may send without being listed: before the block or after it.
         let leads = |may_send: bool, is_listed: bool| may_send && !is_listed;
         let after = chain.permissions_of(block, account)?;
-        let is_administrator =
-            chain.spec().permissions.as_ref().is_some_and(|section| section.administrator == account)
-                || (!stranger.maySend && leads(before.maySend, before.isAccount))
-                || (accounts_on && leads(after.maySend, after.isAccount));
+        let section = chain.spec().permissions.as_ref();
+        let leads_at_genesis = section.is_some_and(|section| section.administrator == account);
+        let is_administrator = (stranger.maySend && leads_at_genesis)
+            || (!stranger.maySend && leads(before.maySend, before.isAccount))
+            || (accounts_on && leads(after.maySend, after.isAccount));
         if accounts_on && !is_account && !is_administrator {
             return Ok(Some("its sender may not send"));
         }

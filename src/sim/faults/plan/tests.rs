@@ -46,6 +46,8 @@ fn everything() -> FaultPlan {
         byzantine(Behaviour::FutureSpam),
         byzantine(Behaviour::Withhold { delay: ms(700) }),
         byzantine(Behaviour::Censor { senders: vec![Address::repeat_byte(7)] }),
+        byzantine(Behaviour::FalseAbsences),
+        byzantine(Behaviour::ForbiddenTransaction),
         FaultKind::Amnesia { replica: id(0) },
         FaultKind::Corrupt { replica: id(0) },
         FaultKind::Twins { replica: id(0), group: vec![id(1), id(2)] },

@@ -73,6 +73,7 @@ fn history() -> String {
     let mut text = String::new();
     for (height, (name, caller, value, input)) in (1..).zip(steps()) {
         lab.at_height(height);
+        let lab = &mut lab.0;
         let place = Place { block: &lab.block, registry: &lab.registry };
         let message = Message::call(caller, MODULES_ADDRESS, U256::from(value), &input, Gas::new(10_000_000));
         text += &place.line(name, &mut lab.journal, &message);

@@ -47,6 +47,7 @@ fn steps() -> Vec<(&'static str, Address, Bytes)> {
 
 fn history() -> String {
     let mut lab = Lab::new();
+    let lab = &mut lab.0;
     let place = Place { block: &lab.block, registry: &lab.registry };
     let mut text = String::new();
     for (name, caller, input) in steps() {

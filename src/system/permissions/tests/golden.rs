@@ -68,6 +68,7 @@ fn steps() -> Vec<Step> {
 fn history() -> String {
     let mut lab = Lab::new(&open());
     lab.journal.set_balance(&ADMIN, U256::from(10)).unwrap();
+    let lab = &mut lab.0;
     let place = Place { block: &lab.block, registry: &lab.registry };
     let mut text = String::new();
     for (name, caller, value, input) in steps() {

@@ -1,17 +1,11 @@
 //! A deployed contract with its journal and accounts.
 
-use alloy_primitives::address;
-use alloy_sol_types::SolError;
+use core::ops::{Deref, DerefMut};
 
-use super::{
-    super::{interface as sol, *},
-    *,
-};
-use crate::{
-    primitives::Gas,
-    state::{Journal, fixture::MapView},
-    vm::{BlockContext, FrameOutcome, FrameResult, Message, TemplateRegistry, execute},
-};
+use alloy_primitives::address;
+
+use super::super::{interface as sol, *};
+use crate::system::lab::ContractLab;
 
 pub(super) const ADMIN: Address = address!("0000000000000000000000000000000000000a01");
 pub(super) const ALICE: Address = address!("0000000000000000000000000000000000000b01");
@@ -27,49 +21,28 @@ pub(super) fn set(account: Address, is_account: bool, is_deployer: bool) -> sol:
     sol::setPermissionsCall { account, isAccount: is_account, isDeployer: is_deployer }
 }
 
-pub(super) struct Lab {
-    pub(super) journal: Journal,
-    pub(super) block: BlockContext,
-    pub(super) registry: TemplateRegistry,
+/// The contract.
+pub(super) struct Lab(pub(super) ContractLab);
+
+impl Deref for Lab {
+    type Target = ContractLab;
+
+    fn deref(&self) -> &ContractLab {
+        &self.0
+    }
+}
+
+impl DerefMut for Lab {
+    fn deref_mut(&mut self) -> &mut ContractLab {
+        &mut self.0
+    }
 }
 
 impl Lab {
     pub(super) fn new(config: &PermissionsConfig) -> Self {
         config.check().unwrap();
-        let journal = Journal::new(MapView::with_balances(&[], U256::ZERO));
-        let (block, registry) = (BlockContext::default(), PermissionsTemplate::registry());
-        let mut lab = Self { journal, block, registry };
         let init_code = PermissionsTemplate::init_code(config);
-        let gas = Gas::new(1_000_000_000);
-        let creation = Message::create_at(PERMISSIONS_ADDRESS, Address::ZERO, U256::ZERO, &init_code, gas);
-        let result = lab.run(&creation.of_genesis());
-        assert!(result.is_success(), "{result:?}");
-        lab
-    }
-
-    pub(super) fn run(&mut self, message: &Message<'_>) -> FrameResult {
-        self.journal.begin_transaction();
-        execute(&mut self.journal, &self.block, &self.registry, message).unwrap()
-    }
-
-    pub(super) fn call<C: SolCall>(&mut self, caller: Address, call: &C) -> FrameResult {
-        let input = call.abi_encode();
-        self.run(&Message::call(caller, PERMISSIONS_ADDRESS, U256::ZERO, &input, Gas::new(100_000_000)))
-    }
-
-    pub(super) fn ok<C: SolCall>(&mut self, caller: Address, call: &C) -> C::Return {
-        let result = self.call(caller, call);
-        assert_eq!(result.outcome, FrameOutcome::Success, "{}: {}", C::SIGNATURE, result.output);
-        C::abi_decode_returns_validate(&result.output).unwrap()
-    }
-
-    /// Checks that the call fails with this error and changes nothing.
-    pub(super) fn fails<C: SolCall, E: SolError>(&mut self, caller: Address, call: &C, error: &E) {
-        let before = self.journal.clone().take_changes();
-        let result = self.call(caller, call);
-        assert_eq!(result.outcome, FrameOutcome::Revert);
-        assert_eq!(result.output.as_ref(), error.abi_encode(), "want {}", E::SIGNATURE);
-        assert_eq!(self.journal.clone().take_changes(), before);
+        Self(ContractLab::new(PERMISSIONS_ADDRESS, PermissionsTemplate::registry(), &init_code))
     }
 
     pub(super) fn permissions(&mut self, account: Address) -> sol::PermissionsInfo {
