@@ -62,8 +62,7 @@ fn took_over(network: &Network, replicas: core::ops::Range<usize>, old: u32, new
 /// Returns the first final height that a block of this author has.
 fn sealed_by(network: &Network, replica: usize, author: Address) -> Option<u64> {
     let chain = network.replicas()[replica].chain();
-    let heights = 1..=chain.finalized().height().get();
-    heights.into_iter().find(|height| {
+    (1..=chain.finalized().height().get()).find(|height| {
         let block = chain.block_at(Height::new(*height)).unwrap();
         block.block().header().beneficiary == author
     })
