@@ -362,9 +362,7 @@ impl Pos {
         mut records: Vec<Record>,
         effects: &mut Vec<Effect>,
     ) {
-        if moved.is_some() {
-            self.follow_head(effects);
-        }
+        let moved = moved.and_then(|moved| self.follow_head(moved, effects));
         let removed = self.tree.prune();
         records.extend(removed.iter().map(record::no_node));
         if self.tree.root() != root {

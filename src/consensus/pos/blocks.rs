@@ -292,7 +292,7 @@ impl Pos {
             self.active_epoch = self.epoch();
         }
         self.tree.insert(&self.config, node, self.slot);
-        if is_timely && is_of_now && self.tree.forks.boosted().is_none() {
+        if is_timely && slot == self.slot && is_of_now && self.tree.forks.boosted().is_none() {
             self.tree.forks.set_boost(Some(id.hash));
         }
         effects.push(Effect::Chain(ChainEvent::Inserted(id)));

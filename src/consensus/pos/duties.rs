@@ -10,6 +10,7 @@ use crate::{
     chain::Block,
     consensus::{
         BlockId, BuildRequest, ConsensusMessage, Deadline, Effect, Recipients, Signer, TimerId,
+        branch_tree::HeadMove,
         intake::BlockIntake,
         mutation::{self, Mutation},
     },
@@ -19,6 +20,9 @@ use crate::{
 /// Delay of a proposal after the start of its slot, in nanoseconds. Slots that were missed, for instance in a crash, are
 /// processed at once, without proposals.
 const PROPOSE_NANOS: u64 = 1_000_000;
+/// Most heads that are followed at once, each in a slot by the clock of the one before; the next slot chooses anew.
+const HEADS_FOLLOWED_MAX: usize = 4;
+
 impl Pos {
     pub(super) fn start(&mut self, effects: &mut Vec<Effect>) {
         if self.has_timers() {
@@ -82,19 +86,29 @@ impl Pos {
             self.times = times;
             if slot > self.slot {
                 self.advance_to_slot(slot);
+            } else if slot < self.slot {
+                self.slot = slot;
+                self.tree.forks.set_boost(None);
             }
-            self.slot = slot;
         }
         before != (self.slot, self.times.time_of(self.slot + 1))
     }
 
-    /// Follows the clock of a head that has moved, and arms the timer by it.
-    pub(super) fn follow_head(&mut self, effects: &mut Vec<Effect>) {
-        if self.has_timers() && self.follow_clock() {
-            effects.push(Effect::Mark("pos/other-clock"));
-            effects.push(Effect::DisarmTimer(SLOT_TIMER));
-            self.arm_slot(effects);
+    /// Follows the clock of a head that has moved, and arms the timer by it. In another slot there may be another head. Returns the whole
+    /// move, if any is left.
+    pub(super) fn follow_head(&mut self, moved: HeadMove, effects: &mut Vec<Effect>) -> Option<HeadMove> {
+        if !self.has_timers() || !self.follow_clock() {
+            return Some(moved);
         }
+        for _ in 0..HEADS_FOLLOWED_MAX {
+            if self.tree.choose(&self.config, self.slot).is_none() || !self.follow_clock() {
+                break;
+            }
+        }
+        effects.push(Effect::Mark("pos/other-clock"));
+        effects.push(Effect::DisarmTimer(SLOT_TIMER));
+        self.arm_slot(effects);
+        self.tree.head_move_from(moved.old)
     }
 
     /// Advances to a later slot (`on_tick` of the specifications).

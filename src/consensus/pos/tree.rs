@@ -174,7 +174,15 @@ impl Tree {
             return None;
         }
         self.head = new;
-        let root = self.root.height;
+        self.head_move_from(old)
+    }
+
+    /// Returns the move from an earlier head to the present one; `None` where they are the same.
+    pub(super) fn head_move_from(&self, old: BlockId) -> Option<HeadMove> {
+        let (new, root) = (self.head, self.root.height);
+        if new == old {
+            return None;
+        }
         let reorg_depth = match (self.get(&old.hash), self.get(&new.hash)) {
             (Some(old), Some(new)) => self.branches.reorg_depth(old, new, root),
             _ => old.height.get().saturating_sub(root.get()),
