@@ -69,7 +69,7 @@ impl Chain {
         candidates: &mut dyn Candidates,
     ) -> Result<Block, BlockExecutionError> {
         let parent = self.block(parent)?;
-        let interventions = attributes.interventions.iter().cloned().collect();
+        let interventions = attributes.interventions.to_vec();
         let rules = Rules { has_permissions: false, ..self.context.tx_rules(parent.height().next()) };
         execution::build_by(&self.context, rules, &parent, attributes, interventions, candidates, self)
             .map(|built| built.block)
