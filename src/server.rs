@@ -80,7 +80,7 @@ mod serve;
 mod service_rpc;
 
 pub use chains::Chains;
-pub use clock::{WallClock, date, now_ms};
+pub use clock::{ChainClock, WallClock, date, now_ms};
 pub use counters::Counters;
 pub use decode::{decode_call, decode_error, describe_revert};
 pub use driver::drive;

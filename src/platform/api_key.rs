@@ -1,136 +1,133 @@
 //! API keys: `cbx_`, 48 random hex digits, 8 digits of checksum. Only a keyed hash of a key is kept.
+//!
+//! A key acts in one workspace, with its scopes as far as its maker's present role caps them: when the maker leaves, its keys are revoked.
+//! Revocation and expiry work at once. Several keys may live side by side, so that one can be replaced without a pause.
+
+mod value;
 
 use core::fmt;
 
-use alloy_primitives::hex;
-use sha2::{Digest, Sha256};
-use subtle::ConstantTimeEq;
+use serde::{Deserialize, Serialize};
+use subtle::ConstantTimeEq as _;
 
+pub use self::value::ApiKeyValue;
 use super::{
-    Secret,
-    entropy::{Entropy, EntropyError, random_bytes},
+    Fields, PlatformError,
+    context::{Context, audit},
+    default_workspace,
+    plan::check_quota,
+    principal::{Principal, Subject},
+    records::{Collection, Index, Owner, Reach, Record, SortKey, Stored, Unit},
+    scope::{Scope, ScopeSet},
+    workspace::Member,
 };
+use crate::primitives::{DurationUnits, parse_duration_secs};
 
-const PREFIX: &str = "cbx_";
-const RANDOM_BYTES: usize = 24;
-const RANDOM_DIGITS: usize = 2 * RANDOM_BYTES;
-const CHECKSUM_BYTES: usize = 4;
+/// Longest life of a key, in days.
+const LIFE_DAYS_MAX: u64 = 3_650;
 
-/// Permission that an API key carries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Scope {
-    /// Read workspace data.
-    WorkspaceRead,
-    /// Create and modify workspaces.
-    WorkspaceWrite,
-    /// Query blockchain data.
-    BlockchainRead,
-    /// Deploy and manage blockchains.
-    BlockchainWrite,
-    /// Deploy contracts and send transactions.
-    BlockchainDeploy,
-    /// View validators.
-    ValidatorRead,
-    /// Manage validators.
-    ValidatorWrite,
-    /// View proposals.
-    GovernanceRead,
-    /// Create proposals and vote.
-    GovernanceWrite,
-    /// Every operation.
-    Admin,
-}
-
-impl Scope {
-    /// Every scope.
-    pub const ALL: [Self; 10] = [
-        Self::WorkspaceRead,
-        Self::WorkspaceWrite,
-        Self::BlockchainRead,
-        Self::BlockchainWrite,
-        Self::BlockchainDeploy,
-        Self::ValidatorRead,
-        Self::ValidatorWrite,
-        Self::GovernanceRead,
-        Self::GovernanceWrite,
-        Self::Admin,
-    ];
-
-    /// Returns the name of the scope in the service, such as `blockchain:read`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::WorkspaceRead => "workspace:read",
-            Self::WorkspaceWrite => "workspace:write",
-            Self::BlockchainRead => "blockchain:read",
-            Self::BlockchainWrite => "blockchain:write",
-            Self::BlockchainDeploy => "blockchain:deploy",
-            Self::ValidatorRead => "validator:read",
-            Self::ValidatorWrite => "validator:write",
-            Self::GovernanceRead => "governance:read",
-            Self::GovernanceWrite => "governance:write",
-            Self::Admin => "admin",
-        }
-    }
-
-    /// Returns the scope with this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|scope| scope.name() == name)
-    }
-}
-
-/// The authenticated sender of a request, with its permissions.
+/// Specification of a key: the decoded body of a request to create one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Caller {
-    name: String,
-    scopes: Vec<Scope>,
+pub struct ApiKeySpec {
+    /// Label.
+    pub name: String,
+    /// What it permits.
+    pub scopes: ScopeSet,
+    /// Time after which it expires, in milliseconds; never by default.
+    pub lifetime_ms: Option<u64>,
 }
 
-impl Caller {
-    /// Label of the caller's API key.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Whether the caller has `scope` or [`Scope::Admin`].
-    pub fn may(&self, scope: Scope) -> bool {
-        self.scopes.contains(&scope) || self.scopes.contains(&Scope::Admin)
+impl ApiKeySpec {
+    /// Reads a request body (the service specification, "API key").
+    ///
+    /// # Errors
+    /// [`PlatformError::Validation`] with every invalid field.
+    pub fn read(body: serde_json::Value) -> Result<Self, PlatformError> {
+        let mut fields = Fields::read(body)?;
+        let name = fields.text("name").unwrap_or_default();
+        let names = Scope::ALL.map(Scope::name);
+        let named = fields.choices("scopes", &names);
+        let scopes: ScopeSet = named.iter().filter_map(|name| Scope::from_name(name)).collect();
+        fields.require("scopes", "a non-empty array of scopes", (!scopes.is_empty()).then_some(()));
+        let expected = "a duration between 1s and 3650d: a number and one of s, h, d, as in 90d";
+        let lifetime_ms = fields.read_with("expiresIn", expected, |value| {
+            let secs = parse_duration_secs(value.as_str()?, DurationUnits::COMMON)?;
+            (1..=LIFE_DAYS_MAX * 86_400).contains(&secs).then(|| secs * 1000)
+        });
+        fields.finish()?;
+        Ok(Self { name, scopes, lifetime_ms })
     }
 }
 
 /// A kept API key: label, scopes, last four digits and keyed hash, but not the key itself.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApiKey {
-    name: String,
-    scopes: Vec<Scope>,
+    /// Label.
+    pub name: String,
+    /// What it permits, at most.
+    pub scopes: ScopeSet,
+    /// Who made it.
+    pub created_by: Subject,
     last_four: String,
     hash: [u8; 32],
+    lifetime_ms: Option<u64>,
+    /// Time from which it is not valid, in milliseconds since the Unix epoch.
+    pub expires_at_ms: Option<u64>,
+    /// Time of its revocation, in milliseconds since the Unix epoch.
+    pub revoked_at_ms: Option<u64>,
 }
 
 impl ApiKey {
-    /// Generates a key; returns its value and what is kept of it.
-    pub(super) fn generate(
-        entropy: &dyn Entropy,
-        secret: &Secret,
-        name: &str,
-        scopes: &[Scope],
-    ) -> Result<(String, Self), EntropyError> {
-        let random = hex::encode(random_bytes::<RANDOM_BYTES>(entropy)?);
-        let value = format!("{PREFIX}{random}{}", checksum(&random));
-        let last_four = value[value.len() - 4..].to_owned();
-        let kept =
-            Self { name: name.to_owned(), scopes: scopes.to_vec(), last_four, hash: secret.hash(value.as_bytes()) };
-        Ok((value, kept))
+    const BY_HASH: Index<Self> =
+        Index::unique("hash", Reach::Service, |key| Some(SortKey::new().bytes(&key.value.hash)));
+    /// Keys of a workspace by whether they are revoked.
+    pub(super) const BY_STATE: Index<Self> = Index::ordered(
+        "state",
+        Reach::Owner,
+        |key| Some(SortKey::new().flag(key.value.revoked_at_ms.is_some())),
+        |key| SortKey::new().number(key.created_at_ms()),
+    );
+    /// Keys of a workspace by their maker.
+    pub(super) const BY_CREATOR: Index<Self> = Index::ordered(
+        "creator",
+        Reach::Owner,
+        |key| Some(Self::made_by(&key.value.created_by)),
+        |key| SortKey::new().number(key.created_at_ms()),
+    );
+
+    /// Group of [`Self::BY_STATE`] of keys that are not revoked.
+    pub(super) fn live() -> SortKey {
+        SortKey::new().flag(false)
     }
 
-    /// Label of the key.
-    pub fn name(&self) -> &str {
-        &self.name
+    /// Group of [`Self::BY_CREATOR`].
+    pub(super) fn made_by(subject: &Subject) -> SortKey {
+        SortKey::new().text(&subject.to_string())
     }
 
     /// Returns the key with all but its prefix and last four digits left out.
     pub fn masked(&self) -> String {
-        format!("{PREFIX}...{}", self.last_four)
+        format!("{}...{}", value::PREFIX, self.last_four)
     }
+
+    /// Returns whether the key is valid at a time: neither revoked nor expired.
+    pub fn is_live(&self, now_ms: u64) -> bool {
+        self.revoked_at_ms.is_none() && self.expires_at_ms.is_none_or(|expiry| now_ms < expiry)
+    }
+}
+
+impl Stored<ApiKey> {
+    /// Returns the key as revoked; one that is revoked stays as it is.
+    pub(super) fn revoked(&self, now_ms: u64) -> Self {
+        let mut revoked = self.clone();
+        revoked.value.revoked_at_ms.get_or_insert(now_ms);
+        revoked
+    }
+}
+
+impl Record for ApiKey {
+    const KIND: &'static str = "key";
+    const INDICES: &'static [Index<Self>] = &[Self::BY_HASH, Self::BY_STATE, Self::BY_CREATOR];
 }
 
 /// Leaves the hash out.
@@ -140,70 +137,162 @@ impl fmt::Debug for ApiKey {
     }
 }
 
-/// Returns the caller whose key is `value`. Every kept key is compared in constant time.
-pub(super) fn find(secret: &Secret, keys: &[ApiKey], value: &str) -> Option<Caller> {
-    if !is_well_formed(value) {
-        return None;
+/// Returns who answers for a key that a principal makes: a key's own maker, so that it goes with the member.
+fn maker(unit: &Unit<'_>, principal: &Principal) -> Result<Subject, PlatformError> {
+    match principal.subject() {
+        Subject::ApiKey(id) => Ok(unit.of::<ApiKey>().require(&principal.owner(), id)?.value.created_by),
+        subject => Ok(subject.clone()),
     }
-    let hash = secret.hash(value.as_bytes());
-    let mut found = None;
-    for key in keys {
-        if bool::from(key.hash.ct_eq(&hash)) {
-            found = Some(key);
+}
+
+/// Rules of API keys.
+#[derive(Clone, Copy, Debug)]
+pub struct ApiKeys<'a> {
+    pub(super) context: &'a Context,
+}
+
+impl<'a> ApiKeys<'a> {
+    /// The keys, for reading; [`Index::CREATED`] lists those of a workspace.
+    pub fn all(&self) -> Collection<'a, ApiKey> {
+        self.context.records.of()
+    }
+
+    /// Creates a key in the workspace that a principal acts in, and returns its value, which can't be read again.
+    ///
+    /// # Errors
+    /// [`PlatformError::Forbidden`] for scopes that the principal lacks, [`PlatformError::Conflict`] for a full plan,
+    /// [`PlatformError::Entropy`]; no key is then kept.
+    pub fn create(
+        &self,
+        principal: &Principal,
+        spec: ApiKeySpec,
+    ) -> Result<(ApiKeyValue, Stored<ApiKey>), PlatformError> {
+        let beyond: Vec<&str> = spec.scopes.beyond(principal.scopes()).into_iter().map(Scope::name).collect();
+        if !beyond.is_empty() {
+            let message = format!("a key has at most its maker's scopes, without {}", beyond.join(", "));
+            return Err(PlatformError::Forbidden { message });
         }
-    }
-    found.map(|key| Caller { name: key.name.clone(), scopes: key.scopes.clone() })
-}
-
-/// Whether prefix, length and checksum are right, which rejects mistyped keys without a comparison.
-fn is_well_formed(value: &str) -> bool {
-    value
-        .strip_prefix(PREFIX)
-        .filter(|digits| digits.len() == RANDOM_DIGITS + 2 * CHECKSUM_BYTES && digits.is_ascii())
-        .is_some_and(|digits| checksum(&digits[..RANDOM_DIGITS]) == digits[RANDOM_DIGITS..])
-}
-
-fn checksum(random: &str) -> String {
-    hex::encode(&Sha256::digest(random.as_bytes())[..CHECKSUM_BYTES])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{super::entropy::testing::CountingEntropy, *};
-
-    #[test]
-    fn a_kept_key_is_recognised_and_another_is_not() {
-        let (secret, entropy) = (Secret::new([1; 32]), CountingEntropy::default());
-        let (value, key) = ApiKey::generate(&entropy, &secret, "ci", &[Scope::BlockchainRead]).unwrap();
-        let (other, _) = ApiKey::generate(&entropy, &secret, "other", &[Scope::Admin]).unwrap();
-        let caller = find(&secret, core::slice::from_ref(&key), &value).unwrap();
-        assert!(caller.may(Scope::BlockchainRead) && !caller.may(Scope::BlockchainWrite));
-        assert_eq!(find(&secret, core::slice::from_ref(&key), &other), None);
-        assert_eq!(find(&Secret::new([1; 32]), core::slice::from_ref(&key), &value), Some(caller));
-        assert_eq!(find(&Secret::new([2; 32]), &[key], &value), None, "a hash under another secret");
+        let (value, id) = (ApiKeyValue::draw(&*self.context.entropy)?, self.context.id("key")?);
+        let key = ApiKey {
+            name: spec.name,
+            scopes: spec.scopes,
+            created_by: principal.subject().clone(),
+            last_four: value.last_four(),
+            hash: self.context.secret.hash(value.text().as_bytes()),
+            lifetime_ms: spec.lifetime_ms,
+            expires_at_ms: None,
+            revoked_at_ms: None,
+        };
+        let stored = self.context.records.unit(|unit| self.insert(unit, principal, &id, key))?;
+        Ok((value, stored))
     }
 
-    #[test]
-    fn a_mistyped_key_fails_its_checksum() {
-        let (value, _) = ApiKey::generate(&CountingEntropy::default(), &Secret::new([1; 32]), "ci", &[]).unwrap();
-        assert!(is_well_formed(&value));
-        let flipped = if value.as_bytes()[10] == b'0' { "1" } else { "0" };
-        let mistyped = format!("{}{flipped}{}", &value[..10], &value[11..]);
-        assert!(!is_well_formed(&mistyped) && !is_well_formed("cbx_") && !is_well_formed(""));
+    fn insert(
+        &self,
+        unit: &mut Unit<'_>,
+        principal: &Principal,
+        id: &str,
+        mut key: ApiKey,
+    ) -> Result<Stored<ApiKey>, PlatformError> {
+        let owner = principal.owner();
+        let live = unit.of::<ApiKey>().count(&ApiKey::BY_STATE, &owner, &ApiKey::live())?;
+        check_quota("live API keys", live, self.context.plan(unit, &owner)?.api_keys_max)?;
+        key.created_by = maker(unit, principal)?;
+        key.expires_at_ms = key.lifetime_ms.map(|lifetime| unit.now_ms().saturating_add(lifetime));
+        let stored = unit.insert(&owner, id, key)?;
+        audit(unit, principal, "key.create", format!("key {id}"))?;
+        Ok(stored)
     }
 
-    #[test]
-    fn neither_key_nor_hash_is_in_debug_output() {
-        let secret = Secret::new([1; 32]);
-        let (value, key) = ApiKey::generate(&CountingEntropy::starting_at(5), &secret, "ci", &[]).unwrap();
-        assert_eq!(format!("{key:?}"), "ApiKey { name: \"ci\", scopes: [], .. }");
-        assert!(!format!("{key:?}").contains(&value[4..]));
+    /// Makes a successor of a key, with its name, scopes and lifetime. The key itself goes on for `overlap_ms`, unless it expires before.
+    ///
+    /// # Errors
+    /// [`PlatformError::NotFound`]; [`PlatformError::Conflict`] for a key that is not valid any more, and as [`ApiKeys::create`].
+    pub fn rotate(
+        &self,
+        principal: &Principal,
+        id: &str,
+        overlap_ms: u64,
+    ) -> Result<(ApiKeyValue, Stored<ApiKey>), PlatformError> {
+        let (value, next_id) = (ApiKeyValue::draw(&*self.context.entropy)?, self.context.id("key")?);
+        let stored = self.context.records.unit(|unit| {
+            let mut old = unit.of::<ApiKey>().require(&principal.owner(), id)?;
+            let now_ms = unit.now_ms();
+            if !old.value.is_live(now_ms) {
+                return Err(PlatformError::Conflict {
+                    message: format!("key {id} is revoked or expired: create a new one"),
+                });
+            }
+            if let [beyond, ..] = old.value.scopes.beyond(principal.scopes())[..] {
+                return Err(PlatformError::MissingScope { scope: beyond });
+            }
+            let next = ApiKey {
+                last_four: value.last_four(),
+                hash: self.context.secret.hash(value.text().as_bytes()),
+                ..old.value.clone()
+            };
+            let end = now_ms.saturating_add(overlap_ms);
+            old.value.expires_at_ms = Some(old.value.expires_at_ms.map_or(end, |expiry| expiry.min(end)));
+            unit.replace(&old)?;
+            audit(unit, principal, "key.rotate", format!("key {id}"))?;
+            self.insert(unit, principal, &next_id, next)
+        })?;
+        Ok((value, stored))
     }
 
-    #[test]
-    fn scopes_have_their_names() {
-        for scope in Scope::ALL {
-            assert_eq!(Scope::from_name(scope.name()), Some(scope));
+    /// Revokes a key, at once. Revoking it again changes nothing.
+    ///
+    /// # Errors
+    /// [`PlatformError::NotFound`].
+    pub fn revoke(&self, principal: &Principal, id: &str) -> Result<Stored<ApiKey>, PlatformError> {
+        self.context.records.unit(|unit| {
+            let key = unit.of::<ApiKey>().require(&principal.owner(), id)?;
+            if key.value.revoked_at_ms.is_some() {
+                return Ok(key);
+            }
+            let stored = unit.replace(&key.revoked(unit.now_ms()))?;
+            audit(unit, principal, "key.revoke", format!("key {id}"))?;
+            Ok(stored)
+        })
+    }
+
+    /// Deletes the keys of this name that the service itself has made.
+    pub(super) fn forget_own(&self, name: &str) -> Result<(), PlatformError> {
+        let (owner, group) = (Owner::Workspace(default_workspace()), ApiKey::made_by(&Subject::Service));
+        self.context.records.unit(|unit| {
+            let mut own = Vec::new();
+            unit.of::<ApiKey>().for_each(&ApiKey::BY_CREATOR, &owner, &group, |key| {
+                own.extend((key.value.name == name).then_some(key));
+                Ok::<_, PlatformError>(())
+            })?;
+            own.iter().try_for_each(|key| Ok(unit.delete(key)?))
+        })
+    }
+
+    /// Returns the principal of an API key; `None` for one that is unknown, revoked or expired, or whose maker is no member any more.
+    ///
+    /// The key is found by its keyed hash, which tells nobody without the secret anything, and compared in constant time.
+    ///
+    /// # Errors
+    /// [`PlatformError::Internal`] when the store fails.
+    pub fn authenticate(&self, value: &str) -> Result<Option<Principal>, PlatformError> {
+        if !value::is_well_formed(value) {
+            return Ok(None);
         }
+        let hash = self.context.secret.hash(value.as_bytes());
+        let group = SortKey::new().bytes(&hash);
+        let found = self.all().find(&ApiKey::BY_HASH, &Owner::Service, &group)?;
+        let now_ms = self.context.records.clock().now_ms();
+        let found = found.filter(|key| bool::from(key.value.hash.ct_eq(&hash)) && key.value.is_live(now_ms));
+        let Some(key) = found else { return Ok(None) };
+        let Some(workspace) = key.owner().workspace().cloned() else { return Ok(None) };
+        let scopes = match &key.value.created_by {
+            Subject::User(user) => match self.context.records.of::<Member>().get(key.owner(), user)? {
+                Some(member) => key.value.scopes.capped_by(&member.value.role.cap()),
+                None => return Ok(None),
+            },
+            Subject::Service | Subject::ApiKey(_) => key.value.scopes.clone(),
+        };
+        Ok(Some(Principal::new(Subject::ApiKey(key.id().to_owned()), workspace, scopes)))
     }
 }

@@ -1,14 +1,24 @@
-//! Blockchains: their specification, creation, and identity in the service.
+//! Blockchains: their specification, their record, and a running one.
+
+mod keys;
+mod record;
+mod start;
 
 use std::time::Duration;
 
 use alloy_primitives::{Address, U256};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Fields, PlatformError};
+pub use self::record::BlockchainRecord;
+pub(super) use self::{keys::ChainKeys, start::start};
+use super::{
+    Fields, PlatformError, default_workspace,
+    records::{Owner, Stored},
+};
 use crate::{
     consensus::ConsensusKind,
-    node::{BuildError, MINING_INTERVAL_SECS_MAX, Mining, Node},
+    node::{MINING_INTERVAL_SECS_MAX, Node},
     primitives::Gas,
 };
 
@@ -24,7 +34,7 @@ const DEFAULT_PREMINE: U256 = U256::from_limbs([0x1bce_cced_a100_0000, 0xd3c2, 0
 pub(super) const FEATURES: [&str; 3] = ["smart-contracts", "permissions", "privacy"];
 
 /// Token that pays for gas.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NativeToken {
     /// Name of the token.
     pub name: String,
@@ -41,7 +51,7 @@ impl Default for NativeToken {
 }
 
 /// Labels of a validator. Its signing key is the service's own.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ValidatorSpec {
     /// Address of the operator.
     pub address: Address,
@@ -50,13 +60,14 @@ pub struct ValidatorSpec {
 }
 
 /// Specification of a chain: the decoded body of a request to create one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockchainSpec {
     /// Name of the chain.
     pub name: String,
     /// `private` or `public`, a label.
     pub kind: String,
     /// Consensus protocol.
+    #[serde(with = "record::consensus_name")]
     pub consensus: ConsensusKind,
     /// Chain id (EIP-155); the next free one by default.
     pub chain_id: Option<u64>,
@@ -114,16 +125,6 @@ fn named(name: &str) -> Option<ConsensusKind> {
     ConsensusKind::ALL.into_iter().find(|kind| kind.name() == name)
 }
 
-/// Converts a failed start: a validation error for a number of validators that the protocol cannot have.
-fn start_error(validators: usize, cause: BuildError) -> PlatformError {
-    match cause {
-        BuildError::Consensus(cause) => {
-            PlatformError::field("validators", cause.to_string(), format!("{validators} validators"))
-        }
-        other => PlatformError::internal(other),
-    }
-}
-
 fn gas_limit(config: &mut Fields) -> Option<u64> {
     let limit = config.amount("blockGasLimit")?;
     let fitting = u64::try_from(limit).ok().filter(|limit| GAS_LIMIT_BOUNDS.contains(limit));
@@ -154,6 +155,7 @@ fn read_validators(fields: &mut Fields) -> Vec<ValidatorSpec> {
 /// A running chain.
 #[derive(Debug)]
 pub struct Blockchain {
+    owner: Owner,
     id: String,
     spec: BlockchainSpec,
     chain_id: u64,
@@ -162,36 +164,27 @@ pub struct Blockchain {
 }
 
 impl Blockchain {
-    /// Registers a running node, described by `spec`.
+    /// Describes a running node, to be the default chain of a platform.
     pub fn running(id: String, spec: BlockchainSpec, node: Node, now_ms: u64) -> Self {
-        Self { id, chain_id: node.view().chain_id(), spec, created_at_ms: now_ms, node }
+        let owner = Owner::Workspace(default_workspace());
+        Self { owner, id, chain_id: node.view().chain_id(), spec, created_at_ms: now_ms, node }
     }
 
-    /// Starts a chain. Its only account, the treasury, is unlocked and derived from `wallet`'s mnemonic.
-    pub(super) fn create(
-        id: String,
-        spec: BlockchainSpec,
-        chain_id: u64,
-        wallet: &Node,
-        now_ms: u64,
-    ) -> Result<Self, PlatformError> {
-        let mining = match spec.block_time {
-            Some(interval) => Mining::Interval(interval),
-            None => Mining::EachTransaction,
-        };
-        let mut builder = Node::builder()
-            .with_chain_id(chain_id)
-            .with_mnemonic(wallet.mnemonic())
-            .with_accounts(1)
-            .with_balance(spec.native_token.premine)
-            .with_consensus(spec.consensus.on_demand())
-            .with_validators(u32::try_from(spec.validators.len()).unwrap_or(u32::MAX).max(1))
-            .with_mining(mining);
-        if let Some(gas_limit) = spec.block_gas_limit {
-            builder = builder.with_gas_limit(gas_limit);
+    /// A chain of a record, with its running node.
+    pub(super) fn of_record(stored: &Stored<BlockchainRecord>, node: Node) -> Self {
+        Self {
+            owner: stored.owner().clone(),
+            id: stored.id().to_owned(),
+            spec: stored.value.spec.clone(),
+            chain_id: stored.value.chain_id,
+            created_at_ms: stored.created_at_ms(),
+            node,
         }
-        let node = builder.build().map_err(|cause| start_error(spec.validators.len(), cause))?;
-        Ok(Self { id, spec, chain_id, created_at_ms: now_ms, node })
+    }
+
+    /// Owner of the chain.
+    pub const fn owner(&self) -> &Owner {
+        &self.owner
     }
 
     /// Id in the service.

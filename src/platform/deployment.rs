@@ -3,9 +3,13 @@
 use std::sync::Arc;
 
 use alloy_primitives::{Address, B256};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Blockchain, FieldError, Fields, PlatformError};
+use super::{
+    Blockchain, FieldError, Fields, PlatformError,
+    records::{Index, Reach, Record, SortKey},
+};
 use crate::{
     chain::CallRequest,
     node::{BlockRef, EstimateError, Located},
@@ -96,23 +100,31 @@ fn invalid(errors: Vec<ParameterError>) -> PlatformError {
 }
 
 /// A deployment whose transaction was sent.
-#[derive(Clone, Debug)]
-pub struct Deployment {
-    id: String,
-    spec: DeploymentSpec,
-    from: Address,
-    transaction_hash: B256,
-    created_at_ms: u64,
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeploymentRecord {
+    /// Id of the chain.
+    pub blockchain_id: String,
+    /// Name of the contract's template.
+    pub template: String,
+    /// Parameters of the constructor by name, as JSON text.
+    pub params: String,
+    /// Account that deployed the contract.
+    pub from: Address,
+    /// Hash of the creating transaction.
+    pub transaction_hash: B256,
 }
 
-impl Deployment {
+impl DeploymentRecord {
+    /// Deployments of a workspace by chain.
+    pub const BY_BLOCKCHAIN: Index<Self> = Index::ordered(
+        "blockchain",
+        Reach::Owner,
+        |deployment| Some(SortKey::new().text(&deployment.value.blockchain_id)),
+        |deployment| SortKey::new().number(deployment.created_at_ms()),
+    );
+
     /// Simulates, then sends. A transaction whose simulation fails is not sent.
-    pub(super) fn run(
-        id: String,
-        spec: DeploymentSpec,
-        chain: &Blockchain,
-        now_ms: u64,
-    ) -> Result<Self, PlatformError> {
+    pub(super) fn run(spec: DeploymentSpec, chain: &Blockchain) -> Result<Self, PlatformError> {
         let node = chain.node();
         let unlocked = node.accounts();
         let from = match spec.from.or_else(|| unlocked.first().copied()) {
@@ -140,32 +152,8 @@ impl Deployment {
             }
         }
         let transaction_hash = node.send_as_account(request).map_err(PlatformError::from_send)?;
-        Ok(Self { id, spec, from, transaction_hash, created_at_ms: now_ms })
-    }
-
-    /// Id in the service.
-    pub fn id(&self) -> &str {
-        &self.id
-    }
-
-    /// Specification of the deployment.
-    pub const fn spec(&self) -> &DeploymentSpec {
-        &self.spec
-    }
-
-    /// Account that deployed the contract.
-    pub const fn from(&self) -> Address {
-        self.from
-    }
-
-    /// Hash of the creating transaction.
-    pub const fn transaction_hash(&self) -> B256 {
-        self.transaction_hash
-    }
-
-    /// Time of sending, in milliseconds since the Unix epoch.
-    pub const fn created_at_ms(&self) -> u64 {
-        self.created_at_ms
+        let params = Value::Object(spec.params).to_string();
+        Ok(Self { blockchain_id: spec.blockchain_id, template: spec.template, params, from, transaction_hash })
     }
 
     /// Returns the address of the contract, which the sender and nonce of the creating transaction determine (Yellow Paper, 7).
@@ -183,4 +171,9 @@ impl Deployment {
             .map(|nonce| self.from.create(nonce))
             .ok_or_else(|| PlatformError::not_found("transaction", &self.transaction_hash.to_string()))
     }
+}
+
+impl Record for DeploymentRecord {
+    const KIND: &'static str = "deployment";
+    const INDICES: &'static [Index<Self>] = &[Self::BY_BLOCKCHAIN];
 }

@@ -2,10 +2,16 @@
 
 use alloy_primitives::U256;
 
-use super::entropy::EntropyError;
+use super::{
+    entropy::EntropyError,
+    records::{IdempotencyError, RecordError},
+    scope::Scope,
+    vault::VaultError,
+};
 use crate::{
     chain::{InvalidTransaction, PoolError},
     node::{FullDisk, QueryError, SendError},
+    store::StoreError,
 };
 
 /// An invalid field of a body.
@@ -34,6 +40,18 @@ pub enum PlatformError {
     Validation {
         /// All invalid fields.
         fields: Vec<FieldError>,
+    },
+    /// The credentials lack a scope.
+    #[error("the credentials lack the scope {}", scope.name())]
+    MissingScope {
+        /// Scope that is needed.
+        scope: Scope,
+    },
+    /// The principal's role does not permit the operation.
+    #[error("{message}")]
+    Forbidden {
+        /// What the operation needs.
+        message: String,
     },
     /// No such resource.
     #[error("{kind} {id:?} was not found")]
@@ -151,12 +169,52 @@ impl PlatformError {
         match self {
             Self::BadRequest { .. } => "BAD_REQUEST",
             Self::Validation { .. } => "VALIDATION_ERROR",
+            Self::MissingScope { .. } | Self::Forbidden { .. } => "FORBIDDEN",
             Self::NotFound { .. } => "NOT_FOUND",
             Self::Conflict { .. } => "CONFLICT",
             Self::InsufficientBalance { .. } => "INSUFFICIENT_BALANCE",
             Self::Pruned { .. } => "PRUNED",
             Self::StorageFull { .. } => "STORAGE_FULL",
             Self::Internal { .. } | Self::Entropy(_) => "INTERNAL_ERROR",
+        }
+    }
+}
+
+impl From<RecordError> for PlatformError {
+    fn from(cause: RecordError) -> Self {
+        match cause {
+            RecordError::Missing { kind, id } => Self::NotFound { kind, id },
+            RecordError::Exists { .. } | RecordError::Stale { .. } | RecordError::Taken { .. } => {
+                Self::Conflict { message: cause.to_string() }
+            }
+            RecordError::Store(StoreError::Full { free, watermark }) => {
+                Self::StorageFull { disk: FullDisk { free_bytes: free, free_bytes_min: watermark } }
+            }
+            RecordError::Store(cause) => Self::internal(cause),
+            other => Self::internal(other),
+        }
+    }
+}
+
+impl From<VaultError> for PlatformError {
+    fn from(cause: VaultError) -> Self {
+        match cause {
+            VaultError::Record(cause) => cause.into(),
+            VaultError::Entropy(cause) => cause.into(),
+            other => Self::internal(other),
+        }
+    }
+}
+
+impl From<IdempotencyError> for PlatformError {
+    fn from(cause: IdempotencyError) -> Self {
+        match cause {
+            IdempotencyError::Record(cause) => cause.into(),
+            IdempotencyError::Running => Self::Conflict { message: cause.to_string() },
+            IdempotencyError::OtherRequest => {
+                Self::field("Idempotency-Key", "a new key for a new request", cause.to_string())
+            }
+            IdempotencyError::KeyLength { .. } => Self::BadRequest { message: cause.to_string() },
         }
     }
 }

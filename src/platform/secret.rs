@@ -1,33 +1,38 @@
-//! The key of the hashes under which API keys are kept.
+//! The key of the hashes under which API keys and invitations are kept.
 
 use core::fmt;
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
+use zeroize::Zeroizing;
 
-use super::entropy::{Entropy, EntropyError, random_bytes};
+use super::{
+    records::Records,
+    vault::{Purpose, Vault, VaultError},
+};
 
-/// 32 secret bytes that key the hashes of API keys. Kept hashes can be checked only under the secret they were made with.
-pub struct Secret([u8; 32]);
+/// 32 secret bytes that key the hashes of tokens. Kept hashes can be checked only under the secret they were made with.
+pub(super) struct Secret(Zeroizing<[u8; 32]>);
 
 impl Secret {
-    /// Wraps 32 secret bytes, such as those of an earlier run.
-    pub const fn new(bytes: [u8; 32]) -> Self {
-        Self(bytes)
+    /// Takes 32 secret bytes.
+    #[cfg(test)]
+    pub(super) fn new(bytes: [u8; 32]) -> Self {
+        Self(Zeroizing::new(bytes))
     }
 
-    /// Generates a new secret.
+    /// Returns the secret of a store, which its vault keeps: drawn at the first opening, the same at every later one.
     ///
     /// # Errors
-    /// [`EntropyError`] when the generator fails.
-    pub fn generate(entropy: &dyn Entropy) -> Result<Self, EntropyError> {
-        random_bytes(entropy).map(Self)
+    /// [`VaultError`].
+    pub(super) fn of_store(records: &Records, vault: &Vault) -> Result<Self, VaultError> {
+        vault.own_secret(records, Purpose::TokenHashes).map(Self)
     }
 
     /// Returns the HMAC-SHA256 (RFC 2104) of `message` under the secret.
     pub(super) fn hash(&self, message: &[u8]) -> [u8; 32] {
         // RFC 2104 takes keys of every length: the constructor cannot fail on one of 32 bytes.
-        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.0) else { return [0; 32] };
+        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&*self.0) else { return [0; 32] };
         mac.update(message);
         mac.finalize().into_bytes().into()
     }
@@ -42,10 +47,7 @@ impl fmt::Debug for Secret {
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        super::entropy::testing::{CountingEntropy, FailingEntropy},
-        *,
-    };
+    use super::*;
 
     #[test]
     fn hashes_depend_on_the_secret_and_the_message() {
@@ -58,12 +60,5 @@ mod tests {
     #[test]
     fn debug_output_has_no_bytes() {
         assert_eq!(format!("{:?}", Secret::new([7; 32])), "Secret { .. }");
-    }
-
-    #[test]
-    fn a_generated_secret_is_the_generators() {
-        let secret = Secret::generate(&CountingEntropy::starting_at(7)).unwrap();
-        assert_eq!(secret.hash(b"a"), Secret::new([7; 32]).hash(b"a"));
-        assert!(Secret::generate(&FailingEntropy).is_err());
     }
 }

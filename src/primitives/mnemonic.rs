@@ -64,6 +64,16 @@ impl Wallet {
         Ok(Self { phrase: mnemonic.to_string(), mnemonic, seed: OnceLock::new() })
     }
 
+    /// Makes the mnemonic of 12 words of 16 random bytes (BIP-39).
+    ///
+    /// # Errors
+    /// None for 16 bytes; [`MnemonicError::Phrase`] is the parser's.
+    pub fn from_entropy(entropy: &[u8; 16]) -> Result<Self, MnemonicError> {
+        let mnemonic = Mnemonic::from_entropy_in(Language::English, entropy)
+            .map_err(|error| MnemonicError::Phrase { reason: error.to_string() })?;
+        Ok(Self { phrase: mnemonic.to_string(), mnemonic, seed: OnceLock::new() })
+    }
+
     /// Returns the mnemonic, one space between words.
     pub fn phrase(&self) -> &str {
         &self.phrase

@@ -126,6 +126,9 @@ impl From<PlatformError> for ApiError {
                 });
                 error.details.insert("fields".to_owned(), fields.collect());
             }
+            PlatformError::MissingScope { scope } => {
+                error.details.insert("requiredScope".to_owned(), scope.name().into());
+            }
             PlatformError::NotFound { kind, id } => {
                 error.details.insert("resource".to_owned(), (*kind).into());
                 error.details.insert("id".to_owned(), id.as_str().into());
@@ -152,6 +155,7 @@ const fn status_of(cause: &PlatformError) -> StatusCode {
     match cause {
         PlatformError::BadRequest { .. } => StatusCode::BAD_REQUEST,
         PlatformError::Validation { .. } => StatusCode::UNPROCESSABLE_ENTITY,
+        PlatformError::MissingScope { .. } | PlatformError::Forbidden { .. } => StatusCode::FORBIDDEN,
         PlatformError::NotFound { .. } => StatusCode::NOT_FOUND,
         PlatformError::Conflict { .. } | PlatformError::InsufficientBalance { .. } => StatusCode::CONFLICT,
         PlatformError::Pruned { .. } => StatusCode::GONE,

@@ -88,7 +88,7 @@ impl Chains {
         if let Some(rpc) = self.others.read().unwrap_or_else(PoisonError::into_inner).get(id) {
             return Some(rpc.clone());
         }
-        self.platform.blockchain(id).map(|chain| self.start(&chain))
+        self.platform.running_blockchain(id).map(|chain| self.start(&chain))
     }
 
     /// Creates the Ethereum JSON-RPC of a chain and starts its interval mining. Needs a tokio runtime.

@@ -3,7 +3,10 @@
 use core::fmt;
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::{node::Clock, primitives::Timestamp};
+use crate::{
+    node::{Clock, Node},
+    primitives::Timestamp,
+};
 
 /// Clock of the operating system; `chainbox dev` gives it to its node.
 #[derive(Clone, Copy, Debug, Default)]
@@ -16,6 +19,28 @@ impl Clock for WallClock {
 
     fn now_ms(&self) -> u64 {
         now_ms()
+    }
+}
+
+/// The wall clock as far ahead or behind as time travel has moved a node's (`evm_increaseTime`): `chainbox dev` gives it to its
+/// platform, so that what expires there moves with the default chain.
+#[derive(Clone, Debug)]
+pub struct ChainClock(Node);
+
+impl ChainClock {
+    /// Creates the clock of a node.
+    pub const fn of(node: Node) -> Self {
+        Self(node)
+    }
+}
+
+impl Clock for ChainClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_secs(self.now_ms() / 1000)
+    }
+
+    fn now_ms(&self) -> u64 {
+        now_ms().saturating_add_signed(self.0.view().clock_offset().as_secs().saturating_mul(1000))
     }
 }
 
@@ -90,6 +115,15 @@ const fn civil_date(day: u64) -> (u64, u64, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_chains_clock_moves_with_its_time_travel() {
+        let node = Node::builder().with_clock(std::sync::Arc::new(WallClock)).build().unwrap();
+        let clock = ChainClock::of(node.clone());
+        assert!(clock.now_ms() < now_ms() + 60_000);
+        node.increase_time(Duration::from_secs(3_600));
+        assert!((now_ms() + 3_600_000 - 60_000..now_ms() + 3_660_000).contains(&clock.now_ms()));
+    }
 
     #[test]
     fn known_times_have_their_dates() {

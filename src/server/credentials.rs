@@ -3,16 +3,16 @@
 use hyper::header::{self, HeaderMap};
 
 use super::api_error::ApiError;
-use crate::platform::{Caller, Platform, Scope};
+use crate::platform::{Platform, Principal, Scope};
 
 /// Header of an API key.
 const API_KEY: &str = "x-api-key";
 
-/// Returns the caller whose API key the headers carry.
+/// Returns the principal whose API key the headers carry.
 ///
 /// # Errors
-/// 400 for two kinds of credentials, 401 for none, another authorization scheme or an unknown key.
-pub(crate) fn authenticate(platform: &Platform, headers: &HeaderMap) -> Result<Caller, ApiError> {
+/// 400 for two kinds of credentials, 401 for none, another authorization scheme or a key that is not valid.
+pub(crate) fn authenticate(platform: &Platform, headers: &HeaderMap) -> Result<Principal, ApiError> {
     let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or_default());
     let key = match (text(API_KEY), text(header::AUTHORIZATION.as_str())) {
         (Some(_), Some(_)) => return Err(ApiError::bad_request("send X-API-Key or Authorization, not both")),
@@ -25,11 +25,13 @@ pub(crate) fn authenticate(platform: &Platform, headers: &HeaderMap) -> Result<C
             return Err(ApiError::unauthorized("credentials are missing: send an API key as X-API-Key"));
         }
     };
-    platform.authenticate(key).ok_or_else(|| ApiError::unauthorized("the API key is not known here"))
+    let known = platform.api_keys().authenticate(key)?;
+    known.ok_or_else(|| ApiError::unauthorized("the API key is not known here, was revoked or has expired"))
 }
 
-/// As [`authenticate`], with 403 for a caller that lacks `scope`.
-pub(crate) fn authorize(platform: &Platform, headers: &HeaderMap, scope: Scope) -> Result<Caller, ApiError> {
-    let caller = authenticate(platform, headers)?;
-    if caller.may(scope) { Ok(caller) } else { Err(ApiError::forbidden(scope.name())) }
+/// As [`authenticate`], with 403 for a principal that lacks `scope`.
+pub(crate) fn authorize(platform: &Platform, headers: &HeaderMap, scope: Scope) -> Result<Principal, ApiError> {
+    let principal = authenticate(platform, headers)?;
+    principal.require(scope)?;
+    Ok(principal)
 }

@@ -11,13 +11,13 @@ use tokio::sync::oneshot;
 
 use super::{
     chains::Chains,
-    clock::now_ms,
+    clock::{WallClock, now_ms},
     driver::drive,
     http::{ServeError, Server, ServerConfig},
 };
 use crate::{
     node::Node,
-    platform::{Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, NativeToken, OsEntropy, Platform, Secret},
+    platform::{Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, NativeToken, Platform},
 };
 
 /// Threads that serve connections.
@@ -161,9 +161,9 @@ fn run(
 }
 
 async fn bind(node: Node, config: ServerConfig) -> Result<Server, ServeError> {
-    let secret = Secret::generate(&OsEntropy).map_err(|cause| not_started(io::Error::other(cause)))?;
     let chain = Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), describe(&node), node, now_ms());
-    let chains = Chains::new(Arc::new(Platform::new(secret, chain)));
+    let platform = Platform::builder(Arc::new(WallClock)).open(chain);
+    let chains = Chains::new(Arc::new(platform.map_err(|cause| not_started(io::Error::other(cause)))?));
     let timer = drive(chains.default_rpc().clone());
     let server = Server::bind(chains, config).await?;
     tokio::spawn(timer);

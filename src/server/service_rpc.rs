@@ -24,7 +24,10 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use self::failure::{RpcFailure, auth_failure};
+use self::{
+    failure::{RpcFailure, auth_failure},
+    params::Call,
+};
 use super::{
     api_error::ApiError,
     chains::Chains,
@@ -36,7 +39,7 @@ use super::{
         service::{Dispatch, JsonRpcService},
     },
 };
-use crate::platform::{Caller, Fields, Platform, PlatformError, Scope};
+use crate::platform::{Fields, Platform, PlatformError, Principal, Scope};
 
 /// Bytes of one response.
 const RESPONSE_BYTES_MAX: usize = 64 << 20;
@@ -166,8 +169,8 @@ pub(super) async fn post(
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Response {
-    let caller = match credentials::authenticate(&rpc.platform, &headers) {
-        Ok(caller) => caller,
+    let principal = match credentials::authenticate(&rpc.platform, &headers) {
+        Ok(principal) => principal,
         Err(error) => return auth_failure(&error),
     };
     let content_type = headers.get(header::CONTENT_TYPE);
@@ -180,7 +183,7 @@ pub(super) async fn post(
         Err(rejection) => return framing::refusal((rejection.status(), rejection.body_text())).map(AxumBody::new),
     };
     let mut extensions = Extensions::new();
-    extensions.insert(caller);
+    extensions.insert(principal);
     framing::http_response(rpc.service.execute(&body, extensions).await).map(AxumBody::new)
 }
 
@@ -196,22 +199,20 @@ fn methods(chains: Chains) -> Methods {
     module.into()
 }
 
-type Handler = fn(&Chains, &mut Fields) -> Result<Value, RpcFailure>;
+type Handler = fn(&Call<'_>, &mut Fields) -> Result<Value, RpcFailure>;
 
 fn add(module: &mut RpcModule<Chains>, name: &'static str, scope: Scope, handler: Handler) {
     let registered = module.register_method(name, move |params, chains, extensions| {
-        check_scope(extensions, scope)?;
+        let principal = principal(extensions, scope)?;
         let mut fields = named(&params)?;
-        handler(chains, &mut fields)
+        handler(&Call { chains, principal }, &mut fields)
     });
     debug_assert!(registered.is_ok(), "{name} is registered twice");
 }
 
-fn check_scope(extensions: &Extensions, scope: Scope) -> Result<(), RpcFailure> {
-    match extensions.get::<Caller>() {
-        Some(caller) if caller.may(scope) => Ok(()),
-        _ => Err(RpcFailure::forbidden(scope)),
-    }
+fn principal(extensions: &Extensions, scope: Scope) -> Result<&Principal, RpcFailure> {
+    let principal = extensions.get::<Principal>().filter(|principal| principal.may(scope));
+    principal.ok_or_else(|| RpcFailure::forbidden(scope))
 }
 
 fn named(params: &Params<'_>) -> Result<Fields, RpcFailure> {

@@ -26,9 +26,9 @@ use std::{
 
 use chainbox::{
     node::{Database, Node},
-    platform::{Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, Platform, Scope, Secret},
+    platform::{Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, Platform, Scope},
     primitives::{Address, DEFAULT_MNEMONIC, Height, KeyPair, U256, Wallet, ether},
-    server::{Chains, EthRpc, Server, ServerConfig, drive},
+    server::{Chains, EthRpc, Server, ServerConfig, WallClock, drive},
     store::{RocksOptions, RocksStore, testing::FailingStore},
     templates::Erc20Params,
 };
@@ -180,8 +180,8 @@ async fn failing_stores_and_panics_leave_a_chain_that_replays() {
 
     let spec = BlockchainSpec::read(json!({ "name": "load" })).unwrap();
     let blockchain = Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), spec, node.clone(), 0);
-    let platform = Arc::new(Platform::new(Secret::new([7; 32]), blockchain));
-    let api_key = platform.create_api_key("load", &[Scope::Admin]).unwrap();
+    let platform = Arc::new(Platform::builder(Arc::new(WallClock)).open(blockchain).unwrap());
+    let api_key = platform.create_api_key("load", &[Scope::Admin]).unwrap().text().to_owned();
     let chains = Chains::new(platform);
     let counters = chains.counters().clone();
     let timer = tokio::spawn(drive(chains.default_rpc().clone()));

@@ -4,8 +4,8 @@ use std::{net::SocketAddr, sync::Arc};
 
 use chainbox::{
     node::Node,
-    platform::{Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, Platform, Scope, Secret},
-    server::{Chains, Counters, Server, ServerConfig, ServerLimits},
+    platform::{Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, Platform, Scope},
+    server::{Chains, Counters, Server, ServerConfig, ServerLimits, WallClock},
 };
 use serde_json::{Value, json};
 use tokio::{
@@ -61,8 +61,8 @@ impl Service {
     pub(crate) async fn with(node: Node, config: impl FnOnce(ServerConfig) -> ServerConfig) -> Self {
         let spec = BlockchainSpec::read(json!({ "name": "test" })).unwrap();
         let chain = Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), spec, node, 0);
-        let platform = Arc::new(Platform::new(Secret::new([7; 32]), chain));
-        let api_key = platform.create_api_key("test", &[Scope::Admin]).unwrap();
+        let platform = Arc::new(Platform::builder(Arc::new(WallClock)).open(chain).unwrap());
+        let api_key = platform.create_api_key("test", &[Scope::Admin]).unwrap().text().to_owned();
         let config =
             config(ServerConfig::new(([127, 0, 0, 1], 0).into())).with_allowed_hosts(vec!["chain.example".to_owned()]);
         let chains = Chains::new(platform.clone());

@@ -27,7 +27,7 @@ async fn health_is_open_and_enveloped() {
 #[tokio::test]
 async fn credentials_and_scopes_are_required() {
     let service = Service::start().await;
-    let reader = service.platform.create_api_key("reader", &[Scope::BlockchainRead]).unwrap();
+    let reader = service.platform.create_api_key("reader", &[Scope::BlockchainRead]).unwrap().text().to_owned();
     let key = service.api_key.clone();
     let bearer = format!("Bearer {key}");
     let json_type = ("content-type", "application/json");

@@ -9,6 +9,7 @@ mod console;
 mod database;
 mod genesis_file;
 mod held_chain;
+mod service;
 mod start;
 mod state_files;
 mod state_lock;
@@ -17,9 +18,7 @@ use std::{error::Error, sync::Arc, time::Duration};
 
 use chainbox::{
     chain::GenesisSpec,
-    node::{BlockRef, Node},
-    platform::{Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, NativeToken, OsEntropy, Platform, Scope, Secret},
-    primitives::U256,
+    platform::Scope,
     server::{self, Chains, Server, ServerConfig},
 };
 
@@ -66,11 +65,9 @@ pub(crate) fn run(options: &DevOptions) -> Result<(), Failure> {
 /// Serves the node until it is to stop; returns its console, if it has one.
 async fn serve(options: &DevOptions, started: Started) -> Result<Option<RunningConsole>, Failure> {
     let node = started.node.clone();
-    let secret = Secret::generate(&OsEntropy)?;
-    let chain =
-        Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), describe(options, &node), node.clone(), server::now_ms());
-    let platform = Arc::new(Platform::new(secret, chain));
-    let api_key = platform.create_api_key("dev", &[Scope::Admin])?;
+    let platform = Arc::new(service::open(options, &started)?);
+    let api_key = platform.renew_api_key("dev", &[Scope::Admin])?;
+    let api_key = api_key.text();
     let mut chains = match options.no_dev_rpc {
         true => Chains::without_development(platform.clone()),
         false => Chains::new(platform.clone()),
@@ -89,11 +86,11 @@ async fn serve(options: &DevOptions, started: Started) -> Result<Option<RunningC
     }
     let serving = tokio::spawn(server.serve(stop));
     if let Some(path) = &options.config_out {
-        let config = Config::new(&node, &platform, address, &api_key);
+        let config = Config::new(&node, &platform, address, api_key);
         state_files::write(path, &serde_json::to_vec_pretty(&config)?)?;
     }
     let console = match console {
-        Some(console) => Some(console.start(banner::banner(&started, options, address, &api_key))?),
+        Some(console) => Some(console.start(banner::banner(&started, options, address, api_key))?),
         None => None,
     };
     serving.await?;
@@ -107,26 +104,6 @@ fn server_config(options: &DevOptions) -> Result<ServerConfig, Failure> {
     match &options.rpc_token {
         Some(token) => config.with_rpc_token(token).map_err(|cause| format!("--rpc-token: {cause}").into()),
         None => Ok(config),
-    }
-}
-
-/// Returns the specification of the default chain for the service.
-fn describe(options: &DevOptions, node: &Node) -> BlockchainSpec {
-    let view = node.view();
-    let balances = node.accounts().iter().filter_map(|account| view.balance(*account, BlockRef::Latest).ok());
-    BlockchainSpec {
-        name: "development".to_owned(),
-        kind: "private".to_owned(),
-        consensus: node.consensus(),
-        chain_id: Some(view.chain_id()),
-        block_time: options.block_time,
-        block_gas_limit: Some(view.pool_context().gas_limit),
-        native_token: NativeToken {
-            premine: balances.fold(U256::ZERO, U256::saturating_add),
-            ..NativeToken::default()
-        },
-        validators: Vec::new(),
-        features: vec!["smart-contracts".to_owned()],
     }
 }
 

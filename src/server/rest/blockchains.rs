@@ -1,7 +1,5 @@
 //! `/v1/blockchains`.
 
-use std::{cmp::Ordering, sync::Arc};
-
 use axum::{
     body::Bytes,
     extract::{Query, State, rejection::BytesRejection},
@@ -18,7 +16,7 @@ use super::{
     schema::{Failure, Success, SuccessPage},
 };
 use crate::{
-    platform::{Blockchain, BlockchainSpec, PlatformError, Scope},
+    platform::{Blockchain, BlockchainRecord, BlockchainSpec, PlatformError, Scope, records::Index},
     server::{api_error::ApiError, clock},
 };
 
@@ -220,17 +218,17 @@ pub(super) async fn create(
     Query(params): Query<Params>,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<ApiResponse, ApiError> {
-    app.authorize(&headers, Scope::BlockchainWrite)?;
+    let principal = app.authorize(&headers, Scope::BlockchainWrite)?;
     refuse_unknown(&params, &[])?;
     let spec = BlockchainSpec::read(json_body(&headers, body)?)?;
     let platform = app.chains.platform().clone();
-    let created = tokio::task::spawn_blocking(move || platform.create_blockchain(spec, clock::now_ms())).await;
+    let created = tokio::task::spawn_blocking(move || platform.blockchains().create(&principal, spec)).await;
     let chain = created.map_err(|cause| ApiError::internal(&cause))??;
     app.chains.start(&chain);
     ApiResponse::created(&BlockchainView::new(&chain), format!("/v1/blockchains/{}", chain.id()))
 }
 
-/// Lists the chains, oldest first. Scope blockchain:read.
+/// Lists the chains of the workspace, oldest first. Scope blockchain:read.
 #[utoipa::path(
     get, path = "/v1/blockchains", tag = "Blockchains", operation_id = "listBlockchains",
     params(
@@ -247,17 +245,15 @@ pub(super) async fn list(
     headers: HeaderMap,
     Query(params): Query<Params>,
 ) -> Result<ApiResponse, ApiError> {
-    app.authorize(&headers, Scope::BlockchainRead)?;
+    let principal = app.authorize(&headers, Scope::BlockchainRead)?;
     let page = Page::read(&params, &["createdAt", "name", "chainId"])?;
-    let compare = |a: &Arc<Blockchain>, b: &Arc<Blockchain>| {
-        let by_field = match page.sort_field() {
-            "name" => a.spec().name.cmp(&b.spec().name),
-            "chainId" => a.chain_id().cmp(&b.chain_id()),
-            _ => a.created_at_ms().cmp(&b.created_at_ms()),
-        };
-        by_field.then_with(|| Ord::cmp(a.id(), b.id())) as Ordering
+    let index = match page.sort_field() {
+        "name" => BlockchainRecord::BY_NAME,
+        "chainId" => BlockchainRecord::BY_CHAIN_ID,
+        _ => Index::CREATED,
     };
-    let (chains, pagination) = page.select(app.chains.platform().list_blockchains(), compare);
+    let (chains, total) = app.chains.platform().blockchains().page(&principal, &index, &page.request())?;
+    let pagination = page.position(usize::try_from(total).unwrap_or(usize::MAX));
     let views: Vec<BlockchainView> = chains.iter().map(|chain| BlockchainView::new(chain)).collect();
     ApiResponse::page(&views, pagination)
 }
@@ -277,9 +273,9 @@ pub(super) async fn get(
     ResourceId(id): ResourceId,
     Query(params): Query<Params>,
 ) -> Result<ApiResponse, ApiError> {
-    app.authorize(&headers, Scope::BlockchainRead)?;
+    let principal = app.authorize(&headers, Scope::BlockchainRead)?;
     refuse_unknown(&params, &[])?;
-    ApiResponse::ok(&BlockchainView::new(&*app.chains.platform().require_blockchain(&id)?))
+    ApiResponse::ok(&BlockchainView::new(&*app.chains.platform().blockchains().require(&principal, &id)?))
 }
 
 /// Ethereum JSON-RPC of one chain over POST and WebSocket, with batches; the same as `/` for the default chain. Needs no credentials.

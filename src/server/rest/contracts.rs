@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     node::Located,
-    platform::{Deployment, PlatformError, Scope},
+    platform::{DeploymentRecord, PlatformError, Principal, Scope, records::Stored},
     server::{
         api_error::ApiError,
         clock,
@@ -77,9 +77,10 @@ pub(super) struct DeploymentView {
 }
 
 impl DeploymentView {
-    fn new(app: &App, deployment: &Deployment) -> Result<Self, ApiError> {
-        let chain = app.chains.platform().require_blockchain(&deployment.spec().blockchain_id)?;
-        let found = chain.node().view().transaction(deployment.transaction_hash()).map_err(PlatformError::internal)?;
+    fn new(app: &App, principal: &Principal, stored: &Stored<DeploymentRecord>) -> Result<Self, ApiError> {
+        let deployment = &stored.value;
+        let chain = app.chains.platform().blockchains().require(principal, &deployment.blockchain_id)?;
+        let found = chain.node().view().transaction(deployment.transaction_hash).map_err(PlatformError::internal)?;
         let mined = match &found {
             Some(Located::Mined { block, index }) => {
                 block.receipts().get(*index as usize).map(|receipt| (block, receipt))
@@ -87,12 +88,12 @@ impl DeploymentView {
             _ => None,
         };
         Ok(Self {
-            id: deployment.id().to_owned(),
+            id: stored.id().to_owned(),
             blockchain_id: chain.id().to_owned(),
-            template: deployment.spec().template.clone(),
+            template: deployment.template.clone(),
             contract_address: deployment.contract_address(&chain)?.to_string(),
-            transaction_hash: deployment.transaction_hash().to_string(),
-            from: deployment.from().to_string(),
+            transaction_hash: deployment.transaction_hash.to_string(),
+            from: deployment.from.to_string(),
             status: match &mined {
                 None => "pending",
                 Some((_, receipt)) if receipt.is_success() => "deployed",
@@ -100,7 +101,7 @@ impl DeploymentView {
             },
             block_number: mined.map(|(block, _)| block.height().get()),
             gas_used: mined.map(|(_, receipt)| receipt.gas_used.get().to_string()),
-            created_at: clock::iso_8601(deployment.created_at_ms()),
+            created_at: clock::iso_8601(stored.created_at_ms()),
         })
     }
 }
@@ -123,17 +124,22 @@ pub(super) async fn deploy(
     Query(params): Query<Params>,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<ApiResponse, ApiError> {
-    app.authorize(&headers, Scope::BlockchainDeploy)?;
+    let principal = app.authorize(&headers, Scope::BlockchainDeploy)?;
     refuse_unknown(&params, &[])?;
     let platform = app.chains.platform().clone();
-    let spec = platform.read_deployment(json_body(&headers, body)?)?;
-    let chain = spec.blockchain_id.clone();
-    let deploy = move |_: &Cancellation| platform.deploy(spec, clock::now_ms());
+    let spec = platform.blockchains().read_deployment(&principal, json_body(&headers, body)?)?;
+    // A stranger's chain is not found before its queue is.
+    platform.blockchains().require(&principal, &spec.blockchain_id)?;
+    let (chain, deployer) = (spec.blockchain_id.clone(), principal.clone());
+    let deploy = move |_: &Cancellation| platform.blockchains().deploy(&deployer, spec);
     let deployment = match app.chains.rpc(&chain) {
         Some(rpc) => rpc.commands().run(Length::Short, deploy).await?,
         None => deploy(&Cancellation::default()),
     }?;
-    ApiResponse::created(&DeploymentView::new(&app, &deployment)?, format!("/v1/contracts/{}", deployment.id()))
+    ApiResponse::created(
+        &DeploymentView::new(&app, &principal, &deployment)?,
+        format!("/v1/contracts/{}", deployment.id()),
+    )
 }
 
 /// Returns one deployment. Scope blockchain:read.
@@ -151,8 +157,10 @@ pub(super) async fn get(
     ResourceId(id): ResourceId,
     Query(params): Query<Params>,
 ) -> Result<ApiResponse, ApiError> {
-    app.authorize(&headers, Scope::BlockchainRead)?;
+    let principal = app.authorize(&headers, Scope::BlockchainRead)?;
     refuse_unknown(&params, &[])?;
-    let deployment = app.chains.platform().require_deployment(&id)?;
-    ApiResponse::ok(&DeploymentView::new(&app, &deployment)?)
+    let platform = app.chains.platform();
+    let deployment = platform.blockchains().deployments().require(&principal.owner(), &id);
+    let deployment = deployment.map_err(PlatformError::from)?;
+    ApiResponse::ok(&DeploymentView::new(&app, &principal, &deployment)?)
 }

@@ -105,9 +105,10 @@ mod tests {
     use super::*;
     use crate::{
         node::Node,
-        platform::{Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, Platform, Secret},
+        platform::{Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, Platform},
         server::{
             chains::Chains,
+            clock::WallClock,
             rest::{metrics::Totals, request::RequestIds},
             service_rpc::ServiceRpc,
         },
@@ -117,7 +118,7 @@ mod tests {
     async fn a_panicking_handler_is_500_in_the_envelope_and_is_counted() {
         let spec = BlockchainSpec::read(json!({ "name": "test" })).unwrap();
         let chain = Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), spec, Node::new(), 0);
-        let chains = Chains::new(Arc::new(Platform::new(Secret::new([7; 32]), chain)));
+        let chains = Chains::new(Arc::new(Platform::builder(Arc::new(WallClock)).open(chain).unwrap()));
         let counters = chains.counters().clone();
         let service_rpc = ServiceRpc::new(chains.clone());
         let app = App { chains, totals: Totals::default(), request_ids: RequestIds::default(), service_rpc };

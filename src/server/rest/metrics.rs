@@ -78,9 +78,9 @@ pub(super) async fn get(
     ResourceId(id): ResourceId,
     Query(params): Query<Params>,
 ) -> Result<ApiResponse, ApiError> {
-    app.authorize(&headers, Scope::BlockchainRead)?;
+    let principal = app.authorize(&headers, Scope::BlockchainRead)?;
     refuse_unknown(&params, &[])?;
-    let chain = app.chains.platform().require_blockchain(&id)?;
+    let chain = app.chains.platform().blockchains().require(&principal, &id)?;
     let metrics = measure(&app.totals, &chain).map_err(PlatformError::internal)?;
     ApiResponse::ok(&metrics)
 }

@@ -1,9 +1,10 @@
 //! Query parameters: pagination and sorting. Unknown parameters are refused by name.
 
+use core::num::NonZeroUsize;
 use std::{cmp::Ordering, collections::BTreeMap};
 
 use super::schema::Pagination;
-use crate::server::api_error::ApiError;
+use crate::{platform::records::PageRequest, server::api_error::ApiError, store::Order};
 
 const LIMIT_DEFAULT: usize = 20;
 const LIMIT_MAX: usize = 100;
@@ -46,21 +47,32 @@ impl Page {
         &self.sort_field
     }
 
-    /// Sorts a list by `compare` and returns the page with its position.
-    pub(super) fn select<T>(&self, mut all: Vec<T>, compare: impl Fn(&T, &T) -> Ordering) -> (Vec<T>, Pagination) {
-        all.sort_by(|a, b| if self.descending { compare(b, a) } else { compare(a, b) });
-        let total = all.len();
+    /// The page as the platform's records take it.
+    pub(super) fn request(&self) -> PageRequest {
+        let order = if self.descending { Order::Descending } else { Order::Ascending };
+        let nonzero = |number| NonZeroUsize::new(number).unwrap_or(NonZeroUsize::MIN);
+        PageRequest::first(nonzero(self.limit)).with_number(nonzero(self.number)).in_order(order)
+    }
+
+    /// Position of the page in a list of `total` items.
+    pub(super) fn position(&self, total: usize) -> Pagination {
         let total_pages = total.div_ceil(self.limit);
-        let page =
-            all.into_iter().skip(self.number.saturating_sub(1).saturating_mul(self.limit)).take(self.limit).collect();
-        let pagination = Pagination {
+        Pagination {
             page: self.number,
             limit: self.limit,
             total,
             total_pages,
             has_next: self.number < total_pages,
             has_prev: self.number > 1 && total > 0,
-        };
+        }
+    }
+
+    /// Sorts a list by `compare` and returns the page with its position.
+    pub(super) fn select<T>(&self, mut all: Vec<T>, compare: impl Fn(&T, &T) -> Ordering) -> (Vec<T>, Pagination) {
+        all.sort_by(|a, b| if self.descending { compare(b, a) } else { compare(a, b) });
+        let pagination = self.position(all.len());
+        let page =
+            all.into_iter().skip(self.number.saturating_sub(1).saturating_mul(self.limit)).take(self.limit).collect();
         (page, pagination)
     }
 }

@@ -1,4 +1,4 @@
-//! What handlers read of a request beside its query: id, caller, JSON body.
+//! What handlers read of a request beside its query: id, principal, JSON body.
 
 use std::sync::{
     Arc,
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::{App, envelope::REQUEST_ID};
 use crate::{
-    platform::{Caller, Scope},
+    platform::{Principal, Scope},
     server::{api_error::ApiError, clock, credentials},
 };
 
@@ -48,8 +48,8 @@ impl RequestIds {
 }
 
 impl App {
-    /// Returns the caller, or 401 for wrong credentials and 403 for a caller that lacks `scope`.
-    pub(super) fn authorize(&self, headers: &HeaderMap, scope: Scope) -> Result<Caller, ApiError> {
+    /// Returns the principal, or 401 for wrong credentials and 403 for one that lacks `scope`.
+    pub(super) fn authorize(&self, headers: &HeaderMap, scope: Scope) -> Result<Principal, ApiError> {
         credentials::authorize(self.chains.platform(), headers, scope)
     }
 }

@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 
 use super::{
     RpcFailure, failure,
-    params::{address, block_ref, bytes, chain, gas_limit, required},
+    params::{Call, address, block_ref, bytes, chain, gas_limit, required},
     transaction::sent,
 };
 use crate::{
     chain::{CallRequest, StateOverrides},
     node::{BlockRef, Node},
     platform::{Fields, PlatformError},
-    server::{chains::Chains, decode},
+    server::decode,
     vm::{Marker, abi_json},
 };
 
@@ -62,8 +62,8 @@ impl RawTarget {
 }
 
 /// `contract.call`.
-pub(super) fn call(chains: &Chains, fields: &mut Fields) -> Result<Value, RpcFailure> {
-    let chain = chain(chains, fields)?;
+pub(super) fn call(call: &Call<'_>, fields: &mut Fields) -> Result<Value, RpcFailure> {
+    let chain = chain(call, fields)?;
     let contract = address(fields, "contractAddress");
     let target = RawTarget::read(fields);
     let from = fields.address("from");
@@ -84,8 +84,8 @@ pub(super) fn call(chains: &Chains, fields: &mut Fields) -> Result<Value, RpcFai
 }
 
 /// `contract.execute`: simulates, then sends. A call whose simulation fails is not sent.
-pub(super) fn execute(chains: &Chains, fields: &mut Fields) -> Result<Value, RpcFailure> {
-    let chain = chain(chains, fields)?;
+pub(super) fn execute(call: &Call<'_>, fields: &mut Fields) -> Result<Value, RpcFailure> {
+    let chain = chain(call, fields)?;
     let contract = address(fields, "contractAddress");
     let target = RawTarget::read(fields);
     let from = fields.address("from");

@@ -8,15 +8,22 @@ use serde_json::Value;
 use super::RpcFailure;
 use crate::{
     node::BlockRef,
-    platform::{Blockchain, Fields, PlatformError},
+    platform::{Blockchain, Fields, PlatformError, Principal},
     primitives::{Height, parse_amount},
     server::chains::Chains,
 };
 
-/// Reads `blockchainId` and finds the chain; `None` where the field is missing, which [`Fields::finish_mut`] reports.
-pub(super) fn chain(chains: &Chains, fields: &mut Fields) -> Result<Option<Arc<Blockchain>>, RpcFailure> {
+/// What a method is called with beside its parameters.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Call<'a> {
+    pub(super) chains: &'a Chains,
+    pub(super) principal: &'a Principal,
+}
+
+/// Reads `blockchainId` and finds the chain in the principal's workspace; `None` where the field is missing, which [`Fields::finish_mut`] reports.
+pub(super) fn chain(call: &Call<'_>, fields: &mut Fields) -> Result<Option<Arc<Blockchain>>, RpcFailure> {
     match fields.text("blockchainId") {
-        Some(id) => Ok(Some(chains.platform().require_blockchain(&id)?)),
+        Some(id) => Ok(Some(call.chains.platform().blockchains().require(call.principal, &id)?)),
         None => Ok(None),
     }
 }

@@ -4,19 +4,19 @@ use serde_json::{Value, json};
 
 use super::{
     RpcFailure, failure,
-    params::{address, block_ref, chain, hash, required},
+    params::{Call, address, block_ref, chain, hash, required},
 };
 use crate::{
     chain::ExecutedBlock,
     node::{BlockRef, Located, NodeView},
     platform::{Fields, PlatformError},
     primitives::Transaction,
-    server::{chains::Chains, clock},
+    server::clock,
 };
 
 /// `blockchain.getBlock`.
-pub(super) fn block(chains: &Chains, fields: &mut Fields) -> Result<Value, RpcFailure> {
-    let chain = chain(chains, fields)?;
+pub(super) fn block(call: &Call<'_>, fields: &mut Fields) -> Result<Value, RpcFailure> {
+    let chain = chain(call, fields)?;
     let at = block_ref(fields);
     let full = fields.boolean("fullTransactions").unwrap_or(false);
     fields.finish_mut()?;
@@ -57,8 +57,8 @@ pub(super) fn block(chains: &Chains, fields: &mut Fields) -> Result<Value, RpcFa
 }
 
 /// `blockchain.getTransaction`.
-pub(super) fn transaction(chains: &Chains, fields: &mut Fields) -> Result<Value, RpcFailure> {
-    let chain = chain(chains, fields)?;
+pub(super) fn transaction(call: &Call<'_>, fields: &mut Fields) -> Result<Value, RpcFailure> {
+    let chain = chain(call, fields)?;
     let hash = hash(fields, "transactionHash");
     fields.finish_mut()?;
     let (chain, hash) = (required(chain)?, required(hash)?);
@@ -75,8 +75,8 @@ pub(super) fn transaction(chains: &Chains, fields: &mut Fields) -> Result<Value,
 }
 
 /// `blockchain.getBalance`.
-pub(super) fn balance(chains: &Chains, fields: &mut Fields) -> Result<Value, RpcFailure> {
-    let chain = chain(chains, fields)?;
+pub(super) fn balance(call: &Call<'_>, fields: &mut Fields) -> Result<Value, RpcFailure> {
+    let chain = chain(call, fields)?;
     let address = address(fields, "address");
     let at = block_ref(fields);
     fields.finish_mut()?;

@@ -5,19 +5,19 @@ use serde_json::{Value, json};
 
 use super::{
     RpcFailure, failure,
-    params::{block_ref, bytes, chain, gas_limit, required},
+    params::{Call, block_ref, bytes, chain, gas_limit, required},
 };
 use crate::{
     chain::{CallRequest, StateOverrides},
     node::Located,
     platform::{Blockchain, Fields, PlatformError},
     primitives::Transaction,
-    server::{chains::Chains, decode},
+    server::decode,
 };
 
 /// `transaction.send`.
-pub(super) fn send(chains: &Chains, fields: &mut Fields) -> Result<Value, RpcFailure> {
-    let chain = chain(chains, fields)?;
+pub(super) fn send(call: &Call<'_>, fields: &mut Fields) -> Result<Value, RpcFailure> {
+    let chain = chain(call, fields)?;
     let raw = bytes(fields, "signedTransaction");
     let raw = fields.require("signedTransaction", "a signed transaction (0x and hex digits)", raw);
     fields.finish_mut()?;
@@ -27,8 +27,8 @@ pub(super) fn send(chains: &Chains, fields: &mut Fields) -> Result<Value, RpcFai
 }
 
 /// `transaction.simulate`: changes nothing.
-pub(super) fn simulate(chains: &Chains, fields: &mut Fields) -> Result<Value, RpcFailure> {
-    let chain = chain(chains, fields)?;
+pub(super) fn simulate(call: &Call<'_>, fields: &mut Fields) -> Result<Value, RpcFailure> {
+    let chain = chain(call, fields)?;
     let at = block_ref(fields);
     let signed = bytes(fields, "signedTransaction");
     let unsigned = CallRequest {

@@ -144,7 +144,9 @@ fn decode_all<T>(bytes: &[u8], mut one: impl FnMut(&mut ByteReader<'_>) -> Optio
 /// Returns the newest commit that has a record.
 pub(super) fn last_commit(store: &dyn KeyValue) -> Result<Option<CommitId>, StateError> {
     let mut last = None;
-    store.scan(Table::StateCommits, b"", Order::Descending, &mut |key, _| {
+    // Other chains of the database have keys that begin with 0xFF; a commit's would after 2^64 - 2^56 commits.
+    let from = Some(&[0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff][..]);
+    store.scan_from(Table::StateCommits, b"", from, Order::Descending, &mut |key, _| {
         last = key.first_chunk().map(|bytes| CommitId::new(u64::from_be_bytes(*bytes)));
         ControlFlow::Break(())
     })?;

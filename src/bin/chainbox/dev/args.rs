@@ -92,6 +92,20 @@ pub(crate) struct DevOptions {
     /// Keep the chain in a RocksDB database in this folder; needs a binary built with RocksDB (cargo feature rocksdb)
     #[arg(long, env = "CHAINBOX_DB_PATH", value_name = "FOLDER", help_heading = "State")]
     pub(crate) db_path: Option<PathBuf>,
+    /// File with the master key of the secrets in the database, 64 hex digits; also CHAINBOX_MASTER_KEY; by default CHAINBOX.key in the
+    /// database's folder, which is made when there is none
+    #[arg(long, env = "CHAINBOX_MASTER_KEY_FILE", value_name = "FILE", requires = "db_path", help_heading = "State")]
+    pub(crate) master_key_file: Option<PathBuf>,
+    /// File with a master key that the secrets may still be under; they are then put under the present one; repeatable
+    #[arg(
+        long,
+        env = "CHAINBOX_FORMER_MASTER_KEY_FILE",
+        value_name = "FILE",
+        value_delimiter = ',',
+        requires = "db_path",
+        help_heading = "State"
+    )]
+    pub(crate) former_master_key_file: Vec<PathBuf>,
     /// Free space of the disk below which the database takes no writes: a number of bytes, or of KiB, MiB, GiB or TiB as in 512MiB;
     /// reads go on, and so do writes once there is room [default: 256MiB]
     #[arg(long, env = "CHAINBOX_MIN_FREE_SPACE", value_name = "SIZE", value_parser = bytes, requires = "db_path", help_heading = "State")]

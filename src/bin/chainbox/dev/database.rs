@@ -1,8 +1,8 @@
 //! `--db-path`: opening a RocksDB database, in binaries that are built with RocksDB.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
-use chainbox::{chain::GenesisSpec, node::Database};
+use chainbox::{chain::GenesisSpec, store::KeyValue};
 
 use crate::dev::args::DevOptions;
 
@@ -10,7 +10,7 @@ type Failure = Box<dyn std::error::Error>;
 
 /// A database, with the genesis of the chain that it holds.
 pub(crate) struct Opened {
-    pub(crate) database: Database,
+    pub(crate) store: Arc<dyn KeyValue>,
     /// Genesis of the stored chain, without accounts; `None` in a new database, and with `--genesis`.
     pub(crate) genesis: Option<GenesisSpec>,
 }
@@ -28,7 +28,7 @@ pub(crate) fn open(path: &Path, options: &DevOptions) -> Result<Opened, Failure>
     let store = RocksStore::open(path, rocks).map_err(|cause| crate::files::with_causes(&cause))?;
     let stored = || chainbox::chain::Chain::stored_spec(&store).map_err(|cause| crate::files::with_causes(&cause));
     let genesis = if options.genesis.is_some() { None } else { stored()? };
-    Ok(Opened { database: Database::Store(std::sync::Arc::new(store)), genesis })
+    Ok(Opened { store: Arc::new(store), genesis })
 }
 
 /// Refuses: this binary was built without RocksDB.

@@ -8,9 +8,10 @@ use std::{
 use chainbox::{
     chain::{DumpError, GenesisSpec, LoadSummary},
     consensus::ConsensusKind,
-    node::{LoadError, Mining, Node, NodeBuilder},
+    node::{Database, LoadError, Mining, Node, NodeBuilder},
     primitives::{Gas, Timestamp, U256},
     server::WallClock,
+    store::KeyValue,
 };
 
 use crate::dev::{
@@ -31,6 +32,8 @@ const DEFAULT_TOKENS: u64 = 10_000;
 #[derive(Debug)]
 pub(crate) struct Started {
     pub(crate) node: Node,
+    /// The database that holds it.
+    pub(crate) store: Option<Arc<dyn KeyValue>>,
     /// The dump that it was loaded from.
     pub(crate) loaded: Option<(PathBuf, LoadSummary)>,
     /// What its user should know, one sentence each.
@@ -52,7 +55,7 @@ pub(crate) fn start(options: &DevOptions) -> Result<Started, Failure> {
         let genesis = loaded.dump.genesis().map_err(|cause| not_a_dump(&loaded.path, &cause))?;
         builder = with_checked_genesis(builder, options, format!("the dump {}", loaded.path.display()), genesis)?;
     }
-    let mut stored = None;
+    let (mut stored, mut store) = (None, None);
     if let Some(path) = &options.db_path {
         let opened = database::open(path, options)?;
         if let Some(genesis) = opened.genesis {
@@ -61,7 +64,8 @@ pub(crate) fn start(options: &DevOptions) -> Result<Started, Failure> {
             builder = with_genesis(builder, options, genesis);
             stored = Some(held);
         }
-        builder = builder.with_database(opened.database);
+        store = Some(Arc::clone(&opened.store));
+        builder = builder.with_database(Database::Store(opened.store));
     }
     let node = builder.build().map_err(|cause| files::with_causes(&cause))?;
     if let Some(held) = stored {
@@ -72,7 +76,7 @@ pub(crate) fn start(options: &DevOptions) -> Result<Started, Failure> {
     if options.auto_impersonate {
         node.set_auto_impersonate(true).map_err(|cause| format!("--auto-impersonate: {cause}"))?;
     }
-    Ok(Started { node, loaded, notes })
+    Ok(Started { node, store, loaded, notes })
 }
 
 /// The options of a new chain, and those of the node.

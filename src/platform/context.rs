@@ -1,0 +1,47 @@
+//! What the rules of all resources work on: records, randomness, vault, plans.
+
+use std::sync::Arc;
+
+use super::{
+    PlatformError, Secret,
+    entropy::{Entropy, EntropyError, random_id},
+    plan::{Plan, Plans},
+    principal::Principal,
+    records::{AuditLine, Owner, Records, Unit},
+    vault::Vault,
+    workspace::Workspace,
+};
+
+/// Records, randomness, vault and plans of a platform.
+#[derive(Debug)]
+pub(super) struct Context {
+    pub(super) records: Records,
+    pub(super) entropy: Arc<dyn Entropy>,
+    pub(super) vault: Vault,
+    /// Key of the hashes of API keys and invitations.
+    pub(super) secret: Secret,
+    pub(super) plans: Plans,
+}
+
+impl Context {
+    pub(super) fn id(&self, prefix: &str) -> Result<String, EntropyError> {
+        random_id(&*self.entropy, prefix)
+    }
+
+    /// Returns the plan of a workspace. One whose plan is no longer configured is refused what is new.
+    pub(super) fn plan(&self, unit: &Unit<'_>, owner: &Owner) -> Result<Plan, PlatformError> {
+        let workspace = unit.of::<Workspace>().require(owner, owner.as_str())?;
+        self.plans.named(&workspace.value.billing_plan)
+    }
+}
+
+/// Adds a line to the audit log of a principal's workspace.
+pub(super) fn audit(
+    unit: &mut Unit<'_>,
+    principal: &Principal,
+    action: &str,
+    target: String,
+) -> Result<(), PlatformError> {
+    let line = AuditLine { subject: principal.subject().to_string(), action: action.to_owned(), target };
+    Ok(unit.audit(&principal.owner(), line)?)
+}

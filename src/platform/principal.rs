@@ -1,0 +1,80 @@
+//! Who acts: the subject of a request, the workspace that it acts in, and what it may do there.
+
+use core::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    PlatformError,
+    records::{Owner, WorkspaceId},
+    scope::{Scope, ScopeSet},
+};
+
+/// Who sends a request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Subject {
+    /// The service itself, as when the development node makes its first key.
+    Service,
+    /// The user with this id.
+    User(String),
+    /// The API key with this id.
+    ApiKey(String),
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Service => f.write_str("service"),
+            Self::User(id) => write!(f, "user:{id}"),
+            Self::ApiKey(id) => write!(f, "key:{id}"),
+        }
+    }
+}
+
+/// The authenticated sender of a request in one workspace. Whatever it looks up is looked up in that workspace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Principal {
+    subject: Subject,
+    workspace: WorkspaceId,
+    scopes: ScopeSet,
+}
+
+impl Principal {
+    /// Creates a principal. `scopes` are those of its credentials, already capped by its role.
+    pub const fn new(subject: Subject, workspace: WorkspaceId, scopes: ScopeSet) -> Self {
+        Self { subject, workspace, scopes }
+    }
+
+    /// Who it is.
+    pub const fn subject(&self) -> &Subject {
+        &self.subject
+    }
+
+    /// The workspace that it acts in.
+    pub const fn workspace(&self) -> &WorkspaceId {
+        &self.workspace
+    }
+
+    /// The workspace as the owner of records.
+    pub fn owner(&self) -> Owner {
+        Owner::from(&self.workspace)
+    }
+
+    /// What it may do.
+    pub const fn scopes(&self) -> &ScopeSet {
+        &self.scopes
+    }
+
+    /// Returns whether it may do what needs `scope`.
+    pub fn may(&self, scope: Scope) -> bool {
+        self.scopes.allows(scope)
+    }
+
+    /// Checks that it may do what needs `scope`.
+    ///
+    /// # Errors
+    /// [`PlatformError::MissingScope`].
+    pub fn require(&self, scope: Scope) -> Result<(), PlatformError> {
+        if self.may(scope) { Ok(()) } else { Err(PlatformError::MissingScope { scope }) }
+    }
+}

@@ -1,0 +1,201 @@
+//! Rules of members and invitations.
+
+use alloy_primitives::hex;
+use zeroize::Zeroizing;
+
+use super::{Invitation, Member, User, Workspaces, records::normalised_email, require_role};
+use crate::platform::{
+    PlatformError,
+    api_key::ApiKey,
+    context::{Context, audit},
+    plan::check_quota,
+    principal::{Principal, Subject},
+    records::{Collection, Index, Owner, RecordError, SortKey, Stored, Unit, WorkspaceId},
+    scope::Role,
+    vault::Purpose,
+};
+
+/// Time for which an invitation can be accepted, in milliseconds: a week.
+const INVITATION_MS: u64 = 7 * 24 * 60 * 60 * 1000;
+/// Topic of the outbox for mails with an invitation.
+const INVITATION_MAIL: &str = "mail.invitation";
+/// Random bytes of an invitation's token.
+const TOKEN_BYTES: usize = 24;
+
+/// What an invited person shows to accept. It is in the mail alone.
+#[expect(missing_debug_implementations, reason = "it holds a secret")]
+pub struct InvitationToken(Zeroizing<String>);
+
+impl InvitationToken {
+    /// Text of the token.
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Rules of the members of workspaces.
+#[derive(Clone, Copy, Debug)]
+pub struct Members<'a> {
+    workspaces: Workspaces<'a>,
+}
+
+impl<'a> Workspaces<'a> {
+    /// Rules of the members.
+    pub const fn members(self) -> Members<'a> {
+        Members { workspaces: self }
+    }
+}
+
+impl<'a> Members<'a> {
+    /// The members, for reading.
+    pub fn all(&self) -> Collection<'a, Member> {
+        self.workspaces.context.records.of()
+    }
+
+    /// Invites somebody by e-mail to the workspace that a principal acts in. The mail is in the outbox when this returns.
+    ///
+    /// # Errors
+    /// [`PlatformError::Forbidden`] for a role above the inviter's, [`PlatformError::Conflict`] for one who is invited or a member, or a full
+    /// plan.
+    pub fn invite(
+        &self,
+        principal: &Principal,
+        email: &str,
+        role: Role,
+    ) -> Result<(Stored<Invitation>, InvitationToken), PlatformError> {
+        let context = self.workspaces.context;
+        let (email, owner, id) = (normalised_email(email)?, principal.owner(), context.id("inv")?);
+        let mut random = Zeroizing::new([0; TOKEN_BYTES]);
+        context.entropy.fill(&mut *random)?;
+        let token = InvitationToken(Zeroizing::new(hex::encode(&*random)));
+        let token_hash = context.secret.hash(token.text().as_bytes());
+        let stored = context.records.unit(|unit| {
+            require_role(unit, principal, role.max(Role::Admin))?;
+            let all = SortKey::new();
+            let members = unit.of::<Member>().count(&Index::CREATED, &owner, &all)?;
+            let invited = unit.of::<Invitation>().count(&Index::CREATED, &owner, &all)?;
+            check_quota("members", members.saturating_add(invited), context.plan(unit, &owner)?.members_max)?;
+            let known = unit.of::<User>().find(&User::BY_EMAIL, &Owner::Service, &SortKey::new().text(&email))?;
+            if let Some(user) = known
+                && unit.of::<Member>().get(&owner, user.id())?.is_some()
+            {
+                return Err(PlatformError::Conflict { message: format!("{email} is a member already") });
+            }
+            let expires_at_ms = unit.now_ms().saturating_add(INVITATION_MS);
+            let invitation = Invitation { email, role, token_hash, expires_at_ms };
+            let stored = unit.insert(&owner, &id, invitation)?;
+            // The mail is made from the record and the vault when it is sent: no token is in the store in clear.
+            unit.publish(&owner, INVITATION_MAIL, id.clone().into_bytes())?;
+            context.vault.seal(unit, &owner, &id, Purpose::InvitationToken, token.text().as_bytes())?;
+            audit(unit, principal, "member.invite", format!("invitation {id}"))?;
+            Ok(stored)
+        })?;
+        Ok((stored, token))
+    }
+
+    /// Withdraws an invitation.
+    ///
+    /// # Errors
+    /// [`PlatformError::NotFound`], [`PlatformError::Forbidden`].
+    pub fn withdraw(&self, principal: &Principal, id: &str) -> Result<(), PlatformError> {
+        self.workspaces.context.records.unit(|unit| {
+            require_role(unit, principal, Role::Admin)?;
+            let invitation = unit.of::<Invitation>().require(&principal.owner(), id)?;
+            delete_invitation(self.workspaces.context, unit, &invitation)?;
+            audit(unit, principal, "member.withdraw", format!("invitation {id}"))
+        })
+    }
+
+    /// Makes a user a member of the workspace that a token invites to. Whoever has the token may accept: it was sent to one address.
+    ///
+    /// # Errors
+    /// [`PlatformError::NotFound`] for a token that was never sent, was used, withdrawn or has expired.
+    pub fn accept(&self, user: &str, token: &str) -> Result<WorkspaceId, PlatformError> {
+        let context = self.workspaces.context;
+        let group = SortKey::new().bytes(&context.secret.hash(token.as_bytes()));
+        context.records.unit(|unit| {
+            unit.of::<User>().require(&Owner::Service, user)?;
+            let found = unit.of::<Invitation>().find(&Invitation::BY_TOKEN, &Owner::Service, &group)?;
+            let now_ms = unit.now_ms();
+            let unknown = || PlatformError::not_found("invitation", "with this token");
+            let invitation = found.filter(|found| found.value.expires_at_ms > now_ms).ok_or_else(unknown)?;
+            let owner = invitation.owner().clone();
+            let workspace = owner.workspace().ok_or_else(unknown)?.clone();
+            unit.insert(&owner, user, Member { role: invitation.value.role })?;
+            delete_invitation(context, unit, &invitation)?;
+            let principal =
+                Principal::new(Subject::User(user.to_owned()), workspace.clone(), invitation.value.role.cap());
+            audit(unit, &principal, "member.accept", format!("invitation {}", invitation.id()))?;
+            Ok(workspace)
+        })
+    }
+
+    /// Changes the role of a member.
+    ///
+    /// # Errors
+    /// [`PlatformError::NotFound`]; [`PlatformError::Forbidden`] for an admin who changes or makes an owner; [`PlatformError::Conflict`] for the
+    /// last owner.
+    pub fn change_role(&self, principal: &Principal, user: &str, role: Role) -> Result<Stored<Member>, PlatformError> {
+        self.workspaces.context.records.unit(|unit| {
+            let mut member = unit.of::<Member>().require(&principal.owner(), user)?;
+            require_role(unit, principal, member.value.role.max(role).max(Role::Admin))?;
+            member.value.role = role;
+            let stored = unit.replace(&member)?;
+            check_has_owner(unit, &principal.owner())?;
+            audit(unit, principal, "member.change-role", format!("member {user} to {}", role.name()))?;
+            Ok(stored)
+        })
+    }
+
+    /// Removes a member, and revokes the API keys that it made. A member may remove itself.
+    ///
+    /// # Errors
+    /// As [`Members::change_role`].
+    pub fn remove(&self, principal: &Principal, user: &str) -> Result<(), PlatformError> {
+        let owner = principal.owner();
+        self.workspaces.context.records.unit(|unit| {
+            let member = unit.of::<Member>().require(&owner, user)?;
+            if *principal.subject() != Subject::User(user.to_owned()) {
+                require_role(unit, principal, member.value.role.max(Role::Admin))?;
+            }
+            unit.delete(&member)?;
+            check_has_owner(unit, &owner)?;
+            for key in keys_of(unit, &owner, user)? {
+                let revoked = key.revoked(unit.now_ms());
+                unit.replace(&revoked)?;
+                audit(unit, principal, "key.revoke", format!("key {}", key.id()))?;
+            }
+            audit(unit, principal, "member.remove", format!("member {user}"))
+        })
+    }
+}
+
+/// Deletes an invitation with its token.
+pub(super) fn delete_invitation(
+    context: &Context,
+    unit: &mut Unit<'_>,
+    invitation: &Stored<Invitation>,
+) -> Result<(), PlatformError> {
+    context.vault.discard(unit, invitation.owner(), invitation.id())?;
+    Ok(unit.delete(invitation)?)
+}
+
+/// Refuses a change that leaves a workspace without an owner.
+fn check_has_owner(unit: &Unit<'_>, owner: &Owner) -> Result<(), PlatformError> {
+    if unit.of::<Member>().count(&Member::BY_ROLE, owner, &Member::with_role(Role::Owner))? > 0 {
+        return Ok(());
+    }
+    let message = "the workspace would have no owner: make another member its owner first, or delete it".to_owned();
+    Err(PlatformError::Conflict { message })
+}
+
+/// Returns the live API keys that a user made.
+fn keys_of(unit: &Unit<'_>, owner: &Owner, user: &str) -> Result<Vec<Stored<ApiKey>>, RecordError> {
+    let mut keys = Vec::new();
+    let group = ApiKey::made_by(&Subject::User(user.to_owned()));
+    unit.of::<ApiKey>().for_each(&ApiKey::BY_CREATOR, owner, &group, |key| {
+        keys.extend(key.value.is_live(unit.now_ms()).then_some(key));
+        Ok::<_, RecordError>(())
+    })?;
+    Ok(keys)
+}

@@ -1,0 +1,304 @@
+//! Tests of the rules of workspaces, members, invitations and API keys.
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use serde_json::json;
+
+use crate::{
+    node::{ManualClock, Node},
+    platform::{
+        ApiKey, ApiKeySpec, Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, Invitation, Member, Platform,
+        PlatformError, Principal, Role, Scope, User, Workspace,
+        records::{AuditLine, Index, OutboxEntry, PageRequest, SortKey},
+        vault::SealedSecret,
+    },
+    primitives::Timestamp,
+    store::{KeyValue, MemoryStore, suite},
+};
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+struct World {
+    clock: Arc<ManualClock>,
+    store: Arc<MemoryStore>,
+    platform: Platform,
+}
+
+impl World {
+    fn new() -> Self {
+        let clock = Arc::new(ManualClock::new(Timestamp::from_secs(1_000)));
+        let store = Arc::new(MemoryStore::new());
+        let spec = BlockchainSpec::read(json!({ "name": "test" })).unwrap();
+        let chain = Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), spec, Node::new(), 0);
+        let kept: Arc<dyn KeyValue> = store.clone();
+        let platform = Platform::builder(clock.clone()).with_store(kept).open(chain).unwrap();
+        Self { clock, store, platform }
+    }
+
+    fn user(&self, name: &str) -> String {
+        self.platform.workspaces().add_user(&format!("{name}@example.org")).unwrap().id().to_owned()
+    }
+
+    /// A workspace and its owner.
+    fn workspace(&self) -> Principal {
+        let user = self.user("owner");
+        let stored = self.platform.workspaces().create(&user, Workspace::named("team")).unwrap();
+        let id = stored.owner().workspace().unwrap();
+        self.platform.workspaces().principal(&user, id).unwrap().unwrap()
+    }
+
+    /// A user as a principal of the workspace of another, as it is now.
+    fn principal(&self, user: &str, other: &Principal) -> Principal {
+        self.platform.workspaces().principal(user, other.workspace()).unwrap().unwrap()
+    }
+
+    /// A new member of a workspace, by invitation.
+    fn member(&self, owner: &Principal, name: &str, role: Role) -> (String, Principal) {
+        let members = self.platform.workspaces().members();
+        let (_, token) = members.invite(owner, &format!("{name}@example.org"), role).unwrap();
+        let user = self.user(name);
+        assert_eq!(members.accept(&user, token.text()).unwrap(), *owner.workspace());
+        let principal = self.principal(&user, owner);
+        (user, principal)
+    }
+
+    fn key(&self, principal: &Principal, scopes: &[Scope]) -> (String, String) {
+        let spec = ApiKeySpec { name: "ci".to_owned(), scopes: scopes.iter().copied().collect(), lifetime_ms: None };
+        let (value, stored) = self.platform.api_keys().create(principal, spec).unwrap();
+        (value.text().to_owned(), stored.id().to_owned())
+    }
+
+    fn authenticated(&self, value: &str) -> Option<Principal> {
+        self.platform.api_keys().authenticate(value).unwrap()
+    }
+}
+
+/// The words of a refusal, by kind.
+fn refused<T>(result: Result<T, PlatformError>) -> &'static str {
+    match result.err().expect("must be refused") {
+        PlatformError::Forbidden { .. } | PlatformError::MissingScope { .. } => "forbidden",
+        PlatformError::Conflict { .. } => "conflict",
+        PlatformError::NotFound { .. } => "not found",
+        PlatformError::Validation { .. } => "invalid",
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn members_come_by_invitation_once() {
+    let world = World::new();
+    let (owner, members) = (world.workspace(), world.platform.workspaces().members());
+    let (invitation, token) = members.invite(&owner, "New.Member@Example.org", Role::Developer).unwrap();
+    assert_eq!(invitation.value.email, "new.member@example.org");
+    assert_eq!(refused(members.invite(&owner, "new.member@example.org", Role::Viewer)), "conflict");
+    for email in ["", "no at", "a@b@c", "a @b", &format!("{}@b", "a".repeat(260))] {
+        assert_eq!(refused(members.invite(&owner, email, Role::Viewer)), "invalid", "{email}");
+    }
+    // The mail waits in the outbox; its token is nowhere in the store in clear.
+    let mail =
+        world.platform.records().due_messages(&PageRequest::first(9_usize.try_into().unwrap())).unwrap().remove(0);
+    assert_eq!((mail.value.topic.as_str(), &mail.value.payload[..]), ("mail.invitation", invitation.id().as_bytes()));
+    let bytes: Vec<u8> =
+        suite::dump(&*world.store).into_iter().flat_map(|(_, key, value)| [key, value].concat()).collect();
+    assert!(!bytes.windows(16).any(|window| window == &token.text().as_bytes()[..16]));
+
+    let user = world.user("new.member");
+    assert_eq!(refused(members.accept(&user, "guessed")), "not found");
+    assert_eq!(refused(members.accept("usr_none", token.text())), "not found");
+    members.accept(&user, token.text()).unwrap();
+    assert_eq!(refused(members.accept(&user, token.text())), "not found", "it is used up");
+    assert_eq!(refused(members.invite(&owner, "new.member@example.org", Role::Viewer)), "conflict");
+    assert_eq!(
+        world.platform.records().verify::<SealedSecret>().unwrap(),
+        1,
+        "the token is gone, the service's own stays"
+    );
+
+    let (_, late) = members.invite(&owner, "late@example.org", Role::Viewer).unwrap();
+    let (withdrawn, gone) = members.invite(&owner, "gone@example.org", Role::Viewer).unwrap();
+    members.withdraw(&owner, withdrawn.id()).unwrap();
+    assert_eq!(refused(members.accept(&world.user("gone"), gone.text())), "not found");
+    world.clock.advance(7 * DAY);
+    assert_eq!(refused(members.accept(&world.user("late"), late.text())), "not found");
+}
+
+#[test]
+fn a_role_permits_what_it_says() {
+    let world = World::new();
+    let (owner, members) = (world.workspace(), world.platform.workspaces().members());
+    let (_, admin) = world.member(&owner, "admin", Role::Admin);
+    let (developer_id, developer) = world.member(&owner, "developer", Role::Developer);
+    let (viewer_id, viewer) = world.member(&owner, "viewer", Role::Viewer);
+    for low in [&developer, &viewer] {
+        assert_eq!(refused(members.invite(low, "x@example.org", Role::Viewer)), "forbidden");
+        assert_eq!(refused(members.change_role(low, &viewer_id, Role::Owner)), "forbidden");
+        assert_eq!(refused(members.remove(low, owner_id(&owner))), "forbidden");
+        let stored = world.platform.workspaces().get(low).unwrap();
+        assert_eq!(refused(world.platform.workspaces().update(low, &stored)), "forbidden");
+    }
+    assert_eq!(refused(members.invite(&admin, "x@example.org", Role::Owner)), "forbidden");
+    assert_eq!(refused(members.change_role(&admin, owner_id(&owner), Role::Viewer)), "forbidden");
+    assert_eq!(refused(members.change_role(&admin, &viewer_id, Role::Owner)), "forbidden");
+    assert_eq!(refused(world.platform.workspaces().delete(&admin)), "forbidden");
+    members.change_role(&admin, &viewer_id, Role::Developer).unwrap();
+    let mut workspace = world.platform.workspaces().get(&admin).unwrap();
+    workspace.value.description = "changed".to_owned();
+    let mut workspace = world.platform.workspaces().update(&admin, &workspace).unwrap();
+    workspace.value.billing_plan = "unlimited".to_owned();
+    assert_eq!(refused(world.platform.workspaces().update(&admin, &workspace)), "forbidden", "the plan is an owner's");
+    workspace.value.billing_plan = "none".to_owned();
+    assert_eq!(refused(world.platform.workspaces().update(&owner, &workspace)), "invalid");
+    workspace.value.billing_plan = "unlimited".to_owned();
+    world.platform.workspaces().update(&owner, &workspace).unwrap();
+    assert_eq!(refused(world.platform.workspaces().update(&owner, &workspace)), "conflict", "it was read before");
+    // A member may leave by itself.
+    members.remove(&developer, &developer_id).unwrap();
+    assert!(world.platform.workspaces().principal(&developer_id, owner.workspace()).unwrap().is_none());
+}
+
+fn owner_id(owner: &Principal) -> &str {
+    match owner.subject() {
+        crate::platform::Subject::User(id) => id,
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn a_workspace_always_has_an_owner() {
+    let world = World::new();
+    let (owner, members) = (world.workspace(), world.platform.workspaces().members());
+    let first = owner_id(&owner).to_owned();
+    assert_eq!(refused(members.change_role(&owner, &first, Role::Admin)), "conflict");
+    assert_eq!(refused(members.remove(&owner, &first)), "conflict");
+    let (second, _) = world.member(&owner, "second", Role::Owner);
+    members.change_role(&owner, &first, Role::Admin).unwrap();
+    assert_eq!(refused(members.change_role(&owner, &second, Role::Viewer)), "forbidden", "no owner any more");
+    assert_eq!(world.platform.records().verify::<Member>().unwrap(), 2);
+}
+
+#[test]
+fn a_workspace_is_deleted_when_nothing_of_value_is_left() {
+    let world = World::new();
+    let owner = world.workspace();
+    world.member(&owner, "developer", Role::Developer);
+    world.platform.workspaces().members().invite(&owner, "open@example.org", Role::Viewer).unwrap();
+    let (value, id) = world.key(&owner, &[Scope::Admin]);
+    let Err(PlatformError::Conflict { message }) = world.platform.workspaces().delete(&owner) else {
+        panic!("must be refused")
+    };
+    assert_eq!(message, "the workspace still has 1 live API key: delete or revoke them first");
+    world.platform.api_keys().revoke(&owner, &id).unwrap();
+    world.platform.workspaces().delete(&owner).unwrap();
+    assert_eq!(refused(world.platform.workspaces().get(&owner)), "not found");
+    assert_eq!(world.authenticated(&value), None);
+    let records = world.platform.records();
+    assert_eq!(records.verify::<Member>().unwrap() + records.verify::<Invitation>().unwrap(), 0);
+    assert_eq!(records.verify::<ApiKey>().unwrap(), 0);
+    assert_eq!(records.verify::<Workspace>().unwrap(), 1, "the default one");
+    assert_eq!(records.verify::<User>().unwrap(), 2, "users are not the workspace's");
+    records.verify::<OutboxEntry>().unwrap();
+    let lines = records.of::<AuditLine>();
+    let log =
+        lines.page(&Index::CREATED, &owner.owner(), &SortKey::new(), &PageRequest::first(99_usize.try_into().unwrap()));
+    assert_eq!(log.unwrap().items.last().unwrap().value.action, "workspace.delete", "the log stays");
+
+    let owner = world.platform.service_principal();
+    world.platform.blockchains().create(&owner, BlockchainSpec::read(json!({ "name": "x" })).unwrap()).unwrap();
+    let Err(PlatformError::Conflict { message }) = world.platform.workspaces().delete(&owner) else {
+        panic!("must be refused")
+    };
+    assert!(message.contains("2 blockchains"), "{message}");
+}
+
+#[test]
+fn a_key_has_at_most_its_makers_scopes_then_and_later() {
+    let world = World::new();
+    let (owner, members) = (world.workspace(), world.platform.workspaces().members());
+    let (developer_id, developer) = world.member(&owner, "developer", Role::Developer);
+    let keys = world.platform.api_keys();
+    let spec =
+        |scopes: &[Scope]| ApiKeySpec { name: "k".into(), scopes: scopes.iter().copied().collect(), lifetime_ms: None };
+    let refusal = keys.create(&developer, spec(&[Scope::BlockchainRead, Scope::Admin])).err().unwrap();
+    assert_eq!(refusal.to_string(), "a key has at most its maker's scopes, without admin");
+    let (value, _) = world.key(&developer, &[Scope::BlockchainWrite, Scope::BlockchainRead]);
+    let by_key = world.authenticated(&value).unwrap();
+    assert!(by_key.may(Scope::BlockchainWrite) && !by_key.may(Scope::WorkspaceRead));
+    assert_eq!(by_key.workspace(), owner.workspace());
+    assert!(by_key.require(Scope::BlockchainWrite).is_ok());
+    assert_eq!(by_key.require(Scope::Admin), Err(PlatformError::MissingScope { scope: Scope::Admin }));
+    // A key that a key made goes with the member too.
+    let (second, _) = world.key(&by_key, &[Scope::BlockchainRead]);
+    members.change_role(&owner, &developer_id, Role::Viewer).unwrap();
+    let lowered = world.authenticated(&value).unwrap();
+    assert!(lowered.may(Scope::BlockchainRead) && !lowered.may(Scope::BlockchainWrite));
+    members.remove(&owner, &developer_id).unwrap();
+    assert_eq!((world.authenticated(&value), world.authenticated(&second)), (None, None));
+    let page = keys.all().page(
+        &Index::CREATED,
+        &owner.owner(),
+        &SortKey::new(),
+        &PageRequest::first(9_usize.try_into().unwrap()),
+    );
+    assert!(page.unwrap().items.iter().all(|key| key.value.revoked_at_ms.is_some()), "listed as revoked");
+}
+
+#[test]
+fn keys_expire_are_rotated_and_revoked_at_once() {
+    let world = World::new();
+    let (owner, keys) = (world.workspace(), world.platform.api_keys());
+    let body = json!({ "name": "ci", "scopes": ["blockchain:read", "blockchain:read"], "expiresIn": "90d" });
+    let spec = ApiKeySpec::read(body).unwrap();
+    let (first, stored) = keys.create(&owner, spec).unwrap();
+    assert!(stored.value.masked().starts_with("cbx_...") && first.text().ends_with(&stored.value.masked()[7..]));
+    world.clock.advance(89 * DAY);
+    let (second, next) = keys.rotate(&owner, stored.id(), 60_000).unwrap();
+    assert_eq!(next.value.scopes, stored.value.scopes);
+    assert!(world.authenticated(first.text()).is_some() && world.authenticated(second.text()).is_some(), "both live");
+    world.clock.advance(Duration::from_secs(60));
+    assert!(world.authenticated(first.text()).is_none() && world.authenticated(second.text()).is_some());
+    assert_eq!(refused(keys.rotate(&owner, stored.id(), 0)), "conflict");
+    world.clock.advance(90 * DAY - Duration::from_secs(61));
+    assert!(world.authenticated(second.text()).is_some());
+    world.clock.advance(Duration::from_secs(1));
+    assert!(world.authenticated(second.text()).is_none(), "expired to the second");
+
+    let (third, id) = world.key(&owner, &[Scope::Admin]);
+    let stranger = world.platform.service_principal();
+    assert_eq!(refused(keys.revoke(&stranger, &id)), "not found");
+    keys.revoke(&owner, &id).unwrap();
+    assert!(world.authenticated(&third).is_none());
+    let again = keys.revoke(&owner, &id).unwrap();
+    assert_eq!(again.revision(), 2, "revoking again changes nothing");
+    assert_eq!(refused(keys.rotate(&owner, &id, 0)), "conflict");
+    for (body, path) in [
+        (json!({ "name": "x", "scopes": ["magic"] }), "scopes"),
+        (json!({ "name": "x", "scopes": [] }), "scopes"),
+        (json!({ "name": "x" }), "scopes"),
+        (json!({ "name": "x", "scopes": ["admin"], "expiresIn": "90m" }), "expiresIn"),
+        (json!({ "name": "x", "scopes": ["admin"], "expiresIn": "3651d" }), "expiresIn"),
+        (json!({ "name": "x", "scopes": ["admin"], "expiresIn": "0d" }), "expiresIn"),
+        (json!({ "scopes": ["admin"] }), "name"),
+    ] {
+        let Err(PlatformError::Validation { fields }) = ApiKeySpec::read(body) else { panic!("{path}") };
+        assert_eq!((fields.len(), fields[0].path.as_str()), (1, path));
+    }
+}
+
+#[test]
+fn a_plan_bounds_keys_and_members() {
+    let world = World::new();
+    let (owner, members) = (world.workspace(), world.platform.workspaces().members());
+    let mut last = String::new();
+    for _ in 0..10 {
+        last = world.key(&owner, &[Scope::Admin]).1;
+    }
+    let spec = ApiKeySpec { name: "k".into(), scopes: [Scope::Admin].into_iter().collect(), lifetime_ms: None };
+    assert_eq!(refused(world.platform.api_keys().create(&owner, spec)), "conflict");
+    world.platform.api_keys().revoke(&owner, &last).unwrap();
+    world.key(&owner, &[Scope::Admin]);
+    for number in 1..5 {
+        members.invite(&owner, &format!("m{number}@example.org"), Role::Viewer).unwrap();
+    }
+    assert_eq!(refused(members.invite(&owner, "m5@example.org", Role::Viewer)), "conflict");
+}
