@@ -20,7 +20,7 @@ impl ApiKeyValue {
     pub(super) fn draw(entropy: &dyn Entropy) -> Result<Self, EntropyError> {
         let mut random = Zeroizing::new([0; RANDOM_BYTES]);
         entropy.fill(&mut *random)?;
-        let digits = Zeroizing::new(hex::encode(&*random));
+        let digits = Zeroizing::new(hex::encode(random.as_slice()));
         Ok(Self(Zeroizing::new(format!("{PREFIX}{}{}", *digits, checksum(&digits)))))
     }
 

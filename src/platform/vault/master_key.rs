@@ -118,7 +118,7 @@ impl MasterKey {
             return Self::from_file(path);
         }
         let key = Self::generate(entropy)?;
-        let text = Zeroizing::new(hex::encode(&*key.bytes));
+        let text = Zeroizing::new(hex::encode(key.bytes.as_slice()));
         write_new(path, text.as_bytes()).map_err(|cause| unusable(path, &cause))?;
         Ok(key)
     }

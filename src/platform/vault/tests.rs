@@ -61,12 +61,15 @@ fn a_secret_opens_in_its_place_for_its_purpose_alone() {
     }
 }
 
+/// Bytes of a sealed secret.
+type Field = fn(&mut SealedSecret) -> &mut [u8];
+
 #[test]
 fn every_changed_bit_is_noticed() {
     let (vault, records) = (vault(1), records(Arc::new(MemoryStore::new())));
     seal(&vault, &records, "s1");
     let whole = records.of::<SealedSecret>().require(&owner("ws_a"), "s1").unwrap();
-    let fields: [(&str, fn(&mut SealedSecret) -> &mut [u8]); 4] = [
+    let fields: [(&str, Field); 4] = [
         ("key nonce", |sealed| &mut sealed.key_nonce),
         ("wrapped key", |sealed| &mut sealed.wrapped_key),
         ("nonce", |sealed| &mut sealed.nonce),

@@ -67,7 +67,7 @@ impl<'a> Members<'a> {
         let (email, owner, id) = (normalised_email(email)?, principal.owner(), context.id("inv")?);
         let mut random = Zeroizing::new([0; TOKEN_BYTES]);
         context.entropy.fill(&mut *random)?;
-        let token = InvitationToken(Zeroizing::new(hex::encode(&*random)));
+        let token = InvitationToken(Zeroizing::new(hex::encode(random.as_slice())));
         let token_hash = context.secret.hash(token.text().as_bytes());
         let stored = context.records.unit(|unit| {
             require_role(unit, principal, role.max(Role::Admin))?;

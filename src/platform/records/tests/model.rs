@@ -211,9 +211,12 @@ fn listed(
     [by_number, by_cursor]
 }
 
+/// Whether a list has a note of an owner.
+type Belongs = Box<dyn Fn(u8, &Note) -> bool>;
+
 fn check_list(records: &Records, model: &Model, owner: u8, index: u8, limit: usize, order: Order) {
     let limit = NonZeroUsize::new(limit).unwrap();
-    let (index, group, belongs): (Index<Note>, SortKey, Box<dyn Fn(u8, &Note) -> bool>) = match index {
+    let (index, group, belongs): (_, _, Belongs) = match index {
         0 => (Note::BY_TITLE, SortKey::new(), Box::new(move |own, _| own == owner)),
         1 => (Note::BY_SHELF, SortKey::new().number(1), Box::new(move |own, note| own == owner && note.shelf == 1)),
         2 => (Note::ALL, SortKey::new(), Box::new(|_, _| true)),
