@@ -192,9 +192,9 @@ impl DposConfig {
 
     /// Returns the newest slot that has begun at `time`, counted from a block at the slot and time of `from`; of an earlier time, that
     /// block's.
-    pub(super) const fn slot_begun(&self, time: Timestamp, from: (u64, Timestamp)) -> u64 {
+    pub(super) fn slot_begun(&self, time: Timestamp, from: (u64, Timestamp)) -> u64 {
         let elapsed = time.as_secs().saturating_sub(from.1.as_secs());
-        if self.period == 0 { from.0 } else { from.0.saturating_add(elapsed / self.period) }
+        from.0.saturating_add(elapsed.checked_div(self.period).unwrap_or_default())
     }
 
     /// Returns what identifies the slot of a block on every branch: its beginning in seconds, because branches may number slots unlike once
