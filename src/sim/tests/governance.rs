@@ -87,6 +87,14 @@ fn nothing_is_found_while_validators_govern() {
     }
 }
 
+/// A candidate that leaves and joins again within a block, whose absences the staking contract forgets.
+#[test]
+fn absences_of_who_joins_again_are_counted_anew() {
+    let setup = CampaignSetup::governance(default_sim_config(ConsensusKind::Pbft));
+    let report = run_seed(&setup, 2_420_765_291);
+    assert!(report.is_passed(), "{:?}", report.outcome);
+}
+
 /// A proposer whose blocks have a transaction of a stranger: no honest replica takes one of them, and the others go on.
 #[test]
 fn no_replica_takes_a_block_with_a_forbidden_transaction() {

@@ -291,7 +291,7 @@ const BY_TEST: &[(Mutation, &str, &str)] = &[
     (
         Mutation::PbftBelievesReports,
         "sim::tests::witnesses::every_witness_violates_its_invariant",
-        "blocks of the default profile report no absences; the governance profile finds it",
+        "blocks of the default profile report no absences; in those of others a view has to last for half a window",
     ),
     (
         Mutation::GovernanceKeepsFormerVotes,

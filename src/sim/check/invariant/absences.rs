@@ -11,7 +11,7 @@ use crate::{
     },
     primitives::{Address, B256, Height},
     sim::network::{Network, replica::Replica, step::SimStep},
-    system::staking::{StakingParams, ValidatorStatus},
+    system::staking::{STAKING_ADDRESS, StakingParams, ValidatorStatus},
 };
 
 /// Heights whose commits are remembered.
@@ -158,7 +158,14 @@ impl JustAbsences {
             let counts = |at: &Height| *at > since && at.get() + window > height.get();
             let reported = self.reports.iter().filter(|(at, absent)| counts(at) && absent.contains(&record.address));
             let (want, got) = (reported.count() as u64, stake.missed_blocks);
-            if want != got {
+            // Who left and joined again within the block begins anew.
+            let has_moved = || {
+                let mut sent = head.transactions().iter();
+                sent.any(|sent| sent.sender() == record.address && sent.to() == Some(STAKING_ADDRESS))
+            };
+            if got == 0 && want > 0 && has_moved() {
+                self.bonded.insert(record.address, height);
+            } else if want != got {
                 return Some(format!("{} missed {got} blocks by the contract, {want} by the reports", record.address));
             }
         }
