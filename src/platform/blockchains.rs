@@ -30,7 +30,11 @@ impl Running {
         store: &Arc<dyn KeyValue>,
         default: Arc<Blockchain>,
     ) -> Result<Self, PlatformError> {
-        context.records.unit(|unit| record_default(unit, &default))?;
+        match context.records.unit(|unit| record_default(unit, &default)) {
+            // Reads go on when the disk is full: the chain runs as it is described, and its record follows at a later start.
+            Ok(()) | Err(PlatformError::StorageFull { .. }) => {}
+            Err(cause) => return Err(cause),
+        }
         let mut all = BTreeMap::from([(default.id().to_owned(), Arc::clone(&default))]);
         context.records.of::<BlockchainRecord>().for_each(
             &BlockchainRecord::ALL,

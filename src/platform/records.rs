@@ -14,6 +14,7 @@
 mod audit;
 mod collection;
 mod database;
+mod entries;
 mod error;
 mod idempotency;
 mod index;
@@ -21,6 +22,7 @@ mod key;
 mod outbox;
 mod page;
 mod record;
+mod stored;
 #[cfg(test)]
 mod tests;
 mod unit;
@@ -36,5 +38,6 @@ pub use index::{Index, Reach, SortKey};
 pub use key::{Owner, WorkspaceId};
 pub use outbox::OutboxEntry;
 pub use page::{Cursor, Page, PageRequest, PageStart};
-pub use record::{Record, Stored};
+pub use record::Record;
+pub use stored::Stored;
 pub use unit::Unit;

@@ -10,6 +10,7 @@
 
 mod envelope;
 mod master_key;
+mod master_key_id;
 mod sealed;
 #[cfg(test)]
 mod tests;
@@ -21,7 +22,8 @@ use zeroize::Zeroizing;
 
 pub use self::{
     envelope::Opened,
-    master_key::{MasterKey, MasterKeyId},
+    master_key::MasterKey,
+    master_key_id::MasterKeyId,
     sealed::{Purpose, SealedSecret, VaultError},
 };
 use super::{

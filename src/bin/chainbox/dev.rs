@@ -18,7 +18,7 @@ use std::{error::Error, sync::Arc, time::Duration};
 
 use chainbox::{
     chain::GenesisSpec,
-    platform::Scope,
+    platform::{PlatformError, Scope},
     server::{self, Chains, Server, ServerConfig},
 };
 
@@ -66,8 +66,12 @@ pub(crate) fn run(options: &DevOptions) -> Result<(), Failure> {
 async fn serve(options: &DevOptions, started: Started) -> Result<Option<RunningConsole>, Failure> {
     let node = started.node.clone();
     let platform = Arc::new(service::open(options, &started)?);
-    let api_key = platform.renew_api_key("dev", &[Scope::Admin])?;
-    let api_key = api_key.text();
+    let api_key = match platform.renew_api_key("dev", &[Scope::Admin]) {
+        Ok(key) => key.text().to_owned(),
+        // Reads go on when the disk is full; the key of the start before stays valid.
+        Err(PlatformError::StorageFull { .. }) => String::new(),
+        Err(cause) => return Err(cause.into()),
+    };
     let mut chains = match options.no_dev_rpc {
         true => Chains::without_development(platform.clone()),
         false => Chains::new(platform.clone()),
@@ -86,11 +90,11 @@ async fn serve(options: &DevOptions, started: Started) -> Result<Option<RunningC
     }
     let serving = tokio::spawn(server.serve(stop));
     if let Some(path) = &options.config_out {
-        let config = Config::new(&node, &platform, address, api_key);
+        let config = Config::new(&node, &platform, address, &api_key);
         state_files::write(path, &serde_json::to_vec_pretty(&config)?)?;
     }
     let console = match console {
-        Some(console) => Some(console.start(banner::banner(&started, options, address, api_key))?),
+        Some(console) => Some(console.start(banner::banner(&started, options, address, &api_key))?),
         None => None,
     };
     serving.await?;

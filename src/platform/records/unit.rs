@@ -3,7 +3,7 @@
 use super::{
     Collection, Record, RecordError, Stored,
     collection::{encode_place, number},
-    index::{IndexEntry, entries},
+    entries::{IndexEntry, entries},
     key::{self, Owner},
     view::{Pending, View},
 };

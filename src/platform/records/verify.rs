@@ -8,7 +8,7 @@ use alloy_primitives::hex;
 use super::{
     Record, RecordError, Records, Stored,
     collection::encode_place,
-    index::{entries, indices},
+    entries::{entries, indices},
     key,
     view::View,
 };

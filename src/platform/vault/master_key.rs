@@ -1,6 +1,5 @@
 //! The master key: 32 bytes, written as 64 hex digits in a file or an environment variable.
 
-use core::fmt;
 use std::{
     fs,
     io::{self, Write as _},
@@ -12,37 +11,11 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
-use super::VaultError;
+use super::{MasterKeyId, VaultError};
 use crate::platform::entropy::Entropy;
 
 /// What an id is made of: the HMAC of this text under the key, which tells nothing of the key.
 const ID_TEXT: &[u8] = b"chainbox master key id";
-
-/// Public name of a master key.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct MasterKeyId([u8; 8]);
-
-impl MasterKeyId {
-    pub(super) const fn from_bytes(bytes: [u8; 8]) -> Self {
-        Self(bytes)
-    }
-
-    pub(super) const fn as_bytes(&self) -> &[u8; 8] {
-        &self.0
-    }
-}
-
-impl fmt::Display for MasterKeyId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&hex::encode(self.0))
-    }
-}
-
-impl fmt::Debug for MasterKeyId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "MasterKeyId({self})")
-    }
-}
 
 /// The key that wraps all data keys. It is overwritten when it is dropped.
 #[expect(missing_debug_implementations, reason = "it holds a secret")]
@@ -60,7 +33,7 @@ impl MasterKey {
             mac.update(ID_TEXT);
             id.copy_from_slice(&mac.finalize().into_bytes()[..8]);
         }
-        Self { bytes, id: MasterKeyId(id) }
+        Self { bytes, id: MasterKeyId::from_bytes(id) }
     }
 
     /// Draws a new key.

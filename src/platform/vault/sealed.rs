@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::master_key::MasterKeyId;
+use super::MasterKeyId;
 use crate::platform::{
     entropy::EntropyError,
     records::{Index, Reach, Record, RecordError, SortKey},
