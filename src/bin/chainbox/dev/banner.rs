@@ -180,7 +180,8 @@ mod tests {
         let notes = vec![
             "not taken over: extraData: signers of another protocol; this chain's validators are its own".to_owned(),
         ];
-        let started = Started { node: Node::new(), loaded: Some(("a.dump".into(), LoadSummary::default())), notes };
+        let loaded = Some(("a.dump".into(), LoadSummary::default()));
+        let started = Started { node: Node::new(), store: None, loaded, notes };
         let text = banner(&started, &options, ([0, 0, 0, 0], 65_535).into(), &format!("cbx_{}", "0".repeat(56)));
         for line in anstream::adapter::strip_str(&text).to_string().lines() {
             assert!(line.chars().count() <= COLUMNS, "{line}");
