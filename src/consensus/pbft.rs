@@ -33,6 +33,7 @@ mod committee;
 mod committee_transition;
 mod config;
 mod double_signing;
+mod downtime_window;
 mod evidence;
 mod family;
 mod header_error;
@@ -70,7 +71,6 @@ use super::{
 };
 use crate::primitives::{Address, Height, Timestamp};
 
-pub use attendance::DowntimeWindow;
 pub use certificate::{Certificate, CertificateError, Seal};
 pub use committee::Committee;
 pub use committee_transition::CommitteeTransition;
@@ -78,6 +78,7 @@ pub use config::{PbftConfig, PbftError, Quorums};
 pub use double_signing::{DoubleSigning, EvidenceError};
 #[cfg(any(test, feature = "internals"))]
 pub use double_signing::{EVIDENCE_BLOCKS_MAX, EVIDENCE_PER_BLOCK_MAX};
+pub use downtime_window::DowntimeWindow;
 pub use header_error::HeaderError;
 pub use light::LightVerifier;
 pub use message::{Body, MessageError, NewView, PbftMessage, Suspicion, ViewChange};

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::DowntimeWindow;
+use super::downtime_window::DowntimeWindow;
 use crate::{
     consensus::{
         BlockId, Encoder, EvidenceWindow, ValidatorSet,

@@ -4,7 +4,7 @@ use super::lab::{Lab, config};
 use crate::{
     consensus::{
         Protocol,
-        pbft::{Body, CommitteeTransition, DowntimeWindow, HeaderError, Payload, attendance::WRONG_REPORTS_MAX},
+        pbft::{Body, CommitteeTransition, DowntimeWindow, HeaderError, Payload, downtime_window::WRONG_REPORTS_MAX},
     },
     primitives::{Address, Height},
     system::staking::StakingParams,
