@@ -36,6 +36,7 @@ mod rules;
 mod set_change;
 mod shuffling;
 mod slashing_evidence;
+mod slot_length;
 mod slot_times;
 mod state;
 mod sync;
