@@ -210,7 +210,7 @@ impl Chain {
         let (reverted, applied) = snapshot.path_between(&self.head, self)?;
         let change = HeadChange { old: self.head.clone(), new: snapshot.head.clone(), reverted, applied };
         let missing = if self.is_persistent() { snapshot.missing_from_store(&change)? } else { Vec::new() };
-        self.persist(&change, Move::Back { missing: &missing }, &snapshot.finality, &snapshot.pending)?;
+        self.persist(&change, Move::Back { snapshot, missing: &missing }, &snapshot.finality, &snapshot.pending)?;
         let lease = self.context.lease(&snapshot.head);
         *self = Self { context: self.context.clone(), is_writer: self.is_writer, lease, ..snapshot.clone() };
         Ok(change)

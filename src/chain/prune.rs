@@ -28,12 +28,14 @@ const DURABLE_BLOCK_BYTES: u64 = 64 << 20;
 const PRUNED_AT_ONCE_MAX: u64 = 64;
 
 /// The cause of a head change.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(super) enum Move<'a> {
     /// Fork choice; what it reverts may become canonical again.
     Forward,
-    /// A restored snapshot; what it reverts is gone.
+    /// A restored snapshot; what it reverts is gone, but for what the snapshot has on a branch.
     Back {
+        /// The snapshot.
+        snapshot: &'a Chain,
         /// Canonical blocks of the snapshot up to the fork that the store has no more and gets again, without their states but for
         /// the head's; the newest first.
         missing: &'a [ExecutedBlock],
@@ -45,7 +47,15 @@ impl<'a> Move<'a> {
     pub(super) const fn missing(self) -> &'a [ExecutedBlock] {
         match self {
             Self::Forward => &[],
-            Self::Back { missing } => missing,
+            Self::Back { missing, .. } => missing,
+        }
+    }
+
+    /// Returns whether a reverted block may become canonical again.
+    fn may_return(self, block: &ExecutedBlock) -> bool {
+        match self {
+            Self::Forward => true,
+            Self::Back { snapshot, .. } => snapshot.tree.get_at(block.height(), block.hash()).is_some(),
         }
     }
 }
@@ -148,7 +158,7 @@ impl Chain {
                 block: Some(block.hash()),
                 commit: made.map(|version| version.commit().id),
                 height: block.height(),
-                may_return: matches!(kind, Move::Forward),
+                may_return: kind.may_return(block),
                 holder: Holder::Descendants { before, version: made.map(Arc::downgrade).unwrap_or_default() },
             };
             self.context.garbage.add(item, garbage);

@@ -35,6 +35,30 @@ fn rebuilt_root(state: &dyn StateView) -> B256 {
     builder_of(spec).open().unwrap().head().commit().root
 }
 
+/// The blocks of the branch are canonical in between, so that restoring the snapshot reverts them.
+#[test]
+fn a_branch_that_a_snapshot_has_outlives_its_restoration() {
+    let disk = Arc::new(MemoryDisk::new());
+    let mut chain = on(disk.clone()).open().unwrap();
+    let genesis = chain.genesis().hash();
+    let branch: Vec<B256> =
+        (0..2).map(|nonce| extend(&mut chain, vec![transfer(0, nonce, BOB, 1)]).new.hash()).collect();
+    let other = build_on(&chain, genesis, 7, vec![]).block;
+    adopt(&mut chain, other);
+    let snapshot = chain.clone();
+    chain.set_head(branch[1]).unwrap();
+    let reverted = extend(&mut chain, vec![]).new.hash();
+    chain.restore(&snapshot).unwrap();
+    let head = chain.head().hash();
+    chain.set_head(head).unwrap();
+    chain.set_head(branch[0]).unwrap();
+    let mut chain = on(disk.crashed()).open().unwrap();
+    assert_eq!(chain.head().hash(), branch[0]);
+    chain.set_head(branch[1]).unwrap();
+    assert_eq!(balance(&chain, chain.head(), BOB), U256::from(2));
+    assert!(!chain.contains(reverted), "the snapshot did not have it");
+}
+
 #[test]
 fn reopening_restores_everything() {
     let disk = Arc::new(MemoryDisk::new());

@@ -35,6 +35,8 @@ use alloy_sol_types::SolCall;
 const CHAIN_ID: u64 = 1_337;
 /// Clients; each sends its transfers in order.
 const CLIENTS: u32 = 4;
+/// Longest block time that a client sets, in seconds.
+pub(crate) const BLOCK_SECS_MAX: u32 = 4;
 /// Gas of a delegation, and more.
 const DELEGATION_GAS: Gas = Gas::new(1_000_000);
 /// Gas of a change of parameters, and more.
@@ -185,7 +187,7 @@ impl Workload {
         let changes = (0..count).map(|_| {
             let parameter = self.parameters[self.rng.below(self.parameters.len() as u64) as usize];
             let value = match parameter {
-                Parameter::BlockTime => U256::from(1 + self.rng.below(4)),
+                Parameter::BlockTime => U256::from(1 + self.rng.below(BLOCK_SECS_MAX.into())),
                 Parameter::GasLimit => U256::from(5_000_000 + self.rng.below(50_000_000)),
                 Parameter::BaseFeeChangeDenominator => U256::from(4 + self.rng.below(60)),
                 Parameter::ElasticityMultiplier => U256::from(1 + self.rng.below(8)),

@@ -7,7 +7,10 @@ use serde::{Deserialize, Serialize};
 use crate::{
     consensus::{ConsensusConfig, ReplicaId, StakeUse},
     sim::{
-        campaign::{governors::Governors, workload::Workload},
+        campaign::{
+            governors::Governors,
+            workload::{BLOCK_SECS_MAX, Workload},
+        },
         check::invariant::{self, Invariant},
         engine::rng::{SimRng, Streams},
         faults::{
@@ -204,8 +207,9 @@ impl CampaignSetup {
     pub fn parameters(consensus: ConsensusConfig) -> Self {
         let short = Self::of(consensus);
         let profile = short.profile.clone().long(TURNOVER);
-        let reports_absences = true;
-        Self { fault_phase: TURNOVER, transactions: 90, changes_parameters: true, reports_absences, profile, ..short }
+        let recovery_max = recovery_of_slots(&short, TURNOVER);
+        let changing = Self { changes_parameters: true, reports_absences: true, recovery_max, ..short };
+        Self { fault_phase: TURNOVER, transactions: 90, profile, ..changing }
     }
 
     /// Returns the setup of two minutes of faults in which validators govern the chain: proposals about its parameters and modules, votes that
@@ -213,8 +217,9 @@ impl CampaignSetup {
     pub fn governance(consensus: ConsensusConfig) -> Self {
         let short = Self::of(consensus);
         let profile = short.profile.clone().long(TURNOVER);
-        let reports_absences = true;
-        Self { fault_phase: TURNOVER, transactions: 200, governs: true, reports_absences, profile, ..short }
+        let recovery_max = recovery_of_slots(&short, TURNOVER);
+        let governed = Self { governs: true, reports_absences: true, recovery_max, ..short };
+        Self { fault_phase: TURNOVER, transactions: 200, profile, ..governed }
     }
 
     /// Returns the setup of two minutes of faults in which the validators' contract decides who validates, and a client adds and removes
@@ -350,5 +355,14 @@ impl CampaignSetup {
             .with_faults(plan.clone())
             .with_invariants(invariant::of_protocol(&self.consensus))
             .with_invariants(self.invariants.0.iter().cloned())
+    }
+}
+
+/// Returns the longest recovery where the block time changes. In proof of stake, validators that were cut off with shorter slots vote again once
+/// the others' slots have caught up with the numbers that they gave: at most one for each second of faults, each as long as the longest.
+fn recovery_of_slots(setup: &CampaignSetup, faults: Duration) -> Duration {
+    match setup.consensus {
+        ConsensusConfig::Pos(_) => setup.recovery_max + faults * BLOCK_SECS_MAX,
+        _ => setup.recovery_max,
     }
 }
