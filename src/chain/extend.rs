@@ -201,7 +201,8 @@ impl Chain {
     /// Switches to `snapshot`, an earlier clone of this chain or of another chain over the same store, also past finality.
     ///
     /// Where the retention policy has dropped blocks between the two heads, the change lists those that are left. Blocks that a chain
-    /// with the snapshot's head is reopened from, and that the store has no more, are written again.
+    /// with the snapshot's head is reopened from, and that the store has no more, are written again. What was canonical since and is unknown to
+    /// the snapshot is deleted in time; a block on a branch above it is found by its hash for as long, and can't become the head.
     ///
     /// # Errors
     /// [`ReadError::Pruned`] when the store has the snapshot's state no more, or neither store nor memory have its safe or finalized

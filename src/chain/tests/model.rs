@@ -1,6 +1,9 @@
 //! Random histories of a chain, in memory and durable, against a model with a list of blocks.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use alloy_primitives::{Address, B256, U256};
 use proptest::{collection::vec, prelude::*};
@@ -73,6 +76,8 @@ struct Model {
     snapshot: Option<(Chain, Heads)>,
     /// Blocks that were finalized, also before a snapshot was restored.
     ever_finalized: Vec<usize>,
+    /// Canonical blocks that a restored snapshot took back.
+    taken_back: BTreeSet<usize>,
     stamp: u64,
 }
 
@@ -81,7 +86,14 @@ impl Model {
         let hash = chain.genesis().hash();
         let genesis = Known { hash, parent: 0, height: 0, transfers: 0, carol: 0, transactions: Vec::new() };
         let heads = Heads { head: 0, finalized: 0, carol: None, waiting: Vec::new() };
-        Self { blocks: vec![genesis], heads, snapshot: None, ever_finalized: Vec::new(), stamp: 1 }
+        Self {
+            blocks: vec![genesis],
+            heads,
+            snapshot: None,
+            ever_finalized: Vec::new(),
+            taken_back: BTreeSet::new(),
+            stamp: 1,
+        }
     }
 
     /// The path from genesis to `at`.
@@ -129,6 +141,8 @@ impl Model {
             Step::Restore => {
                 if let Some((snapshot, heads)) = self.snapshot.take() {
                     chain.restore(&snapshot).unwrap();
+                    let kept = self.path(heads.head);
+                    self.taken_back.extend(self.path(self.heads.head).into_iter().filter(|at| !kept.contains(at)));
                     self.heads = heads;
                 }
             }
@@ -176,8 +190,12 @@ impl Model {
                 self.heads.head = at;
                 self.heads.carol = self.heads.waiting.last().copied();
             }
-            // What a block is built on may be deleted from the store once another branch is final, also when that is taken back.
-            Err(HeadError::Read(ReadError::UnknownBlock { .. })) => assert!(!known || self.was_passed_over(at)),
+            // What a block is built on may be deleted from the store once another branch is final, also when that is taken back, or
+            // once a restored snapshot has taken it back.
+            Err(HeadError::Read(ReadError::UnknownBlock { .. })) => {
+                let is_on_taken_back = self.path(at).iter().any(|block| self.taken_back.contains(block));
+                assert!(!known || self.was_passed_over(at) || is_on_taken_back);
+            }
             Err(HeadError::BelowFinality { .. }) => assert!(!self.extends_finalized(at)),
             Err(other) => panic!("{other}"),
         }

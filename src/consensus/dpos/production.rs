@@ -165,7 +165,7 @@ impl Dpos {
     }
 
     /// Returns the infractions that a block at `slot` may report on the head's branch.
-    fn unreported(&self, slot: u64) -> Vec<(Infraction, super::ConflictingBlocks)> {
+    pub(super) fn unreported(&self, slot: u64) -> Vec<(Infraction, super::ConflictingBlocks)> {
         let context = &self.tree.head().context;
         let config = context.config(&self.config);
         let at = (slot, config.time_of(slot, (context.slot, context.timestamp)));

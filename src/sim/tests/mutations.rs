@@ -240,7 +240,7 @@ const BY_TEST: &[(Mutation, &str, &str)] = &[
     ),
     (
         Mutation::DposReportsProducersOnly,
-        "sim::tests::mutations::bugs_are_found_at_their_seeds_of_other_profiles",
+        "consensus::dpos::tests::leavers::who_left_the_schedule_is_reported_by_whoever_learns_of_it_later",
         "the long profile does, once in some 400 seeds",
     ),
     (
@@ -321,8 +321,6 @@ const BY_PROFILE: &[(Mutation, &str, u64)] = &[
     (Mutation::DposElectorsFallSilent, "turnover", 1_191),
     (Mutation::DposCatchUpStartsAnew, "turnover", 4),
     (Mutation::DposAsksFirstSenderAlone, "short", 70_442_981_518_291_977),
-    (Mutation::DposForgetsLeavers, "long", 424),
-    (Mutation::DposReportsProducersOnly, "long", 424),
     (Mutation::PosForgetsLeavers, "long", 12),
     (Mutation::PosForgetsRearSet, "turnover", 1),
 ];

@@ -7,28 +7,46 @@ use crate::{
     system::{ValidatorUpdate, ValidatorUpdates, staking::StakingParams},
 };
 
-/// Producer 0 makes two blocks in slot 8 and is voted out at height 10; the evidence is in a block of `slot`. Returns the block's
-/// rejection, if any. Stake is locked for 100 seconds.
-fn shown_in(slot: u64) -> Option<String> {
+/// Producer 0 is voted out at height 10. Stake is locked for 100 seconds.
+fn lab() -> Lab {
     let params = StakingParams { unbonding_secs: 100, ..StakingParams::default() };
     let config = DposConfig::default().with_producers(4).with_staking(&params);
     let mut lab = Lab::with_config(5, 4, config);
     let update = |index: usize, weight| ValidatorUpdate { address: lab.signers[index].address(), weight };
     let updates = ValidatorUpdates::new([update(0, 0), update(4, 9)]);
     lab.updates.insert(Height::new(10), updates);
-    let sealed = |lab: &Lab, salt: u64| {
+    lab
+}
+
+/// Producer 0 made two blocks in slot 8.
+fn proof(lab: &Lab) -> ConflictingBlocks {
+    let sealed = |salt: u64| {
         let header = Header { timestamp: 8, gas_limit: salt, number: 7, ..Header::default() };
         let seal = lab.signers[0].sign(crate::consensus::Purpose::Block, header.hash_slow());
         (header, seal)
     };
+    ConflictingBlocks::new(sealed(1), sealed(2))
+}
+
+/// The evidence is in a block of `slot`. Returns the block's rejection, if any.
+fn shown_in(slot: u64) -> Option<String> {
+    let mut lab = lab();
     lab.slots(slot - 1);
-    let proof = ConflictingBlocks::new(sealed(&lab, 1), sealed(&lab, 2));
     let regular = Payload::decode(lab.block(1, slot, &Odd::default()).payload()).unwrap();
-    let payload = Some(Payload { evidence: vec![proof], ..regular });
+    let payload = Some(Payload { evidence: vec![proof(&lab)], ..regular });
     let block = lab.block(1, slot, &Odd { payload, ..Odd::default() });
     lab.rejections.clear();
     lab.announce(1, &block);
     lab.rejections.first().map(|(_, why)| why.to_string())
+}
+
+/// Returns how many infractions a replica reports in `slot` that learns of the two blocks just before.
+fn reported_in(slot: u64) -> usize {
+    let mut lab = lab();
+    lab.slots(slot - 1);
+    let (offender, proof) = (lab.signers[0].address(), proof(&lab));
+    lab.replica_mut(1).offences.insert((8, offender), std::sync::Arc::new(proof));
+    lab.replica(1).unreported(slot).len()
 }
 
 #[test]
@@ -41,4 +59,15 @@ fn who_left_the_schedule_is_slashed_until_its_stake_is_withdrawable() {
         assert_eq!(shown_in(9), None);
         assert!(shown_in(60).is_some(), "slashable as long as it produces only");
     });
+}
+
+#[test]
+fn who_left_the_schedule_is_reported_by_whoever_learns_of_it_later() {
+    assert_eq!(
+        [9, 60, 160].map(reported_in),
+        [1, 1, 0],
+        "while it produces, after it left, and with its stake withdrawable"
+    );
+    let of_producers = mutation::with(Mutation::DposReportsProducersOnly, || [9, 60].map(reported_in));
+    assert_eq!(of_producers, [1, 0]);
 }
