@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::downtime_window::DowntimeWindow;
+use super::DowntimeWindow;
 use crate::{
     consensus::{
         BlockId, Encoder, EvidenceWindow, ValidatorSet,
