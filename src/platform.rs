@@ -40,7 +40,7 @@ pub use self::{
 };
 use self::{
     context::Context,
-    records::{Owner, Records, WorkspaceId},
+    records::{Owner, Records, Unit, WorkspaceId},
     secret::Secret,
     vault::{MasterKey, Vault},
 };
@@ -141,6 +141,15 @@ impl Platform {
         &self.context.records
     }
 
+    /// Runs a unit of work: what `work` changes is written as one batch when it succeeds, and dropped when it fails. Operations take the
+    /// unit, so that several, and the response to an idempotent request, are one batch.
+    ///
+    /// # Errors
+    /// Those of `work`; [`PlatformError`] when the batch can't be written, and nothing is changed.
+    pub fn unit<R>(&self, work: impl FnOnce(&mut Unit<'_>) -> Result<R, PlatformError>) -> Result<R, PlatformError> {
+        self.context.records.unit(work)
+    }
+
     /// Rules of users, workspaces and members.
     pub const fn workspaces(&self) -> Workspaces<'_> {
         Workspaces { context: &self.context }
@@ -177,7 +186,7 @@ impl Platform {
     /// As [`ApiKeys::create`].
     pub fn create_api_key(&self, name: &str, scopes: &[Scope]) -> Result<ApiKeyValue, PlatformError> {
         let spec = ApiKeySpec { name: name.to_owned(), scopes: scopes.iter().copied().collect(), lifetime_ms: None };
-        Ok(self.api_keys().create(&self.service_principal(), spec)?.0)
+        Ok(self.unit(|unit| self.api_keys().create(unit, &self.service_principal(), spec))?.0)
     }
 }
 
@@ -188,7 +197,7 @@ impl Platform {
     /// # Errors
     /// As [`ApiKeys::create`].
     pub fn renew_api_key(&self, name: &str, scopes: &[Scope]) -> Result<ApiKeyValue, PlatformError> {
-        self.api_keys().forget_own(name)?;
+        self.unit(|unit| self.api_keys().forget_own(unit, name))?;
         self.create_api_key(name, scopes)
     }
 }

@@ -164,6 +164,7 @@ impl<'a> ApiKeys<'a> {
     /// [`PlatformError::Entropy`]; no key is then kept.
     pub fn create(
         &self,
+        unit: &mut Unit<'_>,
         principal: &Principal,
         spec: ApiKeySpec,
     ) -> Result<(ApiKeyValue, Stored<ApiKey>), PlatformError> {
@@ -183,7 +184,7 @@ impl<'a> ApiKeys<'a> {
             expires_at_ms: None,
             revoked_at_ms: None,
         };
-        let stored = self.context.records.unit(|unit| self.insert(unit, principal, &id, key))?;
+        let stored = self.insert(unit, principal, &id, key)?;
         Ok((value, stored))
     }
 
@@ -210,33 +211,32 @@ impl<'a> ApiKeys<'a> {
     /// [`PlatformError::NotFound`]; [`PlatformError::Conflict`] for a key that is not valid any more, and as [`ApiKeys::create`].
     pub fn rotate(
         &self,
+        unit: &mut Unit<'_>,
         principal: &Principal,
         id: &str,
         overlap_ms: u64,
     ) -> Result<(ApiKeyValue, Stored<ApiKey>), PlatformError> {
         let (value, next_id) = (ApiKeyValue::draw(&*self.context.entropy)?, self.context.id("key")?);
-        let stored = self.context.records.unit(|unit| {
-            let mut old = unit.of::<ApiKey>().require(&principal.owner(), id)?;
-            let now_ms = unit.now_ms();
-            if !old.value.is_live(now_ms) {
-                return Err(PlatformError::Conflict {
-                    message: format!("key {id} is revoked or expired: create a new one"),
-                });
-            }
-            if let [beyond, ..] = old.value.scopes.beyond(principal.scopes())[..] {
-                return Err(PlatformError::MissingScope { scope: beyond });
-            }
-            let next = ApiKey {
-                last_four: value.last_four(),
-                hash: self.context.secret.hash(value.text().as_bytes()),
-                ..old.value.clone()
-            };
-            let end = now_ms.saturating_add(overlap_ms);
-            old.value.expires_at_ms = Some(old.value.expires_at_ms.map_or(end, |expiry| expiry.min(end)));
-            unit.replace(&old)?;
-            audit(unit, principal, "key.rotate", format!("key {id}"))?;
-            self.insert(unit, principal, &next_id, next)
-        })?;
+        let mut old = unit.of::<ApiKey>().require(&principal.owner(), id)?;
+        let now_ms = unit.now_ms();
+        if !old.value.is_live(now_ms) {
+            return Err(PlatformError::Conflict {
+                message: format!("key {id} is revoked or expired: create a new one"),
+            });
+        }
+        if let [beyond, ..] = old.value.scopes.beyond(principal.scopes())[..] {
+            return Err(PlatformError::MissingScope { scope: beyond });
+        }
+        let next = ApiKey {
+            last_four: value.last_four(),
+            hash: self.context.secret.hash(value.text().as_bytes()),
+            ..old.value.clone()
+        };
+        let end = now_ms.saturating_add(overlap_ms);
+        old.value.expires_at_ms = Some(old.value.expires_at_ms.map_or(end, |expiry| expiry.min(end)));
+        unit.replace(&old)?;
+        audit(unit, principal, "key.rotate", format!("key {id}"))?;
+        let stored = self.insert(unit, principal, &next_id, next)?;
         Ok((value, stored))
     }
 
@@ -244,29 +244,30 @@ impl<'a> ApiKeys<'a> {
     ///
     /// # Errors
     /// [`PlatformError::NotFound`].
-    pub fn revoke(&self, principal: &Principal, id: &str) -> Result<Stored<ApiKey>, PlatformError> {
-        self.context.records.unit(|unit| {
-            let key = unit.of::<ApiKey>().require(&principal.owner(), id)?;
-            if key.value.revoked_at_ms.is_some() {
-                return Ok(key);
-            }
-            let stored = unit.replace(&key.revoked(unit.now_ms()))?;
-            audit(unit, principal, "key.revoke", format!("key {id}"))?;
-            Ok(stored)
-        })
+    pub fn revoke(
+        &self,
+        unit: &mut Unit<'_>,
+        principal: &Principal,
+        id: &str,
+    ) -> Result<Stored<ApiKey>, PlatformError> {
+        let key = unit.of::<ApiKey>().require(&principal.owner(), id)?;
+        if key.value.revoked_at_ms.is_some() {
+            return Ok(key);
+        }
+        let stored = unit.replace(&key.revoked(unit.now_ms()))?;
+        audit(unit, principal, "key.revoke", format!("key {id}"))?;
+        Ok(stored)
     }
 
     /// Deletes the keys of this name that the service itself has made.
-    pub(super) fn forget_own(&self, name: &str) -> Result<(), PlatformError> {
+    pub(super) fn forget_own(&self, unit: &mut Unit<'_>, name: &str) -> Result<(), PlatformError> {
         let (owner, group) = (Owner::Workspace(default_workspace()), ApiKey::made_by(&Subject::Service));
-        self.context.records.unit(|unit| {
-            let mut own = Vec::new();
-            unit.of::<ApiKey>().for_each(&ApiKey::BY_CREATOR, &owner, &group, |key| {
-                own.extend((key.value.name == name).then_some(key));
-                Ok::<_, PlatformError>(())
-            })?;
-            own.iter().try_for_each(|key| Ok(unit.delete(key)?))
-        })
+        let mut own = Vec::new();
+        unit.of::<ApiKey>().for_each(&ApiKey::BY_CREATOR, &owner, &group, |key| {
+            own.extend((key.value.name == name).then_some(key));
+            Ok::<_, PlatformError>(())
+        })?;
+        own.iter().try_for_each(|key| Ok(unit.delete(key)?))
     }
 
     /// Returns the principal of an API key; `None` for one that is unknown, revoked or expired, or whose maker is no member any more.

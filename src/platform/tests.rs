@@ -40,8 +40,9 @@ fn token(platform: &Platform, chain: &str) -> DeploymentSpec {
 
 /// A principal of another workspace.
 fn stranger(platform: &Platform) -> Principal {
-    let user = platform.workspaces().add_user("stranger@example.org").unwrap();
-    let workspace = platform.workspaces().create(user.id(), Workspace::named("other")).unwrap();
+    let user = platform.unit(|unit| platform.workspaces().add_user(unit, "stranger@example.org")).unwrap();
+    let workspace =
+        platform.unit(|unit| platform.workspaces().create(unit, user.id(), Workspace::named("other"))).unwrap();
     let id = workspace.owner().workspace().unwrap();
     platform.workspaces().principal(user.id(), id).unwrap().unwrap()
 }

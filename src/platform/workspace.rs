@@ -41,28 +41,31 @@ impl Workspaces<'_> {
     ///
     /// # Errors
     /// [`PlatformError::Conflict`] for a taken address, [`PlatformError::Validation`] for one that is none.
-    pub fn add_user(&self, email: &str) -> Result<Stored<User>, PlatformError> {
+    pub fn add_user(&self, unit: &mut Unit<'_>, email: &str) -> Result<Stored<User>, PlatformError> {
         let user = User::new(email)?;
         let id = self.context.id("usr")?;
-        self.context.records.unit(|unit| Ok(unit.insert(&Owner::Service, &id, user)?))
+        Ok(unit.insert(&Owner::Service, &id, user)?)
     }
 
     /// Creates a workspace, whose first owner is `user`.
     ///
     /// # Errors
     /// [`PlatformError::NotFound`] for an unknown user, [`PlatformError::Validation`] for an unknown plan.
-    pub fn create(&self, user: &str, workspace: Workspace) -> Result<Stored<Workspace>, PlatformError> {
+    pub fn create(
+        &self,
+        unit: &mut Unit<'_>,
+        user: &str,
+        workspace: Workspace,
+    ) -> Result<Stored<Workspace>, PlatformError> {
         self.context.plans.named(&workspace.billing_plan)?;
         let id = WorkspaceId::drawn(self.context.id("ws")?);
         let owner = Owner::from(&id);
         let principal = Principal::new(Subject::User(user.to_owned()), id, Role::Owner.cap());
-        self.context.records.unit(|unit| {
-            unit.of::<User>().require(&Owner::Service, user)?;
-            let stored = unit.insert(&owner, owner.as_str(), workspace)?;
-            unit.insert(&owner, user, Member { role: Role::Owner })?;
-            audit(unit, &principal, "workspace.create", format!("workspace {}", owner.as_str()))?;
-            Ok(stored)
-        })
+        unit.of::<User>().require(&Owner::Service, user)?;
+        let stored = unit.insert(&owner, owner.as_str(), workspace)?;
+        unit.insert(&owner, user, Member { role: Role::Owner })?;
+        audit(unit, &principal, "workspace.create", format!("workspace {}", owner.as_str()))?;
+        Ok(stored)
     }
 
     /// Returns the principal that a user is in a workspace, with all that its role permits; `None` for somebody who is no member.
@@ -93,38 +96,35 @@ impl Workspaces<'_> {
     /// unknown plan.
     pub fn update(
         &self,
+        unit: &mut Unit<'_>,
         principal: &Principal,
         changed: &Stored<Workspace>,
     ) -> Result<Stored<Workspace>, PlatformError> {
         self.context.plans.named(&changed.value.billing_plan)?;
-        self.context.records.unit(|unit| {
-            let present = unit.of::<Workspace>().require(&principal.owner(), changed.id())?;
-            let is_plan_kept = present.value.billing_plan == changed.value.billing_plan;
-            require_role(unit, principal, if is_plan_kept { Role::Admin } else { Role::Owner })?;
-            let stored = unit.replace(changed)?;
-            audit(unit, principal, "workspace.update", format!("workspace {}", changed.id()))?;
-            Ok(stored)
-        })
+        let present = unit.of::<Workspace>().require(&principal.owner(), changed.id())?;
+        let is_plan_kept = present.value.billing_plan == changed.value.billing_plan;
+        require_role(unit, principal, if is_plan_kept { Role::Admin } else { Role::Owner })?;
+        let stored = unit.replace(changed)?;
+        audit(unit, principal, "workspace.update", format!("workspace {}", changed.id()))?;
+        Ok(stored)
     }
 
     /// Deletes the workspace that a principal acts in, with its members and invitations. Its audit log stays.
     ///
     /// # Errors
     /// [`PlatformError::Forbidden`]; [`PlatformError::Conflict`] with what it still has.
-    pub fn delete(&self, principal: &Principal) -> Result<(), PlatformError> {
+    pub fn delete(&self, unit: &mut Unit<'_>, principal: &Principal) -> Result<(), PlatformError> {
         let owner = principal.owner();
-        self.context.records.unit(|unit| {
-            require_role(unit, principal, Role::Owner)?;
-            check_is_empty(unit, &owner)?;
-            all::<Invitation>(unit, &owner)?
-                .iter()
-                .try_for_each(|invitation| members::delete_invitation(self.context, unit, invitation))?;
-            all::<Member>(unit, &owner)?.iter().try_for_each(|member| unit.delete(member))?;
-            all::<ApiKey>(unit, &owner)?.iter().try_for_each(|key| unit.delete(key))?;
-            let workspace = unit.of::<Workspace>().require(&owner, owner.as_str())?;
-            unit.delete(&workspace)?;
-            audit(unit, principal, "workspace.delete", format!("workspace {}", owner.as_str()))
-        })
+        require_role(unit, principal, Role::Owner)?;
+        check_is_empty(unit, &owner)?;
+        all::<Invitation>(unit, &owner)?
+            .iter()
+            .try_for_each(|invitation| members::delete_invitation(self.context, unit, invitation))?;
+        all::<Member>(unit, &owner)?.iter().try_for_each(|member| unit.delete(member))?;
+        all::<ApiKey>(unit, &owner)?.iter().try_for_each(|key| unit.delete(key))?;
+        let workspace = unit.of::<Workspace>().require(&owner, owner.as_str())?;
+        unit.delete(&workspace)?;
+        audit(unit, principal, "workspace.delete", format!("workspace {}", owner.as_str()))
     }
 }
 

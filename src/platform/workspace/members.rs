@@ -59,6 +59,7 @@ impl<'a> Members<'a> {
     /// plan.
     pub fn invite(
         &self,
+        unit: &mut Unit<'_>,
         principal: &Principal,
         email: &str,
         role: Role,
@@ -69,27 +70,24 @@ impl<'a> Members<'a> {
         context.entropy.fill(&mut *random)?;
         let token = InvitationToken(Zeroizing::new(hex::encode(random.as_slice())));
         let token_hash = context.secret.hash(token.text().as_bytes());
-        let stored = context.records.unit(|unit| {
-            require_role(unit, principal, role.max(Role::Admin))?;
-            let all = SortKey::new();
-            let members = unit.of::<Member>().count(&Index::CREATED, &owner, &all)?;
-            let invited = unit.of::<Invitation>().count(&Index::CREATED, &owner, &all)?;
-            check_quota("members", members.saturating_add(invited), context.plan(unit, &owner)?.members_max)?;
-            let known = unit.of::<User>().find(&User::BY_EMAIL, &Owner::Service, &SortKey::new().text(&email))?;
-            if let Some(user) = known
-                && unit.of::<Member>().get(&owner, user.id())?.is_some()
-            {
-                return Err(PlatformError::Conflict { message: format!("{email} is a member already") });
-            }
-            let expires_at_ms = unit.now_ms().saturating_add(INVITATION_MS);
-            let invitation = Invitation { email, role, token_hash, expires_at_ms };
-            let stored = unit.insert(&owner, &id, invitation)?;
-            // The mail is made from the record and the vault when it is sent: no token is in the store in clear.
-            unit.publish(&owner, INVITATION_MAIL, id.clone().into_bytes())?;
-            context.vault.seal(unit, &owner, &id, Purpose::InvitationToken, token.text().as_bytes())?;
-            audit(unit, principal, "member.invite", format!("invitation {id}"))?;
-            Ok(stored)
-        })?;
+        require_role(unit, principal, role.max(Role::Admin))?;
+        let all = SortKey::new();
+        let members = unit.of::<Member>().count(&Index::CREATED, &owner, &all)?;
+        let invited = unit.of::<Invitation>().count(&Index::CREATED, &owner, &all)?;
+        check_quota("members", members.saturating_add(invited), context.plan(unit, &owner)?.members_max)?;
+        let known = unit.of::<User>().find(&User::BY_EMAIL, &Owner::Service, &SortKey::new().text(&email))?;
+        if let Some(user) = known
+            && unit.of::<Member>().get(&owner, user.id())?.is_some()
+        {
+            return Err(PlatformError::Conflict { message: format!("{email} is a member already") });
+        }
+        let expires_at_ms = unit.now_ms().saturating_add(INVITATION_MS);
+        let invitation = Invitation { email, role, token_hash, expires_at_ms };
+        let stored = unit.insert(&owner, &id, invitation)?;
+        // The mail is made from the record and the vault when it is sent: no token is in the store in clear.
+        unit.publish(&owner, INVITATION_MAIL, id.clone().into_bytes())?;
+        context.vault.seal(unit, &owner, &id, Purpose::InvitationToken, token.text().as_bytes())?;
+        audit(unit, principal, "member.invite", format!("invitation {id}"))?;
         Ok((stored, token))
     }
 
@@ -97,37 +95,32 @@ impl<'a> Members<'a> {
     ///
     /// # Errors
     /// [`PlatformError::NotFound`], [`PlatformError::Forbidden`].
-    pub fn withdraw(&self, principal: &Principal, id: &str) -> Result<(), PlatformError> {
-        self.workspaces.context.records.unit(|unit| {
-            require_role(unit, principal, Role::Admin)?;
-            let invitation = unit.of::<Invitation>().require(&principal.owner(), id)?;
-            delete_invitation(self.workspaces.context, unit, &invitation)?;
-            audit(unit, principal, "member.withdraw", format!("invitation {id}"))
-        })
+    pub fn withdraw(&self, unit: &mut Unit<'_>, principal: &Principal, id: &str) -> Result<(), PlatformError> {
+        require_role(unit, principal, Role::Admin)?;
+        let invitation = unit.of::<Invitation>().require(&principal.owner(), id)?;
+        delete_invitation(self.workspaces.context, unit, &invitation)?;
+        audit(unit, principal, "member.withdraw", format!("invitation {id}"))
     }
 
     /// Makes a user a member of the workspace that a token invites to. Whoever has the token may accept: it was sent to one address.
     ///
     /// # Errors
     /// [`PlatformError::NotFound`] for a token that was never sent, was used, withdrawn or has expired.
-    pub fn accept(&self, user: &str, token: &str) -> Result<WorkspaceId, PlatformError> {
+    pub fn accept(&self, unit: &mut Unit<'_>, user: &str, token: &str) -> Result<WorkspaceId, PlatformError> {
         let context = self.workspaces.context;
         let group = SortKey::new().bytes(&context.secret.hash(token.as_bytes()));
-        context.records.unit(|unit| {
-            unit.of::<User>().require(&Owner::Service, user)?;
-            let found = unit.of::<Invitation>().find(&Invitation::BY_TOKEN, &Owner::Service, &group)?;
-            let now_ms = unit.now_ms();
-            let unknown = || PlatformError::not_found("invitation", "with this token");
-            let invitation = found.filter(|found| found.value.expires_at_ms > now_ms).ok_or_else(unknown)?;
-            let owner = invitation.owner().clone();
-            let workspace = owner.workspace().ok_or_else(unknown)?.clone();
-            unit.insert(&owner, user, Member { role: invitation.value.role })?;
-            delete_invitation(context, unit, &invitation)?;
-            let principal =
-                Principal::new(Subject::User(user.to_owned()), workspace.clone(), invitation.value.role.cap());
-            audit(unit, &principal, "member.accept", format!("invitation {}", invitation.id()))?;
-            Ok(workspace)
-        })
+        unit.of::<User>().require(&Owner::Service, user)?;
+        let found = unit.of::<Invitation>().find(&Invitation::BY_TOKEN, &Owner::Service, &group)?;
+        let now_ms = unit.now_ms();
+        let unknown = || PlatformError::not_found("invitation", "with this token");
+        let invitation = found.filter(|found| found.value.expires_at_ms > now_ms).ok_or_else(unknown)?;
+        let owner = invitation.owner().clone();
+        let workspace = owner.workspace().ok_or_else(unknown)?.clone();
+        unit.insert(&owner, user, Member { role: invitation.value.role })?;
+        delete_invitation(context, unit, &invitation)?;
+        let principal = Principal::new(Subject::User(user.to_owned()), workspace.clone(), invitation.value.role.cap());
+        audit(unit, &principal, "member.accept", format!("invitation {}", invitation.id()))?;
+        Ok(workspace)
     }
 
     /// Changes the role of a member.
@@ -135,38 +128,40 @@ impl<'a> Members<'a> {
     /// # Errors
     /// [`PlatformError::NotFound`]; [`PlatformError::Forbidden`] for an admin who changes or makes an owner; [`PlatformError::Conflict`] for the
     /// last owner.
-    pub fn change_role(&self, principal: &Principal, user: &str, role: Role) -> Result<Stored<Member>, PlatformError> {
-        self.workspaces.context.records.unit(|unit| {
-            let mut member = unit.of::<Member>().require(&principal.owner(), user)?;
-            require_role(unit, principal, member.value.role.max(role).max(Role::Admin))?;
-            member.value.role = role;
-            let stored = unit.replace(&member)?;
-            check_has_owner(unit, &principal.owner())?;
-            audit(unit, principal, "member.change-role", format!("member {user} to {}", role.name()))?;
-            Ok(stored)
-        })
+    pub fn change_role(
+        &self,
+        unit: &mut Unit<'_>,
+        principal: &Principal,
+        user: &str,
+        role: Role,
+    ) -> Result<Stored<Member>, PlatformError> {
+        let mut member = unit.of::<Member>().require(&principal.owner(), user)?;
+        require_role(unit, principal, member.value.role.max(role).max(Role::Admin))?;
+        member.value.role = role;
+        let stored = unit.replace(&member)?;
+        check_has_owner(unit, &principal.owner())?;
+        audit(unit, principal, "member.change-role", format!("member {user} to {}", role.name()))?;
+        Ok(stored)
     }
 
     /// Removes a member, and revokes the API keys that it made. A member may remove itself.
     ///
     /// # Errors
     /// As [`Members::change_role`].
-    pub fn remove(&self, principal: &Principal, user: &str) -> Result<(), PlatformError> {
+    pub fn remove(&self, unit: &mut Unit<'_>, principal: &Principal, user: &str) -> Result<(), PlatformError> {
         let owner = principal.owner();
-        self.workspaces.context.records.unit(|unit| {
-            let member = unit.of::<Member>().require(&owner, user)?;
-            if *principal.subject() != Subject::User(user.to_owned()) {
-                require_role(unit, principal, member.value.role.max(Role::Admin))?;
-            }
-            unit.delete(&member)?;
-            check_has_owner(unit, &owner)?;
-            for key in keys_of(unit, &owner, user)? {
-                let revoked = key.revoked(unit.now_ms());
-                unit.replace(&revoked)?;
-                audit(unit, principal, "key.revoke", format!("key {}", key.id()))?;
-            }
-            audit(unit, principal, "member.remove", format!("member {user}"))
-        })
+        let member = unit.of::<Member>().require(&owner, user)?;
+        if *principal.subject() != Subject::User(user.to_owned()) {
+            require_role(unit, principal, member.value.role.max(Role::Admin))?;
+        }
+        unit.delete(&member)?;
+        check_has_owner(unit, &owner)?;
+        for key in keys_of(unit, &owner, user)? {
+            let revoked = key.revoked(unit.now_ms());
+            unit.replace(&revoked)?;
+            audit(unit, principal, "key.revoke", format!("key {}", key.id()))?;
+        }
+        audit(unit, principal, "member.remove", format!("member {user}"))
     }
 }
 

@@ -10,7 +10,7 @@ use crate::{
     platform::{
         ApiKey, ApiKeySpec, Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, Invitation, Member, Platform,
         PlatformError, Principal, Role, Scope, User, Workspace,
-        records::{AuditLine, Index, OutboxEntry, PageRequest, SortKey},
+        records::{AuditLine, Index, OutboxEntry, PageRequest, SortKey, Unit},
         vault::SealedSecret,
     },
     primitives::Timestamp,
@@ -36,14 +36,22 @@ impl World {
         Self { clock, store, platform }
     }
 
+    fn unit<T>(&self, work: impl FnOnce(&mut Unit<'_>) -> Result<T, PlatformError>) -> Result<T, PlatformError> {
+        self.platform.unit(work)
+    }
+
     fn user(&self, name: &str) -> String {
-        self.platform.workspaces().add_user(&format!("{name}@example.org")).unwrap().id().to_owned()
+        self.unit(|unit| self.platform.workspaces().add_user(unit, &format!("{name}@example.org")))
+            .unwrap()
+            .id()
+            .to_owned()
     }
 
     /// A workspace and its owner.
     fn workspace(&self) -> Principal {
         let user = self.user("owner");
-        let stored = self.platform.workspaces().create(&user, Workspace::named("team")).unwrap();
+        let stored =
+            self.unit(|unit| self.platform.workspaces().create(unit, &user, Workspace::named("team"))).unwrap();
         let id = stored.owner().workspace().unwrap();
         self.platform.workspaces().principal(&user, id).unwrap().unwrap()
     }
@@ -56,16 +64,16 @@ impl World {
     /// A new member of a workspace, by invitation.
     fn member(&self, owner: &Principal, name: &str, role: Role) -> (String, Principal) {
         let members = self.platform.workspaces().members();
-        let (_, token) = members.invite(owner, &format!("{name}@example.org"), role).unwrap();
+        let (_, token) = self.unit(|unit| members.invite(unit, owner, &format!("{name}@example.org"), role)).unwrap();
         let user = self.user(name);
-        assert_eq!(members.accept(&user, token.text()).unwrap(), *owner.workspace());
+        assert_eq!(self.unit(|unit| members.accept(unit, &user, token.text())).unwrap(), *owner.workspace());
         let principal = self.principal(&user, owner);
         (user, principal)
     }
 
     fn key(&self, principal: &Principal, scopes: &[Scope]) -> (String, String) {
         let spec = ApiKeySpec { name: "ci".to_owned(), scopes: scopes.iter().copied().collect(), lifetime_ms: None };
-        let (value, stored) = self.platform.api_keys().create(principal, spec).unwrap();
+        let (value, stored) = self.unit(|unit| self.platform.api_keys().create(unit, principal, spec)).unwrap();
         (value.text().to_owned(), stored.id().to_owned())
     }
 
@@ -89,11 +97,15 @@ fn refused<T>(result: Result<T, PlatformError>) -> &'static str {
 fn members_come_by_invitation_once() {
     let world = World::new();
     let (owner, members) = (world.workspace(), world.platform.workspaces().members());
-    let (invitation, token) = members.invite(&owner, "New.Member@Example.org", Role::Developer).unwrap();
+    let (invitation, token) =
+        world.unit(|unit| members.invite(unit, &owner, "New.Member@Example.org", Role::Developer)).unwrap();
     assert_eq!(invitation.value.email, "new.member@example.org");
-    assert_eq!(refused(members.invite(&owner, "new.member@example.org", Role::Viewer)), "conflict");
+    assert_eq!(
+        refused(world.unit(|unit| members.invite(unit, &owner, "new.member@example.org", Role::Viewer))),
+        "conflict"
+    );
     for email in ["", "no at", "a@b@c", "a @b", &format!("{}@b", "a".repeat(260))] {
-        assert_eq!(refused(members.invite(&owner, email, Role::Viewer)), "invalid", "{email}");
+        assert_eq!(refused(world.unit(|unit| members.invite(unit, &owner, email, Role::Viewer))), "invalid", "{email}");
     }
     // The mail waits in the outbox; its token is nowhere in the store in clear.
     let mail =
@@ -104,23 +116,27 @@ fn members_come_by_invitation_once() {
     assert!(!bytes.windows(16).any(|window| window == &token.text().as_bytes()[..16]));
 
     let user = world.user("new.member");
-    assert_eq!(refused(members.accept(&user, "guessed")), "not found");
-    assert_eq!(refused(members.accept("usr_none", token.text())), "not found");
-    members.accept(&user, token.text()).unwrap();
-    assert_eq!(refused(members.accept(&user, token.text())), "not found", "it is used up");
-    assert_eq!(refused(members.invite(&owner, "new.member@example.org", Role::Viewer)), "conflict");
+    assert_eq!(refused(world.unit(|unit| members.accept(unit, &user, "guessed"))), "not found");
+    assert_eq!(refused(world.unit(|unit| members.accept(unit, "usr_none", token.text()))), "not found");
+    world.unit(|unit| members.accept(unit, &user, token.text())).unwrap();
+    assert_eq!(refused(world.unit(|unit| members.accept(unit, &user, token.text()))), "not found", "it is used up");
+    assert_eq!(
+        refused(world.unit(|unit| members.invite(unit, &owner, "new.member@example.org", Role::Viewer))),
+        "conflict"
+    );
     assert_eq!(
         world.platform.records().verify::<SealedSecret>().unwrap(),
         1,
         "the token is gone, the service's own stays"
     );
 
-    let (_, late) = members.invite(&owner, "late@example.org", Role::Viewer).unwrap();
-    let (withdrawn, gone) = members.invite(&owner, "gone@example.org", Role::Viewer).unwrap();
-    members.withdraw(&owner, withdrawn.id()).unwrap();
-    assert_eq!(refused(members.accept(&world.user("gone"), gone.text())), "not found");
+    let (_, late) = world.unit(|unit| members.invite(unit, &owner, "late@example.org", Role::Viewer)).unwrap();
+    let (withdrawn, gone) = world.unit(|unit| members.invite(unit, &owner, "gone@example.org", Role::Viewer)).unwrap();
+    world.unit(|unit| members.withdraw(unit, &owner, withdrawn.id())).unwrap();
+    let (left_out, too_late) = (world.user("gone"), world.user("late"));
+    assert_eq!(refused(world.unit(|unit| members.accept(unit, &left_out, gone.text()))), "not found");
     world.clock.advance(7 * DAY);
-    assert_eq!(refused(members.accept(&world.user("late"), late.text())), "not found");
+    assert_eq!(refused(world.unit(|unit| members.accept(unit, &too_late, late.text()))), "not found");
 }
 
 #[test]
@@ -131,29 +147,40 @@ fn a_role_permits_what_it_says() {
     let (developer_id, developer) = world.member(&owner, "developer", Role::Developer);
     let (viewer_id, viewer) = world.member(&owner, "viewer", Role::Viewer);
     for low in [&developer, &viewer] {
-        assert_eq!(refused(members.invite(low, "x@example.org", Role::Viewer)), "forbidden");
-        assert_eq!(refused(members.change_role(low, &viewer_id, Role::Owner)), "forbidden");
-        assert_eq!(refused(members.remove(low, owner_id(&owner))), "forbidden");
+        assert_eq!(refused(world.unit(|unit| members.invite(unit, low, "x@example.org", Role::Viewer))), "forbidden");
+        assert_eq!(refused(world.unit(|unit| members.change_role(unit, low, &viewer_id, Role::Owner))), "forbidden");
+        assert_eq!(refused(world.unit(|unit| members.remove(unit, low, owner_id(&owner)))), "forbidden");
         let stored = world.platform.workspaces().get(low).unwrap();
-        assert_eq!(refused(world.platform.workspaces().update(low, &stored)), "forbidden");
+        assert_eq!(refused(world.unit(|unit| world.platform.workspaces().update(unit, low, &stored))), "forbidden");
     }
-    assert_eq!(refused(members.invite(&admin, "x@example.org", Role::Owner)), "forbidden");
-    assert_eq!(refused(members.change_role(&admin, owner_id(&owner), Role::Viewer)), "forbidden");
-    assert_eq!(refused(members.change_role(&admin, &viewer_id, Role::Owner)), "forbidden");
-    assert_eq!(refused(world.platform.workspaces().delete(&admin)), "forbidden");
-    members.change_role(&admin, &viewer_id, Role::Developer).unwrap();
+    assert_eq!(refused(world.unit(|unit| members.invite(unit, &admin, "x@example.org", Role::Owner))), "forbidden");
+    assert_eq!(
+        refused(world.unit(|unit| members.change_role(unit, &admin, owner_id(&owner), Role::Viewer))),
+        "forbidden"
+    );
+    assert_eq!(refused(world.unit(|unit| members.change_role(unit, &admin, &viewer_id, Role::Owner))), "forbidden");
+    assert_eq!(refused(world.unit(|unit| world.platform.workspaces().delete(unit, &admin))), "forbidden");
+    world.unit(|unit| members.change_role(unit, &admin, &viewer_id, Role::Developer)).unwrap();
     let mut workspace = world.platform.workspaces().get(&admin).unwrap();
     workspace.value.description = "changed".to_owned();
-    let mut workspace = world.platform.workspaces().update(&admin, &workspace).unwrap();
+    let mut workspace = world.unit(|unit| world.platform.workspaces().update(unit, &admin, &workspace)).unwrap();
     workspace.value.billing_plan = "unlimited".to_owned();
-    assert_eq!(refused(world.platform.workspaces().update(&admin, &workspace)), "forbidden", "the plan is an owner's");
+    assert_eq!(
+        refused(world.unit(|unit| world.platform.workspaces().update(unit, &admin, &workspace))),
+        "forbidden",
+        "the plan is an owner's"
+    );
     workspace.value.billing_plan = "none".to_owned();
-    assert_eq!(refused(world.platform.workspaces().update(&owner, &workspace)), "invalid");
+    assert_eq!(refused(world.unit(|unit| world.platform.workspaces().update(unit, &owner, &workspace))), "invalid");
     workspace.value.billing_plan = "unlimited".to_owned();
-    world.platform.workspaces().update(&owner, &workspace).unwrap();
-    assert_eq!(refused(world.platform.workspaces().update(&owner, &workspace)), "conflict", "it was read before");
+    world.unit(|unit| world.platform.workspaces().update(unit, &owner, &workspace)).unwrap();
+    assert_eq!(
+        refused(world.unit(|unit| world.platform.workspaces().update(unit, &owner, &workspace))),
+        "conflict",
+        "it was read before"
+    );
     // A member may leave by itself.
-    members.remove(&developer, &developer_id).unwrap();
+    world.unit(|unit| members.remove(unit, &developer, &developer_id)).unwrap();
     assert!(world.platform.workspaces().principal(&developer_id, owner.workspace()).unwrap().is_none());
 }
 
@@ -169,11 +196,15 @@ fn a_workspace_always_has_an_owner() {
     let world = World::new();
     let (owner, members) = (world.workspace(), world.platform.workspaces().members());
     let first = owner_id(&owner).to_owned();
-    assert_eq!(refused(members.change_role(&owner, &first, Role::Admin)), "conflict");
-    assert_eq!(refused(members.remove(&owner, &first)), "conflict");
+    assert_eq!(refused(world.unit(|unit| members.change_role(unit, &owner, &first, Role::Admin))), "conflict");
+    assert_eq!(refused(world.unit(|unit| members.remove(unit, &owner, &first))), "conflict");
     let (second, _) = world.member(&owner, "second", Role::Owner);
-    members.change_role(&owner, &first, Role::Admin).unwrap();
-    assert_eq!(refused(members.change_role(&owner, &second, Role::Viewer)), "forbidden", "no owner any more");
+    world.unit(|unit| members.change_role(unit, &owner, &first, Role::Admin)).unwrap();
+    assert_eq!(
+        refused(world.unit(|unit| members.change_role(unit, &owner, &second, Role::Viewer))),
+        "forbidden",
+        "no owner any more"
+    );
     assert_eq!(world.platform.records().verify::<Member>().unwrap(), 2);
 }
 
@@ -182,14 +213,17 @@ fn a_workspace_is_deleted_when_nothing_of_value_is_left() {
     let world = World::new();
     let owner = world.workspace();
     world.member(&owner, "developer", Role::Developer);
-    world.platform.workspaces().members().invite(&owner, "open@example.org", Role::Viewer).unwrap();
+    world
+        .unit(|unit| world.platform.workspaces().members().invite(unit, &owner, "open@example.org", Role::Viewer))
+        .unwrap();
     let (value, id) = world.key(&owner, &[Scope::Admin]);
-    let Err(PlatformError::Conflict { message }) = world.platform.workspaces().delete(&owner) else {
+    let Err(PlatformError::Conflict { message }) = world.unit(|unit| world.platform.workspaces().delete(unit, &owner))
+    else {
         panic!("must be refused")
     };
     assert_eq!(message, "the workspace still has 1 live API key: delete or revoke them first");
-    world.platform.api_keys().revoke(&owner, &id).unwrap();
-    world.platform.workspaces().delete(&owner).unwrap();
+    world.unit(|unit| world.platform.api_keys().revoke(unit, &owner, &id)).unwrap();
+    world.unit(|unit| world.platform.workspaces().delete(unit, &owner)).unwrap();
     assert_eq!(refused(world.platform.workspaces().get(&owner)), "not found");
     assert_eq!(world.authenticated(&value), None);
     let records = world.platform.records();
@@ -205,7 +239,8 @@ fn a_workspace_is_deleted_when_nothing_of_value_is_left() {
 
     let owner = world.platform.service_principal();
     world.platform.blockchains().create(&owner, BlockchainSpec::read(json!({ "name": "x" })).unwrap()).unwrap();
-    let Err(PlatformError::Conflict { message }) = world.platform.workspaces().delete(&owner) else {
+    let Err(PlatformError::Conflict { message }) = world.unit(|unit| world.platform.workspaces().delete(unit, &owner))
+    else {
         panic!("must be refused")
     };
     assert!(message.contains("2 blockchains"), "{message}");
@@ -219,7 +254,8 @@ fn a_key_has_at_most_its_makers_scopes_then_and_later() {
     let keys = world.platform.api_keys();
     let spec =
         |scopes: &[Scope]| ApiKeySpec { name: "k".into(), scopes: scopes.iter().copied().collect(), lifetime_ms: None };
-    let refusal = keys.create(&developer, spec(&[Scope::BlockchainRead, Scope::Admin])).err().unwrap();
+    let refusal =
+        world.unit(|unit| keys.create(unit, &developer, spec(&[Scope::BlockchainRead, Scope::Admin]))).err().unwrap();
     assert_eq!(refusal.to_string(), "a key has at most its maker's scopes, without admin");
     let (value, _) = world.key(&developer, &[Scope::BlockchainWrite, Scope::BlockchainRead]);
     let by_key = world.authenticated(&value).unwrap();
@@ -229,10 +265,10 @@ fn a_key_has_at_most_its_makers_scopes_then_and_later() {
     assert_eq!(by_key.require(Scope::Admin), Err(PlatformError::MissingScope { scope: Scope::Admin }));
     // A key that a key made goes with the member too.
     let (second, _) = world.key(&by_key, &[Scope::BlockchainRead]);
-    members.change_role(&owner, &developer_id, Role::Viewer).unwrap();
+    world.unit(|unit| members.change_role(unit, &owner, &developer_id, Role::Viewer)).unwrap();
     let lowered = world.authenticated(&value).unwrap();
     assert!(lowered.may(Scope::BlockchainRead) && !lowered.may(Scope::BlockchainWrite));
-    members.remove(&owner, &developer_id).unwrap();
+    world.unit(|unit| members.remove(unit, &owner, &developer_id)).unwrap();
     assert_eq!((world.authenticated(&value), world.authenticated(&second)), (None, None));
     let page = keys.all().page(
         &Index::CREATED,
@@ -249,15 +285,15 @@ fn keys_expire_are_rotated_and_revoked_at_once() {
     let (owner, keys) = (world.workspace(), world.platform.api_keys());
     let body = json!({ "name": "ci", "scopes": ["blockchain:read", "blockchain:read"], "expiresIn": "90d" });
     let spec = ApiKeySpec::read(body).unwrap();
-    let (first, stored) = keys.create(&owner, spec).unwrap();
+    let (first, stored) = world.unit(|unit| keys.create(unit, &owner, spec)).unwrap();
     assert!(stored.value.masked().starts_with("cbx_...") && first.text().ends_with(&stored.value.masked()[7..]));
     world.clock.advance(89 * DAY);
-    let (second, next) = keys.rotate(&owner, stored.id(), 60_000).unwrap();
+    let (second, next) = world.unit(|unit| keys.rotate(unit, &owner, stored.id(), 60_000)).unwrap();
     assert_eq!(next.value.scopes, stored.value.scopes);
     assert!(world.authenticated(first.text()).is_some() && world.authenticated(second.text()).is_some(), "both live");
     world.clock.advance(Duration::from_secs(60));
     assert!(world.authenticated(first.text()).is_none() && world.authenticated(second.text()).is_some());
-    assert_eq!(refused(keys.rotate(&owner, stored.id(), 0)), "conflict");
+    assert_eq!(refused(world.unit(|unit| keys.rotate(unit, &owner, stored.id(), 0))), "conflict");
     world.clock.advance(90 * DAY - Duration::from_secs(61));
     assert!(world.authenticated(second.text()).is_some());
     world.clock.advance(Duration::from_secs(1));
@@ -265,12 +301,12 @@ fn keys_expire_are_rotated_and_revoked_at_once() {
 
     let (third, id) = world.key(&owner, &[Scope::Admin]);
     let stranger = world.platform.service_principal();
-    assert_eq!(refused(keys.revoke(&stranger, &id)), "not found");
-    keys.revoke(&owner, &id).unwrap();
+    assert_eq!(refused(world.unit(|unit| keys.revoke(unit, &stranger, &id))), "not found");
+    world.unit(|unit| keys.revoke(unit, &owner, &id)).unwrap();
     assert!(world.authenticated(&third).is_none());
-    let again = keys.revoke(&owner, &id).unwrap();
+    let again = world.unit(|unit| keys.revoke(unit, &owner, &id)).unwrap();
     assert_eq!(again.revision(), 2, "revoking again changes nothing");
-    assert_eq!(refused(keys.rotate(&owner, &id, 0)), "conflict");
+    assert_eq!(refused(world.unit(|unit| keys.rotate(unit, &owner, &id, 0))), "conflict");
     for (body, path) in [
         (json!({ "name": "x", "scopes": ["magic"] }), "scopes"),
         (json!({ "name": "x", "scopes": [] }), "scopes"),
@@ -294,11 +330,11 @@ fn a_plan_bounds_keys_and_members() {
         last = world.key(&owner, &[Scope::Admin]).1;
     }
     let spec = ApiKeySpec { name: "k".into(), scopes: [Scope::Admin].into_iter().collect(), lifetime_ms: None };
-    assert_eq!(refused(world.platform.api_keys().create(&owner, spec)), "conflict");
-    world.platform.api_keys().revoke(&owner, &last).unwrap();
+    assert_eq!(refused(world.unit(|unit| world.platform.api_keys().create(unit, &owner, spec))), "conflict");
+    world.unit(|unit| world.platform.api_keys().revoke(unit, &owner, &last)).unwrap();
     world.key(&owner, &[Scope::Admin]);
     for number in 1..5 {
-        members.invite(&owner, &format!("m{number}@example.org"), Role::Viewer).unwrap();
+        world.unit(|unit| members.invite(unit, &owner, &format!("m{number}@example.org"), Role::Viewer)).unwrap();
     }
-    assert_eq!(refused(members.invite(&owner, "m5@example.org", Role::Viewer)), "conflict");
+    assert_eq!(refused(world.unit(|unit| members.invite(unit, &owner, "m5@example.org", Role::Viewer))), "conflict");
 }
