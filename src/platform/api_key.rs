@@ -110,6 +110,15 @@ impl ApiKey {
         format!("{}...{}", value::PREFIX, self.last_four)
     }
 
+    /// Returns `active`, `expired` or `revoked`.
+    pub fn status(&self, now_ms: u64) -> &'static str {
+        match self.revoked_at_ms {
+            Some(_) => "revoked",
+            None if self.is_live(now_ms) => "active",
+            None => "expired",
+        }
+    }
+
     /// Returns whether the key is valid at a time: neither revoked nor expired.
     pub fn is_live(&self, now_ms: u64) -> bool {
         self.revoked_at_ms.is_none() && self.expires_at_ms.is_none_or(|expiry| now_ms < expiry)
@@ -140,7 +149,7 @@ impl fmt::Debug for ApiKey {
 /// Returns who answers for a key that a principal makes: a key's own maker, so that it goes with the member.
 fn maker(unit: &Unit<'_>, principal: &Principal) -> Result<Subject, PlatformError> {
     match principal.subject() {
-        Subject::ApiKey(id) => Ok(unit.of::<ApiKey>().require(&principal.owner(), id)?.value.created_by),
+        Subject::ApiKey(id) => Ok(unit.of::<ApiKey>().require(&principal.home(), id)?.value.created_by),
         subject => Ok(subject.clone()),
     }
 }

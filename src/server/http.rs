@@ -153,6 +153,7 @@ impl Server {
 
     /// Serves until `stop` completes, then accepts no new connection and finishes running requests, for at most 10 seconds.
     pub async fn serve(self, stop: impl Future<Output = ()>) {
+        self.context.resume().await;
         let (stopping, stopped) = watch::channel(false);
         let (alive, mut finished) = tokio::sync::mpsc::channel::<()>(1);
         let permits = Arc::new(Semaphore::new(self.context.limits().connections_max));
