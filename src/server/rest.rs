@@ -25,7 +25,7 @@ use std::{collections::BTreeMap, panic::AssertUnwindSafe, sync::Arc};
 use axum::{
     Router,
     body::Bytes,
-    extract::{DefaultBodyLimit, RawPathParams, Request, State},
+    extract::{DefaultBodyLimit, RawPathParams, Request, State, rejection::RawPathParamsRejection},
     http::request::Parts,
     middleware::{self, Next},
     response::{IntoResponse, Response},
@@ -131,10 +131,9 @@ pub(super) fn router(app: App) -> Router {
     let mut router = Router::new();
     for endpoint in app.endpoints().iter().filter(|endpoint| endpoint.handler.is_some()) {
         let served = Arc::clone(endpoint);
-        let handler = move |State(app): State<App>, path: RawPathParams, request: Request| {
-            let path = path.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-            serve(app, Arc::clone(&served), path, request)
-        };
+        let handler = move |State(app): State<App>,
+                            path: Result<RawPathParams, RawPathParamsRejection>,
+                            request: Request| { serve(app, Arc::clone(&served), path, request) };
         let filter = MethodFilter::try_from(endpoint.about.method.clone()).unwrap_or(MethodFilter::GET);
         router = router.route(endpoint.about.path, on(filter, handler));
     }
@@ -153,9 +152,13 @@ pub(super) fn router(app: App) -> Router {
 async fn serve(
     app: App,
     endpoint: Arc<endpoint::Endpoint>,
-    path: BTreeMap<String, String>,
+    path: Result<RawPathParams, RawPathParamsRejection>,
     request: Request,
 ) -> Response {
+    let path: BTreeMap<String, String> = match path {
+        Ok(path) => path.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+        Err(_) => return ApiError::bad_request("the path is not UTF-8 when it is decoded").into_response(),
+    };
     let (parts, body) = request.into_parts();
     // What is past the bound was cut off when it was received: one byte more shows it.
     let body: Result<Bytes, _> = axum::body::to_bytes(body, REST_BODY_BYTES_MAX.saturating_mul(2)).await;

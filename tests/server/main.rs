@@ -5,6 +5,7 @@
 mod access;
 mod authenticity;
 mod binary;
+mod endpoints;
 mod extremes;
 mod filters;
 mod forks;

@@ -188,11 +188,6 @@ impl Endpoint {
         Draft::new(Method::DELETE, path, operation, tag, access, summary)
     }
 
-    /// What is said of it.
-    pub(in crate::server) const fn about(&self) -> &About {
-        &self.about
-    }
-
     /// Names of the variables in its path, in order.
     pub(super) fn path_variables(&self) -> impl Iterator<Item = &'static str> {
         self.about.path.split('/').filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'))

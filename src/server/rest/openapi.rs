@@ -188,7 +188,10 @@ fn responses(
     }
     for (status, codes) in by_status {
         let meanings: Vec<&str> = codes.iter().map(|code| code.meaning()).collect();
-        let references: Vec<Value> = codes.iter().map(|code| reference(&error_name(*code))).collect();
+        let mut references: Vec<Value> = codes.iter().map(|code| reference(&error_name(*code))).collect();
+        if let Answer::Foreign { schema, .. } = &endpoint.answer {
+            references.push(schema.clone());
+        }
         let schema = match &references[..] {
             [one] => one.clone(),
             several => json!({ "oneOf": several }),

@@ -3,6 +3,7 @@
 use alloy_primitives::{Bytes, hex};
 use axum::{
     Json,
+    http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use jsonrpsee::types::ErrorObjectOwned;
@@ -108,5 +109,11 @@ pub(super) fn send(cause: SendError) -> RpcFailure {
 /// Returns a refusal before any call is read, such as 401 or 429, with a JSON-RPC error as its body.
 pub(in crate::server) fn refused(error: &ApiError) -> Response {
     let failure = ErrorObjectOwned::from(RpcFailure::of(FORBIDDEN, error));
-    (error.status(), Json(json!({ "jsonrpc": "2.0", "error": failure, "id": null }))).into_response()
+    let mut response =
+        (error.status(), Json(json!({ "jsonrpc": "2.0", "error": failure, "id": null }))).into_response();
+    if error.status() == StatusCode::UNAUTHORIZED {
+        let challenge = HeaderValue::from_static("Bearer realm=\"chainbox\"");
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+    }
+    response
 }

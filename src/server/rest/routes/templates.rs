@@ -3,7 +3,10 @@
 use alloy_json_abi::JsonAbi;
 use serde::Serialize;
 use serde_json::Value;
-use utoipa::ToSchema;
+use utoipa::{
+    ToSchema,
+    openapi::{ObjectBuilder, Schema, Type, schema::SchemaType},
+};
 
 use crate::{
     primitives::{B256, Bytes},
@@ -72,7 +75,7 @@ pub struct TemplateParameter {
     #[schema(example = "wei")]
     pub unit: Option<String>,
     /// Value when it is left out, `deployer` for the deploying account; null where it is required.
-    #[schema(value_type = Option<Object>)]
+    #[schema(schema_with = any_value)]
     pub default: Option<Value>,
     /// Whether it may be left out.
     pub optional: bool,
@@ -104,6 +107,12 @@ impl TemplateParameter {
             members: members.iter().map(Self::of).collect(),
         }
     }
+}
+
+/// Schema of a value of any type.
+fn any_value() -> Schema {
+    let types = [Type::String, Type::Number, Type::Boolean, Type::Array, Type::Object, Type::Null];
+    ObjectBuilder::new().schema_type(SchemaType::from_iter(types)).build().into()
 }
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
