@@ -474,11 +474,13 @@ fn what_is_kept_is_bounded() {
     let mut tokens = server.tokens();
     let oldest = tokens.access_token.text().to_owned();
     for _ in 0..20 {
+        server.world.clock.advance(Duration::from_secs(1));
         tokens = server.refresh(&refresh_text(&tokens)).unwrap();
     }
     assert_eq!(server.kept(), (1, 20));
     assert_eq!(server.principal(&oldest), None, "a grant has twenty access tokens at most");
     let newest = tokens.access_token.text().to_owned();
+    server.world.clock.advance(Duration::from_secs(1));
     for _ in 0..99 {
         server.code(&server.public_query());
     }
