@@ -6,21 +6,28 @@
 //! clock of its own.
 
 mod api_key;
+mod attempts;
 mod blockchain;
 mod blockchains;
 mod context;
 mod deployment;
 mod entropy;
 mod error;
+mod expiry;
 mod fields;
+mod mail;
+mod oauth;
 mod plan;
 mod principal;
+mod public_url;
 pub mod records;
 mod resources;
 mod scope;
 mod secret;
 #[cfg(test)]
 mod tests;
+mod token;
+mod users;
 pub mod vault;
 mod workspace;
 
@@ -34,10 +41,19 @@ pub use self::{
     entropy::{Entropy, EntropyError, OsEntropy},
     error::{FieldError, PlatformError},
     fields::Fields,
+    mail::{Mail, Mailbox, Mails, ReceivedMail},
+    oauth::{
+        AccessToken, AuthorizationRefusal, AuthorizationRequest, Authorized, ClientCredentials, ClientRegistration,
+        Grant, Introspection, OAuth, OAuthClient, OAuthError, OAuthErrorCode, Parameters, ShownRefusal, TokenResponse,
+        scope_text,
+    },
     plan::{Plan, Plans, Usage},
     principal::{Principal, Subject},
+    public_url::{InvalidPublicUrl, PublicUrl},
     resources::{ResourceKind, ResourceSummary},
     scope::{Role, Scope, ScopeSet},
+    token::Token,
+    users::{Identity, Membership, Password, PasswordCost, Session, Users},
     workspace::{Invitation, InvitationToken, Member, Members, User, Workspace, Workspaces},
 };
 use self::{
@@ -69,6 +85,7 @@ pub struct PlatformBuilder {
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
     plans: Plans,
+    password_cost: PasswordCost,
 }
 
 impl PlatformBuilder {
@@ -85,6 +102,11 @@ impl PlatformBuilder {
     /// Sets the billing plans.
     pub fn with_plans(self, plans: Plans) -> Self {
         Self { plans, ..self }
+    }
+
+    /// Sets what hashing a password costs; OWASP's recommendation by default.
+    pub fn with_password_cost(self, password_cost: PasswordCost) -> Self {
+        Self { password_cost, ..self }
     }
 
     /// Opens the platform under a master key drawn for it: for a store that ends with the process.
@@ -108,13 +130,13 @@ impl PlatformBuilder {
         master_key: MasterKey,
         former: Vec<MasterKey>,
     ) -> Result<Platform, PlatformError> {
-        let Self { store, clock, entropy, plans } = self;
+        let Self { store, clock, entropy, plans, password_cost } = self;
         let records = Records::open(Arc::clone(&store), clock)?;
         let vault = Vault::new(master_key, Arc::clone(&entropy));
         let vault = former.into_iter().fold(vault, Vault::with_previous);
         vault.rewrap(&records)?;
         let secret = Secret::of_store(&records, &vault)?;
-        let context = Context { records, entropy, vault, secret, plans };
+        let context = Context { records, entropy, vault, secret, plans, password_cost };
         make_default_workspace(&context)?;
         let default_blockchain = Arc::new(default_blockchain);
         let running = blockchains::Running::start(&context, &store, Arc::clone(&default_blockchain))?;
@@ -135,7 +157,13 @@ impl Platform {
     /// Starts with a platform in memory that takes its time from `clock`.
     pub fn builder(clock: Arc<dyn Clock>) -> PlatformBuilder {
         let store = Arc::new(MemoryStore::new());
-        PlatformBuilder { store, clock, entropy: Arc::new(OsEntropy), plans: Plans::default() }
+        PlatformBuilder {
+            store,
+            clock,
+            entropy: Arc::new(OsEntropy),
+            plans: Plans::default(),
+            password_cost: PasswordCost::default(),
+        }
     }
 
     /// The records, for reading.
@@ -163,6 +191,21 @@ impl Platform {
     /// Rules of users, workspaces and members.
     pub const fn workspaces(&self) -> Workspaces<'_> {
         Workspaces { context: &self.context }
+    }
+
+    /// Rules of users: sign-up, log-in, sessions.
+    pub const fn users(&self) -> Users<'_> {
+        Users { context: &self.context }
+    }
+
+    /// Rules of the OAuth 2.0 authorization server.
+    pub const fn oauth(&self) -> OAuth<'_> {
+        OAuth { context: &self.context }
+    }
+
+    /// The mails that wait in the outbox.
+    pub const fn mails(&self) -> Mails<'_> {
+        Mails { context: &self.context }
     }
 
     /// Rules of API keys.

@@ -8,6 +8,7 @@ use super::{
     plan::{Plan, Plans},
     principal::Principal,
     records::{AuditLine, Owner, Records, Unit},
+    users::PasswordCost,
     vault::Vault,
     workspace::Workspace,
 };
@@ -21,6 +22,7 @@ pub(super) struct Context {
     /// Key of the hashes of API keys and invitations.
     pub(super) secret: Secret,
     pub(super) plans: Plans,
+    pub(super) password_cost: PasswordCost,
 }
 
 impl Context {

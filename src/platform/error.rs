@@ -47,6 +47,15 @@ pub enum PlatformError {
         /// Scope that is needed.
         scope: Scope,
     },
+    /// Address of e-mail and password don't belong together; which of them is wrong is not told.
+    #[error("the address of e-mail or the password is wrong")]
+    WrongCredentials,
+    /// Something was tried too often.
+    #[error("too many attempts: try again in {retry_after_secs} s")]
+    TooManyAttempts {
+        /// Time until the next attempt, in seconds.
+        retry_after_secs: u64,
+    },
     /// The principal's role does not permit the operation.
     #[error("{message}")]
     Forbidden {
@@ -169,6 +178,8 @@ impl PlatformError {
         match self {
             Self::BadRequest { .. } => "BAD_REQUEST",
             Self::Validation { .. } => "VALIDATION_ERROR",
+            Self::WrongCredentials => "UNAUTHORIZED",
+            Self::TooManyAttempts { .. } => "RATE_LIMITED",
             Self::MissingScope { .. } | Self::Forbidden { .. } => "FORBIDDEN",
             Self::NotFound { .. } => "NOT_FOUND",
             Self::Conflict { .. } => "CONFLICT",

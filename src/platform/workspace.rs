@@ -14,6 +14,7 @@ mod records;
 #[cfg(test)]
 mod tests;
 
+pub(in crate::platform) use self::{members::INVITATION_MAIL, records::normalised_email};
 pub use self::{
     members::{InvitationToken, Members},
     records::{Invitation, Member, User, Workspace},
@@ -25,6 +26,7 @@ use super::{
     blockchain::BlockchainRecord,
     context::{Context, audit},
     deployment::DeploymentRecord,
+    oauth,
     principal::{Principal, Subject},
     records::{Index, Owner, Record, RecordError, SortKey, Stored, Unit, WorkspaceId},
     scope::Role,
@@ -211,6 +213,7 @@ impl Workspaces<'_> {
         all::<Invitation>(unit, &owner)?
             .iter()
             .try_for_each(|invitation| members::delete_invitation(self.context, unit, invitation))?;
+        oauth::delete_of_workspace(unit, &owner)?;
         all::<Member>(unit, &owner)?.iter().try_for_each(|member| unit.delete(member))?;
         all::<ApiKey>(unit, &owner)?.iter().try_for_each(|key| unit.delete(key))?;
         let workspace = unit.of::<Workspace>().require(&owner, owner.as_str())?;

@@ -197,6 +197,8 @@ const fn status_of(cause: &PlatformError) -> StatusCode {
     match cause {
         PlatformError::BadRequest { .. } => StatusCode::BAD_REQUEST,
         PlatformError::Validation { .. } => StatusCode::UNPROCESSABLE_ENTITY,
+        PlatformError::WrongCredentials => StatusCode::UNAUTHORIZED,
+        PlatformError::TooManyAttempts { .. } => StatusCode::TOO_MANY_REQUESTS,
         PlatformError::MissingScope { .. } | PlatformError::Forbidden { .. } => StatusCode::FORBIDDEN,
         PlatformError::NotFound { .. } => StatusCode::NOT_FOUND,
         PlatformError::Conflict { .. } | PlatformError::InsufficientBalance { .. } => StatusCode::CONFLICT,

@@ -16,6 +16,8 @@ pub enum Purpose {
     TokenHashes,
     /// The token of an invitation, until its mail is sent.
     InvitationToken,
+    /// The token of a mail that confirms an address or resets a password, until its mail is sent.
+    MailedToken,
     /// The mnemonic of a chain's treasury.
     ChainTreasury,
     /// The private keys of a chain's validators.
@@ -28,6 +30,7 @@ impl Purpose {
         match self {
             Self::TokenHashes => "token-hashes",
             Self::InvitationToken => "invitation-token",
+            Self::MailedToken => "mailed-token",
             Self::ChainTreasury => "chain-treasury",
             Self::ChainValidators => "chain-validators",
         }

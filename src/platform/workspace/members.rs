@@ -8,6 +8,7 @@ use crate::platform::{
     PlatformError,
     api_key::ApiKey,
     context::{Context, audit},
+    oauth,
     plan::check_quota,
     principal::{Principal, Subject},
     records::{Collection, Index, Owner, RecordError, SortKey, Stored, Unit, WorkspaceId},
@@ -18,7 +19,7 @@ use crate::platform::{
 /// Time for which an invitation can be accepted, in milliseconds: a week.
 const INVITATION_MS: u64 = 7 * 24 * 60 * 60 * 1000;
 /// Topic of the outbox for mails with an invitation.
-const INVITATION_MAIL: &str = "mail.invitation";
+pub(in crate::platform) const INVITATION_MAIL: &str = "mail.invitation";
 /// Random bytes of an invitation's token.
 const TOKEN_BYTES: usize = 24;
 
@@ -102,18 +103,21 @@ impl<'a> Members<'a> {
         audit(unit, principal, "member.withdraw", format!("invitation {id}"))
     }
 
-    /// Makes a user a member of the workspace that a token invites to. Whoever has the token may accept: it was sent to one address.
+    /// Makes a user a member of the workspace that a token invites to. Only the user with the invited address may accept: a mail that is
+    /// passed on invites nobody else.
     ///
     /// # Errors
-    /// [`PlatformError::NotFound`] for a token that was never sent, was used, withdrawn or has expired.
+    /// [`PlatformError::NotFound`] for a token that was never sent, was used, withdrawn, has expired, or was sent to
+    /// another address.
     pub fn accept(&self, unit: &mut Unit<'_>, user: &str, token: &str) -> Result<WorkspaceId, PlatformError> {
         let context = self.workspaces.context;
         let group = SortKey::new().bytes(&context.secret.hash(token.as_bytes()));
-        unit.of::<User>().require(&Owner::Service, user)?;
+        let email = unit.of::<User>().require(&Owner::Service, user)?.value.email;
         let found = unit.of::<Invitation>().find(&Invitation::BY_TOKEN, &Owner::Service, &group)?;
         let now_ms = unit.now_ms();
         let unknown = || PlatformError::not_found("invitation", "with this token");
-        let invitation = found.filter(|found| found.value.expires_at_ms > now_ms).ok_or_else(unknown)?;
+        let invitation = found.filter(|found| found.value.expires_at_ms > now_ms && found.value.email == email);
+        let invitation = invitation.ok_or_else(unknown)?;
         let owner = invitation.owner().clone();
         let workspace = owner.workspace().ok_or_else(unknown)?.clone();
         unit.insert(&owner, user, Member { role: invitation.value.role })?;
@@ -121,6 +125,18 @@ impl<'a> Members<'a> {
         let principal = Principal::new(Subject::User(user.to_owned()), workspace.clone(), invitation.value.role.cap());
         audit(unit, &principal, "member.accept", format!("invitation {}", invitation.id()))?;
         Ok(workspace)
+    }
+
+    /// Returns the invitation with this token, for showing it to the one who has it; `None` for one that can't be accepted any more.
+    ///
+    /// # Errors
+    /// [`PlatformError::Internal`] when the store fails.
+    pub fn find_invitation(&self, token: &str) -> Result<Option<Stored<Invitation>>, PlatformError> {
+        let context = self.workspaces.context;
+        let group = SortKey::new().bytes(&context.secret.hash(token.as_bytes()));
+        let found = context.records.of::<Invitation>().find(&Invitation::BY_TOKEN, &Owner::Service, &group)?;
+        let now_ms = context.records.clock().now_ms();
+        Ok(found.filter(|found| found.value.expires_at_ms > now_ms))
     }
 
     /// Changes the role of a member.
@@ -156,6 +172,7 @@ impl<'a> Members<'a> {
         }
         unit.delete(&member)?;
         check_has_owner(unit, &owner)?;
+        oauth::delete_of_user(unit, user, Some(&owner))?;
         for key in keys_of(unit, &owner, user)? {
             let revoked = key.revoked(unit.now_ms());
             unit.replace(&revoked)?;

@@ -8,41 +8,63 @@ use crate::platform::{
     PlatformError,
     plan::Plans,
     principal::Subject,
-    records::{Index, Reach, Record, SortKey},
+    records::{Index, Reach, Record, SortKey, WorkspaceId},
     scope::Role,
+    users::PasswordHash,
 };
 
 /// Characters of an address of e-mail (RFC 5321, 4.5.3.1.3).
 const EMAIL_LEN_MAX: usize = 254;
 
-/// A user of the service; its owner is the service.
+/// A user of the service; its owner is the service. There is one only after it has shown that the address is its own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct User {
     /// Address of e-mail, in lower case.
     pub email: String,
+    /// Hash of its password; none for a user who logs in with another provider.
+    pub(in crate::platform) password: Option<PasswordHash>,
+    /// The workspace that was made for it; it may have left or deleted it since.
+    pub home: Option<WorkspaceId>,
 }
 
 impl User {
-    pub(super) const BY_EMAIL: Index<Self> =
+    pub(in crate::platform) const BY_EMAIL: Index<Self> =
         Index::unique("email", Reach::Service, |user| Some(SortKey::new().text(&user.value.email)));
 
-    /// Creates a user with an address of e-mail.
+    /// Creates a user with an address of e-mail, without password and workspace.
     ///
     /// # Errors
     /// [`PlatformError::Validation`].
     pub fn new(email: &str) -> Result<Self, PlatformError> {
-        normalised_email(email).map(|email| Self { email })
+        normalised_email(email).map(|email| Self { email, password: None, home: None })
     }
+
+    /// Whether it can log in with a password.
+    pub const fn has_password(&self) -> bool {
+        self.password.is_some()
+    }
+}
+
+/// The first version of [`User`], without password.
+#[derive(Deserialize)]
+struct UserV1 {
+    email: String,
 }
 
 impl Record for User {
     const KIND: &'static str = "user";
+    const VERSION: u16 = 2;
     const INDICES: &'static [Index<Self>] = &[Self::BY_EMAIL];
+
+    fn upgrade(version: u16, bytes: &[u8]) -> Option<Self> {
+        let UserV1 { email } = (version == 1).then(|| postcard::from_bytes(bytes).ok())??;
+        Some(Self { email, password: None, home: None })
+    }
 }
 
 /// Returns an address of e-mail in lower case. That it exists is shown by what is sent to it; here it has one `@` between two parts
 /// without spaces and control characters.
-pub(super) fn normalised_email(email: &str) -> Result<String, PlatformError> {
+pub(in crate::platform) fn normalised_email(email: &str) -> Result<String, PlatformError> {
     let is_part =
         |part: &str| !part.is_empty() && !part.chars().any(|c| c.is_whitespace() || c.is_control() || c == '@');
     let is_email = email.len() <= EMAIL_LEN_MAX

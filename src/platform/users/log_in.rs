@@ -1,0 +1,67 @@
+//! Log-in with a password, and its change.
+//!
+//! Ten attempts for an address in a quarter of an hour, whether it has a user or not. An attempt is counted before its password is hashed,
+//! so that attempts side by side are no way around the bound. An unknown address costs a hash too.
+
+use super::{
+    Users, audit,
+    password::{Password, PasswordHash},
+    session::{self, Session},
+};
+use crate::platform::{
+    PlatformError,
+    attempts::{self, Bounded},
+    records::{Owner, SortKey, Stored},
+    workspace::{User, normalised_email},
+};
+
+impl Users<'_> {
+    /// Returns the user with an address and a password.
+    ///
+    /// # Errors
+    /// [`PlatformError::WrongCredentials`] for an unknown address and a wrong password alike, [`PlatformError::TooManyAttempts`].
+    pub fn log_in(&self, email: &str, password: &Password) -> Result<Stored<User>, PlatformError> {
+        let context = self.context;
+        let wrong = || PlatformError::WrongCredentials;
+        let email = normalised_email(email).map_err(|_| wrong())?;
+        context.records.unit(|unit| attempts::count(context, unit, Bounded::LogIn, &email))?;
+        let group = SortKey::new().text(&email);
+        let user = context.records.of::<User>().find(&User::BY_EMAIL, &Owner::Service, &group)?;
+        let kept = user.as_ref().and_then(|user| user.value.password.clone());
+        let is_right = kept.unwrap_or_else(|| PasswordHash::of_nobody(context.password_cost)).matches(password)?;
+        let user = user.filter(|user| is_right && user.value.has_password()).ok_or_else(wrong)?;
+        context.records.unit(|unit| {
+            // The password may have been changed while the old one was hashed.
+            let present = unit.of::<User>().get(&Owner::Service, user.id())?;
+            let present = present.filter(|present| present.value.password == user.value.password).ok_or_else(wrong)?;
+            attempts::forget(context, unit, Bounded::LogIn, &email)?;
+            Ok(present)
+        })
+    }
+
+    /// Changes the password of a user who knows the old one, and ends its other sessions.
+    ///
+    /// # Errors
+    /// [`PlatformError::WrongCredentials`], [`PlatformError::TooManyAttempts`], [`PlatformError::Validation`] for a password that may not be
+    /// chosen.
+    pub fn change_password(
+        &self,
+        session: &Stored<Session>,
+        old: &Password,
+        new: &Password,
+    ) -> Result<Stored<User>, PlatformError> {
+        let context = self.context;
+        let email = self.get(&session.value.user)?.value.email;
+        new.check(&email)?;
+        let known = self.log_in(&email, old)?;
+        let hash = PasswordHash::of(&*context.entropy, context.password_cost, new)?;
+        context.records.unit(|unit| {
+            let mut changed = known.clone();
+            changed.value.password = Some(hash);
+            let user = unit.replace(&changed)?;
+            session::end_all(unit, user.id(), Some(session.id()))?;
+            audit(unit, user.id(), "user.change-password")?;
+            Ok(user)
+        })
+    }
+}
