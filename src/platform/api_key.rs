@@ -107,7 +107,7 @@ impl ApiKey {
 
     /// Returns the key with all but its prefix and last four digits left out.
     pub fn masked(&self) -> String {
-        format!("{}...{}", value::PREFIX, self.last_four)
+        format!("{}...{}", ApiKeyValue::PREFIX, self.last_four)
     }
 
     /// Returns `active`, `expired` or `revoked`.

@@ -175,7 +175,60 @@ fn rerun(app: &App, accepted: &Accepted) -> Option<Rendered> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use serde_json::{Value, json};
+
     use super::*;
+    use crate::{
+        node::Node,
+        platform::{Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, Platform},
+        server::{chains::Chains, clock::WallClock, limits::ServerLimits},
+    };
+
+    fn app() -> App {
+        let spec = BlockchainSpec::read(json!({ "name": "test" })).unwrap();
+        let chain = Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), spec, Node::new(), 0);
+        let platform = Platform::builder(Arc::new(WallClock)).open(chain).unwrap();
+        App::new(Chains::new(Arc::new(platform)), ServerLimits::default())
+    }
+
+    fn kept(method: &str, target: &str, body: Value) -> KeptRequest {
+        KeptRequest { method: method.to_owned(), target: target.to_owned(), body: body.to_string().into_bytes() }
+    }
+
+    /// The process dies after the request was accepted and before its effect: at the next start it runs to its end, once.
+    #[tokio::test]
+    async fn what_was_accepted_is_run_to_its_end_at_the_next_start() {
+        let app = app();
+        let principal = app.platform().service_principal();
+        let default = format!("/v1/workspaces/{}", principal.owner().as_str());
+        let requests = [
+            ("create", kept("POST", "/v1/workspaces", json!({ "name": "resumed" })), 201),
+            ("delete", kept("DELETE", &default, Value::Null), 409),
+            ("gone", kept("POST", "/v1/nothing", Value::Null), 500),
+        ];
+        let accepted = |key: &str, kept: &KeptRequest| accept(&app, &principal, key, "op", kept);
+        for (key, kept, _) in &requests {
+            assert!(matches!(accepted(key, kept), Ok(Begin::Run(Some(_)))));
+            assert_eq!(accepted(key, kept).err().unwrap().status(), 409, "it still runs");
+        }
+        assert_eq!(resume(&app).unwrap(), 3);
+        assert_eq!(resume(&app).unwrap(), 0);
+        for (key, kept, status) in &requests {
+            let Ok(Begin::Replay(rendered)) = accepted(key, kept) else { panic!("{key} has a response") };
+            assert_eq!(rendered.status().as_u16(), *status, "{key}");
+        }
+        let names: Vec<String> = app
+            .platform()
+            .workspaces()
+            .of_caller(&principal)
+            .unwrap()
+            .into_iter()
+            .map(|found| found.value.name)
+            .collect();
+        assert_eq!(names, ["default", "resumed"]);
+    }
 
     fn key(text: &str) -> Result<Option<String>, ApiError> {
         let mut headers = HeaderMap::new();
