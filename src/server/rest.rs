@@ -6,6 +6,7 @@
 mod answer;
 mod body;
 mod catalogue;
+mod docs;
 mod endpoint;
 mod envelope;
 mod error_code;
@@ -128,6 +129,7 @@ impl App {
 /// Builds the router of all routes under `/v1`.
 pub(super) fn router(app: App) -> Router {
     let document = openapi::render(app.endpoints());
+    let page: Arc<serde_json::Value> = Arc::new(serde_json::from_str(&document).unwrap_or_default());
     let mut router = Router::new();
     for endpoint in app.endpoints().iter().filter(|endpoint| endpoint.handler.is_some()) {
         let served = Arc::clone(endpoint);
@@ -139,6 +141,7 @@ pub(super) fn router(app: App) -> Router {
     }
     router
         .route("/v1/rpc", post(routes::post_rpc))
+        .route("/v1/docs", get(async move || docs::serve(&page)))
         .route("/v1/openapi.json", get(move || openapi::serve(document.clone())))
         .fallback(|request: Request| async move { ApiError::no_route(request.uri().path()) })
         .method_not_allowed_fallback(|request: Request| async move {
