@@ -9,6 +9,7 @@
 //! | `/` | Ethereum JSON-RPC of the default chain over POST and WebSocket; a page for a browser |
 //! | `/v1/blockchains/:id/eth` | the same for any chain |
 //! | `/v1/rpc` | JSON-RPC of the service |
+//! | `/oauth/...`, `/.well-known/oauth-authorization-server` | the authorization server, once [`AuthorizationServer`]'s router is mounted |
 //! | `/v1/...` | REST in an envelope, described by `/v1/openapi.json` |
 //!
 //! | bound | value |
@@ -75,6 +76,7 @@ mod in_process;
 mod jsonrpc;
 mod limits;
 mod monitor;
+mod oauth;
 mod rest;
 mod serve;
 mod service_rpc;
@@ -93,5 +95,6 @@ pub use limits::{
     RPC_BODY_BYTES_MAX, RateLimit, SUBSCRIPTIONS_MAX, ServerLimits, WEBSOCKETS_MAX,
 };
 pub use monitor::{MonitoredCall, RpcMonitor};
+pub use oauth::{AuthorizationServer, LogInLink};
 pub use rest::{TemplateParameter, TemplateView, endpoint_table, openapi_json};
 pub use serve::{RunningServer, serve, serve_with};

@@ -1,0 +1,143 @@
+//! The authorization server over HTTP: its endpoints, and the pages on which users sign up, log in and consent.
+//!
+//! | path | what | source |
+//! |---|---|---|
+//! | `/oauth/authorize` | login and consent, then a redirect with the code | RFC 6749, 3.1 |
+//! | `/oauth/token` | codes and refresh tokens for access tokens | RFC 6749, 3.2 |
+//! | `/oauth/revoke`, `/oauth/introspect` | revocation, introspection | RFC 7009, RFC 7662 |
+//! | `/oauth/register` | registration of clients | RFC 7591 |
+//! | `/.well-known/oauth-authorization-server` | metadata | RFC 8414 |
+//! | `/oauth/login`, `/oauth/logout`, `/oauth/account` | sessions of browsers, change of the password | |
+//! | `/oauth/signup`, `/oauth/confirm`, `/oauth/forgot`, `/oauth/reset` | users | |
+//! | `/oauth/invitations/accept` | an invitation to a workspace | |
+//! | `/oauth/mailbox` | the mails of a development service | |
+//!
+//! All but the metadata answer below `/v1` too. Nothing is wrapped in the service's envelope. The pages need no script and have none; every
+//! form carries a token that is tied to the browser's cookie. The rules are the platform's; hashing runs on threads of its own.
+
+mod account;
+mod authorize;
+mod browser;
+mod client_credentials;
+mod discovery;
+mod failure;
+mod form;
+mod invitation;
+mod mailbox;
+mod page;
+mod register;
+mod sign_up;
+#[cfg(test)]
+mod tests;
+mod token;
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    http::{HeaderValue, StatusCode, header},
+    response::IntoResponse,
+    routing::{get, post},
+};
+use tokio::sync::Semaphore;
+
+use crate::platform::{Mailbox, Platform, PlatformError, PublicUrl};
+
+/// Passwords that are hashed at a time: each takes a core for tens of milliseconds and 19 MiB.
+const HASHED_AT_ONCE: usize = 4;
+
+/// Another way to log in, which the login page links to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogInLink {
+    /// Name of the provider, as users know it.
+    pub name: String,
+    /// Path on this server that begins the log-in; it gets the parameter `return_to`.
+    pub path: String,
+}
+
+/// The authorization server of a platform.
+#[derive(Clone)]
+pub struct AuthorizationServer {
+    platform: Arc<Platform>,
+    url: PublicUrl,
+    mailbox: Option<Arc<Mailbox>>,
+    links: Arc<[LogInLink]>,
+    hashing: Arc<Semaphore>,
+}
+
+impl core::fmt::Debug for AuthorizationServer {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("AuthorizationServer")
+            .field("url", &self.url)
+            .field("links", &self.links)
+            .finish_non_exhaustive()
+    }
+}
+
+impl AuthorizationServer {
+    /// Creates the server that users reach under `url`, its issuer.
+    pub fn new(platform: Arc<Platform>, url: PublicUrl) -> Self {
+        let hashing = Arc::new(Semaphore::new(HASHED_AT_ONCE));
+        Self { platform, url, mailbox: None, links: Arc::new([]), hashing }
+    }
+
+    /// Delivers mails into a mailbox and shows it at `/oauth/mailbox`, to everybody: for development alone.
+    #[must_use]
+    pub fn with_mailbox(self, mailbox: Arc<Mailbox>) -> Self {
+        Self { mailbox: Some(mailbox), ..self }
+    }
+
+    /// Adds other ways to log in to the login page.
+    #[must_use]
+    pub fn with_log_in_links(self, links: Vec<LogInLink>) -> Self {
+        Self { links: links.into(), ..self }
+    }
+
+    /// Returns the router of all paths, for a server to mount.
+    pub fn router(self) -> Router {
+        Router::new()
+            .nest("/oauth", endpoints())
+            .nest("/v1/oauth", endpoints())
+            .route("/.well-known/oauth-authorization-server", get(discovery::metadata))
+            .fallback(page::not_found)
+            .with_state(self)
+    }
+
+    /// Runs what hashes a password on a thread of its own, after those that came before.
+    async fn hash<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Platform) -> Result<T, PlatformError> + Send + 'static,
+    ) -> Result<T, PlatformError> {
+        let _turn = self.hashing.acquire().await.map_err(PlatformError::internal)?;
+        let platform = Arc::clone(&self.platform);
+        tokio::task::spawn_blocking(move || work(&platform)).await.map_err(PlatformError::internal)?
+    }
+}
+
+fn endpoints() -> Router<AuthorizationServer> {
+    Router::new()
+        .route("/authorize", get(authorize::show).post(authorize::decide))
+        .route("/token", post(token::token))
+        .route("/revoke", post(token::revoke))
+        .route("/introspect", post(token::introspect))
+        .route("/register", post(register::register))
+        .route("/login", get(account::show_log_in).post(account::log_in))
+        .route("/logout", get(account::show_log_out).post(account::log_out))
+        .route("/account", get(account::show).post(account::change_password))
+        .route("/signup", get(sign_up::show).post(sign_up::sign_up))
+        .route("/confirm", get(sign_up::show_confirm).post(sign_up::confirm))
+        .route("/forgot", get(sign_up::show_forgot).post(sign_up::forgot))
+        .route("/reset", get(sign_up::show_reset).post(sign_up::reset))
+        .route("/invitations/accept", get(invitation::show).post(invitation::accept))
+        .route("/mailbox", get(mailbox::show))
+        .route("/style.css", get(style))
+}
+
+async fn style() -> impl IntoResponse {
+    let headers = [
+        (header::CONTENT_TYPE, HeaderValue::from_static("text/css; charset=utf-8")),
+        (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+        (header::CACHE_CONTROL, HeaderValue::from_static("max-age=3600")),
+    ];
+    (StatusCode::OK, headers, include_str!("oauth/style.css"))
+}

@@ -1,0 +1,243 @@
+//! Sign-up, confirmation of the address, and the forgotten password.
+//!
+//! Whether an address has a user is told by the mail alone, never by a page.
+
+use axum::{
+    body::Body,
+    extract::{RawQuery, State},
+    http::{HeaderMap, Request, StatusCode},
+    response::Response,
+};
+use maud::{Markup, html};
+
+use super::{
+    AuthorizationServer,
+    account::signed_in,
+    browser::Browser,
+    failure::{sentence, status, with_retry_after},
+    form,
+    page::{Answer, Field, Page, alert, form as form_of, hidden, page},
+};
+use crate::platform::{Parameters, Password, PlatformError};
+
+/// Returns a page with a form, again with the reason when it was refused.
+fn form_page(
+    server: &AuthorizationServer,
+    browser: &Browser,
+    title: &str,
+    refusal: Option<&PlatformError>,
+    form: Markup,
+) -> Response {
+    let message = refusal.map(sentence);
+    let shown = Page { status: refusal.map_or(StatusCode::OK, status), ..Page::titled(title) };
+    let response = page(server, browser, shown, html! { (alert(message.as_deref())) (form) });
+    match refusal {
+        Some(cause) => with_retry_after(response, cause),
+        None => response,
+    }
+}
+
+/// Returns whether the form is to be shown again with the reason.
+const fn is_correctable(cause: &PlatformError) -> bool {
+    matches!(
+        cause,
+        PlatformError::Validation { .. } | PlatformError::WrongCredentials | PlatformError::TooManyAttempts { .. }
+    )
+}
+
+fn token_of(query: Option<String>) -> Parameters {
+    Parameters::read(query.unwrap_or_default().as_bytes())
+}
+
+fn sign_up_page(
+    server: &AuthorizationServer,
+    browser: &Browser,
+    email: &str,
+    refusal: Option<&PlatformError>,
+) -> Answer {
+    let is_first = server.platform.users().is_empty()?;
+    let bootstrap = Field {
+        label: "Token of the console",
+        name: "bootstrap_token",
+        kind: "password",
+        autocomplete: "off",
+        value: "",
+        hint: "Nobody has signed up yet. The service shows a token when it starts: who has it becomes the administrator.",
+    };
+    let form = form_of(
+        server,
+        browser,
+        "/oauth/signup",
+        html! {
+            (Field::email(email).render())
+            (Field::new_password("Password").render())
+            @if is_first { (bootstrap.render()) }
+            div.actions { button { "Sign up" } }
+        },
+    );
+    let links = html! { nav { a href="/oauth/login" { "Log in" } } };
+    Ok(form_page(server, browser, "Sign up", refusal, html! { (form) (links) }))
+}
+
+/// `GET /oauth/signup`.
+pub(super) async fn show(State(server): State<AuthorizationServer>, headers: HeaderMap) -> Answer {
+    sign_up_page(&server, &Browser::of(&server, &headers)?, "", None)
+}
+
+/// `POST /oauth/signup`.
+pub(super) async fn sign_up(State(server): State<AuthorizationServer>, request: Request<Body>) -> Answer {
+    let (headers, form) = form::read(request).await?;
+    let browser = Browser::of(&server, &headers)?;
+    browser.check_form(&server, &form)?;
+    let (email, password) = (form.first("email").to_owned(), Password::new(form.first("new_password")));
+    let (tried, bootstrap) = (email.clone(), form.first("bootstrap_token").to_owned());
+    let done = server.hash(move |platform| match bootstrap.as_str() {
+        "" => platform.users().sign_up(&tried, &password).map(|()| None),
+        token => platform.users().sign_up_first(token, &tried, &password).map(Some),
+    });
+    match done.await {
+        Ok(None) => Ok(mail_sent(&server, &browser, "To finish, follow the link in it within 24 hours.")),
+        Ok(Some(user)) => signed_in(&server, &browser, user.id(), "/oauth/account"),
+        Err(PlatformError::NotFound { .. }) => {
+            let wrong = PlatformError::field("bootstrap_token", "the token that the console shows", "another");
+            sign_up_page(&server, &browser, &email, Some(&wrong))
+        }
+        Err(cause) if is_correctable(&cause) => sign_up_page(&server, &browser, &email, Some(&cause)),
+        Err(cause) => Err(cause.into()),
+    }
+}
+
+/// The page after a mail was asked for, the same for every address.
+fn mail_sent(server: &AuthorizationServer, browser: &Browser, next: &str) -> Response {
+    let content = html! {
+        p { "If the address can be used for this, a mail is on its way to it. " (next) }
+        @if server.mailbox.is_some() { nav { a href="/oauth/mailbox" { "Mailbox of this development service" } } }
+    };
+    page(server, browser, Page::titled("Look into your mailbox"), content)
+}
+
+fn confirm_page(
+    server: &AuthorizationServer,
+    browser: &Browser,
+    token: &str,
+    refusal: Option<&PlatformError>,
+) -> Response {
+    let form = form_of(
+        server,
+        browser,
+        "/oauth/confirm",
+        html! {
+            p { "Enter the password that you chose when you signed up." }
+            (hidden("token", token))
+            (Field::password().render())
+            div.actions { button { "Confirm" } }
+        },
+    );
+    form_page(server, browser, "Confirm your address of e-mail", refusal, form)
+}
+
+/// `GET /oauth/confirm`: the link of the mail.
+pub(super) async fn show_confirm(
+    State(server): State<AuthorizationServer>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Answer {
+    let browser = Browser::of(&server, &headers)?;
+    Ok(confirm_page(&server, &browser, token_of(query).first("token"), None))
+}
+
+/// `POST /oauth/confirm`: makes the user and logs it in.
+pub(super) async fn confirm(State(server): State<AuthorizationServer>, request: Request<Body>) -> Answer {
+    let (headers, form) = form::read(request).await?;
+    let browser = Browser::of(&server, &headers)?;
+    browser.check_form(&server, &form)?;
+    let (token, password) = (form.first("token").to_owned(), Password::new(form.first("password")));
+    let tried = token.clone();
+    match server.hash(move |platform| platform.users().confirm(&tried, &password)).await {
+        Ok(user) => signed_in(&server, &browser, user.id(), "/oauth/account"),
+        Err(PlatformError::WrongCredentials) => {
+            let wrong = PlatformError::Forbidden { message: "it is not the password of the sign-up".to_owned() };
+            Ok(confirm_page(&server, &browser, &token, Some(&wrong)))
+        }
+        Err(cause) if is_correctable(&cause) => Ok(confirm_page(&server, &browser, &token, Some(&cause))),
+        Err(cause) => Err(cause.into()),
+    }
+}
+
+fn forgot_page(server: &AuthorizationServer, browser: &Browser, refusal: Option<&PlatformError>) -> Response {
+    let form = form_of(
+        server,
+        browser,
+        "/oauth/forgot",
+        html! {
+            p { "A mail with a link to choose another password is sent to the address of your account." }
+            (Field::email("").render())
+            div.actions { button { "Send" } }
+        },
+    );
+    form_page(server, browser, "Forgot the password", refusal, form)
+}
+
+/// `GET /oauth/forgot`.
+pub(super) async fn show_forgot(State(server): State<AuthorizationServer>, headers: HeaderMap) -> Answer {
+    Ok(forgot_page(&server, &Browser::of(&server, &headers)?, None))
+}
+
+/// `POST /oauth/forgot`.
+pub(super) async fn forgot(State(server): State<AuthorizationServer>, request: Request<Body>) -> Answer {
+    let (headers, form) = form::read(request).await?;
+    let browser = Browser::of(&server, &headers)?;
+    browser.check_form(&server, &form)?;
+    match server.platform.users().request_reset(form.first("email")) {
+        Ok(()) => Ok(mail_sent(&server, &browser, "Its link holds for an hour.")),
+        Err(cause) if is_correctable(&cause) => Ok(forgot_page(&server, &browser, Some(&cause))),
+        Err(cause) => Err(cause.into()),
+    }
+}
+
+fn reset_page(
+    server: &AuthorizationServer,
+    browser: &Browser,
+    token: &str,
+    refusal: Option<&PlatformError>,
+) -> Response {
+    let form = form_of(
+        server,
+        browser,
+        "/oauth/reset",
+        html! {
+            p { "All sessions end, and applications must ask for access again." }
+            (hidden("token", token))
+            (Field::new_password("New password").render())
+            div.actions { button { "Change" } }
+        },
+    );
+    form_page(server, browser, "Choose another password", refusal, form)
+}
+
+/// `GET /oauth/reset`: the link of the mail.
+pub(super) async fn show_reset(
+    State(server): State<AuthorizationServer>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Answer {
+    let browser = Browser::of(&server, &headers)?;
+    Ok(reset_page(&server, &browser, token_of(query).first("token"), None))
+}
+
+/// `POST /oauth/reset`.
+pub(super) async fn reset(State(server): State<AuthorizationServer>, request: Request<Body>) -> Answer {
+    let (headers, form) = form::read(request).await?;
+    let browser = Browser::of(&server, &headers)?;
+    browser.check_form(&server, &form)?;
+    let (token, password) = (form.first("token").to_owned(), Password::new(form.first("new_password")));
+    let tried = token.clone();
+    match server.hash(move |platform| platform.users().reset(&tried, &password)).await {
+        Ok(_) => {
+            let content = html! { p { "Log in with it." } nav { a href="/oauth/login" { "Log in" } } };
+            Ok(page(&server, &browser, Page::titled("The password is changed"), content))
+        }
+        Err(cause) if is_correctable(&cause) => Ok(reset_page(&server, &browser, &token, Some(&cause))),
+        Err(cause) => Err(cause.into()),
+    }
+}
