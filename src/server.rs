@@ -75,6 +75,7 @@ mod in_process;
 mod jsonrpc;
 mod limits;
 mod monitor;
+pub mod outbound;
 mod rest;
 mod serve;
 mod service_rpc;
