@@ -74,7 +74,9 @@ mod ids;
 mod in_process;
 mod jsonrpc;
 mod limits;
+pub mod mail;
 mod monitor;
+
 pub mod outbound;
 mod rest;
 mod serve;
