@@ -18,16 +18,19 @@ use super::{
     Body, ServerConfig, body::BodyReader, budget::BodyBudget, cors, guard, page, plain, token::Presented,
     websocket::Sessions,
 };
-use crate::platform::records::PageRequest;
+use crate::platform::{PublicUrl, records::PageRequest};
 use crate::server::{
     chains::Chains,
     counters::panic_text,
     eth::rpc::{EthHttpService, EthRpc},
     jsonrpc::framing,
     limits::{REST_BODY_BYTES_MAX, ServerLimits},
+    oauth::AuthorizationServer,
     rest,
 };
 
+/// Path of the authorization server's metadata (RFC 8414).
+const AUTHORIZATION_METADATA: &str = "/.well-known/oauth-authorization-server";
 /// Methods of the paths of Ethereum JSON-RPC.
 const ETHEREUM_METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, OPTIONS");
 
@@ -40,12 +43,15 @@ pub(super) struct ServerContext {
     on_loopback: bool,
     /// Built on the first request under `/v1`.
     service: OnceLock<(rest::App, axum::Router)>,
+    public_url: PublicUrl,
+    /// Built on its first request.
+    authorization: OnceLock<axum::Router>,
     bodies: BodyReader,
     sessions: Sessions,
 }
 
 impl ServerContext {
-    pub(super) fn new(chains: Chains, config: ServerConfig, address: SocketAddr) -> Self {
+    pub(super) fn new(chains: Chains, config: ServerConfig, address: SocketAddr, public_url: PublicUrl) -> Self {
         let limits = config.limits;
         let budget = BodyBudget::new(limits.buffered_body_bytes_max);
         Self {
@@ -54,6 +60,8 @@ impl ServerContext {
             config,
             address,
             service: OnceLock::new(),
+            public_url,
+            authorization: OnceLock::new(),
             bodies: BodyReader { limits, budget: budget.clone() },
             sessions: Sessions::new(limits, budget),
         }
@@ -79,6 +87,18 @@ impl ServerContext {
             let app = rest::App::new(self.chains.clone(), self.config.limits);
             let router = rest::router(app.clone());
             (app, router)
+        })
+    }
+
+    /// The authorization server.
+    fn authorization(&self) -> &axum::Router {
+        self.authorization.get_or_init(|| {
+            let server = AuthorizationServer::new(Arc::clone(self.chains.platform()), self.public_url.clone());
+            let server = match &self.config.mailbox {
+                Some(mailbox) => server.with_mailbox(Arc::clone(mailbox)),
+                None => server,
+            };
+            server.with_log_in_links(self.config.log_in_links.clone()).router()
         })
     }
 
@@ -136,8 +156,11 @@ async fn dispatch(context: &Arc<ServerContext>, request: Request<Incoming>) -> R
     if let Some(id) = chain_id.filter(|id| !id.contains('/')).map(str::to_owned) {
         return ethereum_of(context, &id, request).await;
     }
+    if ["/oauth/", "/v1/oauth/", AUTHORIZATION_METADATA].iter().any(|prefix| path.starts_with(prefix)) {
+        return routed(context, context.authorization(), request).await;
+    }
     if path == "/v1" || path.starts_with("/v1/") {
-        return service(context, request).await;
+        return routed(context, &context.service().1, request).await;
     }
     let message = format!("{path} was not found: Ethereum JSON-RPC is at /, the service under /v1");
     plain(StatusCode::NOT_FOUND, message)
@@ -163,9 +186,9 @@ async fn ethereum_of(context: &ServerContext, id: &str, request: Request<Incomin
     response
 }
 
-/// The service under `/v1`.
-async fn service(context: &ServerContext, request: Request<Incoming>) -> Response<Body> {
-    let router = context.service().1.clone();
+/// A request to a router, with its whole body.
+async fn routed(context: &ServerContext, router: &axum::Router, request: Request<Incoming>) -> Response<Body> {
+    let router = router.clone();
     let (parts, body) = request.into_parts();
     match context.bodies.read_up_to(body, REST_BODY_BYTES_MAX).await {
         Ok((body, _reservation)) => {
