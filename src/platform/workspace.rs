@@ -28,6 +28,7 @@ use super::{
     principal::{Principal, Subject},
     records::{Index, Owner, Record, RecordError, SortKey, Stored, Unit, WorkspaceId},
     scope::Role,
+    wallet,
 };
 
 /// Rules of users and workspaces.
@@ -60,6 +61,7 @@ impl Workspaces<'_> {
             unit.of::<User>().require(&Owner::Service, user)?;
             let stored = unit.insert(&owner, owner.as_str(), workspace)?;
             unit.insert(&owner, user, Member { role: Role::Owner })?;
+            wallet::create_managed(self.context, unit, &owner)?;
             audit(unit, &principal, "workspace.create", format!("workspace {}", owner.as_str()))?;
             Ok(stored)
         })
@@ -121,6 +123,7 @@ impl Workspaces<'_> {
                 .try_for_each(|invitation| members::delete_invitation(self.context, unit, invitation))?;
             all::<Member>(unit, &owner)?.iter().try_for_each(|member| unit.delete(member))?;
             all::<ApiKey>(unit, &owner)?.iter().try_for_each(|key| unit.delete(key))?;
+            wallet::delete_all(self.context, unit, &owner)?;
             let workspace = unit.of::<Workspace>().require(&owner, owner.as_str())?;
             unit.delete(&workspace)?;
             audit(unit, principal, "workspace.delete", format!("workspace {}", owner.as_str()))

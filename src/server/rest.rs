@@ -25,7 +25,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 pub use self::templates::{TemplateParameter, TemplateView};
 
-use self::{metrics::Totals, request::RequestIds};
+use self::request::RequestIds;
 use super::{
     api_error::ApiError,
     chains::Chains,
@@ -37,7 +37,6 @@ use super::{
 #[derive(Clone, Debug)]
 struct App {
     chains: Chains,
-    totals: Totals,
     request_ids: RequestIds,
     service_rpc: ServiceRpc,
 }
@@ -51,7 +50,7 @@ impl FromRef<App> for ServiceRpc {
 /// Builds the router of all routes under `/v1`.
 pub(crate) fn router(chains: Chains) -> Router {
     let service_rpc = ServiceRpc::new(chains.clone());
-    let app = App { chains, totals: Totals::default(), request_ids: RequestIds::default(), service_rpc };
+    let app = App { chains, request_ids: RequestIds::default(), service_rpc };
     let (router, document) = routes().split_for_parts();
     let document = openapi::render(document);
     router

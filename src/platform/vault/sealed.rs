@@ -16,10 +16,12 @@ pub enum Purpose {
     TokenHashes,
     /// The token of an invitation, until its mail is sent.
     InvitationToken,
-    /// The mnemonic of a chain's treasury.
+    /// The mnemonic of the treasury of a chain that was made before wallets were.
     ChainTreasury,
-    /// The private keys of a chain's validators.
+    /// The seed of a chain's draws and the private keys of its validators.
     ChainValidators,
+    /// The private key of a wallet.
+    WalletKey,
 }
 
 impl Purpose {
@@ -30,6 +32,7 @@ impl Purpose {
             Self::InvitationToken => "invitation-token",
             Self::ChainTreasury => "chain-treasury",
             Self::ChainValidators => "chain-validators",
+            Self::WalletKey => "wallet-key",
         }
     }
 }

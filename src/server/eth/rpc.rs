@@ -18,7 +18,7 @@ use crate::{
         commands::{Cancellation, CommandQueue, Length, QueueError, Workers},
         counters::Counters,
         jsonrpc::{
-            errors::{self, INTERNAL_ERROR, LIMIT_EXCEEDED, METHOD_NOT_FOUND, RpcError, error},
+            errors::{self, INTERNAL_ERROR, LIMIT_EXCEEDED, METHOD_NOT_FOUND, REFUSED, RpcError, error},
             service::{Dispatch, JsonRpcService},
         },
         monitor::RpcMonitor,
@@ -31,6 +31,8 @@ pub(crate) const RESPONSE_BYTES_MAX: usize = 512 << 20;
 pub(crate) const SUBSCRIBE: &str = "eth_subscribe";
 /// Method that sends a signed transaction.
 const SEND_RAW: &str = "eth_sendRawTransaction";
+/// Beginning of the names of all methods that send transactions.
+const SENDS: &str = "eth_send";
 /// Method that ends a subscription.
 pub(crate) const UNSUBSCRIBE: &str = "eth_unsubscribe";
 
@@ -43,6 +45,8 @@ pub struct EthRpc {
     methods: Methods,
     eth: Arc<Eth>,
     commands: CommandQueue,
+    /// Whether it takes no transactions.
+    is_read_only: bool,
 }
 
 impl EthRpc {
@@ -70,7 +74,13 @@ impl EthRpc {
 
     pub(crate) fn over(eth: Eth, commands: CommandQueue) -> Self {
         let eth = Arc::new(eth);
-        Self { methods: module(Arc::clone(&eth)).into(), eth, commands }
+        Self { methods: module(Arc::clone(&eth)).into(), eth, commands, is_read_only: false }
+    }
+
+    /// Returns the same without the methods that send transactions, for callers who may read the chain alone.
+    #[must_use]
+    pub(crate) fn read_only(&self) -> Self {
+        Self { is_read_only: true, ..self.clone() }
     }
 
     /// The queue of everything that changes the chain.
@@ -121,6 +131,11 @@ impl Dispatch for EthDispatch {
     }
 
     fn call<'a>(&self, request: Request<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
+        if self.rpc.is_read_only && request.method.starts_with(SENDS) {
+            let message = "these credentials may read the chain and send nothing to it: sending needs the scope blockchain:deploy in \
+                           the chain's workspace";
+            return ResponseFuture::ready(MethodResponse::error(request.id, error(REFUSED, message)));
+        }
         let Some(MethodCallback::Sync(callback)) = self.rpc.methods.method(&request.method) else {
             let error = match &*request.method {
                 SUBSCRIBE | UNSUBSCRIBE => {

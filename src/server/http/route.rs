@@ -110,7 +110,7 @@ async fn dispatch(context: &Arc<ServerContext>, request: Request<Incoming>) -> R
         return ethereum(context, context.chains.default_rpc(), Some(context.chains.default_service()), request).await;
     }
     let chain_id = path.strip_prefix("/v1/blockchains/").and_then(|rest| rest.strip_suffix("/eth"));
-    if let Some(rpc) = chain_id.and_then(|id| context.chains.rpc(id)) {
+    if let Some(rpc) = chain_id.and_then(|id| context.chains.requested_rpc(request.headers(), id)) {
         return ethereum(context, &rpc, None, request).await;
     }
     if path == "/v1" || path.starts_with("/v1/") {

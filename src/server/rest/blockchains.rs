@@ -16,7 +16,7 @@ use super::{
     schema::{Failure, Success, SuccessPage},
 };
 use crate::{
-    platform::{Blockchain, BlockchainRecord, BlockchainSpec, PlatformError, Scope, records::Index},
+    platform::{Blockchain, BlockchainRecord, BlockchainSpec, PlatformError, Scope, records::{Index, Stored}},
     server::{api_error::ApiError, clock},
 };
 
@@ -28,7 +28,7 @@ pub(super) struct CreateBlockchain {
     /// Name of the chain.
     #[schema(example = "ledger", max_length = 256)]
     name: String,
-    /// `private` or `public`; a label that changes nothing else.
+    /// `private`: its workspace reads it; `public`: every authenticated caller does.
     #[schema(rename = "type", default = "private", example = "private")]
     kind: Option<String>,
     /// Consensus protocol: proof-of-authority, proof-of-stake, delegated-proof-of-stake, pbft or raft.
@@ -42,7 +42,8 @@ pub(super) struct CreateBlockchain {
     /// Validators, at most 100; one by default. Addresses and names are labels: the service generates the signing key of each. pbft takes 1
     /// validator, or 4 and more.
     validators: Option<Vec<CreateValidator>>,
-    /// Any of smart-contracts, permissions, privacy; labels that change nothing else.
+    /// Any of smart-contracts (the default; without it nobody deploys), permissions (lists say who sends and deploys), privacy (its participants
+    /// alone read it).
     #[schema(example = json!(["smart-contracts"]))]
     features: Option<Vec<String>>,
 }
@@ -52,7 +53,7 @@ pub(super) struct CreateBlockchain {
 #[schema(rename_all = "camelCase")]
 #[expect(dead_code, reason = "describes the body that BlockchainSpec reads")]
 pub(super) struct CreateConfig {
-    /// Time between blocks: a number and s, m (minute), h or d, at most 365d. By default each transaction is mined at once.
+    /// Time between blocks: a number and s, m (minute), h or d, from 1s to 365d. By default blocks come on demand.
     #[schema(example = "5s")]
     block_time: Option<String>,
     /// Gas limit of a block, a decimal integer between 1000000 and 1000000000000.
@@ -107,7 +108,7 @@ pub(super) struct BlockchainView {
     /// Chain id (EIP-155).
     #[schema(example = 31337)]
     chain_id: u64,
-    /// Always `running`.
+    /// `running` or `paused`.
     status: &'static str,
     /// Block and token parameters.
     config: ConfigView,
@@ -115,7 +116,7 @@ pub(super) struct BlockchainView {
     validators: Vec<ValidatorView>,
     /// Declared features.
     features: Vec<String>,
-    /// Account that holds the premine at genesis; the service can sign for it.
+    /// Wallet that holds the premine at genesis; the service can sign for it.
     treasury: Option<String>,
     /// Hash of the genesis block.
     genesis_hash: String,
@@ -163,7 +164,7 @@ pub(super) struct ValidatorView {
 }
 
 impl BlockchainView {
-    fn new(chain: &Blockchain) -> Self {
+    fn new(chain: &Blockchain, status: &'static str) -> Self {
         let (spec, view) = (chain.spec(), chain.node().view());
         let signers = view.chain().spec().validators.clone();
         let validators = signers.iter().enumerate().map(|(index, signer)| {
@@ -180,7 +181,7 @@ impl BlockchainView {
             kind: spec.kind.clone(),
             consensus: spec.consensus.name(),
             chain_id: chain.chain_id(),
-            status: "running",
+            status,
             config: ConfigView {
                 block_time: spec.block_time.map(|time| format!("{}s", time.as_secs())),
                 block_gas_limit: view.head().block().header().gas_limit.to_string(),
@@ -224,8 +225,7 @@ pub(super) async fn create(
     let platform = app.chains.platform().clone();
     let created = tokio::task::spawn_blocking(move || platform.blockchains().create(&principal, spec)).await;
     let chain = created.map_err(|cause| ApiError::internal(&cause))??;
-    app.chains.start(&chain);
-    ApiResponse::created(&BlockchainView::new(&chain), format!("/v1/blockchains/{}", chain.id()))
+    ApiResponse::created(&BlockchainView::new(&chain, "running"), format!("/v1/blockchains/{}", chain.id()))
 }
 
 /// Lists the chains of the workspace, oldest first. Scope blockchain:read.
@@ -252,9 +252,14 @@ pub(super) async fn list(
         "chainId" => BlockchainRecord::BY_CHAIN_ID,
         _ => Index::CREATED,
     };
-    let (chains, total) = app.chains.platform().blockchains().page(&principal, &index, &page.request())?;
-    let pagination = page.position(usize::try_from(total).unwrap_or(usize::MAX));
-    let views: Vec<BlockchainView> = chains.iter().map(|chain| BlockchainView::new(chain)).collect();
+    let blockchains = app.chains.platform().blockchains();
+    let found = blockchains.page(&principal, &index, &page.request())?;
+    let pagination = page.position(usize::try_from(found.total).unwrap_or(usize::MAX));
+    let readable = |stored: &Stored<BlockchainRecord>| {
+        let chain = blockchains.readable(&principal, stored.id()).ok()?;
+        Some(BlockchainView::new(&chain, blockchains.state(stored).name()))
+    };
+    let views: Vec<BlockchainView> = found.items.iter().filter_map(readable).collect();
     ApiResponse::page(&views, pagination)
 }
 
@@ -275,10 +280,15 @@ pub(super) async fn get(
 ) -> Result<ApiResponse, ApiError> {
     let principal = app.authorize(&headers, Scope::BlockchainRead)?;
     refuse_unknown(&params, &[])?;
-    ApiResponse::ok(&BlockchainView::new(&*app.chains.platform().blockchains().require(&principal, &id)?))
+    let blockchains = app.chains.platform().blockchains();
+    let chain = blockchains.readable(&principal, &id)?;
+    let status = if chain.node().is_halted() { "paused" } else { "running" };
+    ApiResponse::ok(&BlockchainView::new(&chain, status))
 }
 
-/// Ethereum JSON-RPC of one chain over POST and WebSocket, with batches; the same as `/` for the default chain. Needs no credentials.
+/// Ethereum JSON-RPC of one chain over POST and WebSocket, with batches; the same as `/` for the default chain, which needs no
+/// credentials. Of another chain it needs those of a caller who may read it, and takes transactions of its own workspace's callers with
+/// blockchain:deploy.
 ///
 /// Error codes beside those of JSON-RPC 2.0: -32000 for a refused transaction, -32001 for an unknown block, -32003 for a halt, 4444 for
 /// pruned data, and 3 with the revert data for a revert.
@@ -291,7 +301,10 @@ pub(super) async fn get(
         (status = 413, description = "The body is too long", body = Object), (status = 415, description = "The body is not application/json", body = Object),
     ),
 )]
-pub(super) async fn ethereum(ResourceId(id): ResourceId) -> ApiError {
-    // The HTTP router serves existing chains before a request gets here.
-    PlatformError::not_found("blockchain", &id).into()
+pub(super) async fn ethereum(State(app): State<App>, headers: HeaderMap, ResourceId(id): ResourceId) -> ApiError {
+    // The HTTP router serves what the credentials may read before a request gets here.
+    let refused = app.authorize(&headers, Scope::BlockchainRead).and_then(|principal| {
+        app.chains.platform().blockchains().readable(&principal, &id).map_err(ApiError::from)
+    });
+    refused.err().unwrap_or_else(|| PlatformError::not_found("blockchain", &id).into())
 }

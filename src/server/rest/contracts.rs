@@ -79,7 +79,7 @@ pub(super) struct DeploymentView {
 impl DeploymentView {
     fn new(app: &App, principal: &Principal, stored: &Stored<DeploymentRecord>) -> Result<Self, ApiError> {
         let deployment = &stored.value;
-        let chain = app.chains.platform().blockchains().require(principal, &deployment.blockchain_id)?;
+        let chain = app.chains.platform().blockchains().readable(principal, &deployment.blockchain_id)?;
         let found = chain.node().view().transaction(deployment.transaction_hash).map_err(PlatformError::internal)?;
         let mined = match &found {
             Some(Located::Mined { block, index }) => {
@@ -129,7 +129,7 @@ pub(super) async fn deploy(
     let platform = app.chains.platform().clone();
     let spec = platform.blockchains().read_deployment(&principal, json_body(&headers, body)?)?;
     // A stranger's chain is not found before its queue is.
-    platform.blockchains().require(&principal, &spec.blockchain_id)?;
+    platform.blockchains().writable(&principal, &spec.blockchain_id)?;
     let (chain, deployer) = (spec.blockchain_id.clone(), principal.clone());
     let deploy = move |_: &Cancellation| platform.blockchains().deploy(&deployer, spec);
     let deployment = match app.chains.rpc(&chain) {

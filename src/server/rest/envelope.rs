@@ -109,7 +109,7 @@ mod tests {
         server::{
             chains::Chains,
             clock::WallClock,
-            rest::{metrics::Totals, request::RequestIds},
+            rest::request::RequestIds,
             service_rpc::ServiceRpc,
         },
     };
@@ -121,7 +121,7 @@ mod tests {
         let chains = Chains::new(Arc::new(Platform::builder(Arc::new(WallClock)).open(chain).unwrap()));
         let counters = chains.counters().clone();
         let service_rpc = ServiceRpc::new(chains.clone());
-        let app = App { chains, totals: Totals::default(), request_ids: RequestIds::default(), service_rpc };
+        let app = App { chains, request_ids: RequestIds::default(), service_rpc };
         let router = Router::new()
             .route("/", get(async || -> &'static str { panic!("as asked") }))
             .layer(middleware::from_fn_with_state(app, wrap));

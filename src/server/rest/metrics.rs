@@ -1,11 +1,5 @@
 //! `GET /v1/blockchains/{blockchainId}/metrics`.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-};
-
-use alloy_primitives::B256;
 use axum::{
     extract::{Query, State},
     http::HeaderMap,
@@ -21,14 +15,9 @@ use super::{
     schema::{Failure, Success},
 };
 use crate::{
-    node::{BlockRef, NodeView, QueryError},
-    platform::{Blockchain, PlatformError, Scope},
-    primitives::Height,
+    platform::{ChainMetrics, Scope},
     server::api_error::ApiError,
 };
-
-/// Blocks over which rates are measured.
-const WINDOW_BLOCKS: u64 = 100;
 
 /// Figures of a chain. Two fields with the same figure serve clients of two versions of the service.
 #[derive(Debug, Serialize, ToSchema)]
@@ -44,23 +33,23 @@ pub(super) struct Metrics {
     transactions_per_second: f64,
     /// The same as transactionsPerSecond.
     tps: f64,
-    /// Validators in the genesis specification. Later changes of the validator set are not counted.
-    active_validators: usize,
+    /// Validators that the protocol counts now.
+    active_validators: u64,
     /// Transactions in all blocks of the chain.
     total_transactions: u64,
     /// Always `0 H/s`: no block here is mined by hashing.
     #[schema(example = "0 H/s")]
     network_hashrate: &'static str,
-    /// Base fee of the next block, in gwei; not an average.
+    /// Mean price per unit of gas that the transactions of the last 100 blocks paid, in gwei; without any the next block's base fee.
     #[schema(example = "0.875 gwei")]
     average_gas_price: String,
     /// The same as averageGasPrice.
     #[schema(example = "0.875 gwei")]
     gas_price: String,
-    /// Always 100: validators run in the process of the service, and their uptime is not measured.
-    validator_uptime: f64,
+    /// Part of the validators' duties in the last 100 blocks that were done, in percent; null before the first block.
+    validator_uptime: Option<f64>,
     /// Transactions in the pool.
-    mempool_size: usize,
+    mempool_size: u64,
 }
 
 /// Returns figures of a chain. Scope blockchain:read.
@@ -80,74 +69,38 @@ pub(super) async fn get(
 ) -> Result<ApiResponse, ApiError> {
     let principal = app.authorize(&headers, Scope::BlockchainRead)?;
     refuse_unknown(&params, &[])?;
-    let chain = app.chains.platform().blockchains().require(&principal, &id)?;
-    let metrics = measure(&app.totals, &chain).map_err(PlatformError::internal)?;
-    ApiResponse::ok(&metrics)
+    let blockchains = app.chains.platform().blockchains();
+    let chain = blockchains.readable(&principal, &id)?;
+    ApiResponse::ok(&Metrics::from(blockchains.metrics(&chain)?))
 }
 
-fn measure(totals: &Totals, chain: &Blockchain) -> Result<Metrics, QueryError> {
-    let view = chain.node().view();
-    let head = view.head().height().get();
-    let first = head.saturating_sub(WINDOW_BLOCKS);
-    let mut transactions = 0_usize;
-    for number in first.saturating_add(1)..=head {
-        transactions = transactions
-            .saturating_add(view.block(BlockRef::Number(Height::new(number)))?.block().transactions().len());
+impl From<ChainMetrics> for Metrics {
+    fn from(metrics: ChainMetrics) -> Self {
+        let price = gwei_text(metrics.average_gas_price);
+        Self {
+            current_block: metrics.current_block,
+            block_height: metrics.current_block,
+            block_time: metrics.block_time_secs,
+            transactions_per_second: metrics.transactions_per_second,
+            tps: metrics.transactions_per_second,
+            active_validators: metrics.active_validators,
+            total_transactions: metrics.total_transactions,
+            network_hashrate: "0 H/s",
+            average_gas_price: price.clone(),
+            gas_price: price,
+            validator_uptime: metrics.validator_uptime,
+            mempool_size: metrics.mempool_size,
+        }
     }
-    let time_of = |number| -> Result<u64, QueryError> {
-        Ok(view.block(BlockRef::Number(Height::new(number)))?.block().timestamp().as_secs())
-    };
-    // Genesis may be years older than the first block: rates start at block 1.
-    let from = first.max(1).min(head);
-    let secs = time_of(head)?.saturating_sub(time_of(from)?) as f64;
-    let blocks = head.saturating_sub(from) as f64;
-    let tps = if secs > 0.0 { transactions as f64 / secs } else { 0.0 };
-    let price = gwei_text(view.next_base_fee());
-    Ok(Metrics {
-        current_block: head,
-        block_height: head,
-        block_time: if blocks > 0.0 { secs / blocks } else { 0.0 },
-        transactions_per_second: tps,
-        tps,
-        active_validators: view.chain().spec().validators.len(),
-        total_transactions: totals.count(chain.id(), &view)?,
-        network_hashrate: "0 H/s",
-        average_gas_price: price.clone(),
-        gas_price: price,
-        validator_uptime: 100.0,
-        mempool_size: view.pool().len(),
-    })
 }
 
 /// Returns an amount of wei in gwei, without rounding.
-fn gwei_text(wei: u64) -> String {
+fn gwei_text(wei: u128) -> String {
     let (whole, part) = (wei / 1_000_000_000, wei % 1_000_000_000);
     let digits = format!("{part:09}");
     match digits.trim_end_matches('0') {
         "" => format!("{whole} gwei"),
         part => format!("{whole}.{part} gwei"),
-    }
-}
-
-/// Number of transactions of each chain up to a block, so that the next request counts only later blocks.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Totals(Arc<Mutex<BTreeMap<String, (Height, B256, u64)>>>);
-
-impl Totals {
-    fn count(&self, id: &str, view: &NodeView) -> Result<u64, QueryError> {
-        let head = view.head();
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(id).copied();
-        // A revert or a reorg may have removed the counted block: count from genesis.
-        let known = known
-            .filter(|(height, hash, _)| view.block(BlockRef::Number(*height)).is_ok_and(|block| block.hash() == *hash));
-        let (from, mut total) = known.map_or((0, 0), |(height, _, total)| (height.get(), total));
-        for number in from.saturating_add(1)..=head.height().get() {
-            let block = view.block(BlockRef::Number(Height::new(number)))?;
-            total = total.saturating_add(block.block().transactions().len() as u64);
-        }
-        let counted = (head.height(), head.hash(), total);
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned(), counted);
-        Ok(total)
     }
 }
 
