@@ -112,8 +112,9 @@ impl World {
     /// A user and what it is in a workspace of its own.
     fn user(&self, email: &str) -> Principal {
         let user = self.platform.unit(|unit| self.platform.workspaces().add_user(unit, email)).unwrap();
-        let create = |unit: &mut _| self.platform.workspaces().create(unit, user.id(), Workspace::named(email));
-        let workspace = self.platform.unit(create).unwrap();
+        let workspaces = self.platform.workspaces();
+        let made = self.platform.unit(|unit| workspaces.create(unit, user.id(), Workspace::named(email)));
+        let workspace = made.unwrap();
         let id = workspace.owner().workspace().unwrap();
         self.platform.workspaces().principal(user.id(), id).unwrap().unwrap()
     }
