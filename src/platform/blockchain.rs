@@ -13,18 +13,18 @@ use alloy_primitives::{Address, U256};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use self::{
-    record::BlockchainRecord,
-    state::{ChainCommand, ChainState},
+use self::{
+    engine::OpenError,
+    metrics::{DutyRule, MetricsLog},
 };
 pub(super) use self::{
     engine::{Engine, EngineParts, PlatformTime},
     genesis::{GenesisParts, consensus},
     keys::{ChainKeys, draw_key},
 };
-use self::{
-    engine::OpenError,
-    metrics::{DutyRule, MetricsLog},
+pub use self::{
+    record::BlockchainRecord,
+    state::{ChainCommand, ChainState},
 };
 use super::{
     Fields, PlatformError, default_workspace,
@@ -240,11 +240,7 @@ impl Blockchain {
     }
 
     /// A chain of a record, with its engine and what is noted of its blocks.
-    pub(super) fn of_record(
-        stored: &Stored<BlockchainRecord>,
-        engine: Engine,
-        metrics: Arc<MetricsLog>,
-    ) -> Self {
+    pub(super) fn of_record(stored: &Stored<BlockchainRecord>, engine: Engine, metrics: Arc<MetricsLog>) -> Self {
         Self {
             owner: stored.owner().clone(),
             id: stored.id().to_owned(),

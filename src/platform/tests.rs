@@ -190,7 +190,10 @@ fn a_stranger_finds_neither_chain_nor_deployment() {
         assert_eq!(chains.require(&stranger, id).map(drop), Err(PlatformError::not_found("blockchain", id)));
     }
     assert!(chains.deployments().get(&stranger.owner(), deployment.id()).unwrap().is_none());
-    assert_eq!(chains.page(&stranger, &Index::CREATED, &PageRequest::first(9_usize.try_into().unwrap())).unwrap().total, 0);
+    assert_eq!(
+        chains.page(&stranger, &Index::CREATED, &PageRequest::first(9_usize.try_into().unwrap())).unwrap().total,
+        0
+    );
     // A chain id is one across workspaces, without telling whose it is.
     let same = BlockchainSpec { chain_id: Some(mine.chain_id()), ..named("same") };
     let Err(PlatformError::Conflict { message }) = chains.create(&stranger, same.clone()) else {

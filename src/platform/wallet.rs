@@ -41,9 +41,11 @@ pub struct Wallet {
 }
 
 impl Wallet {
-    const BY_ADDRESS: Index<Self> = Index::unique("address", Reach::Owner, |wallet| Some(address_key(wallet.value.address)));
-    const MANAGED: Index<Self> =
-        Index::unique("managed", Reach::Owner, |wallet| (wallet.value.purpose == WalletUse::Managed).then(SortKey::new));
+    const BY_ADDRESS: Index<Self> =
+        Index::unique("address", Reach::Owner, |wallet| Some(address_key(wallet.value.address)));
+    const MANAGED: Index<Self> = Index::unique("managed", Reach::Owner, |wallet| {
+        (wallet.value.purpose == WalletUse::Managed).then(SortKey::new)
+    });
 }
 
 impl Record for Wallet {

@@ -108,7 +108,8 @@ impl Engine {
             let state = PagedState::open(Arc::clone(&store)).map_err(|cause| OpenError::Other(cause.to_string()))?;
             builder = builder.with_stores(Arc::new(state), store);
         }
-        let network = builder.build()?.share()?.pace(pool.now()).map_err(|cause| OpenError::Other(cause.to_string()))?;
+        let network =
+            builder.build()?.share()?.pace(pool.now()).map_err(|cause| OpenError::Other(cause.to_string()))?;
         let node = network.node(observer).map_err(|cause| OpenError::Other(cause.to_string()))?;
         Ok(Self::Paced { network, node })
     }

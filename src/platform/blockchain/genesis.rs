@@ -41,8 +41,7 @@ impl GenesisParts<'_> {
             .with_name(&spec.name)
             .with_timestamp(self.timestamp)
             .with_deployments(spec.has(Feature::SmartContracts));
-        genesis.contracts =
-            vec![contract(MULTICALL3_ADDRESS, Multicall::NAME), contract(BATCH_ADDRESS, Batch::NAME)];
+        genesis.contracts = vec![contract(MULTICALL3_ADDRESS, Multicall::NAME), contract(BATCH_ADDRESS, Batch::NAME)];
         genesis.gas_limit = spec.block_gas_limit.unwrap_or(genesis.gas_limit);
         genesis.fund(self.treasury, spec.native_token.premine);
         genesis.validators = (0..).zip(self.validators).map(|(index, key)| self.validator(index, key)).collect();
@@ -78,7 +77,9 @@ fn with_period(kind: ConsensusKind, period: Duration) -> ConsensusConfig {
             ConsensusConfig::Pos(PosConfig::default().with_period(period).with_leak_quotient(LEAK_QUOTIENT))
         }
         ConsensusKind::Dpos => ConsensusConfig::Dpos(DposConfig::default().with_period(period)),
-        ConsensusKind::Pbft => ConsensusConfig::Pbft(PbftConfig::default().with_period(period).with_reported_absences()),
+        ConsensusKind::Pbft => {
+            ConsensusConfig::Pbft(PbftConfig::default().with_period(period).with_reported_absences())
+        }
         ConsensusKind::Raft => ConsensusConfig::Raft(RaftConfig::default().with_period(period)),
     }
 }

@@ -55,11 +55,7 @@ impl Blockchains<'_> {
         }
     }
 
-    fn readable_record(
-        &self,
-        principal: &Principal,
-        id: &str,
-    ) -> Result<Stored<BlockchainRecord>, PlatformError> {
+    fn readable_record(&self, principal: &Principal, id: &str) -> Result<Stored<BlockchainRecord>, PlatformError> {
         let not_found = || PlatformError::not_found("blockchain", id);
         // A chain that is being made is known to its workspace alone.
         let owner = self.hosted.owner(id).unwrap_or_else(|| principal.owner());
@@ -125,7 +121,8 @@ impl Blockchains<'_> {
                 return Ok(());
             }
             if participants.len() >= PARTICIPANTS_MAX {
-                let message = format!("the chain has {PARTICIPANTS_MAX} participants, the most that one has: remove one");
+                let message =
+                    format!("the chain has {PARTICIPANTS_MAX} participants, the most that one has: remove one");
                 return Err(PlatformError::Conflict { message });
             }
             participants.push(participant.clone());

@@ -35,9 +35,7 @@ impl<'a> Blockchains<'a> {
         principal: &Principal,
         body: serde_json::Value,
     ) -> Result<DeploymentSpec, PlatformError> {
-        DeploymentSpec::read(body, |id| {
-            self.readable(principal, id).unwrap_or_else(|_| self.hosted.default.clone())
-        })
+        DeploymentSpec::read(body, |id| self.readable(principal, id).unwrap_or_else(|_| self.hosted.default.clone()))
     }
 
     /// Deploys a contract from a template, or by a signed transaction, and keeps the record.
@@ -124,11 +122,7 @@ impl<'a> Blockchains<'a> {
     }
 
     /// Sends the transaction of a kept deployment; takes the record back when the chain refuses it.
-    fn send_or_take_back(
-        &self,
-        chain: &Blockchain,
-        stored: &Stored<DeploymentRecord>,
-    ) -> Result<(), PlatformError> {
+    fn send_or_take_back(&self, chain: &Blockchain, stored: &Stored<DeploymentRecord>) -> Result<(), PlatformError> {
         let Some(raw) = &stored.value.transaction else { return Ok(()) };
         let known = chain.node().view().transaction(stored.value.transaction_hash);
         if known.map_err(PlatformError::from_query)?.is_some() {

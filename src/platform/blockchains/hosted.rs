@@ -81,7 +81,8 @@ impl Hosted {
         std::thread::scope(|scope| {
             for some in chains.chunks(share) {
                 // What failed is in the chain's record, or is tried again at the next boot.
-                scope.spawn(|| some.iter().for_each(|stored| drop(self.converge(context, stored.owner(), stored.id()))));
+                scope
+                    .spawn(|| some.iter().for_each(|stored| drop(self.converge(context, stored.owner(), stored.id()))));
             }
         });
     }
@@ -117,7 +118,8 @@ impl Hosted {
         owner: &Owner,
         id: &str,
     ) -> Result<Option<Arc<Blockchain>>, PlatformError> {
-        let turn = Arc::clone(self.turns.lock().unwrap_or_else(PoisonError::into_inner).entry(id.to_owned()).or_default());
+        let turn =
+            Arc::clone(self.turns.lock().unwrap_or_else(PoisonError::into_inner).entry(id.to_owned()).or_default());
         let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(stored) = context.records.of::<BlockchainRecord>().get(owner, id)? else {
             self.close(id, "it was deleted");

@@ -18,8 +18,8 @@ use crate::{
     chain::CallRequest,
     node::{Clock, Database, Node},
     platform::{
-        Blockchain, BlockchainSpec, ChainCommand, ChainState, DEFAULT_BLOCKCHAIN_ID, Platform, PlatformError, Plan,
-        Plans, Principal, Role, Subject, Workspace, vault::MasterKey,
+        Blockchain, BlockchainSpec, ChainCommand, ChainState, DEFAULT_BLOCKCHAIN_ID, Plan, Plans, Platform,
+        PlatformError, Principal, Role, Subject, Workspace, vault::MasterKey,
     },
     primitives::Timestamp,
     store::{KeyValue, testing::MemoryDisk},

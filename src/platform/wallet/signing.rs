@@ -23,12 +23,7 @@ impl Wallets<'_> {
     ///
     /// # Errors
     /// [`PlatformError::Internal`] when the store fails.
-    pub fn can_sign(
-        &self,
-        principal: &Principal,
-        chain: &Blockchain,
-        address: Address,
-    ) -> Result<bool, PlatformError> {
+    pub fn can_sign(&self, principal: &Principal, chain: &Blockchain, address: Address) -> Result<bool, PlatformError> {
         let owner = principal.owner();
         Ok(unlocked(chain, &owner, address).is_some() || self.with_address(&owner, address)?.is_some())
     }

@@ -111,8 +111,8 @@ fn members_come_by_invitation_once() {
     assert_eq!(refused(members.invite(&owner, "new.member@example.org", Role::Viewer)), "conflict");
     assert_eq!(
         world.platform.records().verify::<SealedSecret>().unwrap(),
-        1,
-        "the token is gone, the service's own stays"
+        3,
+        "the token is gone, the service's own and two wallets' stay"
     );
 
     let (_, late) = members.invite(&owner, "late@example.org", Role::Viewer).unwrap();

@@ -16,7 +16,10 @@ use super::{
     schema::{Failure, Success, SuccessPage},
 };
 use crate::{
-    platform::{Blockchain, BlockchainRecord, BlockchainSpec, PlatformError, Scope, records::{Index, Stored}},
+    platform::{
+        Blockchain, BlockchainRecord, BlockchainSpec, PlatformError, Scope,
+        records::{Index, Stored},
+    },
     server::{api_error::ApiError, clock},
 };
 
@@ -303,8 +306,8 @@ pub(super) async fn get(
 )]
 pub(super) async fn ethereum(State(app): State<App>, headers: HeaderMap, ResourceId(id): ResourceId) -> ApiError {
     // The HTTP router serves what the credentials may read before a request gets here.
-    let refused = app.authorize(&headers, Scope::BlockchainRead).and_then(|principal| {
-        app.chains.platform().blockchains().readable(&principal, &id).map_err(ApiError::from)
-    });
+    let refused = app
+        .authorize(&headers, Scope::BlockchainRead)
+        .and_then(|principal| app.chains.platform().blockchains().readable(&principal, &id).map_err(ApiError::from));
     refused.err().unwrap_or_else(|| PlatformError::not_found("blockchain", &id).into())
 }

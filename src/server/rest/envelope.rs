@@ -106,12 +106,7 @@ mod tests {
     use crate::{
         node::Node,
         platform::{Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, Platform},
-        server::{
-            chains::Chains,
-            clock::WallClock,
-            rest::request::RequestIds,
-            service_rpc::ServiceRpc,
-        },
+        server::{chains::Chains, clock::WallClock, rest::request::RequestIds, service_rpc::ServiceRpc},
     };
 
     #[tokio::test]

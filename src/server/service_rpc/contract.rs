@@ -96,7 +96,8 @@ pub(super) fn execute(call: &Call<'_>, fields: &mut Fields) -> Result<Value, Rpc
     let target = target.resolve(chain.node(), contract)?;
     let platform = call.chains.platform();
     let from = from.map_or_else(|| platform.wallets().default_sender(call.principal, &chain), Ok)?;
-    let request = CallRequest { from: Some(from), to: Some(contract), input: target.input, value, gas, ..Default::default() };
+    let request =
+        CallRequest { from: Some(from), to: Some(contract), input: target.input, value, gas, ..Default::default() };
     let outcome = chain
         .node()
         .view()

@@ -57,11 +57,8 @@ fn participants_are_added_and_removed_by_participants_alone() {
     assert_eq!(outcome(chains.readable(&stranger, chain.id())), "yes", "of whatever workspace");
     assert_eq!(outcome(chains.writable(&stranger, chain.id())), "403");
     // A key counts as its maker.
-    let spec = ApiKeySpec {
-        name: "k".to_owned(),
-        scopes: [Scope::BlockchainRead].into_iter().collect(),
-        lifetime_ms: None,
-    };
+    let spec =
+        ApiKeySpec { name: "k".to_owned(), scopes: [Scope::BlockchainRead].into_iter().collect(), lifetime_ms: None };
     let (value, _) = world.platform.api_keys().create(&stranger, spec).unwrap();
     let key = world.platform.api_keys().authenticate(value.text()).unwrap().unwrap();
     assert_eq!(outcome(chains.readable(&key, chain.id())), "yes");
@@ -99,7 +96,9 @@ fn without_smart_contracts_nobody_deploys() {
         }
         // By a raw transaction neither.
         let outsider = KeyPair::from_seed(9, "outsider");
-        let pay = CallRequest::call(outsider.address(), []).with_from(treasury).with_value(U256::from(10).pow(U256::from(20)));
+        let pay = CallRequest::call(outsider.address(), [])
+            .with_from(treasury)
+            .with_value(U256::from(10).pow(U256::from(20)));
         chains.send(&world.me(), chain.id(), pay).unwrap();
         let raw = TransactionRequest {
             chain_id: Some(chain.chain_id()),
@@ -124,7 +123,8 @@ fn lists_of_accounts_and_deployers_start_with_the_workspaces_wallets() {
         assert!(info(account).isAccount && info(account).isDeployer);
     }
     assert!(!info(Address::repeat_byte(9)).maySend);
-    let body = json!({ "blockchainId": chain.id(), "template": "erc20-token", "params": { "name": "G", "symbol": "G" } });
+    let body =
+        json!({ "blockchainId": chain.id(), "template": "erc20-token", "params": { "name": "G", "symbol": "G" } });
     let deployment = chains.deploy(&world.me(), chains.read_deployment(&world.me(), body).unwrap()).unwrap();
     assert_eq!(deployment.value.from, chain.treasury().unwrap(), "the managed wallet has nothing yet");
 }

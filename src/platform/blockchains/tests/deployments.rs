@@ -47,7 +47,14 @@ fn every_crash_of_a_deployment_leaves_a_record_whose_contract_comes_or_nothing()
             // The next one finds it done.
             chains.deploy(&world.me(), token(&world, chain.id())).unwrap();
             assert!(chains.deployments().require(&world.me().owner(), deployment.id()).unwrap().value.is_settled);
-            assert_eq!(chains.deploy_as(&world.me(), deployment.id(), token(&world, chain.id())).unwrap().value.transaction_hash, hash);
+            assert_eq!(
+                chains
+                    .deploy_as(&world.me(), deployment.id(), token(&world, chain.id()))
+                    .unwrap()
+                    .value
+                    .transaction_hash,
+                hash
+            );
         }
         assert!(kept > 0);
     }
