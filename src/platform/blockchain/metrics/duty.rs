@@ -5,7 +5,7 @@
 //! | proof of authority | the block, of the signer whose turn it is | sealed in turn (difficulty 2, EIP-225) |
 //! | proof of stake, delegated proof of stake | a block in each slot since the parent's | the block |
 //! | PBFT | a commit of the parent by each member of the committee | all but those that the block reports as absent |
-//! | Raft | a leader for each term since the parent's | the leader whose term the block is of |
+//! | Raft | the block, and a block of each term that ended since the parent | the block |
 //!
 //! A chain on demand has no slots, and its PBFT blocks report nobody: a block has one duty. The time in which a chain is paused or its
 //! process is away has slots too, for the protocol counts them as missed; it is over with the window of blocks.
@@ -72,8 +72,8 @@ impl DutyRule {
             }
             ConsensusKind::Raft => {
                 let term = raft::Payload::decode(block.protocol_payload()).map_or(before.term, |payload| payload.term);
-                let terms = if parent_time.is_some() { term.saturating_sub(before.term).max(1) } else { 1 };
-                (terms, 1, DutyState { term, ..*before })
+                let lost = if parent_time.is_some() { term.saturating_sub(before.term) } else { 0 };
+                (lost.saturating_add(1), 1, DutyState { term, ..*before })
             }
         }
     }
