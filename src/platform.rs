@@ -21,6 +21,7 @@ mod plan;
 mod principal;
 mod public_url;
 pub mod records;
+mod resources;
 mod scope;
 mod secret;
 #[cfg(test)]
@@ -49,6 +50,7 @@ pub use self::{
     plan::{Plan, Plans, Usage},
     principal::{Principal, Subject},
     public_url::{InvalidPublicUrl, PublicUrl},
+    resources::{ResourceKind, ResourceSummary},
     scope::{Role, Scope, ScopeSet},
     token::Token,
     users::{Identity, Membership, Password, PasswordCost, Session, Users},
@@ -178,6 +180,14 @@ impl Platform {
         self.context.records.unit(work)
     }
 
+    /// Draws the id of a new resource: the prefix, `_` and 16 hex digits.
+    ///
+    /// # Errors
+    /// [`PlatformError::Entropy`].
+    pub fn new_id(&self, prefix: &str) -> Result<String, PlatformError> {
+        Ok(self.context.id(prefix)?)
+    }
+
     /// Rules of users, workspaces and members.
     pub const fn workspaces(&self) -> Workspaces<'_> {
         Workspaces { context: &self.context }
@@ -206,6 +216,31 @@ impl Platform {
     /// Rules of blockchains and deployments.
     pub const fn blockchains(&self) -> Blockchains<'_> {
         Blockchains { context: &self.context, store: &self.store, running: &self.running }
+    }
+
+    /// Returns what a principal's workspace used in the present period, and the bounds of its plan.
+    ///
+    /// # Errors
+    /// [`PlatformError`] of reading.
+    pub fn usage(&self, principal: &Principal) -> Result<Vec<(Usage, u64, Option<u64>)>, PlatformError> {
+        let owner = principal.owner();
+        self.unit(|unit| {
+            let plan = self.context.plan(unit, &owner)?;
+            let of = |usage: Usage| Ok((usage, plan::used(unit, &owner, usage)?, usage.limit(&plan)));
+            Usage::ALL.into_iter().map(of).collect()
+        })
+    }
+
+    /// Returns the resources of a principal's workspace that it may see, of one kind or all.
+    ///
+    /// # Errors
+    /// [`PlatformError`] of reading.
+    pub fn resources(
+        &self,
+        principal: &Principal,
+        kind: Option<ResourceKind>,
+    ) -> Result<Vec<ResourceSummary>, PlatformError> {
+        resources::of(&self.context, principal, kind)
     }
 
     /// The chain served on `/`.

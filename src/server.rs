@@ -75,8 +75,10 @@ mod ids;
 mod in_process;
 mod jsonrpc;
 mod limits;
+pub mod mail;
 mod monitor;
 mod oauth;
+pub mod outbound;
 mod rest;
 mod serve;
 mod service_rpc;
@@ -91,10 +93,10 @@ pub use http::{InvalidToken, ServeError, Server, ServerConfig};
 pub use in_process::InProcess;
 pub use limits::{
     BATCH_CALLS_MAX, BATCH_RESPONSE_BYTES_MAX, BUFFERED_BODY_BYTES_MAX, COMMAND_WAIT_MAX, COMMANDS_WAITING_MAX,
-    CONNECTIONS_MAX, LOAD_BODY_BYTES_MAX, READS_PER_CORE, READS_WAITING_MAX, REST_BODY_BYTES_MAX, RPC_BODY_BYTES_MAX,
-    SUBSCRIPTIONS_MAX, ServerLimits, WEBSOCKETS_MAX,
+    CONNECTIONS_MAX, LOAD_BODY_BYTES_MAX, READS_PER_CORE, READS_WAITING_MAX, REST_BODY_BYTES_MAX, REST_REQUESTS_MAX,
+    RPC_BODY_BYTES_MAX, RateLimit, SUBSCRIPTIONS_MAX, ServerLimits, WEBSOCKETS_MAX,
 };
 pub use monitor::{MonitoredCall, RpcMonitor};
 pub use oauth::{AuthorizationServer, LogInLink};
-pub use rest::{TemplateParameter, TemplateView, openapi_json};
+pub use rest::{TemplateParameter, TemplateView, endpoint_table, openapi_json};
 pub use serve::{RunningServer, serve, serve_with};

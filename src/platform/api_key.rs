@@ -107,7 +107,16 @@ impl ApiKey {
 
     /// Returns the key with all but its prefix and last four digits left out.
     pub fn masked(&self) -> String {
-        format!("{}...{}", value::PREFIX, self.last_four)
+        format!("{}...{}", ApiKeyValue::PREFIX, self.last_four)
+    }
+
+    /// Returns `active`, `expired` or `revoked`.
+    pub fn status(&self, now_ms: u64) -> &'static str {
+        match self.revoked_at_ms {
+            Some(_) => "revoked",
+            None if self.is_live(now_ms) => "active",
+            None => "expired",
+        }
     }
 
     /// Returns whether the key is valid at a time: neither revoked nor expired.
@@ -140,7 +149,7 @@ impl fmt::Debug for ApiKey {
 /// Returns who answers for a key that a principal makes: a key's own maker, so that it goes with the member.
 fn maker(unit: &Unit<'_>, principal: &Principal) -> Result<Subject, PlatformError> {
     match principal.subject() {
-        Subject::ApiKey(id) => Ok(unit.of::<ApiKey>().require(&principal.owner(), id)?.value.created_by),
+        Subject::ApiKey(id) => Ok(unit.of::<ApiKey>().require(&principal.home(), id)?.value.created_by),
         subject => Ok(subject.clone()),
     }
 }

@@ -185,7 +185,7 @@ impl PlatformError {
             Self::Conflict { .. } => "CONFLICT",
             Self::InsufficientBalance { .. } => "INSUFFICIENT_BALANCE",
             Self::Pruned { .. } => "PRUNED",
-            Self::StorageFull { .. } => "STORAGE_FULL",
+            Self::StorageFull { .. } => "UNAVAILABLE",
             Self::Internal { .. } | Self::Entropy(_) => "INTERNAL_ERROR",
         }
     }

@@ -37,12 +37,27 @@ pub enum Usage {
 }
 
 impl Usage {
+    /// Everything that is counted.
+    pub const ALL: [Self; 1] = [Self::Transactions];
+
+    /// Name in the service.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Transactions => "transactions",
+        }
+    }
+
+    /// How much of it a plan allows in a period; `None` without a bound.
+    pub(super) fn limit(self, plan: &Plan) -> Option<u64> {
+        let limit = match self {
+            Self::Transactions => plan.transactions_max,
+        };
+        (limit != u64::MAX).then_some(limit)
+    }
+
     /// Name of the counter of the period in which `now_ms` lies.
     fn counter(self, now_ms: u64) -> String {
-        let name = match self {
-            Self::Transactions => "transactions",
-        };
-        format!("usage:{name}:{}", now_ms / PERIOD_MS)
+        format!("usage:{}:{}", self.name(), now_ms / PERIOD_MS)
     }
 }
 

@@ -31,18 +31,41 @@ impl fmt::Display for Subject {
     }
 }
 
+impl Subject {
+    /// Reads the text of a subject.
+    pub fn from_text(text: &str) -> Option<Self> {
+        match text.split_once(':') {
+            Some(("user", id)) => Some(Self::User(id.to_owned())),
+            Some(("key", id)) => Some(Self::ApiKey(id.to_owned())),
+            _ => (text == "service").then_some(Self::Service),
+        }
+    }
+}
+
 /// The authenticated sender of a request in one workspace. Whatever it looks up is looked up in that workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Principal {
     subject: Subject,
+    /// Workspace of its credentials.
+    home: WorkspaceId,
     workspace: WorkspaceId,
     scopes: ScopeSet,
 }
 
 impl Principal {
     /// Creates a principal. `scopes` are those of its credentials, already capped by its role.
-    pub const fn new(subject: Subject, workspace: WorkspaceId, scopes: ScopeSet) -> Self {
-        Self { subject, workspace, scopes }
+    pub fn new(subject: Subject, workspace: WorkspaceId, scopes: ScopeSet) -> Self {
+        Self { subject, home: workspace.clone(), workspace, scopes }
+    }
+
+    /// Returns the same sender in another workspace, with what it may do there.
+    pub(super) fn in_workspace(&self, workspace: WorkspaceId, scopes: ScopeSet) -> Self {
+        Self { workspace, scopes, ..self.clone() }
+    }
+
+    /// The workspace of its credentials as the owner of records: where its API key is.
+    pub(super) fn home(&self) -> Owner {
+        Owner::from(&self.home)
     }
 
     /// Who it is.

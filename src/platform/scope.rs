@@ -60,6 +60,22 @@ impl Scope {
         }
     }
 
+    /// Returns what it permits, in a line.
+    pub const fn summary(self) -> &'static str {
+        match self {
+            Self::WorkspaceRead => "read workspace data",
+            Self::WorkspaceWrite => "create and modify workspaces",
+            Self::BlockchainRead => "query blockchain data",
+            Self::BlockchainWrite => "deploy and manage blockchains",
+            Self::BlockchainDeploy => "deploy smart contracts and send transactions",
+            Self::ValidatorRead => "view validators",
+            Self::ValidatorWrite => "manage validators",
+            Self::GovernanceRead => "view governance proposals",
+            Self::GovernanceWrite => "create and vote on proposals",
+            Self::Admin => "full administrative access",
+        }
+    }
+
     /// Returns the scope with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|scope| scope.name() == name)

@@ -62,12 +62,103 @@ impl Workspaces<'_> {
         self.context.plans.named(&workspace.billing_plan)?;
         let id = WorkspaceId::drawn(self.context.id("ws")?);
         let owner = Owner::from(&id);
-        let principal = Principal::new(Subject::User(user.to_owned()), id, Role::Owner.cap());
+        let subject = Subject::User(user.to_owned());
+        let workspace = Workspace { created_by: subject.clone(), ..workspace };
+        let principal = Principal::new(subject, id, Role::Owner.cap());
         unit.of::<User>().require(&Owner::Service, user)?;
         let stored = unit.insert(&owner, owner.as_str(), workspace)?;
         unit.insert(&owner, user, Member { role: Role::Owner })?;
         audit(unit, &principal, "workspace.create", format!("workspace {}", owner.as_str()))?;
         Ok(stored)
+    }
+
+    /// Creates a workspace for the sender of a request, and returns the sender in it. Its first owner is the user who sends the request, or who
+    /// made the API key; an API key may act in the workspaces that it created itself.
+    ///
+    /// # Errors
+    /// As [`Workspaces::create`].
+    pub fn create_by(
+        &self,
+        unit: &mut Unit<'_>,
+        caller: &Principal,
+        workspace: Workspace,
+    ) -> Result<(Stored<Workspace>, Principal), PlatformError> {
+        self.context.plans.named(&workspace.billing_plan)?;
+        let id = WorkspaceId::drawn(self.context.id("ws")?);
+        let owner = Owner::from(&id);
+        let principal = caller.in_workspace(id, Role::Owner.cap().capped_by(caller.scopes()));
+        let created_by = caller.subject().clone();
+        let stored = unit.insert(&owner, owner.as_str(), Workspace { created_by, ..workspace })?;
+        if let Some(user) = user_of(unit, caller)? {
+            unit.insert(&owner, &user, Member { role: Role::Owner })?;
+        }
+        audit(unit, &principal, "workspace.create", format!("workspace {}", owner.as_str()))?;
+        Ok((stored, principal))
+    }
+
+    /// Returns the sender of a request as it acts in the workspace that the request names: its own, one of which the user is a member, or
+    /// one that the API key created.
+    ///
+    /// # Errors
+    /// [`PlatformError::NotFound`] for any other.
+    pub fn acting_in(&self, caller: &Principal, workspace: &str) -> Result<Principal, PlatformError> {
+        if caller.owner().as_str() == workspace {
+            return Ok(caller.clone());
+        }
+        let unknown = || PlatformError::not_found("workspace", workspace);
+        let id = WorkspaceId::new(workspace).ok_or_else(unknown)?;
+        let owner = Owner::from(&id);
+        let cap = match caller.subject() {
+            Subject::User(user) => {
+                let member = self.context.records.of::<Member>().get(&owner, user)?;
+                member.ok_or_else(unknown)?.value.role.cap()
+            }
+            subject => {
+                let found = self.context.records.of::<Workspace>().get(&owner, workspace)?;
+                found.filter(|found| found.value.created_by == *subject).ok_or_else(unknown)?;
+                Role::Owner.cap()
+            }
+        };
+        Ok(caller.in_workspace(id, caller.scopes().capped_by(&cap)))
+    }
+
+    /// Returns the workspaces in which a sender may act, the oldest first.
+    ///
+    /// # Errors
+    /// [`PlatformError::Internal`] when the store fails.
+    pub fn of_caller(&self, caller: &Principal) -> Result<Vec<Stored<Workspace>>, PlatformError> {
+        let workspaces = self.context.records.of::<Workspace>();
+        let mut found = Vec::new();
+        match caller.subject() {
+            Subject::User(user) => {
+                let group = SortKey::new().text(user);
+                let members = self.context.records.of::<Member>();
+                members.for_each(&Member::BY_USER, &Owner::Service, &group, |member| {
+                    found.push(workspaces.require(member.owner(), member.owner().as_str())?);
+                    Ok::<_, PlatformError>(())
+                })?;
+            }
+            subject => {
+                let home = caller.home();
+                found.push(workspaces.require(&home, home.as_str())?);
+                let group = SortKey::new().text(&subject.to_string());
+                workspaces.for_each(&Workspace::BY_CREATOR, &Owner::Service, &group, |created| {
+                    found.extend((created.owner() != &home).then_some(created));
+                    Ok::<_, PlatformError>(())
+                })?;
+            }
+        }
+        found.sort_by(|a, b| (a.created_at_ms(), a.id()).cmp(&(b.created_at_ms(), b.id())));
+        Ok(found)
+    }
+
+    /// Returns the address of e-mail of a user; empty for one that is gone.
+    ///
+    /// # Errors
+    /// [`PlatformError::Internal`] when the store fails.
+    pub fn email_of(&self, user: &str) -> Result<String, PlatformError> {
+        let found = self.context.records.of::<User>().get(&Owner::Service, user)?;
+        Ok(found.map(|user| user.value.email).unwrap_or_default())
     }
 
     /// Returns the principal that a user is in a workspace, with all that its role permits; `None` for somebody who is no member.
@@ -158,19 +249,27 @@ fn all<T: Record>(unit: &Unit<'_>, owner: &Owner) -> Result<Vec<Stored<T>>, Reco
     Ok(all)
 }
 
+/// Returns the user who answers for a principal; `None` for the service itself.
+fn user_of(unit: &Unit<'_>, principal: &Principal) -> Result<Option<String>, PlatformError> {
+    let subject = match principal.subject() {
+        Subject::ApiKey(id) => unit.of::<ApiKey>().require(&principal.home(), id)?.value.created_by,
+        subject => subject.clone(),
+    };
+    Ok(match subject {
+        Subject::User(id) => Some(id),
+        Subject::ApiKey(_) | Subject::Service => None,
+    })
+}
+
 /// Returns the role of a principal as it is now: that of the user, or of the user who made the API key.
 pub(super) fn role_of(unit: &Unit<'_>, principal: &Principal) -> Result<Option<Role>, PlatformError> {
-    let owner = principal.owner();
-    let user = match principal.subject() {
-        Subject::Service => return Ok(Some(Role::Owner)),
-        Subject::User(id) => id.clone(),
-        Subject::ApiKey(id) => match unit.of::<ApiKey>().get(&owner, id)?.map(|key| key.value.created_by) {
-            Some(Subject::User(creator)) => creator,
-            Some(_) => return Ok(Some(Role::Owner)),
-            None => return Ok(None),
-        },
-    };
-    Ok(unit.of::<Member>().get(&owner, &user)?.map(|member| member.value.role))
+    match user_of(unit, principal) {
+        Ok(None) => Ok(Some(Role::Owner)),
+        Ok(Some(user)) => Ok(unit.of::<Member>().get(&principal.owner(), &user)?.map(|member| member.value.role)),
+        // The key is gone.
+        Err(PlatformError::NotFound { .. }) => Ok(None),
+        Err(cause) => Err(cause),
+    }
 }
 
 /// Checks that a principal has at least a role.

@@ -1,14 +1,18 @@
 //! Errors of the service, in REST and JSON-RPC: status, code, message, details.
 
+use std::time::Duration;
+
 use axum::{
-    extract::rejection::BytesRejection,
     http::{HeaderValue, Method, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use serde_json::{Map, Value, json};
 
-use super::{commands::QueueError, limits::REST_BODY_BYTES_MAX};
-use crate::{node::FullDisk, platform::PlatformError};
+use super::commands::QueueError;
+use crate::{
+    node::FullDisk,
+    platform::{PlatformError, records::RecordError},
+};
 
 /// Error of a handler. The envelope layer writes its body.
 #[derive(Clone, Debug)]
@@ -61,9 +65,47 @@ impl ApiError {
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UNSUPPORTED_MEDIA_TYPE", message)
     }
 
+    /// Returns 413.
+    pub(crate) fn payload_too_large(bytes_max: usize) -> Self {
+        let message = format!("the body is longer than {bytes_max} bytes");
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE", message)
+    }
+
     /// Returns 500 with the cause, which never contains secrets.
     pub(crate) fn internal(cause: &dyn core::fmt::Display) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL_ERROR", format!("internal error: {cause}"))
+    }
+
+    /// Returns 429: the quota of the caller is used up.
+    pub(crate) fn rate_limited(requests: u64, window: Duration, retry_after_secs: u64) -> Self {
+        let message =
+            format!("more than {requests} requests in {} s: retry after {retry_after_secs} s", window.as_secs());
+        let mut error = Self::new(StatusCode::TOO_MANY_REQUESTS, "RATE_LIMITED", message);
+        error.details.insert("retryAfter".to_owned(), retry_after_secs.into());
+        error
+    }
+
+    /// Returns 503: more than `max` requests are being worked on.
+    pub(crate) fn too_many_at_once(max: usize) -> Self {
+        let message = format!("{max} requests are being worked on, which is the maximum: retry in a second");
+        let mut error = Self::unavailable(message);
+        error.details.insert("retryAfter".to_owned(), 1.into());
+        error
+    }
+
+    /// Returns 503.
+    pub(crate) fn unavailable(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "UNAVAILABLE", message)
+    }
+
+    /// Status of HTTP.
+    pub(crate) const fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// Seconds after which a repetition makes sense.
+    pub(crate) fn retry_after_secs(&self) -> Option<u64> {
+        self.details.get("retryAfter").and_then(Value::as_u64)
     }
 
     /// Code of the error, such as `NOT_FOUND`.
@@ -111,7 +153,7 @@ impl IntoResponse for ApiError {
 
 impl From<QueueError> for ApiError {
     fn from(cause: QueueError) -> Self {
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, "SERVICE_UNAVAILABLE", cause.to_string())
+        Self::unavailable(cause.to_string())
     }
 }
 
@@ -166,12 +208,8 @@ const fn status_of(cause: &PlatformError) -> StatusCode {
     }
 }
 
-impl From<BytesRejection> for ApiError {
-    fn from(rejection: BytesRejection) -> Self {
-        if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
-            let message = format!("the body is longer than {} bytes", REST_BODY_BYTES_MAX);
-            return Self::new(StatusCode::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE", message);
-        }
-        Self::bad_request(format!("the body could not be read: {}", rejection.body_text()))
+impl From<RecordError> for ApiError {
+    fn from(cause: RecordError) -> Self {
+        PlatformError::from(cause).into()
     }
 }

@@ -1,37 +1,48 @@
-//! Credentials of a request to the service: an API key as `X-API-Key` or as a bearer token (RFC 6750).
+//! Credentials of a request to the service: an API key as `X-API-Key`; an access token, or an API key, as a bearer token (RFC 6750).
 
 use hyper::header::{self, HeaderMap};
 
 use super::api_error::ApiError;
-use crate::platform::{Platform, Principal, Scope};
+use crate::platform::{ApiKeyValue, Platform, Principal};
 
 /// Header of an API key.
 const API_KEY: &str = "x-api-key";
 
-/// Returns the principal whose API key the headers carry.
+/// Returns the principal whose API key or access token the headers carry; with `is_bearer_only` as a bearer token alone.
 ///
 /// # Errors
 /// 400 for two kinds of credentials, 401 for none, another authorization scheme or a key that is not valid.
-pub(crate) fn authenticate(platform: &Platform, headers: &HeaderMap) -> Result<Principal, ApiError> {
+pub(crate) fn authenticate(
+    platform: &Platform,
+    headers: &HeaderMap,
+    is_bearer_only: bool,
+) -> Result<Principal, ApiError> {
     let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or_default());
-    let key = match (text(API_KEY), text(header::AUTHORIZATION.as_str())) {
-        (Some(_), Some(_)) => return Err(ApiError::bad_request("send X-API-Key or Authorization, not both")),
-        (Some(key), None) => key,
-        (None, Some(authorization)) => match authorization.split_once(' ') {
-            Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim(),
-            _ => return Err(ApiError::unauthorized("Authorization must be a bearer token")),
-        },
-        (None, None) => {
-            return Err(ApiError::unauthorized("credentials are missing: send an API key as X-API-Key"));
+    match (text(API_KEY), text(header::AUTHORIZATION.as_str())) {
+        (Some(_), Some(_)) => Err(ApiError::bad_request("send X-API-Key or Authorization, not both")),
+        (Some(_), None) if is_bearer_only => {
+            Err(ApiError::unauthorized("this needs Authorization: Bearer with an access token, not X-API-Key"))
         }
-    };
+        (Some(key), None) => by_api_key(platform, key),
+        (None, Some(authorization)) => match authorization.split_once(' ') {
+            Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => by_bearer(platform, token.trim()),
+            _ => Err(ApiError::unauthorized("Authorization must be a bearer token")),
+        },
+        (None, None) => Err(ApiError::unauthorized(
+            "credentials are missing: send an API key as X-API-Key, or an access token as Authorization: Bearer",
+        )),
+    }
+}
+
+fn by_api_key(platform: &Platform, key: &str) -> Result<Principal, ApiError> {
     let known = platform.api_keys().authenticate(key)?;
     known.ok_or_else(|| ApiError::unauthorized("the API key is not known here, was revoked or has expired"))
 }
 
-/// As [`authenticate`], with 403 for a principal that lacks `scope`.
-pub(crate) fn authorize(platform: &Platform, headers: &HeaderMap, scope: Scope) -> Result<Principal, ApiError> {
-    let principal = authenticate(platform, headers)?;
-    principal.require(scope)?;
-    Ok(principal)
+fn by_bearer(platform: &Platform, token: &str) -> Result<Principal, ApiError> {
+    if token.starts_with(ApiKeyValue::PREFIX) {
+        return by_api_key(platform, token);
+    }
+    let known = platform.oauth().authenticate(token)?;
+    known.ok_or_else(|| ApiError::unauthorized("the access token is not known here, was revoked or has expired"))
 }

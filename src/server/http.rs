@@ -26,7 +26,8 @@ use tokio::{
 };
 
 use self::token::RpcToken;
-use super::{chains::Chains, limits::ServerLimits};
+use super::{chains::Chains, limits::ServerLimits, oauth::LogInLink};
+use crate::platform::{InvalidPublicUrl, Mailbox, PublicUrl};
 
 pub use token::InvalidToken;
 
@@ -45,6 +46,9 @@ pub struct ServerConfig {
     allowed_origins: Vec<String>,
     rpc_token: Option<RpcToken>,
     limits: ServerLimits,
+    public_url: Option<PublicUrl>,
+    mailbox: Option<Arc<Mailbox>>,
+    log_in_links: Vec<LogInLink>,
 }
 
 impl ServerConfig {
@@ -56,6 +60,9 @@ impl ServerConfig {
             allowed_origins: Vec::new(),
             rpc_token: None,
             limits: ServerLimits::default(),
+            public_url: None,
+            mailbox: None,
+            log_in_links: Vec::new(),
         }
     }
 
@@ -77,6 +84,25 @@ impl ServerConfig {
     /// [`InvalidToken`] for a token that is empty or not a token of HTTP.
     pub fn with_rpc_token(self, token: &str) -> Result<Self, InvalidToken> {
         Ok(Self { rpc_token: Some(RpcToken::new(token)?), ..self })
+    }
+
+    /// Sets the URL under which users reach the server: issuer of tokens, and beginning of the links in pages and mails. By default that of
+    /// the listener.
+    #[must_use]
+    pub fn with_public_url(self, public_url: PublicUrl) -> Self {
+        Self { public_url: Some(public_url), ..self }
+    }
+
+    /// Delivers mails into a mailbox and shows it at `/oauth/mailbox`, to everybody: for development alone.
+    #[must_use]
+    pub fn with_mailbox(self, mailbox: Arc<Mailbox>) -> Self {
+        Self { mailbox: Some(mailbox), ..self }
+    }
+
+    /// Adds other ways to log in to the login page.
+    #[must_use]
+    pub fn with_log_in_links(self, log_in_links: Vec<LogInLink>) -> Self {
+        Self { log_in_links, ..self }
     }
 
     /// Replaces the bounds.
@@ -114,6 +140,9 @@ pub enum ServeError {
         #[source]
         source: io::Error,
     },
+    /// The listener's address makes no URL for users.
+    #[error("no URL for users follows from the address: give one with --public-url")]
+    PublicUrl(#[from] InvalidPublicUrl),
     /// A thread or the runtime of [`serve`](fn@crate::server::serve) could not be started.
     #[error("the server could not be started")]
     NotStarted {
@@ -143,7 +172,12 @@ impl Server {
         };
         let listener = TcpListener::bind(listen).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        Ok(Self { listener, address, context: Arc::new(route::ServerContext::new(chains, config, address)) })
+        let public_url = match &config.public_url {
+            Some(url) => url.clone(),
+            None => PublicUrl::new(&format!("http://{}", url_host(address)))?,
+        };
+        let context = Arc::new(route::ServerContext::new(chains, config, address, public_url));
+        Ok(Self { listener, address, context })
     }
 
     /// Address of the listener, with the port that the system chose for port 0.
@@ -153,6 +187,7 @@ impl Server {
 
     /// Serves until `stop` completes, then accepts no new connection and finishes running requests, for at most 10 seconds.
     pub async fn serve(self, stop: impl Future<Output = ()>) {
+        self.context.resume().await;
         let (stopping, stopped) = watch::channel(false);
         let (alive, mut finished) = tokio::sync::mpsc::channel::<()>(1);
         let permits = Arc::new(Semaphore::new(self.context.limits().connections_max));
@@ -191,6 +226,11 @@ impl Server {
         };
         let _ = tokio::time::timeout(grace, ended).await;
     }
+}
+
+/// Returns host and port of a URL of the listener: a name of this machine where it listens on all addresses.
+fn url_host(address: SocketAddr) -> String {
+    if address.ip().is_unspecified() { format!("localhost:{}", address.port()) } else { address.to_string() }
 }
 
 /// Answers a connection past the bound, whatever it asks for.

@@ -30,6 +30,25 @@ pub const READS_PER_CORE: usize = 2;
 /// Long reads of all chains that wait for their turn; a further one is refused as a command is.
 pub const READS_WAITING_MAX: usize = 1024;
 
+/// REST requests that are worked on at one time, by default.
+pub const REST_REQUESTS_MAX: usize = 512;
+
+/// So many requests of one caller in a window of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateLimit {
+    /// Requests of a window.
+    pub requests: u64,
+    /// Length of the window.
+    pub window: Duration,
+}
+
+impl Default for RateLimit {
+    /// 6,000 requests a minute.
+    fn default() -> Self {
+        Self { requests: 6_000, window: Duration::from_secs(60) }
+    }
+}
+
 /// Bounds of a server, each with a default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -43,6 +62,10 @@ pub struct ServerLimits {
     /// Bytes of request bodies and WebSocket messages that are being received at one time; past it, a request is answered with 503 and a
     /// session is closed. Bodies of at most 64 KiB don't count.
     pub buffered_body_bytes_max: usize,
+    /// REST requests that are worked on at one time; further ones are answered with 503.
+    pub rest_requests_max: usize,
+    /// REST requests of one caller in a window: an API key, a user, or an address without credentials; further ones are answered with 429.
+    pub rate: RateLimit,
     /// Time within which a client must send the head of its next request; a connection idle for longer is closed.
     pub head_timeout: Duration,
     /// Time within which the next part of a request body must arrive; 408 after it.
@@ -65,6 +88,8 @@ impl Default for ServerLimits {
             websockets_max: WEBSOCKETS_MAX,
             subscriptions_max: SUBSCRIPTIONS_MAX,
             buffered_body_bytes_max: BUFFERED_BODY_BYTES_MAX,
+            rest_requests_max: REST_REQUESTS_MAX,
+            rate: RateLimit::default(),
             head_timeout: Duration::from_secs(60),
             body_timeout: Duration::from_secs(30),
             request_timeout: Duration::from_secs(600),

@@ -1,85 +1,198 @@
 //! The service's REST interface under `/v1`, with the router on which `/v1/rpc` is mounted too.
 //!
-//! A handler returns a resource or an [`ApiError`]; one layer around all routes wraps either in the envelope. The OpenAPI
-//! document is generated from the same handlers.
+//! Each endpoint is a value ([`endpoint::Endpoint`]); the router, the OpenAPI document, authorisation and the published table are made from
+//! the one list of them ([`catalogue::Catalogue`]). What happens to every request is in [`service`].
 
-mod blockchains;
-mod contracts;
+mod answer;
+mod body;
+mod catalogue;
+mod docs;
+mod endpoint;
 mod envelope;
-mod health;
-mod metrics;
+mod error_code;
+mod idempotency;
 mod openapi;
-mod query;
+mod parameter;
+mod rate;
 mod request;
-mod schema;
-mod templates;
+mod routes;
+mod scalar;
+mod service;
+mod table;
+mod type_schema;
+
+use std::{collections::BTreeMap, panic::AssertUnwindSafe, sync::Arc};
 
 use axum::{
     Router,
-    extract::{DefaultBodyLimit, FromRef},
-    middleware,
-    routing::get,
+    body::Bytes,
+    extract::{DefaultBodyLimit, RawPathParams, Request, State, rejection::RawPathParamsRejection},
+    http::request::Parts,
+    middleware::{self, Next},
+    response::{IntoResponse, Response},
+    routing::{MethodFilter, get, on, post},
 };
-use utoipa::OpenApi as _;
-use utoipa_axum::{router::OpenApiRouter, routes};
+use futures_util::FutureExt as _;
+use tokio::sync::Semaphore;
 
-pub use self::templates::{TemplateParameter, TemplateView};
+pub(super) use self::service::PeerAddress;
+pub use self::{
+    routes::templates::{TemplateParameter, TemplateView},
+    table::endpoint_table,
+};
 
-use self::{metrics::Totals, request::RequestIds};
+use self::{
+    catalogue::Catalogue, envelope::Rendered, rate::Rates, request::RequestIds, routes::metrics::Totals,
+    service::Admitted,
+};
 use super::{
     api_error::ApiError,
     chains::Chains,
-    limits::REST_BODY_BYTES_MAX,
-    service_rpc::{self, ServiceRpc},
+    counters::panic_text,
+    eth::rpc::EthRpc,
+    limits::{REST_BODY_BYTES_MAX, ServerLimits},
+    service_rpc::ServiceRpc,
 };
+use crate::platform::{Platform, PlatformError, Scope};
 
 /// State of all handlers.
 #[derive(Clone, Debug)]
-struct App {
+pub(super) struct App {
     chains: Chains,
+    catalogue: Catalogue,
     totals: Totals,
     request_ids: RequestIds,
+    rates: Rates,
+    admission: Arc<Semaphore>,
+    limits: ServerLimits,
     service_rpc: ServiceRpc,
 }
 
-impl FromRef<App> for ServiceRpc {
-    fn from_ref(app: &App) -> Self {
-        app.service_rpc.clone()
+impl App {
+    /// The service over these chains.
+    pub(super) fn new(chains: Chains, limits: ServerLimits) -> Self {
+        Self {
+            service_rpc: ServiceRpc::new(chains.clone()),
+            chains,
+            catalogue: Catalogue::new(),
+            totals: Totals::default(),
+            request_ids: RequestIds::default(),
+            rates: Rates::new(limits.rate),
+            admission: Arc::new(Semaphore::new(limits.rest_requests_max)),
+            limits,
+        }
+    }
+
+    fn platform(&self) -> &Arc<Platform> {
+        self.chains.platform()
+    }
+
+    fn endpoints(&self) -> &Catalogue {
+        &self.catalogue
+    }
+
+    fn now_ms(&self) -> u64 {
+        self.platform().records().clock().now_ms()
+    }
+
+    /// Returns whether the principal of a request may see a chain: only then it waits in the chain's queue.
+    fn may_see(&self, request: &request::Request, id: &str) -> bool {
+        let found = request.principal.as_ref().map(|principal| self.platform().blockchains().require(principal, id));
+        found.is_some_and(|found| found.is_ok())
+    }
+
+    /// Lets a request to the Ethereum JSON-RPC of a chain in: for whom may read the chain; who may not deploy sends nothing.
+    pub(super) fn admit_to_chain(&self, parts: &Parts, chain: &str) -> Result<(Admitted, EthRpc), Response> {
+        let id = self.request_ids.of(&parts.headers);
+        let peer = parts.extensions.get::<PeerAddress>().copied();
+        let admitted = service::admit(self, routes::ETHEREUM_ACCESS, &parts.headers, peer, None)
+            .map_err(|refused| refused.into_response(&id, self.now_ms()))?;
+        let fail = |cause: PlatformError| {
+            let mut response = Rendered::of(Err(cause.into()), &id, self.now_ms()).into_response();
+            admitted.tell(response.headers_mut());
+            response
+        };
+        let unknown = || PlatformError::not_found("blockchain", chain);
+        let principal = admitted.principal.as_ref().ok_or_else(|| fail(unknown()))?;
+        self.platform().blockchains().require(principal, chain).map_err(fail)?;
+        let rpc = self.chains.rpc(chain).ok_or_else(|| fail(unknown()))?;
+        let rpc = if principal.may(Scope::BlockchainDeploy) { rpc } else { rpc.for_reading() };
+        Ok((admitted, rpc))
+    }
+
+    /// Runs what was accepted under an idempotency key before the process ended.
+    pub(super) fn resume(&self) -> Result<usize, PlatformError> {
+        idempotency::resume(self)
     }
 }
 
 /// Builds the router of all routes under `/v1`.
-pub(crate) fn router(chains: Chains) -> Router {
-    let service_rpc = ServiceRpc::new(chains.clone());
-    let app = App { chains, totals: Totals::default(), request_ids: RequestIds::default(), service_rpc };
-    let (router, document) = routes().split_for_parts();
-    let document = openapi::render(document);
+pub(super) fn router(app: App) -> Router {
+    let document = openapi::render(app.endpoints());
+    let page: Arc<serde_json::Value> = Arc::new(serde_json::from_str(&document).unwrap_or_default());
+    let mut router = Router::new();
+    for endpoint in app.endpoints().iter().filter(|endpoint| endpoint.handler.is_some()) {
+        let served = Arc::clone(endpoint);
+        let handler = move |State(app): State<App>,
+                            path: Result<RawPathParams, RawPathParamsRejection>,
+                            request: Request| { serve(app, Arc::clone(&served), path, request) };
+        let filter = MethodFilter::try_from(endpoint.about.method.clone()).unwrap_or(MethodFilter::GET);
+        router = router.route(endpoint.about.path, on(filter, handler));
+    }
     router
+        .route("/v1/rpc", post(routes::post_rpc))
+        .route("/v1/docs", get(async move || docs::serve(&page)))
         .route("/v1/openapi.json", get(move || openapi::serve(document.clone())))
-        .fallback(|request: axum::extract::Request| async move { ApiError::no_route(request.uri().path()) })
-        .method_not_allowed_fallback(|request: axum::extract::Request| async move {
+        .fallback(|request: Request| async move { ApiError::no_route(request.uri().path()) })
+        .method_not_allowed_fallback(|request: Request| async move {
             ApiError::method_not_allowed(request.method(), request.uri().path())
         })
         .layer(DefaultBodyLimit::max(REST_BODY_BYTES_MAX))
-        .layer(middleware::from_fn_with_state(app.clone(), envelope::wrap))
+        .layer(middleware::from_fn_with_state(app.clone(), identify))
         .with_state(app)
+}
+
+async fn serve(
+    app: App,
+    endpoint: Arc<endpoint::Endpoint>,
+    path: Result<RawPathParams, RawPathParamsRejection>,
+    request: Request,
+) -> Response {
+    let path: BTreeMap<String, String> = match path {
+        Ok(path) => path.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+        Err(_) => return ApiError::bad_request("the path is not UTF-8 when it is decoded").into_response(),
+    };
+    let (parts, body) = request.into_parts();
+    // What is past the bound was cut off when it was received: one byte more shows it.
+    let body: Result<Bytes, _> = axum::body::to_bytes(body, REST_BODY_BYTES_MAX.saturating_mul(2)).await;
+    match body {
+        Ok(body) => service::serve(app, endpoint, path, parts, body).await,
+        Err(_) => ApiError::payload_too_large(REST_BODY_BYTES_MAX).into_response(),
+    }
+}
+
+/// Gives the request an id, and puts what no endpoint answered into the envelope: 404, 405, a panic.
+async fn identify(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    let id = app.request_ids.of(request.headers());
+    request.extensions_mut().insert(id.clone());
+    let ran = AssertUnwindSafe(next.run(request)).catch_unwind().await;
+    let mut response = ran.unwrap_or_else(|payload| {
+        app.chains.counters().count_panic();
+        ApiError::internal(&format_args!("the handler panicked: {}", panic_text(payload.as_ref()))).into_response()
+    });
+    match response.extensions_mut().remove::<ApiError>() {
+        Some(failure) => {
+            let mut enveloped = Rendered::of(Err(failure), &id, app.now_ms()).into_response();
+            if let Some(allow) = response.headers_mut().remove(axum::http::header::ALLOW) {
+                enveloped.headers_mut().insert(axum::http::header::ALLOW, allow);
+            }
+            enveloped
+        }
+        None => response,
+    }
 }
 
 /// Returns the OpenAPI document as JSON text, as `/v1/openapi.json` serves it.
 pub fn openapi_json() -> String {
-    openapi::render(routes().into_openapi()).to_string()
-}
-
-/// Routes that the OpenAPI document describes.
-fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::with_openapi(openapi::Document::openapi())
-        .routes(routes!(health::get))
-        .routes(routes!(blockchains::create, blockchains::list))
-        .routes(routes!(blockchains::get))
-        .routes(routes!(blockchains::ethereum))
-        .routes(routes!(metrics::get))
-        .routes(routes!(contracts::deploy))
-        .routes(routes!(contracts::get))
-        .routes(routes!(templates::list))
-        .routes(routes!(service_rpc::post))
+    openapi::render(&Catalogue::new()).to_string()
 }

@@ -8,38 +8,29 @@ mod transaction;
 
 use std::sync::Arc;
 
-use axum::{
-    body::{Body as AxumBody, Bytes},
-    extract::{State, rejection::BytesRejection},
-    http::{HeaderMap, StatusCode, header},
-    response::Response,
-};
+use axum::response::Response;
 use jsonrpsee::{
     RpcModule,
     core::middleware::Request,
-    server::{MethodCallback, MethodResponse, Methods, http::is_json},
+    server::{HttpBody as Body, MethodCallback, MethodResponse, Methods},
     types::{Extensions, Params},
 };
-use serde::Serialize;
 use serde_json::Value;
-use utoipa::ToSchema;
 
-use self::{
-    failure::{RpcFailure, auth_failure},
-    params::Call,
-};
+pub(super) use self::failure::refused;
+
+use self::{failure::RpcFailure, params::Call};
 use super::{
     api_error::ApiError,
     chains::Chains,
     commands::{Cancellation, Length},
-    credentials,
     eth::rpc::EthRpc,
     jsonrpc::{
         errors, framing,
         service::{Dispatch, JsonRpcService},
     },
 };
-use crate::platform::{Fields, Platform, PlatformError, Principal, Scope};
+use crate::platform::{Fields, PlatformError, Principal, Scope};
 
 /// Bytes of one response.
 const RESPONSE_BYTES_MAX: usize = 64 << 20;
@@ -47,17 +38,22 @@ const RESPONSE_BYTES_MAX: usize = 64 << 20;
 /// The methods over a platform's chains.
 #[derive(Clone, Debug)]
 pub(super) struct ServiceRpc {
-    platform: Arc<Platform>,
     service: JsonRpcService<ServiceDispatch>,
 }
 
 impl ServiceRpc {
+    /// Executes the calls in a body for a principal.
+    pub(super) async fn execute(&self, principal: Principal, body: &[u8]) -> Response<Body> {
+        let mut extensions = Extensions::new();
+        extensions.insert(principal);
+        framing::http_response(self.service.execute(body, extensions).await)
+    }
+
     /// Registers all methods over `chains`.
     pub(super) fn new(chains: Chains) -> Self {
-        let platform = chains.platform().clone();
         let counters = Arc::clone(chains.counters());
         let service = JsonRpcService::new(ServiceDispatch { methods: methods(chains.clone()), chains }, counters);
-        Self { platform, service }
+        Self { service }
     }
 }
 
@@ -109,82 +105,6 @@ impl Dispatch for ServiceDispatch {
             done.unwrap_or_else(|cause| MethodResponse::error(refused_id, RpcFailure::busy(&ApiError::from(cause))))
         }
     }
-}
-
-/// A JSON-RPC call.
-#[derive(Debug, Serialize, ToSchema)]
-pub(super) struct RpcRequest {
-    /// `2.0`.
-    #[schema(example = "2.0")]
-    jsonrpc: String,
-    /// blockchain.getBlock, blockchain.getTransaction, blockchain.getBalance, transaction.send, transaction.simulate, contract.call or
-    /// contract.execute.
-    #[schema(example = "blockchain.getBlock")]
-    method: String,
-    /// Parameters by name, as the method takes them.
-    #[schema(value_type = Object, example = json!({ "blockchainId": "bc_default", "blockNumber": "latest" }))]
-    params: Value,
-    /// Id that the response repeats.
-    #[schema(example = 1)]
-    id: u64,
-}
-
-/// The response to a call: `result` or `error`.
-#[derive(Debug, Serialize, ToSchema)]
-pub(super) struct RpcResponse {
-    /// `2.0`.
-    jsonrpc: String,
-    /// Result of the method.
-    #[schema(value_type = Option<Object>)]
-    result: Value,
-    /// `code`, `message`, and in `data` the REST `code` with its `details`. A revert has code 3 and `data.output`.
-    #[schema(value_type = Option<Object>)]
-    error: Value,
-    /// Id of the call.
-    id: u64,
-}
-
-/// JSON-RPC 2.0 with named parameters, single calls or batches.
-///
-/// | method | parameters | scope | result |
-/// |---|---|---|---|
-/// | blockchain.getBlock | blockchainId, blockNumber (number, hash or `latest`; default latest), fullTransactions (default false) | blockchain:read | number, hash, parentHash, timestamp, gasUsed, gasLimit, baseFeePerGas, miner, stateRoot, transactionsRoot, receiptsRoot, size, transactionCount, transactions |
-/// | blockchain.getTransaction | blockchainId, transactionHash | blockchain:read | hash, status (pending, success, failed), blockNumber, blockHash, transactionIndex, confirmations, from, to, contractAddress, value, nonce, gasLimit, gasUsed, effectiveGasPrice, input, logs |
-/// | blockchain.getBalance | blockchainId, address, blockNumber (default latest) | blockchain:read | address, balance, blockNumber |
-/// | transaction.send | blockchainId, signedTransaction | blockchain:deploy | transactionHash, status, blockNumber |
-/// | transaction.simulate | blockchainId, and signedTransaction or from, to, value, data, gasLimit; blockNumber | blockchain:read | success, gasUsed, returnData, error, revertReason |
-/// | contract.call | blockchainId, contractAddress, method with args or data, from, blockNumber | blockchain:read | result (decoded), data |
-/// | contract.execute | blockchainId, contractAddress, method with args or data, from, value, gasLimit | blockchain:deploy | transactionHash, status, blockNumber |
-///
-/// Amounts are decimal strings of the smallest unit. `error.data.code` is the REST code.
-#[utoipa::path(
-    post, path = "/v1/rpc", tag = "JSON-RPC", operation_id = "rpc", request_body = RpcRequest,
-    responses(
-        (status = 200, description = "The method's result, or its error", body = RpcResponse), (status = 401, description = "No valid credentials", body = RpcResponse),
-        (status = 413, description = "The body is too long", body = RpcResponse), (status = 415, description = "The body is not application/json"),
-    ),
-)]
-pub(super) async fn post(
-    State(rpc): State<ServiceRpc>,
-    headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
-) -> Response {
-    let principal = match credentials::authenticate(&rpc.platform, &headers) {
-        Ok(principal) => principal,
-        Err(error) => return auth_failure(&error),
-    };
-    let content_type = headers.get(header::CONTENT_TYPE);
-    if !is_json(content_type) {
-        let message = "expected a body of application/json: send the header content-type: application/json".to_owned();
-        return framing::refusal((StatusCode::UNSUPPORTED_MEDIA_TYPE, message)).map(AxumBody::new);
-    }
-    let body = match body {
-        Ok(body) => body,
-        Err(rejection) => return framing::refusal((rejection.status(), rejection.body_text())).map(AxumBody::new),
-    };
-    let mut extensions = Extensions::new();
-    extensions.insert(principal);
-    framing::http_response(rpc.service.execute(&body, extensions).await).map(AxumBody::new)
 }
 
 fn methods(chains: Chains) -> Methods {

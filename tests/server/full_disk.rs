@@ -84,7 +84,7 @@ async fn writes_are_refused_reads_go_on_and_writes_do_once_there_is_room() {
         let response = service.rpc(method, params).await;
         assert_eq!(response["error"]["code"], STORAGE_FULL, "{method}: {response}");
         let data = &response["error"]["data"];
-        assert_eq!(data["code"], "STORAGE_FULL", "{method}: {response}");
+        assert_eq!(data["code"], "UNAVAILABLE", "{method}: {response}");
         assert_eq!(data["details"]["freeBytes"], "0", "{method}: {response}");
         assert!(data["details"]["freeBytesMin"].is_string(), "{method}: {response}");
         assert!(response["error"]["message"].as_str().unwrap().contains("the disk is full"), "{method}: {response}");
@@ -97,7 +97,7 @@ async fn writes_are_refused_reads_go_on_and_writes_do_once_there_is_room() {
     node.drop_all_transactions();
     let reply = service.rest("POST", "/v1/contracts/deploy", deployment()).await;
     let error = reply.json()["error"].clone();
-    assert_eq!((reply.status, &error["code"]), (503, &json!("STORAGE_FULL")), "{error}");
+    assert_eq!((reply.status, &error["code"]), (503, &json!("UNAVAILABLE")), "{error}");
     assert_eq!(error["details"]["freeBytes"], "0", "{error}");
     let mint = json!({
         "blockchainId": "bc_default", "contractAddress": token["contractAddress"], "method": "transfer",
@@ -108,7 +108,7 @@ async fn writes_are_refused_reads_go_on_and_writes_do_once_there_is_room() {
         ("contract.execute", mint.clone()),
     ] {
         let error = full.service_rpc(method, params).await["error"].clone();
-        assert_eq!((&error["code"], &error["data"]["code"]), (&json!(STORAGE_FULL), &json!("STORAGE_FULL")), "{error}");
+        assert_eq!((&error["code"], &error["data"]["code"]), (&json!(STORAGE_FULL), &json!("UNAVAILABLE")), "{error}");
         assert_eq!(error["data"]["details"]["freeBytes"], "0", "{error}");
     }
 

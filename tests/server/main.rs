@@ -5,6 +5,7 @@
 mod access;
 mod authenticity;
 mod binary;
+mod endpoints;
 mod extremes;
 mod filters;
 mod forks;
@@ -16,6 +17,7 @@ mod in_process;
 mod limits;
 mod method_list;
 mod methods;
+mod oauth;
 mod panics;
 mod pending;
 mod pool_and_mining;

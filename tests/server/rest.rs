@@ -69,13 +69,13 @@ async fn a_created_chain_runs_beside_the_first() {
     assert_eq!(created["validators"][0]["name"], "one");
     assert_eq!(service.rest("GET", &path, Value::Null).await.json()["data"], created);
 
+    let key = [("x-api-key", service.api_key.as_str()), ("content-type", "application/json")];
     let call = r#"{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}"#;
-    let eth = service.send("POST", &format!("{path}/eth"), &[("content-type", "application/json")], call).await;
+    let eth = service.send("POST", &format!("{path}/eth"), &key, call).await;
     assert_eq!(eth.json()["result"], "0x1092");
     let treasury = created["treasury"].as_str().unwrap();
     let send = json!({ "jsonrpc": "2.0", "id": 1, "method": "eth_sendTransaction", "params": [{ "from": treasury, "to": treasury, "value": "0x1" }] });
-    let sent =
-        service.send("POST", &format!("{path}/eth"), &[("content-type", "application/json")], &send.to_string()).await;
+    let sent = service.send("POST", &format!("{path}/eth"), &key, &send.to_string()).await;
     assert!(sent.json()["result"].is_string(), "{}", sent.body);
     assert_eq!(service.rest("GET", &path, Value::Null).await.json()["data"]["currentBlock"], 1);
     assert_eq!(service.rpc("eth_blockNumber", json!([])).await["result"], "0x0", "the first chain did not move");
@@ -102,7 +102,7 @@ async fn each_protocol_is_created_by_name() {
         let path = format!("/v1/blockchains/{}", data["id"].as_str().unwrap());
         let treasury = &data["treasury"];
         let send = json!({ "jsonrpc": "2.0", "id": 1, "method": "eth_sendTransaction", "params": [{ "from": treasury, "to": treasury }] });
-        let json_type = [("content-type", "application/json")];
+        let json_type = [("x-api-key", service.api_key.as_str()), ("content-type", "application/json")];
         let sent = service.send("POST", &format!("{path}/eth"), &json_type, &send.to_string()).await;
         assert!(sent.json()["result"].is_string(), "{}: {}", kind.name(), sent.body);
         assert_eq!(service.rest("GET", &path, Value::Null).await.json()["data"]["currentBlock"], 1, "{}", kind.name());
@@ -126,7 +126,7 @@ async fn lists_are_paged_and_sorted() {
     let pagination = json!({ "page": 1, "limit": 2, "total": 3, "totalPages": 2, "hasNext": true, "hasPrev": false });
     assert_eq!(reply["pagination"], pagination);
     for (query, part) in
-        [("limit=101", "between 1 and 100"), ("sort=age:asc", "unknown field"), ("simulate=true", "simulate")]
+        [("limit=101", "between 1 and 100"), ("sort=age:asc", "one of createdAt:asc"), ("simulate=true", "simulate")]
     {
         let reply = service.rest("GET", &format!("/v1/blockchains?{query}"), Value::Null).await;
         assert_eq!(reply.status, 400, "{query}");
@@ -143,7 +143,9 @@ async fn bodies_are_validated_field_by_field() {
     assert_eq!((reply.status, error["code"].as_str()), (422, Some("VALIDATION_ERROR")));
     let paths: Vec<&str> =
         error["details"]["fields"].as_array().unwrap().iter().map(|field| field["path"].as_str().unwrap()).collect();
-    assert_eq!(paths, ["name", "consensus", "config.blockTime", "colour"]);
+    let mut sorted = paths.clone();
+    sorted.sort_unstable();
+    assert_eq!(sorted, ["colour", "config.blockTime", "consensus", "name"]);
     let key = ("x-api-key", service.api_key.as_str());
     let text = service.send("POST", "/v1/blockchains", &[key, ("content-type", "text/plain")], "{}").await;
     assert_eq!((text.status, text.json()["error"]["code"].as_str()), (415, Some("UNSUPPORTED_MEDIA_TYPE")));
@@ -290,17 +292,22 @@ async fn an_insufficient_balance_has_both_amounts() {
 }
 
 #[tokio::test]
-async fn metrics_have_both_names_of_each_figure() {
+async fn metrics_have_two_spellings_of_nine_figures() {
     let service = Service::start().await;
     service.rpc("anvil_mine", json!(["0x5", "0x2"])).await;
     let from = service.platform.default_blockchain().node().accounts()[0].to_string();
     service.rpc("eth_sendTransaction", json!([{ "from": from, "to": from }])).await;
     let metrics = service.rest("GET", "/v1/blockchains/bc_default/metrics", Value::Null).await.json()["data"].clone();
-    assert_eq!((&metrics["currentBlock"], &metrics["blockHeight"]), (&json!(6), &json!(6)));
     assert_eq!((&metrics["totalTransactions"], &metrics["activeValidators"]), (&json!(1), &json!(1)));
-    assert_eq!(metrics["tps"], metrics["transactionsPerSecond"]);
-    assert!(metrics["gasPrice"].as_str().unwrap().ends_with(" gwei"));
+    assert!(metrics["averageGasPrice"].as_str().unwrap().ends_with(" gwei"));
     assert!(metrics["blockTime"].as_f64().unwrap() > 1.0);
+    let compact = service.rest("GET", "/v1/blockchains/bc_default/metrics?shape=compact", Value::Null).await;
+    let compact = compact.json()["data"].clone();
+    assert_eq!((&metrics["currentBlock"], &compact["blockHeight"]), (&json!(6), &json!(6)));
+    assert_eq!(compact["tps"], metrics["transactionsPerSecond"]);
+    assert_eq!(compact["gasPrice"], metrics["averageGasPrice"]);
+    assert_eq!(compact["blockTime"], format!("{}s", metrics["blockTime"]));
+    assert_eq!((metrics.as_object().unwrap().len(), compact.as_object().unwrap().len()), (9, 9));
 }
 
 #[tokio::test]
@@ -334,38 +341,6 @@ async fn the_document_describes_every_route() {
     let token = &schemas["erc20-token.params"];
     assert_eq!(token["required"], json!(["name", "symbol"]), "{token}");
     assert_eq!(token["properties"]["decimals"]["default"], 18);
-    let choices = &schemas["DeployContract"]["properties"]["params"]["anyOf"];
-    assert_eq!(choices[0]["$ref"], "#/components/schemas/erc20-token.params");
-}
-
-/// A body of the examples of all fields is accepted.
-#[tokio::test]
-async fn the_documents_examples_are_accepted() {
-    let service = Service::start().await;
-    let document: Value = serde_json::from_str(&chainbox::server::openapi_json()).unwrap();
-    for (path, schema) in [("/v1/blockchains", "CreateBlockchain"), ("/v1/contracts/deploy", "DeployContract")] {
-        let body = example(&document, &json!({ "$ref": format!("#/components/schemas/{schema}") }));
-        let reply = service.rest("POST", path, body.clone()).await;
-        assert_eq!(reply.status, 201, "{body}: {}", reply.body);
-    }
-}
-
-/// An instance of a schema made of its examples.
-fn example(document: &Value, schema: &Value) -> Value {
-    if let Some(example) = schema.get("example") {
-        return example.clone();
-    }
-    if let Some(name) = schema["$ref"].as_str() {
-        return example(document, document.pointer(&name[1..]).unwrap());
-    }
-    if let Some(choices) = schema["oneOf"].as_array() {
-        return example(document, choices.iter().find(|choice| choice["type"] != "null").unwrap());
-    }
-    if schema.get("items").is_some() {
-        return json!([example(document, &schema["items"])]);
-    }
-    let properties = schema["properties"].as_object().unwrap_or_else(|| panic!("no example: {schema}"));
-    properties.iter().map(|(name, property)| (name.clone(), example(document, property))).collect()
 }
 
 #[tokio::test]

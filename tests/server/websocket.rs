@@ -31,8 +31,8 @@ impl Socket {
     pub(crate) async fn handshake(service: &Service, path: &str) -> (TcpStream, String) {
         let mut stream = TcpStream::connect(service.address).await.unwrap();
         let request = format!(
-            "GET {path} HTTP/1.1\r\nhost: {}\r\nconnection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
-            service.address
+            "GET {path} HTTP/1.1\r\nhost: {}\r\nconnection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nx-api-key: {}\r\n\r\n",
+            service.address, service.api_key
         );
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut head = Vec::new();

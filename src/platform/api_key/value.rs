@@ -6,7 +6,6 @@ use zeroize::Zeroizing;
 
 use crate::platform::entropy::{Entropy, EntropyError};
 
-pub(super) const PREFIX: &str = "cbx_";
 const RANDOM_BYTES: usize = 24;
 const RANDOM_DIGITS: usize = 2 * RANDOM_BYTES;
 const CHECKSUM_BYTES: usize = 4;
@@ -16,12 +15,15 @@ const CHECKSUM_BYTES: usize = 4;
 pub struct ApiKeyValue(Zeroizing<String>);
 
 impl ApiKeyValue {
+    /// What every key begins with.
+    pub const PREFIX: &'static str = "cbx_";
+
     /// Draws a key.
     pub(super) fn draw(entropy: &dyn Entropy) -> Result<Self, EntropyError> {
         let mut random = Zeroizing::new([0; RANDOM_BYTES]);
         entropy.fill(&mut *random)?;
         let digits = Zeroizing::new(hex::encode(random.as_slice()));
-        Ok(Self(Zeroizing::new(format!("{PREFIX}{}{}", *digits, checksum(&digits)))))
+        Ok(Self(Zeroizing::new(format!("{}{}{}", Self::PREFIX, *digits, checksum(&digits)))))
     }
 
     /// Text of the key.
@@ -37,7 +39,7 @@ impl ApiKeyValue {
 /// Whether prefix, length and checksum are right, which rejects mistyped keys without a look-up.
 pub(super) fn is_well_formed(value: &str) -> bool {
     value
-        .strip_prefix(PREFIX)
+        .strip_prefix(ApiKeyValue::PREFIX)
         .filter(|digits| digits.len() == RANDOM_DIGITS + 2 * CHECKSUM_BYTES && digits.is_ascii())
         .is_some_and(|digits| checksum(&digits[..RANDOM_DIGITS]) == digits[RANDOM_DIGITS..])
 }

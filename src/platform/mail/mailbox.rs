@@ -18,9 +18,15 @@ pub struct ReceivedMail {
 }
 
 /// The newest mails, in memory.
-#[expect(missing_debug_implementations, reason = "it holds secrets")]
 #[derive(Default)]
 pub struct Mailbox(Mutex<VecDeque<ReceivedMail>>);
+
+/// Leaves the mails out.
+impl core::fmt::Debug for Mailbox {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Mailbox").finish_non_exhaustive()
+    }
+}
 
 impl Mailbox {
     /// Mails that are kept; the oldest goes when there is one more.

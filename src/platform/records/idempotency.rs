@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::{Index, Owner, PageRequest, Reach, Record, RecordError, Records, SortKey, Stored, Unit};
+use crate::platform::scope::ScopeSet;
 
 /// Characters of a client's key.
 pub const IDEMPOTENCY_KEY_LEN_MAX: usize = 255;
@@ -20,6 +21,10 @@ pub struct Response {
     pub status: u16,
     /// Body, in the form in which it is sent.
     pub body: Vec<u8>,
+    /// Id of the first request, which the body repeats.
+    pub request_id: String,
+    /// Path of the resource that the request created.
+    pub location: Option<String>,
 }
 
 /// A request that was accepted under a key.
@@ -27,6 +32,8 @@ pub struct Response {
 pub struct IdempotentRequest {
     /// Who sent it: keys of two subjects never meet.
     pub subject: String,
+    /// What it was permitted when it was accepted.
+    pub scopes: ScopeSet,
     /// Name of the operation.
     pub operation: String,
     /// Everything that the operation needs, to be run again after a crash.
@@ -56,7 +63,31 @@ impl IdempotentRequest {
 
 impl Record for IdempotentRequest {
     const KIND: &'static str = "idempotency";
+    const VERSION: u16 = 2;
     const INDICES: &'static [Index<Self>] = &[Self::UNFINISHED, Self::EXPIRY];
+
+    fn upgrade(version: u16, bytes: &[u8]) -> Option<Self> {
+        if version != 1 {
+            return None;
+        }
+        let first: FirstVersion = postcard::from_bytes(bytes).ok()?;
+        let response = first.response.map(|(status, body)| {
+            let (request_id, location) = (String::new(), None);
+            Response { status, body, request_id, location }
+        });
+        let FirstVersion { subject, operation, request, expires_at_ms, .. } = first;
+        Some(Self { subject, scopes: ScopeSet::default(), operation, request, response, expires_at_ms })
+    }
+}
+
+/// Version 1 of the record: without scopes, and responses without the request's id and the resource's path.
+#[derive(Deserialize)]
+struct FirstVersion {
+    subject: String,
+    operation: String,
+    request: Vec<u8>,
+    response: Option<(u16, Vec<u8>)>,
+    expires_at_ms: u64,
 }
 
 /// A request that runs now; its effect and [`Unit::respond`] belong in one unit of work.
@@ -102,6 +133,7 @@ impl Unit<'_> {
         &mut self,
         owner: &Owner,
         subject: &str,
+        scopes: &ScopeSet,
         key: &str,
         operation: &str,
         request: &[u8],
@@ -120,6 +152,7 @@ impl Unit<'_> {
         }
         let accepted = IdempotentRequest {
             subject: subject.to_owned(),
+            scopes: scopes.clone(),
             operation: operation.to_owned(),
             request: request.to_vec(),
             response: None,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::platform::{
     PlatformError,
     plan::Plans,
+    principal::Subject,
     records::{Index, Reach, Record, SortKey, WorkspaceId},
     scope::Role,
     users::PasswordHash,
@@ -86,9 +87,19 @@ pub struct Workspace {
     pub default_network: Option<String>,
     /// Name of its plan.
     pub billing_plan: String,
+    /// Who created it.
+    pub created_by: Subject,
 }
 
 impl Workspace {
+    /// Workspaces by who created them.
+    pub(super) const BY_CREATOR: Index<Self> = Index::ordered(
+        "creator",
+        Reach::Service,
+        |workspace| Some(SortKey::new().text(&workspace.value.created_by.to_string())),
+        |workspace| SortKey::new().number(workspace.created_at_ms()),
+    );
+
     /// Creates a workspace with a name, on the default plan.
     pub fn named(name: &str) -> Self {
         Self {
@@ -96,12 +107,14 @@ impl Workspace {
             description: String::new(),
             default_network: None,
             billing_plan: Plans::DEFAULT.to_owned(),
+            created_by: Subject::Service,
         }
     }
 }
 
 impl Record for Workspace {
     const KIND: &'static str = "workspace";
+    const INDICES: &'static [Index<Self>] = &[Self::BY_CREATOR];
 }
 
 /// A member of a workspace; its id is the user's.

@@ -18,7 +18,7 @@ use crate::{
         commands::{Cancellation, CommandQueue, Length, QueueError, Workers},
         counters::Counters,
         jsonrpc::{
-            errors::{self, INTERNAL_ERROR, LIMIT_EXCEEDED, METHOD_NOT_FOUND, RpcError, error},
+            errors::{self, FORBIDDEN, INTERNAL_ERROR, LIMIT_EXCEEDED, METHOD_NOT_FOUND, RpcError, error},
             service::{Dispatch, JsonRpcService},
         },
         monitor::RpcMonitor,
@@ -43,6 +43,8 @@ pub struct EthRpc {
     methods: Methods,
     eth: Arc<Eth>,
     commands: CommandQueue,
+    /// Whether calls may change the chain.
+    may_change: bool,
 }
 
 impl EthRpc {
@@ -70,7 +72,12 @@ impl EthRpc {
 
     pub(crate) fn over(eth: Eth, commands: CommandQueue) -> Self {
         let eth = Arc::new(eth);
-        Self { methods: module(Arc::clone(&eth)).into(), eth, commands }
+        Self { methods: module(Arc::clone(&eth)).into(), eth, commands, may_change: true }
+    }
+
+    /// The same for a caller who may only read.
+    pub(crate) fn for_reading(self) -> Self {
+        Self { may_change: false, ..self }
     }
 
     /// The queue of everything that changes the chain.
@@ -132,6 +139,11 @@ impl Dispatch for EthDispatch {
             return ResponseFuture::ready(MethodResponse::error(request.id, error));
         };
         match Work::of(&request.method, request.params.as_ref().map(|params| params.get())) {
+            Work::Command(_) if !self.rpc.may_change => {
+                let message =
+                    format!("the credentials lack the scope blockchain:deploy, which {} needs", request.method);
+                ResponseFuture::ready(MethodResponse::error(request.id, error(FORBIDDEN, message)))
+            }
             Work::Lookup => {
                 let Request { id, params, extensions, .. } = request;
                 let params = Params::new(params.as_ref().map(|params| params.get()));
@@ -142,7 +154,8 @@ impl Dispatch for EthDispatch {
     }
 
     fn is_grouped(&self, request: &Request<'_>) -> bool {
-        matches!(&*request.method, SEND_RAW | "eth_sendTransaction" | "eth_sendUnsignedTransaction")
+        self.rpc.may_change
+            && matches!(&*request.method, SEND_RAW | "eth_sendTransaction" | "eth_sendUnsignedTransaction")
     }
 
     /// Sends of a batch are one command: signers are recovered on all cores, and automining puts the transactions into one block.

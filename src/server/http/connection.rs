@@ -9,12 +9,17 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{net::TcpStream, sync::watch};
 
 use super::route::{self, ServerContext};
+use crate::server::rest::PeerAddress;
 
 /// Serves `stream` until the client closes it or the server stops.
 pub(super) async fn run(stream: TcpStream, context: Arc<ServerContext>, mut stopped: watch::Receiver<bool>) {
     let head_timeout = context.limits().head_timeout;
-    let service = service_fn(move |request: hyper::Request<Incoming>| {
+    let peer = stream.peer_addr().ok().map(|address| PeerAddress(address.ip()));
+    let service = service_fn(move |mut request: hyper::Request<Incoming>| {
         let context = context.clone();
+        if let Some(peer) = peer {
+            request.extensions_mut().insert(peer);
+        }
         async move {
             let responded = AssertUnwindSafe(route::respond(context.clone(), request)).catch_unwind().await;
             Ok::<_, Infallible>(responded.unwrap_or_else(|payload| context.panicked(payload.as_ref())))

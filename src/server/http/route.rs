@@ -2,6 +2,7 @@
 
 use std::{
     net::SocketAddr,
+    num::NonZeroUsize,
     sync::{Arc, OnceLock},
 };
 
@@ -17,15 +18,19 @@ use super::{
     Body, ServerConfig, body::BodyReader, budget::BodyBudget, cors, guard, page, plain, token::Presented,
     websocket::Sessions,
 };
+use crate::platform::{PublicUrl, records::PageRequest};
 use crate::server::{
     chains::Chains,
     counters::panic_text,
     eth::rpc::{EthHttpService, EthRpc},
     jsonrpc::framing,
     limits::{REST_BODY_BYTES_MAX, ServerLimits},
+    oauth::AuthorizationServer,
     rest,
 };
 
+/// Path of the authorization server's metadata (RFC 8414).
+const AUTHORIZATION_METADATA: &str = "/.well-known/oauth-authorization-server";
 /// Methods of the paths of Ethereum JSON-RPC.
 const ETHEREUM_METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, OPTIONS");
 
@@ -37,13 +42,16 @@ pub(super) struct ServerContext {
     address: SocketAddr,
     on_loopback: bool,
     /// Built on the first request under `/v1`.
-    rest: OnceLock<axum::Router>,
+    service: OnceLock<(rest::App, axum::Router)>,
+    public_url: PublicUrl,
+    /// Built on its first request.
+    authorization: OnceLock<axum::Router>,
     bodies: BodyReader,
     sessions: Sessions,
 }
 
 impl ServerContext {
-    pub(super) fn new(chains: Chains, config: ServerConfig, address: SocketAddr) -> Self {
+    pub(super) fn new(chains: Chains, config: ServerConfig, address: SocketAddr, public_url: PublicUrl) -> Self {
         let limits = config.limits;
         let budget = BodyBudget::new(limits.buffered_body_bytes_max);
         Self {
@@ -51,7 +59,9 @@ impl ServerContext {
             chains,
             config,
             address,
-            rest: OnceLock::new(),
+            service: OnceLock::new(),
+            public_url,
+            authorization: OnceLock::new(),
             bodies: BodyReader { limits, budget: budget.clone() },
             sessions: Sessions::new(limits, budget),
         }
@@ -69,6 +79,39 @@ impl ServerContext {
 
     pub(super) fn count_refused_connection(&self) {
         self.chains.counters().count_refused_connection();
+    }
+
+    /// The service under `/v1`, and its router.
+    fn service(&self) -> &(rest::App, axum::Router) {
+        self.service.get_or_init(|| {
+            let app = rest::App::new(self.chains.clone(), self.config.limits);
+            let router = rest::router(app.clone());
+            (app, router)
+        })
+    }
+
+    /// The authorization server.
+    fn authorization(&self) -> &axum::Router {
+        self.authorization.get_or_init(|| {
+            let server = AuthorizationServer::new(Arc::clone(self.chains.platform()), self.public_url.clone());
+            let server = match &self.config.mailbox {
+                Some(mailbox) => server.with_mailbox(Arc::clone(mailbox)),
+                None => server,
+            };
+            server.with_log_in_links(self.config.log_in_links.clone()).router()
+        })
+    }
+
+    /// Runs requests that were accepted under an idempotency key before the process ended. One that fails keeps its failure as response;
+    /// where the store fails, they stay for the next start.
+    pub(super) async fn resume(self: &Arc<Self>) {
+        let first = PageRequest::first(NonZeroUsize::MIN);
+        if self.chains.platform().records().unfinished_requests(&first).is_ok_and(|unfinished| unfinished.is_empty()) {
+            return;
+        }
+        let context = Arc::clone(self);
+        // A panic of a handler is answered within; another one leaves the rest for the next start.
+        let _ = tokio::task::spawn_blocking(move || context.service().0.resume()).await;
     }
 
     /// Counts a panic and returns its response.
@@ -110,19 +153,42 @@ async fn dispatch(context: &Arc<ServerContext>, request: Request<Incoming>) -> R
         return ethereum(context, context.chains.default_rpc(), Some(context.chains.default_service()), request).await;
     }
     let chain_id = path.strip_prefix("/v1/blockchains/").and_then(|rest| rest.strip_suffix("/eth"));
-    if let Some(rpc) = chain_id.and_then(|id| context.chains.rpc(id)) {
-        return ethereum(context, &rpc, None, request).await;
+    if let Some(id) = chain_id.filter(|id| !id.contains('/')).map(str::to_owned) {
+        return ethereum_of(context, &id, request).await;
+    }
+    if ["/oauth/", "/v1/oauth/", AUTHORIZATION_METADATA].iter().any(|prefix| path.starts_with(prefix)) {
+        return routed(context, context.authorization(), request).await;
     }
     if path == "/v1" || path.starts_with("/v1/") {
-        return service(context, request).await;
+        return routed(context, &context.service().1, request).await;
     }
     let message = format!("{path} was not found: Ethereum JSON-RPC is at /, the service under /v1");
     plain(StatusCode::NOT_FOUND, message)
 }
 
-/// The service under `/v1`.
-async fn service(context: &ServerContext, request: Request<Incoming>) -> Response<Body> {
-    let router = context.rest.get_or_init(|| rest::router(context.chains.clone())).clone();
+/// Ethereum JSON-RPC of a chain of the service, for whom may read it; who may not deploy sends no transaction.
+async fn ethereum_of(context: &ServerContext, id: &str, request: Request<Incoming>) -> Response<Body> {
+    let is_websocket = ws::is_upgrade_request(&request);
+    if *request.method() != Method::POST && !is_websocket {
+        return page_or_refusal(context, &request);
+    }
+    let (parts, body) = request.into_parts();
+    let (app, _) = context.service();
+    let (admitted, rpc) = match app.admit_to_chain(&parts, id) {
+        Ok(admitted) => admitted,
+        Err(refusal) => return refusal.map(Body::new),
+    };
+    if is_websocket {
+        return context.sessions.upgrade(rpc, Request::from_parts(parts, body), None).await;
+    }
+    let mut response = post(context, &rpc.http_service(), Request::from_parts(parts, body)).await;
+    admitted.tell(response.headers_mut());
+    response
+}
+
+/// A request to a router, with its whole body.
+async fn routed(context: &ServerContext, router: &axum::Router, request: Request<Incoming>) -> Response<Body> {
+    let router = router.clone();
     let (parts, body) = request.into_parts();
     match context.bodies.read_up_to(body, REST_BODY_BYTES_MAX).await {
         Ok((body, _reservation)) => {

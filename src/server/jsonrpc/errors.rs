@@ -30,6 +30,8 @@ pub(crate) const UNSUPPORTED: i32 = -32004;
 /// A documented bound is exceeded (EIP-1474, "limit exceeded").
 pub(crate) const LIMIT_EXCEEDED: i32 = -32005;
 /// The disk of the chain's store is full; `data` has the free bytes (in the range that JSON-RPC 2.0 leaves to servers).
+/// Credentials are missing or lack a scope (in the range that JSON-RPC 2.0 leaves to servers).
+pub(crate) const FORBIDDEN: i32 = -32006;
 pub(crate) const STORAGE_FULL: i32 = -32050;
 /// The block or its state was pruned (EIP-4444, the code as in geth).
 pub(crate) const PRUNED: i32 = 4444;
@@ -65,7 +67,7 @@ pub(crate) fn internal(cause: &dyn std::error::Error) -> RpcError {
 pub(crate) fn command_failed(cause: &dyn std::error::Error, full_disk: Option<FullDisk>) -> RpcError {
     match full_disk {
         Some(disk) => {
-            let data = json!({ "code": "STORAGE_FULL", "details": storage_details(disk) });
+            let data = json!({ "code": "UNAVAILABLE", "details": storage_details(disk) });
             RpcError::owned(STORAGE_FULL, with_causes(cause), Some(data))
         }
         None => internal(cause),

@@ -1,137 +1,118 @@
 //! The envelope of every REST response.
 
-use std::panic::AssertUnwindSafe;
-
 use axum::{
-    Json,
-    extract::{Request, State},
+    body::Body,
     http::{HeaderValue, StatusCode, header},
-    middleware::Next,
-    response::{IntoResponse, Response},
+    response::Response,
 };
-use futures_util::FutureExt as _;
-use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{App, schema::Pagination};
-use crate::server::{api_error::ApiError, clock, counters::panic_text};
+use super::{
+    answer::ApiResponse,
+    request::{REQUEST_ID, RequestId},
+};
+use crate::{
+    platform::records,
+    server::{api_error::ApiError, clock},
+};
 
-/// Header that repeats `meta.requestId`.
-pub(super) const REQUEST_ID: &str = "x-request-id";
+/// Header that tells a replayed response from a first one.
+const REPLAYED: &str = "idempotent-replayed";
 
-/// Successful result of a handler, before [`wrap`] wraps it.
-#[derive(Clone, Debug)]
-pub(super) struct ApiResponse {
+/// A response in its envelope, as it is sent and as it is kept for repetitions of the request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Rendered {
     status: StatusCode,
-    data: Value,
-    pagination: Option<Pagination>,
+    body: Vec<u8>,
+    request_id: String,
     location: Option<String>,
+    challenges: bool,
+    retry_after_secs: Option<u64>,
+    is_replayed: bool,
 }
 
-impl ApiResponse {
-    /// Returns 200 with a resource.
-    pub(super) fn ok(data: &impl Serialize) -> Result<Self, ApiError> {
-        let data = serde_json::to_value(data).map_err(|cause| ApiError::internal(&cause))?;
-        Ok(Self { status: StatusCode::OK, data, pagination: None, location: None })
+impl Rendered {
+    /// Puts a handler's result in the envelope.
+    pub(super) fn of(result: Result<ApiResponse, ApiError>, id: &RequestId, now_ms: u64) -> Self {
+        let timestamp = clock::iso_8601(now_ms);
+        let rendered = |status, body: serde_json::Value| Self {
+            status,
+            body: body.to_string().into_bytes(),
+            request_id: id.0.clone(),
+            location: None,
+            challenges: false,
+            retry_after_secs: None,
+            is_replayed: false,
+        };
+        match result {
+            Ok(success) => {
+                let mut body = json!({
+                    "success": true,
+                    "data": success.data,
+                    "meta": { "requestId": id.0, "timestamp": timestamp },
+                });
+                if let Some(pagination) = success.pagination {
+                    body["pagination"] = json!(pagination);
+                }
+                Self { location: success.location, ..rendered(success.status, body) }
+            }
+            Err(failure) => Self {
+                challenges: failure.status() == StatusCode::UNAUTHORIZED,
+                retry_after_secs: failure.retry_after_secs(),
+                ..rendered(failure.status(), failure.body(&id.0, &timestamp))
+            },
+        }
     }
 
-    /// Returns 201 with a new resource and its path.
-    pub(super) fn created(data: &impl Serialize, location: String) -> Result<Self, ApiError> {
-        Ok(Self { status: StatusCode::CREATED, location: Some(location), ..Self::ok(data)? })
+    /// Returns the response that was kept for a request that is repeated.
+    pub(super) fn replayed(kept: records::Response) -> Self {
+        Self {
+            status: StatusCode::from_u16(kept.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
+            body: kept.body,
+            request_id: kept.request_id,
+            location: kept.location,
+            challenges: false,
+            retry_after_secs: None,
+            is_replayed: true,
+        }
     }
 
-    /// Returns 200 with one page of a list.
-    pub(super) fn page(data: &impl Serialize, pagination: Pagination) -> Result<Self, ApiError> {
-        Ok(Self { pagination: Some(pagination), ..Self::ok(data)? })
+    /// What is kept for repetitions.
+    pub(super) fn kept(&self) -> records::Response {
+        records::Response {
+            status: self.status.as_u16(),
+            body: self.body.clone(),
+            request_id: self.request_id.clone(),
+            location: self.location.clone(),
+        }
     }
-}
 
-/// Passes the result to [`wrap`], which has the request's id, as an extension.
-impl IntoResponse for ApiResponse {
-    fn into_response(self) -> Response {
-        let mut response = self.status.into_response();
-        response.extensions_mut().insert(self);
+    /// Status of the response.
+    pub(super) const fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// Returns the response.
+    pub(super) fn into_response(self) -> Response {
+        let mut response = Response::new(Body::from(self.body));
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if let Ok(id) = HeaderValue::try_from(self.request_id) {
+            headers.insert(REQUEST_ID, id);
+        }
+        if let Some(location) = self.location.and_then(|location| HeaderValue::try_from(location).ok()) {
+            headers.insert(header::LOCATION, location);
+        }
+        if self.challenges {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"chainbox\""));
+        }
+        if let Some(secs) = self.retry_after_secs {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(secs));
+        }
+        if self.is_replayed {
+            headers.insert(REPLAYED, HeaderValue::from_static("true"));
+        }
         response
-    }
-}
-
-/// Gives the request an id and wraps the result of its handler in the envelope.
-pub(super) async fn wrap(State(app): State<App>, request: Request, next: Next) -> Response {
-    let request_id = app.request_ids.of(request.headers());
-    let ran = AssertUnwindSafe(next.run(request)).catch_unwind().await;
-    let mut response = ran.unwrap_or_else(|payload| {
-        app.chains.counters().count_panic();
-        ApiError::internal(&format_args!("the handler panicked: {}", panic_text(payload.as_ref()))).into_response()
-    });
-    let success = response.extensions_mut().remove::<ApiResponse>();
-    let failure = response.extensions_mut().remove::<ApiError>();
-    let timestamp = clock::iso_8601(clock::now_ms());
-    if let Some(success) = success {
-        let mut body = json!({
-            "success": true,
-            "data": success.data,
-            "meta": { "requestId": request_id, "timestamp": timestamp },
-        });
-        if let Some(pagination) = success.pagination {
-            body["pagination"] = json!(pagination);
-        }
-        replace_body(&mut response, body);
-        if let Some(location) = success.location.and_then(|location| HeaderValue::try_from(location).ok()) {
-            response.headers_mut().insert(header::LOCATION, location);
-        }
-    } else if let Some(failure) = failure {
-        replace_body(&mut response, failure.body(&request_id, &timestamp));
-    }
-    if let Ok(id) = HeaderValue::try_from(request_id) {
-        response.headers_mut().insert(REQUEST_ID, id);
-    }
-    response
-}
-
-fn replace_body(response: &mut Response, body: Value) {
-    let (parts, body) = Json(body).into_response().into_parts();
-    *response.body_mut() = body;
-    response.headers_mut().remove(header::CONTENT_LENGTH);
-    response.headers_mut().extend(parts.headers);
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use axum::{Router, body::Body, middleware, routing::get};
-    use tower::ServiceExt as _;
-
-    use super::*;
-    use crate::{
-        node::Node,
-        platform::{Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, Platform},
-        server::{
-            chains::Chains,
-            clock::WallClock,
-            rest::{metrics::Totals, request::RequestIds},
-            service_rpc::ServiceRpc,
-        },
-    };
-
-    #[tokio::test]
-    async fn a_panicking_handler_is_500_in_the_envelope_and_is_counted() {
-        let spec = BlockchainSpec::read(json!({ "name": "test" })).unwrap();
-        let chain = Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), spec, Node::new(), 0);
-        let chains = Chains::new(Arc::new(Platform::builder(Arc::new(WallClock)).open(chain).unwrap()));
-        let counters = chains.counters().clone();
-        let service_rpc = ServiceRpc::new(chains.clone());
-        let app = App { chains, totals: Totals::default(), request_ids: RequestIds::default(), service_rpc };
-        let router = Router::new()
-            .route("/", get(async || -> &'static str { panic!("as asked") }))
-            .layer(middleware::from_fn_with_state(app, wrap));
-        let response = router.oneshot(Request::new(Body::empty())).await.unwrap();
-        assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
-        assert!(response.headers().contains_key(REQUEST_ID));
-        let body = axum::body::to_bytes(response.into_body(), 10_000).await.unwrap();
-        let body: Value = serde_json::from_slice(&body).unwrap();
-        assert_eq!(body["error"]["code"], "INTERNAL_ERROR");
-        assert!(body["error"]["message"].as_str().unwrap().contains("as asked"), "{body}");
-        assert_eq!(counters.panics(), 1);
     }
 }

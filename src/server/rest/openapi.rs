@@ -1,83 +1,351 @@
-//! The OpenAPI 3.1 document, generated from the handlers.
+//! The OpenAPI 3.1 document, made from the list of endpoints.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use axum::{
     http::{HeaderValue, header},
     response::{IntoResponse, Response},
 };
-use serde_json::{Value, json};
-use utoipa::{
-    Modify, OpenApi,
-    openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme},
+use serde_json::{Map, Value, json};
+
+use super::{
+    answer::{Answer, Pagination},
+    catalogue::Catalogue,
+    endpoint::{Access, Endpoint, Tag},
+    error_code::ErrorCode,
+    idempotency::IDEMPOTENCY_KEY,
+    type_schema::TypeSchema,
+};
+use crate::{
+    platform::{Scope, records::IDEMPOTENCY_KEY_LEN_MAX},
+    templates,
+    vm::Descriptor,
 };
 
-use super::schema::Failure;
-use crate::{templates, vm::Descriptor};
+const DESCRIPTION: &str = "Workspaces, blockchains, contracts and queries. Responses under /v1 have an envelope (`success`, `data`, `meta`; lists: \
+`pagination`), except /v1/rpc, /v1/blockchains/{blockchainId}/eth and this document. Amounts are decimal integer strings of the smallest unit. \
+Unknown fields and query parameters are refused by name. Requests that change something take an `Idempotency-Key`: a repetition within 24 hours \
+gets the first response. The rate limit is told by `RateLimit-Policy` and `RateLimit`.";
 
-/// The parts of the document that no handler declares.
-#[derive(OpenApi)]
-#[openapi(
-    info(
-        title = "chainbox",
-        description = "Blockchains, contracts and queries. Responses under /v1 have an envelope (`success`, `data`, `meta`; lists: `pagination`), except /v1/rpc and this document. Amounts are decimal integer strings of the smallest unit. Unknown fields and query parameters are refused by name.",
-        license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0"),
-    ),
-    components(schemas(Failure)),
-    modifiers(&Security),
-    security(("apiKey" = []), ("bearer" = [])),
-    tags(
-        (name = "Service", description = "The service itself"),
-        (name = "Blockchains", description = "Chains of this process"),
-        (name = "Contracts", description = "Contracts from templates"),
-        (name = "JSON-RPC", description = "Queries and transactions"),
-    ),
-)]
-pub(super) struct Document;
-
-struct Security;
-
-impl Modify for Security {
-    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
-        let components = document.components.get_or_insert_default();
-        let key = ApiKeyValue::with_description("X-API-Key", "An API key: cbx_ and 56 hex digits");
-        components.add_security_scheme("apiKey", SecurityScheme::ApiKey(ApiKey::Header(key)));
-        let bearer =
-            HttpBuilder::new().scheme(HttpAuthScheme::Bearer).description(Some("The same key as a bearer token"));
-        components.add_security_scheme("bearer", SecurityScheme::Http(bearer.build()));
+/// Returns the document as JSON text.
+pub(super) fn render(catalogue: &Catalogue) -> Arc<str> {
+    let mut components = BTreeMap::new();
+    TypeSchema::of::<Pagination>().add_to(&mut components);
+    components.insert("Meta".to_owned(), meta());
+    for code in ERROR_CODES {
+        components.insert(error_name(code), failure(code));
     }
-}
-
-/// Returns the document as JSON text, with the parameters of the ready-made templates.
-pub(super) fn render(document: utoipa::openapi::OpenApi) -> Arc<str> {
-    let described = serde_json::to_value(document).map(|mut document| {
-        describe_params(&mut document, templates::builtin().iter().map(|template| Descriptor::of(&**template)));
-        document.to_string()
+    let mut paths: BTreeMap<&str, Map<String, Value>> = BTreeMap::new();
+    for endpoint in catalogue.iter() {
+        let operation = operation(endpoint, catalogue, &mut components);
+        let method = endpoint.about.method.as_str().to_lowercase();
+        paths.entry(endpoint.about.path).or_default().insert(method, operation);
+    }
+    describe_params(&mut components, templates::builtin().iter().map(|template| Descriptor::of(&**template)));
+    let tags: Vec<Value> =
+        Tag::ALL.iter().map(|tag| json!({ "name": tag.name(), "description": tag.summary() })).collect();
+    let document = json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "chainbox",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": DESCRIPTION,
+            "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
+        },
+        "servers": [{ "url": "/" }],
+        "tags": tags,
+        "paths": paths,
+        "components": { "schemas": components, "securitySchemes": security_schemes() },
     });
-    described.unwrap_or_else(|cause| json!({ "error": cause.to_string() }).to_string()).into()
-}
-
-/// Adds a schema for each template's parameters, `erc20-token.params`, one of which a deployment has. A chain with templates of its own
-/// takes theirs too.
-fn describe_params(document: &mut Value, descriptors: impl Iterator<Item = Descriptor>) {
-    let Some(schemas) = document.pointer_mut("/components/schemas").and_then(Value::as_object_mut) else { return };
-    let mut choices = Vec::new();
-    for descriptor in descriptors {
-        let name = format!("{}.params", descriptor.name);
-        choices.push(json!({ "$ref": format!("#/components/schemas/{name}") }));
-        schemas.insert(name, descriptor.json_schema());
-    }
-    choices.push(json!({ "type": "object", "description": "Parameters of another template of the chain." }));
-    if let Some(params) = schemas.get_mut("DeployContract").and_then(|schema| schema.pointer_mut("/properties/params"))
-    {
-        params["anyOf"] = choices.into();
-        params["example"] =
-            json!({ "name": "Gold", "symbol": "GLD", "totalSupply": "1000000", "features": { "mintable": true } });
-    }
+    document.to_string().into()
 }
 
 /// `GET /v1/openapi.json`. Without the envelope, because tools read it, and without credentials.
 pub(super) async fn serve(document: Arc<str>) -> Response {
     let json = HeaderValue::from_static("application/json");
     ([(header::CONTENT_TYPE, json)], document.to_string()).into_response()
+}
+
+const ERROR_CODES: [ErrorCode; 13] = [
+    ErrorCode::BadRequest,
+    ErrorCode::Unauthorized,
+    ErrorCode::Forbidden,
+    ErrorCode::NotFound,
+    ErrorCode::Conflict,
+    ErrorCode::InsufficientBalance,
+    ErrorCode::Pruned,
+    ErrorCode::PayloadTooLarge,
+    ErrorCode::UnsupportedMediaType,
+    ErrorCode::Validation,
+    ErrorCode::RateLimited,
+    ErrorCode::Internal,
+    ErrorCode::Unavailable,
+];
+
+fn operation(endpoint: &Endpoint, catalogue: &Catalogue, components: &mut BTreeMap<String, Value>) -> Value {
+    let about = &endpoint.about;
+    let mut operation = json!({
+        "operationId": about.operation,
+        "tags": [about.tag.name()],
+        "summary": about.summary,
+        "description": description(endpoint),
+        "security": security(about.access),
+        "responses": responses(endpoint, catalogue, components),
+    });
+    let parameters = parameters(endpoint);
+    if !parameters.is_empty() {
+        operation["parameters"] = parameters.into();
+    }
+    if let Some(body) = &endpoint.body {
+        body.schema.add_to(components);
+        let examples: Map<String, Value> =
+            (body.examples)().into_iter().map(|(name, value)| (name.to_owned(), json!({ "value": value }))).collect();
+        operation["requestBody"] = json!({
+            "required": true,
+            "content": { "application/json": { "schema": body.schema.reference(), "examples": examples } },
+        });
+    }
+    operation
+}
+
+fn description(endpoint: &Endpoint) -> String {
+    let needs = match endpoint.about.access {
+        Access::Public => "Needs no credentials.".to_owned(),
+        Access::Authenticated => "Needs credentials, of any scope.".to_owned(),
+        Access::Scope(scope) => format!("Needs the scope `{}`.", scope.name()),
+        Access::Bearer(scope) => format!("Needs a bearer token with the scope `{}`.", scope.name()),
+    };
+    match endpoint.about.description {
+        "" => needs,
+        more => format!("{needs}\n\n{more}"),
+    }
+}
+
+fn security(access: Access) -> Value {
+    let scopes: Vec<&str> = access.scope().map(Scope::name).into_iter().collect();
+    match access {
+        Access::Public => json!([]),
+        Access::Bearer(_) => json!([{ "bearer": [] }, { "oauth2": scopes }]),
+        Access::Authenticated | Access::Scope(_) => json!([{ "apiKey": [] }, { "bearer": [] }, { "oauth2": scopes }]),
+    }
+}
+
+fn security_schemes() -> Value {
+    let scopes: BTreeMap<&str, &str> = Scope::ALL.iter().map(|scope| (scope.name(), scope.summary())).collect();
+    json!({
+        "apiKey": { "type": "apiKey", "in": "header", "name": "X-API-Key", "description": "An API key: cbx_ and 56 hex digits" },
+        "bearer": { "type": "http", "scheme": "bearer", "description": "An access token, or an API key" },
+        "oauth2": { "type": "oauth2", "flows": { "authorizationCode": {
+            "authorizationUrl": "/v1/oauth/authorize", "tokenUrl": "/v1/oauth/token", "refreshUrl": "/v1/oauth/token", "scopes": scopes,
+        } } },
+    })
+}
+
+fn parameters(endpoint: &Endpoint) -> Vec<Value> {
+    let mut all: Vec<Value> = endpoint
+        .path_variables()
+        .map(|name| {
+            let schema = json!({ "type": "string", "minLength": 1, "maxLength": 128, "pattern": "^[^/]+$" });
+            json!({ "name": name, "in": "path", "required": true, "description": variable(name), "schema": schema })
+        })
+        .collect();
+    all.extend(endpoint.about.parameters.iter().map(super::parameter::Parameter::document));
+    if endpoint.is_idempotent() {
+        all.push(json!({
+            "name": "Idempotency-Key", "in": "header", "required": false,
+            "description": "Makes repetitions of the request get the first response.",
+            "schema": { "type": "string", "minLength": 1, "maxLength": IDEMPOTENCY_KEY_LEN_MAX, "pattern": "^[A-Za-z0-9_.~-]+$" },
+        }));
+        debug_assert!("Idempotency-Key".eq_ignore_ascii_case(IDEMPOTENCY_KEY));
+    }
+    all
+}
+
+/// What a variable of a path names.
+fn variable(name: &str) -> &'static str {
+    match name {
+        "blockchainId" => "Id of the blockchain.",
+        "workspaceId" => "Id of the workspace.",
+        "userId" => "Id of the member's user.",
+        "invitationId" => "Id of the invitation.",
+        "apiKeyId" => "Id of the API key.",
+        "deploymentId" => "Id of the deployment.",
+        _ => "Id of the resource.",
+    }
+}
+
+fn responses(
+    endpoint: &Endpoint,
+    catalogue: &Catalogue,
+    components: &mut BTreeMap<String, Value>,
+) -> BTreeMap<String, Value> {
+    let mut all = BTreeMap::new();
+    let (status, response) = success(endpoint, catalogue, components);
+    all.insert(status, response);
+    let mut by_status: BTreeMap<String, Vec<ErrorCode>> = BTreeMap::new();
+    for code in endpoint.errors() {
+        by_status.entry(code.status().as_str().to_owned()).or_default().push(code);
+    }
+    for (status, codes) in by_status {
+        let meanings: Vec<&str> = codes.iter().map(|code| code.meaning()).collect();
+        let mut references: Vec<Value> = codes.iter().map(|code| reference(&error_name(*code))).collect();
+        if let Answer::Foreign { schema, .. } = &endpoint.answer {
+            references.push(schema.clone());
+        }
+        let schema = match &references[..] {
+            [one] => one.clone(),
+            several => json!({ "oneOf": several }),
+        };
+        let mut response = json!({
+            "description": meanings.join(". "),
+            "headers": headers(&[]),
+            "content": { "application/json": { "schema": schema } },
+        });
+        if matches!(status.as_str(), "429" | "503") {
+            response["headers"]["Retry-After"] =
+                json!({ "description": "Seconds after which to try again.", "schema": { "type": "integer" } });
+        }
+        all.insert(status, response);
+    }
+    all
+}
+
+fn success(endpoint: &Endpoint, catalogue: &Catalogue, components: &mut BTreeMap<String, Value>) -> (String, Value) {
+    let envelope = |data: Value, more: &[(&str, Value)]| {
+        let mut properties = json!({ "success": { "const": true }, "data": data, "meta": reference("Meta") });
+        let mut required = vec!["success", "data", "meta"];
+        for (name, schema) in more {
+            properties[*name] = schema.clone();
+            required.push(name);
+        }
+        json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
+    };
+    match &endpoint.answer {
+        Answer::Resource { status, schema, has_location } => {
+            schema.add_to(components);
+            let location = ("Location", "Path of the resource.");
+            let mut response = json!({
+                "description": endpoint.about.summary,
+                "headers": headers(if *has_location { std::slice::from_ref(&location) } else { &[] }),
+                "content": { "application/json": { "schema": envelope(schema.reference(), &[]) } },
+            });
+            if *has_location {
+                response["links"] = links(endpoint, catalogue, "$response.body#/data/id");
+            }
+            (status.as_str().to_owned(), response)
+        }
+        Answer::Page { schema } => {
+            schema.add_to(components);
+            let items = json!({ "type": "array", "items": schema.reference() });
+            let response = json!({
+                "description": "One page of the list",
+                "headers": headers(&[]),
+                "content": { "application/json": { "schema": envelope(items, &[("pagination", reference("Pagination"))]) } },
+                "links": links(endpoint, catalogue, "$response.body#/data/0/id"),
+            });
+            ("200".to_owned(), response)
+        }
+        Answer::Foreign { content_type, schema, description } => {
+            let response = json!({ "description": description, "content": { *content_type: { "schema": schema } } });
+            ("200".to_owned(), response)
+        }
+    }
+}
+
+/// Links from a collection to the operations on one of its resources, which take the id from `source`.
+fn links(endpoint: &Endpoint, catalogue: &Catalogue, source: &str) -> Value {
+    let path = endpoint.about.path;
+    let mut links = Map::new();
+    for other in catalogue.iter() {
+        let Some(rest) = other.about.path.strip_prefix(path).and_then(|rest| rest.strip_prefix("/{")) else { continue };
+        let Some((variable, _)) = rest.split_once('}') else { continue };
+        let mut parameters = Map::new();
+        parameters.insert(variable.to_owned(), source.into());
+        for own in endpoint.path_variables() {
+            parameters.insert(own.to_owned(), format!("$request.path.{own}").into());
+        }
+        links.insert(
+            other.about.operation.to_owned(),
+            json!({ "operationId": other.about.operation, "parameters": parameters }),
+        );
+    }
+    links.into()
+}
+
+fn headers(more: &[(&str, &str)]) -> Value {
+    let text = |description: &str| json!({ "description": description, "schema": { "type": "string" } });
+    let mut headers = json!({
+        "X-Request-Id": text("Id of the request, as in the body."),
+        "RateLimit-Policy": text("Quota of the caller: q requests in w seconds."),
+        "RateLimit": text("What is left of it: r requests for t seconds."),
+    });
+    for (name, description) in more {
+        headers[*name] = text(description);
+    }
+    headers
+}
+
+fn reference(name: &str) -> Value {
+    json!({ "$ref": format!("#/components/schemas/{name}") })
+}
+
+fn error_name(code: ErrorCode) -> String {
+    format!("Error.{}", code.name())
+}
+
+fn meta() -> Value {
+    json!({
+        "type": "object",
+        "description": "Metadata of a response.",
+        "properties": {
+            "requestId": { "type": "string", "description": "Id of the request, also in X-Request-Id.", "examples": ["req_19a0c0ffee000001"] },
+            "timestamp": { "type": "string", "format": "date-time", "description": "Time of the response.", "examples": ["2026-01-02T03:04:05.678Z"] },
+        },
+        "required": ["requestId", "timestamp"],
+        "additionalProperties": false,
+    })
+}
+
+/// The body of an error, with the details that its code has.
+fn failure(code: ErrorCode) -> Value {
+    let text = || json!({ "type": "string" });
+    let object = |properties: Value, required: &[&str]| json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false });
+    let details = match code {
+        ErrorCode::Validation => {
+            let field = object(
+                json!({ "path": text(), "expected": text(), "got": text(), "message": text() }),
+                &["path", "expected", "got", "message"],
+            );
+            object(json!({ "fields": { "type": "array", "minItems": 1, "items": field } }), &["fields"])
+        }
+        ErrorCode::Forbidden => object(json!({ "requiredScope": text() }), &[]),
+        ErrorCode::NotFound => object(json!({ "resource": text(), "id": text() }), &[]),
+        ErrorCode::InsufficientBalance => {
+            object(json!({ "required": text(), "available": text() }), &["required", "available"])
+        }
+        ErrorCode::RateLimited => object(json!({ "retryAfter": { "type": "integer" } }), &["retryAfter"]),
+        ErrorCode::Unavailable => {
+            object(json!({ "retryAfter": { "type": "integer" }, "freeBytes": text(), "freeBytesMin": text() }), &[])
+        }
+        _ => object(json!({}), &[]),
+    };
+    let error = object(
+        json!({
+            "code": { "const": code.name() },
+            "message": { "type": "string", "description": "Description for people; may change between versions." },
+            "details": details,
+            "requestId": text(),
+            "timestamp": { "type": "string", "format": "date-time" },
+        }),
+        &["code", "message", "details", "requestId", "timestamp"],
+    );
+    object(json!({ "success": { "const": false }, "error": error }), &["success", "error"])
+}
+
+/// Adds a schema for each template's parameters, `erc20-token.params`, for readers: a chain with templates of its own takes theirs too, so
+/// that a deployment's parameters are checked by its chain.
+fn describe_params(components: &mut BTreeMap<String, Value>, descriptors: impl Iterator<Item = Descriptor>) {
+    for descriptor in descriptors {
+        components.insert(format!("{}.params", descriptor.name), descriptor.json_schema());
+    }
 }

@@ -1,25 +1,31 @@
-//! What handlers read of a request beside its query: id, principal, JSON body.
+//! What handlers get of a request: its id, its principal, the variables of its path, its query.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
-use axum::{
-    body::Bytes,
-    extract::{FromRequestParts, Path, rejection::BytesRejection},
-    http::{HeaderMap, header, request::Parts},
-};
-use serde_json::Value;
+use axum::http::HeaderMap;
 
-use super::{App, envelope::REQUEST_ID};
+use super::parameter::Parameter;
 use crate::{
-    platform::{Principal, Scope},
-    server::{api_error::ApiError, clock, credentials},
+    platform::{Platform, Principal},
+    server::{api_error::ApiError, clock},
 };
 
+/// Header that repeats `meta.requestId`.
+pub(super) const REQUEST_ID: &str = "x-request-id";
 /// Characters of a request id that the client sent.
 const REQUEST_ID_LEN_MAX: usize = 128;
+/// Query parameter that asks for a simulation.
+const SIMULATE: &str = "simulate";
+
+/// Id of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::server) struct RequestId(pub(in crate::server) String);
 
 /// Source of request ids: `req_`, the start of the process in milliseconds as hex digits, a counter.
 #[derive(Clone, Debug)]
@@ -36,45 +42,79 @@ impl Default for RequestIds {
 
 impl RequestIds {
     /// Returns the client's `X-Request-Id` when it is printable ASCII of at most 128 characters, else a new id.
-    pub(super) fn of(&self, headers: &HeaderMap) -> String {
+    pub(super) fn of(&self, headers: &HeaderMap) -> RequestId {
         let own = headers.get(REQUEST_ID).and_then(|id| id.to_str().ok());
-        match own
-            .filter(|id| (1..=REQUEST_ID_LEN_MAX).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic()))
-        {
+        let is_fine =
+            |id: &&str| (1..=REQUEST_ID_LEN_MAX).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_graphic());
+        RequestId(match own.filter(is_fine) {
             Some(id) => id.to_owned(),
             None => format!("req_{:x}{:06x}", self.started_ms, self.count.fetch_add(1, Ordering::Relaxed)),
+        })
+    }
+}
+
+/// A request that is let in.
+#[derive(Clone, Debug)]
+pub(super) struct Request {
+    pub(super) id: RequestId,
+    pub(super) principal: Option<Principal>,
+    pub(super) path: BTreeMap<String, String>,
+    pub(super) query: BTreeMap<String, String>,
+    /// Seed of new ids of a request that runs to its end even when it is run again; without one they are random.
+    pub(super) id_seed: Option<String>,
+}
+
+impl Request {
+    /// The principal; an endpoint for everybody has none.
+    pub(super) fn principal(&self) -> Result<&Principal, ApiError> {
+        self.principal.as_ref().ok_or_else(|| ApiError::internal(&"this endpoint has no principal"))
+    }
+
+    /// A variable of the path; empty where the path has none of this name.
+    pub(super) fn path(&self, name: &str) -> &str {
+        self.path.get(name).map_or("", String::as_str)
+    }
+
+    /// A query parameter.
+    pub(super) fn query(&self, name: &str) -> Option<&str> {
+        self.query.get(name).map(String::as_str)
+    }
+
+    /// Refuses unknown query parameters by name, and values that a parameter may not have.
+    pub(super) fn check_query(&self, parameters: &[Parameter]) -> Result<(), ApiError> {
+        for (name, value) in &self.query {
+            match parameters.iter().find(|parameter| parameter.name == name) {
+                Some(parameter) => parameter.check(value)?,
+                None => return Err(unknown(name, parameters)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the id of what the request creates. A request that is run again after a crash creates the same.
+    pub(super) fn new_id(&self, platform: &Platform, prefix: &str) -> Result<String, ApiError> {
+        match &self.id_seed {
+            Some(seed) => Ok(format!("{prefix}_{}", seed.get(..16).unwrap_or(seed))),
+            None => Ok(platform.new_id(prefix)?),
         }
     }
-}
 
-impl App {
-    /// Returns the principal, or 401 for wrong credentials and 403 for one that lacks `scope`.
-    pub(super) fn authorize(&self, headers: &HeaderMap, scope: Scope) -> Result<Principal, ApiError> {
-        credentials::authorize(self.chains.platform(), headers, scope)
+    /// A request with nothing but a query.
+    #[cfg(test)]
+    pub(super) fn of_query(query: &[(&str, &str)]) -> Self {
+        let query = query.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let id = RequestId("req_test".to_owned());
+        Self { id, principal: None, path: BTreeMap::new(), query, id_seed: None }
     }
 }
 
-/// The id in a path; 400 for bytes that are no UTF-8.
-#[derive(Debug)]
-pub(super) struct ResourceId(pub(super) String);
-
-impl<S: Send + Sync> FromRequestParts<S> for ResourceId {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let Path(id) = Path::from_request_parts(parts, state)
-            .await
-            .map_err(|rejection| ApiError::bad_request(rejection.body_text()))?;
-        Ok(Self(id))
+fn unknown(name: &str, parameters: &[Parameter]) -> ApiError {
+    if name == SIMULATE {
+        return ApiError::bad_request("simulate: this operation can't be simulated; nothing was done");
     }
-}
-
-/// Parses a JSON body: 415 for another content type, 413 for a body past the bound, 400 for invalid JSON.
-pub(super) fn json_body(headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<Value, ApiError> {
-    let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("nothing");
-    let essence = content_type.split(';').next().unwrap_or_default().trim();
-    if !essence.eq_ignore_ascii_case("application/json") {
-        return Err(ApiError::unsupported_media_type(content_type));
+    if parameters.is_empty() {
+        return ApiError::bad_request(format!("unknown query parameter {name:?}: this route takes none"));
     }
-    serde_json::from_slice(&body?).map_err(|cause| ApiError::bad_request(format!("the body is not JSON: {cause}")))
+    let names: Vec<&str> = parameters.iter().map(|parameter| parameter.name).collect();
+    ApiError::bad_request(format!("unknown query parameter {name:?}, expected one of {}", names.join(", ")))
 }

@@ -3,7 +3,7 @@
 use alloy_primitives::{Bytes, hex};
 use axum::{
     Json,
-    http::StatusCode,
+    http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use jsonrpsee::types::ErrorObjectOwned;
@@ -17,14 +17,11 @@ use crate::{
         api_error::ApiError,
         decode,
         jsonrpc::errors::{
-            self, HALTED, INTERNAL_ERROR, INVALID_PARAMS, LIMIT_EXCEEDED, NOT_FOUND, PRUNED, REFUSED, REVERTED,
-            STORAGE_FULL,
+            self, FORBIDDEN, HALTED, INTERNAL_ERROR, INVALID_PARAMS, LIMIT_EXCEEDED, NOT_FOUND, PRUNED, REFUSED,
+            REVERTED, STORAGE_FULL,
         },
     },
 };
-
-/// Code of an error about credentials and scopes (in the range that JSON-RPC 2.0 leaves to servers).
-const FORBIDDEN: i32 = -32006;
 
 /// The error of a method.
 #[derive(Clone, Debug)]
@@ -109,9 +106,14 @@ pub(super) fn send(cause: SendError) -> RpcFailure {
     }
 }
 
-/// Returns 401 (400 for two kinds of credentials) with a JSON-RPC error as its body.
-pub(super) fn auth_failure(error: &ApiError) -> Response {
+/// Returns a refusal before any call is read, such as 401 or 429, with a JSON-RPC error as its body.
+pub(in crate::server) fn refused(error: &ApiError) -> Response {
     let failure = ErrorObjectOwned::from(RpcFailure::of(FORBIDDEN, error));
-    let status = if error.code() == "UNAUTHORIZED" { StatusCode::UNAUTHORIZED } else { StatusCode::BAD_REQUEST };
-    (status, Json(json!({ "jsonrpc": "2.0", "error": failure, "id": null }))).into_response()
+    let mut response =
+        (error.status(), Json(json!({ "jsonrpc": "2.0", "error": failure, "id": null }))).into_response();
+    if error.status() == StatusCode::UNAUTHORIZED {
+        let challenge = HeaderValue::from_static("Bearer realm=\"chainbox\"");
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+    }
+    response
 }

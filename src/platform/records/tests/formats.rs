@@ -7,11 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use super::notes::{Note, clock, limit, open, workspace};
 use crate::{
-    platform::records::{
-        AuditLine, Index, Migration, Owner, Reach, Record, RecordError, Records, Response, SortKey,
-        database::FORMAT,
-        verify::{found_pairs, wanted_pairs},
-        view::View,
+    platform::{
+        ScopeSet,
+        records::{
+            AuditLine, Index, Migration, Owner, Reach, Record, RecordError, Records, Response, SortKey,
+            database::FORMAT,
+            verify::{found_pairs, wanted_pairs},
+            view::View,
+        },
     },
     store::{Batch, KeyValue, MemoryStore, Table, suite},
 };
@@ -47,9 +50,17 @@ fn fill(records: &Records) {
             unit.add(&owner, "transactions", 258)
         })
         .unwrap();
-    let accepted = records.unit(|unit| unit.accept(&owner, "user:u", "key", "note.create", b"{}")).unwrap();
+    let accepted =
+        records.unit(|unit| unit.accept(&owner, "user:u", &ScopeSet::default(), "key", "note.create", b"{}")).unwrap();
     let crate::platform::records::Acceptance::Run(accepted) = accepted else { panic!("it is the first") };
-    records.unit(|unit| unit.respond(&accepted, Response { status: 201, body: b"{}".to_vec() })).unwrap();
+    records
+        .unit(|unit| {
+            unit.respond(
+                &accepted,
+                Response { status: 201, body: b"{}".to_vec(), request_id: "req_1".to_owned(), location: None },
+            )
+        })
+        .unwrap();
 }
 
 #[test]

@@ -5,9 +5,12 @@ use std::sync::Arc;
 
 use super::notes::{clock, limit, workspace};
 use crate::{
-    platform::records::{
-        Acceptance, AuditLine, IdempotencyError, IdempotentRequest, Index, OutboxEntry, Owner, Records, Response,
-        SortKey,
+    platform::{
+        ScopeSet,
+        records::{
+            Acceptance, AuditLine, IdempotencyError, IdempotentRequest, Index, OutboxEntry, Owner, Record, Records,
+            Response, SortKey,
+        },
     },
     store::MemoryStore,
 };
@@ -54,13 +57,14 @@ fn a_repeated_request_gets_the_first_response() {
     let clock = clock();
     let records = Records::open(Arc::new(MemoryStore::new()), clock.clone()).unwrap();
     let owner = workspace("ws_a");
-    let accept =
-        |subject: &str, key: &str, body: &[u8]| records.unit(|unit| unit.accept(&owner, subject, key, "op", body));
+    let accept = |subject: &str, key: &str, body: &[u8]| {
+        records.unit(|unit| unit.accept(&owner, subject, &ScopeSet::default(), key, "op", body))
+    };
     let Acceptance::Run(accepted) = accept("user:a", "k", b"1").unwrap() else { panic!("it is the first") };
     assert!(matches!(accept("user:a", "k", b"1"), Err(IdempotencyError::Running)));
     assert!(matches!(accept("user:a", "k", b"2"), Err(IdempotencyError::OtherRequest)));
     assert!(matches!(accept("user:b", "k", b"2"), Ok(Acceptance::Run(_))), "another caller's key is another key");
-    let response = Response { status: 500, body: b"failed".to_vec() };
+    let response = Response { status: 500, body: b"failed".to_vec(), request_id: "req_1".to_owned(), location: None };
     records.unit(|unit| unit.respond(&accepted, response.clone())).unwrap();
     assert!(records.unit(|unit| unit.respond(&accepted, response.clone())).is_err(), "there is one response");
     assert_eq!(accept("user:a", "k", b"1").unwrap(), Acceptance::Replay(response.clone()));
@@ -81,17 +85,33 @@ fn keys_have_a_length_and_old_responses_are_forgotten() {
     let clock = clock();
     let records = Records::open(Arc::new(MemoryStore::new()), clock.clone()).unwrap();
     let owner = workspace("ws_a");
-    let accept = |key: &str| records.unit(|unit| unit.accept(&owner, "user:a", key, "op", b""));
+    let accept = |key: &str| records.unit(|unit| unit.accept(&owner, "user:a", &ScopeSet::default(), key, "op", b""));
     assert!(matches!(accept(""), Err(IdempotencyError::KeyLength { characters: 0 })));
     assert!(matches!(accept(&"é".repeat(256)), Err(IdempotencyError::KeyLength { characters: 256 })));
     for key in [&"é".repeat(255), "\0/any characters \u{1f600}", "k"] {
         let Acceptance::Run(accepted) = accept(key).unwrap() else { panic!("it is the first") };
         if key != "k" {
-            records.unit(|unit| unit.respond(&accepted, Response { status: 200, body: Vec::new() })).unwrap();
+            records
+                .unit(|unit| {
+                    unit.respond(
+                        &accepted,
+                        Response { status: 200, body: Vec::new(), request_id: "req_1".to_owned(), location: None },
+                    )
+                })
+                .unwrap();
         }
     }
     clock.advance(Duration::from_secs(24 * 60 * 60));
     assert_eq!(records.forget_responses(&limit(1)).unwrap(), 1);
     assert_eq!(records.forget_responses(&limit(9)).unwrap(), 1);
     assert_eq!(records.unfinished_requests(&limit(9)).unwrap().len(), 1, "what runs is never forgotten");
+}
+
+#[test]
+fn a_request_of_the_first_version_is_read() {
+    let old = ("user:u", "note.create", b"{}".to_vec(), Some((201_u16, b"done".to_vec())), 5_u64);
+    let read = <IdempotentRequest as Record>::upgrade(1, &postcard::to_allocvec(&old).unwrap()).unwrap();
+    let response = Response { status: 201, body: b"done".to_vec(), request_id: String::new(), location: None };
+    assert_eq!((read.subject.as_str(), read.response, read.expires_at_ms), ("user:u", Some(response), 5));
+    assert_eq!(<IdempotentRequest as Record>::upgrade(0, &[]), None);
 }

@@ -1,20 +1,24 @@
 //! `GET /v1/templates`: the contracts that can be deployed.
 
 use alloy_json_abi::JsonAbi;
-use axum::extract::{Query, State};
 use serde::Serialize;
 use serde_json::Value;
-use utoipa::ToSchema;
-
-use super::{
-    App,
-    envelope::ApiResponse,
-    query::{Page, Params},
-    schema::{Failure, SuccessPage},
+use utoipa::{
+    ToSchema,
+    openapi::{ObjectBuilder, Schema, Type, schema::SchemaType},
 };
+
 use crate::{
     primitives::{B256, Bytes},
-    server::api_error::ApiError,
+    server::{
+        api_error::ApiError,
+        rest::{
+            App,
+            endpoint::{Access, Endpoint, Tag},
+            parameter::Page,
+            request::Request,
+        },
+    },
     vm::{Descriptor, Parameter, Template, storage::StorageLayout},
 };
 
@@ -71,7 +75,7 @@ pub struct TemplateParameter {
     #[schema(example = "wei")]
     pub unit: Option<String>,
     /// Value when it is left out, `deployer` for the deploying account; null where it is required.
-    #[schema(value_type = Option<Object>)]
+    #[schema(schema_with = any_value)]
     pub default: Option<Value>,
     /// Whether it may be left out.
     pub optional: bool,
@@ -105,27 +109,33 @@ impl TemplateParameter {
     }
 }
 
-/// Lists the contract templates. Needs no credentials.
-#[utoipa::path(
-    get, path = "/v1/templates", tag = "Contracts", operation_id = "listTemplates", security(()),
-    params(
-        ("page" = Option<usize>, Query, description = "Number of the page, from 1"), ("limit" = Option<usize>, Query, description = "Items on a page, 1 to 100; 20 by default"),
-        ("sort" = Option<String>, Query, description = "name or id, then :asc or :desc"),
-    ),
-    responses(
-        (status = 200, description = "A page of the templates of the default chain", body = SuccessPage<TemplateView>),
-        (status = 400, description = "An unknown or invalid query parameter", body = Failure),
-    ),
-)]
-pub(super) async fn list(State(app): State<App>, Query(params): Query<Params>) -> Result<ApiResponse, ApiError> {
-    let page = Page::read(&params, &["name", "id"])?;
-    let chain = app.chains.platform().default_blockchain();
-    let all: Vec<TemplateView> =
+/// Schema of a value of any type.
+fn any_value() -> Schema {
+    let types = [Type::String, Type::Number, Type::Boolean, Type::Array, Type::Object, Type::Null];
+    ObjectBuilder::new().schema_type(SchemaType::from_iter(types)).build().into()
+}
+
+pub(super) fn endpoints() -> Vec<Endpoint> {
+    vec![
+        Endpoint::get(
+            "/v1/templates",
+            "listTemplates",
+            Tag::Contracts,
+            Access::Public,
+            "Lists the contract templates of the default chain.",
+        )
+        .lists(&["id", "name"], list),
+    ]
+}
+
+fn list(app: &App, _: &Request, page: &Page) -> Result<(Vec<TemplateView>, u64), ApiError> {
+    let chain = app.platform().default_blockchain();
+    let mut all: Vec<TemplateView> =
         chain.node().templates().iter().map(|template| TemplateView::of(&**template)).collect();
-    let by_name = page.sort_field() == "name";
-    let (views, pagination) = page.select(all, |a, b| {
-        let numbers = (a.id, a.version).cmp(&(b.id, b.version));
-        if by_name { a.name.cmp(&b.name).then(numbers) } else { numbers }
-    });
-    ApiResponse::page(&views, pagination)
+    match page.sort_field() {
+        "name" => all.sort_by(|a, b| (&a.name, a.id, a.version).cmp(&(&b.name, b.id, b.version))),
+        _ => all.sort_by_key(|template| (template.id, template.version)),
+    }
+    let total = all.len() as u64;
+    Ok((page.select(all), total))
 }

@@ -6,44 +6,47 @@ use std::{
 };
 
 use alloy_primitives::B256;
-use axum::{
-    extract::{Query, State},
-    http::HeaderMap,
-};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{
-    App,
-    envelope::ApiResponse,
-    query::{Params, refuse_unknown},
-    request::ResourceId,
-    schema::{Failure, Success},
-};
 use crate::{
     node::{BlockRef, NodeView, QueryError},
     platform::{Blockchain, PlatformError, Scope},
     primitives::Height,
-    server::api_error::ApiError,
+    server::{
+        api_error::ApiError,
+        rest::{
+            App,
+            endpoint::{Access, Endpoint, Tag},
+            parameter::Parameter,
+            request::Request,
+        },
+    },
 };
 
 /// Blocks over which rates are measured.
 const WINDOW_BLOCKS: u64 = 100;
 
-/// Figures of a chain. Two fields with the same figure serve clients of two versions of the service.
+/// Figures of a chain, in the spelling that was asked for.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+enum MetricsView {
+    /// The spelling by default.
+    Full(Metrics),
+    /// The short spelling.
+    Compact(CompactMetrics),
+}
+
+/// Figures of a chain.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Metrics {
+struct Metrics {
     /// Height of the newest block.
     current_block: u64,
-    /// The same as currentBlock.
-    block_height: u64,
     /// Mean time between the last 100 blocks, genesis excepted, in seconds; 0 with fewer than two blocks.
     block_time: f64,
     /// Transactions per second over the last 100 blocks; 0 while their timestamps span no second.
     transactions_per_second: f64,
-    /// The same as transactionsPerSecond.
-    tps: f64,
     /// Validators in the genesis specification. Later changes of the validator set are not counted.
     active_validators: usize,
     /// Transactions in all blocks of the chain.
@@ -54,35 +57,77 @@ pub(super) struct Metrics {
     /// Base fee of the next block, in gwei; not an average.
     #[schema(example = "0.875 gwei")]
     average_gas_price: String,
-    /// The same as averageGasPrice.
-    #[schema(example = "0.875 gwei")]
-    gas_price: String,
     /// Always 100: validators run in the process of the service, and their uptime is not measured.
     validator_uptime: f64,
     /// Transactions in the pool.
     mempool_size: usize,
 }
 
-/// Returns figures of a chain. Scope blockchain:read.
-#[utoipa::path(
-    get, path = "/v1/blockchains/{blockchainId}/metrics", tag = "Blockchains", operation_id = "getBlockchainMetrics",
-    params(("blockchainId" = String, Path, description = "Id of the chain")),
-    responses(
-        (status = 200, description = "The present figures", body = Success<Metrics>), (status = 401, description = "No valid credentials", body = Failure),
-        (status = 403, description = "The scope is missing", body = Failure), (status = 404, description = "No such chain", body = Failure),
-    ),
-)]
-pub(super) async fn get(
-    State(app): State<App>,
-    headers: HeaderMap,
-    ResourceId(id): ResourceId,
-    Query(params): Query<Params>,
-) -> Result<ApiResponse, ApiError> {
-    let principal = app.authorize(&headers, Scope::BlockchainRead)?;
-    refuse_unknown(&params, &[])?;
-    let chain = app.chains.platform().blockchains().require(&principal, &id)?;
+/// Figures of a chain, in short names.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct CompactMetrics {
+    /// As `currentBlock`.
+    block_height: u64,
+    /// As `blockTime`, with its unit.
+    #[schema(example = "2s")]
+    block_time: String,
+    /// As `transactionsPerSecond`.
+    tps: f64,
+    /// As in the other spelling.
+    active_validators: usize,
+    /// As in the other spelling.
+    total_transactions: u64,
+    /// As in the other spelling.
+    #[schema(example = "0 H/s")]
+    network_hashrate: &'static str,
+    /// As `averageGasPrice`.
+    #[schema(example = "0.875 gwei")]
+    gas_price: String,
+    /// As in the other spelling.
+    validator_uptime: f64,
+    /// As in the other spelling.
+    mempool_size: usize,
+}
+
+impl From<Metrics> for CompactMetrics {
+    fn from(full: Metrics) -> Self {
+        Self {
+            block_height: full.current_block,
+            block_time: format!("{}s", full.block_time),
+            tps: full.transactions_per_second,
+            active_validators: full.active_validators,
+            total_transactions: full.total_transactions,
+            network_hashrate: full.network_hashrate,
+            gas_price: full.average_gas_price,
+            validator_uptime: full.validator_uptime,
+            mempool_size: full.mempool_size,
+        }
+    }
+}
+
+pub(super) fn endpoints() -> Vec<Endpoint> {
+    let shapes = ["default", "compact"].map(str::to_owned);
+    vec![
+        Endpoint::get(
+            "/v1/blockchains/{blockchainId}/metrics",
+            "getBlockchainMetrics",
+            Tag::Blockchains,
+            Access::Scope(Scope::BlockchainRead),
+            "Returns the present figures of a blockchain.",
+        )
+        .parameter(Parameter::one_of("shape", "Spelling of the figures.", shapes, Some("default")))
+        .reads(get),
+    ]
+}
+
+fn get(app: &App, request: &Request) -> Result<MetricsView, ApiError> {
+    let chain = app.platform().blockchains().require(request.principal()?, request.path("blockchainId"))?;
     let metrics = measure(&app.totals, &chain).map_err(PlatformError::internal)?;
-    ApiResponse::ok(&metrics)
+    Ok(match request.query("shape") {
+        Some("compact") => MetricsView::Compact(metrics.into()),
+        _ => MetricsView::Full(metrics),
+    })
 }
 
 fn measure(totals: &Totals, chain: &Blockchain) -> Result<Metrics, QueryError> {
@@ -102,18 +147,14 @@ fn measure(totals: &Totals, chain: &Blockchain) -> Result<Metrics, QueryError> {
     let secs = time_of(head)?.saturating_sub(time_of(from)?) as f64;
     let blocks = head.saturating_sub(from) as f64;
     let tps = if secs > 0.0 { transactions as f64 / secs } else { 0.0 };
-    let price = gwei_text(view.next_base_fee());
     Ok(Metrics {
         current_block: head,
-        block_height: head,
         block_time: if blocks > 0.0 { secs / blocks } else { 0.0 },
         transactions_per_second: tps,
-        tps,
         active_validators: view.chain().spec().validators.len(),
         total_transactions: totals.count(chain.id(), &view)?,
         network_hashrate: "0 H/s",
-        average_gas_price: price.clone(),
-        gas_price: price,
+        average_gas_price: gwei_text(view.next_base_fee()),
         validator_uptime: 100.0,
         mempool_size: view.pool().len(),
     })
@@ -131,7 +172,7 @@ fn gwei_text(wei: u64) -> String {
 
 /// Number of transactions of each chain up to a block, so that the next request counts only later blocks.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Totals(Arc<Mutex<BTreeMap<String, (Height, B256, u64)>>>);
+pub(in crate::server::rest) struct Totals(Arc<Mutex<BTreeMap<String, (Height, B256, u64)>>>);
 
 impl Totals {
     fn count(&self, id: &str, view: &NodeView) -> Result<u64, QueryError> {

@@ -1,0 +1,179 @@
+//! JSON bodies: the raw JSON is checked against the schema of its type, all errors at once; then the type's own rules hold.
+
+use std::sync::{Arc, OnceLock};
+
+use axum::http::{HeaderMap, header};
+use jsonschema::{
+    ValidationError, Validator,
+    error::{TypeKind, ValidationErrorKind},
+};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::type_schema::TypeSchema;
+use crate::{
+    platform::{FieldError, PlatformError},
+    server::api_error::ApiError,
+};
+
+/// Characters of an invalid value that an error repeats.
+const SHOWN_MAX: usize = 80;
+
+/// The body of a request.
+pub(super) trait Body: DeserializeOwned + ToSchema + 'static {
+    /// Whole bodies with their names: one with every field, and one with the required fields only.
+    fn examples() -> Vec<(&'static str, Value)>;
+
+    /// Returns what is wrong with the fields together, which a schema can't say.
+    fn check(&self) -> Vec<FieldError> {
+        Vec::new()
+    }
+}
+
+/// The type of a body.
+#[derive(Clone)]
+pub(super) struct BodyType {
+    pub(super) schema: TypeSchema,
+    pub(super) examples: fn() -> Vec<(&'static str, Value)>,
+    validator: Arc<OnceLock<Option<Validator>>>,
+}
+
+impl BodyType {
+    /// The type of a body.
+    pub(super) fn of<B: Body>() -> Self {
+        Self { schema: TypeSchema::of::<B>(), examples: B::examples, validator: Arc::default() }
+    }
+
+    /// Checks a body against the schema.
+    ///
+    /// # Errors
+    /// 422 with every invalid field.
+    pub(super) fn validate(&self, body: &Value) -> Result<(), ApiError> {
+        let validator = self.validator.get_or_init(|| {
+            let options = jsonschema::options().with_draft(jsonschema::Draft::Draft202012);
+            options.build(&self.schema.standalone()).ok()
+        });
+        let Some(validator) = validator else {
+            return Err(ApiError::internal(&format_args!("the schema {} is invalid", self.schema.name())));
+        };
+        let mut fields = Vec::new();
+        validator.iter_errors(body).for_each(|error| report(&error, &mut fields));
+        if fields.is_empty() { Ok(()) } else { Err(PlatformError::Validation { fields }.into()) }
+    }
+}
+
+/// Parses a JSON body: 415 for another content type, 400 for invalid JSON.
+pub(super) fn parse_json(headers: &HeaderMap, body: &[u8]) -> Result<Value, ApiError> {
+    let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("nothing");
+    let essence = content_type.split(';').next().unwrap_or_default().trim();
+    if !essence.eq_ignore_ascii_case("application/json") {
+        return Err(ApiError::unsupported_media_type(content_type));
+    }
+    serde_json::from_slice(body).map_err(|cause| ApiError::bad_request(format!("the body is not JSON: {cause}")))
+}
+
+/// Reads a body that its schema allows, and checks its own rules.
+///
+/// # Errors
+/// 422 with the fields.
+pub(super) fn read_body<B: Body>(body: Value) -> Result<B, ApiError> {
+    let read: B = serde_path_to_error::deserialize(body).map_err(|cause| {
+        let path = cause.path().to_string();
+        let path = if path == "." { String::new() } else { path };
+        PlatformError::field(path, cause.inner().to_string(), "a value that the schema alone can't refuse")
+    })?;
+    let fields = read.check();
+    if fields.is_empty() { Ok(read) } else { Err(PlatformError::Validation { fields }.into()) }
+}
+
+/// Adds the fields that an error of the schema names.
+fn report(error: &ValidationError<'_>, fields: &mut Vec<FieldError>) {
+    let path = field_path(error.instance_path().as_str());
+    let mut push = |path: String, expected: String, got: String| fields.push(FieldError { path, expected, got });
+    match error.kind() {
+        ValidationErrorKind::AdditionalProperties { unexpected } => {
+            for name in unexpected {
+                let got = error.instance().get(name).map_or_else(String::new, shown);
+                push(member(&path, name), "no field of this name: it is unknown".to_owned(), got);
+            }
+        }
+        ValidationErrorKind::Required { property } => {
+            let name = property.as_str().unwrap_or_default();
+            push(member(&path, name), "a value: it is required".to_owned(), "nothing".to_owned());
+        }
+        // An optional object is null or its type: what is wrong with the object is what helps.
+        ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
+            match context.iter().find(|branch| !branch.iter().any(is_at(error))) {
+                Some(branch) => branch.iter().for_each(|error| report(error, fields)),
+                None => push(path, format!("one of {} forms", context.len()), shown(error.instance())),
+            }
+        }
+        kind => push(path, expected(kind, error), shown(error.instance())),
+    }
+}
+
+/// Returns whether an error of a branch is at the very place of the choice, and of its type.
+fn is_at(choice: &ValidationError<'_>) -> impl Fn(&ValidationError<'static>) -> bool {
+    let place = choice.instance_path().as_str().to_owned();
+    move |error| error.instance_path().as_str() == place && matches!(error.kind(), ValidationErrorKind::Type { .. })
+}
+
+fn expected(kind: &ValidationErrorKind, error: &ValidationError<'_>) -> String {
+    match kind {
+        ValidationErrorKind::Type { kind: TypeKind::Single(one) } => article(&one.to_string()),
+        ValidationErrorKind::Type { kind: TypeKind::Multiple(several) } => {
+            let names: Vec<String> = several.iter().map(|one| article(&one.to_string())).collect();
+            names.join(" or ")
+        }
+        ValidationErrorKind::Enum { options } => {
+            let names: Vec<&str> =
+                options.as_array().map(|all| all.iter().filter_map(Value::as_str).collect()).unwrap_or_default();
+            format!("one of {}", names.join(", "))
+        }
+        ValidationErrorKind::Pattern { pattern } => format!("text that matches {pattern}"),
+        ValidationErrorKind::MinLength { limit: 1 } => "a non-empty string".to_owned(),
+        ValidationErrorKind::MinLength { limit } => format!("at least {limit} characters"),
+        ValidationErrorKind::MaxLength { limit } => format!("at most {limit} characters"),
+        ValidationErrorKind::MinItems { limit } => format!("at least {limit} items"),
+        ValidationErrorKind::MaxItems { limit } => format!("at most {limit} items"),
+        ValidationErrorKind::UniqueItems => "items that differ".to_owned(),
+        ValidationErrorKind::Minimum { limit } => format!("at least {limit}"),
+        ValidationErrorKind::Maximum { limit } => format!("at most {limit}"),
+        _ => error.to_string(),
+    }
+}
+
+fn article(name: &str) -> String {
+    match name {
+        "null" => "null".to_owned(),
+        "array" | "integer" | "object" => format!("an {name}"),
+        other => format!("a {other}"),
+    }
+}
+
+/// Returns `validators[1].address` for the pointer `/validators/1/address`.
+fn field_path(pointer: &str) -> String {
+    let mut path = String::new();
+    for segment in pointer.split('/').skip(1) {
+        let name = segment.replace("~1", "/").replace("~0", "~");
+        if !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit()) {
+            path.push_str(&format!("[{name}]"));
+        } else {
+            path = member(&path, &name);
+        }
+    }
+    path
+}
+
+fn member(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+}
+
+fn shown(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(SHOWN_MAX) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text,
+    }
+}

@@ -1,0 +1,377 @@
+//! An endpoint as one value: method, path, who may call it, what it takes and answers, and its handler.
+//!
+//! The router, the OpenAPI document, authorisation, the published table and the tests that walk all routes are made from the same list. A
+//! [`Draft`] becomes an [`Endpoint`] only with a handler, whose types are those of the document.
+
+use std::sync::Arc;
+
+use axum::http::{Method, StatusCode};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::{
+    App,
+    answer::{Answer, ApiResponse, Change, Located},
+    body::{Body, BodyType, read_body},
+    error_code::ErrorCode,
+    parameter::{Page, Parameter},
+    request::Request,
+    type_schema::TypeSchema,
+};
+use crate::{platform::Scope, server::api_error::ApiError};
+
+/// Who may call an endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::server) enum Access {
+    /// Everybody, without credentials.
+    Public,
+    /// Everybody with valid credentials; the answer has what they may see.
+    Authenticated,
+    /// Whose credentials have the scope.
+    Scope(Scope),
+    /// As [`Access::Scope`], by a bearer token alone: `X-API-Key` is refused.
+    Bearer(Scope),
+}
+
+impl Access {
+    /// Scope that it needs.
+    pub(super) const fn scope(self) -> Option<Scope> {
+        match self {
+            Self::Public | Self::Authenticated => None,
+            Self::Scope(scope) | Self::Bearer(scope) => Some(scope),
+        }
+    }
+}
+
+/// Group of endpoints in the document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::server) enum Tag {
+    /// The service itself.
+    Service,
+    /// Workspaces and their members.
+    Workspaces,
+    /// API keys.
+    ApiKeys,
+    /// Chains.
+    Blockchains,
+    /// Contracts and templates.
+    Contracts,
+    /// JSON-RPC of the service and of chains.
+    JsonRpc,
+}
+
+impl Tag {
+    /// Every group, in the order of the document.
+    pub(super) const ALL: [Self; 6] =
+        [Self::Service, Self::Workspaces, Self::ApiKeys, Self::Blockchains, Self::Contracts, Self::JsonRpc];
+
+    /// Name of the group.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Service => "Service",
+            Self::Workspaces => "Workspaces",
+            Self::ApiKeys => "API keys",
+            Self::Blockchains => "Blockchains",
+            Self::Contracts => "Contracts",
+            Self::JsonRpc => "JSON-RPC",
+        }
+    }
+
+    /// What is in the group, in a line.
+    pub(super) const fn summary(self) -> &'static str {
+        match self {
+            Self::Service => "The service itself",
+            Self::Workspaces => "Workspaces, their members and invitations",
+            Self::ApiKeys => "Credentials of programs",
+            Self::Blockchains => "Chains of this process",
+            Self::Contracts => "Contracts from templates",
+            Self::JsonRpc => "Queries and transactions",
+        }
+    }
+}
+
+/// Where an endpoint's work runs.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::server) enum Runs {
+    /// At most as long as a few records are read: on the connection's own thread while another is free to serve.
+    Briefly,
+    /// Longer: on the threads for long reads.
+    Long,
+    /// In turn with the other commands of the chain whose id is found in path or body.
+    InTurnOf(fn(&Request, &Value) -> Option<String>),
+}
+
+/// What a handler came to.
+pub(super) enum Outcome {
+    /// It is done.
+    Done(ApiResponse),
+    /// It is done by these changes, which belong in one unit of work with the response.
+    Pending(Change<ApiResponse>),
+}
+
+type Handler = Arc<dyn Fn(&App, &Request, Value) -> Result<Outcome, ApiError> + Send + Sync>;
+
+/// A method on a path, whole.
+#[derive(Clone)]
+pub(in crate::server) struct Endpoint {
+    pub(super) about: About,
+    pub(super) body: Option<BodyType>,
+    pub(super) answer: Answer,
+    /// `None` for one that speaks another format and is served outside this router.
+    pub(super) handler: Option<Handler>,
+}
+
+/// What is said of an endpoint before its handler is known.
+#[derive(Clone, Debug)]
+pub(in crate::server) struct About {
+    pub(in crate::server) method: Method,
+    pub(in crate::server) path: &'static str,
+    pub(in crate::server) operation: &'static str,
+    pub(in crate::server) tag: Tag,
+    pub(in crate::server) access: Access,
+    pub(super) summary: &'static str,
+    pub(super) description: &'static str,
+    pub(super) parameters: Vec<Parameter>,
+    pub(super) errors: Vec<ErrorCode>,
+    pub(super) runs: Runs,
+}
+
+impl core::fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Endpoint").field("about", &self.about).finish_non_exhaustive()
+    }
+}
+
+impl Endpoint {
+    /// Starts a `GET`.
+    pub(super) fn get(
+        path: &'static str,
+        operation: &'static str,
+        tag: Tag,
+        access: Access,
+        summary: &'static str,
+    ) -> Draft {
+        Draft::new(Method::GET, path, operation, tag, access, summary)
+    }
+
+    /// Starts a `POST`.
+    pub(super) fn post(
+        path: &'static str,
+        operation: &'static str,
+        tag: Tag,
+        access: Access,
+        summary: &'static str,
+    ) -> Draft {
+        Draft::new(Method::POST, path, operation, tag, access, summary)
+    }
+
+    /// Starts a `PATCH`.
+    pub(super) fn patch(
+        path: &'static str,
+        operation: &'static str,
+        tag: Tag,
+        access: Access,
+        summary: &'static str,
+    ) -> Draft {
+        Draft::new(Method::PATCH, path, operation, tag, access, summary)
+    }
+
+    /// Starts a `DELETE`.
+    pub(super) fn delete(
+        path: &'static str,
+        operation: &'static str,
+        tag: Tag,
+        access: Access,
+        summary: &'static str,
+    ) -> Draft {
+        Draft::new(Method::DELETE, path, operation, tag, access, summary)
+    }
+
+    /// Names of the variables in its path, in order.
+    pub(super) fn path_variables(&self) -> impl Iterator<Item = &'static str> {
+        self.about.path.split('/').filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'))
+    }
+
+    /// Whether it changes something, so that it takes an `Idempotency-Key`.
+    pub(super) fn is_idempotent(&self) -> bool {
+        self.about.method != Method::GET && self.handler.is_some()
+    }
+
+    /// All codes of errors that it may answer, in the order of their status.
+    pub(super) fn errors(&self) -> Vec<ErrorCode> {
+        let mut codes =
+            vec![ErrorCode::BadRequest, ErrorCode::RateLimited, ErrorCode::Internal, ErrorCode::Unavailable];
+        codes.extend(&self.about.errors);
+        if self.about.access != Access::Public {
+            codes.push(ErrorCode::Unauthorized);
+        }
+        if self.about.access.scope().is_some() {
+            codes.push(ErrorCode::Forbidden);
+        }
+        if self.path_variables().next().is_some() {
+            codes.push(ErrorCode::NotFound);
+        }
+        if self.body.is_some() {
+            codes.extend([ErrorCode::PayloadTooLarge, ErrorCode::UnsupportedMediaType, ErrorCode::Validation]);
+        }
+        if self.is_idempotent() {
+            codes.extend([ErrorCode::Conflict, ErrorCode::Validation]);
+        }
+        codes.sort_unstable();
+        codes.dedup();
+        codes
+    }
+}
+
+/// An endpoint without a handler.
+#[derive(Debug)]
+pub(super) struct Draft(About);
+
+impl Draft {
+    fn new(
+        method: Method,
+        path: &'static str,
+        operation: &'static str,
+        tag: Tag,
+        access: Access,
+        summary: &'static str,
+    ) -> Self {
+        let (parameters, errors) = (Vec::new(), Vec::new());
+        let (description, runs) = ("", Runs::Briefly);
+        Self(About { method, path, operation, tag, access, summary, description, parameters, errors, runs })
+    }
+
+    /// Says more than the summary, in Markdown.
+    pub(super) fn described(mut self, description: &'static str) -> Self {
+        self.0.description = description;
+        self
+    }
+
+    /// Takes a query parameter.
+    pub(super) fn parameter(mut self, parameter: Parameter) -> Self {
+        self.0.parameters.push(parameter);
+        self
+    }
+
+    /// May answer these codes beside those that follow from its other parts.
+    pub(super) fn fails_with(mut self, codes: &[ErrorCode]) -> Self {
+        self.0.errors.extend(codes);
+        self
+    }
+
+    /// Says where it runs.
+    pub(super) fn runs(mut self, runs: Runs) -> Self {
+        self.0.runs = runs;
+        self
+    }
+
+    /// Takes a JSON body of this type.
+    pub(super) fn takes<B: Body>(self) -> WithBody<B> {
+        WithBody { about: self.0, of: core::marker::PhantomData }
+    }
+
+    /// Answers one resource.
+    pub(super) fn reads<T: Serialize + ToSchema + 'static>(
+        self,
+        handler: fn(&App, &Request) -> Result<T, ApiError>,
+    ) -> Endpoint {
+        let run = move |app: &App, request: &Request, _| Ok(Outcome::Done(ApiResponse::ok(&handler(app, request)?)?));
+        self.finish(Answer::one::<T>(StatusCode::OK), run)
+    }
+
+    /// Answers one page of a list that can be sorted by `sorts`, by the first of them by default. The handler returns the page's items and
+    /// the length of the whole list.
+    pub(super) fn lists<T: Serialize + ToSchema + 'static>(
+        mut self,
+        sorts: &'static [&'static str],
+        handler: fn(&App, &Request, &Page) -> Result<(Vec<T>, u64), ApiError>,
+    ) -> Endpoint {
+        self.0.parameters.extend(Page::parameters(sorts));
+        let run = move |app: &App, request: &Request, _| {
+            let page = Page::read(request, sorts)?;
+            let (items, total) = handler(app, request, &page)?;
+            Ok(Outcome::Done(ApiResponse::page(&items, page.position(total))?))
+        };
+        self.finish(Answer::page::<T>(), run)
+    }
+
+    /// Changes something without a body, and answers 200.
+    pub(super) fn acts<T: Serialize + ToSchema + 'static>(
+        self,
+        handler: fn(&App, &Request) -> Result<Change<T>, ApiError>,
+    ) -> Endpoint {
+        let run = move |app: &App, request: &Request, _| {
+            Ok(Outcome::Pending(handler(app, request)?.map(|value| ApiResponse::ok(&value))))
+        };
+        self.finish(Answer::one::<T>(StatusCode::OK), run)
+    }
+
+    /// Is served elsewhere, in the format of `answer`.
+    pub(super) fn speaks(self, body: Option<BodyType>, answer: Answer) -> Endpoint {
+        Endpoint { about: self.0, body, answer, handler: None }
+    }
+
+    fn finish(
+        self,
+        answer: Answer,
+        run: impl Fn(&App, &Request, Value) -> Result<Outcome, ApiError> + Send + Sync + 'static,
+    ) -> Endpoint {
+        Endpoint { about: self.0, body: None, answer, handler: Some(Arc::new(run)) }
+    }
+}
+
+/// An endpoint with a body and without a handler.
+#[derive(Debug)]
+pub(super) struct WithBody<B> {
+    about: About,
+    of: core::marker::PhantomData<B>,
+}
+
+impl<B: Body> WithBody<B> {
+    /// Creates a resource: 201 with its path.
+    pub(super) fn creates<T: Serialize + ToSchema + Located + 'static>(
+        self,
+        handler: fn(&App, &Request, B) -> Result<Change<T>, ApiError>,
+    ) -> Endpoint {
+        let run = move |app: &App, request: &Request, body| {
+            let change = handler(app, request, read_body(body)?)?;
+            Ok(Outcome::Pending(change.map(|value| ApiResponse::created(&value, value.location()))))
+        };
+        self.finish(Answer::created::<T>(), run)
+    }
+
+    /// Changes something that is there, and answers 200.
+    pub(super) fn acts<T: Serialize + ToSchema + 'static>(
+        self,
+        handler: fn(&App, &Request, B) -> Result<Change<T>, ApiError>,
+    ) -> Endpoint {
+        let run = move |app: &App, request: &Request, body| {
+            let change = handler(app, request, read_body(body)?)?;
+            Ok(Outcome::Pending(change.map(|value| ApiResponse::ok(&value))))
+        };
+        self.finish(Answer::one::<T>(StatusCode::OK), run)
+    }
+
+    fn finish(
+        self,
+        answer: Answer,
+        run: impl Fn(&App, &Request, Value) -> Result<Outcome, ApiError> + Send + Sync + 'static,
+    ) -> Endpoint {
+        Endpoint { about: self.about, body: Some(BodyType::of::<B>()), answer, handler: Some(Arc::new(run)) }
+    }
+}
+
+impl Answer {
+    fn one<T: ToSchema>(status: StatusCode) -> Self {
+        Self::Resource { status, schema: TypeSchema::of::<T>(), has_location: false }
+    }
+
+    fn created<T: ToSchema>() -> Self {
+        Self::Resource { status: StatusCode::CREATED, schema: TypeSchema::of::<T>(), has_location: true }
+    }
+
+    fn page<T: ToSchema>() -> Self {
+        Self::Page { schema: TypeSchema::of::<T>() }
+    }
+}

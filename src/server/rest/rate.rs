@@ -1,0 +1,150 @@
+//! The rate limit: so many requests of one caller in a window of time.
+//!
+//! The headers are those of the IETF draft "RateLimit header fields for HTTP".
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use axum::http::{HeaderMap, HeaderValue, header};
+
+use crate::server::{
+    clock::{MonotonicClock, Ticks},
+    limits::RateLimit,
+};
+
+/// Callers that are counted at one time; past it, those whose window has ended are forgotten.
+const CALLERS_MAX: usize = 100_000;
+
+/// A caller's requests since the start of its window.
+#[derive(Clone, Copy, Debug)]
+struct Window {
+    started: Duration,
+    requests: u64,
+}
+
+/// Counts the requests of each caller.
+#[derive(Clone, Debug)]
+pub(super) struct Rates {
+    limit: RateLimit,
+    clock: Arc<dyn Ticks>,
+    windows: Arc<Mutex<HashMap<String, Window>>>,
+}
+
+/// What is left to a caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Quota {
+    limit: RateLimit,
+    remaining: u64,
+    /// Seconds until the window ends, rounded up.
+    resets_in_secs: u64,
+    is_exceeded: bool,
+}
+
+impl Rates {
+    /// Counts from zero.
+    pub(super) fn new(limit: RateLimit) -> Self {
+        Self::with_clock(limit, Arc::new(MonotonicClock::default()))
+    }
+
+    pub(super) fn with_clock(limit: RateLimit, clock: Arc<dyn Ticks>) -> Self {
+        Self { limit, clock, windows: Arc::default() }
+    }
+
+    /// Counts a request of `caller`, unless its window is full.
+    pub(super) fn count(&self, caller: &str) -> Quota {
+        let (now, limit) = (self.clock.elapsed(), self.limit);
+        let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
+        if windows.len() >= CALLERS_MAX && !windows.contains_key(caller) {
+            windows.retain(|_, window| now.saturating_sub(window.started) < limit.window);
+            // All of them are active: one more stranger is not worth the memory.
+            if windows.len() >= CALLERS_MAX {
+                return Quota { limit, remaining: 0, resets_in_secs: limit.window.as_secs().max(1), is_exceeded: true };
+            }
+        }
+        let window = windows.entry(caller.to_owned()).or_insert(Window { started: now, requests: 0 });
+        if now.saturating_sub(window.started) >= limit.window {
+            *window = Window { started: now, requests: 0 };
+        }
+        let is_exceeded = window.requests >= limit.requests;
+        if !is_exceeded {
+            window.requests = window.requests.saturating_add(1);
+        }
+        let left = limit.window.saturating_sub(now.saturating_sub(window.started));
+        Quota {
+            limit,
+            remaining: limit.requests.saturating_sub(window.requests),
+            resets_in_secs: left.as_secs().saturating_add(u64::from(left.subsec_nanos() > 0)),
+            is_exceeded,
+        }
+    }
+}
+
+impl Quota {
+    /// Whether the request is one too many.
+    pub(super) const fn is_exceeded(&self) -> bool {
+        self.is_exceeded
+    }
+
+    /// Requests of a window.
+    pub(super) const fn limit(&self) -> RateLimit {
+        self.limit
+    }
+
+    /// Seconds until the caller may try again.
+    pub(super) const fn resets_in_secs(&self) -> u64 {
+        self.resets_in_secs
+    }
+
+    /// Tells the caller.
+    pub(super) fn tell(&self, headers: &mut HeaderMap) {
+        let policy = format!("\"default\";q={};w={}", self.limit.requests, self.limit.window.as_secs());
+        let state = format!("\"default\";r={};t={}", self.remaining, self.resets_in_secs);
+        for (name, value) in [("ratelimit-policy", policy), ("ratelimit", state)] {
+            if let Ok(value) = HeaderValue::try_from(value) {
+                headers.insert(name, value);
+            }
+        }
+        if self.is_exceeded {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(self.resets_in_secs));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Default)]
+    struct Hand(Mutex<Duration>);
+
+    impl Ticks for Hand {
+        fn elapsed(&self) -> Duration {
+            *self.0.lock().unwrap()
+        }
+    }
+
+    #[test]
+    fn the_quota_holds_to_the_request_and_comes_back_with_the_window() {
+        let clock = Arc::new(Hand::default());
+        let limit = RateLimit { requests: 3, window: Duration::from_secs(60) };
+        let rates = Rates::with_clock(limit, clock.clone());
+        for remaining in [2, 1, 0] {
+            let quota = rates.count("key");
+            assert_eq!((quota.remaining, quota.is_exceeded()), (remaining, false));
+        }
+        *clock.0.lock().unwrap() = Duration::from_millis(500);
+        let quota = rates.count("key");
+        assert!(quota.is_exceeded());
+        let mut headers = HeaderMap::new();
+        quota.tell(&mut headers);
+        assert_eq!(headers["ratelimit-policy"], "\"default\";q=3;w=60");
+        assert_eq!(headers["ratelimit"], "\"default\";r=0;t=60");
+        assert_eq!(headers["retry-after"], "60");
+        assert!(!rates.count("another").is_exceeded());
+        *clock.0.lock().unwrap() = Duration::from_secs(60);
+        assert!(!rates.count("key").is_exceeded());
+    }
+}

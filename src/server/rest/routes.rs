@@ -1,0 +1,32 @@
+//! The endpoints, one file a resource.
+
+mod api_keys;
+mod blockchains;
+mod contracts;
+mod health;
+mod json_rpc;
+pub(super) mod metrics;
+mod resources;
+pub(super) mod templates;
+mod view;
+mod workspaces;
+
+use super::endpoint::Endpoint;
+
+pub(super) use json_rpc::{ETHEREUM_ACCESS, post_rpc};
+
+/// All endpoints, in the order of the document.
+pub(super) fn all() -> Vec<Endpoint> {
+    [
+        health::endpoints(),
+        resources::endpoints(),
+        workspaces::endpoints(),
+        api_keys::endpoints(),
+        blockchains::endpoints(),
+        metrics::endpoints(),
+        contracts::endpoints(),
+        templates::endpoints(),
+        json_rpc::endpoints(),
+    ]
+    .concat()
+}

@@ -1,0 +1,178 @@
+//! `/v1/contracts`.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
+
+use crate::{
+    node::Located as Found,
+    platform::{
+        DeploymentRecord, PlatformError, Principal, Scope,
+        records::{Index, SortKey, Stored},
+    },
+    server::{
+        api_error::ApiError,
+        clock,
+        rest::{
+            App,
+            answer::{Change, Located},
+            body::Body,
+            endpoint::{Access, Endpoint, Runs, Tag},
+            error_code::ErrorCode,
+            parameter::Page,
+            request::Request,
+            scalar::HexAddress,
+        },
+    },
+};
+
+/// A contract to deploy from a template.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct DeployContract {
+    /// Id of the chain to deploy on.
+    #[schema(min_length = 1, max_length = 64, example = "bc_default")]
+    blockchain_id: String,
+    /// Name of a template of the chain; GET /v1/templates lists those of the default chain.
+    #[schema(min_length = 1, max_length = 64, example = "erc20-token")]
+    template: String,
+    /// Parameters of the template's constructor by name, as GET /v1/templates lists them: integers of 32 bits and fewer are numbers,
+    /// larger ones decimal strings; addresses and bytes are hex strings with 0x; structs are objects.
+    #[schema(value_type = Object, additional_properties = true)]
+    params: Map<String, Value>,
+    /// Account that deploys the contract. The service must be able to sign for it. The chain's treasury by default.
+    from: Option<HexAddress>,
+    /// Gas limit of the transaction, a decimal integer between 21000 and 1000000000000; estimated by default.
+    #[schema(pattern = "^[0-9]{5,13}$", example = "3000000")]
+    gas_limit: Option<String>,
+}
+
+impl Body for DeployContract {
+    fn examples() -> Vec<(&'static str, Value)> {
+        let params = json!({ "name": "Gold", "symbol": "GLD", "totalSupply": "1000000", "decimals": 18 });
+        let all = json!({
+            "blockchainId": "bc_default", "template": "erc20-token", "params": params,
+            "from": "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", "gasLimit": "3000000",
+        });
+        let required = json!({ "blockchainId": "bc_default", "template": "erc20-token", "params": { "name": "Gold", "symbol": "GLD", "totalSupply": "1000000" } });
+        vec![("all fields", all), ("required fields", required)]
+    }
+}
+
+/// A deployment.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct DeploymentView {
+    /// Id of the deployment.
+    #[schema(example = "dep_0123456789abcdef")]
+    id: String,
+    /// Id of the chain.
+    blockchain_id: String,
+    /// Name of the template.
+    template: String,
+    /// Address of the contract, known before the transaction is mined.
+    contract_address: String,
+    /// Hash of the creating transaction.
+    transaction_hash: String,
+    /// Account that deployed the contract.
+    from: String,
+    /// `pending`, `deployed` or `failed`.
+    #[schema(example = "deployed")]
+    status: &'static str,
+    /// Height of the block with the transaction; null while it is pending.
+    block_number: Option<u64>,
+    /// Gas used, a decimal integer; null while the transaction is pending.
+    gas_used: Option<String>,
+    /// Time of sending: ISO 8601, UTC.
+    created_at: String,
+}
+
+impl DeploymentView {
+    fn new(app: &App, principal: &Principal, stored: &Stored<DeploymentRecord>) -> Result<Self, ApiError> {
+        let deployment = &stored.value;
+        let chain = app.platform().blockchains().require(principal, &deployment.blockchain_id)?;
+        let found = chain.node().view().transaction(deployment.transaction_hash).map_err(PlatformError::internal)?;
+        let mined = match &found {
+            Some(Found::Mined { block, index }) => {
+                block.receipts().get(*index as usize).map(|receipt| (block, receipt))
+            }
+            _ => None,
+        };
+        Ok(Self {
+            id: stored.id().to_owned(),
+            blockchain_id: chain.id().to_owned(),
+            template: deployment.template.clone(),
+            contract_address: deployment.contract_address(&chain)?.to_string(),
+            transaction_hash: deployment.transaction_hash.to_string(),
+            from: deployment.from.to_string(),
+            status: match &mined {
+                None => "pending",
+                Some((_, receipt)) if receipt.is_success() => "deployed",
+                Some(_) => "failed",
+            },
+            block_number: mined.map(|(block, _)| block.height().get()),
+            gas_used: mined.map(|(_, receipt)| receipt.gas_used.get().to_string()),
+            created_at: clock::iso_8601(stored.created_at_ms()),
+        })
+    }
+}
+
+impl Located for DeploymentView {
+    fn location(&self) -> String {
+        format!("/v1/contracts/{}", self.id)
+    }
+}
+
+pub(super) fn endpoints() -> Vec<Endpoint> {
+    let read = Access::Scope(Scope::BlockchainRead);
+    vec![
+        Endpoint::post(
+            "/v1/contracts/deploy",
+            "deployContract",
+            Tag::Contracts,
+            Access::Scope(Scope::BlockchainDeploy),
+            "Deploys a contract from a template.",
+        )
+        .fails_with(&[ErrorCode::NotFound, ErrorCode::InsufficientBalance])
+        .runs(Runs::InTurnOf(|_, body| Some(body.get("blockchainId")?.as_str()?.to_owned())))
+        .takes::<DeployContract>()
+        .creates(deploy),
+        Endpoint::get(
+            "/v1/contracts",
+            "listDeployments",
+            Tag::Contracts,
+            read,
+            "Lists the deployments of the workspace, oldest first.",
+        )
+        .lists(&["createdAt"], list),
+        Endpoint::get("/v1/contracts/{deploymentId}", "getDeployment", Tag::Contracts, read, "Returns one deployment.")
+            .reads(get),
+    ]
+}
+
+fn deploy(app: &App, request: &Request, body: DeployContract) -> Result<Change<DeploymentView>, ApiError> {
+    let (platform, principal) = (app.platform(), request.principal()?);
+    let mut raw = json!({ "blockchainId": body.blockchain_id, "template": body.template, "params": body.params });
+    raw["from"] = body.from.map(|from| from.0.to_string()).into();
+    raw["gasLimit"] = body.gas_limit.into();
+    // A stranger's chain is not found before its templates are asked for.
+    platform.blockchains().require(principal, &body.blockchain_id)?;
+    let spec = platform.blockchains().read_deployment(principal, raw)?;
+    let deployment = platform.blockchains().deploy(principal, spec)?;
+    Ok(Change::done(DeploymentView::new(app, principal, &deployment)?))
+}
+
+fn list(app: &App, request: &Request, page: &Page) -> Result<(Vec<DeploymentView>, u64), ApiError> {
+    let principal = request.principal()?;
+    let deployments = app.platform().blockchains().deployments();
+    let found = deployments.page(&Index::CREATED, &principal.owner(), &SortKey::new(), &page.request())?;
+    let views = found.items.iter().map(|stored| DeploymentView::new(app, principal, stored));
+    Ok((views.collect::<Result<_, _>>()?, found.total))
+}
+
+fn get(app: &App, request: &Request) -> Result<DeploymentView, ApiError> {
+    let principal = request.principal()?;
+    let deployment =
+        app.platform().blockchains().deployments().require(&principal.owner(), request.path("deploymentId"))?;
+    DeploymentView::new(app, principal, &deployment)
+}

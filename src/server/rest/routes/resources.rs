@@ -1,0 +1,89 @@
+//! `GET /v1/resources`: everything that the caller may see, in one list.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::{
+    platform::{ResourceKind, ResourceSummary},
+    server::{
+        api_error::ApiError,
+        clock,
+        rest::{
+            App,
+            endpoint::{Access, Endpoint, Runs, Tag},
+            parameter::{Page, Parameter},
+            request::Request,
+        },
+    },
+};
+
+/// A resource, in short.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct Resource {
+    /// Id of the resource.
+    #[schema(example = "bc_default")]
+    id: String,
+    /// Its type.
+    #[serde(rename = "type")]
+    #[schema(example = "blockchain")]
+    kind: &'static str,
+    /// Its name; empty for one without.
+    name: String,
+    /// Id of its workspace.
+    workspace_id: String,
+    /// Id of the blockchain that it is on; null for others.
+    blockchain_id: Option<String>,
+    /// Its state, as its own route tells it.
+    #[schema(example = "active")]
+    status: String,
+    /// Time of creation: ISO 8601, UTC.
+    created_at: String,
+    /// Time of the last change: ISO 8601, UTC.
+    updated_at: String,
+}
+
+impl From<ResourceSummary> for Resource {
+    fn from(resource: ResourceSummary) -> Self {
+        Self {
+            id: resource.id,
+            kind: resource.kind.name(),
+            name: resource.name,
+            workspace_id: resource.workspace_id,
+            blockchain_id: resource.blockchain_id,
+            status: resource.status,
+            created_at: clock::iso_8601(resource.created_at_ms),
+            updated_at: clock::iso_8601(resource.updated_at_ms),
+        }
+    }
+}
+
+pub(super) fn endpoints() -> Vec<Endpoint> {
+    let names = ResourceKind::ALL.map(|kind| kind.name().to_owned());
+    vec![
+        Endpoint::get(
+            "/v1/resources",
+            "listResources",
+            Tag::Service,
+            Access::Authenticated,
+            "Lists the resources of the workspace that the caller may see.",
+        )
+        .described("Resources of a type are listed to those who have the scope that reads it.")
+        .parameter(Parameter::one_of("type", "Only resources of this type.", names, None))
+        .runs(Runs::Long)
+        .lists(&["createdAt", "name", "type", "updatedAt"], list),
+    ]
+}
+
+fn list(app: &App, request: &Request, page: &Page) -> Result<(Vec<Resource>, u64), ApiError> {
+    let kind = request.query("type").and_then(ResourceKind::from_name);
+    let mut all = app.platform().resources(request.principal()?, kind)?;
+    match page.sort_field() {
+        "name" => all.sort_by(|a, b| (&a.name, &a.id).cmp(&(&b.name, &b.id))),
+        "type" => all.sort_by(|a, b| (a.kind.name(), &a.id).cmp(&(b.kind.name(), &b.id))),
+        "updatedAt" => all.sort_by(|a, b| (a.updated_at_ms, &a.id).cmp(&(b.updated_at_ms, &b.id))),
+        _ => all.sort_by(|a, b| (a.created_at_ms, &a.id).cmp(&(b.created_at_ms, &b.id))),
+    }
+    let total = all.len() as u64;
+    Ok((page.select(all).into_iter().map(Resource::from).collect(), total))
+}

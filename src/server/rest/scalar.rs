@@ -1,0 +1,122 @@
+//! Values that are strings in JSON: amounts, addresses, durations.
+
+use std::borrow::Cow;
+
+use alloy_primitives::{Address, U256};
+use serde::{Deserialize, Serialize, de::Error as _};
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{ObjectBuilder, RefOr, Schema, Type},
+};
+
+use crate::primitives::{DurationUnits, parse_amount, parse_duration_secs};
+
+/// Declares a scalar's schema: a string of a pattern.
+macro_rules! scalar_schema {
+    ($type:ident, $pattern:expr, $description:expr, $example:expr) => {
+        impl PartialSchema for $type {
+            fn schema() -> RefOr<Schema> {
+                let schema = ObjectBuilder::new().schema_type(Type::String).pattern(Some($pattern));
+                schema.description(Some($description)).examples([$example]).into()
+            }
+        }
+
+        impl ToSchema for $type {
+            fn name() -> Cow<'static, str> {
+                Cow::Borrowed(stringify!($type))
+            }
+        }
+    };
+}
+
+/// An amount in the smallest unit: a decimal integer in a string.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Amount(pub(super) U256);
+
+scalar_schema!(
+    Amount,
+    "^[0-9]{1,77}$",
+    "An amount in the smallest unit: a decimal integer of at most 77 digits in a string.",
+    "1000000000000000000"
+);
+
+impl Serialize for Amount {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0.to_string())
+    }
+}
+
+impl<'de> Deserialize<'de> for Amount {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = <Cow<'_, str>>::deserialize(deserializer)?;
+        let amount = parse_amount(&text).map(Self);
+        amount.ok_or_else(|| D::Error::custom("a decimal integer string in the smallest unit"))
+    }
+}
+
+/// An address: `0x` and 40 hex digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct HexAddress(pub(super) Address);
+
+scalar_schema!(
+    HexAddress,
+    "^0x[0-9a-fA-F]{40}$",
+    "An address: 0x and 40 hex digits.",
+    "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
+);
+
+impl Serialize for HexAddress {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0.to_string())
+    }
+}
+
+impl<'de> Deserialize<'de> for HexAddress {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = <Cow<'_, str>>::deserialize(deserializer)?;
+        text.parse().map(Self).map_err(|_| D::Error::custom("an address: 0x and 40 hex digits"))
+    }
+}
+
+/// A time between things: a whole number and `s`, `m` (minute), `h` or `d`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Interval {
+    pub(super) secs: u64,
+}
+
+scalar_schema!(
+    Interval,
+    "^[0-9]{1,9}[smhd]$",
+    "A time between things: a whole number and s, m (minute), h or d.",
+    "5s"
+);
+
+impl Serialize for Interval {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&format!("{}s", self.secs))
+    }
+}
+
+impl<'de> Deserialize<'de> for Interval {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = <Cow<'_, str>>::deserialize(deserializer)?;
+        let secs = parse_duration_secs(&text, DurationUnits::INTERVAL);
+        secs.map(|secs| Self { secs }).ok_or_else(|| D::Error::custom("a number and one of s, m, h, d, as in 5s"))
+    }
+}
+
+/// A lifetime: a whole number and `s`, `h` or `d`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Lifetime {
+    pub(super) secs: u64,
+}
+
+scalar_schema!(Lifetime, "^[0-9]{1,9}[shd]$", "A lifetime: a whole number and s, h or d, at most 3650d.", "90d");
+
+impl<'de> Deserialize<'de> for Lifetime {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = <Cow<'_, str>>::deserialize(deserializer)?;
+        let secs = parse_duration_secs(&text, DurationUnits::COMMON);
+        secs.map(|secs| Self { secs }).ok_or_else(|| D::Error::custom("a number and one of s, h, d, as in 90d"))
+    }
+}

@@ -1,0 +1,248 @@
+//! What happens to every request, in order: concurrency, credentials, rate, scope, query, body, idempotency, the handler, the envelope.
+
+use std::{
+    collections::BTreeMap,
+    net::IpAddr,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
+
+use axum::{
+    body::Bytes,
+    http::{HeaderMap, request::Parts},
+    response::Response,
+};
+use serde_json::Value;
+
+use super::{
+    App,
+    answer::ApiResponse,
+    body::parse_json,
+    endpoint::{Access, Endpoint, Outcome, Runs},
+    envelope::Rendered,
+    idempotency::{self, Begin, KeptRequest},
+    rate::Quota,
+    request::{Request, RequestId},
+};
+use crate::{
+    platform::{Principal, records::Accepted},
+    server::{
+        api_error::ApiError, commands::Length, counters::panic_text, credentials, limits::REST_BODY_BYTES_MAX,
+        service_rpc,
+    },
+};
+
+/// Address that a request came from, kept in its extensions.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::server) struct PeerAddress(pub(in crate::server) IpAddr);
+
+/// Who sends a request, and what its quota is.
+pub(in crate::server) struct Admitted {
+    pub(in crate::server) principal: Option<Principal>,
+    quota: Quota,
+}
+
+impl Admitted {
+    /// Adds what the caller is told of its quota.
+    pub(in crate::server) fn tell(&self, headers: &mut HeaderMap) {
+        self.quota.tell(headers);
+    }
+}
+
+/// A refused request, and what its caller is told of its quota.
+pub(in crate::server) struct Refused {
+    error: ApiError,
+    quota: Quota,
+}
+
+impl Refused {
+    /// Returns the response of JSON-RPC.
+    pub(super) fn into_json_rpc(self) -> Response {
+        let mut response = service_rpc::refused(&self.error);
+        self.quota.tell(response.headers_mut());
+        response
+    }
+
+    /// Returns the response.
+    pub(in crate::server) fn into_response(self, id: &RequestId, now_ms: u64) -> Response {
+        let mut response = Rendered::of(Err(self.error), id, now_ms).into_response();
+        self.quota.tell(response.headers_mut());
+        response
+    }
+}
+
+/// Checks credentials, rate and scope: 401, 429, 403.
+pub(in crate::server) fn admit(
+    app: &App,
+    access: Access,
+    headers: &HeaderMap,
+    peer: Option<PeerAddress>,
+    workspace: Option<&str>,
+) -> Result<Admitted, Refused> {
+    let address = peer.map_or_else(|| "unknown".to_owned(), |PeerAddress(address)| address.to_string());
+    let authenticated = match access {
+        Access::Public => Ok(None),
+        _ => credentials::authenticate(app.platform(), headers, matches!(access, Access::Bearer(_))).map(Some),
+    };
+    let caller = match &authenticated {
+        Ok(Some(principal)) => format!("{} {}", principal.owner().as_str(), principal.subject()),
+        // Whoever guesses at credentials is counted by its address.
+        Ok(None) | Err(_) => address,
+    };
+    let quota = app.rates.count(&caller);
+    let refuse = |error| Refused { error, quota };
+    if quota.is_exceeded() {
+        let limit = quota.limit();
+        return Err(refuse(ApiError::rate_limited(limit.requests, limit.window, quota.resets_in_secs())));
+    }
+    let principal = authenticated.map_err(refuse)?;
+    let principal = match (principal, workspace) {
+        (Some(principal), Some(workspace)) => {
+            Some(app.platform().workspaces().acting_in(&principal, workspace).map_err(|cause| refuse(cause.into()))?)
+        }
+        (principal, _) => principal,
+    };
+    if let (Some(principal), Some(scope)) = (&principal, access.scope()) {
+        principal.require(scope).map_err(|cause| refuse(cause.into()))?;
+    }
+    Ok(Admitted { principal, quota })
+}
+
+/// Answers a request to an endpoint of the router.
+pub(super) async fn serve(
+    app: App,
+    endpoint: Arc<Endpoint>,
+    path: BTreeMap<String, String>,
+    parts: Parts,
+    body: Bytes,
+) -> Response {
+    let id = parts.extensions.get::<RequestId>().cloned().unwrap_or_else(|| app.request_ids.of(&parts.headers));
+    let Ok(_permit) = Arc::clone(&app.admission).try_acquire_owned() else {
+        let busy = ApiError::too_many_at_once(app.limits.rest_requests_max);
+        return Rendered::of(Err(busy), &id, app.now_ms()).into_response();
+    };
+    let peer = parts.extensions.get::<PeerAddress>().copied();
+    let workspace = path.get("workspaceId").map(String::as_str);
+    let admitted = match admit(&app, endpoint.about.access, &parts.headers, peer, workspace) {
+        Ok(admitted) => admitted,
+        Err(refused) => return refused.into_response(&id, app.now_ms()),
+    };
+    let quota = admitted.quota;
+    let query = parse_query(parts.uri.query().unwrap_or_default());
+    let request = Request { id: id.clone(), principal: admitted.principal, path, query, id_seed: None };
+    let rendered = match prepare(&endpoint, &request, &parts.headers, &body) {
+        Ok(value) => run(app.clone(), Arc::clone(&endpoint), request, parts, body, value).await,
+        Err(error) => Err(error),
+    };
+    let rendered = rendered.unwrap_or_else(|error| Rendered::of(Err(error), &id, app.now_ms()));
+    let mut response = rendered.into_response();
+    quota.tell(response.headers_mut());
+    response
+}
+
+/// Checks query and body: 400, 413, 415, 422.
+fn prepare(endpoint: &Endpoint, request: &Request, headers: &HeaderMap, body: &[u8]) -> Result<Value, ApiError> {
+    request.check_query(&endpoint.about.parameters)?;
+    let Some(body_type) = &endpoint.body else { return Ok(Value::Null) };
+    if body.len() > REST_BODY_BYTES_MAX {
+        return Err(ApiError::payload_too_large(REST_BODY_BYTES_MAX));
+    }
+    let value = parse_json(headers, body)?;
+    body_type.validate(&value)?;
+    Ok(value)
+}
+
+/// Runs a request where its work belongs.
+async fn run(
+    app: App,
+    endpoint: Arc<Endpoint>,
+    request: Request,
+    parts: Parts,
+    raw: Bytes,
+    body: Value,
+) -> Result<Rendered, ApiError> {
+    let chain = match endpoint.about.runs {
+        Runs::InTurnOf(chain_of) => chain_of(&request, &body).filter(|id| app.may_see(&request, id)),
+        Runs::Briefly | Runs::Long => None,
+    };
+    let length = if matches!(endpoint.about.runs, Runs::Long) { Length::Long } else { Length::Short };
+    let rpc = chain.and_then(|id| app.chains.rpc(&id));
+    let workers = app.chains.default_rpc().commands().workers().clone();
+    let work = move |_: &_| begin_and_execute(&app, &endpoint, request, &parts, &raw, body);
+    Ok(match rpc {
+        Some(rpc) => rpc.commands().run(length, work).await??,
+        None => workers.read(length, work).await??,
+    })
+}
+
+/// Accepts the request under its idempotency key, and executes it unless it was executed before.
+fn begin_and_execute(
+    app: &App,
+    endpoint: &Endpoint,
+    mut request: Request,
+    parts: &Parts,
+    raw: &[u8],
+    body: Value,
+) -> Result<Rendered, ApiError> {
+    let key = if endpoint.is_idempotent() { idempotency::key_of(&parts.headers)? } else { None };
+    let accepted = match (key, &request.principal) {
+        (Some(key), Some(principal)) => {
+            let target = parts.uri.path_and_query().map_or("", |target| target.as_str()).to_owned();
+            let kept = KeptRequest { method: parts.method.to_string(), target, body: raw.to_vec() };
+            match idempotency::accept(app, principal, &key, endpoint.about.operation, &kept)? {
+                Begin::Run(accepted) => accepted,
+                Begin::Replay(rendered) => return Ok(rendered),
+            }
+        }
+        _ => None,
+    };
+    request.id_seed = accepted.as_deref().map(idempotency::id_seed);
+    let rendered = execute(app, endpoint, &request, body, accepted.as_deref());
+    if let Some(accepted) = accepted.as_deref().filter(|_| !rendered.status().is_success()) {
+        idempotency::close(app, accepted, &rendered)?;
+    }
+    Ok(rendered)
+}
+
+/// Runs the handler; the response to an accepted request is written in the unit of work of its effect.
+pub(super) fn execute(
+    app: &App,
+    endpoint: &Endpoint,
+    request: &Request,
+    body: Value,
+    accepted: Option<&Accepted>,
+) -> Rendered {
+    let done = catch_unwind(AssertUnwindSafe(|| finish(app, endpoint, request, body, accepted)));
+    let result = done.unwrap_or_else(|payload| {
+        app.chains.counters().count_panic();
+        Err(ApiError::internal(&format_args!("the handler panicked: {}", panic_text(payload.as_ref()))))
+    });
+    result.unwrap_or_else(|error| Rendered::of(Err(error), &request.id, app.now_ms()))
+}
+
+fn finish(
+    app: &App,
+    endpoint: &Endpoint,
+    request: &Request,
+    body: Value,
+    accepted: Option<&Accepted>,
+) -> Result<Rendered, ApiError> {
+    let handler = endpoint.handler.as_ref();
+    let handler = handler.ok_or_else(|| ApiError::internal(&"the endpoint is served elsewhere"))?;
+    let render = |response: ApiResponse| Rendered::of(Ok(response), &request.id, app.now_ms());
+    match handler(app, request, body)? {
+        Outcome::Done(response) => Ok(render(response)),
+        Outcome::Pending(change) => app.platform().records().unit(|unit| {
+            let rendered = render(change.apply(unit)?);
+            if let Some(accepted) = accepted {
+                unit.respond(accepted, rendered.kept())?;
+            }
+            Ok(rendered)
+        }),
+    }
+}
+
+/// Splits a query into its parameters; of one that is repeated the last counts.
+pub(super) fn parse_query(query: &str) -> BTreeMap<String, String> {
+    form_urlencoded::parse(query.as_bytes()).into_owned().collect()
+}

@@ -1,0 +1,30 @@
+//! The published table of all endpoints.
+
+use super::{
+    catalogue::Catalogue,
+    endpoint::{Access, Endpoint},
+};
+
+/// Returns the table of all endpoints in Markdown, as `docs/service-api.md` shows it: route, credentials, codes of errors.
+pub fn endpoint_table() -> String {
+    let mut table =
+        "| route | operation | needs | errors beside 400, 401, 403, 429, 500, 503 |\n|---|---|---|---|\n".to_owned();
+    for endpoint in Catalogue::new().iter() {
+        table.push_str(&row(endpoint));
+    }
+    table
+}
+
+fn row(endpoint: &Endpoint) -> String {
+    let about = &endpoint.about;
+    let needs = match about.access {
+        Access::Public => "nothing".to_owned(),
+        Access::Authenticated => "credentials".to_owned(),
+        Access::Scope(scope) => format!("`{}`", scope.name()),
+        Access::Bearer(scope) => format!("`{}`, Bearer", scope.name()),
+    };
+    let mut statuses: Vec<String> = endpoint.errors().iter().map(|code| code.status().as_str().to_owned()).collect();
+    statuses.retain(|status| !matches!(status.as_str(), "400" | "401" | "403" | "429" | "500" | "503"));
+    statuses.dedup();
+    format!("| {} `{}` | {} | {needs} | {} |\n", about.method, about.path, about.operation, statuses.join(", "))
+}

@@ -1,0 +1,377 @@
+//! Every endpoint of the service, walked by the list that its document is made of: credentials, scopes, bodies, answers.
+
+use chainbox::{
+    node::Node,
+    platform::{ApiKeySpec, DEFAULT_WORKSPACE_ID, Scope},
+    server::openapi_json,
+};
+use serde_json::{Map, Value, json};
+
+use crate::http::{Reply, Service};
+
+const JSON: (&str, &str) = ("content-type", "application/json");
+
+/// An operation of the document.
+struct Operation {
+    method: String,
+    path: String,
+    value: Value,
+}
+
+impl Operation {
+    fn all() -> (Value, Vec<Self>) {
+        let document: Value = serde_json::from_str(&openapi_json()).unwrap();
+        let mut all = Vec::new();
+        for (path, methods) in document["paths"].as_object().unwrap() {
+            for (method, value) in methods.as_object().unwrap() {
+                all.push(Self { method: method.to_uppercase(), path: path.clone(), value: value.clone() });
+            }
+        }
+        assert!(all.len() > 25, "{}", all.len());
+        (document, all)
+    }
+
+    fn name(&self) -> &str {
+        self.value["operationId"].as_str().unwrap()
+    }
+
+    /// The path with ids that are well formed: the default workspace, and others that nobody has.
+    fn target(&self) -> String {
+        let segments = self.path.split('/').map(|segment| match segment {
+            "{workspaceId}" => DEFAULT_WORKSPACE_ID.to_owned(),
+            segment if segment.starts_with('{') => "none_0123456789abcdef".to_owned(),
+            segment => segment.to_owned(),
+        });
+        segments.collect::<Vec<_>>().join("/")
+    }
+
+    fn is_public(&self) -> bool {
+        self.value["security"].as_array().unwrap().is_empty()
+    }
+
+    fn scope(&self) -> Option<Scope> {
+        let security = self.value["security"].as_array().unwrap();
+        let oauth = security.iter().find_map(|one| one.get("oauth2"))?;
+        oauth[0].as_str().map(|name| Scope::from_name(name).unwrap())
+    }
+
+    fn is_foreign(&self) -> bool {
+        matches!(self.name(), "rpc" | "ethereumRpc")
+    }
+
+    /// An example of the body.
+    fn examples(&self) -> Vec<Value> {
+        let examples = &self.value["requestBody"]["content"]["application/json"]["examples"];
+        examples.as_object().map(|all| all.values().map(|one| one["value"].clone()).collect()).unwrap_or_default()
+    }
+
+    async fn send(&self, service: &Service, headers: &[(&str, &str)], body: &str) -> Reply {
+        let headers = [headers, &[JSON]].concat();
+        service.send(&self.method, &self.target(), &headers, body).await
+    }
+
+    fn body(&self) -> String {
+        self.examples().first().map(Value::to_string).unwrap_or_default()
+    }
+}
+
+/// Checks that the document has the answer: its status, and its body by the schema.
+fn check(document: &Value, operation: &Operation, reply: &Reply) {
+    let response = &operation.value["responses"][reply.status.to_string()];
+    assert!(response.is_object(), "{} answers {}: {}", operation.name(), reply.status, reply.body);
+    let schema = &response["content"]["application/json"]["schema"];
+    let whole = json!({ "allOf": [schema], "components": document["components"] });
+    let validator = jsonschema::options().with_draft(jsonschema::Draft::Draft202012).build(&whole).unwrap();
+    let body = reply.json();
+    let errors: Vec<String> =
+        validator.iter_errors(&body).map(|error| format!("{} at {}", error, error.instance_path())).collect();
+    assert!(errors.is_empty(), "{} {}: {errors:?}: {}", operation.name(), reply.status, reply.body);
+    if !operation.is_foreign() {
+        for header in ["x-request-id", "ratelimit", "ratelimit-policy"] {
+            assert!(reply.header(header).is_some(), "{} {}: no {header}", operation.name(), reply.status);
+        }
+    }
+}
+
+fn key_with(service: &Service, scopes: impl IntoIterator<Item = Scope>, lifetime_ms: Option<u64>) -> String {
+    let platform = &service.platform;
+    let spec = ApiKeySpec { name: "walker".to_owned(), scopes: scopes.into_iter().collect(), lifetime_ms };
+    let made = platform.unit(|unit| platform.api_keys().create(unit, &platform.service_principal(), spec));
+    made.unwrap().0.text().to_owned()
+}
+
+#[tokio::test]
+async fn every_endpoint_needs_its_credentials_and_its_scope() {
+    let service = Service::start().await;
+    let (document, operations) = Operation::all();
+    let expired = key_with(&service, [Scope::Admin], Some(1));
+    std::thread::sleep(std::time::Duration::from_millis(5));
+    for operation in &operations {
+        if operation.is_public() {
+            let reply = operation.send(&service, &[], "").await;
+            assert_eq!(reply.status, 200, "{}: {}", operation.name(), reply.body);
+            check(&document, operation, &reply);
+            continue;
+        }
+        let bearer = format!("Bearer {}", service.api_key);
+        for (what, headers, status) in [
+            ("none", vec![], 401),
+            ("wrong", vec![("authorization", "Bearer cbx_wrong")], 401),
+            ("basic", vec![("authorization", "Basic abc")], 401),
+            ("both", vec![("x-api-key", service.api_key.as_str()), ("authorization", bearer.as_str())], 400),
+        ] {
+            let reply = operation.send(&service, &headers, &operation.body()).await;
+            assert_eq!(reply.status, status, "{} with {what}: {}", operation.name(), reply.body);
+            assert_eq!(reply.header("www-authenticate").is_some(), status == 401, "{}", operation.name());
+        }
+        let old = format!("Bearer {expired}");
+        assert_eq!(operation.send(&service, &[("authorization", &old)], &operation.body()).await.status, 401);
+        if let Some(scope) = operation.scope() {
+            let others = Scope::ALL.into_iter().filter(|other| !matches!(other, Scope::Admin) && *other != scope);
+            let without = format!("Bearer {}", key_with(&service, others, None));
+            let reply = operation.send(&service, &[("authorization", &without)], &operation.body()).await;
+            assert_eq!(reply.status, 403, "{}: {}", operation.name(), reply.body);
+            assert_eq!(reply.json()["error"]["details"]["requiredScope"], scope.name());
+            check(&document, operation, &reply);
+            let with = format!("Bearer {}", key_with(&service, [scope], None));
+            let reply = operation.send(&service, &[("authorization", &with)], "").await;
+            assert!(!matches!(reply.status, 401 | 403), "{}: {}", operation.name(), reply.body);
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_endpoint_answers_as_its_document_says() {
+    let service = Service::start().await;
+    let (document, operations) = Operation::all();
+    let bearer = format!("Bearer {}", service.api_key);
+    let admin = [("authorization", bearer.as_str())];
+    for operation in operations.iter().filter(|operation| !operation.is_foreign()) {
+        for query in ["nonsense=1", "simulate=true"] {
+            let target = format!("{}?{query}", operation.target());
+            let headers = [admin[0], JSON];
+            let reply = service.send(&operation.method, &target, &headers, &operation.body()).await;
+            assert_eq!(reply.status, 400, "{} {query}: {}", operation.name(), reply.body);
+            check(&document, operation, &reply);
+        }
+        if operation.path.contains('{')
+            && !operation.path.ends_with("{workspaceId}")
+            && operation.target().contains("none_")
+        {
+            let reply = operation.send(&service, &admin, &operation.body()).await;
+            assert_eq!(reply.status, 404, "{}: {}", operation.name(), reply.body);
+            check(&document, operation, &reply);
+        }
+        let foreign = operation.path.replace("{workspaceId}", "ws_fedcba9876543210");
+        if foreign != operation.path {
+            let foreign = foreign.replace(['{', '}'], "");
+            let reply = service.send(&operation.method, &foreign, &[admin[0], JSON], &operation.body()).await;
+            assert_eq!(reply.status, 404, "{}: {}", operation.name(), reply.body);
+            check(&document, operation, &reply);
+        }
+    }
+    for operation in
+        operations.iter().filter(|operation| operation.method == "GET" && !operation.target().contains("none_"))
+    {
+        let reply = operation.send(&service, &admin, "").await;
+        assert_eq!(reply.status, 200, "{}: {}", operation.name(), reply.body);
+        check(&document, operation, &reply);
+    }
+}
+
+/// Bodies as the document shows them, and with the required fields only, are accepted.
+#[tokio::test]
+async fn every_example_of_a_body_is_accepted() {
+    let service = Service::start().await;
+    let (document, operations) = Operation::all();
+    let bearer = format!("Bearer {}", service.api_key);
+    let admin = [("authorization", bearer.as_str())];
+    for operation in operations.iter().filter(|operation| !operation.target().contains("none_")) {
+        for example in operation.examples() {
+            let reply = operation.send(&service, &admin, &example.to_string()).await;
+            assert!(matches!(reply.status, 200 | 201), "{} {example}: {}", operation.name(), reply.body);
+            check(&document, operation, &reply);
+            if reply.status == 201 {
+                let location = reply.header("location").unwrap().to_owned();
+                let found = service.send("GET", &location, &admin, "").await;
+                let has_get = document["paths"].as_object().unwrap().iter().any(|(path, methods)| {
+                    methods.get("get").is_some()
+                        && path.split('/').count() == location.split('/').count()
+                        && path.split('/').zip(location.split('/')).all(|(a, b)| a.starts_with('{') || a == b)
+                });
+                assert_eq!(found.status == 200, has_get, "{location}: {}", found.body);
+            }
+        }
+    }
+}
+
+/// Each field of each body, wrong in type, unknown beside it, or missing, is named in the refusal.
+#[tokio::test]
+async fn every_wrong_field_of_every_body_is_named() {
+    let service = Service::start().await;
+    let (document, operations) = Operation::all();
+    let bearer = format!("Bearer {}", service.api_key);
+    let admin = [("authorization", bearer.as_str())];
+    let mut wrong = 0;
+    for operation in &operations {
+        let Some(example) = operation.examples().into_iter().max_by_key(|example| example.to_string().len()) else {
+            continue;
+        };
+        let mut cases = vec![(json!([]), String::new()), (json!("text"), String::new()), (Value::Null, String::new())];
+        mutations(&example, "", &mut |body, path| cases.push((body, path)));
+        for (body, path) in cases {
+            let reply = operation.send(&service, &admin, &body.to_string()).await;
+            assert_eq!(reply.status, 422, "{} {body}: {}", operation.name(), reply.body);
+            check(&document, operation, &reply);
+            let error = reply.json();
+            let fields = error["error"]["details"]["fields"].as_array().unwrap();
+            assert!(
+                fields.iter().any(|field| field["path"].as_str().unwrap() == path),
+                "{} {body}: {path:?} is not named: {fields:?}",
+                operation.name()
+            );
+            wrong += 1;
+        }
+    }
+    assert!(wrong > 100, "{wrong}");
+}
+
+/// Passes the body with each of its fields wrong in type or with an unknown one beside it, and the path of what is wrong.
+fn mutations(value: &Value, path: &str, pass: &mut dyn FnMut(Value, String)) {
+    let at = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+    match value {
+        // What the parameters of a template are is its chain's concern.
+        Value::Object(_) if path == "params" => {}
+        Value::Object(members) => {
+            let with = |name: &str, value: Value| {
+                let mut members: Map<String, Value> = members.clone();
+                members.insert(name.to_owned(), value);
+                Value::Object(members)
+            };
+            pass(with("colour", json!("red")), at("colour"));
+            for (name, member) in members {
+                let other = if member.is_string() { json!(7.5) } else { json!("text") };
+                pass(with(name, other), at(name));
+                pass(
+                    with(name, json!({ "an": "object" })),
+                    if member.is_object() { format!("{}.an", at(name)) } else { at(name) },
+                );
+                mutations(member, &at(name), &mut |member, path| pass(with(name, member), path));
+            }
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                let with = |item: Value| {
+                    let mut items = items.clone();
+                    items[index] = item;
+                    Value::Array(items)
+                };
+                let path = format!("{path}[{index}]");
+                pass(with(json!(7.5)), path.clone());
+                mutations(item, &path, &mut |item, path| pass(with(item), path));
+            }
+        }
+        _ => {}
+    }
+}
+
+#[tokio::test]
+async fn a_repeated_request_gets_the_first_response() {
+    let service = Service::start().await;
+    let send = async |key: &str, body: Value| {
+        let headers = [("x-api-key", service.api_key.as_str()), JSON, ("idempotency-key", key)];
+        service.send("POST", "/v1/workspaces", &headers, &body.to_string()).await
+    };
+    let count = async || service.rest("GET", "/v1/workspaces", Value::Null).await.json()["pagination"]["total"].clone();
+    let first = send("\"one\"", json!({ "name": "a" })).await;
+    assert_eq!((first.status, first.header("idempotent-replayed")), (201, None), "{}", first.body);
+    let again = send("one", json!({ "name": "a" })).await;
+    assert_eq!((again.status, &again.body, again.header("idempotent-replayed")), (201, &first.body, Some("true")));
+    assert_eq!(again.header("location"), first.header("location"));
+    assert_eq!(again.header("x-request-id"), again.json()["meta"]["requestId"].as_str());
+    assert_eq!(count().await, 2);
+    let other = send("one", json!({ "name": "b" })).await;
+    assert_eq!((other.status, other.json()["error"]["code"].as_str()), (422, Some("VALIDATION_ERROR")));
+    let invalid = send("two", json!({ "name": 7 })).await;
+    assert_eq!(invalid.status, 422);
+    assert_eq!(send("two", json!({ "name": "b" })).await.status, 201, "what failed validation is not kept");
+    let plan = json!({ "name": "c", "settings": { "billingPlan": "golden" } });
+    assert_eq!(send("three", plan).await.status, 422);
+    assert_eq!(send("three", json!({ "name": "c" })).await.status, 201, "nor what a rule refused");
+    for key in ["", "a b", &"k".repeat(256)] {
+        assert_eq!(send(key, json!({ "name": "d" })).await.status, 400, "{key:?}");
+    }
+    assert_eq!(count().await, 4);
+    let other_caller = key_with(&service, [Scope::Admin], None);
+    let headers = [("x-api-key", other_caller.as_str()), JSON, ("idempotency-key", "one")];
+    let theirs = service.send("POST", "/v1/workspaces", &headers, &json!({ "name": "x" }).to_string()).await;
+    assert_eq!(theirs.status, 201, "keys of two callers never meet: {}", theirs.body);
+}
+
+#[tokio::test]
+async fn a_conflict_is_kept_for_repetitions() {
+    let service = Service::start().await;
+    let headers = [("x-api-key", service.api_key.as_str()), JSON, ("idempotency-key", "delete")];
+    let target = format!("/v1/workspaces/{DEFAULT_WORKSPACE_ID}");
+    let first = service.send("DELETE", &target, &headers, "").await;
+    assert_eq!(first.status, 409, "{}", first.body);
+    let again = service.send("DELETE", &target, &headers, "").await;
+    assert_eq!((again.status, &again.body, again.header("idempotent-replayed")), (409, &first.body, Some("true")));
+}
+
+#[tokio::test]
+async fn the_request_past_the_quota_is_told_when_to_come_back() {
+    let service = Service::limited(Node::new(), |limits| {
+        limits.rate.requests = 5;
+        limits.rate.window = std::time::Duration::from_secs(3_600);
+    })
+    .await;
+    for left in (0..5).rev() {
+        let reply = service.rest("GET", "/v1/workspaces", Value::Null).await;
+        assert_eq!(reply.status, 200);
+        assert_eq!(reply.header("ratelimit-policy"), Some("\"default\";q=5;w=3600"));
+        assert!(reply.header("ratelimit").unwrap().starts_with(&format!("\"default\";r={left};t=")));
+    }
+    let reply = service.rest("GET", "/v1/workspaces", Value::Null).await;
+    assert_eq!((reply.status, reply.json()["error"]["code"].as_str()), (429, Some("RATE_LIMITED")));
+    let wait: u64 = reply.header("retry-after").unwrap().parse().unwrap();
+    assert!((3_500..=3_600).contains(&wait), "{wait}");
+    let rpc = service.rest("POST", "/v1/rpc", json!({ "jsonrpc": "2.0", "id": 1, "method": "x" })).await;
+    assert_eq!(rpc.status, 429);
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "eth_chainId", "params": [] });
+    assert_eq!(service.rest("POST", "/v1/blockchains/bc_default/eth", call).await.status, 429);
+    assert_eq!(service.send("GET", "/v1/health", &[], "").await.status, 200, "another caller");
+}
+
+#[tokio::test]
+async fn who_may_only_read_sends_no_transaction() {
+    let service = Service::start().await;
+    let reader = key_with(&service, [Scope::BlockchainRead], None);
+    let headers = [("x-api-key", reader.as_str()), JSON];
+    let from = service.platform.default_blockchain().node().accounts()[0].to_string();
+    let send =
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "eth_sendTransaction", "params": [{ "from": from, "to": from }] });
+    let path = "/v1/blockchains/bc_default/eth";
+    for body in [send.to_string(), format!("[{send},{send}]")] {
+        let reply = service.send("POST", path, &headers, &body).await;
+        assert!(reply.body.contains("-32006") && !reply.body.contains("result"), "{}", reply.body);
+    }
+    let head = json!({ "jsonrpc": "2.0", "id": 1, "method": "eth_blockNumber", "params": [] });
+    assert_eq!(service.send("POST", path, &headers, &head.to_string()).await.json()["result"], "0x0");
+}
+
+/// The published table is that of the code.
+#[test]
+fn the_endpoint_table_is_published() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/service-api.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let (start, end) = ("<!-- endpoints -->\n", "<!-- /endpoints -->");
+    let (head, rest) = text.split_once(start).unwrap();
+    let (table, tail) = rest.split_once(end).unwrap();
+    let wanted = format!("\n{}\n", chainbox::server::endpoint_table());
+    if std::env::var_os("CHAINBOX_BLESS").is_some() {
+        std::fs::write(path, [head, start, &wanted, end, tail].concat()).unwrap();
+    } else {
+        assert_eq!(table, wanted, "CHAINBOX_BLESS=1 writes the table");
+    }
+}
