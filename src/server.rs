@@ -76,7 +76,7 @@ mod jsonrpc;
 mod limits;
 pub mod mail;
 mod monitor;
-
+pub mod openid;
 pub mod outbound;
 mod rest;
 mod serve;
