@@ -78,6 +78,7 @@ mod limits;
 pub mod mail;
 mod monitor;
 mod oauth;
+pub mod openid;
 pub mod outbound;
 mod rest;
 mod serve;
