@@ -35,7 +35,7 @@ mod key_set;
 mod login;
 mod provider;
 #[cfg(test)]
-mod testing;
+pub(in crate::server) mod testing;
 #[cfg(test)]
 mod tests;
 

@@ -2,5 +2,6 @@
 
 mod endpoints;
 mod flow;
+mod openid;
 mod pages;
 mod site;

@@ -21,10 +21,10 @@ use crate::{
 };
 
 /// Time of the tests, in seconds since 1970.
-pub(super) const NOW: u64 = 1_700_000_000;
+pub(in crate::server) const NOW: u64 = 1_700_000_000;
 
 /// Key of a provider.
-pub(super) struct SigningKey {
+pub(in crate::server) struct SigningKey {
     id: Option<&'static str>,
     pair: Pair,
 }
@@ -47,27 +47,27 @@ const RSA: [&str; 7] = [
 ];
 
 impl SigningKey {
-    pub(super) fn rsa(id: Option<&'static str>) -> Self {
+    pub(in crate::server) fn rsa(id: Option<&'static str>) -> Self {
         let [n, d, p, q, dp, dq, qi] = RSA.map(|text| URL_SAFE_NO_PAD.decode(text).unwrap());
         let public_key = PublicKeyComponents { n, e: vec![1, 0, 1] };
         let components = KeyPairComponents { public_key, d, p, q, dP: dp, dQ: dq, qInv: qi };
         Self { id, pair: Pair::Rsa(RsaKeyPair::from_components(&components).unwrap()) }
     }
 
-    pub(super) fn p256(id: Option<&'static str>) -> Self {
+    pub(in crate::server) fn p256(id: Option<&'static str>) -> Self {
         let random = SystemRandom::new();
         let document = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random).unwrap();
         let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, document.as_ref(), &random).unwrap();
         Self { id, pair: Pair::P256(pair) }
     }
 
-    pub(super) fn ed25519(id: Option<&'static str>) -> Self {
+    pub(in crate::server) fn ed25519(id: Option<&'static str>) -> Self {
         let document = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).unwrap();
         Self { id, pair: Pair::Ed25519(Ed25519KeyPair::from_pkcs8(document.as_ref()).unwrap()) }
     }
 
     /// The key as it is published.
-    pub(super) fn published(&self) -> Value {
+    pub(in crate::server) fn published(&self) -> Value {
         let text = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
         let mut jwk = match &self.pair {
             Pair::Rsa(_) => json!({ "kty": "RSA", "n": RSA[0], "e": "AQAB" }),
@@ -84,7 +84,7 @@ impl SigningKey {
     }
 
     /// Signs claims.
-    pub(super) fn token(&self, claims: &Value) -> String {
+    pub(in crate::server) fn token(&self, claims: &Value) -> String {
         let algorithm = match &self.pair {
             Pair::Rsa(_) => "RS256",
             Pair::P256(_) => "ES256",
@@ -118,19 +118,19 @@ struct State {
 }
 
 /// A provider on this machine.
-pub(super) struct FakeProvider {
+pub(in crate::server) struct FakeProvider {
     server: TestServer,
     state: Arc<Mutex<State>>,
-    pub(super) clock: Arc<ManualClock>,
+    pub(in crate::server) clock: Arc<ManualClock>,
 }
 
-pub(super) const DISCOVERY: &str = "/.well-known/openid-configuration";
-pub(super) const TOKEN: &str = "/token";
-pub(super) const KEYS: &str = "/keys";
-pub(super) const USER_INFO: &str = "/me";
+pub(in crate::server) const DISCOVERY: &str = "/.well-known/openid-configuration";
+pub(in crate::server) const TOKEN: &str = "/token";
+pub(in crate::server) const KEYS: &str = "/keys";
+pub(in crate::server) const USER_INFO: &str = "/me";
 
 impl FakeProvider {
-    pub(super) async fn start() -> Self {
+    pub(in crate::server) async fn start() -> Self {
         let state = Arc::new(Mutex::new(State::default()));
         let asked = Arc::clone(&state);
         let server = TestServer::http(None, move |request| {
@@ -145,11 +145,11 @@ impl FakeProvider {
         provider
     }
 
-    pub(super) fn issuer(&self) -> String {
+    pub(in crate::server) fn issuer(&self) -> String {
         format!("http://{}", self.server.address)
     }
 
-    pub(super) fn description(&self) -> Value {
+    pub(in crate::server) fn description(&self) -> Value {
         let issuer = self.issuer();
         json!({
             "issuer": issuer,
@@ -163,27 +163,27 @@ impl FakeProvider {
         })
     }
 
-    pub(super) fn answer(&self, path: &'static str, status: u16, body: &Value) {
+    pub(in crate::server) fn answer(&self, path: &'static str, status: u16, body: &Value) {
         let headers = vec![("Content-Type", "application/json".to_owned())];
         let reply = TestReply { headers, ..TestReply::new(status, body.to_string()) };
         self.state.lock().unwrap().replies.insert(path, reply);
     }
 
-    pub(super) fn publish(&self, keys: &[&SigningKey]) {
+    pub(in crate::server) fn publish(&self, keys: &[&SigningKey]) {
         let keys: Vec<_> = keys.iter().map(|key| key.published()).collect();
         self.answer(KEYS, 200, &json!({ "keys": keys }));
     }
 
-    pub(super) fn requests(&self, path: &str) -> Vec<TestRequest> {
+    pub(in crate::server) fn requests(&self, path: &str) -> Vec<TestRequest> {
         let state = self.state.lock().unwrap();
         state.requests.iter().filter(|request| request.path == path).cloned().collect()
     }
 
-    pub(super) fn config(&self) -> OpenIdConfig {
+    pub(in crate::server) fn config(&self) -> OpenIdConfig {
         OpenIdConfig::new(self.issuer(), "chainbox", "https://chainbox.test/callback")
     }
 
-    pub(super) async fn discover(&self, config: OpenIdConfig) -> Result<OpenIdProvider, OpenIdError> {
+    pub(in crate::server) async fn discover(&self, config: OpenIdConfig) -> Result<OpenIdProvider, OpenIdError> {
         OpenIdProvider::discover(config, loopback_client(), self.clock.clone()).await
     }
 }

@@ -14,7 +14,7 @@ use crate::{
     node::{ManualClock, Node},
     platform::{Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, Mailbox, PasswordCost, Platform, PublicUrl, Scope},
     primitives::Timestamp,
-    server::AuthorizationServer,
+    server::{AuthorizationServer, LogInProvider},
 };
 
 pub(super) const PASSWORD: &str = "correct horse battery";
@@ -74,12 +74,17 @@ impl Site {
     }
 
     pub(super) fn at(url: &str, is_development: bool) -> Self {
+        Self::with(url, is_development, Vec::new())
+    }
+
+    pub(super) fn with(url: &str, is_development: bool, providers: Vec<LogInProvider>) -> Self {
         let clock = Arc::new(ManualClock::new(Timestamp::from_secs(1_000)));
         let spec = BlockchainSpec::read(json!({ "name": "test" })).unwrap();
         let chain = Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), spec, Node::new(), 0);
         let cost = PasswordCost { memory_kib: 8, iterations: 1, lanes: 1 };
         let platform = Arc::new(Platform::builder(clock.clone()).with_password_cost(cost).open(chain).unwrap());
-        let server = AuthorizationServer::new(Arc::clone(&platform), PublicUrl::new(url).unwrap());
+        let server =
+            AuthorizationServer::new(Arc::clone(&platform), PublicUrl::new(url).unwrap()).with_providers(providers);
         let server = if is_development { server.with_mailbox(Arc::new(Mailbox::default())) } else { server };
         Self { clock, platform, router: server.router() }
     }
