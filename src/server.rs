@@ -78,6 +78,7 @@ mod limits;
 pub mod mail;
 mod monitor;
 mod oauth;
+pub mod openid;
 pub mod outbound;
 mod rest;
 mod serve;
@@ -97,6 +98,6 @@ pub use limits::{
     RPC_BODY_BYTES_MAX, RateLimit, SUBSCRIPTIONS_MAX, ServerLimits, WEBSOCKETS_MAX,
 };
 pub use monitor::{MonitoredCall, RpcMonitor};
-pub use oauth::{AuthorizationServer, LogInLink};
+pub use oauth::{AuthorizationServer, LogInLink, LogInProvider};
 pub use rest::{TemplateParameter, TemplateView, endpoint_table, openapi_json};
 pub use serve::{RunningServer, serve, serve_with};

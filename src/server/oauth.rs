@@ -10,6 +10,7 @@
 //! | `/oauth/login`, `/oauth/logout`, `/oauth/account` | sessions of browsers, change of the password | |
 //! | `/oauth/signup`, `/oauth/confirm`, `/oauth/forgot`, `/oauth/reset` | users | |
 //! | `/oauth/invitations/accept` | an invitation to a workspace | |
+//! | `/oauth/openid/...` | log-in with an outside provider | OpenID Connect Core 1.0, 3.1 |
 //! | `/oauth/mailbox` | the mails of a development service | |
 //!
 //! All but the metadata answer below `/v1` too. Nothing is wrapped in the service's envelope. The pages need no script and have none; every
@@ -24,6 +25,7 @@ mod failure;
 mod form;
 mod invitation;
 mod mailbox;
+mod openid;
 mod page;
 mod register;
 mod sign_up;
@@ -41,6 +43,8 @@ use axum::{
 };
 use tokio::sync::Semaphore;
 
+pub use self::openid::LogInProvider;
+use self::openid::PendingLogIns;
 use crate::platform::{Mailbox, Platform, PlatformError, PublicUrl};
 
 /// Passwords that are hashed at a time: each takes a core for tens of milliseconds and 19 MiB.
@@ -62,6 +66,8 @@ pub struct AuthorizationServer {
     url: PublicUrl,
     mailbox: Option<Arc<Mailbox>>,
     links: Arc<[LogInLink]>,
+    providers: Arc<[LogInProvider]>,
+    pending: Arc<PendingLogIns>,
     hashing: Arc<Semaphore>,
 }
 
@@ -78,7 +84,15 @@ impl AuthorizationServer {
     /// Creates the server that users reach under `url`, its issuer.
     pub fn new(platform: Arc<Platform>, url: PublicUrl) -> Self {
         let hashing = Arc::new(Semaphore::new(HASHED_AT_ONCE));
-        Self { platform, url, mailbox: None, links: Arc::new([]), hashing }
+        Self {
+            platform,
+            url,
+            mailbox: None,
+            links: Arc::new([]),
+            providers: Arc::new([]),
+            pending: Arc::default(),
+            hashing,
+        }
     }
 
     /// Delivers mails into a mailbox and shows it at `/oauth/mailbox`, to everybody: for development alone.
@@ -93,6 +107,14 @@ impl AuthorizationServer {
         Self { links: links.into(), ..self }
     }
 
+    /// Lets users log in with outside providers, which the login page links to.
+    #[must_use]
+    pub fn with_providers(self, providers: Vec<LogInProvider>) -> Self {
+        let link = |provider: &LogInProvider| LogInLink { name: provider.name().to_owned(), path: provider.path() };
+        let links = self.links.iter().cloned().chain(providers.iter().map(link)).collect();
+        Self { links, providers: providers.into(), ..self }
+    }
+
     /// Returns the router of all paths, for a server to mount.
     pub fn router(self) -> Router {
         Router::new()
@@ -101,6 +123,11 @@ impl AuthorizationServer {
             .route("/.well-known/oauth-authorization-server", get(discovery::metadata))
             .fallback(page::not_found)
             .with_state(self)
+    }
+
+    /// Time of the platform, in milliseconds since the Unix epoch.
+    fn now_ms(&self) -> u64 {
+        self.platform.records().clock().now_ms()
     }
 
     /// Runs what hashes a password on a thread of its own, after those that came before.
@@ -129,6 +156,8 @@ fn endpoints() -> Router<AuthorizationServer> {
         .route("/forgot", get(sign_up::show_forgot).post(sign_up::forgot))
         .route("/reset", get(sign_up::show_reset).post(sign_up::reset))
         .route("/invitations/accept", get(invitation::show).post(invitation::accept))
+        .route("/openid/{segment}", get(openid::begin))
+        .route("/openid/{segment}/callback", get(openid::end))
         .route("/mailbox", get(mailbox::show))
         .route("/style.css", get(style))
 }

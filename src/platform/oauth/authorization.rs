@@ -245,7 +245,7 @@ impl OAuth<'_> {
             };
             let target = format!("oauth-client {}", grant.client);
             grant::insert(unit, &principal.owner(), &id, grant)?;
-            Ok::<_, PlatformError>(audit(unit, &principal, "oauth.grant", target)?)
+            audit(unit, &principal, "oauth.grant", target)
         })?;
         Ok(code)
     }

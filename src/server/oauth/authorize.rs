@@ -4,7 +4,6 @@ use axum::{
     body::Body,
     extract::{RawQuery, State},
     http::{HeaderMap, Request},
-    response::Response,
 };
 use maud::{Markup, html};
 
@@ -107,15 +106,10 @@ pub(super) async fn decide(State(server): State<AuthorizationServer>, request: R
         Ok(request) => request,
         Err(refusal) => return refused(refusal),
     };
-    Ok(answer(&server, &request, &session.value.user, &form)?)
+    answer(&server, &request, &session.value.user, &form)
 }
 
-fn answer(
-    server: &AuthorizationServer,
-    request: &AuthorizationRequest,
-    user: &str,
-    form: &Parameters,
-) -> Result<Response, Failure> {
+fn answer(server: &AuthorizationServer, request: &AuthorizationRequest, user: &str, form: &Parameters) -> Answer {
     if form.first("decision") != "allow" {
         return Ok(redirect(&request.denied(&server.url)));
     }

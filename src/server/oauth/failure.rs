@@ -7,7 +7,10 @@ use axum::{
 use maud::html;
 
 use super::page::{self, Page};
-use crate::platform::{OAuthError, PlatformError, ShownRefusal};
+use crate::{
+    platform::{OAuthError, PlatformError, ShownRefusal},
+    server::openid::OpenIdError,
+};
 
 /// Why a page can't be shown, or a form is not taken.
 #[derive(Debug)]
@@ -22,6 +25,15 @@ pub(super) enum Failure {
     Refused(ShownRefusal),
     /// A link that is unknown, used or expired.
     DeadLink,
+    /// There is no such page.
+    NoPage,
+    /// An outside provider did not say who has logged in.
+    Provider {
+        /// Name of the provider.
+        name: String,
+        /// What went wrong.
+        cause: OpenIdError,
+    },
     /// The platform refused or failed.
     Platform(PlatformError),
 }
@@ -65,6 +77,11 @@ fn shown(failure: &Failure) -> (StatusCode, &'static str, String) {
             "This link does not work any more",
             "It was used before, has expired, was withdrawn, or is meant for another account.",
         ),
+        Failure::NoPage => of(StatusCode::NOT_FOUND, "Not found", "There is no page here."),
+        Failure::Provider { name, cause } => {
+            let text = format!("{name} did not confirm who you are: {cause}. Start the log-in again.");
+            (StatusCode::BAD_GATEWAY, "Not logged in", text)
+        }
         Failure::Platform(cause) => shown_error(cause),
     }
 }

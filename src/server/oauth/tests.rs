@@ -1,1 +1,7 @@
+//! Tests of the authorization server over HTTP, on its router.
 
+mod endpoints;
+mod flow;
+mod openid;
+mod pages;
+mod site;
