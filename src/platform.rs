@@ -15,6 +15,7 @@ mod entropy;
 mod error;
 mod expiry;
 mod fields;
+mod health;
 mod mail;
 mod oauth;
 mod plan;
@@ -46,6 +47,7 @@ pub use self::{
     entropy::{Entropy, EntropyError, OsEntropy},
     error::{FieldError, PlatformError},
     fields::Fields,
+    health::Health,
     mail::{Mail, Mailbox, Mails, ReceivedMail},
     oauth::{
         AccessToken, AuthorizationRefusal, AuthorizationRequest, Authorized, ClientCredentials, ClientRegistration,
@@ -66,6 +68,7 @@ use self::{
     blockchain::PlatformTime,
     blockchains::Hosted,
     context::Context,
+    health::Probes,
     records::{Owner, Records, Unit, WorkspaceId},
     secret::Secret,
     vault::{MasterKey, Vault},
@@ -130,7 +133,7 @@ impl PlatformBuilder {
     ///
     /// # Errors
     /// As [`PlatformBuilder::open_with`], and [`PlatformError::Entropy`].
-    pub fn open(self, default_blockchain: Blockchain) -> Result<Platform, PlatformError> {
+    pub fn open(self, default_blockchain: impl Into<Option<Blockchain>>) -> Result<Platform, PlatformError> {
         let master_key = MasterKey::generate(&*self.entropy)?;
         self.open_with(default_blockchain, master_key, Vec::new())
     }
@@ -144,7 +147,7 @@ impl PlatformBuilder {
     /// [`PlatformError::Conflict`] when another chain has the default chain's chain id.
     pub fn open_with(
         self,
-        default_blockchain: Blockchain,
+        default_blockchain: impl Into<Option<Blockchain>>,
         master_key: MasterKey,
         former: Vec<MasterKey>,
     ) -> Result<Platform, PlatformError> {
@@ -163,15 +166,17 @@ impl PlatformBuilder {
         )?;
         let context = Context { records, entropy, vault, secret, plans, password_cost };
         make_default_workspace(&context)?;
-        let default_blockchain = Arc::new(default_blockchain);
-        match context.records.unit(|unit| blockchains::record_default(unit, &default_blockchain)) {
-            // Reads go on when the disk is full: the chain runs as it is described, and its record follows at a later start.
-            Ok(()) | Err(PlatformError::StorageFull { .. }) => {}
-            Err(cause) => return Err(cause),
+        let default_blockchain = default_blockchain.into().map(Arc::new);
+        if let Some(default) = &default_blockchain {
+            match context.records.unit(|unit| blockchains::record_default(unit, default)) {
+                // Reads go on when the disk is full: the chain runs as it is described, and its record follows at a later start.
+                Ok(()) | Err(PlatformError::StorageFull { .. }) => {}
+                Err(cause) => return Err(cause),
+            }
         }
-        let hosted = Hosted::new(Arc::clone(&default_blockchain), networks, store);
+        let hosted = Hosted::new(default_blockchain.clone(), networks, store);
         hosted.boot(&context)?;
-        let platform = Platform { context, default_blockchain, hosted };
+        let platform = Platform { context, default_blockchain, hosted, probes: Probes::default() };
         platform.blockchains().send_all_unsettled();
         Ok(platform)
     }
@@ -181,8 +186,9 @@ impl PlatformBuilder {
 #[derive(Debug)]
 pub struct Platform {
     context: Context,
-    default_blockchain: Arc<Blockchain>,
+    default_blockchain: Option<Arc<Blockchain>>,
     hosted: Hosted,
+    probes: Probes,
 }
 
 impl Platform {
@@ -281,9 +287,16 @@ impl Platform {
         resources::of(&self.context, principal, kind)
     }
 
-    /// The chain served on `/`.
-    pub const fn default_blockchain(&self) -> &Arc<Blockchain> {
-        &self.default_blockchain
+    /// The chain served on `/`, where there is one.
+    pub const fn default_blockchain(&self) -> Option<&Arc<Blockchain>> {
+        self.default_blockchain.as_ref()
+    }
+
+    /// Checks the parts of the service, and counts the result for its uptime.
+    pub fn probe(&self) -> Health {
+        let stale = |chain: &Arc<Blockchain>| chain.is_behind(self.context.records.clock().now_ms());
+        let is_behind = self.hosted.all_open().iter().any(|chain| chain.failure().is_some() || stale(chain));
+        self.probes.run(&self.context.records, !is_behind)
     }
 
     /// Returns the chain in memory with this id, whoever owns it: for the service's own work. What a caller reads goes by

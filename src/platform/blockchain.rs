@@ -7,6 +7,7 @@ pub(super) mod metrics;
 mod record;
 mod state;
 
+use core::sync::atomic::{AtomicU64, Ordering};
 use std::{sync::Arc, time::Duration};
 
 use alloy_primitives::{Address, U256};
@@ -218,6 +219,8 @@ pub struct Blockchain {
     treasury: Option<Address>,
     engine: Engine,
     metrics: Arc<MetricsLog>,
+    /// Since when it is watched whether it makes blocks, in milliseconds since the Unix epoch; 0 before the first look.
+    watched_since_ms: AtomicU64,
 }
 
 impl Blockchain {
@@ -236,6 +239,7 @@ impl Blockchain {
                 node.view().chain().spec().validators.len() as u64,
             ))),
             engine: Engine::OnDemand(node),
+            watched_since_ms: AtomicU64::new(0),
         }
     }
 
@@ -250,6 +254,7 @@ impl Blockchain {
             treasury: stored.value.treasury,
             engine,
             metrics,
+            watched_since_ms: AtomicU64::new(0),
         }
     }
 
@@ -296,6 +301,19 @@ impl Blockchain {
     /// Why the chain stands still by a failure; `None` while it does not.
     pub fn failure(&self) -> Option<String> {
         self.engine.failure()
+    }
+
+    /// Returns whether a running chain with a block time has made no block for ten of them and half a minute.
+    pub fn is_behind(&self, now_ms: u64) -> bool {
+        let Some(block_time) = self.spec.block_time else { return false };
+        let is_first = self.watched_since_ms.compare_exchange(0, now_ms, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        if self.node().is_halted() || is_first {
+            self.watched_since_ms.store(now_ms, Ordering::Relaxed);
+            return false;
+        }
+        let newest = self.node().view().head().block().timestamp().as_secs();
+        let start = newest.max(self.watched_since_ms.load(Ordering::Relaxed) / 1000);
+        (now_ms / 1000).saturating_sub(start) > block_time.as_secs().saturating_mul(10).saturating_add(30)
     }
 
     pub(super) const fn engine(&self) -> &Engine {

@@ -40,8 +40,11 @@ pub struct DeploymentSpec {
 }
 
 impl DeploymentSpec {
-    /// Reads a request body. `chain_of` is the chain with an id, or the one whose templates stand for those of an unknown chain.
-    pub(super) fn read(body: Value, chain_of: impl FnOnce(&str) -> Arc<Blockchain>) -> Result<Self, PlatformError> {
+    /// Reads a request body. `chain_of` finds the chain with an id.
+    pub(super) fn read(
+        body: Value,
+        chain_of: impl FnOnce(&str) -> Result<Arc<Blockchain>, PlatformError>,
+    ) -> Result<Self, PlatformError> {
         let mut fields = Fields::read(body)?;
         let blockchain_id = fields.text("blockchainId").unwrap_or_default();
         let signed_transaction = signed_transaction(&mut fields);
@@ -50,7 +53,7 @@ impl DeploymentSpec {
             let nothing = Self { blockchain_id, ..Self::default() };
             return Ok(Self { signed_transaction, ..nothing });
         }
-        let chain = chain_of(&blockchain_id);
+        let chain = chain_of(&blockchain_id)?;
         let template = fields.text("template");
         let params = fields.read_with("params", "an object", |value| value.as_object().cloned()).unwrap_or_default();
         if let Some(name) = &template {

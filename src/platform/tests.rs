@@ -102,7 +102,7 @@ fn a_users_template_is_deployed_by_its_name_and_its_parameters_names() {
     let body = |params| json!({ "blockchainId": DEFAULT_BLOCKCHAIN_ID, "template": "greeter", "params": params });
     let spec = chains.read_deployment(&me, body(json!({ "greeting": "hello", "marks": [1, 2] }))).unwrap();
     let deployment = chains.deploy(&me, spec).unwrap();
-    let chain = platform.default_blockchain();
+    let chain = platform.default_blockchain().unwrap();
     let contract = deployment.value.contract_address(chain).unwrap();
     let stored = chain.node().view().storage(contract, U256::ZERO, BlockRef::Latest).unwrap();
     assert_eq!(Address::from_word(stored.into()), deployment.value.from);
@@ -133,7 +133,7 @@ fn platforms_draw_different_ids_and_keys() {
     assert_ne!(one.treasury(), two.treasury(), "each treasury has a key of its own");
     let signer = |chain: &Blockchain| chain.node().view().chain().spec().validators[0].address;
     assert_ne!(signer(&one), signer(&two), "and so has each validator");
-    assert_ne!(one.treasury(), first.default_blockchain().treasury());
+    assert_ne!(one.treasury(), first.default_blockchain().unwrap().treasury());
     assert!(first.api_keys().authenticate(first_key.text()).unwrap().is_some());
     assert_eq!(second.api_keys().authenticate(first_key.text()).unwrap(), None);
     assert!(!format!("{first:?}").contains(&first_key.text()[4..]));
@@ -177,7 +177,7 @@ fn a_failing_generator_is_a_typed_error_and_changes_nothing() {
     assert_eq!(chains.deploy(&me, token(&platform, DEFAULT_BLOCKCHAIN_ID)).map(drop), Err(failed));
     assert_eq!(platform.records().verify::<BlockchainRecord>().unwrap(), 1);
     assert_eq!(platform.records().verify::<ApiKey>().unwrap(), 0);
-    assert_eq!(platform.default_blockchain().node().view().head().height().get(), 0);
+    assert_eq!(platform.default_blockchain().unwrap().node().view().head().height().get(), 0);
 }
 
 #[test]
@@ -282,7 +282,7 @@ fn a_restart_finds_everything_where_it_was() {
         wanted.push((chain.id().to_owned(), chain.node().view().head().hash(), deployment));
     }
     // The default chain goes on beside them, also after commits of theirs.
-    let node = platform.default_blockchain().node();
+    let node = platform.default_blockchain().unwrap().node();
     node.transfer(node.accounts()[0], node.accounts()[1], U256::from(1)).unwrap();
     let head = node.view().head().hash();
     drop(platform);
@@ -291,7 +291,7 @@ fn a_restart_finds_everything_where_it_was() {
     // The master key is changed, and then the old one is not needed any more.
     drop(open_on(&disk, 2, &[1]).unwrap());
     let platform = open_on(&disk, 2, &[]).unwrap();
-    assert_eq!(platform.default_blockchain().node().view().head().hash(), head);
+    assert_eq!(platform.default_blockchain().unwrap().node().view().head().hash(), head);
     let principal = platform.api_keys().authenticate(key.text()).unwrap().unwrap();
     // The key that a process shows at its start replaces the one of the start before.
     let renewed = [(); 2].map(|()| platform.renew_api_key("dev", &[Scope::Admin]).unwrap());

@@ -22,10 +22,22 @@ pub struct Chains {
     platform: Arc<Platform>,
     counters: Arc<Counters>,
     workers: Workers,
-    default: EthRpc,
-    /// Kept ready, so that a request on `/` clones nothing.
-    default_service: EthHttpService,
+    default: Option<DefaultRpc>,
     others: Arc<RwLock<BTreeMap<String, OtherChain>>>,
+}
+
+/// Ethereum JSON-RPC of the default chain.
+#[derive(Clone, Debug)]
+struct DefaultRpc {
+    rpc: EthRpc,
+    /// Kept ready, so that a request on `/` clones nothing.
+    service: EthHttpService,
+}
+
+impl From<EthRpc> for DefaultRpc {
+    fn from(rpc: EthRpc) -> Self {
+        Self { service: rpc.http_service(), rpc }
+    }
 }
 
 impl Chains {
@@ -43,19 +55,19 @@ impl Chains {
     /// Sets a monitor of the default chain's Ethereum JSON-RPC, in place of what was registered before; calls of other chains are not told.
     #[must_use]
     pub fn with_monitor(self, monitor: Arc<dyn RpcMonitor>) -> Self {
-        let default = self.default.with_monitor(monitor);
-        let default_service = default.http_service();
-        Self { default, default_service, ..self }
+        let default = self.default.map(|default| default.rpc.with_monitor(monitor).into());
+        Self { default, ..self }
     }
 
     fn with(platform: Arc<Platform>, development: Development) -> Self {
         let counters = Arc::new(Counters::default());
-        let node = platform.default_blockchain().node().clone();
         let workers = Workers::default();
-        let eth = Eth::new(node, Arc::clone(&counters), development);
-        let default = EthRpc::over(eth, CommandQueue::new(workers.clone()));
-        let default_service = default.http_service();
-        Self { platform, counters, workers, default, default_service, others: Arc::default() }
+        let rpc = |chain: &Arc<Blockchain>| {
+            let eth = Eth::new(chain.node().clone(), Arc::clone(&counters), development);
+            EthRpc::over(eth, CommandQueue::new(workers.clone())).into()
+        };
+        let default = platform.default_blockchain().map(rpc);
+        Self { platform, counters, workers, default, others: Arc::default() }
     }
 
     /// Counts of what went wrong at the server's edges, of all chains.
@@ -68,21 +80,26 @@ impl Chains {
         &self.platform
     }
 
-    /// Ethereum JSON-RPC of the default chain.
-    pub const fn default_rpc(&self) -> &EthRpc {
-        &self.default
+    /// Ethereum JSON-RPC of the default chain, where there is one.
+    pub fn default_rpc(&self) -> Option<&EthRpc> {
+        self.default.as_ref().map(|default| &default.rpc)
     }
 
     /// Service for HTTP requests to the default chain.
-    pub(crate) const fn default_service(&self) -> &EthHttpService {
-        &self.default_service
+    pub(crate) fn default_service(&self) -> Option<&EthHttpService> {
+        self.default.as_ref().map(|default| &default.service)
+    }
+
+    /// The threads that run what takes long.
+    pub(crate) const fn workers(&self) -> &Workers {
+        &self.workers
     }
 
     /// Returns the Ethereum JSON-RPC of the chain with this id, if it is in memory: for the service's own work. What a caller asks for goes
     /// by [`Chains::readable_rpc`].
     pub(super) fn rpc(&self, id: &str) -> Option<EthRpc> {
-        if id == self.platform.default_blockchain().id() {
-            return Some(self.default.clone());
+        if self.platform.default_blockchain().is_some_and(|default| default.id() == id) {
+            return self.default_rpc().cloned();
         }
         let chain = self.platform.running_blockchain(id)?;
         let known = self.others.read().unwrap_or_else(PoisonError::into_inner).get(id).and_then(|one| one.of(&chain));

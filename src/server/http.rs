@@ -12,7 +12,7 @@ mod route;
 mod token;
 mod websocket;
 
-use std::{io, net::SocketAddr, sync::Arc};
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use hyper::{
     Response, StatusCode,
@@ -26,10 +26,17 @@ use tokio::{
 };
 
 use self::token::RpcToken;
-use super::{chains::Chains, limits::ServerLimits, oauth::LogInLink};
+use super::{
+    chains::Chains,
+    limits::ServerLimits,
+    oauth::{LogInLink, LogInProvider},
+};
 use crate::platform::{InvalidPublicUrl, Mailbox, PublicUrl};
 
 pub use token::InvalidToken;
+
+/// Time between two probes of the service's health.
+const PROBE_INTERVAL: Duration = Duration::from_secs(15);
 
 /// Address of the server, whom it serves, and its bounds.
 ///
@@ -49,6 +56,7 @@ pub struct ServerConfig {
     public_url: Option<PublicUrl>,
     mailbox: Option<Arc<Mailbox>>,
     log_in_links: Vec<LogInLink>,
+    providers: Vec<LogInProvider>,
 }
 
 impl ServerConfig {
@@ -63,6 +71,7 @@ impl ServerConfig {
             public_url: None,
             mailbox: None,
             log_in_links: Vec::new(),
+            providers: Vec::new(),
         }
     }
 
@@ -103,6 +112,12 @@ impl ServerConfig {
     #[must_use]
     pub fn with_log_in_links(self, log_in_links: Vec<LogInLink>) -> Self {
         Self { log_in_links, ..self }
+    }
+
+    /// Lets users log in with outside OpenID providers.
+    #[must_use]
+    pub fn with_providers(self, providers: Vec<LogInProvider>) -> Self {
+        Self { providers, ..self }
     }
 
     /// Replaces the bounds.
@@ -185,9 +200,15 @@ impl Server {
         self.address
     }
 
+    /// URL under which users reach the server.
+    pub fn public_url(&self) -> &PublicUrl {
+        self.context.public_url()
+    }
+
     /// Serves until `stop` completes, then accepts no new connection and finishes running requests, for at most 10 seconds.
     pub async fn serve(self, stop: impl Future<Output = ()>) {
         self.context.resume().await;
+        let probes = tokio::spawn(probe(Arc::clone(&self.context)));
         let (stopping, stopped) = watch::channel(false);
         let (alive, mut finished) = tokio::sync::mpsc::channel::<()>(1);
         let permits = Arc::new(Semaphore::new(self.context.limits().connections_max));
@@ -225,6 +246,18 @@ impl Server {
             finished.recv().await
         };
         let _ = tokio::time::timeout(grace, ended).await;
+        probes.abort();
+    }
+}
+
+/// Probes the service's health at intervals, for its uptime.
+async fn probe(context: Arc<route::ServerContext>) {
+    let mut ticks = tokio::time::interval(PROBE_INTERVAL);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let platform = Arc::clone(context.platform());
+        let _ = tokio::task::spawn_blocking(move || platform.probe()).await;
     }
 }
 

@@ -168,9 +168,9 @@ async fn bind(node: Node, config: ServerConfig) -> Result<Server, ServeError> {
     let networks = NetworkPool::new(NETWORK_THREADS).map_err(not_started)?;
     let platform = Platform::builder(Arc::new(WallClock)).with_networks(networks).open(chain);
     let chains = Chains::new(Arc::new(platform.map_err(|cause| not_started(io::Error::other(cause)))?));
-    let timer = drive(chains.default_rpc().clone());
+    let timer = chains.default_rpc().cloned().map(drive);
     let server = Server::bind(chains, config).await?;
-    tokio::spawn(timer);
+    timer.map(tokio::spawn);
     Ok(server)
 }
 

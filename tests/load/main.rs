@@ -184,7 +184,7 @@ async fn failing_stores_and_panics_leave_a_chain_that_replays() {
     let api_key = platform.create_api_key("load", &[Scope::Admin]).unwrap().text().to_owned();
     let chains = Chains::new(platform);
     let counters = chains.counters().clone();
-    let timer = tokio::spawn(drive(chains.default_rpc().clone()));
+    let timer = tokio::spawn(drive(chains.default_rpc().unwrap().clone()));
     let server = Server::bind(chains, ServerConfig::new(([127, 0, 0, 1], 0).into())).await.unwrap();
     let address = server.local_addr();
     let serving = tokio::spawn(server.serve(std::future::pending()));

@@ -94,7 +94,7 @@ fn chain_with_victim() -> Chain {
 #[tokio::test]
 async fn no_raw_transaction_speaks_for_somebody_who_did_not_sign() {
     let service = Service::start().await;
-    let node = service.platform.default_blockchain().node().clone();
+    let node = service.platform.default_blockchain().unwrap().node().clone();
     let chain = Chain::over(node.clone());
     node.set_balance(VICTIM, ether(100)).unwrap();
     // Impersonation is a permission of a development method, not of whoever writes the address.
@@ -151,7 +151,7 @@ async fn requests_name_unlocked_or_impersonated_accounts_alone() {
 #[tokio::test]
 async fn the_service_does_not_share_impersonations() {
     let service = Service::start().await;
-    let node = service.platform.default_blockchain().node().clone();
+    let node = service.platform.default_blockchain().unwrap().node().clone();
     let body = json!({ "blockchainId": "bc_default", "template": "erc20-token", "params": { "name": "Gold", "symbol": "GLD", "totalSupply": "1000" } });
     let token = service.rest("POST", "/v1/contracts/deploy", body).await.json()["data"]["contractAddress"].clone();
     node.set_balance(VICTIM, ether(100)).unwrap();

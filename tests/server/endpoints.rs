@@ -348,7 +348,7 @@ async fn who_may_only_read_sends_no_transaction() {
     let service = Service::start().await;
     let reader = key_with(&service, [Scope::BlockchainRead], None);
     let headers = [("x-api-key", reader.as_str()), JSON];
-    let from = service.platform.default_blockchain().node().accounts()[0].to_string();
+    let from = service.platform.default_blockchain().unwrap().node().accounts()[0].to_string();
     let send =
         json!({ "jsonrpc": "2.0", "id": 1, "method": "eth_sendTransaction", "params": [{ "from": from, "to": from }] });
     let path = "/v1/blockchains/bc_default/eth";

@@ -102,7 +102,7 @@ async fn every_id_that_geth_takes_is_answered() {
 #[tokio::test]
 async fn sends_of_a_batch_keep_their_ids() {
     let service = Service::start().await;
-    let node = service.platform.default_blockchain().node().clone();
+    let node = service.platform.default_blockchain().unwrap().node().clone();
     let send = |id: &str| {
         let (from, to) = (node.accounts()[0], node.accounts()[1]);
         format!(

@@ -44,7 +44,7 @@ async fn a_body_is_as_long_as_its_method_may_be() {
 #[tokio::test]
 async fn the_responses_of_a_batch_have_a_bound() {
     let service = Service::start().await;
-    let account = service.platform.default_blockchain().node().accounts()[0];
+    let account = service.platform.default_blockchain().unwrap().node().accounts()[0];
     let code = format!("0x{}", "60".repeat(1_000_000));
     assert_eq!(service.rpc("anvil_setCode", json!([account, code])).await["result"], Value::Null);
     let batch = async |calls: usize| {
@@ -159,7 +159,7 @@ async fn a_request_that_takes_too_long_is_503_and_ends() {
     let service = Service::limited(Node::new(), |limits| limits.request_timeout = Duration::from_millis(20)).await;
     let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "anvil_mine", "params": [1_000_000] });
     assert_eq!(service.rpc_text(&call.to_string()).await.status, 503);
-    let node = service.platform.default_blockchain().node().clone();
+    let node = service.platform.default_blockchain().unwrap().node().clone();
     let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "evm_mine", "params": [] }).to_string();
     let next = timeout(PATIENCE, service.rpc_text(&call)).await.expect("the row of blocks ends");
     // The bound holds for this call too; what counts is that it gets its turn.

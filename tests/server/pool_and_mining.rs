@@ -147,7 +147,7 @@ async fn blocks_are_mined_by_count_and_interval() {
 #[tokio::test]
 async fn reads_are_served_while_a_send_waits_for_the_writer() {
     let service = Service::start().await;
-    let node = service.platform.default_blockchain().node().clone();
+    let node = service.platform.default_blockchain().unwrap().node().clone();
     let mining = service.rpc("evm_mine", json!([{ "blocks": 1_500 }]));
     let meanwhile = async {
         while node.view().head().height().get() == 0 {

@@ -176,7 +176,7 @@ async fn unknown_paths_and_methods_are_errors() {
 #[tokio::test]
 async fn a_token_is_deployed_from_its_template() {
     let service = Service::start().await;
-    let from = service.platform.default_blockchain().node().accounts()[0].to_string();
+    let from = service.platform.default_blockchain().unwrap().node().accounts()[0].to_string();
     let whole = json!({
         "blockchainId": "bc_default", "template": "erc20-token", "from": from, "gasLimit": "3000000",
         "params": { "name": "Gold", "symbol": "GLD", "totalSupply": "1000", "decimals": 6 },
@@ -295,7 +295,7 @@ async fn an_insufficient_balance_has_both_amounts() {
 async fn metrics_have_two_spellings_of_nine_figures() {
     let service = Service::start().await;
     service.rpc("anvil_mine", json!(["0x5", "0x2"])).await;
-    let from = service.platform.default_blockchain().node().accounts()[0].to_string();
+    let from = service.platform.default_blockchain().unwrap().node().accounts()[0].to_string();
     service.rpc("eth_sendTransaction", json!([{ "from": from, "to": from }])).await;
     let metrics = service.rest("GET", "/v1/blockchains/bc_default/metrics", Value::Null).await.json()["data"].clone();
     assert_eq!((&metrics["totalTransactions"], &metrics["activeValidators"]), (&json!(1), &json!(1)));

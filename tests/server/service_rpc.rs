@@ -35,7 +35,7 @@ async fn token(service: &Service) -> Value {
 #[tokio::test]
 async fn blocks_transactions_and_balances_are_read() {
     let service = Service::start().await;
-    let node = service.platform.default_blockchain().node().clone();
+    let node = service.platform.default_blockchain().unwrap().node().clone();
     let (alice, bob) = (node.accounts()[0], node.accounts()[1]);
     let signed = TransactionRequest {
         chain_id: Some(31337),
@@ -83,7 +83,7 @@ async fn blocks_transactions_and_balances_are_read() {
 #[tokio::test]
 async fn contracts_are_called_and_executed_by_name() {
     let service = Service::start().await;
-    let bob = service.platform.default_blockchain().node().accounts()[1].to_string();
+    let bob = service.platform.default_blockchain().unwrap().node().accounts()[1].to_string();
     let contract = token(&service).await;
     let call = |method: &str, args: Value| json!({ "blockchainId": "bc_default", "contractAddress": contract, "method": method, "args": args });
     assert_eq!(ok(&service, "contract.call", call("name", json!([]))).await["result"], "Gold");
@@ -166,7 +166,7 @@ async fn batches_and_notifications_work() {
 #[tokio::test]
 async fn a_transaction_signed_for_every_chain_is_refused_wherever_it_enters() {
     let service = Service::start().await;
-    let node = service.platform.default_blockchain().node().clone();
+    let node = service.platform.default_blockchain().unwrap().node().clone();
     let request = TransactionRequest {
         chain_id: None,
         to: Some(node.accounts()[1]),

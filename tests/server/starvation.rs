@@ -55,7 +55,7 @@ async fn times_while(service: &Service, until: impl Fn() -> bool) -> Vec<Duratio
 async fn reads_pass_while_commands_and_long_reads_wait() {
     const BLOCKS: u64 = 3_000;
     let service = Service::start().await;
-    let node = service.platform.default_blockchain().node().clone();
+    let node = service.platform.default_blockchain().unwrap().node().clone();
     let from = node.accounts()[0];
     let mut open = vec![begin(&service, "anvil_mine", json!([format!("{BLOCKS:#x}")])).await];
     while height(&node) == 0 {
@@ -84,7 +84,7 @@ async fn reads_pass_while_commands_and_long_reads_wait() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn reads_pass_while_batches_ask_for_long_blocks() {
     let service = Service::start().await;
-    let node = service.platform.default_blockchain().node().clone();
+    let node = service.platform.default_blockchain().unwrap().node().clone();
     let from = node.accounts()[0];
     let transfer = call("eth_sendTransaction", &json!([{ "from": from, "to": from, "gas": "0x5208" }]));
     let together = format!("[{}]", vec![transfer; 500].join(","));
@@ -105,7 +105,7 @@ async fn reads_pass_while_batches_ask_for_long_blocks() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_that_leaves_ends_its_row_of_blocks() {
     let service = Service::start().await;
-    let node = service.platform.default_blockchain().node().clone();
+    let node = service.platform.default_blockchain().unwrap().node().clone();
     let leaving = begin(&service, "anvil_mine", json!(["0xf4240"])).await;
     while height(&node) < 10 {
         tokio::time::sleep(Duration::from_millis(1)).await;

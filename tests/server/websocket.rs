@@ -137,7 +137,7 @@ async fn heads_logs_and_pending_transactions_are_pushed() {
     let pending = socket.call("eth_subscribe", json!(["newPendingTransactions"])).await["result"].clone();
     let logs = socket.call("eth_subscribe", json!(["logs", {}])).await["result"].clone();
     assert!(heads.as_str().unwrap().starts_with("0x"));
-    let node = service.platform.default_blockchain().node().clone();
+    let node = service.platform.default_blockchain().unwrap().node().clone();
     let owner = node.accounts()[0];
     let input =
         chainbox::templates::Erc20Params::new("Gold", "GLD", chainbox::primitives::U256::from(1), owner).init_code();
@@ -158,7 +158,7 @@ async fn a_revert_sends_removed_logs() {
     let mut socket = Socket::connect(&service, "/").await;
     let snapshot = socket.call("evm_snapshot", json!([])).await["result"].clone();
     let logs = socket.call("eth_subscribe", json!(["logs", {}])).await["result"].clone();
-    let owner = service.platform.default_blockchain().node().accounts()[0];
+    let owner = service.platform.default_blockchain().unwrap().node().accounts()[0];
     let input =
         chainbox::templates::Erc20Params::new("Gold", "GLD", chainbox::primitives::U256::from(1), owner).init_code();
     socket.call("eth_sendTransaction", json!([{ "from": owner, "data": input }])).await;
@@ -176,7 +176,7 @@ async fn a_reorg_sends_removed_logs_and_then_those_of_the_new_branch() {
     let service = Service::start().await;
     let mut socket = Socket::connect(&service, "/").await;
     let logs = socket.call("eth_subscribe", json!(["logs", {}])).await["result"].clone();
-    let owner = service.platform.default_blockchain().node().accounts()[0];
+    let owner = service.platform.default_blockchain().unwrap().node().accounts()[0];
     let input =
         chainbox::templates::Erc20Params::new("Gold", "GLD", chainbox::primitives::U256::from(1), owner).init_code();
     let creation = json!({ "from": owner, "data": input });
@@ -237,7 +237,7 @@ async fn a_client_that_reads_late_gets_every_head() {
     let service = Service::start().await;
     let mut socket = Socket::connect(&service, "/").await;
     let heads = socket.call("eth_subscribe", json!(["newHeads"])).await["result"].clone();
-    let node = service.platform.default_blockchain().node().clone();
+    let node = service.platform.default_blockchain().unwrap().node().clone();
     let count = 15_000;
     tokio::task::spawn_blocking(move || node.mine(count)).await.unwrap().unwrap();
     for number in 1..=count {
@@ -250,7 +250,7 @@ async fn a_client_whose_place_is_lost_is_told_and_closed() {
     let service = Service::start().await;
     let mut socket = Socket::connect(&service, "/").await;
     let heads = socket.call("eth_subscribe", json!(["newHeads"])).await["result"].clone();
-    let node = service.platform.default_blockchain().node().clone();
+    let node = service.platform.default_blockchain().unwrap().node().clone();
     // On this thread: the session's tasks see nothing until all of it is done.
     for _ in 0..=chainbox::node::HEAD_SWITCHES_MAX {
         let snapshot = node.snapshot();
@@ -271,7 +271,7 @@ async fn a_client_that_takes_nothing_is_disconnected() {
     let service = Service::limited(Node::new(), |limits| limits.send_timeout = Duration::from_millis(100)).await;
     let mut socket = Socket::connect(&service, "/").await;
     socket.call("eth_subscribe", json!(["newHeads"])).await;
-    let node = service.platform.default_blockchain().node().clone();
+    let node = service.platform.default_blockchain().unwrap().node().clone();
     tokio::task::spawn_blocking(move || node.mine(30_000)).await.unwrap().unwrap();
     let dropped = async {
         while service.counters.slow_sessions() == 0 {

@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 
 use crate::sim_args::{CampaignOptions, ReplayOptions, SimOptions};
 #[cfg(feature = "server")]
-use crate::{dev::args::DevOptions, templates::TemplatesOptions};
+use crate::{dev::args::DevOptions, serve::args::ServeOptions, templates::TemplatesOptions};
 
 /// A blockchain network in a box.
 #[derive(Debug, Parser)]
@@ -62,6 +62,23 @@ Every flag is also an environment variable: --block-time is CHAINBOX_BLOCK_TIME.
     /// Run a development chain: not in this build
     #[cfg(not(feature = "server"))]
     Dev(NotBuilt),
+    /// Run the service for many workspaces and chains: no development methods, no unlocked accounts
+    #[command(after_help = "\
+Examples:
+  chainbox serve --db-path data                  everything in one RocksDB database
+  chainbox serve --in-memory --port 0            for a try: everything is gone at the end
+  chainbox serve --db-path data --host 0.0.0.0 --public-url https://chains.example.com --allow-host chains.example.com
+                                                 behind a proxy that speaks TLS
+  chainbox serve --db-path data --smtp-url smtps://mail.example.com --smtp-from chains@example.com
+                                                 mails of confirmation, password reset and invitation
+
+Until there is a user, a token on the console lets the first one sign up. Endpoints: docs/service-api.md, or /v1/docs of the service.
+Every flag is also an environment variable: --db-path is CHAINBOX_DB_PATH.")]
+    #[cfg(feature = "server")]
+    Serve(Box<ServeOptions>),
+    /// Run the service: not in this build
+    #[cfg(not(feature = "server"))]
+    Serve(NotBuilt),
     /// List the contract templates, or show one: parameters, functions, events, errors, storage
     #[command(after_help = "\
 Examples:

@@ -18,7 +18,7 @@ use std::{error::Error, sync::Arc, time::Duration};
 
 use chainbox::{
     chain::GenesisSpec,
-    platform::{PlatformError, Scope},
+    platform::{Mailbox, PlatformError, Scope},
     server::{self, Chains, Server, ServerConfig},
 };
 
@@ -29,7 +29,7 @@ use self::{
     start::Started,
     state_lock::StateLock,
 };
-use crate::files;
+use crate::{files, stop};
 
 type Failure = Box<dyn Error>;
 
@@ -83,8 +83,8 @@ async fn serve(options: &DevOptions, started: Started) -> Result<Option<RunningC
     let server = Server::bind(chains.clone(), server_config(options)?).await;
     let server = server.map_err(|cause| files::with_causes(&cause))?;
     let address = server.local_addr();
-    let stop = stop_signal()?;
-    tokio::spawn(server::drive(chains.default_rpc().clone()));
+    let stop = stop::signal()?;
+    chains.default_rpc().cloned().map(server::drive).map(tokio::spawn);
     if let (Some(path), Some(secs)) = (&options.state, options.state_interval) {
         tokio::spawn(state_files::write_at_intervals(path.clone(), Duration::from_secs(secs), node.clone()));
     }
@@ -103,29 +103,11 @@ async fn serve(options: &DevOptions, started: Started) -> Result<Option<RunningC
 
 fn server_config(options: &DevOptions) -> Result<ServerConfig, Failure> {
     let config = ServerConfig::new((options.host, options.port).into())
+        .with_mailbox(Arc::new(Mailbox::default()))
         .with_allowed_hosts(options.allow_host.clone())
         .with_allowed_origins(options.allow_origin.clone());
     match &options.rpc_token {
         Some(token) => config.with_rpc_token(token).map_err(|cause| format!("--rpc-token: {cause}").into()),
         None => Ok(config),
     }
-}
-
-/// Completes on SIGINT or SIGTERM. The handlers are installed when this returns, before the server accepts connections.
-fn stop_signal() -> Result<impl Future<Output = ()> + Send + 'static, Failure> {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-        Ok(async move {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
-        })
-    }
-    #[cfg(not(unix))]
-    Ok(async {
-        let _ = tokio::signal::ctrl_c().await;
-    })
 }

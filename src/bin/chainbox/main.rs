@@ -3,15 +3,21 @@
 mod args;
 mod campaign;
 #[cfg(feature = "server")]
+mod database;
+#[cfg(feature = "server")]
 mod dev;
 mod files;
 mod interrupt;
 mod progress;
 mod refused;
 mod replay;
+#[cfg(feature = "server")]
+mod serve;
 mod sim;
 mod sim_args;
 mod sim_report;
+#[cfg(feature = "server")]
+mod stop;
 mod styles;
 mod table;
 #[cfg(feature = "server")]
@@ -45,9 +51,13 @@ fn main() -> ExitCode {
         #[cfg(feature = "server")]
         args::Command::Dev(options) => dev::run(&options).map(|()| true),
         #[cfg(feature = "server")]
+        args::Command::Serve(options) => serve::run(&options).map(|()| true),
+        #[cfg(feature = "server")]
         args::Command::Templates(options) => templates::run(&options).map(|()| true),
         #[cfg(not(feature = "server"))]
-        args::Command::Dev(_) | args::Command::Templates(_) => Err(Box::from(refused::Refused(NO_NODE.to_owned()))),
+        args::Command::Dev(_) | args::Command::Serve(_) | args::Command::Templates(_) => {
+            Err(Box::from(refused::Refused(NO_NODE.to_owned())))
+        }
         args::Command::Sim(options) => return sim::run(&options),
         args::Command::Replay(options) => replay::run(&options),
         args::Command::Campaign(options) => campaign::run(&options),

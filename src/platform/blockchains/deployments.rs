@@ -29,13 +29,13 @@ impl<'a> Blockchains<'a> {
     /// of the chain.
     ///
     /// # Errors
-    /// [`PlatformError::Validation`] with every invalid field.
+    /// [`PlatformError::Validation`] with every invalid field; as [`Blockchains::readable`] for the chain that the body names.
     pub fn read_deployment(
         &self,
         principal: &Principal,
         body: serde_json::Value,
     ) -> Result<DeploymentSpec, PlatformError> {
-        DeploymentSpec::read(body, |id| self.readable(principal, id).unwrap_or_else(|_| self.hosted.default.clone()))
+        DeploymentSpec::read(body, |id| self.readable(principal, id))
     }
 
     /// Deploys a contract from a template, or by a signed transaction, and keeps the record.

@@ -36,7 +36,7 @@ const BOOTED_AT_ONCE: NonZeroUsize = NonZeroUsize::new(256).expect("not zero");
 /// The chains in memory, and what they run on.
 #[derive(Debug)]
 pub(in crate::platform) struct Hosted {
-    pub(super) default: Arc<Blockchain>,
+    pub(super) default: Option<Arc<Blockchain>>,
     pool: NetworkPool,
     store: Arc<dyn KeyValue>,
     /// Chains that run or are paused, by id.
@@ -50,9 +50,13 @@ pub(in crate::platform) struct Hosted {
 }
 
 impl Hosted {
-    pub(in crate::platform) fn new(default: Arc<Blockchain>, pool: NetworkPool, store: Arc<dyn KeyValue>) -> Self {
-        let open = BTreeMap::from([(default.id().to_owned(), Arc::clone(&default))]);
-        let owners = BTreeMap::from([(default.id().to_owned(), default.owner().clone())]);
+    pub(in crate::platform) fn new(
+        default: Option<Arc<Blockchain>>,
+        pool: NetworkPool,
+        store: Arc<dyn KeyValue>,
+    ) -> Self {
+        let open = default.iter().map(|chain| (chain.id().to_owned(), Arc::clone(chain))).collect();
+        let owners = default.iter().map(|chain| (chain.id().to_owned(), chain.owner().clone())).collect();
         let (open, owners, turns) = (RwLock::new(open), RwLock::new(owners), Mutex::default());
         let senders = (0..=u8::MAX).map(|_| Mutex::default()).collect();
         Self { default, pool, store, open, owners, turns, senders }
@@ -67,7 +71,7 @@ impl Hosted {
         let mut request = PageRequest::first(BOOTED_AT_ONCE);
         loop {
             let page = records.page(&BlockchainRecord::ALL, &Owner::Service, &SortKey::new(), &request)?;
-            let chains: Vec<_> = page.items.iter().filter(|stored| stored.id() != self.default.id()).collect();
+            let chains: Vec<_> = page.items.iter().filter(|stored| !self.is_default(stored.id())).collect();
             self.boot_some(context, &chains);
             let Some(next) = page.next else { return Ok(()) };
             request = request.after(next);
@@ -85,6 +89,11 @@ impl Hosted {
                     .spawn(|| some.iter().for_each(|stored| drop(self.converge(context, stored.owner(), stored.id()))));
             }
         });
+    }
+
+    /// Returns whether a chain is the default one, which runs without the service's doing.
+    pub(super) fn is_default(&self, id: &str) -> bool {
+        self.default.as_ref().is_some_and(|default| default.id() == id)
     }
 
     /// A poisoned lock guards nothing half-done: a chain is inserted and removed in one step.
@@ -126,8 +135,8 @@ impl Hosted {
             return Ok(None);
         };
         self.owners.write().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned(), owner.clone());
-        if id == self.default.id() {
-            return Ok(Some(Arc::clone(&self.default)));
+        if let Some(default) = self.default.as_ref().filter(|default| default.id() == id) {
+            return Ok(Some(Arc::clone(default)));
         }
         match stored.value.state {
             ChainState::Provisioning | ChainState::Running => self.opened(context, &stored, Self::run).map(Some),

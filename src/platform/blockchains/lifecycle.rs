@@ -13,6 +13,9 @@ use crate::platform::{
     wallet::create_treasury,
 };
 
+/// Chain id of the first chain that names none, in a service without a default chain.
+const FIRST_CHAIN_ID: u64 = 31_338;
+
 impl Blockchains<'_> {
     /// Returns a new id for [`Blockchains::provision`].
     ///
@@ -95,7 +98,7 @@ impl Blockchains<'_> {
         command: ChainCommand,
     ) -> Result<Stored<BlockchainRecord>, PlatformError> {
         let mut stored = unit.of::<BlockchainRecord>().require(&principal.owner(), id)?;
-        if id == self.hosted.default.id() {
+        if self.hosted.is_default(id) {
             let message = format!("blockchain {id} is the chain of the process: it runs as long as that");
             return Err(PlatformError::Conflict { message });
         }
@@ -149,7 +152,8 @@ impl Blockchains<'_> {
                 Some(_) => Err(PlatformError::Conflict { message: format!("chain id {chain_id} is taken") }),
             };
         }
-        let mut next = self.hosted.default.chain_id().saturating_add(1);
+        let mut next =
+            self.hosted.default.as_ref().map_or(FIRST_CHAIN_ID, |default| default.chain_id().saturating_add(1));
         while taken_by(next)?.is_some() {
             next = next.saturating_add(1);
         }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use alloy_primitives::hex;
 
-use super::{Collection, Record, RecordError, Unit, key, view::View};
+use super::{Collection, Owner, Record, RecordError, Unit, collection::number, key, view::View};
 use crate::{
     node::Clock,
     store::{Batch, KeyValue, Table},
@@ -65,6 +65,14 @@ impl Records {
     /// Returns the records of a type as they are stored.
     pub fn of<T: Record>(&self) -> Collection<'_, T> {
         Collection::over(View::stored(self.store()))
+    }
+
+    /// Returns a counter of an owner as it is stored.
+    ///
+    /// # Errors
+    /// [`RecordError::Store`], [`RecordError::Corrupt`].
+    pub fn counter(&self, owner: &Owner, name: &str) -> Result<u64, RecordError> {
+        number(&View::stored(self.store()), &key::counter(owner, name))
     }
 
     /// Runs a unit of work: what `work` changes is written as one batch when it succeeds, and dropped when it fails.

@@ -10,9 +10,14 @@ use hyper::{
 use super::Body;
 use crate::{node::Node, platform::Platform, server::rest::TemplateView, vm::Template};
 
+/// What is at `/` of a service without a default chain.
+pub(super) const NO_CHAIN: &str = "no chain is served here: the service is under /v1, its description at /v1/docs";
+
 /// Returns the page, which has no scripts. `base` is host and port for the URLs.
 pub(super) fn welcome(platform: &Platform, base: &str) -> Response<Body> {
-    let chain = platform.default_blockchain();
+    let Some(chain) = platform.default_blockchain() else {
+        return super::plain(hyper::StatusCode::NOT_FOUND, NO_CHAIN.to_owned());
+    };
     let view = chain.node().view();
     let base = escape(base);
     let html = format!(

@@ -18,7 +18,7 @@ use super::{
     Body, ServerConfig, body::BodyReader, budget::BodyBudget, cors, guard, page, plain, token::Presented,
     websocket::Sessions,
 };
-use crate::platform::{PublicUrl, records::PageRequest};
+use crate::platform::{Platform, PublicUrl, records::PageRequest};
 use crate::server::{
     chains::Chains,
     counters::panic_text,
@@ -72,6 +72,16 @@ impl ServerContext {
         &self.config.limits
     }
 
+    /// URL under which users reach the server.
+    pub(super) const fn public_url(&self) -> &PublicUrl {
+        &self.public_url
+    }
+
+    /// The platform.
+    pub(super) const fn platform(&self) -> &Arc<Platform> {
+        self.chains.platform()
+    }
+
     /// The WebSocket sessions.
     pub(super) const fn sessions(&self) -> &Sessions {
         &self.sessions
@@ -98,7 +108,8 @@ impl ServerContext {
                 Some(mailbox) => server.with_mailbox(Arc::clone(mailbox)),
                 None => server,
             };
-            server.with_log_in_links(self.config.log_in_links.clone()).router()
+            let server = server.with_log_in_links(self.config.log_in_links.clone());
+            server.with_providers(self.config.providers.clone()).router()
         })
     }
 
@@ -150,7 +161,10 @@ async fn dispatch_in_time(context: &Arc<ServerContext>, request: Request<Incomin
 async fn dispatch(context: &Arc<ServerContext>, request: Request<Incoming>) -> Response<Body> {
     let path = request.uri().path();
     if path == "/" {
-        return ethereum(context, context.chains.default_rpc(), Some(context.chains.default_service()), request).await;
+        return match context.chains.default_rpc() {
+            Some(rpc) => ethereum(context, rpc, context.chains.default_service(), request).await,
+            None => plain(StatusCode::NOT_FOUND, page::NO_CHAIN.to_owned()),
+        };
     }
     let chain_id = path.strip_prefix("/v1/blockchains/").and_then(|rest| rest.strip_suffix("/eth"));
     if let Some(id) = chain_id.filter(|id| !id.contains('/')).map(str::to_owned) {

@@ -167,7 +167,7 @@ async fn run(
     };
     let length = if matches!(endpoint.about.runs, Runs::Long) { Length::Long } else { Length::Short };
     let rpc = chain.and_then(|id| app.chains.rpc(&id));
-    let workers = app.chains.default_rpc().commands().workers().clone();
+    let workers = app.chains.workers().clone();
     let work = move |_: &_| begin_and_execute(&app, &endpoint, request, &parts, &raw, body);
     Ok(match rpc {
         Some(rpc) => rpc.commands().run(length, work).await??,

@@ -138,7 +138,7 @@ pub(crate) struct DevOptions {
 }
 
 /// Parses a number of bytes, or one of a unit of IEC 80000-13.
-fn bytes(text: &str) -> Result<u64, String> {
+pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     const UNITS: [(&str, u32); 5] = [("KiB", 10), ("MiB", 20), ("GiB", 30), ("TiB", 40), ("B", 0)];
     let unit = UNITS.iter().find_map(|(unit, shift)| Some((text.strip_suffix(unit)?, *shift)));
     let (digits, shift) = unit.unwrap_or((text, 0));

@@ -41,7 +41,7 @@ impl Config {
             private_keys: keys.iter().map(|key| key.secret_bytes()).collect(),
             mnemonic: node.mnemonic().to_owned(),
             chain_id: node.view().chain_id(),
-            blockchain_id: platform.default_blockchain().id().to_owned(),
+            blockchain_id: platform.default_blockchain().map_or_else(String::new, |chain| chain.id().to_owned()),
             genesis_hash: node.view().genesis_hash(),
             urls: Urls {
                 http: format!("http://{address}"),

@@ -86,16 +86,16 @@ fn a_stopped_validator_is_missed_in_the_duties() {
 #[test]
 fn the_default_chain_is_measured_by_its_blocks() {
     let world = World::new();
-    let node = world.platform.default_blockchain().node();
+    let node = world.platform.default_blockchain().unwrap().node();
     for _ in 0..3 {
         node.transfer(node.accounts()[0], node.accounts()[1], U256::from(1)).unwrap();
     }
-    let found = measured(&world, world.platform.default_blockchain());
+    let found = measured(&world, world.platform.default_blockchain().unwrap());
     assert_eq!((found.current_block, found.total_transactions), (3, 3));
     let snapshot = node.snapshot();
     node.transfer(node.accounts()[0], node.accounts()[1], U256::from(1)).unwrap();
-    assert_eq!(measured(&world, world.platform.default_blockchain()).total_transactions, 4);
+    assert_eq!(measured(&world, world.platform.default_blockchain().unwrap()).total_transactions, 4);
     assert!(node.revert(snapshot).unwrap());
     node.mine(2).unwrap();
-    assert_eq!(measured(&world, world.platform.default_blockchain()).total_transactions, 3);
+    assert_eq!(measured(&world, world.platform.default_blockchain().unwrap()).total_transactions, 3);
 }

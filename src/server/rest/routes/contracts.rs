@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use crate::{
     node::Located as Found,
     platform::{
-        DeploymentRecord, PlatformError, Principal, Scope,
+        DeploymentRecord, FieldError, PlatformError, Principal, Scope,
         records::{Index, SortKey, Stored},
     },
     server::{
@@ -35,16 +35,19 @@ struct DeployContract {
     blockchain_id: String,
     /// Name of a template of the chain; GET /v1/templates lists those of the default chain.
     #[schema(min_length = 1, max_length = 64, example = "erc20-token")]
-    template: String,
+    template: Option<String>,
     /// Parameters of the template's constructor by name, as GET /v1/templates lists them: integers of 32 bits and fewer are numbers,
     /// larger ones decimal strings; addresses and bytes are hex strings with 0x; structs are objects.
-    #[schema(value_type = Object, additional_properties = true)]
-    params: Map<String, Value>,
+    #[schema(value_type = Option<Object>, additional_properties = true)]
+    params: Option<Map<String, Value>>,
     /// Account that deploys the contract. The service must be able to sign for it. The chain's treasury by default.
     from: Option<HexAddress>,
     /// Gas limit of the transaction, a decimal integer between 21000 and 1000000000000; estimated by default.
     #[schema(pattern = "^[0-9]{5,13}$", example = "3000000")]
     gas_limit: Option<String>,
+    /// A transaction that creates the contract, signed by somebody else, in hex; in place of all fields but blockchainId.
+    #[schema(pattern = "^0x([0-9a-fA-F]{2})+$", max_length = 262144)]
+    signed_transaction: Option<String>,
 }
 
 impl Body for DeployContract {
@@ -56,6 +59,27 @@ impl Body for DeployContract {
         });
         let required = json!({ "blockchainId": "bc_default", "template": "erc20-token", "params": { "name": "Gold", "symbol": "GLD", "totalSupply": "1000000" } });
         vec![("all fields", all), ("required fields", required)]
+    }
+
+    fn check(&self) -> Vec<FieldError> {
+        let missing = |path: &str| FieldError {
+            path: path.to_owned(),
+            expected: "a value, unless there is a signedTransaction".to_owned(),
+            got: "nothing".to_owned(),
+        };
+        let beside = |path: &str| FieldError {
+            path: path.to_owned(),
+            expected: "no value beside a signedTransaction, which says it all".to_owned(),
+            got: "a value".to_owned(),
+        };
+        let fields = [("template", self.template.is_some()), ("params", self.params.is_some())];
+        let options = [("from", self.from.is_some()), ("gasLimit", self.gas_limit.is_some())];
+        match self.signed_transaction {
+            None => fields.iter().filter(|(_, is_there)| !is_there).map(|(path, _)| missing(path)).collect(),
+            Some(_) => {
+                fields.iter().chain(&options).filter(|(_, is_there)| *is_there).map(|(path, _)| beside(path)).collect()
+            }
+        }
     }
 }
 
@@ -153,6 +177,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
 fn deploy(app: &App, request: &Request, body: DeployContract) -> Result<Change<DeploymentView>, ApiError> {
     let (platform, principal) = (app.platform(), request.principal()?);
     let mut raw = json!({ "blockchainId": body.blockchain_id, "template": body.template, "params": body.params });
+    raw["signedTransaction"] = body.signed_transaction.into();
     raw["from"] = body.from.map(|from| from.0.to_string()).into();
     raw["gasLimit"] = body.gas_limit.into();
     // A stranger's chain is not found before its templates are asked for.

@@ -1,5 +1,7 @@
 //! `GET /v1/templates`: the contracts that can be deployed.
 
+use std::sync::Arc;
+
 use alloy_json_abi::JsonAbi;
 use serde::Serialize;
 use serde_json::Value;
@@ -19,6 +21,7 @@ use crate::{
             request::Request,
         },
     },
+    templates,
     vm::{Descriptor, Parameter, Template, storage::StorageLayout},
 };
 
@@ -122,16 +125,18 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             "listTemplates",
             Tag::Contracts,
             Access::Public,
-            "Lists the contract templates of the default chain.",
+            "Lists the contract templates.",
         )
         .lists(&["id", "name"], list),
     ]
 }
 
 fn list(app: &App, _: &Request, page: &Page) -> Result<(Vec<TemplateView>, u64), ApiError> {
-    let chain = app.platform().default_blockchain();
-    let mut all: Vec<TemplateView> =
-        chain.node().templates().iter().map(|template| TemplateView::of(&**template)).collect();
+    let view = |template: &Arc<dyn Template>| TemplateView::of(&**template);
+    let mut all: Vec<TemplateView> = match app.platform().default_blockchain() {
+        Some(chain) => chain.node().templates().iter().map(view).collect(),
+        None => templates::builtin().iter().map(view).collect(),
+    };
     match page.sort_field() {
         "name" => all.sort_by(|a, b| (&a.name, a.id, a.version).cmp(&(&b.name, b.id, b.version))),
         _ => all.sort_by_key(|template| (template.id, template.version)),

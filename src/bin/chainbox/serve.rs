@@ -1,0 +1,98 @@
+//! `chainbox serve`: the service for many workspaces and chains, without a development chain.
+
+pub(crate) mod args;
+mod console;
+mod mails;
+mod providers;
+
+use std::{error::Error, path::Path, sync::Arc, time::Duration};
+
+use chainbox::{
+    platform::{OsEntropy, Platform, PublicUrl, vault::MasterKey},
+    server::{Chains, RateLimit, Server, ServerConfig, ServerLimits, WallClock},
+    store::KeyValue,
+};
+use tokio::sync::watch;
+
+use self::args::ServeOptions;
+use crate::{database, files, stop};
+
+type Failure = Box<dyn Error>;
+
+/// File with the master key of a database for which none is given, in its folder.
+const MASTER_KEY_FILE: &str = "CHAINBOX.key";
+/// Environment variable with the master key.
+const MASTER_KEY: &str = "CHAINBOX_MASTER_KEY";
+/// Time for which work on other threads is waited for at the end.
+const SHUTDOWN: Duration = Duration::from_secs(10);
+
+/// Runs until SIGINT or SIGTERM.
+pub(crate) fn run(options: &ServeOptions) -> Result<(), Failure> {
+    let platform = Arc::new(open(options)?);
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(cores.max(2)).enable_all().build()?;
+    let served = runtime.block_on(serve(options, platform));
+    runtime.shutdown_timeout(SHUTDOWN);
+    served
+}
+
+/// Opens the platform with its chains.
+fn open(options: &ServeOptions) -> Result<Platform, Failure> {
+    let builder = Platform::builder(Arc::new(WallClock));
+    let Some(folder) = &options.db_path else { return Ok(builder.open(None)?) };
+    let store: Arc<dyn KeyValue> = database::open(folder, options.min_free_space)?;
+    let key = master_key(options, folder)?;
+    let former = options.former_master_key_file.iter().map(|path| MasterKey::from_file(path));
+    let former = former.collect::<Result<Vec<_>, _>>().map_err(|cause| files::with_causes(&cause))?;
+    Ok(builder.with_store(store).open_with(None, key, former)?)
+}
+
+/// Returns the master key that is given, or that of the folder, which is made at its first use.
+fn master_key(options: &ServeOptions, folder: &Path) -> Result<MasterKey, Failure> {
+    let key = match &options.master_key_file {
+        Some(path) => MasterKey::from_file(path),
+        None => match MasterKey::from_env(MASTER_KEY) {
+            Ok(Some(key)) => Ok(key),
+            Ok(None) => MasterKey::from_file_or_new(&folder.join(MASTER_KEY_FILE), &OsEntropy),
+            Err(cause) => Err(cause),
+        },
+    };
+    key.map_err(|cause| files::with_causes(&cause).into())
+}
+
+async fn serve(options: &ServeOptions, platform: Arc<Platform>) -> Result<(), Failure> {
+    let chains = Chains::without_development(Arc::clone(&platform));
+    let config = server_config(options).await?;
+    let server = Server::bind(chains, config).await.map_err(|cause| files::with_causes(&cause))?;
+    let signal = stop::signal()?;
+    let url = server.public_url().clone();
+    let (stopping, stopped) = watch::channel(false);
+    let mails = mails::start(options, &platform, &url, stopped)?;
+    if !options.quiet {
+        console::print(&server, &platform, options.db_path.as_deref())?;
+    }
+    server.serve(signal).await;
+    let _ = stopping.send(true);
+    if let Some(mails) = mails {
+        mails.await?;
+    }
+    Ok(())
+}
+
+async fn server_config(options: &ServeOptions) -> Result<ServerConfig, Failure> {
+    let mut limits = ServerLimits::default();
+    limits.rate = RateLimit { requests: options.requests_per_minute, window: Duration::from_secs(60) };
+    let config = ServerConfig::new((options.host, options.port).into())
+        .with_allowed_hosts(options.allow_host.clone())
+        .with_allowed_origins(options.allow_origin.clone())
+        .with_limits(limits);
+    let Some(url) = &options.public_url else {
+        if options.openid_issuer.is_some() {
+            return Err("--openid-issuer needs --public-url: the provider sends users back to it".into());
+        }
+        return Ok(config);
+    };
+    let url = PublicUrl::new(url).map_err(|cause| format!("--public-url: {}", files::with_causes(&cause)))?;
+    let providers = providers::discover(options, &url).await?;
+    Ok(config.with_public_url(url).with_providers(providers))
+}
