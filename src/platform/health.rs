@@ -62,7 +62,7 @@ impl Probes {
                 (kept(PROBES).saturating_add(failed), kept(PASSED))
             }
         };
-        health.uptime_percent = passed as f64 / all.max(1) as f64 * 100.0;
+        health.uptime_percent = passed as f64 * 100.0 / all.max(1) as f64;
         health
     }
 }

@@ -234,12 +234,12 @@ mod tests {
             let order = order.clone();
             let length = if number % 2 == 0 { Length::Long } else { Length::Short };
             let waiting = queue.clone();
-            all.push(tokio::spawn(
-                async move { waiting.run(length, move |_| order.lock().unwrap().push(number)).await },
-            ));
-            while queue.turns.waiting.load(Ordering::Relaxed) <= number {
-                tokio::task::yield_now().await;
-            }
+            let mut command =
+                Box::pin(async move { waiting.run(length, move |_| order.lock().unwrap().push(number)).await });
+            // Its first poll puts it into the queue.
+            let is_waiting = std::future::poll_fn(|cx| std::task::Poll::Ready(command.as_mut().poll(cx).is_pending()));
+            assert!(is_waiting.await);
+            all.push(tokio::spawn(command));
         }
         drop(release);
         for one in all {

@@ -12,9 +12,11 @@ mod envelope;
 mod error_code;
 mod idempotency;
 mod openapi;
+mod page;
 mod parameter;
 mod rate;
 mod request;
+mod resume;
 mod routes;
 mod scalar;
 mod service;
@@ -116,7 +118,7 @@ impl App {
 
     /// Runs what was accepted under an idempotency key before the process ended.
     pub(super) fn resume(&self) -> Result<usize, PlatformError> {
-        idempotency::resume(self)
+        resume::resume(self)
     }
 }
 

@@ -15,7 +15,7 @@ use super::{
     answer::{Answer, ApiResponse, Change, Located},
     body::{Body, BodyType, read_body},
     error_code::ErrorCode,
-    parameter::{Page, Parameter},
+    page::Page, parameter::Parameter,
     request::Request,
     type_schema::TypeSchema,
 };

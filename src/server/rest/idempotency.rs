@@ -3,13 +3,13 @@
 //! The key and the accepted request are written before the operation; its effect and its response are one unit of work. What was accepted
 //! when the process died is run to its end at the next start. See the IETF draft "The Idempotency-Key HTTP Header Field".
 
-use axum::http::{HeaderMap, Method};
+use axum::http::HeaderMap;
 use serde::{Deserialize, Serialize};
 
-use super::{App, envelope::Rendered, request::Request};
+use super::{App, envelope::Rendered};
 use crate::{
     platform::{
-        PlatformError, Principal, Subject,
+        PlatformError, Principal,
         records::{Acceptance, Accepted, IDEMPOTENCY_KEY_LEN_MAX},
     },
     server::api_error::ApiError,
@@ -121,114 +121,9 @@ pub(super) fn id_seed(accepted: &Accepted) -> String {
     alloy_primitives::hex::encode(digest.finalize())
 }
 
-/// Runs what was accepted before the process ended, each to its end.
-///
-/// # Errors
-/// [`PlatformError`] of reading the records.
-pub(in crate::server) fn resume(app: &App) -> Result<usize, PlatformError> {
-    let mut resumed = 0_usize;
-    let page = crate::platform::records::PageRequest::first(core::num::NonZeroUsize::MIN);
-    while let Some(accepted) = app.platform().records().unfinished_requests(&page)?.pop() {
-        let rendered = rerun(app, &accepted);
-        if let Some(failed) = rendered {
-            close(app, &accepted, &failed)?;
-        }
-        resumed = resumed.saturating_add(1);
-    }
-    Ok(resumed)
-}
-
-/// Returns who sent an accepted request, with what it was permitted then.
-fn principal_of(accepted: &Accepted) -> Option<Principal> {
-    let stored = accepted.request();
-    let subject = Subject::from_text(&stored.value.subject)?;
-    Some(Principal::new(subject, stored.owner().workspace()?.clone(), stored.value.scopes.clone()))
-}
-
-/// Runs an accepted request again; returns the response that is still to be kept.
-fn rerun(app: &App, accepted: &Accepted) -> Option<Rendered> {
-    let stored = accepted.request();
-    let gone = || {
-        let error = ApiError::internal(&"the request was interrupted and this version has no such operation");
-        Some(Rendered::of(Err(error), &super::request::RequestId("req_resumed".to_owned()), app.now_ms()))
-    };
-    let Ok(kept) = postcard::from_bytes::<KeptRequest>(&stored.value.request) else { return gone() };
-    let Some(principal) = principal_of(accepted) else { return gone() };
-    let Ok(method) = Method::from_bytes(kept.method.as_bytes()) else { return gone() };
-    let (path, query) = kept.target.split_once('?').unwrap_or((&kept.target, ""));
-    let Some((endpoint, variables)) = app.endpoints().find(&method, path) else { return gone() };
-    let request = Request {
-        id: super::request::RequestId("req_resumed".to_owned()),
-        principal: Some(principal),
-        path: variables,
-        query: super::service::parse_query(query),
-        id_seed: Some(id_seed(accepted)),
-    };
-    let body = serde_json::from_slice(&kept.body).unwrap_or_default();
-    let rendered = super::service::execute(app, endpoint, &request, body, Some(accepted));
-    // A response that is kept already is no failure.
-    let is_kept = app.platform().records().of::<crate::platform::records::IdempotentRequest>();
-    let still_open =
-        is_kept.get(stored.owner(), stored.id()).ok().flatten().is_some_and(|now| now.value.response.is_none());
-    still_open.then_some(rendered)
-}
-
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use serde_json::{Value, json};
-
     use super::*;
-    use crate::{
-        node::Node,
-        platform::{Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, Platform},
-        server::{chains::Chains, clock::WallClock, limits::ServerLimits},
-    };
-
-    fn app() -> App {
-        let spec = BlockchainSpec::read(json!({ "name": "test" })).unwrap();
-        let chain = Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), spec, Node::new(), 0);
-        let platform = Platform::builder(Arc::new(WallClock)).open(chain).unwrap();
-        App::new(Chains::new(Arc::new(platform)), ServerLimits::default())
-    }
-
-    fn kept(method: &str, target: &str, body: Value) -> KeptRequest {
-        KeptRequest { method: method.to_owned(), target: target.to_owned(), body: body.to_string().into_bytes() }
-    }
-
-    /// The process dies after the request was accepted and before its effect: at the next start it runs to its end, once.
-    #[tokio::test]
-    async fn what_was_accepted_is_run_to_its_end_at_the_next_start() {
-        let app = app();
-        let principal = app.platform().service_principal();
-        let default = format!("/v1/workspaces/{}", principal.owner().as_str());
-        let requests = [
-            ("create", kept("POST", "/v1/workspaces", json!({ "name": "resumed" })), 201),
-            ("delete", kept("DELETE", &default, Value::Null), 409),
-            ("gone", kept("POST", "/v1/nothing", Value::Null), 500),
-        ];
-        let accepted = |key: &str, kept: &KeptRequest| accept(&app, &principal, key, "op", kept);
-        for (key, kept, _) in &requests {
-            assert!(matches!(accepted(key, kept), Ok(Begin::Run(Some(_)))));
-            assert_eq!(accepted(key, kept).err().unwrap().status(), 409, "it still runs");
-        }
-        assert_eq!(resume(&app).unwrap(), 3);
-        assert_eq!(resume(&app).unwrap(), 0);
-        for (key, kept, status) in &requests {
-            let Ok(Begin::Replay(rendered)) = accepted(key, kept) else { panic!("{key} has a response") };
-            assert_eq!(rendered.status().as_u16(), *status, "{key}");
-        }
-        let names: Vec<String> = app
-            .platform()
-            .workspaces()
-            .of_caller(&principal)
-            .unwrap()
-            .into_iter()
-            .map(|found| found.value.name)
-            .collect();
-        assert_eq!(names, ["default", "resumed"]);
-    }
 
     fn key(text: &str) -> Result<Option<String>, ApiError> {
         let mut headers = HeaderMap::new();

@@ -108,6 +108,11 @@ impl Request {
     }
 }
 
+/// Splits a query into its parameters; of one that is repeated the last counts.
+pub(super) fn parse_query(query: &str) -> BTreeMap<String, String> {
+    form_urlencoded::parse(query.as_bytes()).into_owned().collect()
+}
+
 fn unknown(name: &str, parameters: &[Parameter]) -> ApiError {
     if name == SIMULATE {
         return ApiError::bad_request("simulate: this operation can't be simulated; nothing was done");

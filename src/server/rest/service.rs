@@ -22,7 +22,7 @@ use super::{
     envelope::Rendered,
     idempotency::{self, Begin, KeptRequest},
     rate::Quota,
-    request::{Request, RequestId},
+    request::{Request, RequestId, parse_query},
 };
 use crate::{
     platform::{Principal, records::Accepted},
@@ -240,9 +240,4 @@ fn finish(
             Ok(rendered)
         }),
     }
-}
-
-/// Splits a query into its parameters; of one that is repeated the last counts.
-pub(super) fn parse_query(query: &str) -> BTreeMap<String, String> {
-    form_urlencoded::parse(query.as_bytes()).into_owned().collect()
 }

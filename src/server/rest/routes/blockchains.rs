@@ -22,7 +22,7 @@ use crate::{
             body::Body,
             endpoint::{Access, Endpoint, Runs, Tag},
             error_code::ErrorCode,
-            parameter::Page,
+            page::Page,
             request::Request,
             scalar::{Amount, HexAddress, Interval},
         },

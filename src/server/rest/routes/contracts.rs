@@ -19,7 +19,7 @@ use crate::{
             body::Body,
             endpoint::{Access, Endpoint, Runs, Tag},
             error_code::ErrorCode,
-            parameter::Page,
+            page::Page,
             request::Request,
             scalar::HexAddress,
         },

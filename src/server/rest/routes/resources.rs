@@ -11,7 +11,7 @@ use crate::{
         rest::{
             App,
             endpoint::{Access, Endpoint, Runs, Tag},
-            parameter::{Page, Parameter},
+            page::Page, parameter::Parameter,
             request::Request,
         },
     },

@@ -17,7 +17,7 @@ use crate::{
         rest::{
             App,
             endpoint::{Access, Endpoint, Tag},
-            parameter::Page,
+            page::Page,
             request::Request,
         },
     },

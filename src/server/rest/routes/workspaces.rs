@@ -18,7 +18,7 @@ use crate::{
             answer::{Change, Located},
             body::Body,
             endpoint::{Access, Endpoint, Tag},
-            parameter::Page,
+            page::Page,
             request::Request,
         },
     },
