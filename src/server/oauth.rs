@@ -22,6 +22,7 @@ mod browser;
 mod client_credentials;
 mod discovery;
 mod failure;
+mod failure_page;
 mod form;
 mod invitation;
 mod mailbox;

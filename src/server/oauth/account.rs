@@ -11,7 +11,8 @@ use maud::html;
 use super::{
     AuthorizationServer,
     browser::{Browser, no_cookie, session_cookie},
-    failure::{Failure, sentence, status, with_retry_after},
+    failure::Failure,
+    failure_page::{sentence, status, with_retry_after},
     form,
     page::{Answer, Field, Page, alert, form as form_of, hidden, page, redirect, redirect_with},
 };

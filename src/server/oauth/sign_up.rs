@@ -14,7 +14,7 @@ use super::{
     AuthorizationServer,
     account::signed_in,
     browser::Browser,
-    failure::{sentence, status, with_retry_after},
+    failure_page::{sentence, status, with_retry_after},
     form,
     page::{Answer, Field, Page, alert, form as form_of, hidden, page},
 };

@@ -15,7 +15,8 @@ use super::{
     answer::{Answer, ApiResponse, Change, Located},
     body::{Body, BodyType, read_body},
     error_code::ErrorCode,
-    page::Page, parameter::Parameter,
+    page::Page,
+    parameter::Parameter,
     request::Request,
     type_schema::TypeSchema,
 };

@@ -11,7 +11,8 @@ use crate::{
         rest::{
             App,
             endpoint::{Access, Endpoint, Runs, Tag},
-            page::Page, parameter::Parameter,
+            page::Page,
+            parameter::Parameter,
             request::Request,
         },
     },
