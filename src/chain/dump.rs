@@ -88,7 +88,63 @@ impl ChainDump {
     }
 }
 
+impl ChainDump {
+    /// Returns whether the dump is of a state alone, which another chain has as its genesis: [`Chain::dump_state`].
+    pub fn is_state_alone(&self) -> bool {
+        self.blocks.is_empty() && self.genesis_hash.is_zero() && self.head.is_zero()
+    }
+}
+
 impl Chain {
+    /// Returns a dump of the state after the head alone, as the genesis of another chain with other validators: accounts with their
+    /// balances, nonces, code and storage. Blocks are left out, and so are the protocol, the validators and the system contracts, whose
+    /// records are of this chain's validators.
+    ///
+    /// # Errors
+    /// [`ReadError::State`] when the state can't be read.
+    pub fn dump_state(&self) -> Result<ChainDump, ReadError> {
+        let mut accounts = dump_accounts(&*self.state_of(self.head().hash())?)?;
+        accounts.retain(|address, _| !is_of_system(address));
+        let templates = self.templates_of(accounts.values(), &[]);
+        let genesis = GenesisSpec {
+            accounts,
+            validators: Vec::new(),
+            staking: None,
+            parameters: None,
+            governance: None,
+            permissions: None,
+            modules: None,
+            validator_registry: None,
+            consensus: serde_json::Value::Null,
+            extra_data: Bytes::new(),
+            timestamp: self.head().timestamp(),
+            ..self.spec().without_state()
+        };
+        Ok(ChainDump {
+            format: FORMAT,
+            genesis,
+            genesis_hash: B256::ZERO,
+            blocks: Vec::new(),
+            head: B256::ZERO,
+            safe: B256::ZERO,
+            finalized: B256::ZERO,
+            accounts: BTreeMap::new(),
+            templates,
+            interventions: alloy_rlp::encode(Vec::<Intervention>::new()).into(),
+        })
+    }
+
+    /// Returns whether the accounts of a dump of a state alone are those of this chain's genesis.
+    ///
+    /// # Errors
+    /// [`ReadError::State`] when the state can't be read.
+    pub(crate) fn begins_with(&self, dump: &ChainDump) -> Result<bool, ReadError> {
+        let state = self.state_of(self.genesis().hash())?;
+        let found = dump_accounts(&*state)?;
+        Ok(dump.genesis.chain_id == self.spec().chain_id
+            && dump.genesis.accounts.iter().all(|(address, account)| found.get(address) == Some(account)))
+    }
+
     /// Returns a dump that [`ChainBuilder::open_dump`](super::ChainBuilder::open_dump) and [`Chain::load`] continue from.
     ///
     /// # Errors
@@ -135,6 +191,12 @@ impl Chain {
         });
         used_templates::of_codes(accounts.map(|account| &account.code).chain(pending), self.registry())
     }
+}
+
+/// Returns whether an address is one of those that are kept for system contracts.
+fn is_of_system(address: &Address) -> bool {
+    let (zeros, number) = address.split_at(18);
+    zeros.iter().all(|byte| *byte == 0) && matches!(number, [0x10, _])
 }
 
 fn dump_accounts(state: &dyn StateView) -> Result<BTreeMap<Address, GenesisAccount>, StateError> {

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{EngineError, LoadError, Node, NodeEvent, clock::BlockTime, writer::blocks_missing_from};
+use super::{EngineError, LoadError, Node, NodeEvent, NodeView, clock::BlockTime, writer::blocks_missing_from};
 use crate::{
-    chain::{ChainDump, GenesisSpec, LoadSummary},
+    chain::{ChainDump, DumpError, GenesisSpec, LoadSummary},
     primitives::Bytes,
 };
 
@@ -58,6 +58,23 @@ impl Dump {
     }
 }
 
+impl NodeView {
+    /// Dumps the state after the head alone, as the genesis of a chain with other validators; see
+    /// [`Chain::dump_state`](crate::chain::Chain::dump_state). A node that is built with [`Dump::genesis`] loads it.
+    ///
+    /// # Errors
+    /// [`EngineError`] when the store fails.
+    pub fn dump_state(&self) -> Result<Dump, EngineError> {
+        let document = Document {
+            chain: self.chain().dump_state()?,
+            head_record: None,
+            time: BlockTime::default(),
+            pool: Vec::new(),
+        };
+        serde_json::to_vec(&document).map(Dump).map_err(|error| EngineError::Internal(error.into()))
+    }
+}
+
 impl Node {
     /// Dumps the node: retained blocks, the state after the head, time, and the signed transactions of the pool.
     ///
@@ -89,9 +106,17 @@ impl Node {
     ///
     /// # Errors
     /// [`LoadError::Malformed`] for bytes that are no dump, and other variants for a dump of another genesis, of other
-    /// validators, or one that contradicts itself; the node is then unchanged.
+    /// validators, or one that contradicts itself; the node is then unchanged. A dump of a state alone ([`NodeView::dump_state`]) changes
+    /// nothing: the node's genesis has to have that state.
     pub fn load(&self, dump: &Dump) -> Result<LoadSummary, LoadError> {
         let document = dump.document()?;
+        if document.chain.is_state_alone() {
+            let (view, want) = (self.view(), self.view().genesis_hash());
+            let is_same =
+                view.head().hash() == want && view.chain().begins_with(&document.chain).map_err(EngineError::from)?;
+            let other = DumpError::OtherGenesis { got: document.chain.genesis_hash, want };
+            return if is_same { Ok(LoadSummary::default()) } else { Err(other.into()) };
+        }
         let mut pooled = Vec::with_capacity(document.pool.len());
         for (index, decoded) in self.inner.recovery.decode_batch(&document.pool).into_iter().enumerate() {
             pooled.push(Arc::new(decoded.map_err(|source| LoadError::PooledTransaction { index, source })?));

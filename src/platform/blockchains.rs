@@ -8,6 +8,7 @@ mod removal;
 mod sending;
 #[cfg(test)]
 mod tests;
+mod transfer;
 
 use std::sync::Arc;
 

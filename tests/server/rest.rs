@@ -69,12 +69,24 @@ async fn a_created_chain_runs_beside_the_first() {
     assert_eq!(created["validators"][0]["name"], "one");
     assert_eq!(service.rest("GET", &path, Value::Null).await.json()["data"], created);
 
-    let key = [("x-api-key", service.api_key.as_str()), ("content-type", "application/json")];
     let call = r#"{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}"#;
-    let eth = service.send("POST", &format!("{path}/eth"), &key, call).await;
+    let (eth_path, json_type) = (format!("{path}/eth"), ("content-type", "application/json"));
+    let anonymous = service.send("POST", &eth_path, &[json_type], call).await;
+    assert_eq!(anonymous.status, 401, "{}", anonymous.body);
+    let key = ("x-api-key", service.api_key.as_str());
+    let eth = service.send("POST", &eth_path, &[key, json_type], call).await;
     assert_eq!(eth.json()["result"], "0x1092");
-    let deployed = service.rest("POST", "/v1/contracts/deploy", token_on(&created["id"])).await;
-    assert_eq!(deployed.status, 201, "{}", deployed.body);
+    // Who may read it sends nothing, and nobody has development methods there.
+    let reader = service.platform.create_api_key("reader", &[Scope::BlockchainRead]).unwrap();
+    let reader = ("x-api-key", reader.text());
+    assert_eq!(service.send("POST", &eth_path, &[reader, json_type], call).await.json()["result"], "0x1092");
+    let send = r#"{"jsonrpc":"2.0","id":1,"method":"eth_sendRawTransaction","params":["0x00"]}"#;
+    let refused = service.send("POST", &eth_path, &[reader, json_type], send).await.json();
+    assert!(refused["error"]["message"].as_str().unwrap().contains("blockchain:deploy"), "{refused}");
+    let mine = r#"{"jsonrpc":"2.0","id":1,"method":"evm_mine","params":[]}"#;
+    let refused = service.send("POST", &eth_path, &[key, json_type], mine).await.json();
+    assert_eq!(refused["error"]["code"], -32601, "{refused}");
+    deploy(&service, &created).await;
     assert_eq!(service.rest("GET", &path, Value::Null).await.json()["data"]["currentBlock"], 1);
     assert_eq!(service.rpc("eth_blockNumber", json!([])).await["result"], "0x0", "the first chain did not move");
 
@@ -85,9 +97,14 @@ async fn a_created_chain_runs_beside_the_first() {
     assert_eq!(short.json()["data"]["chainId"], 31338);
 }
 
-/// A body that deploys a token on a chain.
-fn token_on(chain: &Value) -> Value {
-    json!({ "blockchainId": chain, "template": "erc20-token", "params": { "name": "Gold", "symbol": "GLD", "totalSupply": "1" } })
+/// Deploys a token on a chain, whose treasury signs.
+async fn deploy(service: &Service, chain: &Value) {
+    let body = json!({
+        "blockchainId": chain["id"], "template": "erc20-token", "params": { "name": "Gold", "symbol": "GLD" },
+    });
+    let deployed = service.rest("POST", "/v1/contracts/deploy", body).await;
+    assert_eq!(deployed.status, 201, "{}", deployed.body);
+    assert_eq!(deployed.json()["data"]["from"], chain["treasury"]);
 }
 
 #[tokio::test]
@@ -103,8 +120,7 @@ async fn each_protocol_is_created_by_name() {
         let data = created.json()["data"].clone();
         assert_eq!(data["consensus"], kind.name());
         let path = format!("/v1/blockchains/{}", data["id"].as_str().unwrap());
-        let deployed = service.rest("POST", "/v1/contracts/deploy", token_on(&data["id"])).await;
-        assert_eq!(deployed.status, 201, "{}: {}", kind.name(), deployed.body);
+        deploy(&service, &data).await;
         assert_eq!(service.rest("GET", &path, Value::Null).await.json()["data"]["currentBlock"], 1, "{}", kind.name());
     }
     let few = json!({ "name": "few", "consensus": "pbft", "validators": validators(2) });

@@ -30,22 +30,35 @@ pub(in crate::platform) struct GenesisParts<'a> {
     pub(in crate::platform) managed: Option<Address>,
     pub(in crate::platform) validators: &'a [KeyPair],
     pub(in crate::platform) timestamp: Timestamp,
+    /// The genesis of an export, whose accounts and rules of fees and gas the chain takes over.
+    pub(in crate::platform) imported: Option<GenesisSpec>,
 }
 
 impl GenesisParts<'_> {
     /// Returns the genesis: the premine is the treasury's, nobody intervenes, and features are the chain's own rules.
-    pub(in crate::platform) fn genesis(&self) -> GenesisSpec {
+    pub(in crate::platform) fn genesis(&mut self) -> GenesisSpec {
         let spec = self.spec;
-        let contract = |address, template: &str| GenesisContract::new(address, template, serde_json::Map::new());
-        let mut genesis = GenesisSpec::new(self.chain_id)
+        let mut genesis = match self.imported.take() {
+            Some(imported) => GenesisSpec { chain_id: self.chain_id, allow_interventions: false, ..imported },
+            None => Self::empty(self.chain_id),
+        };
+        genesis = genesis
             .with_name(&spec.name)
             .with_timestamp(self.timestamp)
             .with_deployments(spec.has(Feature::SmartContracts));
-        genesis.contracts = vec![contract(MULTICALL3_ADDRESS, Multicall::NAME), contract(BATCH_ADDRESS, Batch::NAME)];
         genesis.gas_limit = spec.block_gas_limit.unwrap_or(genesis.gas_limit);
-        genesis.fund(self.treasury, spec.native_token.premine);
+        let premine = &mut genesis.accounts.entry(self.treasury).or_default().balance;
+        *premine = premine.saturating_add(spec.native_token.premine);
         genesis.validators = (0..).zip(self.validators).map(|(index, key)| self.validator(index, key)).collect();
         genesis.permissions = spec.has(Feature::Permissions).then(|| self.permissions());
+        genesis
+    }
+
+    /// A chain without accounts, with the contracts that clients look for.
+    fn empty(chain_id: u64) -> GenesisSpec {
+        let contract = |address, template: &str| GenesisContract::new(address, template, serde_json::Map::new());
+        let mut genesis = GenesisSpec::new(chain_id);
+        genesis.contracts = vec![contract(MULTICALL3_ADDRESS, Multicall::NAME), contract(BATCH_ADDRESS, Batch::NAME)];
         genesis
     }
 

@@ -22,6 +22,8 @@ pub struct BlockchainRecord {
     pub treasury: Option<Address>,
     /// Who reads a chain with `privacy`.
     pub participants: Vec<Subject>,
+    /// Whether its genesis has the state of an export.
+    pub is_imported: bool,
 }
 
 impl BlockchainRecord {
@@ -51,7 +53,14 @@ impl BlockchainRecord {
 
     /// The record of a chain that runs without the service's doing: the default one.
     pub(in crate::platform) const fn running(spec: BlockchainSpec, chain_id: u64) -> Self {
-        Self { spec, chain_id, state: ChainState::Running, treasury: None, participants: Vec::new() }
+        Self {
+            spec,
+            chain_id,
+            state: ChainState::Running,
+            treasury: None,
+            participants: Vec::new(),
+            is_imported: false,
+        }
     }
 }
 

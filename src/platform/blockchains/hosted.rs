@@ -47,6 +47,8 @@ pub(in crate::platform) struct Hosted {
     turns: Mutex<BTreeMap<String, Arc<Mutex<()>>>>,
     /// Locks of senders for which the service signs, by the first byte of a hash of the address: from the nonce to the pool.
     senders: Vec<Mutex<()>>,
+    /// Exports that are to become chains, where the store does not outlive the process.
+    pub(super) staged: Mutex<BTreeMap<String, Vec<u8>>>,
 }
 
 impl Hosted {
@@ -59,7 +61,7 @@ impl Hosted {
         let owners = default.iter().map(|chain| (chain.id().to_owned(), chain.owner().clone())).collect();
         let (open, owners, turns) = (RwLock::new(open), RwLock::new(owners), Mutex::default());
         let senders = (0..=u8::MAX).map(|_| Mutex::default()).collect();
-        Self { default, pool, store, open, owners, turns, senders }
+        Self { default, pool, store, open, owners, turns, senders, staged: Mutex::default() }
     }
 
     /// Brings every chain of the store where its record says. One that can't be opened is failed, with the reason; the others go on.
@@ -171,6 +173,7 @@ impl Hosted {
         match done {
             Ok(chain) => {
                 if stored.value.state == ChainState::Provisioning {
+                    self.unstage(stored)?;
                     context.records.unit(|unit| set_state(unit, stored, ChainState::Running))?;
                 }
                 let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
@@ -221,7 +224,7 @@ impl Hosted {
         }
     }
 
-    fn part_of(&self, id: &str) -> PrefixedStore {
+    pub(super) fn part_of(&self, id: &str) -> PrefixedStore {
         PrefixedStore::new(Arc::clone(&self.store), [PART, id.as_bytes()].concat())
     }
 
@@ -247,13 +250,14 @@ impl Hosted {
         let (genesis, consensus) = match parts.stored_genesis()? {
             Some(stored) => (stored, None),
             None => {
-                let genesis = GenesisParts {
+                let mut genesis = GenesisParts {
                     spec: &record.spec,
                     chain_id: record.chain_id,
                     treasury: record.treasury.unwrap_or_default(),
                     managed: Wallets { context }.managed(owner)?.map(|wallet| wallet.value.address),
                     validators: &parts.validators,
                     timestamp: Timestamp::from_secs(self.pool.now().as_secs()),
+                    imported: if record.is_imported { Some(self.staged(id)?) } else { None },
                 };
                 (genesis.genesis(), Some(consensus(&record.spec)))
             }

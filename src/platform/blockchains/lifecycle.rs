@@ -53,6 +53,7 @@ impl Blockchains<'_> {
             state: ChainState::Provisioning,
             treasury: Some(treasury.value.address),
             participants: vec![self.first_participant(principal)?],
+            is_imported: false,
         };
         let stored = unit.insert(&owner, id, record)?;
         audit(unit, principal, "blockchain.create", format!("blockchain {id}"))?;

@@ -4,6 +4,7 @@ mod access;
 mod deployments;
 mod figures;
 mod states;
+mod transfers;
 
 use core::time::Duration;
 use std::sync::{
