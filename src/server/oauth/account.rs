@@ -150,7 +150,11 @@ fn account_page(server: &AuthorizationServer, browser: &Browser, refusal: Option
         (form_of(server, browser, "/oauth/logout", html! { button.second { "Log out" } }))
     };
     let shown = Page { status: refusal.map_or(StatusCode::OK, status), ..Page::titled("Your account") };
-    Ok(page(server, browser, shown, content))
+    let response = page(server, browser, shown, content);
+    Ok(match refusal {
+        Some(cause) => with_retry_after(response, cause),
+        None => response,
+    })
 }
 
 /// `GET /oauth/account`.

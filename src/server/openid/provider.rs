@@ -135,8 +135,8 @@ impl OpenIdProvider {
         callback.code.as_deref().map(String::as_str).ok_or(OpenIdError::NoCode)
     }
 
-    /// Exchanges a code (OpenID Connect Core 1.0, 3.1.3.1; RFC 7636, 4.5).
-    async fn tokens(&self, login: &OpenIdLogin, code: &str) -> Result<Tokens, OpenIdError> {
+    /// Returns the request that exchanges a code (OpenID Connect Core 1.0, 3.1.3.1; RFC 7636, 4.5).
+    fn token_request(&self, login: &OpenIdLogin, code: &str) -> Result<OutboundRequest, OpenIdError> {
         let OpenIdConfig { client_id, client_secret, redirect_uri, .. } = &self.config;
         let secret = client_secret.as_deref().map(String::as_str).unwrap_or_default();
         let mut form = Serializer::new(String::new());
@@ -162,8 +162,13 @@ impl OpenIdProvider {
         if let Some(authorization) = authorization {
             request = request.with_header(header::AUTHORIZATION, authorization);
         }
+        Ok(request)
+    }
+
+    /// Exchanges a code.
+    async fn tokens(&self, login: &OpenIdLogin, code: &str) -> Result<Tokens, OpenIdError> {
         let failed = |source| OpenIdError::Request { what: TOKENS, source };
-        let response = self.client.send(request).await.map_err(failed)?;
+        let response = self.client.send(self.token_request(login, code)?).await.map_err(failed)?;
         if response.status.is_client_error()
             && let Ok(Refusal { error, error_description }) = serde_json::from_slice(&response.body)
         {
