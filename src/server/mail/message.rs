@@ -12,7 +12,6 @@ use lettre::{
 };
 use zeroize::Zeroizing;
 
-use super::smtp::Failure;
 use crate::platform::records::{OutboxEntry, Stored};
 
 /// Characters of a subject.
@@ -72,17 +71,16 @@ pub(super) struct Composed {
     pub(super) bytes: Zeroizing<Vec<u8>>,
 }
 
-/// Composes the message of an entry's mail.
+/// Composes the message of an entry's mail, or returns why there can be none.
 pub(super) fn compose(
     entry: &Stored<OutboxEntry>,
     mail: &Mail,
     from: &Mailbox,
     now_ms: u64,
-) -> Result<Composed, Failure> {
-    let refused = |reason: String| Failure::Refused { reason };
-    let to = mail.to.parse::<Address>().map_err(|cause| refused(format!("the recipient is no address: {cause}")))?;
+) -> Result<Composed, String> {
+    let to = mail.to.parse::<Address>().map_err(|cause| format!("the recipient is no address: {cause}"))?;
     if mail.subject.chars().count() > SUBJECT_LEN_MAX || mail.subject.chars().any(char::is_control) {
-        return Err(refused(format!("the subject is not one line of at most {SUBJECT_LEN_MAX} characters")));
+        return Err(format!("the subject is not one line of at most {SUBJECT_LEN_MAX} characters"));
     }
     let date = SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(now_ms)).unwrap_or(SystemTime::UNIX_EPOCH);
     let builder = Message::builder()
@@ -97,7 +95,7 @@ pub(super) fn compose(
         None => builder.singlepart(SinglePart::plain(mail.text.to_string())),
         Some(html) => builder.multipart(MultiPart::alternative_plain_html(mail.text.to_string(), html.to_string())),
     };
-    let message = composed.map_err(|cause| refused(cause.to_string()))?;
+    let message = composed.map_err(|cause| cause.to_string())?;
     Ok(Composed { from: from.email.clone(), to, bytes: Zeroizing::new(message.formatted()) })
 }
 

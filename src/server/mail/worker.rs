@@ -194,7 +194,10 @@ impl MailWorker {
         let (entry, render, from) = (Arc::clone(entry), Arc::clone(&self.render), self.relay.config().from.clone());
         let now_ms = self.platform.records().clock().now_ms();
         let composing = tokio::task::spawn_blocking(move || match render.render(&entry) {
-            Ok(Some(mail)) => compose(&entry, &mail, &from, now_ms).map(Some),
+            Ok(Some(mail)) => match compose(&entry, &mail, &from, now_ms) {
+                Ok(composed) => Ok(Some(composed)),
+                Err(reason) => Err(Failure::Refused { reason }),
+            },
             Ok(None) => Ok(None),
             Err(cause) => Err(Failure::Postponed { reason: cause.to_string() }),
         });

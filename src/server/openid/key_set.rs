@@ -1,9 +1,9 @@
 //! The provider's keys, kept for a while (OpenID Connect Core 1.0, 10.1.1).
 
 use core::time::Duration;
-use std::sync::{Mutex, PoisonError};
 
 use serde::Deserialize;
+use tokio::sync::Mutex;
 
 use super::{
     IdTokenError, OpenIdError,
@@ -26,7 +26,7 @@ struct Document {
 }
 
 /// Keys with the time at which they were asked for.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Fetched {
     keys: Vec<PublicKey>,
     at_ms: u64,
@@ -48,7 +48,8 @@ pub(super) struct KeySet {
 
 impl KeySet {
     /// Returns the payload of a token whose signature is the provider's. Keys are asked for when none are kept or they are old, and once more
-    /// when the token names one that is not among them: the provider may have changed its keys.
+    /// when the token names one that is not among them: the provider may have changed its keys. Tokens that come meanwhile wait for the
+    /// answer, so that many logins at once ask once. Dropping the future leaves what was kept.
     ///
     /// # Errors
     /// [`OpenIdError::IdToken`], and those of asking for the keys.
@@ -59,28 +60,18 @@ impl KeySet {
         url: &OutboundUrl,
         now_ms: u64,
     ) -> Result<&'t [u8], OpenIdError> {
-        let kept = self.kept().filter(|kept| !kept.is_older_than(KEYS_AGE_MAX, now_ms));
-        let (known, may_ask) = match kept {
-            Some(kept) => (token.verify(&kept.keys), kept.is_older_than(KEYS_AGE_MIN, now_ms)),
-            None => (Err(IdTokenError::UnknownKey { key_id: None }), true),
-        };
-        match known {
-            Err(IdTokenError::UnknownKey { .. }) if may_ask => {
-                let keys = fetch(client, url).await?;
-                *self.lock() = Some(Fetched { keys: keys.clone(), at_ms: now_ms });
-                Ok(token.verify(&keys)?)
+        let mut fetched = self.fetched.lock().await;
+        if let Some(kept) = fetched.as_ref().filter(|kept| !kept.is_older_than(KEYS_AGE_MAX, now_ms)) {
+            let known = token.verify(&kept.keys);
+            let may_ask = kept.is_older_than(KEYS_AGE_MIN, now_ms);
+            if !(may_ask && matches!(known, Err(IdTokenError::UnknownKey { .. }))) {
+                return Ok(known?);
             }
-            known => Ok(known?),
         }
-    }
-
-    fn kept(&self) -> Option<Fetched> {
-        self.lock().clone()
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Fetched>> {
-        // What a panic left behind is a whole value.
-        self.fetched.lock().unwrap_or_else(PoisonError::into_inner)
+        let keys = fetch(client, url).await?;
+        let payload = token.verify(&keys);
+        *fetched = Some(Fetched { keys, at_ms: now_ms });
+        Ok(payload?)
     }
 }
 

@@ -296,10 +296,15 @@ async fn keys_are_kept_and_asked_for_anew_when_they_change() {
         (SigningKey::p256(Some("k1")), SigningKey::rsa(Some("k2")), SigningKey::p256(Some("k3")));
     let (provider, found) = world(&first).await;
     let asked = || provider.requests(KEYS).len();
-    for _ in 0..3 {
-        log_in(&provider, &found, &first, json!({})).await.unwrap();
+    let login = login();
+    give(&provider, &first.token(&claims(&provider, &login)));
+    let back = callback(&login);
+    let at_once = (0..5).map(|_| found.exchange(&login, &back));
+    for outcome in futures_util::future::join_all(at_once).await {
+        outcome.unwrap();
     }
-    assert_eq!(asked(), 1, "kept");
+    log_in(&provider, &found, &first, json!({})).await.unwrap();
+    assert_eq!(asked(), 1, "kept, and asked for once by many");
     // A key that is not among them, too early to ask again: made-up key ids cause no requests.
     provider.publish(&[&second]);
     let error = log_in(&provider, &found, &second, json!({})).await.unwrap_err();

@@ -113,6 +113,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_machines_roots_are_found_or_said_to_be_missing() {
+        match TlsRoots::of_system() {
+            Ok(roots) => assert!(roots.certificates().count() > 0 && roots.store().len() > 0),
+            Err(error) => assert!(error.to_string().contains("ca-certificates"), "{error}"),
+        }
+    }
+
+    #[test]
     fn a_file_without_certificates_is_refused_by_name() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("roots.pem");

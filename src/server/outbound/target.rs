@@ -46,23 +46,9 @@ impl OutboundUrl {
         Ok(Self(url))
     }
 
-    /// Returns this URL with `path` in place of its path and query.
-    #[must_use]
-    pub fn with_path(&self, path: &str) -> Self {
-        let mut url = self.0.clone();
-        url.set_path(path);
-        url.set_query(None);
-        Self(url)
-    }
-
     /// Text of the URL, whole.
     pub fn as_str(&self) -> &str {
         self.0.as_str()
-    }
-
-    /// Path of the URL.
-    pub fn path(&self) -> &str {
-        self.0.path()
     }
 
     pub(super) fn is_https(&self) -> bool {
