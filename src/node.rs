@@ -28,6 +28,7 @@ mod deployed;
 mod dump;
 mod error;
 mod full_disk;
+mod halt;
 mod head_cursor;
 mod head_switches;
 mod held_lock;

@@ -29,13 +29,18 @@ mod tests;
 mod token;
 mod users;
 pub mod vault;
+mod wallet;
 mod workspace;
 
+use core::num::NonZeroUsize;
 use std::sync::Arc;
 
 pub use self::{
     api_key::{ApiKey, ApiKeySpec, ApiKeyValue, ApiKeys},
-    blockchain::{Blockchain, BlockchainRecord, BlockchainSpec, NativeToken, ValidatorSpec},
+    blockchain::{
+        Blockchain, BlockchainRecord, BlockchainSpec, ChainCommand, ChainState, Feature, NativeToken, ValidatorSpec,
+        metrics::ChainMetrics,
+    },
     blockchains::Blockchains,
     deployment::{DeploymentRecord, DeploymentSpec},
     entropy::{Entropy, EntropyError, OsEntropy},
@@ -54,16 +59,19 @@ pub use self::{
     scope::{Role, Scope, ScopeSet},
     token::Token,
     users::{Identity, Membership, Password, PasswordCost, Session, Users},
+    wallet::{Wallet, WalletUse, Wallets},
     workspace::{Invitation, InvitationToken, Member, Members, User, Workspace, Workspaces},
 };
 use self::{
+    blockchain::PlatformTime,
+    blockchains::Hosted,
     context::Context,
     records::{Owner, Records, Unit, WorkspaceId},
     secret::Secret,
     vault::{MasterKey, Vault},
 };
 use crate::{
-    node::Clock,
+    node::{Clock, NetworkPool},
     store::{KeyValue, MemoryStore},
 };
 
@@ -86,7 +94,11 @@ pub struct PlatformBuilder {
     entropy: Arc<dyn Entropy>,
     plans: Plans,
     password_cost: PasswordCost,
+    networks: Option<NetworkPool>,
 }
+
+/// Threads of the pool that a platform makes for itself.
+const NETWORK_THREADS: NonZeroUsize = NonZeroUsize::new(2).expect("not zero");
 
 impl PlatformBuilder {
     /// Keeps records, and the chains of workspaces, in a store. It may be that of the default chain.
@@ -109,6 +121,11 @@ impl PlatformBuilder {
         Self { password_cost, ..self }
     }
 
+    /// Lets chains run on this pool, by its clock; by default on one of two threads by the platform's clock.
+    pub fn with_networks(self, networks: NetworkPool) -> Self {
+        Self { networks: Some(networks), ..self }
+    }
+
     /// Opens the platform under a master key drawn for it: for a store that ends with the process.
     ///
     /// # Errors
@@ -119,7 +136,8 @@ impl PlatformBuilder {
     }
 
     /// Opens the platform: migrates its records, wraps its secrets under the present master key where they are under a former one, and
-    /// starts the chains that the store has, where they stopped.
+    /// brings the chains that the store has to the states that they were in, where they stopped. One that can't be opened is failed, with
+    /// the reason in its record.
     ///
     /// # Errors
     /// [`PlatformError::Internal`] when the store can't be read, was written by a newer version, or is under another master key;
@@ -130,17 +148,32 @@ impl PlatformBuilder {
         master_key: MasterKey,
         former: Vec<MasterKey>,
     ) -> Result<Platform, PlatformError> {
-        let Self { store, clock, entropy, plans, password_cost } = self;
+        let Self { store, clock, entropy, plans, password_cost, networks } = self;
         let records = Records::open(Arc::clone(&store), clock)?;
         let vault = Vault::new(master_key, Arc::clone(&entropy));
         let vault = former.into_iter().fold(vault, Vault::with_previous);
         vault.rewrap(&records)?;
         let secret = Secret::of_store(&records, &vault)?;
+        let networks = networks.map_or_else(
+            || {
+                let clock = Arc::new(PlatformTime(Arc::clone(records.clock())));
+                NetworkPool::with_clock(NETWORK_THREADS, clock).map_err(PlatformError::internal)
+            },
+            Ok,
+        )?;
         let context = Context { records, entropy, vault, secret, plans, password_cost };
         make_default_workspace(&context)?;
         let default_blockchain = Arc::new(default_blockchain);
-        let running = blockchains::Running::start(&context, &store, Arc::clone(&default_blockchain))?;
-        Ok(Platform { context, store, default_blockchain, running })
+        match context.records.unit(|unit| blockchains::record_default(unit, &default_blockchain)) {
+            // Reads go on when the disk is full: the chain runs as it is described, and its record follows at a later start.
+            Ok(()) | Err(PlatformError::StorageFull { .. }) => {}
+            Err(cause) => return Err(cause),
+        }
+        let hosted = Hosted::new(Arc::clone(&default_blockchain), networks, store);
+        hosted.boot(&context)?;
+        let platform = Platform { context, default_blockchain, hosted };
+        platform.blockchains().send_all_unsettled();
+        Ok(platform)
     }
 }
 
@@ -148,9 +181,8 @@ impl PlatformBuilder {
 #[derive(Debug)]
 pub struct Platform {
     context: Context,
-    store: Arc<dyn KeyValue>,
     default_blockchain: Arc<Blockchain>,
-    running: blockchains::Running,
+    hosted: Hosted,
 }
 
 impl Platform {
@@ -163,6 +195,7 @@ impl Platform {
             entropy: Arc::new(OsEntropy),
             plans: Plans::default(),
             password_cost: PasswordCost::default(),
+            networks: None,
         }
     }
 
@@ -215,7 +248,12 @@ impl Platform {
 
     /// Rules of blockchains and deployments.
     pub const fn blockchains(&self) -> Blockchains<'_> {
-        Blockchains { context: &self.context, store: &self.store, running: &self.running }
+        Blockchains { context: &self.context, hosted: &self.hosted }
+    }
+
+    /// Rules of wallets.
+    pub const fn wallets(&self) -> Wallets<'_> {
+        Wallets { context: &self.context }
     }
 
     /// Returns what a principal's workspace used in the present period, and the bounds of its plan.
@@ -248,9 +286,10 @@ impl Platform {
         &self.default_blockchain
     }
 
-    /// Returns the running chain with this id, whoever owns it: for JSON-RPC without credentials.
+    /// Returns the chain in memory with this id, whoever owns it: for the service's own work. What a caller reads goes by
+    /// [`Blockchains::readable`].
     pub fn running_blockchain(&self, id: &str) -> Option<Arc<Blockchain>> {
-        self.running.get(id)
+        self.hosted.get(id)
     }
 
     /// The service as a principal of the default workspace, for what the process does at its start.
@@ -287,6 +326,7 @@ fn make_default_workspace(context: &Context) -> Result<(), PlatformError> {
             let workspace = Workspace { billing_plan: Plans::UNLIMITED.to_owned(), ..Workspace::named("default") };
             unit.insert(&owner, owner.as_str(), workspace)?;
         }
+        wallet::create_managed(context, unit, &owner)?;
         Ok(())
     })
 }

@@ -119,6 +119,7 @@ impl ChainContext {
             fork: self.spec.rules_at(height),
             tips_to: self.spec.staking.filter(|params| params.share_fees).map(|_| STAKING_ADDRESS),
             has_permissions: self.spec.permissions.is_some(),
+            has_deployments: self.spec.deployments,
         }
     }
 }

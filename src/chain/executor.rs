@@ -125,14 +125,15 @@ impl<'a> Executor<'a> {
 
     /// Returns what an account may do now, that is at the start of a transaction.
     fn permissions_of(&mut self, account: Address) -> Result<AccountPermissions, StateError> {
+        let has_deployments = self.rules.has_deployments;
         if !self.rules.has_permissions {
-            return Ok(AccountPermissions::ALL);
+            return Ok(AccountPermissions::ALL.where_deployments(has_deployments));
         }
         let slots = match self.permissions {
             Some(slots) => slots,
             None => *self.permissions.insert(PermissionSlots::open(self.journal)?),
         };
-        slots.permissions_of(self.journal, account)
+        Ok(slots.permissions_of(self.journal, account)?.where_deployments(has_deployments))
     }
 
     fn buy_gas(&mut self, transaction: &Transaction, permissions: AccountPermissions) -> Result<GasPurchase, Failure> {

@@ -64,6 +64,8 @@ pub struct PoolContext {
     pub timestamp: Timestamp,
     /// The lists of the permissions contract that are on; `None` on a chain without it.
     pub permissions: Option<PermissionLists>,
+    /// Whether genesis permits deployments.
+    pub deployments: bool,
 }
 
 /// Pending transactions by sender and nonce. Cloning is O(1).

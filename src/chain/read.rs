@@ -302,6 +302,7 @@ impl Chain {
     pub fn pool_context(&self) -> Result<PoolContext, ReadError> {
         let (state, rules) = (self.latest_state()?, self.next_fee_rules()?);
         Ok(PoolContext {
+            deployments: self.spec().deployments,
             permissions: self.spec().permissions.as_ref().map(|_| permission_lists(&*state)).transpose()?,
             state,
             gas_limit: self.gas_limit_by(&rules),

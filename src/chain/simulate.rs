@@ -336,10 +336,11 @@ impl Chain {
 
     /// Returns what an account may do in the state of a journal.
     fn permissions_for_call(&self, journal: &mut Journal, account: Address) -> Result<AccountPermissions, StateError> {
-        match self.spec().permissions {
-            None => Ok(AccountPermissions::ALL),
-            Some(_) => PermissionSlots::open(journal)?.permissions_of(journal, account),
-        }
+        let listed = match self.spec().permissions {
+            None => AccountPermissions::ALL,
+            Some(_) => PermissionSlots::open(journal)?.permissions_of(journal, account)?,
+        };
+        Ok(listed.where_deployments(self.spec().deployments))
     }
 
     /// Runs a message with `gas` over a journal, which keeps its changes.

@@ -123,6 +123,9 @@ pub struct GenesisSpec {
     /// [`PERMISSIONS_ADDRESS`](crate::system::permissions::PERMISSIONS_ADDRESS); `None` for a chain where everybody may.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permissions: Option<PermissionsConfig>,
+    /// Whether transactions may deploy contracts; true by default. Without, no list of the permissions contract changes that.
+    #[serde(default = "default_deployments", skip_serializing_if = "is_true")]
+    pub deployments: bool,
     /// Modules of the service that are on, and who administers that, by the contract at
     /// [`MODULES_ADDRESS`](crate::system::modules::MODULES_ADDRESS); `None` for a chain without the registry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -168,6 +171,7 @@ impl GenesisSpec {
             parameters: None,
             governance: None,
             permissions: None,
+            deployments: default_deployments(),
             modules: None,
             validator_registry: None,
             consensus: serde_json::Value::Null,
@@ -219,6 +223,15 @@ impl GenesisSpec {
 
 const fn default_transaction_gas_cap() -> bool {
     true
+}
+
+const fn default_deployments() -> bool {
+    true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the form that serde calls")]
+const fn is_true(value: &bool) -> bool {
+    *value
 }
 
 const fn default_gas_limit() -> Gas {

@@ -26,6 +26,8 @@ pub(super) struct Rules {
     pub(super) tips_to: Option<Address>,
     /// Whether a contract says who may send and deploy.
     pub(super) has_permissions: bool,
+    /// Whether genesis permits deployments at all.
+    pub(super) has_deployments: bool,
 }
 
 /// Checks the rules that need no state; returns the intrinsic gas.

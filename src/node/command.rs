@@ -45,10 +45,18 @@ impl Writer {
         inner: &NodeInner,
         command: impl FnOnce(&mut Self) -> Result<R, E>,
     ) -> Result<R, E> {
+        self.check_halted()?;
         self.advance_to_present()?;
         let result = self.command_now(inner, command);
         self.wake_host();
         result
+    }
+
+    fn check_halted(&self) -> Result<(), EngineError> {
+        match &self.halted {
+            Some(reason) => Err(EngineError::Halted { reason: reason.to_string() }),
+            None => Ok(()),
+        }
     }
 
     fn command_now<R, E: From<EngineError>>(

@@ -51,6 +51,12 @@ pub enum EngineError {
         /// What failed.
         reason: String,
     },
+    /// Its owner has it take no commands: [`Node::halt`](super::Node::halt).
+    #[error("this chain takes no commands: {reason}")]
+    Halted {
+        /// Why, as the owner said.
+        reason: String,
+    },
     /// A replica broke a rule of the engine: a bug.
     #[error("internal error of the node: {0}")]
     Internal(#[source] Box<dyn Error + Send + Sync>),

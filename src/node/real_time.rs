@@ -241,12 +241,32 @@ impl NetworkPool {
     /// # Errors
     /// [`PacerError`].
     pub fn add(&self, network: SharedNetwork) -> Result<PacedNetwork, PacerError> {
+        let network = Arc::new(network);
+        self.host(&network)?;
+        Ok(PacedNetwork { network })
+    }
+
+    /// Lets a network that stands still run again: one that was [removed](NetworkPool::remove), or was paced without a pool. For it the
+    /// time between was a gap, of which nothing is made up for. One that failed is not to be put back: build it again from its store.
+    ///
+    /// # Errors
+    /// [`PacerError`]; it stands still then.
+    pub fn put_back(&self, network: &PacedNetwork) -> Result<(), PacerError> {
+        self.remove(network);
+        self.host(&network.network)
+    }
+
+    fn host(&self, network: &Arc<SharedNetwork>) -> Result<(), PacerError> {
         let host = self.pool.host();
         let id = host.id();
         network.start_pacing(self.pool.now(), Some(host))?;
-        let network = Arc::new(network);
-        self.pool.insert(id, Arc::new(OnPool(Arc::clone(&network))));
-        Ok(PacedNetwork { network })
+        self.pool.insert(id, Arc::new(OnPool(Arc::clone(network))));
+        Ok(())
+    }
+
+    /// Returns the clock of the pool.
+    pub fn clock(&self) -> Arc<dyn RealTimeClock> {
+        self.pool.clock()
     }
 
     /// Takes a network from the pool: it stands still, and can still be read. A step under way is ended first. Has no effect on one that

@@ -213,12 +213,29 @@ impl Node {
         self.finish(self.draft(&view, request)?, &view)
     }
 
+    /// Returns the transaction that a request asks for, to be signed elsewhere: any sender's, with every missing field filled in, the
+    /// nonce by the pool. It is simulated first, where its gas is to be estimated. Nothing is sent, and the nonce is not taken.
+    ///
+    /// # Errors
+    /// As [`Node::send_request`]; [`SendError::UnknownAccount`] never.
+    pub fn unsigned(&self, request: CallRequest) -> Result<TransactionRequest, SendError> {
+        let view = self.view();
+        let nonce = request.nonce;
+        let Draft { from, fields, .. } = Self::completed(&view, request.from.unwrap_or_default(), request)?;
+        let nonce = nonce.map_or_else(|| view.nonce(from, BlockRef::Pending), Ok)?;
+        Ok(TransactionRequest { nonce, ..fields })
+    }
+
     /// Checks the sender, and fills in all fields but the nonce.
     fn draft(&self, view: &NodeView, request: CallRequest) -> Result<Draft, SendError> {
         let from = request.from.or_else(|| self.accounts().first().copied()).unwrap_or_default();
         if self.inner.key_of(from).is_none() && !view.impersonates(from) {
             return Err(SendError::UnknownAccount { address: from });
         }
+        Self::completed(view, from, request)
+    }
+
+    fn completed(view: &NodeView, from: Address, request: CallRequest) -> Result<Draft, SendError> {
         let gas_limit = match request.gas {
             Some(gas) => gas,
             None => estimate_with_margin(view, &CallRequest { from: Some(from), ..request.clone() })?,

@@ -261,6 +261,9 @@ impl Writer {
     /// Lets a paced network run up to `now`, and shows its nodes what has changed.
     pub(super) fn advance_to(&mut self, now: Duration) -> Result<(), EngineError> {
         self.check_failure()?;
+        if self.halted.is_some() {
+            return Ok(());
+        }
         let advanced = catch_unwind(AssertUnwindSafe(|| {
             let Some(pacing) = &mut self.pacing else { return Ok(()) };
             if pacing.advance(&mut self.network, now)? {
@@ -284,7 +287,7 @@ impl Writer {
     }
 
     pub(super) fn next_wake(&self) -> Option<Duration> {
-        self.pacing.as_ref()?.next_wake(&self.network)
+        self.pacing.as_ref().filter(|_| self.halted.is_none())?.next_wake(&self.network)
     }
 
     /// Tells the pool when the network wants to run next.

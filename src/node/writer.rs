@@ -90,6 +90,8 @@ pub(super) struct Writer {
     pub(super) network_clock: Arc<ManualClock>,
     /// The pace of a shared network in real time.
     pub(super) pacing: Option<Pacing>,
+    /// Why every command is refused; `None` while they are taken.
+    pub(super) halted: Option<Arc<str>>,
     /// The network as built, for [`Node::reset`](super::Node::reset).
     pub(super) initial: Network,
     /// The block time as built, likewise.
@@ -110,6 +112,7 @@ impl Writer {
             nodes: Vec::new(),
             network_clock: Arc::default(),
             pacing: None,
+            halted: None,
             snapshots: BTreeMap::new(),
             snapshots_taken: 0,
         }

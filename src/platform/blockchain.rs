@@ -1,25 +1,40 @@
 //! Blockchains: their specification, their record, and a running one.
 
+mod engine;
+mod genesis;
 mod keys;
+pub(super) mod metrics;
 mod record;
-mod start;
+mod state;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use alloy_primitives::{Address, U256};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use self::record::BlockchainRecord;
-pub(super) use self::{keys::ChainKeys, start::start};
+use self::{
+    engine::OpenError,
+    metrics::{DutyRule, MetricsLog},
+};
+pub(super) use self::{
+    engine::{Engine, EngineParts, PlatformTime},
+    genesis::{GenesisParts, consensus},
+    keys::{ChainKeys, draw_key},
+};
+pub use self::{
+    record::BlockchainRecord,
+    state::{ChainCommand, ChainState},
+};
 use super::{
     Fields, PlatformError, default_workspace,
     records::{Owner, Stored},
 };
 use crate::{
     consensus::ConsensusKind,
-    node::{MINING_INTERVAL_SECS_MAX, Node},
+    node::{BuildError, MINING_INTERVAL_SECS_MAX, Node, PacedNetwork},
     primitives::Gas,
+    sim::NetworkError,
 };
 
 /// Largest chain id that a JavaScript number holds exactly.
@@ -31,7 +46,31 @@ const GAS_LIMIT_BOUNDS: core::ops::RangeInclusive<u64> = 1_000_000..=1_000_000_0
 /// Premine unless the request has one: a million tokens of 18 decimals.
 const DEFAULT_PREMINE: U256 = U256::from_limbs([0x1bce_cced_a100_0000, 0xd3c2, 0, 0]);
 /// Valid feature names.
-pub(super) const FEATURES: [&str; 3] = ["smart-contracts", "permissions", "privacy"];
+pub(super) const FEATURES: [&str; 3] =
+    [Feature::SmartContracts.name(), Feature::Permissions.name(), Feature::Privacy.name()];
+
+/// What a chain is made with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Feature {
+    /// Transactions may deploy contracts.
+    SmartContracts,
+    /// Lists of accounts say who sends and who deploys; the treasury administers them.
+    Permissions,
+    /// Only the chain's participants read it.
+    Privacy,
+}
+
+impl Feature {
+    /// Name of the feature.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::SmartContracts => "smart-contracts",
+            Self::Permissions => "permissions",
+            Self::Privacy => "privacy",
+        }
+    }
+}
 
 /// Token that pays for gas.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,7 +103,7 @@ pub struct ValidatorSpec {
 pub struct BlockchainSpec {
     /// Name of the chain.
     pub name: String,
-    /// `private` or `public`, a label.
+    /// `private`: its workspace reads it; `public`: every authenticated caller does.
     pub kind: String,
     /// Consensus protocol.
     #[serde(with = "record::consensus_name")]
@@ -79,8 +118,20 @@ pub struct BlockchainSpec {
     pub native_token: NativeToken,
     /// Labels of the validators; one validator without labels when empty.
     pub validators: Vec<ValidatorSpec>,
-    /// Declared features, labels.
+    /// Names of its [`Feature`]s; `smart-contracts` alone by default.
     pub features: Vec<String>,
+}
+
+impl BlockchainSpec {
+    /// Returns whether the chain is made with a feature.
+    pub fn has(&self, feature: Feature) -> bool {
+        self.features.iter().any(|name| name == feature.name())
+    }
+
+    /// Returns whether every authenticated caller reads the chain, unless it has [`Feature::Privacy`].
+    pub fn is_public(&self) -> bool {
+        self.kind == "public"
+    }
 }
 
 impl BlockchainSpec {
@@ -89,6 +140,7 @@ impl BlockchainSpec {
     /// # Errors
     /// [`PlatformError::Validation`] with every invalid field.
     pub fn read(body: Value) -> Result<Self, PlatformError> {
+        let names_features = body.get("features").is_some_and(|features| !features.is_null());
         let mut fields = Fields::read(body)?;
         let name = fields.text("name").unwrap_or_default();
         let kinds = ["private", "public"];
@@ -113,7 +165,10 @@ impl BlockchainSpec {
         config.absorb(token);
         fields.absorb(config);
         let validators = read_validators(&mut fields);
-        let features = fields.choices("features", &FEATURES);
+        let mut features = fields.choices("features", &FEATURES);
+        if !names_features {
+            features.push(Feature::SmartContracts.name().to_owned());
+        }
         fields.finish()?;
         let kind = kind.unwrap_or_else(|| "private".to_owned());
         Ok(Self { name, kind, consensus, chain_id, block_time, block_gas_limit, native_token, validators, features })
@@ -152,7 +207,7 @@ fn read_validators(fields: &mut Fields) -> Vec<ValidatorSpec> {
     validators
 }
 
-/// A running chain.
+/// A chain in memory.
 #[derive(Debug)]
 pub struct Blockchain {
     owner: Owner,
@@ -160,25 +215,41 @@ pub struct Blockchain {
     spec: BlockchainSpec,
     chain_id: u64,
     created_at_ms: u64,
-    node: Node,
+    treasury: Option<Address>,
+    engine: Engine,
+    metrics: Arc<MetricsLog>,
 }
 
 impl Blockchain {
     /// Describes a running node, to be the default chain of a platform.
     pub fn running(id: String, spec: BlockchainSpec, node: Node, now_ms: u64) -> Self {
-        let owner = Owner::Workspace(default_workspace());
-        Self { owner, id, chain_id: node.view().chain_id(), spec, created_at_ms: now_ms, node }
+        Self {
+            owner: Owner::Workspace(default_workspace()),
+            id,
+            chain_id: node.view().chain_id(),
+            spec,
+            created_at_ms: now_ms,
+            treasury: node.accounts().first().copied(),
+            metrics: Arc::new(MetricsLog::new(DutyRule::new(
+                node.consensus(),
+                0,
+                node.view().chain().spec().validators.len() as u64,
+            ))),
+            engine: Engine::OnDemand(node),
+        }
     }
 
-    /// A chain of a record, with its running node.
-    pub(super) fn of_record(stored: &Stored<BlockchainRecord>, node: Node) -> Self {
+    /// A chain of a record, with its engine and what is noted of its blocks.
+    pub(super) fn of_record(stored: &Stored<BlockchainRecord>, engine: Engine, metrics: Arc<MetricsLog>) -> Self {
         Self {
             owner: stored.owner().clone(),
             id: stored.id().to_owned(),
             spec: stored.value.spec.clone(),
             chain_id: stored.value.chain_id,
             created_at_ms: stored.created_at_ms(),
-            node,
+            treasury: stored.value.treasury,
+            engine,
+            metrics,
         }
     }
 
@@ -207,14 +278,42 @@ impl Blockchain {
         self.created_at_ms
     }
 
-    /// Account that holds the premine at genesis. It is unlocked; `None` for a node without accounts.
-    pub fn treasury(&self) -> Option<Address> {
-        self.node.accounts().first().copied()
+    /// Wallet that got the premine at genesis; of the default chain the first of its node's accounts, if it has any.
+    pub const fn treasury(&self) -> Option<Address> {
+        self.treasury
     }
 
-    /// The node of the chain.
+    /// The node by which the chain is read and sent to. It holds no keys, but the default chain's.
     pub const fn node(&self) -> &Node {
-        &self.node
+        self.engine.node()
+    }
+
+    /// The network that makes the blocks of a chain with a block time, a replica for each validator; `None` on demand.
+    pub const fn network(&self) -> Option<&PacedNetwork> {
+        self.engine.network()
+    }
+
+    /// Why the chain stands still by a failure; `None` while it does not.
+    pub fn failure(&self) -> Option<String> {
+        self.engine.failure()
+    }
+
+    pub(super) const fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    pub(super) fn metrics_log(&self) -> &MetricsLog {
+        &self.metrics
+    }
+}
+
+/// Converts a failed opening: a validation error for a number of validators that the protocol can't have.
+fn failure(validators: usize, cause: OpenError) -> PlatformError {
+    match cause {
+        OpenError::Network(NetworkError::Consensus(cause)) | OpenError::Node(BuildError::Consensus(cause)) => {
+            PlatformError::field("validators", cause.to_string(), format!("{validators} validators"))
+        }
+        other => PlatformError::internal(other),
     }
 }
 
@@ -245,6 +344,9 @@ mod tests {
         let short = BlockchainSpec::read(json!({ "name": "x" })).unwrap();
         assert_eq!((short.kind.as_str(), short.consensus, short.chain_id), ("private", ConsensusKind::Poa, None));
         assert_eq!(short.native_token.premine, U256::from(10).pow(U256::from(24)));
+        assert!(short.has(Feature::SmartContracts) && !short.has(Feature::Privacy));
+        let bare = BlockchainSpec::read(json!({ "name": "x", "features": [] })).unwrap();
+        assert!(!bare.has(Feature::SmartContracts));
     }
 
     #[test]

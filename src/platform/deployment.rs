@@ -2,26 +2,28 @@
 
 use std::sync::Arc;
 
-use alloy_primitives::{Address, B256};
+use alloy_primitives::{Address, B256, Bytes};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{
     Blockchain, FieldError, Fields, PlatformError,
+    principal::Principal,
     records::{Index, Reach, Record, SortKey},
+    wallet::Wallets,
 };
 use crate::{
     chain::CallRequest,
     node::{BlockRef, EstimateError, Located},
-    primitives::{Gas, parse_amount},
-    vm::{DeploymentContext, Descriptor, ParameterError},
+    primitives::{Gas, Transaction, parse_amount},
+    vm::{DeploymentContext, Descriptor, Marker, ParameterError},
 };
 
 /// Largest gas limit of a deployment, in gas units.
 const GAS_LIMIT_MAX: u64 = 1_000_000_000_000;
 
 /// Specification of a deployment: the decoded body of a request to deploy.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeploymentSpec {
     /// Id of the chain to deploy on.
     pub blockchain_id: String,
@@ -29,10 +31,12 @@ pub struct DeploymentSpec {
     pub template: String,
     /// Parameters of the constructor by name, in the form of [`Descriptor::encode`].
     pub params: Map<String, Value>,
-    /// Account that deploys the contract; the first unlocked account by default.
+    /// Account that deploys the contract; [`Wallets::default_sender`] by default.
     pub from: Option<Address>,
     /// Gas limit of the transaction, in gas units; estimated by default.
     pub gas_limit: Option<Gas>,
+    /// The signed creating transaction (EIP-2718), in place of template, parameters, sender and gas limit.
+    pub signed_transaction: Option<Bytes>,
 }
 
 impl DeploymentSpec {
@@ -40,6 +44,12 @@ impl DeploymentSpec {
     pub(super) fn read(body: Value, chain_of: impl FnOnce(&str) -> Arc<Blockchain>) -> Result<Self, PlatformError> {
         let mut fields = Fields::read(body)?;
         let blockchain_id = fields.text("blockchainId").unwrap_or_default();
+        let signed_transaction = signed_transaction(&mut fields);
+        if signed_transaction.is_some() {
+            fields.finish()?;
+            let nothing = Self { blockchain_id, ..Self::default() };
+            return Ok(Self { signed_transaction, ..nothing });
+        }
         let chain = chain_of(&blockchain_id);
         let template = fields.text("template");
         let params = fields.read_with("params", "an object", |value| value.as_object().cloned()).unwrap_or_default();
@@ -59,8 +69,75 @@ impl DeploymentSpec {
         let from = fields.address("from");
         let gas_limit = gas_limit(&mut fields).map(Gas::new);
         fields.finish()?;
-        Ok(Self { blockchain_id, template: template.unwrap_or_default(), params, from, gas_limit })
+        let template = template.unwrap_or_default();
+        Ok(Self { blockchain_id, template, params, from, gas_limit, signed_transaction: None })
     }
+}
+
+/// What is sent for a deployment.
+pub(super) enum Sending {
+    /// The transaction that the caller has signed, and the template that it deploys.
+    Signed(Transaction, String),
+    /// A transaction to be signed, the template, and its parameters as JSON text.
+    Request(Box<CallRequest>, String, String),
+}
+
+impl DeploymentSpec {
+    /// Returns what is to be sent. What a template would refuse or revert is refused here.
+    pub(super) fn sending(
+        self,
+        wallets: &Wallets<'_>,
+        principal: &Principal,
+        chain: &Blockchain,
+    ) -> Result<Sending, PlatformError> {
+        if let Some(raw) = &self.signed_transaction {
+            return Self::signed(raw, chain);
+        }
+        let from = match self.from {
+            Some(from) if wallets.can_sign(principal, chain, from)? => from,
+            Some(from) => {
+                let expected = "a wallet of the workspace, for which this service can sign";
+                return Err(PlatformError::field("from", expected, from.to_string()));
+            }
+            None => wallets.default_sender(principal, chain)?,
+        };
+        let unknown = |names: Vec<String>| {
+            PlatformError::field("template", format!("one of {}", names.join(", ")), self.template.clone())
+        };
+        let input = descriptor(chain, &self.template)
+            .map_err(unknown)?
+            .encode(&self.params, context(chain, from)?)
+            .map_err(invalid)?;
+        let mut request = CallRequest { from: Some(from), input, gas: self.gas_limit, ..Default::default() };
+        match chain.node().view().estimate_gas(&request, BlockRef::Pending, &Default::default()) {
+            Ok(gas) => request.gas = request.gas.or(Some(gas)),
+            Err(EstimateError::Query(cause)) => return Err(PlatformError::from_query(cause)),
+            Err(failure) => {
+                let message = format!("the deployment would fail: {failure}");
+                return Err(PlatformError::Conflict { message });
+            }
+        }
+        Ok(Sending::Request(Box::new(request), self.template, Value::Object(self.params).to_string()))
+    }
+
+    /// Checks that the transaction creates a contract, and names its template; `bytecode` is what is of none.
+    fn signed(raw: &Bytes, chain: &Blockchain) -> Result<Sending, PlatformError> {
+        let wrong = |got: String| {
+            PlatformError::field("signedTransaction", "a signed transaction that creates a contract (EIP-2718)", got)
+        };
+        let transaction = Transaction::decode(raw).map_err(|cause| wrong(cause.to_string()))?;
+        if let Some(to) = transaction.to() {
+            return Err(wrong(format!("a call of {to}")));
+        }
+        let marker = Marker::split(transaction.input()).and_then(|(Marker(id), _)| chain.node().templates().get(id));
+        let template = marker.map_or_else(|| "bytecode".to_owned(), |template| template.name().to_owned());
+        Ok(Sending::Signed(transaction, template))
+    }
+}
+
+fn signed_transaction(fields: &mut Fields) -> Option<Bytes> {
+    let read = |value: &Value| value.as_str().filter(|text| text.starts_with("0x")).and_then(|text| text.parse().ok());
+    fields.read_with("signedTransaction", "a signed transaction (0x and hex digits)", read)
 }
 
 /// Returns the description of the newest version of a template, or the names of those that the chain has.
@@ -73,6 +150,9 @@ fn descriptor(chain: &Blockchain, name: &str) -> Result<Descriptor, Vec<String>>
 /// Returns what parameters may depend on: who deploys, and the time of the chain's blocks.
 fn context(chain: &Blockchain, deployer: Address) -> Result<DeploymentContext<'static>, PlatformError> {
     let context = DeploymentContext::new(deployer);
+    if let Some(period) = chain.spec().block_time.filter(|_| chain.network().is_some()) {
+        return Ok(context.with_block_time(period.as_secs()));
+    }
     Ok(match chain.node().view().block_time_secs().map_err(PlatformError::from_query)? {
         Some(secs) => context.with_block_time(secs),
         None => context,
@@ -99,7 +179,7 @@ fn invalid(errors: Vec<ParameterError>) -> PlatformError {
     PlatformError::Validation { fields: fields.collect() }
 }
 
-/// A deployment whose transaction was sent.
+/// A deployment whose transaction is signed, and is or will be sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeploymentRecord {
     /// Id of the chain.
@@ -112,6 +192,12 @@ pub struct DeploymentRecord {
     pub from: Address,
     /// Hash of the creating transaction.
     pub transaction_hash: B256,
+    /// The creating transaction (EIP-2718), to be sent again; `None` of a record of an earlier version, which was written after sending.
+    pub transaction: Option<Bytes>,
+    /// Its nonce; `None` likewise.
+    pub nonce: Option<u64>,
+    /// Whether a block is known to have the transaction.
+    pub is_settled: bool,
 }
 
 impl DeploymentRecord {
@@ -119,48 +205,44 @@ impl DeploymentRecord {
     pub const BY_BLOCKCHAIN: Index<Self> = Index::ordered(
         "blockchain",
         Reach::Owner,
-        |deployment| Some(SortKey::new().text(&deployment.value.blockchain_id)),
+        |deployment| Some(Self::on_chain(&deployment.value.blockchain_id)),
+        |deployment| SortKey::new().number(deployment.created_at_ms()),
+    );
+    /// Deployments of a workspace that no block is known to have, by chain.
+    pub(super) const UNSETTLED: Index<Self> = Index::ordered(
+        "unsettled",
+        Reach::Owner,
+        |deployment| (!deployment.value.is_settled).then(|| Self::on_chain(&deployment.value.blockchain_id)),
         |deployment| SortKey::new().number(deployment.created_at_ms()),
     );
 
-    /// Simulates, then sends. A transaction whose simulation fails is not sent.
-    pub(super) fn run(spec: DeploymentSpec, chain: &Blockchain) -> Result<Self, PlatformError> {
-        let node = chain.node();
-        let unlocked = node.accounts();
-        let from = match spec.from.or_else(|| unlocked.first().copied()) {
-            Some(from) if unlocked.contains(&from) => from,
-            Some(from) => {
-                let expected = "an account that this service can sign for (unlocked)";
-                return Err(PlatformError::field("from", expected, from.to_string()));
-            }
-            None => return Err(PlatformError::field("from", "an unlocked account", "nothing, and none is unlocked")),
-        };
-        let unknown = |names: Vec<String>| {
-            PlatformError::field("template", format!("one of {}", names.join(", ")), spec.template.clone())
-        };
-        let input = descriptor(chain, &spec.template)
-            .map_err(unknown)?
-            .encode(&spec.params, context(chain, from)?)
-            .map_err(invalid)?;
-        let mut request = CallRequest { from: Some(from), input, gas: spec.gas_limit, ..Default::default() };
-        match node.view().estimate_gas(&request, BlockRef::Pending, &Default::default()) {
-            Ok(gas) => request.gas = request.gas.or(Some(gas)),
-            Err(EstimateError::Query(cause)) => return Err(PlatformError::from_query(cause)),
-            Err(failure) => {
-                let message = format!("the deployment would fail: {failure}");
-                return Err(PlatformError::Conflict { message });
-            }
+    /// Group of the deployments on a chain.
+    pub(super) fn on_chain(blockchain_id: &str) -> SortKey {
+        SortKey::new().text(blockchain_id)
+    }
+
+    /// The record of a creating transaction.
+    pub(super) fn of_transaction(chain: &str, template: String, params: String, transaction: &Transaction) -> Self {
+        Self {
+            blockchain_id: chain.to_owned(),
+            template,
+            params,
+            from: transaction.sender(),
+            transaction_hash: transaction.hash(),
+            transaction: Some(transaction.encoded()),
+            nonce: Some(transaction.nonce()),
+            is_settled: false,
         }
-        let transaction_hash = node.send_as_account(request).map_err(PlatformError::from_send)?;
-        let params = Value::Object(spec.params).to_string();
-        Ok(Self { blockchain_id: spec.blockchain_id, template: spec.template, params, from, transaction_hash })
     }
 
     /// Returns the address of the contract, which the sender and nonce of the creating transaction determine (Yellow Paper, 7).
     ///
     /// # Errors
-    /// [`PlatformError`] when the chain no longer has the transaction.
+    /// [`PlatformError`] of a record of an earlier version, when the chain no longer has the transaction.
     pub fn contract_address(&self, chain: &Blockchain) -> Result<Address, PlatformError> {
+        if let Some(nonce) = self.nonce {
+            return Ok(self.from.create(nonce));
+        }
         let found = chain.node().view().transaction(self.transaction_hash).map_err(PlatformError::from_query)?;
         let nonce = match found {
             Some(Located::Mined { block, index }) => block.block().transaction(index).map(|found| found.nonce()),
@@ -175,5 +257,22 @@ impl DeploymentRecord {
 
 impl Record for DeploymentRecord {
     const KIND: &'static str = "deployment";
-    const INDICES: &'static [Index<Self>] = &[Self::BY_BLOCKCHAIN];
+    const VERSION: u16 = 2;
+    const INDICES: &'static [Index<Self>] = &[Self::BY_BLOCKCHAIN, Self::UNSETTLED];
+
+    /// Version 1 was written after its transaction was sent: what it has is all that is known.
+    fn upgrade(version: u16, bytes: &[u8]) -> Option<Self> {
+        let fields = (version == 1).then(|| postcard::from_bytes(bytes).ok()).flatten()?;
+        let (blockchain_id, template, params, from, transaction_hash) = fields;
+        Some(Self {
+            blockchain_id,
+            template,
+            params,
+            from,
+            transaction_hash,
+            transaction: None,
+            nonce: None,
+            is_settled: true,
+        })
+    }
 }

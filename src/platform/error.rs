@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     chain::{InvalidTransaction, PoolError},
-    node::{FullDisk, QueryError, SendError},
+    node::{EngineError, FullDisk, MineError, QueryError, SendError},
     store::StoreError,
 };
 
@@ -127,6 +127,11 @@ impl PlatformError {
         Self::Internal { message: cause.to_string() }
     }
 
+    /// Returns the error for a command to a chain that takes none.
+    fn halted(reason: &str) -> Self {
+        Self::Conflict { message: format!("the chain takes no transactions: {reason}") }
+    }
+
     /// Converts a failed query.
     pub fn from_query(cause: QueryError) -> Self {
         match cause {
@@ -155,6 +160,7 @@ impl PlatformError {
                 "one signed without a chain id",
             ),
             SendError::Query(cause) => Self::from_query(cause),
+            SendError::Mine(MineError::Engine(EngineError::Halted { reason })) => Self::halted(&reason),
             SendError::Mine(cause) => match cause.full_disk() {
                 Some(disk) => Self::StorageFull { disk },
                 None => Self::internal(cause),

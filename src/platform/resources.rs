@@ -88,7 +88,7 @@ pub(super) fn of(
                 summary(stored, kind, &stored.value.name, None, stored.value.status(now_ms))
             })?,
             ResourceKind::Blockchain => add::<BlockchainRecord>(context, principal, &mut found, |stored| {
-                summary(stored, kind, &stored.value.spec.name, Some(stored.id()), "running")
+                summary(stored, kind, &stored.value.spec.name, Some(stored.id()), stored.value.state.name())
             })?,
             ResourceKind::Contract => add::<DeploymentRecord>(context, principal, &mut found, |stored| {
                 let deployment = &stored.value;

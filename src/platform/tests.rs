@@ -10,6 +10,7 @@ use super::{
     *,
 };
 use crate::{
+    chain::CallRequest,
     node::{BlockRef, Database, ManualClock, Node},
     platform::records::{AuditLine, Index, PageRequest, SortKey},
     store::testing::MemoryDisk,
@@ -36,6 +37,13 @@ fn token(platform: &Platform, chain: &str) -> DeploymentSpec {
     let body =
         json!({ "blockchainId": chain, "template": "erc20-token", "params": { "name": "Gold", "symbol": "GLD" } });
     platform.blockchains().read_deployment(&platform.service_principal(), body).unwrap()
+}
+
+/// Pays somebody from a chain's treasury.
+fn pay(platform: &Platform, principal: &Principal, chain: &Blockchain) {
+    let request = CallRequest::call(Address::repeat_byte(7), []).with_from(chain.treasury().unwrap());
+    let hash = platform.blockchains().send(principal, chain.id(), request.with_value(U256::from(5))).unwrap();
+    assert!(chain.node().receipt(hash).unwrap().unwrap().is_success());
 }
 
 /// A principal of another workspace.
@@ -143,7 +151,8 @@ fn ids_and_keys_come_from_the_injected_generator() {
         let chains = platform.blockchains();
         let me = platform.service_principal();
         let page = chains.page(&me, &Index::CREATED, &PageRequest::first(10_usize.try_into().unwrap())).unwrap();
-        let treasuries: Vec<_> = page.0.iter().map(|chain| (chain.id().to_owned(), chain.treasury())).collect();
+        let treasuries: Vec<_> =
+            page.items.iter().map(|stored| (stored.id().to_owned(), stored.value.treasury)).collect();
         (treasuries, platform.create_api_key("ci", &[Scope::Admin]).unwrap().text().to_owned())
     };
     assert_eq!(drawn(&first), drawn(&second));
@@ -182,7 +191,10 @@ fn a_stranger_finds_neither_chain_nor_deployment() {
         assert_eq!(chains.require(&stranger, id).map(drop), Err(PlatformError::not_found("blockchain", id)));
     }
     assert!(chains.deployments().get(&stranger.owner(), deployment.id()).unwrap().is_none());
-    assert_eq!(chains.page(&stranger, &Index::CREATED, &PageRequest::first(9_usize.try_into().unwrap())).unwrap().1, 0);
+    assert_eq!(
+        chains.page(&stranger, &Index::CREATED, &PageRequest::first(9_usize.try_into().unwrap())).unwrap().total,
+        0
+    );
     // A chain id is one across workspaces, without telling whose it is.
     let same = BlockchainSpec { chain_id: Some(mine.chain_id()), ..named("same") };
     let Err(PlatformError::Conflict { message }) = chains.create(&stranger, same.clone()) else {
@@ -202,7 +214,7 @@ fn a_chain_that_does_not_start_leaves_nothing_and_a_full_plan_refuses_the_next()
     let body = json!({ "name": "few", "consensus": "pbft", "chainId": 77, "validators": validators });
     let refused = chains.create(&stranger, BlockchainSpec::read(body).unwrap()).map(drop);
     assert!(matches!(refused, Err(PlatformError::Validation { .. })), "{refused:?}");
-    assert_eq!(platform.records().verify::<vault::SealedSecret>().unwrap(), 1, "the service's own");
+    assert_eq!(platform.records().verify::<vault::SealedSecret>().unwrap(), 3, "the service's and two wallets'");
     assert_eq!(platform.records().verify::<BlockchainRecord>().unwrap(), 1, "the default chain");
     for number in 0..3 {
         chains.create(&stranger, BlockchainSpec { chain_id: Some(77 + number), ..named("x") }).unwrap();
@@ -266,8 +278,7 @@ fn a_restart_finds_everything_where_it_was() {
     for name in ["one", "two"] {
         let chain = chains.create(&me, named(name)).unwrap();
         let deployment = chains.deploy(&me, token(&platform, chain.id())).unwrap();
-        let treasury = chain.treasury().unwrap();
-        chain.node().transfer(treasury, Address::repeat_byte(7), U256::from(5)).unwrap();
+        pay(&platform, &me, &chain);
         wanted.push((chain.id().to_owned(), chain.node().view().head().hash(), deployment));
     }
     // The default chain goes on beside them, also after commits of theirs.
@@ -291,10 +302,11 @@ fn a_restart_finds_everything_where_it_was() {
         let chain = platform.blockchains().require(&principal, &id).unwrap();
         assert_eq!(chain.node().view().head().hash(), head);
         let found = platform.blockchains().deployments().require(&principal.owner(), deployment.id()).unwrap();
-        assert_eq!(found, deployment);
+        let settled = DeploymentRecord { is_settled: true, ..deployment.value };
+        assert_eq!(found.value, settled, "it is in a block");
         assert!(found.value.contract_address(&chain).is_ok());
         // Its treasury still signs.
-        chain.node().transfer(chain.treasury().unwrap(), Address::repeat_byte(7), U256::from(5)).unwrap();
+        pay(&platform, &platform.service_principal(), &chain);
     }
 }
 
@@ -309,15 +321,12 @@ fn every_crash_of_a_creation_leaves_a_chain_or_none() {
     for (number, crashed) in crashes.into_iter().enumerate().skip(before - 1) {
         let platform = open_on(&crashed, 1, &[]).unwrap();
         let me = platform.service_principal();
-        let (chains, total) = platform
-            .blockchains()
-            .page(&me, &Index::CREATED, &PageRequest::first(9_usize.try_into().unwrap()))
-            .unwrap();
-        assert_eq!(total, if number < before { 1 } else { 2 });
-        assert_eq!(chains.len() as u64, total, "what is recorded runs");
-        for chain in chains {
-            let treasury = chain.treasury().unwrap();
-            chain.node().transfer(treasury, Address::repeat_byte(7), U256::from(5)).unwrap();
+        let chains = platform.blockchains();
+        let page = chains.page(&me, &Index::CREATED, &PageRequest::first(9_usize.try_into().unwrap())).unwrap();
+        assert_eq!(page.total, if number < before { 1 } else { 2 });
+        for stored in page.items {
+            assert_eq!(stored.value.state, ChainState::Running, "what is recorded runs");
+            pay(&platform, &me, &chains.writable(&me, stored.id()).unwrap());
         }
     }
 }

@@ -30,6 +30,7 @@ use super::{
     principal::{Principal, Subject},
     records::{Index, Owner, Record, RecordError, SortKey, Stored, Unit, WorkspaceId},
     scope::Role,
+    wallet,
 };
 
 /// Rules of users and workspaces.
@@ -68,6 +69,7 @@ impl Workspaces<'_> {
         unit.of::<User>().require(&Owner::Service, user)?;
         let stored = unit.insert(&owner, owner.as_str(), workspace)?;
         unit.insert(&owner, user, Member { role: Role::Owner })?;
+        wallet::create_managed(self.context, unit, &owner)?;
         audit(unit, &principal, "workspace.create", format!("workspace {}", owner.as_str()))?;
         Ok(stored)
     }
@@ -92,6 +94,7 @@ impl Workspaces<'_> {
         if let Some(user) = user_of(unit, caller)? {
             unit.insert(&owner, &user, Member { role: Role::Owner })?;
         }
+        wallet::create_managed(self.context, unit, &owner)?;
         audit(unit, &principal, "workspace.create", format!("workspace {}", owner.as_str()))?;
         Ok((stored, principal))
     }
@@ -216,6 +219,7 @@ impl Workspaces<'_> {
         oauth::delete_of_workspace(unit, &owner)?;
         all::<Member>(unit, &owner)?.iter().try_for_each(|member| unit.delete(member))?;
         all::<ApiKey>(unit, &owner)?.iter().try_for_each(|key| unit.delete(key))?;
+        wallet::delete_all(self.context, unit, &owner)?;
         let workspace = unit.of::<Workspace>().require(&owner, owner.as_str())?;
         unit.delete(&workspace)?;
         audit(unit, principal, "workspace.delete", format!("workspace {}", owner.as_str()))

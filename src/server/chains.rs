@@ -2,32 +2,30 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, PoisonError, RwLock},
+    sync::{Arc, PoisonError, RwLock, Weak},
 };
 
 use super::{
     commands::{CommandQueue, Workers},
     counters::Counters,
-    driver,
     eth::{
         Development, Eth,
         rpc::{EthHttpService, EthRpc},
     },
     monitor::RpcMonitor,
 };
-use crate::platform::{Blockchain, Platform};
+use crate::platform::{Blockchain, Platform, PlatformError, Principal, Scope};
 
 /// A platform with the Ethereum JSON-RPC of its chains.
 #[derive(Clone, Debug)]
 pub struct Chains {
     platform: Arc<Platform>,
     counters: Arc<Counters>,
-    development: Development,
     workers: Workers,
     default: EthRpc,
     /// Kept ready, so that a request on `/` clones nothing.
     default_service: EthHttpService,
-    others: Arc<RwLock<BTreeMap<String, EthRpc>>>,
+    others: Arc<RwLock<BTreeMap<String, OtherChain>>>,
 }
 
 impl Chains {
@@ -57,7 +55,7 @@ impl Chains {
         let eth = Eth::new(node, Arc::clone(&counters), development);
         let default = EthRpc::over(eth, CommandQueue::new(workers.clone()));
         let default_service = default.http_service();
-        Self { platform, counters, development, workers, default, default_service, others: Arc::default() }
+        Self { platform, counters, workers, default, default_service, others: Arc::default() }
     }
 
     /// Counts of what went wrong at the server's edges, of all chains.
@@ -80,28 +78,54 @@ impl Chains {
         &self.default_service
     }
 
-    /// Returns the Ethereum JSON-RPC of the chain with this id, starting it when needed. Needs a tokio runtime.
-    pub fn rpc(&self, id: &str) -> Option<EthRpc> {
+    /// Returns the Ethereum JSON-RPC of the chain with this id, if it is in memory: for the service's own work. What a caller asks for goes
+    /// by [`Chains::readable_rpc`].
+    pub(super) fn rpc(&self, id: &str) -> Option<EthRpc> {
         if id == self.platform.default_blockchain().id() {
             return Some(self.default.clone());
         }
-        if let Some(rpc) = self.others.read().unwrap_or_else(PoisonError::into_inner).get(id) {
-            return Some(rpc.clone());
-        }
-        self.platform.running_blockchain(id).map(|chain| self.start(&chain))
+        let chain = self.platform.running_blockchain(id)?;
+        let known = self.others.read().unwrap_or_else(PoisonError::into_inner).get(id).and_then(|one| one.of(&chain));
+        Some(known.unwrap_or_else(|| self.start(&chain)))
     }
 
-    /// Creates the Ethereum JSON-RPC of a chain and starts its interval mining. Needs a tokio runtime.
-    pub fn start(&self, chain: &Blockchain) -> EthRpc {
+    /// Returns the Ethereum JSON-RPC of a chain that a principal may read. It takes transactions, if the principal may send them there.
+    ///
+    /// # Errors
+    /// As [`Blockchains::readable`](crate::platform::Blockchains::readable); [`PlatformError::MissingScope`].
+    pub fn readable_rpc(&self, principal: &Principal, id: &str) -> Result<EthRpc, PlatformError> {
+        principal.require(Scope::BlockchainRead)?;
+        let chain = self.platform.blockchains().readable(principal, id)?;
+        let rpc = self.rpc(id).ok_or_else(|| PlatformError::not_found("blockchain", id))?;
+        let sends = *chain.owner() == principal.owner() && principal.may(Scope::BlockchainDeploy);
+        Ok(if sends { rpc } else { rpc.read_only() })
+    }
+
+    /// Creates the Ethereum JSON-RPC of a chain, in place of that of a chain that had the same id before, such as before it was stopped. It
+    /// has no methods for development: its blocks and its time are the chain's own.
+    fn start(&self, chain: &Arc<Blockchain>) -> EthRpc {
         let mut others = self.others.write().unwrap_or_else(PoisonError::into_inner);
-        others
-            .entry(chain.id().to_owned())
-            .or_insert_with(|| {
-                let eth = Eth::new(chain.node().clone(), Arc::clone(&self.counters), self.development);
-                let rpc = EthRpc::over(eth, CommandQueue::new(self.workers.clone()));
-                tokio::spawn(driver::drive(rpc.clone()));
-                rpc
-            })
-            .clone()
+        if let Some(known) = others.get(chain.id()).and_then(|one| one.of(chain)) {
+            return known;
+        }
+        others.retain(|_, one| one.chain.strong_count() > 0);
+        let eth = Eth::new(chain.node().clone(), Arc::clone(&self.counters), Development::Closed);
+        let rpc = EthRpc::over(eth, CommandQueue::new(self.workers.clone()));
+        others.insert(chain.id().to_owned(), OtherChain { chain: Arc::downgrade(chain), rpc: rpc.clone() });
+        rpc
+    }
+}
+
+/// The Ethereum JSON-RPC of a chain that is not the default one.
+#[derive(Clone, Debug)]
+struct OtherChain {
+    chain: Weak<Blockchain>,
+    rpc: EthRpc,
+}
+
+impl OtherChain {
+    /// Returns it, if it is of this very chain and not of one before it.
+    fn of(&self, chain: &Arc<Blockchain>) -> Option<EthRpc> {
+        (self.chain.as_ptr() == Arc::as_ptr(chain)).then(|| self.rpc.clone())
     }
 }

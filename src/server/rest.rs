@@ -41,10 +41,7 @@ pub use self::{
     table::endpoint_table,
 };
 
-use self::{
-    catalogue::Catalogue, envelope::Rendered, rate::Rates, request::RequestIds, routes::metrics::Totals,
-    service::Admitted,
-};
+use self::{catalogue::Catalogue, envelope::Rendered, rate::Rates, request::RequestIds, service::Admitted};
 use super::{
     api_error::ApiError,
     chains::Chains,
@@ -53,14 +50,13 @@ use super::{
     limits::{REST_BODY_BYTES_MAX, ServerLimits},
     service_rpc::ServiceRpc,
 };
-use crate::platform::{Platform, PlatformError, Scope};
+use crate::platform::{Platform, PlatformError};
 
 /// State of all handlers.
 #[derive(Clone, Debug)]
 pub(super) struct App {
     chains: Chains,
     catalogue: Catalogue,
-    totals: Totals,
     request_ids: RequestIds,
     rates: Rates,
     admission: Arc<Semaphore>,
@@ -75,7 +71,6 @@ impl App {
             service_rpc: ServiceRpc::new(chains.clone()),
             chains,
             catalogue: Catalogue::new(),
-            totals: Totals::default(),
             request_ids: RequestIds::default(),
             rates: Rates::new(limits.rate),
             admission: Arc::new(Semaphore::new(limits.rest_requests_max)),
@@ -97,7 +92,7 @@ impl App {
 
     /// Returns whether the principal of a request may see a chain: only then it waits in the chain's queue.
     fn may_see(&self, request: &request::Request, id: &str) -> bool {
-        let found = request.principal.as_ref().map(|principal| self.platform().blockchains().require(principal, id));
+        let found = request.principal.as_ref().map(|principal| self.platform().blockchains().readable(principal, id));
         found.is_some_and(|found| found.is_ok())
     }
 
@@ -112,11 +107,10 @@ impl App {
             admitted.tell(response.headers_mut());
             response
         };
-        let unknown = || PlatformError::not_found("blockchain", chain);
-        let principal = admitted.principal.as_ref().ok_or_else(|| fail(unknown()))?;
-        self.platform().blockchains().require(principal, chain).map_err(fail)?;
-        let rpc = self.chains.rpc(chain).ok_or_else(|| fail(unknown()))?;
-        let rpc = if principal.may(Scope::BlockchainDeploy) { rpc } else { rpc.for_reading() };
+        let Some(principal) = &admitted.principal else {
+            return Err(fail(PlatformError::not_found("blockchain", chain)));
+        };
+        let rpc = self.chains.readable_rpc(principal, chain).map_err(fail)?;
         Ok((admitted, rpc))
     }
 

@@ -1,5 +1,6 @@
 //! A node served on a free port of the loopback interface, for tests of programs that speak JSON-RPC.
 
+use core::num::NonZeroUsize;
 use std::{
     io,
     net::SocketAddr,
@@ -16,12 +17,14 @@ use super::{
     http::{ServeError, Server, ServerConfig},
 };
 use crate::{
-    node::Node,
+    node::{NetworkPool, Node},
     platform::{Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, NativeToken, Platform},
 };
 
 /// Threads that serve connections.
 const SERVING_THREADS: usize = 2;
+/// Threads that let the service's chains run.
+const NETWORK_THREADS: NonZeroUsize = NonZeroUsize::MIN;
 
 /// Serves a node on a free port of 127.0.0.1, from threads of its own: in a plain `#[test]` and in an asynchronous one alike. The
 /// node stays usable beside it; with interval mining its blocks are made by the wall clock.
@@ -162,7 +165,8 @@ fn run(
 
 async fn bind(node: Node, config: ServerConfig) -> Result<Server, ServeError> {
     let chain = Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), describe(&node), node, now_ms());
-    let platform = Platform::builder(Arc::new(WallClock)).open(chain);
+    let networks = NetworkPool::new(NETWORK_THREADS).map_err(not_started)?;
+    let platform = Platform::builder(Arc::new(WallClock)).with_networks(networks).open(chain);
     let chains = Chains::new(Arc::new(platform.map_err(|cause| not_started(io::Error::other(cause)))?));
     let timer = drive(chains.default_rpc().clone());
     let server = Server::bind(chains, config).await?;

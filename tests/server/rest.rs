@@ -73,10 +73,8 @@ async fn a_created_chain_runs_beside_the_first() {
     let call = r#"{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}"#;
     let eth = service.send("POST", &format!("{path}/eth"), &key, call).await;
     assert_eq!(eth.json()["result"], "0x1092");
-    let treasury = created["treasury"].as_str().unwrap();
-    let send = json!({ "jsonrpc": "2.0", "id": 1, "method": "eth_sendTransaction", "params": [{ "from": treasury, "to": treasury, "value": "0x1" }] });
-    let sent = service.send("POST", &format!("{path}/eth"), &key, &send.to_string()).await;
-    assert!(sent.json()["result"].is_string(), "{}", sent.body);
+    let deployed = service.rest("POST", "/v1/contracts/deploy", token_on(&created["id"])).await;
+    assert_eq!(deployed.status, 201, "{}", deployed.body);
     assert_eq!(service.rest("GET", &path, Value::Null).await.json()["data"]["currentBlock"], 1);
     assert_eq!(service.rpc("eth_blockNumber", json!([])).await["result"], "0x0", "the first chain did not move");
 
@@ -85,6 +83,11 @@ async fn a_created_chain_runs_beside_the_first() {
     let short = service.rest("POST", "/v1/blockchains", json!({ "name": "short" })).await;
     assert_eq!(short.status, 201, "{}", short.body);
     assert_eq!(short.json()["data"]["chainId"], 31338);
+}
+
+/// A body that deploys a token on a chain.
+fn token_on(chain: &Value) -> Value {
+    json!({ "blockchainId": chain, "template": "erc20-token", "params": { "name": "Gold", "symbol": "GLD", "totalSupply": "1" } })
 }
 
 #[tokio::test]
@@ -100,11 +103,8 @@ async fn each_protocol_is_created_by_name() {
         let data = created.json()["data"].clone();
         assert_eq!(data["consensus"], kind.name());
         let path = format!("/v1/blockchains/{}", data["id"].as_str().unwrap());
-        let treasury = &data["treasury"];
-        let send = json!({ "jsonrpc": "2.0", "id": 1, "method": "eth_sendTransaction", "params": [{ "from": treasury, "to": treasury }] });
-        let json_type = [("x-api-key", service.api_key.as_str()), ("content-type", "application/json")];
-        let sent = service.send("POST", &format!("{path}/eth"), &json_type, &send.to_string()).await;
-        assert!(sent.json()["result"].is_string(), "{}: {}", kind.name(), sent.body);
+        let deployed = service.rest("POST", "/v1/contracts/deploy", token_on(&data["id"])).await;
+        assert_eq!(deployed.status, 201, "{}: {}", kind.name(), deployed.body);
         assert_eq!(service.rest("GET", &path, Value::Null).await.json()["data"]["currentBlock"], 1, "{}", kind.name());
     }
     let few = json!({ "name": "few", "consensus": "pbft", "validators": validators(2) });

@@ -170,8 +170,8 @@ pub enum InvalidTransaction {
     },
     /// The transaction creates a contract, the chain has a list of deployers, and the sender is not on it.
     #[error(
-        "deployer not allowed: address {address} is not on the chain's list of deployers; its administrator adds it by \
-         setPermissions of the contract {PERMISSIONS_ADDRESS}"
+        "deployer not allowed: address {address} is not on the chain's list of deployers, to which its administrator adds it by \
+         setPermissions of the contract {PERMISSIONS_ADDRESS}, or the chain's genesis permits no deployments"
     )]
     DeployerNotAllowed {
         /// The sender.

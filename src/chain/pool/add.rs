@@ -88,7 +88,14 @@ impl Pool {
         }
         validate::check_fields(
             transaction,
-            &Rules { chain_id, allow_impersonated, fork: context.fork, tips_to: None, has_permissions: false },
+            &Rules {
+                chain_id,
+                allow_impersonated,
+                fork: context.fork,
+                tips_to: None,
+                has_permissions: false,
+                has_deployments: true,
+            },
         )?;
         check_init_code(transaction)?;
         let (have, limit) = (transaction.gas_limit(), context.gas_limit);

@@ -32,7 +32,7 @@ impl AccountState {
             Some(lists) => permissions_in(&*context.state, lists, *address)?,
             None => AccountPermissions::ALL,
         };
-        Ok(Self { nonce, balance, code_hash, permissions })
+        Ok(Self { nonce, balance, code_hash, permissions: permissions.where_deployments(context.deployments) })
     }
 }
 

@@ -42,6 +42,7 @@ fn context_of(accounts: impl Iterator<Item = (Address, Account)>) -> PoolContext
         fork: Hardfork::default().rules(),
         timestamp: Timestamp::from_secs(0),
         permissions: None,
+        deployments: true,
     }
 }
 

@@ -20,6 +20,12 @@ impl GenesisSpec {
         self
     }
 
+    /// Sets whether transactions may deploy contracts.
+    #[must_use]
+    pub fn with_deployments(self, deployments: bool) -> Self {
+        Self { deployments, ..self }
+    }
+
     /// Sets the display name.
     #[must_use]
     pub fn with_name(self, name: impl Into<String>) -> Self {

@@ -155,6 +155,10 @@ impl Pool {
         self.shared.clock.now()
     }
 
+    pub(super) fn clock(&self) -> Arc<dyn RealTimeClock> {
+        Arc::clone(&self.shared.clock)
+    }
+
     /// Returns a new place.
     pub(super) fn host(&self) -> Host {
         let mut queue = self.shared.queue();

@@ -1,4 +1,4 @@
-//! The keys of a chain: its treasury's mnemonic and its validators' private keys, drawn by the service and kept in the vault.
+//! The keys of a chain: the seed of its draws and its validators' private keys, drawn by the service and kept in the vault.
 
 use alloy_primitives::B256;
 use zeroize::Zeroizing;
@@ -10,34 +10,30 @@ use crate::{
         records::{Owner, Records, Unit},
         vault::{Purpose, Vault},
     },
-    primitives::{KeyPair, Wallet},
+    primitives::KeyPair,
 };
 
 /// Bytes of a private key.
 const KEY_BYTES: usize = 32;
+/// Bytes of the seed, before the keys.
+const SEED_BYTES: usize = 8;
 
 /// Keys of a chain. They are overwritten when they are dropped.
 pub(in crate::platform) struct ChainKeys {
-    /// What the treasury's mnemonic is made of (BIP-39).
-    treasury: Zeroizing<[u8; 16]>,
-    /// The validators' private keys, one after the other.
-    validators: Zeroizing<Vec<u8>>,
+    /// The seed, big-endian, then the validators' private keys, one after the other.
+    secret: Zeroizing<Vec<u8>>,
 }
 
 impl ChainKeys {
     /// Draws the keys of a chain with `validators` validators.
     pub(in crate::platform) fn draw(entropy: &dyn Entropy, validators: usize) -> Result<Self, PlatformError> {
-        let mut treasury = Zeroizing::new([0; 16]);
-        entropy.fill(&mut *treasury)?;
-        let mut keys = Zeroizing::new(vec![0; validators.saturating_mul(KEY_BYTES)]);
-        for key in keys.chunks_exact_mut(KEY_BYTES) {
-            entropy.fill(key)?;
-            // One draw in 2^128 is no key of secp256k1.
-            while KeyPair::from_bytes(&B256::from_slice(key)).is_err() {
-                entropy.fill(key)?;
-            }
+        let mut secret = Zeroizing::new(vec![0; validators.saturating_mul(KEY_BYTES).saturating_add(SEED_BYTES)]);
+        let (seed, keys) = secret.split_at_mut(SEED_BYTES);
+        while seed.iter().all(|byte| *byte == 0) {
+            entropy.fill(seed)?;
         }
-        Ok(Self { treasury, validators: keys })
+        keys.chunks_exact_mut(KEY_BYTES).try_for_each(|key| draw_key(entropy, key))?;
+        Ok(Self { secret })
     }
 
     /// Keeps the keys in the vault.
@@ -48,8 +44,7 @@ impl ChainKeys {
         owner: &Owner,
         chain: &str,
     ) -> Result<(), PlatformError> {
-        vault.seal(unit, owner, &treasury_id(chain), Purpose::ChainTreasury, &*self.treasury)?;
-        Ok(vault.seal(unit, owner, &validators_id(chain), Purpose::ChainValidators, &self.validators)?)
+        Ok(vault.seal(unit, owner, &secret_id(chain), Purpose::ChainValidators, &self.secret)?)
     }
 
     /// Opens the keys of a chain.
@@ -59,16 +54,16 @@ impl ChainKeys {
         owner: &Owner,
         chain: &str,
     ) -> Result<Self, PlatformError> {
-        let opened = vault.open(records, owner, &treasury_id(chain), Purpose::ChainTreasury)?;
-        let wrong = || PlatformError::internal(format!("the keys of blockchain {chain} have another length"));
-        let mut treasury = Zeroizing::new([0; 16]);
-        (opened.bytes().len() == treasury.len()).then(|| treasury.copy_from_slice(opened.bytes())).ok_or_else(wrong)?;
-        let opened = vault.open(records, owner, &validators_id(chain), Purpose::ChainValidators)?;
-        let validators = Zeroizing::new(opened.bytes().to_vec());
-        if validators.is_empty() || validators.len() % KEY_BYTES != 0 {
-            return Err(wrong());
+        let opened = vault.open(records, owner, &secret_id(chain), Purpose::ChainValidators)?;
+        let mut secret = Zeroizing::new(opened.bytes().to_vec());
+        if !secret.is_empty() && secret.len().is_multiple_of(KEY_BYTES) {
+            // Kept by an earlier version, whose chains all had the seed 0.
+            secret = Zeroizing::new([&[0; SEED_BYTES], opened.bytes()].concat());
         }
-        Ok(Self { treasury, validators })
+        if secret.len() % KEY_BYTES != SEED_BYTES || secret.len() < KEY_BYTES {
+            return Err(PlatformError::internal(format!("the keys of blockchain {chain} have another length")));
+        }
+        Ok(Self { secret })
     }
 
     /// Deletes the keys of a chain.
@@ -78,27 +73,34 @@ impl ChainKeys {
         owner: &Owner,
         chain: &str,
     ) -> Result<(), PlatformError> {
-        vault.discard(unit, owner, &treasury_id(chain))?;
-        Ok(vault.discard(unit, owner, &validators_id(chain))?)
+        // Chains of earlier versions have a treasury beside them.
+        vault.discard(unit, owner, &format!("{chain}-treasury"))?;
+        Ok(vault.discard(unit, owner, &secret_id(chain))?)
     }
 
-    /// Returns the treasury's mnemonic.
-    pub(super) fn mnemonic(&self) -> Result<Zeroizing<String>, PlatformError> {
-        let wallet = Wallet::from_entropy(&self.treasury).map_err(PlatformError::internal)?;
-        Ok(Zeroizing::new(wallet.phrase().to_owned()))
+    /// Returns the seed of the chain's draws.
+    pub(in crate::platform) fn seed(&self) -> u64 {
+        self.secret.first_chunk().map_or(0, |seed| u64::from_be_bytes(*seed))
     }
 
     /// Returns the validators' key pairs.
-    pub(super) fn validators(&self) -> Result<Vec<KeyPair>, PlatformError> {
-        let pairs = self.validators.chunks_exact(KEY_BYTES).map(|key| KeyPair::from_bytes(&B256::from_slice(key)));
+    pub(in crate::platform) fn validators(&self) -> Result<Vec<KeyPair>, PlatformError> {
+        let keys = self.secret.get(SEED_BYTES..).unwrap_or_default().chunks_exact(KEY_BYTES);
+        let pairs = keys.map(|key| KeyPair::from_bytes(&B256::from_slice(key)));
         pairs.collect::<Result<_, _>>().map_err(PlatformError::internal)
     }
 }
 
-fn treasury_id(chain: &str) -> String {
-    format!("{chain}-treasury")
+/// Draws a private key.
+pub(in crate::platform) fn draw_key(entropy: &dyn Entropy, key: &mut [u8]) -> Result<(), PlatformError> {
+    entropy.fill(key)?;
+    // One draw in 2^128 is no key of secp256k1.
+    while KeyPair::from_bytes(&B256::from_slice(key)).is_err() {
+        entropy.fill(key)?;
+    }
+    Ok(())
 }
 
-fn validators_id(chain: &str) -> String {
+fn secret_id(chain: &str) -> String {
     format!("{chain}-validators")
 }

@@ -127,7 +127,7 @@ fn a_sign_up_becomes_a_user_by_its_mail_and_its_password() {
     assert_eq!((memberships.len(), memberships[0].name.as_str(), memberships[0].role), (1, "ann", Role::Owner));
     assert_eq!(memberships[0].workspace, home(&user));
     assert_eq!(world.platform.records().verify::<MailedToken>().unwrap(), 0);
-    assert_eq!(world.platform.records().verify::<SealedSecret>().unwrap(), 1, "the service's own");
+    assert_eq!(world.platform.records().verify::<SealedSecret>().unwrap(), 3, "the service's own and two wallets'");
     assert!(world.mails().is_empty());
 }
 
@@ -197,7 +197,7 @@ fn mailed_tokens_expire_and_are_bounded() {
     users.forget_expired(&many()).unwrap();
     assert_eq!(world.platform.records().verify::<MailedToken>().unwrap(), 0);
     assert_eq!(world.platform.records().verify::<Attempts>().unwrap(), 0);
-    assert_eq!(world.platform.records().verify::<SealedSecret>().unwrap(), 1);
+    assert_eq!(world.platform.records().verify::<SealedSecret>().unwrap(), 2, "the service's own and a wallet's");
 
     for _ in 0..Bounded::Mail.attempts_max() {
         users.request_reset("bob@example.org").unwrap();

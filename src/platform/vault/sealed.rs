@@ -18,10 +18,12 @@ pub enum Purpose {
     InvitationToken,
     /// The token of a mail that confirms an address or resets a password, until its mail is sent.
     MailedToken,
-    /// The mnemonic of a chain's treasury.
+    /// The mnemonic of the treasury of a chain that was made before wallets were.
     ChainTreasury,
-    /// The private keys of a chain's validators.
+    /// The seed of a chain's draws and the private keys of its validators.
     ChainValidators,
+    /// The private key of a wallet.
+    WalletKey,
 }
 
 impl Purpose {
@@ -33,6 +35,7 @@ impl Purpose {
             Self::MailedToken => "mailed-token",
             Self::ChainTreasury => "chain-treasury",
             Self::ChainValidators => "chain-validators",
+            Self::WalletKey => "wallet-key",
         }
     }
 }

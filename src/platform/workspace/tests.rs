@@ -126,8 +126,8 @@ fn members_come_by_invitation_once() {
     );
     assert_eq!(
         world.platform.records().verify::<SealedSecret>().unwrap(),
-        1,
-        "the token is gone, the service's own stays"
+        3,
+        "the token is gone, the service's own and two wallets' stay"
     );
 
     let (_, late) = world.unit(|unit| members.invite(unit, &owner, "late@example.org", Role::Viewer)).unwrap();

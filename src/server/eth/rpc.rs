@@ -31,6 +31,8 @@ pub(crate) const RESPONSE_BYTES_MAX: usize = 512 << 20;
 pub(crate) const SUBSCRIBE: &str = "eth_subscribe";
 /// Method that sends a signed transaction.
 const SEND_RAW: &str = "eth_sendRawTransaction";
+/// Beginnings of the methods that sign or send.
+const SIGNS: [&str; 3] = ["eth_send", "eth_sign", "personal_"];
 /// Method that ends a subscription.
 pub(crate) const UNSUBSCRIBE: &str = "eth_unsubscribe";
 
@@ -43,8 +45,8 @@ pub struct EthRpc {
     methods: Methods,
     eth: Arc<Eth>,
     commands: CommandQueue,
-    /// Whether calls may change the chain.
-    may_change: bool,
+    /// Whether it takes no transactions.
+    is_read_only: bool,
 }
 
 impl EthRpc {
@@ -72,12 +74,13 @@ impl EthRpc {
 
     pub(crate) fn over(eth: Eth, commands: CommandQueue) -> Self {
         let eth = Arc::new(eth);
-        Self { methods: module(Arc::clone(&eth)).into(), eth, commands, may_change: true }
+        Self { methods: module(Arc::clone(&eth)).into(), eth, commands, is_read_only: false }
     }
 
-    /// The same for a caller who may only read.
-    pub(crate) fn for_reading(self) -> Self {
-        Self { may_change: false, ..self }
+    /// Returns the same without the methods that send transactions, for callers who may read the chain alone.
+    #[must_use]
+    pub(crate) fn read_only(&self) -> Self {
+        Self { is_read_only: true, ..self.clone() }
     }
 
     /// The queue of everything that changes the chain.
@@ -128,6 +131,14 @@ impl Dispatch for EthDispatch {
     }
 
     fn call<'a>(&self, request: Request<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
+        let params = request.params.as_ref().map(|params| params.get());
+        let changes = matches!(Work::of(&request.method, params), Work::Command(_))
+            || SIGNS.iter().any(|prefix| request.method.starts_with(prefix));
+        if self.rpc.is_read_only && changes {
+            let message = "these credentials may read the chain and send nothing to it: sending needs the scope blockchain:deploy in \
+                           the chain's workspace";
+            return ResponseFuture::ready(MethodResponse::error(request.id, error(FORBIDDEN, message)));
+        }
         let Some(MethodCallback::Sync(callback)) = self.rpc.methods.method(&request.method) else {
             let error = match &*request.method {
                 SUBSCRIBE | UNSUBSCRIBE => {
@@ -139,11 +150,6 @@ impl Dispatch for EthDispatch {
             return ResponseFuture::ready(MethodResponse::error(request.id, error));
         };
         match Work::of(&request.method, request.params.as_ref().map(|params| params.get())) {
-            Work::Command(_) if !self.rpc.may_change => {
-                let message =
-                    format!("the credentials lack the scope blockchain:deploy, which {} needs", request.method);
-                ResponseFuture::ready(MethodResponse::error(request.id, error(FORBIDDEN, message)))
-            }
             Work::Lookup => {
                 let Request { id, params, extensions, .. } = request;
                 let params = Params::new(params.as_ref().map(|params| params.get()));
@@ -154,7 +160,7 @@ impl Dispatch for EthDispatch {
     }
 
     fn is_grouped(&self, request: &Request<'_>) -> bool {
-        self.rpc.may_change
+        !self.rpc.is_read_only
             && matches!(&*request.method, SEND_RAW | "eth_sendTransaction" | "eth_sendUnsignedTransaction")
     }
 

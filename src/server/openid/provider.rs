@@ -135,7 +135,22 @@ impl OpenIdProvider {
         callback.code.as_deref().map(String::as_str).ok_or(OpenIdError::NoCode)
     }
 
-    /// Returns the request that exchanges a code (OpenID Connect Core 1.0, 3.1.3.1; RFC 7636, 4.5).
+    /// Exchanges a code (OpenID Connect Core 1.0, 3.1.3.1; RFC 7636, 4.5).
+    async fn tokens(&self, login: &OpenIdLogin, code: &str) -> Result<Tokens, OpenIdError> {
+        let request = self.token_request(login, code)?;
+        let failed = |source| OpenIdError::Request { what: TOKENS, source };
+        let response = self.client.send(request).await.map_err(failed)?;
+        if response.status.is_client_error()
+            && let Ok(Refusal { error, error_description }) = serde_json::from_slice(&response.body)
+        {
+            let description = error_description.as_deref().map(shortened);
+            return Err(OpenIdError::Exchange { error: shortened(&error), description });
+        }
+        let response = OutboundResponse::success(response).map_err(failed)?;
+        decode(TOKENS, &response)
+    }
+
+    /// Returns the request for tokens, with the client's authentication.
     fn token_request(&self, login: &OpenIdLogin, code: &str) -> Result<OutboundRequest, OpenIdError> {
         let OpenIdConfig { client_id, client_secret, redirect_uri, .. } = &self.config;
         let secret = client_secret.as_deref().map(String::as_str).unwrap_or_default();
@@ -155,28 +170,14 @@ impl OpenIdProvider {
                 None
             }
         };
-        let mut request = OutboundRequest::post(self.metadata.token.clone(), form.finish())
+        let request = OutboundRequest::post(self.metadata.token.clone(), form.finish())
             .with_header(header::CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"))
             .with_header(header::ACCEPT, HeaderValue::from_static("application/json"))
             .with_response_bytes_max(DOCUMENT_BYTES_MAX);
-        if let Some(authorization) = authorization {
-            request = request.with_header(header::AUTHORIZATION, authorization);
-        }
-        Ok(request)
-    }
-
-    /// Exchanges a code.
-    async fn tokens(&self, login: &OpenIdLogin, code: &str) -> Result<Tokens, OpenIdError> {
-        let failed = |source| OpenIdError::Request { what: TOKENS, source };
-        let response = self.client.send(self.token_request(login, code)?).await.map_err(failed)?;
-        if response.status.is_client_error()
-            && let Ok(Refusal { error, error_description }) = serde_json::from_slice(&response.body)
-        {
-            let description = error_description.as_deref().map(shortened);
-            return Err(OpenIdError::Exchange { error: shortened(&error), description });
-        }
-        let response = OutboundResponse::success(response).map_err(failed)?;
-        decode(TOKENS, &response)
+        Ok(match authorization {
+            Some(authorization) => request.with_header(header::AUTHORIZATION, authorization),
+            None => request,
+        })
     }
 
     /// Checks the ID token and returns its claims.

@@ -16,6 +16,9 @@ summary b{display:inline-block;min-width:4.2rem}summary span{color:#57606a;margi
 code,pre{font:14px/1.45 ui-monospace,monospace}pre{background:#f6f8fa;padding:.75rem;overflow:auto;border-radius:6px}\
 @media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}details,h2{border-color:#30363d}pre{background:#161b22}td,th{border-color:#21262d}summary span{color:#8b949e}}";
 
+/// Objects in objects that are shown.
+const DEPTH_MAX: usize = 5;
+
 /// Serves the page of a document.
 pub(super) fn serve(document: &Value) -> Response {
     let headers: [(HeaderName, &str); 4] = [
@@ -84,7 +87,7 @@ fn operation_details(document: &Value, path: &str, method: &str, operation: &Val
                 }
                 @if let Some(schema) = body.get("schema") {
                     h3 { "Body" }
-                    (fields(document, schema))
+                    (fields(document, schema, 0))
                     @for (name, example) in body["examples"].as_object().into_iter().flatten() {
                         p { "Example, " (name) ":" }
                         pre { (pretty(&example["value"])) }
@@ -95,7 +98,7 @@ fn operation_details(document: &Value, path: &str, method: &str, operation: &Val
                     td { code { (status) } }
                     td {
                         (response["description"].as_str().unwrap_or_default())
-                        @if let Some(data) = data_of(response) { (fields(document, data)) }
+                        @if let Some(data) = data_of(response) { (fields(document, data, 0)) }
                     }
                 } } }
             }
@@ -109,18 +112,18 @@ fn data_of(response: &Value) -> Option<&Value> {
     Some(data.get("items").unwrap_or(data))
 }
 
-/// The fields of an object, with those of the objects in it.
-fn fields(document: &Value, schema: &Value) -> Markup {
+/// The fields of an object, with those of the objects in it; a type that has itself in it ends somewhere.
+fn fields(document: &Value, schema: &Value, depth: usize) -> Markup {
     let schema = resolve(document, schema);
     let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     html! {
-        @if let Some(properties) = schema["properties"].as_object() {
+        @if let Some(properties) = schema["properties"].as_object().filter(|_| depth < DEPTH_MAX) {
             table { @for (name, property) in properties { tr {
                 td { code { (name) } @if required.contains(&name.as_str()) { " *" } }
                 td {
                     (property["description"].as_str().or(resolve(document, property)["description"].as_str()).unwrap_or_default())
                     " " (bounds(resolve(document, property)))
-                    (fields(document, property.get("items").unwrap_or(property)))
+                    (fields(document, property.get("items").unwrap_or(property), depth + 1))
                 }
             } } }
         }

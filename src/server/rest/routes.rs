@@ -5,7 +5,7 @@ mod blockchains;
 mod contracts;
 mod health;
 mod json_rpc;
-pub(super) mod metrics;
+mod metrics;
 mod resources;
 pub(super) mod templates;
 mod view;

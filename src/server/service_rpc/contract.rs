@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{
     RpcFailure, failure,
-    params::{Call, address, block_ref, bytes, chain, gas_limit, required},
+    params::{Call, address, block_ref, bytes, chain, gas_limit, required, writable_chain},
     transaction::sent,
 };
 use crate::{
@@ -85,7 +85,7 @@ pub(super) fn call(call: &Call<'_>, fields: &mut Fields) -> Result<Value, RpcFai
 
 /// `contract.execute`: simulates, then sends. A call whose simulation fails is not sent.
 pub(super) fn execute(call: &Call<'_>, fields: &mut Fields) -> Result<Value, RpcFailure> {
-    let chain = chain(call, fields)?;
+    let chain = writable_chain(call, fields)?;
     let contract = address(fields, "contractAddress");
     let target = RawTarget::read(fields);
     let from = fields.address("from");
@@ -94,8 +94,10 @@ pub(super) fn execute(call: &Call<'_>, fields: &mut Fields) -> Result<Value, Rpc
     fields.finish_mut()?;
     let (chain, contract) = (required(chain)?, required(contract)?);
     let target = target.resolve(chain.node(), contract)?;
-    let from = from.or_else(|| chain.treasury());
-    let request = CallRequest { from, to: Some(contract), input: target.input, value, gas, ..Default::default() };
+    let platform = call.chains.platform();
+    let from = from.map_or_else(|| platform.wallets().default_sender(call.principal, &chain), Ok)?;
+    let request =
+        CallRequest { from: Some(from), to: Some(contract), input: target.input, value, gas, ..Default::default() };
     let outcome = chain
         .node()
         .view()
@@ -104,7 +106,7 @@ pub(super) fn execute(call: &Call<'_>, fields: &mut Fields) -> Result<Value, Rpc
     if !outcome.is_success() {
         return Err(RpcFailure::of_outcome(&outcome, decode::describe_revert(chain.node(), &request, &outcome)));
     }
-    let hash = chain.node().send_as_account(request).map_err(failure::send)?;
+    let hash = platform.blockchains().send(call.principal, chain.id(), request)?;
     sent(&chain, hash)
 }
 

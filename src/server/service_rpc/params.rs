@@ -20,10 +20,18 @@ pub(super) struct Call<'a> {
     pub(super) principal: &'a Principal,
 }
 
-/// Reads `blockchainId` and finds the chain in the principal's workspace; `None` where the field is missing, which [`Fields::finish_mut`] reports.
+/// Reads `blockchainId` and finds the chain, if the principal may read it; `None` where the field is missing, which [`Fields::finish_mut`] reports.
 pub(super) fn chain(call: &Call<'_>, fields: &mut Fields) -> Result<Option<Arc<Blockchain>>, RpcFailure> {
     match fields.text("blockchainId") {
-        Some(id) => Ok(Some(call.chains.platform().blockchains().require(call.principal, &id)?)),
+        Some(id) => Ok(Some(call.chains.platform().blockchains().readable(call.principal, &id)?)),
+        None => Ok(None),
+    }
+}
+
+/// As [`chain`], of a chain that takes the principal's transactions.
+pub(super) fn writable_chain(call: &Call<'_>, fields: &mut Fields) -> Result<Option<Arc<Blockchain>>, RpcFailure> {
+    match fields.text("blockchainId") {
+        Some(id) => Ok(Some(call.chains.platform().blockchains().writable(call.principal, &id)?)),
         None => Ok(None),
     }
 }

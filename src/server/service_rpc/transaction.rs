@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{
     RpcFailure, failure,
-    params::{Call, block_ref, bytes, chain, gas_limit, required},
+    params::{Call, block_ref, bytes, chain, gas_limit, required, writable_chain},
 };
 use crate::{
     chain::{CallRequest, StateOverrides},
@@ -17,7 +17,7 @@ use crate::{
 
 /// `transaction.send`.
 pub(super) fn send(call: &Call<'_>, fields: &mut Fields) -> Result<Value, RpcFailure> {
-    let chain = chain(call, fields)?;
+    let chain = writable_chain(call, fields)?;
     let raw = bytes(fields, "signedTransaction");
     let raw = fields.require("signedTransaction", "a signed transaction (0x and hex digits)", raw);
     fields.finish_mut()?;

@@ -22,6 +22,12 @@ pub struct AccountPermissions {
 impl AccountPermissions {
     /// Those of every account where both lists are off.
     pub const ALL: Self = Self { may_send: true, may_deploy: true };
+
+    /// Returns what is left of them on a chain whose genesis permits deployments or not.
+    #[must_use]
+    pub(crate) const fn where_deployments(self, are_permitted: bool) -> Self {
+        Self { may_deploy: self.may_deploy && are_permitted, ..self }
+    }
 }
 
 /// A word of the contract's storage.

@@ -1,9 +1,10 @@
 //! The platform of `dev`: in memory, or in the database of the default chain.
 
+use core::num::NonZeroUsize;
 use std::{error::Error, path::Path, sync::Arc};
 
 use chainbox::{
-    node::{BlockRef, Node},
+    node::{BlockRef, NetworkPool, Node},
     platform::{
         Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, NativeToken, OsEntropy, Platform,
         vault::{MasterKey, VaultError},
@@ -27,7 +28,9 @@ const MASTER_KEY_FILE: &str = "CHAINBOX.key";
 pub(crate) fn open(options: &DevOptions, started: &Started) -> Result<Platform, Box<dyn Error>> {
     let node = started.node.clone();
     let chain = Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), describe(options, &node), node.clone(), now_ms());
-    let builder = Platform::builder(Arc::new(ChainClock::of(node)));
+    // Time travel of the default chain does not move the others.
+    let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let builder = Platform::builder(Arc::new(ChainClock::of(node))).with_networks(NetworkPool::new(threads)?);
     let opened = match (&started.store, &options.db_path) {
         (Some(store), Some(folder)) => {
             let key = master_key(options, folder).map_err(|cause| files::with_causes(&cause))?;

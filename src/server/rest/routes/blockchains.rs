@@ -1,11 +1,18 @@
 //! `/v1/blockchains`.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
+use super::view::Deleted;
 use crate::{
-    platform::{Blockchain, BlockchainRecord, BlockchainSpec, Scope, records::Index},
+    platform::{
+        Blockchain, BlockchainRecord, BlockchainSpec, ChainCommand, ChainState, Platform, PlatformError, Principal,
+        Scope, Subject,
+        records::{Index, Stored},
+    },
     server::{
         api_error::ApiError,
         clock,
@@ -14,6 +21,7 @@ use crate::{
             answer::{Change, Located},
             body::Body,
             endpoint::{Access, Endpoint, Runs, Tag},
+            error_code::ErrorCode,
             parameter::Page,
             request::Request,
             scalar::{Amount, HexAddress, Interval},
@@ -146,20 +154,23 @@ struct BlockchainView {
     /// Chain id (EIP-155).
     #[schema(example = 31337)]
     chain_id: u64,
-    /// Always `running`.
+    /// `provisioning`, `running`, `paused`, `stopped`, `failed` or `deleting`.
+    #[schema(example = "running")]
     status: &'static str,
+    /// Why it failed; null otherwise.
+    failure: Option<String>,
     /// Block and token parameters.
     config: ConfigView,
-    /// Validators in the genesis specification; later changes of the validator set are not shown.
+    /// Validators in the genesis specification; later changes of the validator set are not shown. Empty while the chain is not in memory.
     validators: Vec<ValidatorView>,
-    /// Declared features.
+    /// Features.
     features: Vec<String>,
-    /// Account that holds the premine at genesis; the service can sign for it.
+    /// Wallet that got the premine at genesis; the service can sign for it.
     treasury: Option<String>,
-    /// Hash of the genesis block.
-    genesis_hash: String,
-    /// Height of the newest block.
-    current_block: u64,
+    /// Hash of the genesis block; null while the chain is not in memory.
+    genesis_hash: Option<String>,
+    /// Height of the newest block; null while the chain is not in memory.
+    current_block: Option<u64>,
     /// Path of its Ethereum JSON-RPC (POST and WebSocket).
     rpc_path: String,
     /// Time of creation: ISO 8601, UTC.
@@ -172,8 +183,8 @@ struct BlockchainView {
 struct ConfigView {
     /// Time between blocks; null when each transaction is mined at once.
     block_time: Option<String>,
-    /// Gas limit of the newest block.
-    block_gas_limit: String,
+    /// Gas limit of the newest block; null while the chain is not in memory.
+    block_gas_limit: Option<String>,
     /// Token that pays for gas.
     native_token: NativeTokenView,
 }
@@ -202,42 +213,57 @@ struct ValidatorView {
 }
 
 impl BlockchainView {
-    fn new(chain: &Blockchain) -> Self {
-        let (spec, view) = (chain.spec(), chain.node().view());
-        let signers = view.chain().spec().validators.clone();
-        let validators = signers.iter().enumerate().map(|(index, signer)| {
-            let operator = spec.validators.get(index);
-            ValidatorView {
-                address: operator.map_or(signer.address, |operator| operator.address).to_string(),
-                name: operator.map_or_else(|| signer.name.clone(), |operator| operator.name.clone()),
-                signer_address: signer.address.to_string(),
-            }
-        });
+    fn new(app: &App, stored: &Stored<BlockchainRecord>) -> Self {
+        let state = app.platform().blockchains().state(stored);
+        let chain = app.platform().blockchains().in_state_to_read(stored.id());
+        let (spec, view) = (&stored.value.spec, chain.as_ref().map(|chain| chain.node().view()));
         Self {
-            id: chain.id().to_owned(),
+            id: stored.id().to_owned(),
             name: spec.name.clone(),
             kind: spec.kind.clone(),
             consensus: spec.consensus.name(),
-            chain_id: chain.chain_id(),
-            status: "running",
+            chain_id: stored.value.chain_id,
+            status: state.name(),
+            failure: match state {
+                ChainState::Failed { reason } => Some(reason),
+                _ => None,
+            },
             config: ConfigView {
                 block_time: spec.block_time.map(|time| format!("{}s", time.as_secs())),
-                block_gas_limit: view.head().block().header().gas_limit.to_string(),
+                block_gas_limit: view.as_ref().map(|view| view.head().block().header().gas_limit.to_string()),
                 native_token: NativeTokenView {
                     name: spec.native_token.name.clone(),
                     symbol: spec.native_token.symbol.clone(),
                     premine: spec.native_token.premine.to_string(),
                 },
             },
-            validators: validators.collect(),
+            validators: chain.as_ref().map(|chain| validators(spec, chain)).unwrap_or_default(),
             features: spec.features.clone(),
-            treasury: chain.treasury().map(|address| address.to_string()),
-            genesis_hash: view.genesis_hash().to_string(),
-            current_block: view.head().height().get(),
-            rpc_path: format!("/v1/blockchains/{}/eth", chain.id()),
-            created_at: clock::iso_8601(chain.created_at_ms()),
+            treasury: chain
+                .as_ref()
+                .and_then(|chain| chain.treasury())
+                .or(stored.value.treasury)
+                .map(|it| it.to_string()),
+            genesis_hash: view.as_ref().map(|view| view.genesis_hash().to_string()),
+            current_block: view.as_ref().map(|view| view.head().height().get()),
+            rpc_path: format!("/v1/blockchains/{}/eth", stored.id()),
+            created_at: clock::iso_8601(stored.created_at_ms()),
         }
     }
+}
+
+fn validators(spec: &BlockchainSpec, chain: &Blockchain) -> Vec<ValidatorView> {
+    let view = chain.node().view();
+    let signers = view.chain().spec().validators.iter().enumerate();
+    let validators = signers.map(|(index, signer)| {
+        let operator = spec.validators.get(index);
+        ValidatorView {
+            address: operator.map_or(signer.address, |operator| operator.address).to_string(),
+            name: operator.map_or_else(|| signer.name.clone(), |operator| operator.name.clone()),
+            signer_address: signer.address.to_string(),
+        }
+    });
+    validators.collect()
 }
 
 impl Located for BlockchainView {
@@ -250,6 +276,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     let tag = Tag::Blockchains;
     let (read, write) = (Access::Scope(Scope::BlockchainRead), Access::Scope(Scope::BlockchainWrite));
     let (all, one) = ("/v1/blockchains", "/v1/blockchains/{blockchainId}");
+    let participants = "/v1/blockchains/{blockchainId}/participants";
     vec![
         Endpoint::post(all, "createBlockchain", tag, write, "Creates a blockchain in this process and starts it.")
             .runs(Runs::Long)
@@ -257,16 +284,89 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             .creates(create),
         Endpoint::get(all, "listBlockchains", tag, read, "Lists the blockchains of the workspace, oldest first.")
             .lists(&["createdAt", "name", "chainId"], list),
-        Endpoint::get(one, "getBlockchain", tag, read, "Returns one blockchain.").reads(get),
+        Endpoint::get(one, "getBlockchain", tag, read, "Returns one blockchain, in any state.").reads(get),
+        Endpoint::post(
+            "/v1/blockchains/{blockchainId}/pause",
+            "pauseBlockchain",
+            tag,
+            write,
+            "Pauses a running blockchain: it makes no blocks and takes no transactions; reads go on.",
+        )
+        .runs(Runs::Long)
+        .acts(|app, request| command(app, request, ChainCommand::Pause)),
+        Endpoint::post(
+            "/v1/blockchains/{blockchainId}/resume",
+            "resumeBlockchain",
+            tag,
+            write,
+            "Lets a paused blockchain go on.",
+        )
+        .runs(Runs::Long)
+        .acts(|app, request| command(app, request, ChainCommand::Resume)),
+        Endpoint::post(
+            "/v1/blockchains/{blockchainId}/stop",
+            "stopBlockchain",
+            tag,
+            write,
+            "Takes a blockchain out of memory: nothing of it is read until it is started.",
+        )
+        .runs(Runs::Long)
+        .acts(|app, request| command(app, request, ChainCommand::Stop)),
+        Endpoint::post(
+            "/v1/blockchains/{blockchainId}/start",
+            "startBlockchain",
+            tag,
+            write,
+            "Starts a blockchain that was stopped or has failed.",
+        )
+        .runs(Runs::Long)
+        .acts(|app, request| command(app, request, ChainCommand::Start)),
+        Endpoint::delete(
+            one,
+            "deleteBlockchain",
+            tag,
+            write,
+            "Deletes a blockchain with its blocks, keys and deployments.",
+        )
+        .runs(Runs::Long)
+        .acts(delete),
+        Endpoint::get(
+            participants,
+            "listParticipants",
+            tag,
+            read,
+            "Lists who reads a blockchain with the feature privacy.",
+        )
+        .lists(&["id"], list_participants),
+        Endpoint::post(
+            participants,
+            "addParticipant",
+            tag,
+            write,
+            "Lets somebody read a blockchain with the feature privacy.",
+        )
+        .takes::<AddParticipant>()
+        .creates(add_participant),
+        Endpoint::delete(
+            "/v1/blockchains/{blockchainId}/participants/{participantId}",
+            "removeParticipant",
+            tag,
+            write,
+            "Takes somebody off the list of those who read a blockchain with the feature privacy.",
+        )
+        .fails_with(&[ErrorCode::Conflict])
+        .acts(remove_participant),
     ]
 }
 
 fn create(app: &App, request: &Request, body: CreateBlockchain) -> Result<Change<BlockchainView>, ApiError> {
     let raw = serde_json::to_value(body).map_err(|cause| ApiError::internal(&cause))?;
     let spec = BlockchainSpec::read(raw)?;
-    let chain = app.platform().blockchains().create(request.principal()?, spec)?;
-    app.chains.start(&chain);
-    Ok(Change::done(BlockchainView::new(&chain)))
+    let (platform, principal) = (app.platform(), request.principal()?);
+    let id = request.new_id(platform, "bc")?;
+    platform.unit(|unit| platform.blockchains().provision(unit, principal, &id, spec).map(drop))?;
+    platform.blockchains().bring_up(principal, &id)?;
+    Ok(Change::done(BlockchainView::new(app, &platform.blockchains().record(principal, &id)?)))
 }
 
 fn list(app: &App, request: &Request, page: &Page) -> Result<(Vec<BlockchainView>, u64), ApiError> {
@@ -275,12 +375,97 @@ fn list(app: &App, request: &Request, page: &Page) -> Result<(Vec<BlockchainView
         "chainId" => BlockchainRecord::BY_CHAIN_ID,
         _ => Index::CREATED,
     };
-    let blockchains = app.platform().blockchains();
-    let (chains, total) = blockchains.page(request.principal()?, &index, &page.request())?;
-    Ok((chains.iter().map(|chain| BlockchainView::new(chain)).collect(), total))
+    let found = app.platform().blockchains().page(request.principal()?, &index, &page.request())?;
+    Ok((found.items.iter().map(|stored| BlockchainView::new(app, stored)).collect(), found.total))
 }
 
+/// That a chain exists, and its description, its workspace's members know; what is in it, those who may read it.
 fn get(app: &App, request: &Request) -> Result<BlockchainView, ApiError> {
+    let (principal, id) = (request.principal()?, request.path("blockchainId"));
     let blockchains = app.platform().blockchains();
-    Ok(BlockchainView::new(&*blockchains.require(request.principal()?, request.path("blockchainId"))?))
+    let stored = match blockchains.record(principal, id) {
+        Err(PlatformError::NotFound { .. }) => blockchains.readable_record(principal, id),
+        own => own,
+    };
+    Ok(BlockchainView::new(app, &stored?))
+}
+
+fn command(app: &App, request: &Request, command: ChainCommand) -> Result<Change<BlockchainView>, ApiError> {
+    let (principal, id) = (request.principal()?, request.path("blockchainId"));
+    app.platform().blockchains().carry_out(principal, id, command)?;
+    Ok(Change::done(BlockchainView::new(app, &app.platform().blockchains().record(principal, id)?)))
+}
+
+fn delete(app: &App, request: &Request) -> Result<Change<Deleted>, ApiError> {
+    let (principal, id) = (request.principal()?, request.path("blockchainId"));
+    app.platform().blockchains().carry_out(principal, id, ChainCommand::Delete)?;
+    Ok(Change::done(Deleted::of(id)))
+}
+
+/// Somebody to let read a chain.
+#[derive(Debug, Deserialize, ToSchema)]
+struct AddParticipant {
+    /// A user or an API key: `user:` or `key:` and its id.
+    #[schema(pattern = "^(user|key):[A-Za-z0-9_-]{1,64}$", example = "user:usr_0123456789abcdef")]
+    participant: String,
+}
+
+impl Body for AddParticipant {
+    fn examples() -> Vec<(&'static str, Value)> {
+        vec![("required fields", json!({ "participant": "user:usr_0123456789abcdef" }))]
+    }
+}
+
+/// Who reads a chain.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct ParticipantView {
+    /// `user:` or `key:` and its id.
+    #[schema(example = "user:usr_0123456789abcdef")]
+    id: String,
+    /// Id of the chain.
+    blockchain_id: String,
+}
+
+impl Located for ParticipantView {
+    fn location(&self) -> String {
+        format!("/v1/blockchains/{}/participants/{}", self.blockchain_id, self.id)
+    }
+}
+
+fn list_participants(app: &App, request: &Request, page: &Page) -> Result<(Vec<ParticipantView>, u64), ApiError> {
+    let stored = app.platform().blockchains().record(request.principal()?, request.path("blockchainId"))?;
+    let mut ids: Vec<String> = stored.value.participants.iter().map(Subject::to_string).collect();
+    ids.sort_unstable();
+    let total = ids.len() as u64;
+    let view = |id| ParticipantView { id, blockchain_id: stored.id().to_owned() };
+    Ok((page.select(ids).into_iter().map(view).collect(), total))
+}
+
+fn add_participant(app: &App, request: &Request, body: AddParticipant) -> Result<Change<ParticipantView>, ApiError> {
+    let participant = subject(&body.participant)?;
+    let (platform, principal, id) = participants_of(app, request)?;
+    Ok(Change::unit(move |unit| {
+        platform.blockchains().add_participant(unit, &principal, &id, &participant)?;
+        Ok(ParticipantView { id: participant.to_string(), blockchain_id: id })
+    }))
+}
+
+fn remove_participant(app: &App, request: &Request) -> Result<Change<Deleted>, ApiError> {
+    let text = request.path("participantId");
+    let participant = Subject::from_text(text).ok_or_else(|| PlatformError::not_found("participant", text))?;
+    let (platform, principal, id) = participants_of(app, request)?;
+    Ok(Change::unit(move |unit| {
+        platform.blockchains().remove_participant(unit, &principal, &id, &participant)?;
+        Ok(Deleted::of(&participant.to_string()))
+    }))
+}
+
+fn participants_of(app: &App, request: &Request) -> Result<(Arc<Platform>, Principal, String), ApiError> {
+    Ok((app.platform().clone(), request.principal()?.clone(), request.path("blockchainId").to_owned()))
+}
+
+fn subject(text: &str) -> Result<Subject, ApiError> {
+    let expected = "user: or key: and an id";
+    Ok(Subject::from_text(text).ok_or_else(|| PlatformError::field("participant", expected, text))?)
 }

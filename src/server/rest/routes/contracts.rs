@@ -156,9 +156,9 @@ fn deploy(app: &App, request: &Request, body: DeployContract) -> Result<Change<D
     raw["from"] = body.from.map(|from| from.0.to_string()).into();
     raw["gasLimit"] = body.gas_limit.into();
     // A stranger's chain is not found before its templates are asked for.
-    platform.blockchains().require(principal, &body.blockchain_id)?;
+    platform.blockchains().writable(principal, &body.blockchain_id)?;
     let spec = platform.blockchains().read_deployment(principal, raw)?;
-    let deployment = platform.blockchains().deploy(principal, spec)?;
+    let deployment = platform.blockchains().deploy_as(principal, &request.new_id(platform, "dep")?, spec)?;
     Ok(Change::done(DeploymentView::new(app, principal, &deployment)?))
 }
 

@@ -1,0 +1,185 @@
+//! What makes a chain's blocks: a network in real time where it has a block time, else a node that makes them on demand.
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use crate::{
+    chain::{Chain, CommitHook, GenesisSpec},
+    consensus::{ConsensusConfig, ReplicaId, SealScheme},
+    node::{Clock, Database, Mining, NetworkPool, Node, PacedNetwork, RealTimeClock},
+    platform::PlatformError,
+    primitives::{KeyPair, Timestamp},
+    sim::{Network, NetworkError},
+    state::PagedState,
+    store::KeyValue,
+};
+
+use super::failure;
+
+/// What an engine is opened with.
+pub(in crate::platform) struct EngineParts {
+    /// The chain's part of a durable store; `None` in memory.
+    pub(in crate::platform) store: Option<Arc<dyn KeyValue>>,
+    pub(in crate::platform) validators: Vec<KeyPair>,
+    pub(in crate::platform) seed: u64,
+    pub(in crate::platform) hook: Arc<dyn CommitHook>,
+}
+
+impl EngineParts {
+    /// Returns the genesis of the chain that the store holds, without its accounts, which are in the state; `None` for a new chain.
+    pub(in crate::platform) fn stored_genesis(&self) -> Result<Option<GenesisSpec>, PlatformError> {
+        let Some(store) = &self.store else { return Ok(None) };
+        Chain::stored_spec(&**store).map_err(PlatformError::internal)
+    }
+}
+
+/// A chain in memory.
+#[derive(Debug)]
+pub(in crate::platform) enum Engine {
+    /// Blocks come on demand: one for the transactions that are sent together.
+    OnDemand(Node),
+    /// Blocks come by the clock. `node` is that of the observer, which holds the stored chain, so that every validator may be stopped.
+    Paced { network: PacedNetwork, node: Node },
+}
+
+impl Engine {
+    /// Opens a chain that stands still and takes no commands yet. `consensus` is that of a new chain; a stored one has its own.
+    pub(in crate::platform) fn open(
+        pool: &NetworkPool,
+        parts: EngineParts,
+        genesis: GenesisSpec,
+        consensus: Option<ConsensusConfig>,
+        is_paced: bool,
+    ) -> Result<Self, PlatformError> {
+        let validators = genesis.validators.len();
+        let opened = if is_paced {
+            Self::paced(pool, parts, genesis, consensus)
+        } else {
+            Self::on_demand(pool, parts, genesis, consensus)
+        };
+        let engine = opened.map_err(|cause| failure(validators, cause))?;
+        engine.node().halt("it is not running yet");
+        Ok(engine)
+    }
+
+    fn on_demand(
+        pool: &NetworkPool,
+        parts: EngineParts,
+        genesis: GenesisSpec,
+        consensus: Option<ConsensusConfig>,
+    ) -> Result<Self, OpenError> {
+        let mut builder = Node::builder()
+            .with_genesis(genesis)
+            .with_accounts(0)
+            .with_seed(parts.seed)
+            .with_validator_keys(parts.validators)
+            .with_hook(parts.hook)
+            .with_clock(Arc::new(PoolClock(pool.clock())))
+            .with_mining(Mining::EachTransaction);
+        if let Some(consensus) = consensus {
+            builder = builder.with_consensus(consensus);
+        }
+        if let Some(store) = parts.store {
+            builder = builder.with_database(Database::Store(store));
+        }
+        Ok(Self::OnDemand(builder.build()?))
+    }
+
+    fn paced(
+        pool: &NetworkPool,
+        parts: EngineParts,
+        genesis: GenesisSpec,
+        consensus: Option<ConsensusConfig>,
+    ) -> Result<Self, OpenError> {
+        let observer = ReplicaId::new(u32::try_from(parts.validators.len()).unwrap_or(u32::MAX));
+        let mut builder = Network::builder()
+            .with_genesis(genesis)
+            .with_validator_keys(parts.validators)
+            .with_seed(parts.seed)
+            .with_seals(SealScheme::Secp256k1)
+            .with_observers(1)
+            .with_primary(observer)
+            .with_hook(parts.hook)
+            .with_digest(false);
+        if let Some(consensus) = consensus {
+            builder = builder.with_consensus(consensus);
+        }
+        if let Some(store) = parts.store {
+            let state = PagedState::open(Arc::clone(&store)).map_err(|cause| OpenError::Other(cause.to_string()))?;
+            builder = builder.with_stores(Arc::new(state), store);
+        }
+        let network =
+            builder.build()?.share()?.pace(pool.now()).map_err(|cause| OpenError::Other(cause.to_string()))?;
+        let node = network.node(observer).map_err(|cause| OpenError::Other(cause.to_string()))?;
+        Ok(Self::Paced { network, node })
+    }
+
+    /// The node that is read and sent by.
+    pub(in crate::platform) const fn node(&self) -> &Node {
+        match self {
+            Self::OnDemand(node) | Self::Paced { node, .. } => node,
+        }
+    }
+
+    /// The network in real time; `None` of a chain on demand.
+    pub(in crate::platform) const fn network(&self) -> Option<&PacedNetwork> {
+        match self {
+            Self::OnDemand(_) => None,
+            Self::Paced { network, .. } => Some(network),
+        }
+    }
+
+    /// Makes blocks and takes commands from now on.
+    pub(in crate::platform) fn run(&self, pool: &NetworkPool) -> Result<(), PlatformError> {
+        self.node().take_commands();
+        self.network().map_or(Ok(()), |network| pool.put_back(network).map_err(PlatformError::internal))
+    }
+
+    /// Makes no blocks and takes no commands from now on; when it returns none is under way.
+    pub(in crate::platform) fn halt(&self, pool: &NetworkPool, reason: &str) {
+        self.node().halt(reason);
+        if let Some(network) = self.network() {
+            pool.remove(network);
+        }
+    }
+
+    /// Why its network stands still by a failure.
+    pub(in crate::platform) fn failure(&self) -> Option<String> {
+        self.network().and_then(PacedNetwork::failure)
+    }
+}
+
+/// Why a chain could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum OpenError {
+    #[error(transparent)]
+    Network(#[from] NetworkError),
+    #[error(transparent)]
+    Node(#[from] crate::node::BuildError),
+    #[error("{0}")]
+    Other(String),
+}
+
+/// The clock of the pool's networks, for a node on demand.
+#[derive(Debug)]
+struct PoolClock(Arc<dyn RealTimeClock>);
+
+impl Clock for PoolClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_secs(self.0.now().as_secs())
+    }
+
+    fn now_ms(&self) -> u64 {
+        u64::try_from(self.0.now().as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+/// The platform's clock as that of its networks: it never goes back.
+#[derive(Debug)]
+pub(in crate::platform) struct PlatformTime(pub(in crate::platform) Arc<dyn Clock>);
+
+impl RealTimeClock for PlatformTime {
+    fn now(&self) -> Duration {
+        Duration::from_millis(self.0.now_ms())
+    }
+}

@@ -1,0 +1,186 @@
+//! Who reads and who changes a chain.
+
+use std::sync::Arc;
+
+use super::Blockchains;
+use crate::platform::{
+    PlatformError,
+    api_key::ApiKey,
+    blockchain::{Blockchain, BlockchainRecord, ChainState, Feature},
+    context::audit,
+    principal::{Principal, Subject},
+    records::{Stored, Unit},
+};
+
+/// Participants of one chain.
+const PARTICIPANTS_MAX: usize = 1_000;
+
+impl Blockchains<'_> {
+    /// Returns the record of a chain of the principal's workspace, in any state.
+    ///
+    /// # Errors
+    /// [`PlatformError::NotFound`], also for a chain of somebody else.
+    pub fn record(&self, principal: &Principal, id: &str) -> Result<Stored<BlockchainRecord>, PlatformError> {
+        Ok(self.context.records.of::<BlockchainRecord>().require(&principal.owner(), id)?)
+    }
+
+    /// Returns a chain of which the principal may read blocks, transactions, logs, state and figures: one of its workspace, or a public
+    /// one; with [`Feature::Privacy`] those on its list of participants alone, of whatever workspace.
+    ///
+    /// # Errors
+    /// [`PlatformError::NotFound`] for a chain that is not the principal's to know of, [`PlatformError::Forbidden`] for a member of its
+    /// workspace who is no participant, [`PlatformError::Conflict`] for one that is not in memory, with its state.
+    pub fn readable(&self, principal: &Principal, id: &str) -> Result<Arc<Blockchain>, PlatformError> {
+        let stored = self.readable_record(principal, id)?;
+        self.in_memory(&stored)
+    }
+
+    /// Returns a chain of the principal's workspace that takes transactions, and that the principal may read.
+    ///
+    /// # Errors
+    /// As [`Blockchains::readable`]; [`PlatformError::Forbidden`] for a public chain of another workspace, [`PlatformError::Conflict`] for
+    /// one that does not run, with its state.
+    pub fn writable(&self, principal: &Principal, id: &str) -> Result<Arc<Blockchain>, PlatformError> {
+        let stored = self.readable_record(principal, id)?;
+        if *stored.owner() != principal.owner() {
+            let message = format!("blockchain {id} is another workspace's: its members alone send to it");
+            return Err(PlatformError::Forbidden { message });
+        }
+        let chain = self.in_memory(&stored)?;
+        match stored.value.state {
+            ChainState::Running => Ok(chain),
+            other => Err(PlatformError::Conflict {
+                message: format!("blockchain {id} is {}: it takes no transactions", other.name()),
+            }),
+        }
+    }
+
+    /// Returns the record of a chain that the principal may read, in any state.
+    ///
+    /// # Errors
+    /// As [`Blockchains::readable`], without [`PlatformError::Conflict`].
+    pub fn readable_record(&self, principal: &Principal, id: &str) -> Result<Stored<BlockchainRecord>, PlatformError> {
+        let not_found = || PlatformError::not_found("blockchain", id);
+        // A chain that is being made is known to its workspace alone.
+        let owner = self.hosted.owner(id).unwrap_or_else(|| principal.owner());
+        let stored = self.context.records.of::<BlockchainRecord>().get(&owner, id)?.ok_or_else(not_found)?;
+        let is_member = owner == principal.owner();
+        let spec = &stored.value.spec;
+        if !spec.has(Feature::Privacy) {
+            return if is_member || spec.is_public() { Ok(stored) } else { Err(not_found()) };
+        }
+        if self.participates(principal, &stored)? {
+            return Ok(stored);
+        }
+        Err(if is_member {
+            let message = format!("blockchain {id} has the feature privacy: its participants alone read it");
+            PlatformError::Forbidden { message }
+        } else {
+            not_found()
+        })
+    }
+
+    fn in_memory(&self, stored: &Stored<BlockchainRecord>) -> Result<Arc<Blockchain>, PlatformError> {
+        self.hosted.get(stored.id()).ok_or_else(|| {
+            let (id, state) = (stored.id(), &stored.value.state);
+            let reason = match state {
+                ChainState::Failed { reason } => format!(": {reason}"),
+                _ => String::new(),
+            };
+            let message = format!("blockchain {id} is {}{reason}: it can be read when it runs", state.name());
+            PlatformError::Conflict { message }
+        })
+    }
+
+    /// A key counts as its maker, too.
+    fn participates(&self, principal: &Principal, chain: &Stored<BlockchainRecord>) -> Result<bool, PlatformError> {
+        let participants = &chain.value.participants;
+        if participants.contains(principal.subject()) {
+            return Ok(true);
+        }
+        Ok(self.maker_of(principal)?.is_some_and(|maker| participants.contains(&maker)))
+    }
+
+    /// Returns who made the API key that acts.
+    fn maker_of(&self, principal: &Principal) -> Result<Option<Subject>, PlatformError> {
+        let Subject::ApiKey(id) = principal.subject() else { return Ok(None) };
+        let key = self.context.records.of::<ApiKey>().get(&principal.home(), id)?;
+        Ok(key.map(|key| key.value.created_by))
+    }
+
+    /// Puts a user, or an API key, on the list of participants of a chain with [`Feature::Privacy`]. One that is on it stays.
+    ///
+    /// # Errors
+    /// As [`Blockchains::readable`]: a participant alone does so; [`PlatformError::Conflict`] for a chain without the feature and for a
+    /// full list.
+    pub fn add_participant(
+        &self,
+        unit: &mut Unit<'_>,
+        principal: &Principal,
+        id: &str,
+        participant: &Subject,
+    ) -> Result<Stored<BlockchainRecord>, PlatformError> {
+        self.change_participants(unit, principal, id, "blockchain.participant.add", participant, |participants| {
+            if participants.contains(participant) {
+                return Ok(());
+            }
+            if participants.len() >= PARTICIPANTS_MAX {
+                let message =
+                    format!("the chain has {PARTICIPANTS_MAX} participants, the most that one has: remove one");
+                return Err(PlatformError::Conflict { message });
+            }
+            participants.push(participant.clone());
+            Ok(())
+        })
+    }
+
+    /// Takes a subject from the list of participants. One that is not on it is no error.
+    ///
+    /// # Errors
+    /// As [`Blockchains::add_participant`]; [`PlatformError::Conflict`] for the last one, after whom nobody would read the chain.
+    pub fn remove_participant(
+        &self,
+        unit: &mut Unit<'_>,
+        principal: &Principal,
+        id: &str,
+        participant: &Subject,
+    ) -> Result<Stored<BlockchainRecord>, PlatformError> {
+        self.change_participants(unit, principal, id, "blockchain.participant.remove", participant, |participants| {
+            if participants.len() == 1 && participants.contains(participant) {
+                let message = "it is the chain's last participant: add another first".to_owned();
+                return Err(PlatformError::Conflict { message });
+            }
+            participants.retain(|other| other != participant);
+            Ok(())
+        })
+    }
+
+    fn change_participants(
+        &self,
+        unit: &mut Unit<'_>,
+        principal: &Principal,
+        id: &str,
+        action: &str,
+        participant: &Subject,
+        change: impl FnOnce(&mut Vec<Subject>) -> Result<(), PlatformError>,
+    ) -> Result<Stored<BlockchainRecord>, PlatformError> {
+        let mut stored = unit.of::<BlockchainRecord>().require(&principal.owner(), id)?;
+        if !stored.value.spec.has(Feature::Privacy) {
+            let message = format!("blockchain {id} was made without the feature privacy: it has no participants");
+            return Err(PlatformError::Conflict { message });
+        }
+        if !self.participates(principal, &stored)? {
+            let message = format!("blockchain {id} has the feature privacy: its participants alone change their list");
+            return Err(PlatformError::Forbidden { message });
+        }
+        change(&mut stored.value.participants)?;
+        let stored = unit.replace(&stored)?;
+        audit(unit, principal, action, format!("blockchain {id}: {participant}"))?;
+        Ok(stored)
+    }
+
+    /// Who the list of participants of a new chain starts with: the principal, or the maker of its key.
+    pub(super) fn first_participant(&self, principal: &Principal) -> Result<Subject, PlatformError> {
+        Ok(self.maker_of(principal)?.unwrap_or_else(|| principal.subject().clone()))
+    }
+}

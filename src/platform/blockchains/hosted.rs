@@ -1,0 +1,278 @@
+//! The chains in memory, and their way from what their records say to what runs.
+
+use core::num::NonZeroUsize;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError, RwLock},
+};
+
+use alloy_primitives::{Address, keccak256};
+
+use super::removal;
+use crate::{
+    node::NetworkPool,
+    platform::{
+        PlatformError,
+        blockchain::{
+            Blockchain, BlockchainRecord, ChainKeys, ChainState, Engine, EngineParts, GenesisParts, consensus,
+            metrics::{DutyRule, MetricsLog, SharedMetrics},
+        },
+        context::{Context, audit},
+        principal::{Principal, Subject},
+        records::{Owner, PageRequest, SortKey, Stored},
+        scope::Role,
+        wallet::Wallets,
+    },
+    primitives::Timestamp,
+    store::{KeyValue, PrefixedStore},
+};
+
+/// Before the keys of a chain's part of the store, with the chain's id after it. No key of the default chain begins with it: hashes and
+/// heights don't, and ids have one length.
+const PART: &[u8] = b"\xffchain/";
+/// Chains whose records are read at once at boot.
+const BOOTED_AT_ONCE: NonZeroUsize = NonZeroUsize::new(256).expect("not zero");
+
+/// The chains in memory, and what they run on.
+#[derive(Debug)]
+pub(in crate::platform) struct Hosted {
+    pub(super) default: Arc<Blockchain>,
+    pool: NetworkPool,
+    store: Arc<dyn KeyValue>,
+    /// Chains that run or are paused, by id.
+    open: RwLock<BTreeMap<String, Arc<Blockchain>>>,
+    /// Owners of all chains, by id: for callers of other workspaces.
+    owners: RwLock<BTreeMap<String, Owner>>,
+    /// One lock for each chain that is being brought to its state, or was.
+    turns: Mutex<BTreeMap<String, Arc<Mutex<()>>>>,
+    /// Locks of senders for which the service signs, by the first byte of a hash of the address: from the nonce to the pool.
+    senders: Vec<Mutex<()>>,
+}
+
+impl Hosted {
+    pub(in crate::platform) fn new(default: Arc<Blockchain>, pool: NetworkPool, store: Arc<dyn KeyValue>) -> Self {
+        let open = BTreeMap::from([(default.id().to_owned(), Arc::clone(&default))]);
+        let owners = BTreeMap::from([(default.id().to_owned(), default.owner().clone())]);
+        let (open, owners, turns) = (RwLock::new(open), RwLock::new(owners), Mutex::default());
+        let senders = (0..=u8::MAX).map(|_| Mutex::default()).collect();
+        Self { default, pool, store, open, owners, turns, senders }
+    }
+
+    /// Brings every chain of the store where its record says. One that can't be opened is failed, with the reason; the others go on.
+    ///
+    /// # Errors
+    /// [`PlatformError::Internal`] when the records can't be read.
+    pub(in crate::platform) fn boot(&self, context: &Context) -> Result<(), PlatformError> {
+        let records = context.records.of::<BlockchainRecord>();
+        let mut request = PageRequest::first(BOOTED_AT_ONCE);
+        loop {
+            let page = records.page(&BlockchainRecord::ALL, &Owner::Service, &SortKey::new(), &request)?;
+            let chains: Vec<_> = page.items.iter().filter(|stored| stored.id() != self.default.id()).collect();
+            self.boot_some(context, &chains);
+            let Some(next) = page.next else { return Ok(()) };
+            request = request.after(next);
+        }
+    }
+
+    /// Opens chains on as many threads as the machine has cores.
+    fn boot_some(&self, context: &Context, chains: &[&Stored<BlockchainRecord>]) {
+        let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let share = chains.len().div_ceil(threads).max(1);
+        std::thread::scope(|scope| {
+            for some in chains.chunks(share) {
+                // What failed is in the chain's record, or is tried again at the next boot.
+                scope
+                    .spawn(|| some.iter().for_each(|stored| drop(self.converge(context, stored.owner(), stored.id()))));
+            }
+        });
+    }
+
+    /// A poisoned lock guards nothing half-done: a chain is inserted and removed in one step.
+    pub(in crate::platform) fn get(&self, id: &str) -> Option<Arc<Blockchain>> {
+        self.open.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
+    }
+
+    /// Returns the chains in memory.
+    pub(in crate::platform) fn all_open(&self) -> Vec<Arc<Blockchain>> {
+        self.open.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
+    /// Returns the lock of a sender.
+    pub(super) fn sender_turn(&self, sender: Address) -> &Mutex<()> {
+        &self.senders[usize::from(keccak256(sender)[0])]
+    }
+
+    /// Returns the owner of a chain.
+    pub(super) fn owner(&self, id: &str) -> Option<Owner> {
+        self.owners.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
+    }
+
+    /// Brings a chain to the state that its record says, and returns it if it is then in memory. It may be called again at any time: what
+    /// is done is found done. One call for a chain runs at a time; others of the process are not held up.
+    ///
+    /// # Errors
+    /// Those of opening: the chain is then failed, but one that never ran is taken back. Those of the records.
+    pub(super) fn converge(
+        &self,
+        context: &Context,
+        owner: &Owner,
+        id: &str,
+    ) -> Result<Option<Arc<Blockchain>>, PlatformError> {
+        let turn =
+            Arc::clone(self.turns.lock().unwrap_or_else(PoisonError::into_inner).entry(id.to_owned()).or_default());
+        let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(stored) = context.records.of::<BlockchainRecord>().get(owner, id)? else {
+            self.close(id, "it was deleted");
+            return Ok(None);
+        };
+        self.owners.write().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned(), owner.clone());
+        if id == self.default.id() {
+            return Ok(Some(Arc::clone(&self.default)));
+        }
+        match stored.value.state {
+            ChainState::Provisioning | ChainState::Running => self.opened(context, &stored, Self::run).map(Some),
+            ChainState::Paused => self.opened(context, &stored, Self::pause).map(Some),
+            ChainState::Stopped | ChainState::Failed { .. } => {
+                self.close(id, stored.value.state.name());
+                Ok(None)
+            }
+            ChainState::Deleting => {
+                self.close(id, "it is being deleted");
+                removal::remove(context, &*self.store, &self.part_of(id), &stored)?;
+                self.owners.write().unwrap_or_else(PoisonError::into_inner).remove(id);
+                self.turns.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Opens a chain unless it is open, and does something with it.
+    fn opened(
+        &self,
+        context: &Context,
+        stored: &Stored<BlockchainRecord>,
+        then: fn(&Self, &Blockchain) -> Result<(), PlatformError>,
+    ) -> Result<Arc<Blockchain>, PlatformError> {
+        let found = self.get(stored.id()).map_or_else(|| self.open(context, stored).map(Arc::new), Ok);
+        let done = found.and_then(|chain| {
+            chain.failure().map_or(Ok(()), |reason| Err(PlatformError::internal(reason)))?;
+            then(self, &chain)?;
+            Ok(chain)
+        });
+        match done {
+            Ok(chain) => {
+                if stored.value.state == ChainState::Provisioning {
+                    context.records.unit(|unit| set_state(unit, stored, ChainState::Running))?;
+                }
+                let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
+                open.insert(stored.id().to_owned(), Arc::clone(&chain));
+                Ok(chain)
+            }
+            Err(cause) => {
+                self.close(stored.id(), "it has failed");
+                self.note_failure(context, stored, &cause)?;
+                Err(cause)
+            }
+        }
+    }
+
+    fn run(&self, chain: &Blockchain) -> Result<(), PlatformError> {
+        if chain.node().is_halted() { chain.engine().run(&self.pool) } else { Ok(()) }
+    }
+
+    fn pause(&self, chain: &Blockchain) -> Result<(), PlatformError> {
+        chain.engine().halt(&self.pool, "it is paused; resume it first");
+        Ok(())
+    }
+
+    /// Records that a chain failed. One that was never open and whose specification can't be built is no chain: it is taken back.
+    fn note_failure(
+        &self,
+        context: &Context,
+        stored: &Stored<BlockchainRecord>,
+        cause: &PlatformError,
+    ) -> Result<(), PlatformError> {
+        let was_never_open = stored.value.state == ChainState::Provisioning;
+        let service = Principal::of_service(stored.owner())?;
+        context.records.unit(|unit| {
+            if was_never_open && matches!(cause, PlatformError::Validation { .. }) {
+                removal::forget(context, unit, stored)?;
+            } else {
+                set_state(unit, stored, ChainState::Failed { reason: cause.to_string() })?;
+            }
+            audit(unit, &service, "blockchain.fail", format!("blockchain {}", stored.id()))
+        })
+    }
+
+    /// Takes a chain out of memory: it stands still, and takes no commands from those who still hold it.
+    fn close(&self, id: &str, reason: &str) {
+        let chain = self.open.write().unwrap_or_else(PoisonError::into_inner).remove(id);
+        if let Some(chain) = chain {
+            chain.engine().halt(&self.pool, reason);
+        }
+    }
+
+    fn part_of(&self, id: &str) -> PrefixedStore {
+        PrefixedStore::new(Arc::clone(&self.store), [PART, id.as_bytes()].concat())
+    }
+
+    /// Returns whether chains outlive the process.
+    pub(super) fn is_durable(&self) -> bool {
+        self.store.is_durable()
+    }
+
+    /// Opens a chain of a record: a new one at its genesis, one in the store where it stopped.
+    fn open(&self, context: &Context, stored: &Stored<BlockchainRecord>) -> Result<Blockchain, PlatformError> {
+        let (owner, id, record) = (stored.owner(), stored.id(), &stored.value);
+        let keys = ChainKeys::open(&context.vault, &context.records, owner, id)?;
+        let validators = keys.validators()?;
+        let store: Option<Arc<dyn KeyValue>> = if self.is_durable() { Some(Arc::new(self.part_of(id))) } else { None };
+        let period = record.spec.block_time.map_or(0, |period| period.as_secs());
+        let rule = DutyRule::new(record.spec.consensus, period, validators.len() as u64);
+        let metrics = match &store {
+            Some(store) => MetricsLog::open(rule, &**store)?,
+            None => MetricsLog::new(rule),
+        };
+        let metrics: SharedMetrics = Arc::new(metrics);
+        let parts = EngineParts { store, seed: keys.seed(), validators, hook: metrics.clone() };
+        let (genesis, consensus) = match parts.stored_genesis()? {
+            Some(stored) => (stored, None),
+            None => {
+                let genesis = GenesisParts {
+                    spec: &record.spec,
+                    chain_id: record.chain_id,
+                    treasury: record.treasury.unwrap_or_default(),
+                    managed: Wallets { context }.managed(owner)?.map(|wallet| wallet.value.address),
+                    validators: &parts.validators,
+                    timestamp: Timestamp::from_secs(self.pool.now().as_secs()),
+                };
+                (genesis.genesis(), Some(consensus(&record.spec)))
+            }
+        };
+        let engine = Engine::open(&self.pool, parts, genesis, consensus, record.spec.block_time.is_some())?;
+        Ok(Blockchain::of_record(stored, engine, metrics))
+    }
+}
+
+/// Sets the state of a chain, unless it was changed meanwhile to something that leaves nothing to say.
+fn set_state(
+    unit: &mut crate::platform::records::Unit<'_>,
+    stored: &Stored<BlockchainRecord>,
+    state: ChainState,
+) -> Result<(), PlatformError> {
+    let Some(mut present) = unit.of::<BlockchainRecord>().get(stored.owner(), stored.id())? else { return Ok(()) };
+    if present.value.state == stored.value.state {
+        present.value.state = state;
+        unit.replace(&present)?;
+    }
+    Ok(())
+}
+
+impl Principal {
+    /// The service as a principal of a workspace, for what it does on its own.
+    fn of_service(owner: &Owner) -> Result<Self, PlatformError> {
+        let missing = || PlatformError::internal("a chain of no workspace");
+        let workspace = owner.workspace().ok_or_else(missing)?;
+        Ok(Self::new(Subject::Service, workspace.clone(), Role::Owner.cap()))
+    }
+}

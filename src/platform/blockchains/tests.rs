@@ -1,0 +1,149 @@
+//! Tests of chains by rule, without HTTP: networks in real time by an injected clock, states, access, figures, deployments.
+
+mod access;
+mod deployments;
+mod figures;
+mod states;
+
+use core::time::Duration;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use alloy_primitives::{Address, B256, U256};
+use serde_json::json;
+
+use crate::{
+    chain::CallRequest,
+    node::{Clock, Database, Node},
+    platform::{
+        Blockchain, BlockchainSpec, ChainCommand, ChainState, DEFAULT_BLOCKCHAIN_ID, Plan, Plans, Platform,
+        PlatformError, Principal, Role, Subject, Workspace, vault::MasterKey,
+    },
+    primitives::Timestamp,
+    store::{KeyValue, testing::MemoryDisk},
+};
+
+/// A clock in milliseconds that a test moves.
+#[derive(Debug)]
+struct TestClock(AtomicU64);
+
+impl Clock for TestClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_secs(self.now_ms() / 1000)
+    }
+
+    fn now_ms(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A platform on a disk, and its clock.
+struct World {
+    disk: Arc<MemoryDisk>,
+    clock: Arc<TestClock>,
+    platform: Platform,
+}
+
+impl World {
+    fn new() -> Self {
+        Self::on(Arc::new(MemoryDisk::new()), Arc::new(TestClock(AtomicU64::new(1_750_000_000_000))))
+    }
+
+    fn on(disk: Arc<MemoryDisk>, clock: Arc<TestClock>) -> Self {
+        let store: Arc<dyn KeyValue> = disk.clone();
+        let node = Node::builder().with_database(Database::Store(store.clone())).build().unwrap();
+        let chain = Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), named("default"), node, 0);
+        let plan = Plan { transactions_max: 100, ..Plan::UNLIMITED };
+        let builder = Platform::builder(clock.clone()).with_store(store);
+        let builder = builder.with_plans(Plans::default().with(Plans::DEFAULT, plan));
+        let platform = builder.open_with(chain, MasterKey::new([7; 32].into()), Vec::new()).unwrap();
+        Self { disk, clock, platform }
+    }
+
+    /// The process is killed, and started again after a while.
+    fn restarted(self, after: Duration) -> Self {
+        let (disk, clock) = (self.disk.crashed(), self.clock.clone());
+        drop(self.platform);
+        clock.0.fetch_add(u64::try_from(after.as_millis()).unwrap(), Ordering::Relaxed);
+        Self::on(disk, clock)
+    }
+
+    fn me(&self) -> Principal {
+        self.platform.service_principal()
+    }
+
+    fn create(&self, body: serde_json::Value) -> Arc<Blockchain> {
+        self.platform.blockchains().create(&self.me(), BlockchainSpec::read(body).unwrap()).unwrap()
+    }
+
+    /// Lets the time pass, and a chain run in it as a punctual pool would let it.
+    fn run(&self, chain: &Blockchain, secs: u64) {
+        let network = chain.network().expect("it has a block time");
+        let end = self.clock.now_ms() + secs * 1000;
+        while let Some(wake) = network.next_wake().map(|at| u64::try_from(at.as_millis()).unwrap()) {
+            let wake = wake.max(self.clock.now_ms());
+            if wake > end {
+                break;
+            }
+            self.clock.0.fetch_max(wake, Ordering::Relaxed);
+            network.advance(Duration::from_millis(wake)).unwrap();
+        }
+        self.clock.0.fetch_max(end, Ordering::Relaxed);
+        network.advance(Duration::from_millis(end)).unwrap();
+    }
+
+    /// Pays somebody from a chain's treasury.
+    fn pay(&self, chain: &Blockchain) -> Result<B256, PlatformError> {
+        let request = CallRequest::call(Address::repeat_byte(7), []).with_from(chain.treasury().unwrap());
+        self.platform.blockchains().send(&self.me(), chain.id(), request.with_value(U256::from(5)))
+    }
+
+    fn state(&self, id: &str) -> ChainState {
+        let chains = self.platform.blockchains();
+        chains.state(&chains.record(&self.me(), id).unwrap())
+    }
+
+    fn command(&self, id: &str, command: ChainCommand) -> Option<Arc<Blockchain>> {
+        self.platform.blockchains().carry_out(&self.me(), id, command).unwrap()
+    }
+
+    /// A user and what it is in a workspace of its own.
+    fn user(&self, email: &str) -> Principal {
+        let user = self.platform.unit(|unit| self.platform.workspaces().add_user(unit, email)).unwrap();
+        let workspaces = self.platform.workspaces();
+        let made = self.platform.unit(|unit| workspaces.create(unit, user.id(), Workspace::named(email)));
+        let workspace = made.unwrap();
+        let id = workspace.owner().workspace().unwrap();
+        self.platform.workspaces().principal(user.id(), id).unwrap().unwrap()
+    }
+
+    /// Another member of the default workspace.
+    fn member(&self, name: &str) -> Principal {
+        let me = self.me();
+        Principal::new(Subject::User(name.to_owned()), me.workspace().clone(), Role::Owner.cap())
+    }
+}
+
+fn named(name: &str) -> BlockchainSpec {
+    BlockchainSpec::read(json!({ "name": name })).unwrap()
+}
+
+/// The body of a chain with four validators and a block a second.
+fn of_four(consensus: &str) -> serde_json::Value {
+    let validator = |byte: u8| json!({ "address": Address::repeat_byte(byte).to_string(), "name": format!("v{byte}") });
+    let validators: Vec<_> = (1..=4).map(validator).collect();
+    json!({ "name": consensus, "consensus": consensus, "config": { "blockTime": "1s" }, "validators": validators })
+}
+
+fn height(chain: &Blockchain) -> u64 {
+    chain.node().view().head().height().get()
+}
+
+fn conflict<T>(result: Result<T, PlatformError>) -> String {
+    match result.map(drop) {
+        Err(PlatformError::Conflict { message }) => message,
+        other => panic!("{other:?}"),
+    }
+}

@@ -1,0 +1,163 @@
+//! Who reads, who sends, who deploys.
+
+use alloy_primitives::{Address, U256};
+use serde_json::json;
+
+use super::{World, conflict};
+use crate::{
+    chain::CallRequest,
+    node::BlockRef,
+    platform::{ApiKeySpec, PlatformError, Principal, Scope, Subject, records::Index},
+    primitives::{Gas, KeyPair, TransactionRequest},
+    system::permissions::{PERMISSIONS_ADDRESS, interface as sol},
+    templates::Erc20Params,
+};
+
+fn outcome<T>(result: Result<T, PlatformError>) -> &'static str {
+    match result.map(drop) {
+        Ok(()) => "yes",
+        Err(PlatformError::NotFound { .. }) => "404",
+        Err(PlatformError::Forbidden { .. }) => "403",
+        Err(other) => panic!("{other}"),
+    }
+}
+
+#[test]
+fn each_kind_of_chain_is_read_and_sent_to_by_those_it_is_for() {
+    let world = World::new();
+    let (me, member, stranger) = (world.me(), world.member("usr_member"), world.user("s@example.org"));
+    let chains = world.platform.blockchains();
+    for (kind, features, want) in [
+        ("private", json!([]), [("yes", "yes"), ("yes", "yes"), ("404", "404")]),
+        ("public", json!([]), [("yes", "yes"), ("yes", "yes"), ("yes", "403")]),
+        ("private", json!(["privacy"]), [("yes", "yes"), ("403", "403"), ("404", "404")]),
+        ("public", json!(["privacy"]), [("yes", "yes"), ("403", "403"), ("404", "404")]),
+    ] {
+        let chain = world.create(json!({ "name": "x", "type": kind, "features": features }));
+        let found = [&me, &member, &stranger].map(|principal| {
+            (outcome(chains.readable(principal, chain.id())), outcome(chains.writable(principal, chain.id())))
+        });
+        assert_eq!(found, want, "{kind} {features}");
+        assert_eq!(outcome(chains.require(&stranger, chain.id())), "404");
+    }
+}
+
+#[test]
+fn participants_are_added_and_removed_by_participants_alone() {
+    let world = World::new();
+    let (me, member, stranger) = (world.me(), world.member("usr_member"), world.user("s@example.org"));
+    let chains = world.platform.blockchains();
+    let chain = world.create(json!({ "name": "x", "features": ["privacy"] }));
+    let records = world.platform.records();
+    let add = |by: &Principal, who: &Subject| records.unit(|unit| chains.add_participant(unit, by, chain.id(), who));
+    assert_eq!(outcome(add(&member, member.subject())), "403");
+    assert_eq!(add(&me, member.subject()).unwrap().value.participants.len(), 2);
+    assert_eq!(add(&me, member.subject()).unwrap().value.participants.len(), 2, "once");
+    add(&member, stranger.subject()).unwrap();
+    assert_eq!(outcome(chains.readable(&stranger, chain.id())), "yes", "of whatever workspace");
+    assert_eq!(outcome(chains.writable(&stranger, chain.id())), "403");
+    // A key counts as its maker.
+    let spec =
+        ApiKeySpec { name: "k".to_owned(), scopes: [Scope::BlockchainRead].into_iter().collect(), lifetime_ms: None };
+    let (value, _) = world.platform.unit(|unit| world.platform.api_keys().create(unit, &stranger, spec)).unwrap();
+    let key = world.platform.api_keys().authenticate(value.text()).unwrap().unwrap();
+    assert_eq!(outcome(chains.readable(&key, chain.id())), "yes");
+    let remove =
+        |by: &Principal, who: &Subject| records.unit(|unit| chains.remove_participant(unit, by, chain.id(), who));
+    remove(&me, stranger.subject()).unwrap();
+    assert_eq!([&stranger, &key].map(|one| outcome(chains.readable(one, chain.id()))), ["404", "404"]);
+    remove(&member, me.subject()).unwrap();
+    assert!(conflict(remove(&member, member.subject())).contains("last participant"));
+    let open = world.create(json!({ "name": "open" }));
+    let refused = records.unit(|unit| chains.add_participant(unit, &me, open.id(), member.subject()));
+    assert!(conflict(refused).contains("without the feature privacy"));
+}
+
+#[test]
+fn without_smart_contracts_nobody_deploys() {
+    let world = World::new();
+    let chains = world.platform.blockchains();
+    for features in [json!([]), json!(["permissions"])] {
+        let chain = world.create(json!({ "name": "x", "features": features }));
+        let treasury = chain.treasury().unwrap();
+        let body =
+            json!({ "blockchainId": chain.id(), "template": "erc20-token", "params": { "name": "G", "symbol": "G" } });
+        let deployed = chains.deploy(&world.me(), chains.read_deployment(&world.me(), body).unwrap());
+        assert!(conflict(deployed).contains("without the feature smart-contracts"));
+        let token = Erc20Params::new("Gold", "GLD", U256::from(9), treasury).init_code();
+        let create = || CallRequest::create(token.clone()).with_from(treasury).with_gas(Gas::new(3_000_000));
+        assert!(conflict(chains.send(&world.me(), chain.id(), create())).contains("permits no deployments"));
+        // The administrator of the lists can't change that.
+        if features != json!([]) {
+            let open = alloy_sol_types::SolCall::abi_encode(&sol::switchDeployerListCall { isOn: false });
+            let switch = CallRequest::call(PERMISSIONS_ADDRESS, open).with_from(treasury);
+            chains.send(&world.me(), chain.id(), switch).unwrap();
+            assert!(conflict(chains.send(&world.me(), chain.id(), create())).contains("permits no deployments"));
+        }
+        // By a raw transaction neither.
+        let outsider = KeyPair::from_seed(9, "outsider");
+        let pay = CallRequest::call(outsider.address(), [])
+            .with_from(treasury)
+            .with_value(U256::from(10).pow(U256::from(20)));
+        chains.send(&world.me(), chain.id(), pay).unwrap();
+        let raw = TransactionRequest {
+            chain_id: Some(chain.chain_id()),
+            input: token.clone(),
+            gas_limit: Gas::new(3_000_000),
+            max_fee_per_gas: 10_000_000_000,
+            ..Default::default()
+        };
+        let refused = chain.node().send(raw.sign(&outsider).unwrap()).unwrap_err().to_string();
+        assert!(refused.contains("not allowed"), "{refused}");
+    }
+}
+
+#[test]
+fn lists_of_accounts_and_deployers_start_with_the_workspaces_wallets() {
+    let world = World::new();
+    let chains = world.platform.blockchains();
+    let chain = world.create(json!({ "name": "x", "features": ["permissions", "smart-contracts"] }));
+    let managed = world.platform.wallets().managed(&world.me().owner()).unwrap().unwrap().value.address;
+    let info = |account| chain.node().view().chain().permissions_of(chain.node().view().head(), account).unwrap();
+    for account in [managed, chain.treasury().unwrap()] {
+        assert!(info(account).isAccount && info(account).isDeployer);
+    }
+    assert!(!info(Address::repeat_byte(9)).maySend);
+    let body =
+        json!({ "blockchainId": chain.id(), "template": "erc20-token", "params": { "name": "G", "symbol": "G" } });
+    let deployment = chains.deploy(&world.me(), chains.read_deployment(&world.me(), body).unwrap()).unwrap();
+    assert_eq!(deployment.value.from, chain.treasury().unwrap(), "the managed wallet has nothing yet");
+}
+
+#[test]
+fn the_managed_wallet_sends_by_default_once_it_has_something() {
+    let world = World::new();
+    let (chains, me) = (world.platform.blockchains(), world.me());
+    let chain = world.create(json!({ "name": "x" }));
+    let managed = world.platform.wallets().managed(&me.owner()).unwrap().unwrap();
+    let to_managed = CallRequest::call(managed.value.address, []).with_value(U256::from(10).pow(U256::from(20)));
+    chains.send(&me, chain.id(), to_managed).unwrap();
+    let hash = chains.send(&me, chain.id(), CallRequest::call(Address::repeat_byte(7), [])).unwrap();
+    assert_eq!(chain.node().receipt(hash).unwrap().unwrap().transaction().sender(), managed.value.address);
+    assert_eq!(chain.node().view().nonce(managed.value.address, BlockRef::Latest).unwrap(), 1);
+    // Each use of a key is in the audit log.
+    let lines = world.platform.records().of::<crate::platform::records::AuditLine>();
+    let mut uses = Vec::new();
+    let all = crate::platform::records::SortKey::new();
+    lines
+        .for_each(&Index::CREATED, &me.owner(), &all, |line| {
+            if line.value.action == "wallet.sign" {
+                uses.push(line.value.target);
+            }
+            Ok::<_, PlatformError>(())
+        })
+        .unwrap();
+    assert_eq!(uses.len(), 2);
+    assert!(uses[1].contains(managed.id()) && uses[1].contains(&hash.to_string()) && uses[1].ends_with(chain.id()));
+    // A stranger's wallet signs for nobody else.
+    let stranger = world.user("s@example.org");
+    let theirs = world.platform.wallets().managed(&stranger.owner()).unwrap().unwrap().value.address;
+    let refused = chains.send(&me, chain.id(), CallRequest::call(Address::ZERO, []).with_from(theirs));
+    assert!(matches!(refused, Err(PlatformError::Validation { .. })), "{refused:?}");
+    assert_ne!(theirs, managed.value.address);
+}

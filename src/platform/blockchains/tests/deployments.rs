@@ -1,0 +1,114 @@
+//! Deployments: the record first, then the transaction.
+
+use core::time::Duration;
+
+use alloy_primitives::{Address, U256};
+use serde_json::json;
+
+use super::{World, conflict, of_four};
+use crate::{
+    node::BlockRef,
+    platform::{DeploymentRecord, DeploymentSpec, PlatformError},
+    primitives::{Gas, KeyPair, TransactionRequest},
+    templates::Erc20Params,
+};
+
+fn token(world: &World, chain: &str) -> DeploymentSpec {
+    let body = json!({ "blockchainId": chain, "template": "erc20-token", "params": { "name": "G", "symbol": "G" } });
+    world.platform.blockchains().read_deployment(&world.me(), body).unwrap()
+}
+
+#[test]
+fn every_crash_of_a_deployment_leaves_a_record_whose_contract_comes_or_nothing() {
+    for body in [json!({ "name": "x" }), of_four("pbft")] {
+        let is_paced = body["config"].is_object();
+        let world = World::new();
+        let chain = world.create(body);
+        let before = world.disk.writes();
+        let deployment = world.platform.blockchains().deploy(&world.me(), token(&world, chain.id())).unwrap();
+        let (hash, clock) = (deployment.value.transaction_hash, world.clock.clone());
+        let crashes = world.disk.crashes();
+        assert!(crashes.len() > before);
+        let mut kept = 0;
+        for crashed in crashes.into_iter().skip(before.saturating_sub(1)) {
+            let world = World::on(crashed, clock.clone());
+            let chains = world.platform.blockchains();
+            let chain = chains.writable(&world.me(), chain.id()).unwrap();
+            if is_paced {
+                world.run(&chain, 8);
+            }
+            let stored = chains.deployments().get(&world.me().owner(), deployment.id()).unwrap();
+            let mined = chain.node().receipt(hash).unwrap();
+            assert_eq!(stored.is_some(), mined.is_some(), "a record and its contract are both there, or neither");
+            let Some(stored) = stored else { continue };
+            kept += 1;
+            let contract = stored.value.contract_address(&chain).unwrap();
+            assert!(!chain.node().view().code(contract, BlockRef::Latest).unwrap().is_empty());
+            // The next one finds it done.
+            chains.deploy(&world.me(), token(&world, chain.id())).unwrap();
+            assert!(chains.deployments().require(&world.me().owner(), deployment.id()).unwrap().value.is_settled);
+            assert_eq!(
+                chains
+                    .deploy_as(&world.me(), deployment.id(), token(&world, chain.id()))
+                    .unwrap()
+                    .value
+                    .transaction_hash,
+                hash
+            );
+        }
+        assert!(kept > 0);
+    }
+}
+
+#[test]
+fn a_signed_transaction_is_deployed_and_a_refused_one_leaves_no_record() {
+    let world = World::new();
+    let (chains, me) = (world.platform.blockchains(), world.me());
+    let chain = world.create(json!({ "name": "x" }));
+    let key = KeyPair::from_seed(3, "somebody");
+    let creation = |nonce: u64| {
+        let request = TransactionRequest {
+            chain_id: Some(chain.chain_id()),
+            nonce,
+            input: Erc20Params::new("Gold", "GLD", U256::from(9), key.address()).init_code(),
+            gas_limit: Gas::new(3_000_000),
+            max_fee_per_gas: 10_000_000_000,
+            ..Default::default()
+        };
+        request.sign(&key).unwrap()
+    };
+    let read = |raw: &[u8]| {
+        let raw = format!("0x{}", alloy_primitives::hex::encode(raw));
+        chains.read_deployment(&me, json!({ "blockchainId": chain.id(), "signedTransaction": raw }))
+    };
+    let spec = read(&creation(0).encoded()).unwrap();
+    let poor = chains.deploy(&me, spec.clone());
+    assert!(matches!(poor, Err(PlatformError::InsufficientBalance { .. })), "{poor:?}");
+    assert_eq!(world.platform.records().verify::<DeploymentRecord>().unwrap(), 0);
+    let fund = crate::chain::CallRequest::call(key.address(), []).with_value(U256::from(10).pow(U256::from(20)));
+    chains.send(&me, chain.id(), fund.with_from(chain.treasury().unwrap())).unwrap();
+    let deployment = chains.deploy(&me, spec).unwrap();
+    assert_eq!((deployment.value.template.as_str(), deployment.value.from), ("erc20-token", key.address()));
+    assert_eq!(deployment.value.contract_address(&chain).unwrap(), key.address().create(0));
+    let call = TransactionRequest { to: Some(Address::ZERO), ..TransactionRequest::default() };
+    let call = TransactionRequest { chain_id: Some(chain.chain_id()), gas_limit: Gas::new(21_000), ..call };
+    let refused = chains.deploy(&me, read(&call.sign(&key).unwrap().encoded()).unwrap());
+    assert!(matches!(refused, Err(PlatformError::Validation { .. })), "{refused:?}");
+    let both = json!({ "blockchainId": chain.id(), "signedTransaction": "0x00", "template": "erc20-token" });
+    assert!(matches!(chains.read_deployment(&me, both), Err(PlatformError::Validation { .. })));
+}
+
+#[test]
+fn a_paused_chain_takes_no_deployment_and_sends_what_waits_when_it_is_resumed() {
+    let world = World::new();
+    let chain = world.create(of_four("raft"));
+    let id = chain.id().to_owned();
+    let deployment = world.platform.blockchains().deploy(&world.me(), token(&world, &id)).unwrap();
+    world.command(&id, crate::platform::ChainCommand::Pause);
+    assert!(conflict(world.platform.blockchains().deploy(&world.me(), token(&world, &id))).contains("paused"));
+    // The pool, which alone had it, ends with the process.
+    let world = world.restarted(Duration::from_secs(5));
+    let chain = world.command(&id, crate::platform::ChainCommand::Resume).unwrap();
+    world.run(&chain, 10);
+    assert!(chain.node().receipt(deployment.value.transaction_hash).unwrap().unwrap().is_success());
+}

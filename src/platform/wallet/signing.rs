@@ -1,0 +1,92 @@
+//! Signing with a wallet's key.
+
+use alloy_primitives::{Address, B256};
+
+use super::Wallets;
+use crate::{
+    chain::CallRequest,
+    node::Node,
+    platform::{
+        PlatformError,
+        blockchain::Blockchain,
+        context::audit,
+        principal::Principal,
+        records::{Owner, Unit},
+        vault::Purpose,
+    },
+    primitives::{KeyPair, Transaction, TransactionRequest},
+};
+
+impl Wallets<'_> {
+    /// Returns whether the service can sign for an address on a chain: a wallet of the principal's workspace, or an account of the node
+    /// of its own chain.
+    ///
+    /// # Errors
+    /// [`PlatformError::Internal`] when the store fails.
+    pub fn can_sign(&self, principal: &Principal, chain: &Blockchain, address: Address) -> Result<bool, PlatformError> {
+        let owner = principal.owner();
+        Ok(unlocked(chain, &owner, address).is_some() || self.with_address(&owner, address)?.is_some())
+    }
+
+    /// Fills in the transaction that a request asks for, of a sender for which [`Wallets::can_sign`] holds: the nonce by the chain's pool,
+    /// the gas by a simulation. The caller keeps others from sending for the same account on this chain until it has sent it.
+    ///
+    /// # Errors
+    /// [`PlatformError::Validation`] of `from` for another sender, [`PlatformError::Conflict`] for what would fail.
+    pub(in crate::platform) fn prepare(
+        &self,
+        principal: &Principal,
+        chain: &Blockchain,
+        request: CallRequest,
+    ) -> Result<Unsigned, PlatformError> {
+        let (owner, sender) = (principal.owner(), request.from.unwrap_or_default());
+        if let Some(node) = unlocked(chain, &owner, sender) {
+            return node.fill(request).map(Unsigned::ByNode).map_err(PlatformError::from_send);
+        }
+        let Some(wallet) = self.with_address(&owner, sender)? else {
+            let expected = "a wallet of the workspace, for which this service can sign";
+            return Err(PlatformError::field("from", expected, sender.to_string()));
+        };
+        let unsigned = chain.node().unsigned(request).map_err(PlatformError::from_send)?;
+        Ok(Unsigned::ByWallet(wallet.id().to_owned(), unsigned))
+    }
+
+    /// Signs a prepared transaction. The use of a wallet's key is a line of the audit log.
+    ///
+    /// # Errors
+    /// Those of the vault.
+    pub(in crate::platform) fn sign(
+        &self,
+        unit: &mut Unit<'_>,
+        principal: &Principal,
+        chain: &Blockchain,
+        unsigned: Unsigned,
+    ) -> Result<Transaction, PlatformError> {
+        let (wallet, unsigned) = match unsigned {
+            Unsigned::ByNode(signed) => return Ok(signed),
+            Unsigned::ByWallet(wallet, unsigned) => (wallet, unsigned),
+        };
+        let owner = principal.owner();
+        let opened = self.context.vault.open(&self.context.records, &owner, &wallet, Purpose::WalletKey)?;
+        let wrong = || PlatformError::internal(format!("the key of {wallet} has another length"));
+        let secret = opened.bytes().first_chunk::<32>().filter(|_| opened.bytes().len() == 32).ok_or_else(wrong)?;
+        let key = KeyPair::from_bytes(&B256::from(*secret)).map_err(PlatformError::internal)?;
+        let signed = unsigned.sign(&key).map_err(PlatformError::internal)?;
+        let target = format!("wallet {wallet}: transaction {} on {}", signed.hash(), chain.id());
+        audit(unit, principal, "wallet.sign", target)?;
+        Ok(signed)
+    }
+}
+
+/// A transaction that is about to be signed.
+pub(in crate::platform) enum Unsigned {
+    /// One of the default chain's accounts, whose node has signed it.
+    ByNode(Transaction),
+    /// One of the wallet with this id.
+    ByWallet(String, TransactionRequest),
+}
+
+/// The node of a principal's own chain, if it holds the key of this account.
+fn unlocked<'a>(chain: &'a Blockchain, owner: &Owner, address: Address) -> Option<&'a Node> {
+    Some(chain.node()).filter(|node| chain.owner() == owner && node.accounts().contains(&address))
+}
