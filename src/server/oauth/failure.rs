@@ -12,6 +12,9 @@ use crate::{
     server::openid::OpenIdError,
 };
 
+/// Answer of a page.
+pub(super) type Answer = Result<Response, Failure>;
+
 /// Why a page can't be shown, or a form is not taken.
 #[derive(Debug)]
 pub(super) enum Failure {
