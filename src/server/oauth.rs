@@ -22,7 +22,6 @@ mod browser;
 mod client_credentials;
 mod discovery;
 mod failure;
-mod failure_page;
 mod form;
 mod invitation;
 mod mailbox;

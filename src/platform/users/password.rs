@@ -124,6 +124,8 @@ mod tests {
     fn the_default_cost_is_owasps() {
         let cost = PasswordCost::default();
         assert_eq!((cost.memory_kib, cost.iterations, cost.lanes), (19 * 1024, 2, 1));
+        let password = Password::new("correct horse battery");
+        assert!(PasswordHash::of(&CountingEntropy::default(), cost, &password).unwrap().matches(&password).unwrap());
     }
 
     #[test]

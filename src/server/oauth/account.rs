@@ -11,10 +11,9 @@ use maud::html;
 use super::{
     AuthorizationServer,
     browser::{Browser, no_cookie, session_cookie},
-    failure::Failure,
-    failure_page::{sentence, status, with_retry_after},
+    failure::{Answer, Failure, sentence, status, with_retry_after},
     form,
-    page::{Answer, Field, Page, alert, form as form_of, hidden, page, redirect, redirect_with},
+    page::{Field, Page, alert, form as form_of, hidden, page, redirect, redirect_with},
 };
 use crate::platform::{Parameters, Password, PlatformError};
 
@@ -96,9 +95,7 @@ pub(super) async fn show_log_in(
 
 /// `POST /oauth/login`.
 pub(super) async fn log_in(State(server): State<AuthorizationServer>, request: Request<Body>) -> Answer {
-    let (headers, form) = form::read(request).await?;
-    let browser = Browser::of(&server, &headers)?;
-    browser.check_form(&server, &form)?;
+    let (browser, form) = form::read_own(&server, request).await?;
     let (email, password) = (form.first("email").to_owned(), Password::new(form.first("password")));
     let tried = email.clone();
     match server.hash(move |platform| platform.users().log_in(&tried, &password)).await {
@@ -119,9 +116,7 @@ pub(super) async fn show_log_out(State(server): State<AuthorizationServer>, head
 
 /// `POST /oauth/logout`.
 pub(super) async fn log_out(State(server): State<AuthorizationServer>, request: Request<Body>) -> Answer {
-    let (headers, form) = form::read(request).await?;
-    let browser = Browser::of(&server, &headers)?;
-    browser.check_form(&server, &form)?;
+    let (browser, form) = form::read_own(&server, request).await?;
     browser.end_session(&server)?;
     Ok(redirect_with("/oauth/login", no_cookie(&server)))
 }
@@ -151,7 +146,11 @@ fn account_page(server: &AuthorizationServer, browser: &Browser, refusal: Option
         (form_of(server, browser, "/oauth/logout", html! { button.second { "Log out" } }))
     };
     let shown = Page { status: refusal.map_or(StatusCode::OK, status), ..Page::titled("Your account") };
-    Ok(page(server, browser, shown, content))
+    let response = page(server, browser, shown, content);
+    Ok(match refusal {
+        Some(cause) => with_retry_after(response, cause),
+        None => response,
+    })
 }
 
 /// `GET /oauth/account`.
@@ -161,9 +160,7 @@ pub(super) async fn show(State(server): State<AuthorizationServer>, headers: Hea
 
 /// `POST /oauth/account`: changes the password.
 pub(super) async fn change_password(State(server): State<AuthorizationServer>, request: Request<Body>) -> Answer {
-    let (headers, form) = form::read(request).await?;
-    let browser = Browser::of(&server, &headers)?;
-    browser.check_form(&server, &form)?;
+    let (browser, form) = form::read_own(&server, request).await?;
     let session = browser.session().ok_or(Failure::NoSession)?.clone();
     let [old, new] = ["password", "new_password"].map(|name| Password::new(form.first(name)));
     match server.hash(move |platform| platform.users().change_password(&session, &old, &new)).await {

@@ -11,9 +11,9 @@ use super::{
     AuthorizationServer,
     account::to_log_in,
     browser::Browser,
-    failure::Failure,
+    failure::{Answer, Failure},
     form,
-    page::{Answer, Page, form as form_of, hidden, page, protect, redirect},
+    page::{Page, form as form_of, hidden, page, protect, redirect},
 };
 use crate::platform::{
     AuthorizationRefusal, AuthorizationRequest, Membership, Parameters, Scope, User,
@@ -98,9 +98,7 @@ fn consent(
 
 /// `POST /oauth/authorize`: the user's decision.
 pub(super) async fn decide(State(server): State<AuthorizationServer>, request: Request<Body>) -> Answer {
-    let (headers, form) = form::read(request).await?;
-    let browser = Browser::of(&server, &headers)?;
-    browser.check_form(&server, &form)?;
+    let (browser, form) = form::read_own(&server, request).await?;
     let session = browser.session().ok_or(Failure::NoSession)?;
     let request = match server.platform.oauth().read_authorization(&form, &server.url) {
         Ok(request) => request,

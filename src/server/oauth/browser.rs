@@ -4,7 +4,7 @@
 
 use axum::http::{HeaderMap, HeaderValue, header};
 
-use super::{AuthorizationServer, failure::Failure};
+use super::AuthorizationServer;
 use crate::platform::{Parameters, PlatformError, Session, Token, User, records::Stored};
 
 /// A browser that sends a request.
@@ -44,10 +44,9 @@ impl Browser {
         server.platform.users().form_token(&self.token)
     }
 
-    /// Checks that a form came from a page that this browser was given.
-    pub(super) fn check_form(&self, server: &AuthorizationServer, form: &Parameters) -> Result<(), Failure> {
-        let is_own = server.platform.users().is_form_token(&self.token, form.first("form_token"));
-        if is_own && !self.is_new { Ok(()) } else { Err(Failure::ForeignForm) }
+    /// Returns whether a form came from a page that this browser was given.
+    pub(super) fn is_own_form(&self, server: &AuthorizationServer, form: &Parameters) -> bool {
+        !self.is_new && server.platform.users().is_form_token(&self.token, form.first("form_token"))
     }
 
     /// Ends the session, as before another begins.

@@ -5,6 +5,7 @@ use axum::{
     http::{HeaderMap, Request, header},
 };
 
+use super::{AuthorizationServer, browser::Browser, failure::Failure};
 use crate::platform::{OAuthError, OAuthErrorCode, Parameters};
 
 /// Bytes of a form.
@@ -26,4 +27,17 @@ pub(super) async fn read(request: Request<body::Body>) -> Result<(HeaderMap, Par
     let bytes =
         bytes.map_err(|_| refuse(format!("the body could not be read, or has more than {FORM_BYTES_MAX} bytes")))?;
     Ok((parts.headers, Parameters::read(&bytes)))
+}
+
+/// Returns the browser and the fields of a form of this server's own pages.
+///
+/// # Errors
+/// [`Failure::ForeignForm`] for one that did not come from a page that this browser was given.
+pub(super) async fn read_own(
+    server: &AuthorizationServer,
+    request: Request<body::Body>,
+) -> Result<(Browser, Parameters), Failure> {
+    let (headers, form) = read(request).await?;
+    let browser = Browser::of(server, &headers)?;
+    if browser.is_own_form(server, &form) { Ok((browser, form)) } else { Err(Failure::ForeignForm) }
 }

@@ -11,9 +11,9 @@ use super::{
     AuthorizationServer,
     account::to_log_in,
     browser::Browser,
-    failure::Failure,
+    failure::{Answer, Failure},
     form,
-    page::{Answer, Page, form as form_of, hidden, page, redirect},
+    page::{Page, form as form_of, hidden, page, redirect},
 };
 use crate::platform::{
     Parameters, Workspace,
@@ -62,9 +62,7 @@ pub(super) async fn show(
 
 /// `POST /oauth/invitations/accept`.
 pub(super) async fn accept(State(server): State<AuthorizationServer>, request: Request<Body>) -> Answer {
-    let (headers, form) = form::read(request).await?;
-    let browser = Browser::of(&server, &headers)?;
-    browser.check_form(&server, &form)?;
+    let (browser, form) = form::read_own(&server, request).await?;
     let session = browser.session().ok_or(Failure::NoSession)?;
     let (members, token) = (server.platform.workspaces().members(), form.first("token"));
     server.platform.unit(|unit| members.accept(unit, &session.value.user, token))?;

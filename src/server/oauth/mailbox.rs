@@ -11,7 +11,8 @@ use serde_json::json;
 
 use super::{
     AuthorizationServer,
-    page::{Answer, Page, not_found, plain, protect},
+    failure::Answer,
+    page::{Page, not_found, plain, protect},
 };
 use crate::platform::{Mailbox, PublicUrl, ReceivedMail, records::PageRequest};
 

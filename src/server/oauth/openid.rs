@@ -16,8 +16,8 @@ use super::{
     AuthorizationServer,
     account::{return_to, signed_in},
     browser::Browser,
-    failure::Failure,
-    page::{Answer, redirect_with},
+    failure::{Answer, Failure},
+    page::redirect_with,
 };
 use crate::{
     platform::{OsEntropy, Parameters, PublicUrl},

@@ -6,7 +6,7 @@ use axum::{
 };
 use maud::{DOCTYPE, Markup, html};
 
-use super::{AuthorizationServer, browser::Browser, failure::Failure};
+use super::{AuthorizationServer, browser::Browser};
 
 /// What a page is beside its content.
 pub(super) struct Page<'a> {
@@ -154,6 +154,3 @@ impl<'a> Field<'a> {
 pub(super) fn alert(message: Option<&str>) -> Markup {
     html! { @if let Some(message) = message { p.alert role="alert" { (message) } } }
 }
-
-/// Answers of the pages.
-pub(super) type Answer = Result<Response, Failure>;

@@ -14,9 +14,9 @@ use super::{
     AuthorizationServer,
     account::signed_in,
     browser::Browser,
-    failure_page::{sentence, status, with_retry_after},
+    failure::{Answer, sentence, status, with_retry_after},
     form,
-    page::{Answer, Field, Page, alert, form as form_of, hidden, page},
+    page::{Field, Page, alert, form as form_of, hidden, page},
 };
 use crate::platform::{Parameters, Password, PlatformError};
 
@@ -86,9 +86,7 @@ pub(super) async fn show(State(server): State<AuthorizationServer>, headers: Hea
 
 /// `POST /oauth/signup`.
 pub(super) async fn sign_up(State(server): State<AuthorizationServer>, request: Request<Body>) -> Answer {
-    let (headers, form) = form::read(request).await?;
-    let browser = Browser::of(&server, &headers)?;
-    browser.check_form(&server, &form)?;
+    let (browser, form) = form::read_own(&server, request).await?;
     let (email, password) = (form.first("email").to_owned(), Password::new(form.first("new_password")));
     let (tried, bootstrap) = (email.clone(), form.first("bootstrap_token").to_owned());
     let done = server.hash(move |platform| match bootstrap.as_str() {
@@ -148,9 +146,7 @@ pub(super) async fn show_confirm(
 
 /// `POST /oauth/confirm`: makes the user and logs it in.
 pub(super) async fn confirm(State(server): State<AuthorizationServer>, request: Request<Body>) -> Answer {
-    let (headers, form) = form::read(request).await?;
-    let browser = Browser::of(&server, &headers)?;
-    browser.check_form(&server, &form)?;
+    let (browser, form) = form::read_own(&server, request).await?;
     let (token, password) = (form.first("token").to_owned(), Password::new(form.first("password")));
     let tried = token.clone();
     match server.hash(move |platform| platform.users().confirm(&tried, &password)).await {
@@ -185,9 +181,7 @@ pub(super) async fn show_forgot(State(server): State<AuthorizationServer>, heade
 
 /// `POST /oauth/forgot`.
 pub(super) async fn forgot(State(server): State<AuthorizationServer>, request: Request<Body>) -> Answer {
-    let (headers, form) = form::read(request).await?;
-    let browser = Browser::of(&server, &headers)?;
-    browser.check_form(&server, &form)?;
+    let (browser, form) = form::read_own(&server, request).await?;
     match server.platform.users().request_reset(form.first("email")) {
         Ok(()) => Ok(mail_sent(&server, &browser, "Its link holds for an hour.")),
         Err(cause) if is_correctable(&cause) => Ok(forgot_page(&server, &browser, Some(&cause))),
@@ -227,9 +221,7 @@ pub(super) async fn show_reset(
 
 /// `POST /oauth/reset`.
 pub(super) async fn reset(State(server): State<AuthorizationServer>, request: Request<Body>) -> Answer {
-    let (headers, form) = form::read(request).await?;
-    let browser = Browser::of(&server, &headers)?;
-    browser.check_form(&server, &form)?;
+    let (browser, form) = form::read_own(&server, request).await?;
     let (token, password) = (form.first("token").to_owned(), Password::new(form.first("new_password")));
     let tried = token.clone();
     match server.hash(move |platform| platform.users().reset(&tried, &password)).await {
