@@ -116,7 +116,7 @@ pub(super) async fn show_log_out(State(server): State<AuthorizationServer>, head
 
 /// `POST /oauth/logout`.
 pub(super) async fn log_out(State(server): State<AuthorizationServer>, request: Request<Body>) -> Answer {
-    let (browser, form) = form::read_own(&server, request).await?;
+    let (browser, _) = form::read_own(&server, request).await?;
     browser.end_session(&server)?;
     Ok(redirect_with("/oauth/login", no_cookie(&server)))
 }
