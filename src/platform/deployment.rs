@@ -80,7 +80,7 @@ impl DeploymentSpec {
 /// What is sent for a deployment.
 pub(super) enum Sending {
     /// The transaction that the caller has signed, and the template that it deploys.
-    Signed(Transaction, String),
+    Signed(Box<Transaction>, String),
     /// A transaction to be signed, the template, and its parameters as JSON text.
     Request(Box<CallRequest>, String, String),
 }
@@ -134,7 +134,7 @@ impl DeploymentSpec {
         }
         let marker = Marker::split(transaction.input()).and_then(|(Marker(id), _)| chain.node().templates().get(id));
         let template = marker.map_or_else(|| "bytecode".to_owned(), |template| template.name().to_owned());
-        Ok(Sending::Signed(transaction, template))
+        Ok(Sending::Signed(Box::new(transaction), template))
     }
 }
 

@@ -41,14 +41,14 @@ impl Wallets<'_> {
     ) -> Result<Unsigned, PlatformError> {
         let (owner, sender) = (principal.owner(), request.from.unwrap_or_default());
         if let Some(node) = unlocked(chain, &owner, sender) {
-            return node.fill(request).map(Unsigned::ByNode).map_err(PlatformError::from_send);
+            return node.fill(request).map(Box::new).map(Unsigned::ByNode).map_err(PlatformError::from_send);
         }
         let Some(wallet) = self.with_address(&owner, sender)? else {
             let expected = "a wallet of the workspace, for which this service can sign";
             return Err(PlatformError::field("from", expected, sender.to_string()));
         };
         let unsigned = chain.node().unsigned(request).map_err(PlatformError::from_send)?;
-        Ok(Unsigned::ByWallet(wallet.id().to_owned(), unsigned))
+        Ok(Unsigned::ByWallet(wallet.id().to_owned(), Box::new(unsigned)))
     }
 
     /// Signs a prepared transaction. The use of a wallet's key is a line of the audit log.
@@ -63,7 +63,7 @@ impl Wallets<'_> {
         unsigned: Unsigned,
     ) -> Result<Transaction, PlatformError> {
         let (wallet, unsigned) = match unsigned {
-            Unsigned::ByNode(signed) => return Ok(signed),
+            Unsigned::ByNode(signed) => return Ok(*signed),
             Unsigned::ByWallet(wallet, unsigned) => (wallet, unsigned),
         };
         let owner = principal.owner();
@@ -81,9 +81,9 @@ impl Wallets<'_> {
 /// A transaction that is about to be signed.
 pub(in crate::platform) enum Unsigned {
     /// One of the default chain's accounts, whose node has signed it.
-    ByNode(Transaction),
+    ByNode(Box<Transaction>),
     /// One of the wallet with this id.
-    ByWallet(String, TransactionRequest),
+    ByWallet(String, Box<TransactionRequest>),
 }
 
 /// The node of a principal's own chain, if it holds the key of this account.
