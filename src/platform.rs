@@ -69,7 +69,7 @@ use self::{
     blockchains::Hosted,
     context::Context,
     health::Probes,
-    records::{Owner, Records, Unit, WorkspaceId},
+    records::{Owner, PageRequest, Records, Unit, WorkspaceId},
     secret::Secret,
     vault::{MasterKey, Vault},
 };
@@ -100,6 +100,8 @@ pub struct PlatformBuilder {
     networks: Option<NetworkPool>,
 }
 
+/// Records of a kind that are deleted at once because they have expired.
+const FORGOTTEN_AT_ONCE: NonZeroUsize = NonZeroUsize::new(256).expect("not zero");
 /// Threads of the pool that a platform makes for itself.
 const NETWORK_THREADS: NonZeroUsize = NonZeroUsize::new(2).expect("not zero");
 
@@ -290,6 +292,19 @@ impl Platform {
     /// The chain served on `/`, where there is one.
     pub const fn default_blockchain(&self) -> Option<&Arc<Blockchain>> {
         self.default_blockchain.as_ref()
+    }
+
+    /// Deletes some of what has expired: sessions, mailed tokens, grants, responses to idempotent requests. To be called from time to time;
+    /// what has expired has no effect before it is deleted either.
+    ///
+    /// # Errors
+    /// [`PlatformError`] of the records.
+    pub fn forget_expired(&self) -> Result<usize, PlatformError> {
+        let some = PageRequest::first(FORGOTTEN_AT_ONCE);
+        let users = self.users().forget_expired(&some)?;
+        let grants = self.oauth().forget_expired(&some)?;
+        let responses = self.context.records.forget_responses(&some)?;
+        Ok(users.saturating_add(grants).saturating_add(responses))
     }
 
     /// Checks the parts of the service, and counts the result for its uptime.

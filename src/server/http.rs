@@ -25,6 +25,8 @@ use tokio::{
     sync::{Semaphore, watch},
 };
 
+use url::Url;
+
 use self::token::RpcToken;
 use super::{
     chains::Chains,
@@ -98,7 +100,12 @@ impl ServerConfig {
     /// Sets the URL under which users reach the server: issuer of tokens, and beginning of the links in pages and mails. By default that of
     /// the listener.
     #[must_use]
-    pub fn with_public_url(self, public_url: PublicUrl) -> Self {
+    pub fn with_public_url(mut self, public_url: PublicUrl) -> Self {
+        // Its pages and forms come back with its own name and origin.
+        if let Ok(url) = Url::parse(public_url.as_str()) {
+            self.allowed_hosts.extend(url.host_str().map(str::to_owned));
+            self.allowed_origins.push(url.origin().ascii_serialization());
+        }
         Self { public_url: Some(public_url), ..self }
     }
 
@@ -250,14 +257,19 @@ impl Server {
     }
 }
 
-/// Probes the service's health at intervals, for its uptime.
+/// Probes the service's health at intervals, for its uptime, and deletes what has expired.
 async fn probe(context: Arc<route::ServerContext>) {
     let mut ticks = tokio::time::interval(PROBE_INTERVAL);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
         let platform = Arc::clone(context.platform());
-        let _ = tokio::task::spawn_blocking(move || platform.probe()).await;
+        let _ = tokio::task::spawn_blocking(move || {
+            platform.probe();
+            // Where the store fails, the next tick tries again.
+            let _ = platform.forget_expired();
+        })
+        .await;
     }
 }
 

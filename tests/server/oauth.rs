@@ -38,3 +38,15 @@ async fn an_unknown_bearer_is_401_on_endpoints() {
         assert_eq!((reply.status, reply.json()["error"]["code"].as_str()), (401, Some("UNAUTHORIZED")));
     }
 }
+
+/// A form of a page under the public URL is taken although the server listens elsewhere.
+#[tokio::test]
+async fn the_public_urls_name_and_origin_are_accepted() {
+    let url = chainbox::platform::PublicUrl::new("https://chains.example.com").unwrap();
+    let service = Service::with(Node::new(), |config| config.with_public_url(url)).await;
+    let headers = [("host", "chains.example.com"), ("origin", "https://chains.example.com"), FORM];
+    let refused = service.send("POST", "/oauth/token", &headers, "grant_type=authorization_code").await;
+    assert_eq!(refused.status, 401, "{}", refused.body);
+    let foreign = [("host", "evil.example.com"), FORM];
+    assert_eq!(service.send("POST", "/oauth/token", &foreign, "").await.status, 403);
+}

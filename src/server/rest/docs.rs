@@ -123,7 +123,7 @@ fn fields(document: &Value, schema: &Value, depth: usize) -> Markup {
                 td {
                     (property["description"].as_str().or(resolve(document, property)["description"].as_str()).unwrap_or_default())
                     " " (bounds(resolve(document, property)))
-                    (fields(document, property.get("items").unwrap_or(property), depth + 1))
+                    (fields(document, property.get("items").unwrap_or(property), depth.saturating_add(1)))
                 }
             } } }
         }

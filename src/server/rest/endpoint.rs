@@ -103,6 +103,9 @@ pub(in crate::server) enum Runs {
     InTurnOf(fn(&Request, &Value) -> Option<String>),
 }
 
+/// Items of a page, and the length of the whole list.
+type Listed<T> = Result<(Vec<T>, u64), ApiError>;
+
 /// What a handler came to.
 pub(super) enum Outcome {
     /// It is done.
@@ -286,7 +289,7 @@ impl Draft {
     pub(super) fn lists<T: Serialize + ToSchema + 'static>(
         mut self,
         sorts: &'static [&'static str],
-        handler: fn(&App, &Request, &Page) -> Result<(Vec<T>, u64), ApiError>,
+        handler: fn(&App, &Request, &Page) -> Listed<T>,
     ) -> Endpoint {
         self.0.parameters.extend(Page::parameters(sorts));
         let run = move |app: &App, request: &Request, _| {

@@ -87,7 +87,7 @@ impl Body for CreateApiKey {
 }
 
 fn bounded(path: &str, lifetime: Option<Lifetime>, days_max: u64) -> Vec<FieldError> {
-    let out_of_bounds = lifetime.filter(|lifetime| !(1..=days_max * DAY_SECS).contains(&lifetime.secs));
+    let out_of_bounds = lifetime.filter(|lifetime| !(1..=days_max.saturating_mul(DAY_SECS)).contains(&lifetime.secs));
     let error = |lifetime: Lifetime| FieldError {
         path: path.to_owned(),
         expected: format!("a duration between 1s and {days_max}d"),
@@ -109,7 +109,7 @@ impl Body for RotateApiKey {
     }
 
     fn check(&self) -> Vec<FieldError> {
-        let overlap = self.overlap.filter(|overlap| overlap.secs > OVERLAP_DAYS_MAX * DAY_SECS);
+        let overlap = self.overlap.filter(|overlap| overlap.secs > OVERLAP_DAYS_MAX.saturating_mul(DAY_SECS));
         bounded("overlap", overlap, OVERLAP_DAYS_MAX)
     }
 }
