@@ -56,6 +56,8 @@ pub struct ServerConfig {
     rpc_token: Option<RpcToken>,
     limits: ServerLimits,
     public_url: Option<PublicUrl>,
+    public_host: Option<String>,
+    public_origin: Option<String>,
     mailbox: Option<Arc<Mailbox>>,
     log_in_links: Vec<LogInLink>,
     providers: Vec<LogInProvider>,
@@ -71,6 +73,8 @@ impl ServerConfig {
             rpc_token: None,
             limits: ServerLimits::default(),
             public_url: None,
+            public_host: None,
+            public_origin: None,
             mailbox: None,
             log_in_links: Vec::new(),
             providers: Vec::new(),
@@ -100,13 +104,12 @@ impl ServerConfig {
     /// Sets the URL under which users reach the server: issuer of tokens, and beginning of the links in pages and mails. By default that of
     /// the listener.
     #[must_use]
-    pub fn with_public_url(mut self, public_url: PublicUrl) -> Self {
+    pub fn with_public_url(self, public_url: PublicUrl) -> Self {
         // Its pages and forms come back with its own name and origin.
-        if let Ok(url) = Url::parse(public_url.as_str()) {
-            self.allowed_hosts.extend(url.host_str().map(str::to_owned));
-            self.allowed_origins.push(url.origin().ascii_serialization());
-        }
-        Self { public_url: Some(public_url), ..self }
+        let url = Url::parse(public_url.as_str()).ok();
+        let public_host = url.as_ref().and_then(|url| url.host_str()).map(str::to_owned);
+        let public_origin = url.map(|url| url.origin().ascii_serialization());
+        Self { public_url: Some(public_url), public_host, public_origin, ..self }
     }
 
     /// Delivers mails into a mailbox and shows it at `/oauth/mailbox`, to everybody: for development alone.

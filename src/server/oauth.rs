@@ -8,6 +8,7 @@
 //! | `/oauth/register` | registration of clients | RFC 7591 |
 //! | `/.well-known/oauth-authorization-server` | metadata | RFC 8414 |
 //! | `/oauth/login`, `/oauth/logout`, `/oauth/account` | sessions of browsers, change of the password | |
+//! | `/oauth/account/api-keys` | an API key for one's programs | |
 //! | `/oauth/signup`, `/oauth/confirm`, `/oauth/forgot`, `/oauth/reset` | users | |
 //! | `/oauth/invitations/accept` | an invitation to a workspace | |
 //! | `/oauth/openid/...` | log-in with an outside provider | OpenID Connect Core 1.0, 3.1 |
@@ -17,6 +18,7 @@
 //! form carries a token that is tied to the browser's cookie. The rules are the platform's; hashing runs on threads of its own.
 
 mod account;
+mod api_keys;
 mod authorize;
 mod browser;
 mod client_credentials;
@@ -151,6 +153,7 @@ fn endpoints() -> Router<AuthorizationServer> {
         .route("/login", get(account::show_log_in).post(account::log_in))
         .route("/logout", get(account::show_log_out).post(account::log_out))
         .route("/account", get(account::show).post(account::change_password))
+        .route("/account/api-keys", post(api_keys::create))
         .route("/signup", get(sign_up::show).post(sign_up::sign_up))
         .route("/confirm", get(sign_up::show_confirm).post(sign_up::confirm))
         .route("/forgot", get(sign_up::show_forgot).post(sign_up::forgot))

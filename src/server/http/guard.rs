@@ -38,7 +38,7 @@ pub(super) fn check(headers: &HeaderMap, config: &ServerConfig, on_loopback: boo
     if let Some(host) = headers.get(header::HOST) {
         let host = host.to_str().map_err(|_| Refusal::Host("not text".to_owned()))?;
         let name = without_port(host);
-        if !is_local_name(name) && !config.allowed_hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(name)) {
+        if !is_local_name(name) && !hosts(config).any(|allowed| allowed.eq_ignore_ascii_case(name)) {
             return Err(Refusal::Host(name.to_owned()));
         }
     }
@@ -58,7 +58,13 @@ pub(super) fn is_origin_accepted(origin: &str, config: &ServerConfig) -> bool {
 
 /// Whether the configuration names `origin`.
 pub(super) fn is_origin_configured(origin: &str, config: &ServerConfig) -> bool {
-    config.allowed_origins.iter().any(|allowed| allowed == "*" || allowed.eq_ignore_ascii_case(origin))
+    let mut origins = config.allowed_origins.iter().chain(&config.public_origin);
+    origins.any(|allowed| allowed == "*" || allowed.eq_ignore_ascii_case(origin))
+}
+
+/// Names that are accepted beside those of this machine: configured ones, and that of the public URL.
+fn hosts(config: &ServerConfig) -> impl Iterator<Item = &String> {
+    config.allowed_hosts.iter().chain(&config.public_host)
 }
 
 /// Whether `origin` is `http` or `https` of a loopback name or address. A page from there can't be another machine's.

@@ -10,6 +10,7 @@ use maud::html;
 
 use super::{
     AuthorizationServer,
+    api_keys::key_form,
     browser::{Browser, no_cookie, session_cookie},
     failure::{Answer, Failure, sentence, status, with_retry_after},
     form,
@@ -132,6 +133,10 @@ fn account_page(server: &AuthorizationServer, browser: &Browser, refusal: Option
             @for place in &memberships {
                 li { (place.name) " (" (place.role.name()) ") " code { (place.workspace.as_str()) } }
             }
+        }
+        @if !memberships.is_empty() {
+            h2 { "Create an API key" }
+            (key_form(server, browser, &memberships))
         }
         @if user.value.has_password() {
             h2 { "Change the password" }

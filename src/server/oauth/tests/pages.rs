@@ -263,3 +263,31 @@ async fn the_mailbox_shows_mails_as_text() {
     assert!(page.body.contains("Invitation to the workspace &quot;&lt;b&gt;bold"), "{}", page.body);
     assert!(page.body.contains("<a href=\"https://chain.example/oauth/invitations/accept?token="), "{}", page.body);
 }
+
+#[tokio::test]
+async fn an_api_key_is_made_on_ones_own_page_and_shown_once() {
+    let site = Site::new();
+    let mut ann = Browser::sign_up(&site, "ann@example.org").await;
+    let page = ann.get(&site, "/oauth/account").await;
+    let user = site.platform.users().log_in("ann@example.org", &crate::platform::Password::new(PASSWORD)).unwrap();
+    let own = site.platform.users().memberships(&user).unwrap()[0].workspace.to_string();
+    assert!(page.body.contains(&format!("<option value=\"{own}\">")), "{}", page.body);
+    let typed = |workspace, scope| [("name", "ci"), ("workspace", workspace), ("scope", scope)];
+    for (workspace, scope, status) in [
+        (DEFAULT_WORKSPACE_ID, "admin", StatusCode::NOT_FOUND),
+        (own.as_str(), "everything", StatusCode::UNPROCESSABLE_ENTITY),
+        (own.as_str(), " ", StatusCode::UNPROCESSABLE_ENTITY),
+    ] {
+        let refused = ann.fill(&site, &page, "/oauth/account/api-keys", &typed(workspace, scope)).await;
+        assert_eq!(refused.status, status, "{workspace} {scope}: {}", refused.body);
+    }
+    let made = ann.fill(&site, &page, "/oauth/account/api-keys", &typed(&own, "blockchain:read workspace:read")).await;
+    assert_eq!(made.status, StatusCode::OK, "{}", made.body);
+    let (_, rest) = made.body.split_once("<code>cbx_").unwrap();
+    let key = format!("cbx_{}", rest.split_once('<').unwrap().0);
+    let principal = site.platform.api_keys().authenticate(&key).unwrap().unwrap();
+    assert_eq!((principal.workspace().as_str(), principal.scopes().iter().count()), (own.as_str(), 2));
+    assert!(!ann.get(&site, "/oauth/account").await.body.contains(&key));
+    let stranger = Browser::default().fill(&site, &page, "/oauth/account/api-keys", &typed(&own, "admin")).await;
+    assert_eq!(stranger.status, StatusCode::FORBIDDEN, "{}", stranger.body);
+}
