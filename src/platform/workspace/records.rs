@@ -67,7 +67,7 @@ impl Record for User {
 pub(in crate::platform) fn normalised_email(email: &str) -> Result<String, PlatformError> {
     let is_part =
         |part: &str| !part.is_empty() && !part.chars().any(|c| c.is_whitespace() || c.is_control() || c == '@');
-    let is_email = email.len() <= EMAIL_LEN_MAX
+    let is_email = email.chars().count() <= EMAIL_LEN_MAX
         && email.split_once('@').is_some_and(|(name, host)| is_part(name) && is_part(host));
     if is_email {
         return Ok(email.to_lowercase());

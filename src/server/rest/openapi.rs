@@ -154,11 +154,18 @@ fn parameters(endpoint: &Endpoint) -> Vec<Value> {
         all.push(json!({
             "name": "Idempotency-Key", "in": "header", "required": false,
             "description": "Makes repetitions of the request get the first response.",
-            "schema": { "type": "string", "minLength": 1, "maxLength": IDEMPOTENCY_KEY_LEN_MAX, "pattern": "^[A-Za-z0-9_.~-]+$" },
+            "schema": { "type": "string", "pattern": idempotency_key_pattern() },
         }));
         debug_assert!("Idempotency-Key".eq_ignore_ascii_case(IDEMPOTENCY_KEY));
     }
     all
+}
+
+/// What an idempotency key may be: a token, or a quoted string.
+fn idempotency_key_pattern() -> String {
+    let token = r"[!#-+\--:<-\[\]-~]";
+    let quoted = r#"([ !#-\[\]-~]|\\["\\])"#;
+    format!("^({token}{{1,{IDEMPOTENCY_KEY_LEN_MAX}}}|\"{quoted}{{1,{IDEMPOTENCY_KEY_LEN_MAX}}}\")$")
 }
 
 /// What a variable of a path names.
