@@ -1,0 +1,121 @@
+"""Ids that exist, for schemathesis, and the count of answers of each operation.
+
+Ids in the document are plain strings: drawn ones reach nothing but 404. What an operation reads or changes is made once; what it deletes
+is made for each request, so that no request takes away what others work on.
+"""
+
+import atexit
+import collections
+import json
+import os
+import random
+
+import schemathesis
+from schemathesis.generation.meta import TestPhase
+from schemathesis.core.parameters import ParameterLocation
+from world import DEFAULT_BLOCKCHAIN, DEFAULT_WORKSPACE, World
+
+KEY_LENGTH_MAX = 255
+
+with open(os.environ["CHAINBOX_CONFIG"], encoding="utf-8") as file:
+    world = World(json.load(file))
+
+# Which of the ids an operation gets is drawn by a seed, apart from what schemathesis draws.
+choices = random.Random(1)
+statuses = collections.defaultdict(collections.Counter)
+sent_keys = set()
+
+KEPT = {
+    "workspaceId": DEFAULT_WORKSPACE,
+    "userId": world.member,
+    "invitationId": world.invitation,
+    "apiKeyId": world.key,
+    "blockchainId": world.chain,
+    "deploymentId": world.deployment,
+}
+
+
+def new_membership():
+    workspace, user = world.new_membership()
+    return {"workspaceId": workspace, "userId": user}
+
+
+DELETED = {
+    "deleteWorkspace": lambda: {"workspaceId": world.new_workspace()},
+    "removeMember": new_membership,
+    "withdrawInvitation": lambda: {"workspaceId": DEFAULT_WORKSPACE, "invitationId": world.new_invitation()},
+    "rotateApiKey": lambda: {"apiKeyId": world.new_key()},
+    "revokeApiKey": lambda: {"apiKeyId": world.new_key()},
+    "deleteBlockchain": lambda: {"blockchainId": world.new_chain()},
+    "removeParticipant": lambda: {"blockchainId": world.chain, "participantId": world.new_participant()},
+}
+
+# What must come before: a chain is resumed when it is paused, and started when it is stopped.
+BEFORE = {"pauseBlockchain": "start", "resumeBlockchain": "pause", "stopBlockchain": "start", "startBlockchain": "stop"}
+
+
+def operation_id(case):
+    return case.operation.definition.raw["operationId"]
+
+
+@schemathesis.hook
+def before_call(context, case, kwargs):
+    name = operation_id(case)
+    if not case.meta.is_negative_at(ParameterLocation.PATH) and case.path_parameters:
+        if name in DELETED:
+            case.path_parameters.update(DELETED[name]())
+        elif case.meta.phase.name != TestPhase.STATEFUL:
+            case.path_parameters.update({key: KEPT[key] for key in case.path_parameters})
+    if case.meta.generation.mode.is_positive:
+        prepare(name, case)
+
+
+def prepare(name, case):
+    """Brings about what a valid request needs: a state of the chain, names that exist in its body, a key of its own."""
+    if name in BEFORE:
+        world.session.post(f"{world.rest}/blockchains/{world.chain}/{BEFORE[name]}", timeout=30)
+    if name in ("deployContract", "addParticipant") and choices.random() < 0.5:
+        case.body.update(KNOWN_NAMES[name]())
+    key = (case.headers or {}).get("Idempotency-Key")
+    if key is not None:
+        case.headers["Idempotency-Key"] = unused(key)
+
+
+def deployment():
+    """Returns a body in which all that the schema leaves open fits together."""
+    return {
+        "blockchainId": DEFAULT_BLOCKCHAIN,
+        "template": "erc20-token",
+        "params": {"name": "Gold", "symbol": "GLD", "totalSupply": "1000", "decimals": 18},
+        "from": None,
+        "gasLimit": None,
+        "signedTransaction": None,
+    }
+
+
+KNOWN_NAMES = {
+    "deployContract": deployment,
+    "addParticipant": lambda: {"participant": f"key:{world.new_key()}"},
+}
+
+
+def unused(key):
+    """Returns an idempotency key that no request had: one stands for one request, which the schema can't say."""
+    fresh, number = key, 0
+    while fresh in sent_keys:
+        number += 1
+        fresh = f"{key[: KEY_LENGTH_MAX - 8]}{number}"
+    sent_keys.add(fresh)
+    return fresh
+
+
+@schemathesis.hook
+def after_call(context, case, response):
+    if response.request.method == case.operation.method.upper():
+        statuses[operation_id(case)][response.status_code] += 1
+
+
+@atexit.register
+def write_statuses():
+    with open(os.environ["CHAINBOX_STATUSES"], "w", encoding="utf-8") as file:
+        json.dump(statuses, file)

@@ -1,0 +1,104 @@
+"""What the operations work on: made once over the service's own interface, and anew for those that delete."""
+
+import html
+import itertools
+import re
+
+import requests
+
+PASSWORD = "correct horse battery staple"
+DEFAULT_WORKSPACE = "ws_default"
+DEFAULT_BLOCKCHAIN = "bc_default"
+
+
+class World:
+    """A client of one service, and the ids of what it has made there."""
+
+    def __init__(self, config):
+        self.root = config["urls"]["http"]
+        self.rest = config["urls"]["rest"]
+        self.session = requests.Session()
+        self.session.headers["Authorization"] = f"Bearer {config['apiKey']}"
+        self.numbers = itertools.count(1)
+        self.browser, self.email = self.new_user()
+        self.member = self.join(DEFAULT_WORKSPACE)
+        self.key = self.new_key()
+        self.invitation = self.new_invitation()
+        self.chain = self.new_chain()
+        self.deployment = self.make(
+            "/contracts/deploy",
+            {
+                "blockchainId": DEFAULT_BLOCKCHAIN,
+                "template": "erc20-token",
+                "params": {"name": "Gold", "symbol": "GLD", "totalSupply": "1000", "decimals": 18},
+            },
+        )
+
+    def make(self, path, body):
+        """Posts a body and returns the id of what it made."""
+        answer = self.session.post(self.rest + path, json=body, timeout=30)
+        if answer.status_code != 201:
+            raise RuntimeError(f"POST {path}: expected 201, got {answer.status_code} {answer.text}")
+        return answer.json()["data"]["id"]
+
+    def new_workspace(self):
+        return self.make("/workspaces", {"name": f"work {next(self.numbers)}"})
+
+    def new_key(self):
+        return self.make("/auth/api-keys", {"name": f"key {next(self.numbers)}", "scopes": ["blockchain:read"]})
+
+    def new_invitation(self):
+        email = f"guest{next(self.numbers)}@example.org"
+        return self.make(f"/workspaces/{DEFAULT_WORKSPACE}/invitations", {"email": email})
+
+    def new_chain(self):
+        return self.make("/blockchains", {"name": f"chain {next(self.numbers)}", "features": ["privacy"]})
+
+    def new_participant(self):
+        """Returns somebody who may read the chain, as operations name it."""
+        return self.make(f"/blockchains/{self.chain}/participants", {"participant": f"key:{self.new_key()}"})
+
+    def new_membership(self):
+        """Returns a workspace, and the user that is its member."""
+        workspace = self.new_workspace()
+        return workspace, self.join(workspace)
+
+    def new_user(self):
+        """Signs a user up by the pages, with the mail of the development service's mailbox."""
+        browser, email = requests.Session(), f"member{next(self.numbers)}@example.org"
+        self.submit(browser, "/oauth/signup", email=email, new_password=PASSWORD)
+        token = self.mailed_token(email, "/oauth/confirm")
+        self.submit(browser, f"/oauth/confirm?token={token}", password=PASSWORD)
+        return browser, email
+
+    def join(self, workspace):
+        """Makes the user a member by an invitation, and returns its id."""
+        self.make(f"/workspaces/{workspace}/invitations", {"email": self.email, "role": "viewer"})
+        token = self.mailed_token(self.email, "/oauth/invitations/accept")
+        self.submit(self.browser, f"/oauth/invitations/accept?token={token}")
+        members = self.session.get(f"{self.rest}/workspaces/{workspace}/members", timeout=30).json()["data"]
+        if len(members) != 1:
+            raise RuntimeError(f"expected one member of {workspace}, got {members}")
+        return members[0]["id"]
+
+    def submit(self, browser, path, **fields):
+        """Opens a page and sends its form with the fields."""
+        page = browser.get(self.root + path, timeout=30)
+        form = re.search(r'<form[^>]*action="([^"]+)".*?</form>', page.text, re.S)
+        if form is None:
+            raise RuntimeError(f"GET {path}: expected a page with a form, got {page.status_code} {page.text}")
+        hidden = re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)"', form[0])
+        body = {name: html.unescape(value) for name, value in hidden} | fields
+        answer = browser.post(self.root + html.unescape(form[1]), data=body, timeout=30)
+        if not answer.ok:
+            raise RuntimeError(f"POST {form[1]}: {answer.status_code} {answer.text}")
+
+    def mailed_token(self, email, path):
+        """Returns the token in the newest mail to an address with a link to a page."""
+        box = requests.get(f"{self.root}/oauth/mailbox", headers={"Accept": "application/json"}, timeout=30).json()
+        mails = sorted(box["mails"], key=lambda mail: mail["receivedAtMs"])
+        found = [re.search(re.escape(path) + r"\?token=(\S+)", mail["body"]) for mail in mails if mail["to"] == email]
+        tokens = [link[1] for link in found if link]
+        if not tokens:
+            raise RuntimeError(f"expected a mail to {email} with a link to {path}, got {box}")
+        return tokens[-1]
