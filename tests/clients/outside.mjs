@@ -2,13 +2,12 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 
-const driver = process.env.CHAINBOX_OUTBOUND;
-if (!driver) throw new Error('CHAINBOX_OUTBOUND must name the driver: cargo build --all-features --example outbound');
-
 const LIMIT_MS = 30_000;
 
 // Starts the driver; `line` answers its next line, `say` writes one, `end` answers its exit status and what it wrote as an error.
 export function drive(args, env = {}) {
+  const driver = process.env.CHAINBOX_OUTBOUND;
+  if (!driver) throw new Error('CHAINBOX_OUTBOUND must name the driver: cargo build --all-features --example outbound');
   const child = spawn(driver, args, { env: { ...process.env, ...env }, stdio: ['pipe', 'pipe', 'pipe'] });
   const timer = setTimeout(() => child.kill('SIGKILL'), LIMIT_MS);
   let errors = '';
