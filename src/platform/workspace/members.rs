@@ -153,9 +153,9 @@ impl<'a> Members<'a> {
     ) -> Result<Stored<Member>, PlatformError> {
         let mut member = unit.of::<Member>().require(&principal.owner(), user)?;
         require_role(unit, principal, member.value.role.max(role).max(Role::Admin))?;
-        member.value.role = role;
+        let former = core::mem::replace(&mut member.value.role, role);
         let stored = unit.replace(&member)?;
-        check_has_owner(unit, &principal.owner())?;
+        check_has_owner(unit, &principal.owner(), former)?;
         audit(unit, principal, "member.change-role", format!("member {user} to {}", role.name()))?;
         Ok(stored)
     }
@@ -171,7 +171,7 @@ impl<'a> Members<'a> {
             require_role(unit, principal, member.value.role.max(Role::Admin))?;
         }
         unit.delete(&member)?;
-        check_has_owner(unit, &owner)?;
+        check_has_owner(unit, &owner, member.value.role)?;
         oauth::delete_of_user(unit, user, Some(&owner))?;
         for key in keys_of(unit, &owner, user)? {
             let revoked = key.revoked(unit.now_ms());
@@ -192,8 +192,11 @@ pub(super) fn delete_invitation(
     Ok(unit.delete(invitation)?)
 }
 
-/// Refuses a change that leaves a workspace without an owner.
-fn check_has_owner(unit: &Unit<'_>, owner: &Owner) -> Result<(), PlatformError> {
+/// Refuses a change of a member that takes the last owner from a workspace. One that the service's own key made has none.
+fn check_has_owner(unit: &Unit<'_>, owner: &Owner, former: Role) -> Result<(), PlatformError> {
+    if former != Role::Owner {
+        return Ok(());
+    }
     if unit.of::<Member>().count(&Member::BY_ROLE, owner, &Member::with_role(Role::Owner))? > 0 {
         return Ok(());
     }

@@ -57,7 +57,12 @@ struct Settings {
 #[derive(Debug, Deserialize, ToSchema)]
 struct Invitee {
     /// Address of e-mail.
-    #[schema(min_length = 3, max_length = 254, pattern = r"^[^@\s\u0000-\u001f\u007f-\u009f]+@[^@\s\u0000-\u001f\u007f-\u009f]+$", example = "ada@example.org")]
+    #[schema(
+        min_length = 3,
+        max_length = 254,
+        pattern = r"^[^@\s\u0000-\u001f\u007f-\u009f]+@[^@\s\u0000-\u001f\u007f-\u009f]+$",
+        example = "ada@example.org"
+    )]
     email: String,
     /// Role in the workspace; developer by default.
     role: Option<RoleName>,
