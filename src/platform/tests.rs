@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use alloy_json_abi::JsonAbi;
 use serde_json::json;
+use zeroize::Zeroizing;
 
 use super::{
     entropy::testing::{CountingEntropy, FailingEntropy},
@@ -340,4 +341,27 @@ fn the_documented_table_of_roles_is_the_codes() {
         let row = format!("| `{}` | {} |", scope.name(), marks.join(" | "));
         assert!(docs.contains(&row), "docs/platform.md lacks the row {row}");
     }
+}
+
+/// A database of a development node that the service opens without its chain: the chain is failed with the reason, and its node finds it
+/// as it was.
+#[test]
+fn a_development_chain_stays_with_its_node() {
+    let store: Arc<dyn KeyValue> = Arc::new(MemoryStore::new());
+    let key = || MasterKey::new(Zeroizing::new([7; 32]));
+    let open = |chain: Option<Blockchain>| {
+        Platform::builder(clock()).with_store(Arc::clone(&store)).open_with(chain, key(), Vec::new()).unwrap()
+    };
+    drop(open(Some(default_chain(Node::new()))));
+    let served = open(None);
+    let (chains, me) = (served.blockchains(), served.service_principal());
+    let record = chains.record(&me, DEFAULT_BLOCKCHAIN_ID).unwrap();
+    assert_eq!(chains.state(&record).name(), "failed");
+    let PlatformError::Conflict { message } = chains.writable(&me, DEFAULT_BLOCKCHAIN_ID).unwrap_err() else {
+        panic!()
+    };
+    assert!(message.contains("under `chainbox dev`"), "{message}");
+    drop(served);
+    let again = open(Some(default_chain(Node::new())));
+    assert!(again.blockchains().writable(&again.service_principal(), DEFAULT_BLOCKCHAIN_ID).is_ok());
 }

@@ -82,7 +82,7 @@ impl Blockchains<'_> {
 
     fn in_memory(&self, stored: &Stored<BlockchainRecord>) -> Result<Arc<Blockchain>, PlatformError> {
         self.hosted.get(stored.id()).ok_or_else(|| {
-            let (id, state) = (stored.id(), &stored.value.state);
+            let (id, state) = (stored.id(), &self.state(stored));
             let reason = match state {
                 ChainState::Failed { reason } => format!(": {reason}"),
                 _ => String::new(),

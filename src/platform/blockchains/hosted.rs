@@ -12,7 +12,7 @@ use super::removal;
 use crate::{
     node::NetworkPool,
     platform::{
-        PlatformError,
+        DEFAULT_BLOCKCHAIN_ID, PlatformError,
         blockchain::{
             Blockchain, BlockchainRecord, ChainKeys, ChainState, Engine, EngineParts, GenesisParts, consensus,
             metrics::{DutyRule, MetricsLog, SharedMetrics},
@@ -93,6 +93,13 @@ impl Hosted {
         });
     }
 
+    /// Returns why the chain of a development node is not in memory: its database is served without it.
+    pub(super) fn absence(&self, id: &str) -> Option<&'static str> {
+        (id == DEFAULT_BLOCKCHAIN_ID && self.default.is_none()).then_some(
+            "it is the chain of a development node, which runs under `chainbox dev` over this database alone",
+        )
+    }
+
     /// Returns whether a chain is the default one, which runs without the service's doing.
     pub(super) fn is_default(&self, id: &str) -> bool {
         self.default.as_ref().is_some_and(|default| default.id() == id)
@@ -139,6 +146,9 @@ impl Hosted {
         self.owners.write().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned(), owner.clone());
         if let Some(default) = self.default.as_ref().filter(|default| default.id() == id) {
             return Ok(Some(Arc::clone(default)));
+        }
+        if id == DEFAULT_BLOCKCHAIN_ID {
+            return Ok(None);
         }
         match stored.value.state {
             ChainState::Provisioning | ChainState::Running => self.opened(context, &stored, Self::run).map(Some),

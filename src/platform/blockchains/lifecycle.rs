@@ -133,7 +133,8 @@ impl Blockchains<'_> {
 
     /// Returns the state of a chain: what its record says, or failed where its network stands still by a failure.
     pub fn state(&self, stored: &Stored<BlockchainRecord>) -> ChainState {
-        let failure = self.hosted.get(stored.id()).and_then(|chain| chain.failure());
+        let absence = self.hosted.absence(stored.id()).map(str::to_owned);
+        let failure = absence.or_else(|| self.hosted.get(stored.id()).and_then(|chain| chain.failure()));
         failure.map_or_else(|| stored.value.state.clone(), |reason| ChainState::Failed { reason })
     }
 

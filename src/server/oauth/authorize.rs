@@ -75,7 +75,7 @@ fn consent(
         p { "You are logged in as " strong { (user.value.email) } ". If you allow it, " strong { (request.client().value.name) }
             " may, in the workspace that you choose:" }
         ul { @for scope in request.scopes().iter() { li { (describe(scope)) " (" code { (scope.name()) } ")" } } }
-        p.hint { "It never may more than you may there yourself. Your browser is then sent to " code { (target.trim()) } "." }
+        p.hint { "It may never do more than you may do there yourself. Your browser is then sent to " code { (target.trim()) } "." }
         (form_of(server, browser, "/oauth/authorize", html! {
             @for name in CARRIED {
                 @let value = parameters.first(name);
