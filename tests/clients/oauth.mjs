@@ -2,19 +2,12 @@
 // forms: at `chainbox dev`, whose mails are in its mailbox, and at `chainbox serve`, whose mails go to smtp-server.
 import assert from 'node:assert/strict';
 import * as oauth from 'oauth4webapi';
+import { REDIRECT, SCOPE, accessToken, databaseWithClient, json } from './client.mjs';
 import { run, step } from './outside.mjs';
 import { PASSWORD, Person } from './person.mjs';
 import { linkIn, mailServer, start } from './service.mjs';
 
-const REDIRECT = 'http://127.0.0.1:9/callback';
-const SCOPE = 'workspace:read workspace:write blockchain:read';
 const plain = { [oauth.allowInsecureRequests]: true };
-
-const json = async (response, status) => {
-  const body = await response.json();
-  assert.equal(response.status, status, JSON.stringify(body));
-  return body;
-};
 
 const running = [];
 
@@ -30,9 +23,12 @@ async function dev() {
 
 async function serve() {
   const mails = await mailServer();
-  const service = await start(['serve', '--in-memory', '--smtp-url', mails.url, '--smtp-from', 'chains@example.org']);
-  running.push(service.stop, mails.close);
-  return { ...service, mails, mailed: mails.link };
+  running.push(mails.close);
+  const database = await databaseWithClient();
+  running.push(database.remove);
+  const service = await start(['serve', '--db-path', database.folder, '--smtp-url', mails.url, '--smtp-from', 'chains@example.org']);
+  running.push(service.stop);
+  return { ...service, mailed: mails.link, client: database.client };
 }
 
 // What is the same at both services. `world` gets a `site`, `bob` with his browser, and a `credential` that may register clients.
@@ -270,6 +266,12 @@ step('serve: the second user confirms by mail', async () => {
   assert.equal(mailbox.status, 404, 'the mailbox is for development alone');
 });
 
+step('serve: the first user has an access token by a client that the database has kept', async () => {
+  const token = await accessToken(second.ann, second.site.client);
+  second.credential = () => ({ authorization: `Bearer ${token}` });
+});
+flow('serve', second);
+
 await run('oauth4webapi', async () => {
-  for (const stop of running) await stop();
+  for (const stop of running.reverse()) await stop();
 });

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import Provider from 'oidc-provider';
+import { accessToken, databaseWithClient, json } from './client.mjs';
 import { run, step } from './outside.mjs';
 import { Person } from './person.mjs';
 import { freePort, start } from './service.mjs';
@@ -38,8 +39,9 @@ const provider = new Provider(issuer, {
 });
 server.on('request', provider.callback());
 
+const database = await databaseWithClient();
 const service = await start(
-  ['serve', '--in-memory', '--public-url', site, '--openid-issuer', issuer, '--openid-client-id', 'chainbox', '--openid-name', 'Example & Sons']
+  ['serve', '--db-path', database.folder, '--public-url', site, '--openid-issuer', issuer, '--openid-client-id', 'chainbox', '--openid-name', 'Example & Sons']
     .concat(['--allow-outbound', issuer]),
   { port },
 );
@@ -81,6 +83,15 @@ step('who comes from the provider is a user with a workspace', async () => {
   assert.doesNotMatch(page, /Change the password/);
 });
 
+step('an access token of that user works', async () => {
+  const token = await accessToken(alice, database.client);
+  const authorization = `Bearer ${token}`;
+  const { data } = await json(await fetch(`${site}/v1/workspaces`, { headers: { authorization } }), 200);
+  assert.equal(data.length, 1);
+  assert.match((await alice.load('/oauth/account')).page, new RegExp(`<code>${data[0].id}</code>`));
+  await json(await fetch(`${site}/v1/workspaces`, { headers: { authorization: `${authorization}0` } }), 401);
+});
+
 step('the same person is the same user', async () => {
   const workspace = async (person) => /<code>(ws_\w+)<\/code>/.exec((await person.load('/oauth/account')).page)[1];
   const elsewhere = new Person(site);
@@ -111,6 +122,7 @@ step('an answer is for the browser that asked, and once', async () => {
 
 await run('provider', async () => {
   await service.stop();
+  database.remove();
   server.close();
   server.closeAllConnections();
 });
