@@ -16,13 +16,13 @@ export async function json(response, status) {
 }
 
 // Registers a public client at `chainbox dev`, whose console shows an API key, in a new database: `serve` knows it there.
-export async function databaseWithClient() {
+export async function databaseWithClient(scope = SCOPE) {
   const folder = mkdtempSync(join(tmpdir(), 'chainbox-oauth-'));
   const dev = await start(['dev', '--db-path', folder]);
   const response = await fetch(`${dev.url}/oauth/register`, {
     method: 'POST',
     headers: { 'x-api-key': await dev.secret('cbx'), 'content-type': 'application/json' },
-    body: JSON.stringify({ client_name: 'first', redirect_uris: [REDIRECT], token_endpoint_auth_method: 'none', scope: SCOPE }),
+    body: JSON.stringify({ client_name: 'first', redirect_uris: [REDIRECT], token_endpoint_auth_method: 'none', scope }),
   });
   const { client_id: client } = await json(response, 201);
   await dev.stop();
@@ -30,7 +30,7 @@ export async function databaseWithClient() {
 }
 
 // The code flow of a person who is logged in.
-export async function accessToken(person, client) {
+export async function accessToken(person, client, options) {
   const verifier = oauth.generateRandomCodeVerifier();
   const query = new URLSearchParams({
     client_id: client,
@@ -39,7 +39,7 @@ export async function accessToken(person, client) {
     code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
     code_challenge_method: 'S256',
   });
-  const back = await person.authorize(`/oauth/authorize?${query}`);
+  const back = await person.authorize(`/oauth/authorize?${query}`, options);
   const code = back.searchParams.get('code');
   assert.ok(code, back.href);
   const body = new URLSearchParams({ grant_type: 'authorization_code', code, redirect_uri: REDIRECT, client_id: client, code_verifier: verifier });

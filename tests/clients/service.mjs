@@ -43,6 +43,11 @@ export async function start(args, { port = 0 } = {}) {
     return {
       url,
       stop,
+      // Ends it as a crash does.
+      async kill() {
+        child.kill('SIGKILL');
+        await ended;
+      },
       // The first secret with this prefix; what is printed after the address is waited for.
       async secret(prefix) {
         const pattern = new RegExp(`\\b${prefix}_[0-9a-f]+`);
