@@ -29,6 +29,13 @@ export async function databaseWithClient(scope = SCOPE) {
   return { folder, client, remove: () => rmSync(folder, { recursive: true }) };
 }
 
+// The API key that a person who is logged in makes on the page of the account.
+export async function apiKey(person, scope = SCOPE) {
+  const { status, page } = await person.submit('/oauth/account', '/oauth/account/api-keys', { name: 'first', scope });
+  const [key] = /cbx_[0-9a-f]+/.exec(page) ?? assert.fail(`${status}: ${page}`);
+  return key;
+}
+
 // The code flow of a person who is logged in.
 export async function accessToken(person, client, options) {
   const verifier = oauth.generateRandomCodeVerifier();

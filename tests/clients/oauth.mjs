@@ -2,7 +2,7 @@
 // forms: at `chainbox dev`, whose mails are in its mailbox, and at `chainbox serve`, whose mails go to smtp-server.
 import assert from 'node:assert/strict';
 import * as oauth from 'oauth4webapi';
-import { REDIRECT, SCOPE, accessToken, databaseWithClient, json } from './client.mjs';
+import { REDIRECT, SCOPE, apiKey, json } from './client.mjs';
 import { run, step } from './outside.mjs';
 import { PASSWORD, Person } from './person.mjs';
 import { linkIn, mailServer, start } from './service.mjs';
@@ -24,11 +24,9 @@ async function dev() {
 async function serve() {
   const mails = await mailServer();
   running.push(mails.close);
-  const database = await databaseWithClient();
-  running.push(database.remove);
-  const service = await start(['serve', '--db-path', database.folder, '--smtp-url', mails.url, '--smtp-from', 'chains@example.org']);
+  const service = await start(['serve', '--in-memory', '--smtp-url', mails.url, '--smtp-from', 'chains@example.org']);
   running.push(service.stop);
-  return { ...service, mailed: mails.link, client: database.client };
+  return { ...service, mailed: mails.link };
 }
 
 // What is the same at both services. `world` gets a `site`, `bob` with his browser, and a `credential` that may register clients.
@@ -266,9 +264,11 @@ step('serve: the second user confirms by mail', async () => {
   assert.equal(mailbox.status, 404, 'the mailbox is for development alone');
 });
 
-step('serve: the first user has an access token by a client that the database has kept', async () => {
-  const token = await accessToken(second.ann, second.site.client);
-  second.credential = () => ({ authorization: `Bearer ${token}` });
+step('serve: the first user makes an API key', async () => {
+  const key = await apiKey(second.ann);
+  second.credential = () => ({ 'x-api-key': key });
+  const stranger = await new Person(second.site.url).load('/oauth/account/api-keys', new URLSearchParams({ name: 'x', scope: 'admin' }));
+  assert.equal(stranger.status, 403, stranger.page);
 });
 flow('serve', second);
 
