@@ -1,10 +1,6 @@
-// A first client at `chainbox serve`, and an access token by it, for tests of what comes after.
+// A first API key, client and access token of a person, for tests of what comes after.
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import * as oauth from 'oauth4webapi';
-import { start } from './service.mjs';
 
 export const REDIRECT = 'http://127.0.0.1:9/callback';
 export const SCOPE = 'workspace:read workspace:write blockchain:read';
@@ -15,25 +11,21 @@ export async function json(response, status) {
   return body;
 }
 
-// Registers a public client at `chainbox dev`, whose console shows an API key, in a new database: `serve` knows it there.
-export async function databaseWithClient(scope = SCOPE) {
-  const folder = mkdtempSync(join(tmpdir(), 'chainbox-oauth-'));
-  const dev = await start(['dev', '--db-path', folder]);
-  const response = await fetch(`${dev.url}/oauth/register`, {
-    method: 'POST',
-    headers: { 'x-api-key': await dev.secret('cbx'), 'content-type': 'application/json' },
-    body: JSON.stringify({ client_name: 'first', redirect_uris: [REDIRECT], token_endpoint_auth_method: 'none', scope }),
-  });
-  const { client_id: client } = await json(response, 201);
-  await dev.stop();
-  return { folder, client, remove: () => rmSync(folder, { recursive: true }) };
-}
-
 // The API key that a person who is logged in makes on the page of the account.
 export async function apiKey(person, scope = SCOPE) {
   const { status, page } = await person.submit('/oauth/account', '/oauth/account/api-keys', { name: 'first', scope });
   const [key] = /cbx_[0-9a-f]+/.exec(page) ?? assert.fail(`${status}: ${page}`);
   return key;
+}
+
+// Registers a public client with a key of that person.
+export async function publicClient(person, scope = SCOPE) {
+  const response = await fetch(`${person.site}/oauth/register`, {
+    method: 'POST',
+    headers: { 'x-api-key': await apiKey(person, scope), 'content-type': 'application/json' },
+    body: JSON.stringify({ client_name: 'first', redirect_uris: [REDIRECT], token_endpoint_auth_method: 'none', scope }),
+  });
+  return (await json(response, 201)).client_id;
 }
 
 // The code flow of a person who is logged in.

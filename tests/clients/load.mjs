@@ -3,8 +3,11 @@
 // Connections that are kept alive send four reads to one write, as fast as they are answered. Writes change a workspace of their connection's
 // own or transfer tokens. Then the process is killed, and after a restart each write that was acknowledged must be there.
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { Agent, request } from 'node:http';
-import { accessToken, databaseWithClient, json } from './client.mjs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { apiKey } from './client.mjs';
 import { PASSWORD, Person } from './person.mjs';
 import { start } from './service.mjs';
 
@@ -12,8 +15,8 @@ const SECONDS = Number(process.argv[2] ?? 30);
 const CONNECTIONS = Number(process.argv[3] ?? 200);
 const SENDERS = 10;
 
-const database = await databaseWithClient('workspace:read workspace:write blockchain:read blockchain:write blockchain:deploy');
-const serve = (options) => start(['serve', '--db-path', database.folder, '--requests-per-minute', '1000000000'], options);
+const folder = mkdtempSync(join(tmpdir(), 'chainbox-load-'));
+const serve = (options) => start(['serve', '--db-path', folder, '--requests-per-minute', '1000000000'], options);
 let service = await serve();
 const ann = new Person(service.url);
 await ann.submit('/oauth/signup', '/oauth/signup', {
@@ -21,14 +24,12 @@ await ann.submit('/oauth/signup', '/oauth/signup', {
   new_password: PASSWORD,
   bootstrap_token: await service.secret('cbb'),
 });
-const { page } = await ann.load('/oauth/account');
-assert.match(page, /ws_default/);
-const token = await accessToken(ann, database.client, { workspace: 'ws_default' });
+const key = await apiKey(ann, 'admin');
 
 const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS });
 function send(method, path, body) {
   const text = body && JSON.stringify(body);
-  const headers = { authorization: `Bearer ${token}`, ...(text && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }) };
+  const headers = { 'x-api-key': key, ...(text && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }) };
   return new Promise((resolve, reject) => {
     const sent = request(`${service.url}${path}`, { method, headers, agent }, (response) => {
       const chunks = [];
@@ -157,5 +158,5 @@ for (const transactionHash of acknowledged.transactions) {
 }
 console.log(`after kill and restart: ${acknowledged.descriptions.size} workspaces and ${acknowledged.transactions.length} transactions looked at, ${lost} lost`);
 await service.stop();
-database.remove();
+rmSync(folder, { recursive: true });
 process.exit(failures.length || lost ? 1 : 0);

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import Provider from 'oidc-provider';
-import { accessToken, databaseWithClient, json } from './client.mjs';
+import { accessToken, json, publicClient } from './client.mjs';
 import { run, step } from './outside.mjs';
 import { Person } from './person.mjs';
 import { freePort, start } from './service.mjs';
@@ -39,9 +39,8 @@ const provider = new Provider(issuer, {
 });
 server.on('request', provider.callback());
 
-const database = await databaseWithClient();
 const service = await start(
-  ['serve', '--db-path', database.folder, '--public-url', site, '--openid-issuer', issuer, '--openid-client-id', 'chainbox', '--openid-name', 'Example & Sons']
+  ['serve', '--in-memory', '--public-url', site, '--openid-issuer', issuer, '--openid-client-id', 'chainbox', '--openid-name', 'Example & Sons']
     .concat(['--allow-outbound', issuer]),
   { port },
 );
@@ -84,7 +83,7 @@ step('who comes from the provider is a user with a workspace', async () => {
 });
 
 step('an access token of that user works', async () => {
-  const token = await accessToken(alice, database.client);
+  const token = await accessToken(alice, await publicClient(alice));
   const authorization = `Bearer ${token}`;
   const { data } = await json(await fetch(`${site}/v1/workspaces`, { headers: { authorization } }), 200);
   assert.equal(data.length, 1);
@@ -122,7 +121,6 @@ step('an answer is for the browser that asked, and once', async () => {
 
 await run('provider', async () => {
   await service.stop();
-  database.remove();
   server.close();
   server.closeAllConnections();
 });
