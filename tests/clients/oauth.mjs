@@ -2,19 +2,12 @@
 // forms: at `chainbox dev`, whose mails are in its mailbox, and at `chainbox serve`, whose mails go to smtp-server.
 import assert from 'node:assert/strict';
 import * as oauth from 'oauth4webapi';
+import { REDIRECT, SCOPE, apiKey, json } from './client.mjs';
 import { run, step } from './outside.mjs';
 import { PASSWORD, Person } from './person.mjs';
 import { linkIn, mailServer, start } from './service.mjs';
 
-const REDIRECT = 'http://127.0.0.1:9/callback';
-const SCOPE = 'workspace:read workspace:write blockchain:read';
 const plain = { [oauth.allowInsecureRequests]: true };
-
-const json = async (response, status) => {
-  const body = await response.json();
-  assert.equal(response.status, status, JSON.stringify(body));
-  return body;
-};
 
 const running = [];
 
@@ -30,9 +23,10 @@ async function dev() {
 
 async function serve() {
   const mails = await mailServer();
+  running.push(mails.close);
   const service = await start(['serve', '--in-memory', '--smtp-url', mails.url, '--smtp-from', 'chains@example.org']);
-  running.push(service.stop, mails.close);
-  return { ...service, mails, mailed: mails.link };
+  running.push(service.stop);
+  return { ...service, mailed: mails.link };
 }
 
 // What is the same at both services. `world` gets a `site`, `bob` with his browser, and a `credential` that may register clients.
@@ -270,6 +264,14 @@ step('serve: the second user confirms by mail', async () => {
   assert.equal(mailbox.status, 404, 'the mailbox is for development alone');
 });
 
+step('serve: the first user makes an API key', async () => {
+  const key = await apiKey(second.ann);
+  second.credential = () => ({ 'x-api-key': key });
+  const stranger = await new Person(second.site.url).load('/oauth/account/api-keys', new URLSearchParams({ name: 'x', scope: 'admin' }));
+  assert.equal(stranger.status, 403, stranger.page);
+});
+flow('serve', second);
+
 await run('oauth4webapi', async () => {
-  for (const stop of running) await stop();
+  for (const stop of running.reverse()) await stop();
 });

@@ -12,6 +12,7 @@ const STOP_MS = 10_000;
 // Starts `chainbox ARGS --port PORT` (0: a free one) and waits for its address. `secret` finds a secret that the console shows.
 export async function start(args, { port = 0 } = {}) {
   const child = spawn(binary, [...args, '--port', String(port)], { stdio: ['ignore', 'pipe', 'pipe'] });
+  process.once('exit', () => child.kill('SIGKILL'));
   let said = '';
   const ended = new Promise((resolve, reject) => {
     child.on('error', reject);
@@ -42,6 +43,11 @@ export async function start(args, { port = 0 } = {}) {
     return {
       url,
       stop,
+      // Ends it as a crash does.
+      async kill() {
+        child.kill('SIGKILL');
+        await ended;
+      },
       // The first secret with this prefix; what is printed after the address is waited for.
       async secret(prefix) {
         const pattern = new RegExp(`\\b${prefix}_[0-9a-f]+`);
