@@ -11,8 +11,8 @@ import os
 import random
 
 import schemathesis
-from schemathesis.generation.meta import TestPhase
 from schemathesis.core.parameters import ParameterLocation
+from schemathesis.generation.meta import TestPhase
 from world import DEFAULT_BLOCKCHAIN, DEFAULT_WORKSPACE, World
 
 KEY_LENGTH_MAX = 255
@@ -50,8 +50,24 @@ DELETED = {
     "removeParticipant": lambda: {"blockchainId": world.chain, "participantId": world.new_participant()},
 }
 
-# What must come before: a chain is resumed when it is paused, and started when it is stopped.
-BEFORE = {"pauseBlockchain": "start", "resumeBlockchain": "pause", "stopBlockchain": "start", "startBlockchain": "stop"}
+# What must come before, so that the chain is in a state that the command is for.
+BEFORE = {
+    "pauseBlockchain": ("start", "resume"),
+    "resumeBlockchain": ("start", "pause"),
+    "stopBlockchain": ("start", "resume"),
+    "startBlockchain": ("resume", "stop"),
+}
+
+# Operations that would keep others from succeeding get something of their own: a plan has quotas, a halted chain answers 409.
+CHANGED = {"updateWorkspace": {"workspaceId": world.new_workspace()}}
+CHANGED |= {command: {"blockchainId": world.commanded_chain} for command in BEFORE}
+
+# Links name these too; no request may delete, change or halt them.
+SHARED = {DEFAULT_WORKSPACE, DEFAULT_BLOCKCHAIN, *KEPT.values()}
+
+# Chains that requests have made, oldest first. Each takes memory, so few are kept; a sequence of linked requests uses the newest.
+CHAINS_MAX = 8
+chains = collections.deque()
 
 
 def operation_id(case):
@@ -61,20 +77,28 @@ def operation_id(case):
 @schemathesis.hook
 def before_call(context, case, kwargs):
     name = operation_id(case)
-    if not case.meta.is_negative_at(ParameterLocation.PATH) and case.path_parameters:
-        if name in DELETED:
-            case.path_parameters.update(DELETED[name]())
-        elif case.meta.phase.name != TestPhase.STATEFUL:
-            case.path_parameters.update({key: KEPT[key] for key in case.path_parameters})
+    if case.path_parameters and not case.meta.is_negative_at(ParameterLocation.PATH):
+        case.path_parameters.update(ids(name, case))
     if case.meta.generation.mode.is_positive:
         prepare(name, case)
 
 
+def ids(name, case):
+    """Returns the ids that replace those of a request. A link's are left, unless others need what it names."""
+    is_linked = case.meta.phase.name == TestPhase.STATEFUL
+    is_shared = not SHARED.isdisjoint(case.path_parameters.values())
+    if name in DELETED:
+        return DELETED[name]() if is_shared or not is_linked else {}
+    if name in CHANGED:
+        return CHANGED[name] if is_shared or not is_linked else {}
+    return {} if is_linked else {key: KEPT[key] for key in case.path_parameters}
+
+
 def prepare(name, case):
     """Brings about what a valid request needs: a state of the chain, names that exist in its body, a key of its own."""
-    if name in BEFORE:
-        world.session.post(f"{world.rest}/blockchains/{world.chain}/{BEFORE[name]}", timeout=30)
-    if name in ("deployContract", "addParticipant") and choices.random() < 0.5:
+    for command in BEFORE.get(name, ()):
+        world.session.post(f"{world.rest}/blockchains/{case.path_parameters['blockchainId']}/{command}", timeout=30)
+    if name in KNOWN_NAMES and choices.random() < 0.5:
         case.body.update(KNOWN_NAMES[name]())
     key = (case.headers or {}).get("Idempotency-Key")
     if key is not None:
@@ -112,7 +136,12 @@ def unused(key):
 @schemathesis.hook
 def after_call(context, case, response):
     if response.request.method == case.operation.method.upper():
-        statuses[operation_id(case)][response.status_code] += 1
+        name = operation_id(case)
+        statuses[name][response.status_code] += 1
+        if name == "createBlockchain" and response.status_code == 201:
+            chains.append(response.json()["data"]["id"])
+            if len(chains) > CHAINS_MAX:
+                world.session.delete(f"{world.rest}/blockchains/{chains.popleft()}", timeout=30)
 
 
 @atexit.register

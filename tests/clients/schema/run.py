@@ -55,8 +55,8 @@ def schemathesis(config_path, api_key, location, work):
         "PYTHONPATH": str(HERE),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    command = [str(pathlib.Path(sys.executable).with_name("schemathesis")), "--config-file", str(HERE / "schemathesis.toml")]
-    command += ["run", location, "--no-color"]
+    program = pathlib.Path(sys.executable).with_name("schemathesis")
+    command = [program, "--config-file", HERE / "schemathesis.toml", "run", location, "--no-color"]
     try:
         done = subprocess.run(command, cwd=work, env=environment, capture_output=True, text=True, timeout=TIME_LIMIT_S)
         code, output = done.returncode, done.stdout + done.stderr

@@ -9,6 +9,7 @@ import requests
 PASSWORD = "correct horse battery staple"
 DEFAULT_WORKSPACE = "ws_default"
 DEFAULT_BLOCKCHAIN = "bc_default"
+LOOKS_MAX = 20
 
 
 class World:
@@ -20,11 +21,12 @@ class World:
         self.session = requests.Session()
         self.session.headers["Authorization"] = f"Bearer {config['apiKey']}"
         self.numbers = itertools.count(1)
-        self.browser, self.email = self.new_user()
-        self.member = self.join(DEFAULT_WORKSPACE)
+        self.used_tokens = set()
+        self.owner, self.viewer = self.new_user(), self.new_user()
+        self.member = self.join_both(DEFAULT_WORKSPACE)
         self.key = self.new_key()
         self.invitation = self.new_invitation()
-        self.chain = self.new_chain()
+        self.chain, self.commanded_chain = self.new_chain(), self.new_chain()
         self.deployment = self.make(
             "/contracts/deploy",
             {
@@ -59,27 +61,33 @@ class World:
         return self.make(f"/blockchains/{self.chain}/participants", {"participant": f"key:{self.new_key()}"})
 
     def new_membership(self):
-        """Returns a workspace, and the user that is its member."""
+        """Returns a workspace, and a member of it that is not its owner."""
         workspace = self.new_workspace()
-        return workspace, self.join(workspace)
+        return workspace, self.join_both(workspace)
 
     def new_user(self):
-        """Signs a user up by the pages, with the mail of the development service's mailbox."""
+        """Signs a user up by the pages, with the mail of the development service's mailbox; returns its browser and address."""
         browser, email = requests.Session(), f"member{next(self.numbers)}@example.org"
         self.submit(browser, "/oauth/signup", email=email, new_password=PASSWORD)
         token = self.mailed_token(email, "/oauth/confirm")
         self.submit(browser, f"/oauth/confirm?token={token}", password=PASSWORD)
         return browser, email
 
-    def join(self, workspace):
-        """Makes the user a member by an invitation, and returns its id."""
-        self.make(f"/workspaces/{workspace}/invitations", {"email": self.email, "role": "viewer"})
-        token = self.mailed_token(self.email, "/oauth/invitations/accept")
-        self.submit(self.browser, f"/oauth/invitations/accept?token={token}")
+    def join_both(self, workspace):
+        """Makes one user an owner, since the last owner can't leave, and the other a viewer; returns the viewer's id."""
+        self.join(workspace, *self.owner, "owner")
+        self.join(workspace, *self.viewer, "viewer")
         members = self.session.get(f"{self.rest}/workspaces/{workspace}/members", timeout=30).json()["data"]
-        if len(members) != 1:
-            raise RuntimeError(f"expected one member of {workspace}, got {members}")
-        return members[0]["id"]
+        ids = [member["id"] for member in members if member["role"] == "viewer"]
+        if len(ids) != 1:
+            raise RuntimeError(f"expected one viewer in {workspace}, got {members}")
+        return ids[0]
+
+    def join(self, workspace, browser, email, role):
+        """Makes a user a member by an invitation."""
+        self.make(f"/workspaces/{workspace}/invitations", {"email": email, "role": role})
+        token = self.mailed_token(email, "/oauth/invitations/accept")
+        self.submit(browser, f"/oauth/invitations/accept?token={token}")
 
     def submit(self, browser, path, **fields):
         """Opens a page and sends its form with the fields."""
@@ -94,11 +102,13 @@ class World:
             raise RuntimeError(f"POST {form[1]}: {answer.status_code} {answer.text}")
 
     def mailed_token(self, email, path):
-        """Returns the token in the newest mail to an address with a link to a page."""
-        box = requests.get(f"{self.root}/oauth/mailbox", headers={"Accept": "application/json"}, timeout=30).json()
-        mails = sorted(box["mails"], key=lambda mail: mail["receivedAtMs"])
-        found = [re.search(re.escape(path) + r"\?token=(\S+)", mail["body"]) for mail in mails if mail["to"] == email]
-        tokens = [link[1] for link in found if link]
-        if not tokens:
-            raise RuntimeError(f"expected a mail to {email} with a link to {path}, got {box}")
-        return tokens[-1]
+        """Returns the token, not returned before, in a mail to an address with a link to a page. A look delivers a part of what is due."""
+        link = re.compile(re.escape(path) + r"\?token=(\S+)")
+        for _ in range(LOOKS_MAX):
+            box = requests.get(f"{self.root}/oauth/mailbox", headers={"Accept": "application/json"}, timeout=30).json()
+            found = [link.search(mail["body"]) for mail in box["mails"] if mail["to"] == email]
+            fresh = [match[1] for match in found if match and match[1] not in self.used_tokens]
+            if fresh:
+                self.used_tokens.add(fresh[0])
+                return fresh[0]
+        raise RuntimeError(f"expected a mail to {email} with a link to {path}, got none in {LOOKS_MAX} looks")
