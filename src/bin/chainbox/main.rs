@@ -8,6 +8,8 @@ mod database;
 mod dev;
 mod files;
 mod interrupt;
+#[cfg(feature = "server")]
+mod master_key;
 mod progress;
 mod refused;
 mod replay;

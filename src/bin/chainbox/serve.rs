@@ -5,24 +5,20 @@ mod console;
 mod mails;
 mod providers;
 
-use std::{error::Error, path::Path, sync::Arc, time::Duration};
+use std::{error::Error, sync::Arc, time::Duration};
 
 use chainbox::{
-    platform::{OsEntropy, Platform, PublicUrl, vault::MasterKey},
+    platform::{Platform, PublicUrl},
     server::{Chains, RateLimit, Server, ServerConfig, ServerLimits, WallClock},
     store::KeyValue,
 };
 use tokio::sync::watch;
 
 use self::args::ServeOptions;
-use crate::{database, files, stop};
+use crate::{database, files, master_key, stop};
 
 type Failure = Box<dyn Error>;
 
-/// File with the master key of a database for which none is given, in its folder.
-const MASTER_KEY_FILE: &str = "CHAINBOX.key";
-/// Environment variable with the master key.
-const MASTER_KEY: &str = "CHAINBOX_MASTER_KEY";
 /// Time for which work on other threads is waited for at the end.
 const SHUTDOWN: Duration = Duration::from_secs(10);
 
@@ -41,23 +37,8 @@ fn open(options: &ServeOptions) -> Result<Platform, Failure> {
     let builder = Platform::builder(Arc::new(WallClock));
     let Some(folder) = &options.db_path else { return Ok(builder.open(None)?) };
     let store: Arc<dyn KeyValue> = database::open(folder, options.min_free_space)?;
-    let key = master_key(options, folder)?;
-    let former = options.former_master_key_file.iter().map(|path| MasterKey::from_file(path));
-    let former = former.collect::<Result<Vec<_>, _>>().map_err(|cause| files::with_causes(&cause))?;
+    let (key, former) = master_key::read(options.master_key_file.as_deref(), &options.former_master_key_file, folder)?;
     Ok(builder.with_store(store).open_with(None, key, former)?)
-}
-
-/// Returns the master key that is given, or that of the folder, which is made at its first use.
-fn master_key(options: &ServeOptions, folder: &Path) -> Result<MasterKey, Failure> {
-    let key = match &options.master_key_file {
-        Some(path) => MasterKey::from_file(path),
-        None => match MasterKey::from_env(MASTER_KEY) {
-            Ok(Some(key)) => Ok(key),
-            Ok(None) => MasterKey::from_file_or_new(&folder.join(MASTER_KEY_FILE), &OsEntropy),
-            Err(cause) => Err(cause),
-        },
-    };
-    key.map_err(|cause| files::with_causes(&cause).into())
 }
 
 async fn serve(options: &ServeOptions, platform: Arc<Platform>) -> Result<(), Failure> {

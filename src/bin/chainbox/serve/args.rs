@@ -111,7 +111,7 @@ pub(crate) struct ServeOptions {
         help_heading = "Log-in"
     )]
     pub(crate) openid_name: String,
-    /// HOST:PORT or CIDR that requests to the outside may go to although it is not public, such as a provider in one's own network; repeatable
+    /// HOST:PORT, http://HOST:PORT or CIDR that requests to the outside may go to although it is not public, such as a provider in one's own network; repeatable
     #[arg(long, env = "CHAINBOX_ALLOW_OUTBOUND", value_name = "PLACE", value_delimiter = ',', help_heading = "Log-in")]
     pub(crate) allow_outbound: Vec<String>,
 }

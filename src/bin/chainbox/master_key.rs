@@ -1,0 +1,34 @@
+//! The master key of a database's secrets, and former ones.
+
+use std::path::{Path, PathBuf};
+
+use chainbox::platform::{OsEntropy, vault::MasterKey};
+
+use crate::files;
+
+/// Environment variable with the master key.
+const MASTER_KEY: &str = "CHAINBOX_MASTER_KEY";
+/// File with the master key of a database for which none is given, in its folder.
+const MASTER_KEY_FILE: &str = "CHAINBOX.key";
+
+/// Returns the master key that is given, or that of the database's folder, which is made at its first use; and the former ones.
+///
+/// # Errors
+/// A file can't be read or written, or holds no key.
+pub(crate) fn read(
+    file: Option<&Path>,
+    former: &[PathBuf],
+    folder: &Path,
+) -> Result<(MasterKey, Vec<MasterKey>), Box<dyn std::error::Error>> {
+    let present = match file {
+        Some(path) => MasterKey::from_file(path),
+        None => match MasterKey::from_env(MASTER_KEY) {
+            Ok(Some(key)) => Ok(key),
+            Ok(None) => MasterKey::from_file_or_new(&folder.join(MASTER_KEY_FILE), &OsEntropy),
+            Err(cause) => Err(cause),
+        },
+    };
+    let present = present.map_err(|cause| files::with_causes(&cause))?;
+    let former = former.iter().map(|path| MasterKey::from_file(path)).collect::<Result<_, _>>();
+    Ok((present, former.map_err(|cause| files::with_causes(&cause))?))
+}
