@@ -32,6 +32,7 @@ fuzz_target!(|operations: Vec<Operation>| {
         fork: Hardfork::default().rules(),
         timestamp: Timestamp::from_secs(1),
         permissions: None,
+        deployments: true,
     };
     let config = PoolConfig::new(CHAIN_ID).with_limits(TRANSACTIONS_MAX, PER_SENDER_MAX).with_impersonated(true);
     let mut pool = Pool::new(config);
