@@ -15,6 +15,7 @@ mod pacing;
 mod pacing_stopped;
 mod parameters;
 mod pbft;
+mod pbft_absences;
 mod pbft_censorship;
 mod pbft_stake;
 mod poa;

@@ -133,10 +133,15 @@ impl Pbft {
         &self.attendance.present
     }
 
-    /// Returns whether this replica has requested or proposed the block after its head.
-    pub(crate) fn is_building(&self) -> bool {
-        let is_requested = matches!(self.build_state, BuildState::Building(_));
-        is_requested || self.log.slot(self.head.height.next()).is_some_and(|slot| slot.proposal.is_some())
+    /// Returns whether this replica has requested the block after its head, which is not built yet.
+    pub(crate) const fn is_building(&self) -> bool {
+        matches!(self.build_state, BuildState::Building(_))
+    }
+
+    /// Returns the proposal of this view after the head, if its body is here; also one of an earlier view that the new view chose.
+    pub(crate) fn proposed(&self) -> Option<&Block> {
+        let slot = self.log.slot(self.head.height.next())?;
+        slot.bodies.get(&slot.proposal?.hash).map(AsRef::as_ref)
     }
 
     /// Returns those whom the next block reports.

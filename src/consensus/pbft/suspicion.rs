@@ -85,6 +85,11 @@ impl Pbft {
         suspicion_of(message).is_some_and(is_recent)
     }
 
+    /// Returns whether this replica suspects the primary of its view, and no later than a checkpoint interval ago.
+    pub(crate) fn suspects_primary(&self) -> bool {
+        self.me.and_then(|me| self.suspicions.get(&me)).is_some_and(|message| self.is_current(message))
+    }
+
     /// Resends this replica's suspicion, and while it changes the view those that made it leave the one before.
     pub(super) fn resend_suspicions(&self, effects: &mut Vec<Effect>) {
         let own = self.me.and_then(|me| self.suspicions.get(&me)).filter(|message| self.is_current(message));

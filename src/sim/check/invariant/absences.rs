@@ -19,17 +19,22 @@ const HEIGHTS_MAX: u64 = 64;
 
 /// On a chain of PBFT whose blocks report absences:
 ///
-/// - no honest replica reports a validator whose commit for the parent it has when it builds the block (`absences-own`);
-/// - reports of an honest validator whose commit for the parent `f + 1` honest replicas have when they commit the block are at most half of any window
-///   of the staking contract, and fewer than it punishes, so that such a validator is not jailed (`absences-unjust`);
+/// - no honest replica reports a validator whose commit for the parent it has when it requests the block (`absences-own`). A block that a later
+///   view repeats says what its author knew when it was built;
+/// - reports of an honest validator whose commit for the parent `f + 1` honest members of the committee have when the first of them commits the
+///   block are at most half of any window of the staking contract, and fewer than it punishes, so that such a validator is not jailed
+///   (`absences-unjust`). Observers have no say: whom they alone hear is absent. While faults of links are in force, reports by honest authors do
+///   not count, which lack what links hold, nor those of a view that `f + 1` of these members suspect, whose suspicions may be held;
 /// - the staking contract counts the reports that the blocks have (`absences-counted`).
 #[derive(Clone, Debug, Default)]
 pub struct JustAbsences {
     heads: BTreeMap<ReplicaId, B256>,
-    /// By block: the honest replicas that have each validator's commit for it.
+    /// By block: the honest members that have each validator's commit for it.
     commits: BTreeMap<(Height, B256), BTreeMap<Address, BTreeSet<ReplicaId>>>,
-    /// By parent: whose commits an honest replica had when it asked for the block after it, the last time.
-    building: BTreeMap<(Height, B256, ReplicaId), BTreeSet<Address>>,
+    /// Whose commits for its head an honest replica had when it requested the block after it, until that is built.
+    building: BTreeMap<ReplicaId, (B256, BTreeSet<Address>)>,
+    /// By block: whose commits for the parent its honest author had when it requested it.
+    built: BTreeMap<(Height, B256), BTreeSet<Address>>,
     /// Members that each block reports.
     reports: BTreeMap<Height, BTreeSet<Address>>,
     /// Heights of unjust reports.
@@ -62,7 +67,7 @@ impl Invariant for JustAbsences {
                 return Err(Violation::new(name, network, format!("block {}: {detail}", head.height())));
             }
         }
-        self.note(replica.id(), pbft);
+        self.note(replica, pbft);
         Ok(())
     }
 }
@@ -73,22 +78,27 @@ impl JustAbsences {
         self.reported
     }
 
-    /// Notes whose commits a replica has for its head.
-    fn note(&mut self, replica: ReplicaId, pbft: &Pbft) {
-        let head = pbft.head();
-        let commits = self.commits.entry((head.height, head.hash)).or_default();
-        for member in pbft.present() {
-            commits.entry(*member).or_default().insert(replica);
+    /// Notes whose commits a replica has for its head, and had when it requested the block that it proposes.
+    fn note(&mut self, replica: &Replica, pbft: &Pbft) {
+        let (head, id) = (pbft.head(), replica.id());
+        if replica.address().is_some_and(|address| pbft.committee().contains(&address)) {
+            let commits = self.commits.entry((head.height, head.hash)).or_default();
+            for member in pbft.present() {
+                commits.entry(*member).or_default().insert(id);
+            }
         }
-        let key = (head.height, head.hash, replica);
+        let requested = self.building.remove(&id).filter(|(parent, _)| *parent == head.hash);
+        let had = || requested.map_or_else(|| pbft.present().clone(), |(_, had)| had);
         if pbft.is_building() {
-            self.building.entry(key).or_insert_with(|| pbft.present().clone());
-        } else {
-            self.building.remove(&key);
+            self.building.insert(id, (head.hash, had()));
+        } else if let Some(own) = pbft.proposed().filter(|block| Some(block.header().beneficiary) == replica.address())
+        {
+            // A later view that repeats the block changes nothing.
+            self.built.entry((own.height(), own.hash())).or_insert_with(had);
         }
         let oldest = Height::new(head.height.get().saturating_sub(HEIGHTS_MAX));
         self.commits.retain(|(height, _), _| *height >= oldest);
-        self.building.retain(|(height, ..), _| *height >= oldest);
+        self.built.retain(|(height, _), _| *height >= oldest);
     }
 
     /// Checks the first block of its height that an honest replica committed.
@@ -106,17 +116,19 @@ impl JustAbsences {
         let of = |address: &Address| network.replicas().iter().find(|one| one.address() == Some(*address));
         let is_honest = |address: &Address| of(address).is_some_and(|one| network.is_honest(one.id()));
         let (height, parent) = (head.height(), (head.height().parent().unwrap_or_default(), head.parent_hash()));
-        let author = of(&head.block().header().beneficiary).map(Replica::id).filter(|id| network.is_honest(*id));
-        let had = author.and_then(|author| self.building.get(&(parent.0, parent.1, author)));
+        let is_honest_author = is_honest(&head.block().header().beneficiary);
+        let had = self.built.get(&(height, head.hash())).filter(|_| is_honest_author);
         if let Some(member) = had.and_then(|had| absent.iter().find(|member| had.contains(*member))) {
             return Some(("absences-own", format!("its honest author reports {member}, whose commit it has")));
         }
         let window = u64::from(staking.downtime_window);
         let unpunished = window - window * u64::from(staking.downtime_min_signed_ppm) / 1_000_000;
         let weak = pbft.committee().quorums().weak();
+        let may_hold = network.faults().any(|(_, fault)| fault.is_of_links());
         for member in absent.iter().filter(|member| is_honest(member)) {
-            let seen = self.commits.get(&parent).and_then(|commits| commits.get(member)).map_or(0, BTreeSet::len);
-            if seen < weak {
+            let Some(seen) = self.commits.get(&parent).and_then(|commits| commits.get(member)) else { continue };
+            let is_suspected = || seen.iter().filter(|id| suspects(network, **id)).count() >= weak;
+            if seen.len() < weak || (may_hold && (is_honest_author || is_suspected())) {
                 continue;
             }
             let heights = self.unjust.entry(*member).or_default();
@@ -171,4 +183,10 @@ impl JustAbsences {
         }
         None
     }
+}
+
+/// Returns whether a replica suspects the primary of its view.
+fn suspects(network: &Network, id: ReplicaId) -> bool {
+    let protocol = network.replica(id).map(Replica::protocol);
+    matches!(protocol, Ok(AnyProtocol::Pbft(pbft)) if pbft.suspects_primary())
 }

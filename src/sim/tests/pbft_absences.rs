@@ -1,0 +1,94 @@
+//! Lawful reports of absences in PBFT, which the invariants must not take for wrong ones.
+
+use super::{faults::id, *};
+use crate::{
+    chain::ExecutedBlock,
+    consensus::{
+        AnyProtocol, ConsensusConfig, PbftConfig, ReplicaId,
+        mutation::{self, Mutation},
+        pbft::{Payload, Pbft},
+    },
+    sim::{
+        check::invariant,
+        faults::plan::{Behaviour, FaultKind, LinkEffect, LinkFault, Trigger},
+    },
+    system::staking::StakingParams,
+};
+
+/// Four members and an observer, with the invariants of PBFT. Whoever is reported thirteen times in a window of 24 blocks is jailed.
+fn network() -> Network {
+    let config = ConsensusConfig::Pbft(PbftConfig::default().with_reported_absences());
+    Network::builder()
+        .with_invariants(invariant::of_protocol(&config))
+        .with_consensus(config)
+        .with_staking(StakingParams { downtime_window: 24, ..StakingParams::default() })
+        .with_validators(4)
+        .with_observers(1)
+        .with_seed(5)
+        .with_latency(Latency::Constant(Duration::from_millis(20)))
+        .build()
+        .unwrap()
+}
+
+fn protocol(network: &Network, replica: ReplicaId) -> &Pbft {
+    let AnyProtocol::Pbft(pbft) = network.replica(replica).unwrap().protocol() else { panic!("not pbft") };
+    pbft
+}
+
+/// The primary of now, and a member that is none.
+fn primary_and_other(network: &Network) -> (ReplicaId, ReplicaId) {
+    let primary = protocol(network, id(0)).primary();
+    let members = || (0..4).map(id);
+    let is_primary = |member: &ReplicaId| network.replica(*member).unwrap().address() == Some(primary);
+    (members().find(is_primary).unwrap(), members().find(|member| !is_primary(member)).unwrap())
+}
+
+/// How many blocks report the member.
+fn reports(network: &Network, member: ReplicaId) -> usize {
+    let (chain, address) =
+        (network.replica(id(4)).unwrap().chain(), network.replica(member).unwrap().address().unwrap());
+    let blocks = (1..=chain.head().height().get()).map(|height| chain.block_at(Height::new(height)).unwrap());
+    let is_reported =
+        |block: &ExecutedBlock| Payload::decode(block.block().protocol_payload()).unwrap().absent.contains(&address);
+    blocks.filter(|block| is_reported(block)).count()
+}
+
+fn clog(from: Vec<ReplicaId>, to: Vec<ReplicaId>, label: &str) -> LinkFault {
+    LinkFault { from, to, labels: vec![label.to_owned()], effect: LinkEffect::Clog }
+}
+
+/// Observers have no vote with which to end the view of who reports it.
+#[test]
+fn a_member_that_only_an_observer_hears_is_absent() {
+    let mut network = network();
+    let (_, mute) = primary_and_other(&network);
+    let others = (0..4).map(id).filter(|member| *member != mute).collect();
+    network.begin_fault(FaultKind::OneWay { from: vec![mute], to: others }).unwrap();
+    network.run_to_height(Height::new(20)).unwrap();
+    assert!(reports(&network, mute) > 12, "{}", reports(&network, mute));
+}
+
+/// Runs a primary that accuses a member while links hold the suspicions.
+fn with_held_suspicions() -> Result<Network, NetworkError> {
+    let mut network = network();
+    let (primary, _) = primary_and_other(&network);
+    network.misbehave(primary, Behaviour::FalseAbsences, Trigger::Always)?;
+    let held = network.set_link(clog(Vec::new(), Vec::new(), "suspicion"))?;
+    network.run_to_height(Height::new(20))?;
+    assert_eq!(protocol(&network, id(4)).view().get(), 0);
+    network.end_fault(held)?;
+    network.run_to_height(Height::new(22))?;
+    Ok(network)
+}
+
+#[test]
+fn reports_are_not_wrong_while_links_hold_the_suspicions_of_those_who_know_better() {
+    let network = with_held_suspicions().unwrap();
+    let most = (0..4).map(|member| reports(&network, id(member))).max();
+    assert!(most > Some(12), "{most:?}");
+    assert!((0..4).map(id).any(|member| protocol(&network, member).view().get() == 1), "they arrived");
+    // Where nobody suspects, held links excuse nothing.
+    let violated = mutation::with(Mutation::PbftBelievesReports, with_held_suspicions).unwrap_err();
+    let NetworkError::Violated(violation) = violated else { panic!("{violated}") };
+    assert_eq!(violation.invariant, "absences-unjust");
+}
