@@ -68,6 +68,37 @@ fn a_member_that_only_an_observer_hears_is_absent() {
     assert!(reports(&network, mute) > 12, "{}", reports(&network, mute));
 }
 
+/// What the author learns after it made the block does not make its report a wrong one, though the next view repeats the block.
+#[test]
+fn a_block_that_the_next_view_repeats_reports_whom_its_author_lacked() {
+    let mut network = network();
+    let (primary, late) = primary_and_other(&network);
+    network.run_to_height(Height::new(4)).unwrap();
+    let held = network.set_link(clog(vec![late], vec![primary], "commit")).unwrap();
+    network.run_to_height(Height::new(5)).unwrap();
+    let proposes = |network: &Network| protocol(network, primary).proposed().is_some();
+    network.run_until(Duration::from_secs(5), |network| !proposes(network)).unwrap();
+    network.run_until(Duration::from_secs(5), proposes).unwrap();
+    // The commit for the parent comes now, and the block is prepared and not committed.
+    network.end_fault(held).unwrap();
+    let commits = network.set_link(clog(Vec::new(), Vec::new(), "commit")).unwrap();
+    let is_repeated = |network: &Network| {
+        let pbft = protocol(network, primary);
+        pbft.view().get() == 1 && !pbft.is_changing() && pbft.proposed().is_some()
+    };
+    network.run_until(Duration::from_secs(30), is_repeated).unwrap();
+    let own = protocol(&network, primary).proposed().unwrap();
+    let named = Payload::decode(own.protocol_payload()).unwrap().absent;
+    let address = network.replica(late).unwrap().address().unwrap();
+    assert_eq!(
+        (own.header().beneficiary, named),
+        (network.replica(primary).unwrap().address().unwrap(), vec![address])
+    );
+    assert!(protocol(&network, primary).present().contains(&address));
+    network.end_fault(commits).unwrap();
+    network.run_to_height(Height::new(12)).unwrap();
+}
+
 /// Runs a primary that accuses a member while links hold the suspicions.
 fn with_held_suspicions() -> Result<Network, NetworkError> {
     let mut network = network();
