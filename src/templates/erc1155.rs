@@ -58,13 +58,13 @@ pub struct Erc1155Features {
 /// Constructor parameters of the template.
 ///
 /// Encoded as Solidity's `(string uri, address owner, (bool mintable, bool burnable, bool pausable) features, address
-/// royaltyReceiver, uint96 royaltyFee)`.
+/// royaltyReceiver, uint96 royaltyFee, (address account, uint256 amount)[] distribution)`.
 ///
 /// ```
 /// use chainbox::{primitives::Address, templates::{Erc1155Features, Erc1155Params}};
 /// let features = Erc1155Features { mintable: true, ..Erc1155Features::default() };
 /// let params = Erc1155Params { features, ..Erc1155Params::new("ipfs://items/{id}.json", Address::repeat_byte(1)) };
-/// assert_eq!(params.init_code()[..6], [0xef, 0xcb, 0, 3, 0, 1]);
+/// assert_eq!(params.init_code()[..6], [0xef, 0xcb, 0, 3, 0, 2]);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Erc1155Params {
@@ -78,6 +78,8 @@ pub struct Erc1155Params {
     pub royalty_receiver: Address,
     /// Royalty of every sale, in hundredths of a per cent of its price, at most 10,000; 0 for none.
     pub royalty_fee: u16,
+    /// Accounts that have tokens of id 1 from the deployment on, and how many.
+    pub distribution: Vec<(Address, U256)>,
 }
 
 impl Erc1155Params {
@@ -89,6 +91,7 @@ impl Erc1155Params {
             features: Erc1155Features::default(),
             royalty_receiver: owner,
             royalty_fee: 0,
+            distribution: Vec::new(),
         }
     }
 
@@ -101,6 +104,9 @@ impl Erc1155Params {
             features: Erc1155Token::Features { mintable, burnable, pausable },
             royaltyReceiver: self.royalty_receiver,
             royaltyFee: U96::from(self.royalty_fee),
+            distribution: (self.distribution.iter())
+                .map(|&(account, amount)| Erc1155Token::Allotment { account, amount })
+                .collect(),
         }
         .abi_encode()
     }
@@ -111,13 +117,13 @@ impl Erc1155Params {
     }
 }
 
-/// The template `erc1155-multi`, version 1.
+/// The template `erc1155-multi`, version 2.
 #[derive(Clone, Copy, Debug)]
 pub struct Erc1155;
 
 impl Erc1155 {
     /// Id and version of the template.
-    pub const ID: TemplateId = TemplateId::new(3, 1);
+    pub const ID: TemplateId = TemplateId::new(3, 2);
     /// Name of the template.
     pub const NAME: &'static str = "erc1155-multi";
 }
@@ -151,6 +157,10 @@ impl Template for Erc1155 {
             ParameterNote::of("royaltyFee", "Royalty of every sale; 0 for none.")
                 .with_unit(Unit::BASIS_POINTS)
                 .with_default("0"),
+            ParameterNote::of("distribution", "Tokens of id 1 minted at deployment.")
+                .with_default(Vec::<String>::new()),
+            ParameterNote::of("distribution.account", "Account that gets them."),
+            ParameterNote::of("distribution.amount", "How many."),
         ]
     }
 

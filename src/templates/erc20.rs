@@ -111,7 +111,7 @@ pub struct Erc20Params {
     pub owner: Address,
     /// Optional functions.
     pub features: Erc20Features,
-    /// Parts of the total supply that vest in wallets of their own; the owner gets the rest.
+    /// Parts of the total supply that are others', most of them in vesting wallets; the owner gets the rest.
     pub vesting: Vec<VestingAllocation>,
 }
 
@@ -202,7 +202,7 @@ impl Template for Erc20 {
             ParameterNote::of("features.votes", "Whether holders can delegate votes (ERC-5805).").with_default(false),
             ParameterNote::of("features.flashMint", "Whether it lends new tokens for a call (ERC-3156).")
                 .with_default(false),
-            ParameterNote::of("vesting", "Parts of the total supply, each in a vesting wallet that the token creates.")
+            ParameterNote::of("vesting", "Parts of the total supply: each in a vesting wallet that the token creates, or at once the beneficiary's, without a start, duration and cliff.")
                 .with_default(Vec::<String>::new()),
             ParameterNote::of("vesting.beneficiary", "Account that gets what is released; it owns the wallet."),
             ParameterNote::of("vesting.amount", "Tokens in the wallet.").with_unit("the smallest unit"),

@@ -77,13 +77,13 @@ record! {
 /// Constructor parameters of the template.
 ///
 /// Encoded as Solidity's `(string name, string symbol, string baseURI, address owner, (bool mintable, bool burnable, bool pausable, bool
-/// votes) features, address royaltyReceiver, uint96 royaltyFee)`.
+/// votes) features, address royaltyReceiver, uint96 royaltyFee, (address account, uint256 amount)[] distribution)`.
 ///
 /// ```
 /// use chainbox::{primitives::Address, templates::{Erc721Features, Erc721Params}};
 /// let features = Erc721Features { mintable: true, ..Erc721Features::default() };
 /// let params = Erc721Params { features, ..Erc721Params::new("Art", "ART", "ipfs://art/", Address::repeat_byte(1)) };
-/// assert_eq!(params.init_code()[..6], [0xef, 0xcb, 0, 2, 0, 1]);
+/// assert_eq!(params.init_code()[..6], [0xef, 0xcb, 0, 2, 0, 2]);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Erc721Params {
@@ -101,6 +101,8 @@ pub struct Erc721Params {
     pub royalty_receiver: Address,
     /// Royalty of all tokens, in 1/10,000 of the price, at most 10,000; 0 for none.
     pub royalty_fee: u16,
+    /// Accounts that have tokens from the deployment on, and how many: the ids from 1 on, in this order.
+    pub distribution: Vec<(Address, u64)>,
 }
 
 impl Erc721Params {
@@ -114,6 +116,7 @@ impl Erc721Params {
             features: Erc721Features::default(),
             royalty_receiver: owner,
             royalty_fee: 0,
+            distribution: Vec::new(),
         }
     }
 
@@ -128,6 +131,9 @@ impl Erc721Params {
             features: Erc721Nft::Features { mintable, burnable, pausable, votes },
             royaltyReceiver: self.royalty_receiver,
             royaltyFee: U96::from(self.royalty_fee),
+            distribution: (self.distribution.iter())
+                .map(|&(account, amount)| Erc721Nft::Allotment { account, amount: U256::from(amount) })
+                .collect(),
         }
         .abi_encode()
     }
@@ -138,13 +144,13 @@ impl Erc721Params {
     }
 }
 
-/// The template `erc721-nft`, version 1.
+/// The template `erc721-nft`, version 2.
 #[derive(Clone, Copy, Debug)]
 pub struct Erc721;
 
 impl Erc721 {
     /// Id and version of the template.
-    pub const ID: TemplateId = TemplateId::new(2, 1);
+    pub const ID: TemplateId = TemplateId::new(2, 2);
     /// Name of the template.
     pub const NAME: &'static str = "erc721-nft";
 }
@@ -181,6 +187,10 @@ impl Template for Erc721 {
             ParameterNote::of("royaltyFee", "Royalty of all tokens; 0 for none.")
                 .with_unit(Unit::BASIS_POINTS)
                 .with_default("0"),
+            ParameterNote::of("distribution", "Tokens minted at deployment, with the ids from 1 on in this order.")
+                .with_default(Vec::<String>::new()),
+            ParameterNote::of("distribution.account", "Account that gets them."),
+            ParameterNote::of("distribution.amount", "How many."),
         ]
     }
 

@@ -12,7 +12,12 @@ alloy_sol_types::sol! {
             bool pausable;
         }
 
-        constructor(string uri, address owner, Features features, address royaltyReceiver, uint96 royaltyFee);
+        struct Allotment {
+            address account;
+            uint256 amount;
+        }
+
+        constructor(string uri, address owner, Features features, address royaltyReceiver, uint96 royaltyFee, Allotment[] distribution);
 
         event TransferSingle(address indexed operator, address indexed from, address indexed to, uint256 id, uint256 value);
         event TransferBatch(address indexed operator, address indexed from, address indexed to, uint256[] ids, uint256[] values);

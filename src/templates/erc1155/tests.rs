@@ -427,3 +427,15 @@ fn the_abi_is_complete() {
     let names: Vec<_> = constructor.inputs.iter().map(|input| input.name.as_str()).collect();
     assert_eq!(names, ["uri", "owner", "features", "royaltyReceiver", "royaltyFee"]);
 }
+
+#[test]
+fn a_distribution_mints_the_id_one() {
+    let plain = Erc1155Params {
+        distribution: vec![(BOB, U256::from(70)), (OWNER, U256::from(30))],
+        ..Erc1155Params::new(URI, OWNER)
+    };
+    let mut token = deploy(&plain);
+    let mut balance = |account| token.read(&sol::balanceOfCall { account, id: U256::ONE });
+    assert_eq!([BOB, OWNER, CAROL].map(&mut balance), [70, 30, 0].map(U256::from));
+    assert_eq!(token.read(&sol::totalSupply_1Call { id: U256::ONE }), U256::from(100));
+}

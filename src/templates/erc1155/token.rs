@@ -37,6 +37,9 @@ pub(super) const MINTABLE: u8 = 1;
 pub(super) const BURNABLE: u8 = 1 << 1;
 pub(super) const PAUSABLE: u8 = 1 << 2;
 
+/// Id of the tokens that the constructor mints.
+const DISTRIBUTED_ID: U256 = U256::ONE;
+
 /// `keccak256("MINTER_ROLE")`
 pub(super) const MINTER_ROLE: B256 = b256!("9f2df0fed2c77648de5860a4cc508cd0818c85b8b8a1ab4ceeef8d981c8956a6");
 
@@ -50,7 +53,7 @@ pub(super) const TOKEN: TokenStorage = TokenStorage::STATE;
 const FIXED: TokenImmutables = TokenImmutables::STATE;
 
 pub(super) fn construct(host: &mut Host<'_>, params: Erc1155Token::constructorCall) -> Result<(), Stop> {
-    let Erc1155Token::constructorCall { uri, owner, features, royaltyReceiver, royaltyFee } = params;
+    let Erc1155Token::constructorCall { uri, owner, features, royaltyReceiver, royaltyFee, distribution } = params;
     TOKEN.uri.set(host, uri)?;
     let flags = [(features.mintable, MINTABLE), (features.burnable, BURNABLE), (features.pausable, PAUSABLE)];
     let set = flags.into_iter().filter(|(is_on, _)| *is_on).fold(0, |set, (_, flag)| set | flag);
@@ -64,7 +67,12 @@ pub(super) fn construct(host: &mut Host<'_>, params: Erc1155Token::constructorCa
     for (_, role) in roles.into_iter().filter(|(is_used, _)| *is_used) {
         TOKEN.roles.give_role(host, role, owner)?;
     }
-    if royaltyFee.is_zero() { Ok(()) } else { TOKEN.royalty.set_default_royalty(host, royaltyReceiver, royaltyFee) }
+    if !royaltyFee.is_zero() {
+        TOKEN.royalty.set_default_royalty(host, royaltyReceiver, royaltyFee)?;
+    }
+    distribution
+        .into_iter()
+        .try_for_each(|sol::Allotment { account, amount }| mint_to(host, account, DISTRIBUTED_ID, amount, Bytes::new()))
 }
 
 pub(super) fn balance_of(host: &mut Host<'_>, account: Address, id: U256) -> Result<U256, Stop> {
@@ -122,6 +130,11 @@ pub(super) fn mint(host: &mut Host<'_>, call: sol::mintCall) -> Result<(), Stop>
     let sol::mintCall { account, id, amount, data } = call;
     require_feature(host, MINTABLE)?;
     TOKEN.roles.only_role(host, MINTER_ROLE)?;
+    mint_to(host, account, id, amount, data)
+}
+
+/// Makes new tokens of an id (`_mint`).
+fn mint_to(host: &mut Host<'_>, account: Address, id: U256, amount: U256, data: Bytes) -> Result<(), Stop> {
     check_receiver(account)?;
     update(host, Address::ZERO, account, &[id], &[amount])?;
     check_received(host, Address::ZERO, account, id, amount, data)

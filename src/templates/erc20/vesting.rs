@@ -1,5 +1,7 @@
 //! Tokens that vest: the constructor mints them to wallets of the template `vesting-wallet`, which it creates.
 //!
+//! Without start, duration and cliff there is nothing to wait for: the tokens are the beneficiary's at once, without a wallet.
+//!
 //! The first wallet is the contract that the token creates with its nonce 1, the second with 2, and so on.
 
 use super::{
@@ -17,7 +19,7 @@ pub struct VestingAllocation {
     pub amount: U256,
     /// Moment at which vesting starts; 0 is that of the deployment.
     pub start: Timestamp,
-    /// Time from the start until all has vested, in seconds.
+    /// Time from the start until all has vested, in seconds; with a start and a cliff of 0 too the beneficiary has the amount at once.
     pub duration_secs: u64,
     /// Time from the start before which nothing has vested, in seconds; at most the duration.
     pub cliff_secs: u64,
@@ -49,6 +51,10 @@ pub(super) fn allocate(
     let allocated = allocations.iter().fold(U256::ZERO, |sum, allocation| sum.saturating_add(allocation.amount));
     require(allocated <= supply, sol::ERC20VestingExceededSupply { allocated, totalSupply: supply })?;
     for Allocation { beneficiary, amount, start, duration, cliff, revocable } in allocations.iter().cloned() {
+        if start == 0 && duration == 0 && cliff == 0 {
+            mint_to(host, beneficiary, amount)?;
+            continue;
+        }
         let terms = VestingWalletParams {
             cliff_secs: cliff,
             revoker: revocable.then_some(owner),

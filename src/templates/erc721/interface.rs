@@ -13,7 +13,12 @@ alloy_sol_types::sol! {
             bool votes;
         }
 
-        constructor(string name, string symbol, string baseURI, address owner, Features features, address royaltyReceiver, uint96 royaltyFee);
+        struct Allotment {
+            address account;
+            uint256 amount;
+        }
+
+        constructor(string name, string symbol, string baseURI, address owner, Features features, address royaltyReceiver, uint96 royaltyFee, Allotment[] distribution);
 
         event Transfer(address indexed from, address indexed to, uint256 indexed tokenId);
         event Approval(address indexed owner, address indexed approved, uint256 indexed tokenId);

@@ -451,3 +451,25 @@ fn the_abi_is_complete() {
     let names: Vec<_> = constructor.inputs.iter().map(|input| input.name.as_str()).collect();
     assert_eq!(names, ["name", "symbol", "baseURI", "owner", "features", "royaltyReceiver", "royaltyFee"]);
 }
+
+#[test]
+fn a_distribution_mints_the_ids_from_one_on() {
+    let plain = Erc721Params {
+        distribution: vec![(BOB, 2), (CAROL, 0), (OWNER, 1)],
+        ..Erc721Params::new("Art", "ART", "", OWNER)
+    };
+    let mut token = deploy(&plain);
+    assert_eq!([1, 2, 3].map(|id| token.owner_of(id)), [BOB, BOB, OWNER]);
+    assert_eq!(token.enumerated(&[BOB]), (ids(&[1, 2, 3]), vec![ids(&[1, 2])]));
+    assert_eq!(token.call(OWNER, &mint(BOB, 4, "")).outcome, FrameOutcome::Revert, "it has no function to mint");
+}
+
+#[test]
+fn a_distribution_that_no_gas_pays_for_fails() {
+    let endless = Erc721Params { distribution: vec![(BOB, u64::MAX)], ..params() };
+    let (_, result) = create(&mut empty_journal(), &endless.init_code(), 0, 10_000_000);
+    assert!(!result.is_success());
+    let nobodys = Erc721Params { distribution: vec![(Address::ZERO, 1)], ..params() };
+    let (_, result) = create(&mut empty_journal(), &nobodys.init_code(), 0, 10_000_000);
+    assert_eq!(result.output.as_ref(), sol::ERC721InvalidReceiver { receiver: Address::ZERO }.abi_encode());
+}

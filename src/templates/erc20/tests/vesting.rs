@@ -156,3 +156,11 @@ fn allocations_are_given_by_name() {
     let paths: Vec<_> = errors.iter().map(|error| error.path.as_str()).collect();
     assert_eq!(paths, ["vesting[1].duration", "vesting[1].cliff"]);
 }
+
+#[test]
+fn what_does_not_wait_is_the_beneficiarys_at_once() {
+    let at_once = VestingAllocation::new(CAROL, U256::from(150), Timestamp::from_secs(0), 0);
+    let mut token = deploy(&Erc20Params { vesting: vec![at_once, allocation(BOB, 300)], ..params() });
+    let wallet = wallet_of(token.token, 0);
+    assert_eq!([OWNER, CAROL, BOB, wallet].map(|account| token.balance(account)), [550, 150, 0, 300]);
+}
