@@ -10,6 +10,8 @@ mod attempts;
 mod blockchain;
 mod blockchains;
 mod context;
+mod contract_call;
+mod contract_events;
 mod deployment;
 mod entropy;
 mod error;
@@ -25,9 +27,11 @@ pub mod records;
 mod resources;
 mod scope;
 mod secret;
+mod sent;
 #[cfg(test)]
 mod tests;
 mod token;
+mod tokens;
 mod users;
 pub mod vault;
 mod wallet;
@@ -42,7 +46,9 @@ pub use self::{
         Blockchain, BlockchainRecord, BlockchainSpec, ChainCommand, ChainState, Feature, NativeToken, ValidatorSpec,
         metrics::ChainMetrics,
     },
-    blockchains::Blockchains,
+    blockchains::{Blockchains, Outgoing},
+    contract_call::{ContractCall, EncodedCall, abi_of},
+    contract_events::{ContractEvent, events_of},
     deployment::{DeploymentRecord, DeploymentSpec},
     entropy::{Entropy, EntropyError, OsEntropy},
     error::{FieldError, PlatformError},
@@ -59,7 +65,11 @@ pub use self::{
     public_url::{InvalidPublicUrl, PublicUrl},
     resources::{ResourceKind, ResourceSummary},
     scope::{Role, Scope, ScopeSet},
+    sent::TransactionRecord,
     token::Token,
+    tokens::{
+        Allotment, Holder, TokenDetails, TokenFeatures, TokenSpec, TokenStandard, TokenTransfer, Tokens, Vesting,
+    },
     users::{Identity, Membership, Password, PasswordCost, Session, Users},
     wallet::{Wallet, WalletUse, Wallets},
     workspace::{Invitation, InvitationToken, Member, Members, User, Workspace, Workspaces},
@@ -257,6 +267,11 @@ impl Platform {
     /// Rules of blockchains and deployments.
     pub const fn blockchains(&self) -> Blockchains<'_> {
         Blockchains { context: &self.context, hosted: &self.hosted }
+    }
+
+    /// Rules of tokens.
+    pub const fn tokens(&self) -> Tokens<'_> {
+        Tokens { blockchains: self.blockchains() }
     }
 
     /// Rules of wallets.

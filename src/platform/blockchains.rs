@@ -3,6 +3,7 @@
 mod access;
 mod deployments;
 mod hosted;
+mod kept;
 mod lifecycle;
 mod removal;
 mod sending;
@@ -13,6 +14,7 @@ mod transfer;
 use std::sync::Arc;
 
 pub(super) use self::hosted::Hosted;
+pub use self::sending::Outgoing;
 use super::{
     PlatformError,
     blockchain::{Blockchain, BlockchainRecord, metrics::ChainMetrics},

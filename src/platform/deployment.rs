@@ -1,29 +1,27 @@
 //! Contract deployments from templates.
 
-use std::sync::Arc;
-
 use alloy_primitives::{Address, B256, Bytes};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{
-    Blockchain, FieldError, Fields, PlatformError,
+    Blockchain, FieldError, PlatformError,
     principal::Principal,
     records::{Index, Reach, Record, SortKey},
+    sent::SentRecord,
+    tokens::details::TokenDetails,
     wallet::Wallets,
 };
 use crate::{
     chain::CallRequest,
     node::{BlockRef, EstimateError, Located},
-    primitives::{Gas, Transaction, parse_amount},
+    primitives::{Gas, Transaction},
     vm::{DeploymentContext, Descriptor, Marker, ParameterError},
 };
 
-/// Largest gas limit of a deployment, in gas units.
-const GAS_LIMIT_MAX: u64 = 1_000_000_000_000;
-
-/// Specification of a deployment: the decoded body of a request to deploy.
+/// Specification of a deployment: a contract from a template, or one that the caller's signed transaction creates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DeploymentSpec {
     /// Id of the chain to deploy on.
     pub blockchain_id: String,
@@ -37,43 +35,27 @@ pub struct DeploymentSpec {
     pub gas_limit: Option<Gas>,
     /// The signed creating transaction (EIP-2718), in place of template, parameters, sender and gas limit.
     pub signed_transaction: Option<Bytes>,
+    /// What the contract is where it is a token that the service keeps.
+    pub(super) token: Option<TokenDetails>,
 }
 
 impl DeploymentSpec {
-    /// Reads a request body. `chain_of` finds the chain with an id.
-    pub(super) fn read(
-        body: Value,
-        chain_of: impl FnOnce(&str) -> Result<Arc<Blockchain>, PlatformError>,
-    ) -> Result<Self, PlatformError> {
-        let mut fields = Fields::read(body)?;
-        let blockchain_id = fields.text("blockchainId").unwrap_or_default();
-        let signed_transaction = signed_transaction(&mut fields);
-        if signed_transaction.is_some() {
-            fields.finish()?;
-            let nothing = Self { blockchain_id, ..Self::default() };
-            return Ok(Self { signed_transaction, ..nothing });
-        }
-        let chain = chain_of(&blockchain_id)?;
-        let template = fields.text("template");
-        let params = fields.read_with("params", "an object", |value| value.as_object().cloned()).unwrap_or_default();
-        if let Some(name) = &template {
-            match descriptor(&chain, name) {
-                Ok(descriptor) => {
-                    // Which account deploys is decided later; that there is one suffices to check the parameters.
-                    for ParameterError { path, expected, got } in
-                        descriptor.encode(&params, context(&chain, Address::ZERO)?).err().unwrap_or_default()
-                    {
-                        fields.refuse(&format!("params.{path}"), expected, got);
-                    }
-                }
-                Err(names) => fields.refuse("template", format!("one of {}", names.join(", ")), name),
-            }
-        }
-        let from = fields.address("from");
-        let gas_limit = gas_limit(&mut fields).map(Gas::new);
-        fields.finish()?;
-        let template = template.unwrap_or_default();
-        Ok(Self { blockchain_id, template, params, from, gas_limit, signed_transaction: None })
+    /// A contract from a template, with the constructor's parameters by name.
+    pub fn of_template(blockchain_id: &str, template: &str, params: Map<String, Value>) -> Self {
+        let (blockchain_id, template) = (blockchain_id.to_owned(), template.to_owned());
+        Self { blockchain_id, template, params, ..Self::default() }
+    }
+
+    /// A token.
+    #[cfg(test)]
+    pub(super) fn gold(blockchain_id: &str) -> Self {
+        let params = [("name", "Gold"), ("symbol", "GLD")].map(|(name, value)| (name.to_owned(), value.into()));
+        Self::of_template(blockchain_id, "erc20-token", params.into_iter().collect())
+    }
+
+    /// The contract that a signed transaction creates (EIP-2718).
+    pub fn of_signed(blockchain_id: &str, transaction: Bytes) -> Self {
+        Self { blockchain_id: blockchain_id.to_owned(), signed_transaction: Some(transaction), ..Self::default() }
     }
 }
 
@@ -138,11 +120,6 @@ impl DeploymentSpec {
     }
 }
 
-fn signed_transaction(fields: &mut Fields) -> Option<Bytes> {
-    let read = |value: &Value| value.as_str().filter(|text| text.starts_with("0x")).and_then(|text| text.parse().ok());
-    fields.read_with("signedTransaction", "a signed transaction (0x and hex digits)", read)
-}
-
 /// Returns the description of the newest version of a template, or the names of those that the chain has.
 fn descriptor(chain: &Blockchain, name: &str) -> Result<Descriptor, Vec<String>> {
     let templates = chain.node().templates();
@@ -162,17 +139,6 @@ fn context(chain: &Blockchain, deployer: Address) -> Result<DeploymentContext<'s
     })
 }
 
-fn gas_limit(fields: &mut Fields) -> Option<u64> {
-    let expected = format!("a decimal integer string between 21000 and {GAS_LIMIT_MAX}");
-    let text = fields.optional_text("gasLimit", &expected)?;
-    let limit = parse_amount(&text).and_then(|limit| u64::try_from(limit).ok());
-    let fitting = limit.filter(|limit| (21_000..=GAS_LIMIT_MAX).contains(limit));
-    if fitting.is_none() {
-        fields.refuse("gasLimit", expected, text);
-    }
-    fitting
-}
-
 /// Returns the refusal of parameters.
 fn invalid(errors: Vec<ParameterError>) -> PlatformError {
     let fields = errors.into_iter().map(|ParameterError { path, expected, got }| {
@@ -183,7 +149,7 @@ fn invalid(errors: Vec<ParameterError>) -> PlatformError {
 }
 
 /// A deployment whose transaction is signed, and is or will be sent.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeploymentRecord {
     /// Id of the chain.
     pub blockchain_id: String,
@@ -201,6 +167,8 @@ pub struct DeploymentRecord {
     pub nonce: Option<u64>,
     /// Whether a block is known to have the transaction.
     pub is_settled: bool,
+    /// What the contract is where it is a token that the service keeps.
+    pub token: Option<TokenDetails>,
 }
 
 impl DeploymentRecord {
@@ -219,8 +187,16 @@ impl DeploymentRecord {
         |deployment| SortKey::new().number(deployment.created_at_ms()),
     );
 
+    /// Tokens of a workspace, of all chains.
+    pub const TOKENS: Index<Self> = Index::ordered(
+        "token",
+        Reach::Owner,
+        |deployment| deployment.value.token.is_some().then(SortKey::new),
+        |deployment| SortKey::new().number(deployment.created_at_ms()),
+    );
+
     /// Group of the deployments on a chain.
-    pub(super) fn on_chain(blockchain_id: &str) -> SortKey {
+    fn on_chain(blockchain_id: &str) -> SortKey {
         SortKey::new().text(blockchain_id)
     }
 
@@ -235,6 +211,7 @@ impl DeploymentRecord {
             transaction: Some(transaction.encoded()),
             nonce: Some(transaction.nonce()),
             is_settled: false,
+            token: None,
         }
     }
 
@@ -260,22 +237,31 @@ impl DeploymentRecord {
 
 impl Record for DeploymentRecord {
     const KIND: &'static str = "deployment";
-    const VERSION: u16 = 2;
-    const INDICES: &'static [Index<Self>] = &[Self::BY_BLOCKCHAIN, Self::UNSETTLED];
+    const VERSION: u16 = 3;
+    const INDICES: &'static [Index<Self>] = &[Self::BY_BLOCKCHAIN, Self::UNSETTLED, Self::TOKENS];
 
-    /// Version 1 was written after its transaction was sent: what it has is all that is known.
+    /// Version 1 was written after its transaction was sent: what it has is all that is known. Version 2 had no tokens.
     fn upgrade(version: u16, bytes: &[u8]) -> Option<Self> {
-        let fields = (version == 1).then(|| postcard::from_bytes(bytes).ok()).flatten()?;
-        let (blockchain_id, template, params, from, transaction_hash) = fields;
-        Some(Self {
-            blockchain_id,
-            template,
-            params,
-            from,
-            transaction_hash,
-            transaction: None,
-            nonce: None,
-            is_settled: true,
-        })
+        type Described = (String, String, String, Address, B256);
+        let sent: (Described, Option<Bytes>, Option<u64>, bool) = match version {
+            1 => (postcard::from_bytes(bytes).ok()?, None, None, true),
+            2 => postcard::from_bytes(bytes).ok()?,
+            _ => return None,
+        };
+        let ((blockchain_id, template, params, from, transaction_hash), transaction, nonce, is_settled) = sent;
+        let described = Self { blockchain_id, template, params, from, transaction_hash, ..Self::default() };
+        Some(Self { transaction, nonce, is_settled, ..described })
+    }
+}
+
+impl SentRecord for DeploymentRecord {
+    const UNSETTLED: Index<Self> = Self::UNSETTLED;
+
+    fn transaction(&self) -> (B256, Option<&Bytes>) {
+        (self.transaction_hash, self.transaction.as_ref())
+    }
+
+    fn settle(&mut self) {
+        self.is_settled = true;
     }
 }

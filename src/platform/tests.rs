@@ -34,12 +34,6 @@ fn named(name: &str) -> BlockchainSpec {
     BlockchainSpec::read(json!({ "name": name })).unwrap()
 }
 
-fn token(platform: &Platform, chain: &str) -> DeploymentSpec {
-    let body =
-        json!({ "blockchainId": chain, "template": "erc20-token", "params": { "name": "Gold", "symbol": "GLD" } });
-    platform.blockchains().read_deployment(&platform.service_principal(), body).unwrap()
-}
-
 /// Pays somebody from a chain's treasury.
 fn pay(platform: &Platform, principal: &Principal, chain: &Blockchain) {
     let request = CallRequest::call(Address::repeat_byte(7), []).with_from(chain.treasury().unwrap());
@@ -100,24 +94,22 @@ fn a_users_template_is_deployed_by_its_name_and_its_parameters_names() {
     let node = Node::builder().with_template(Arc::new(GreeterTemplate)).build().unwrap();
     let platform = Platform::builder(clock()).open(default_chain(node)).unwrap();
     let (chains, me) = (platform.blockchains(), platform.service_principal());
-    let body = |params| json!({ "blockchainId": DEFAULT_BLOCKCHAIN_ID, "template": "greeter", "params": params });
-    let spec = chains.read_deployment(&me, body(json!({ "greeting": "hello", "marks": [1, 2] }))).unwrap();
-    let deployment = chains.deploy(&me, spec).unwrap();
+    let greeter = |params: serde_json::Value| {
+        DeploymentSpec::of_template(DEFAULT_BLOCKCHAIN_ID, "greeter", params.as_object().cloned().unwrap())
+    };
+    let deployment = chains.deploy(&me, greeter(json!({ "greeting": "hello", "marks": [1, 2] }))).unwrap();
     let chain = platform.default_blockchain().unwrap();
     let contract = deployment.value.contract_address(chain).unwrap();
     let stored = chain.node().view().storage(contract, U256::ZERO, BlockRef::Latest).unwrap();
     assert_eq!(Address::from_word(stored.into()), deployment.value.from);
-    let Err(PlatformError::Validation { fields }) =
-        chains.read_deployment(&me, body(json!({ "marks": [256], "x": 1 })))
-    else {
-        panic!("must be refused")
+    let refused = |spec| match chains.deploy(&me, spec) {
+        Err(PlatformError::Validation { fields }) => fields,
+        other => panic!("must be refused: {other:?}"),
     };
+    let fields = refused(greeter(json!({ "marks": [256], "x": 1 })));
     let paths: Vec<&str> = fields.iter().map(|field| field.path.as_str()).collect();
     assert_eq!(paths, ["params.greeting", "params.marks[0]", "params.x"]);
-    let nothing = json!({ "blockchainId": DEFAULT_BLOCKCHAIN_ID, "template": "no-template" });
-    let Err(PlatformError::Validation { fields }) = chains.read_deployment(&me, nothing) else {
-        panic!("must be refused")
-    };
+    let fields = refused(DeploymentSpec::of_template(DEFAULT_BLOCKCHAIN_ID, "no-template", Default::default()));
     let known: Vec<_> = crate::templates::builtin().iter().map(|template| template.name()).collect();
     assert_eq!(fields[0].expected, format!("one of {}, greeter", known.join(", ")));
 }
@@ -175,7 +167,7 @@ fn a_failing_generator_is_a_typed_error_and_changes_nothing() {
     let (chains, me) = (platform.blockchains(), platform.service_principal());
     assert_eq!(platform.create_api_key("ci", &[Scope::Admin]).map(drop), Err(failed.clone()));
     assert_eq!(chains.create(&me, named("x")).map(drop), Err(failed.clone()));
-    assert_eq!(chains.deploy(&me, token(&platform, DEFAULT_BLOCKCHAIN_ID)).map(drop), Err(failed));
+    assert_eq!(chains.deploy(&me, DeploymentSpec::gold(DEFAULT_BLOCKCHAIN_ID)).map(drop), Err(failed));
     assert_eq!(platform.records().verify::<BlockchainRecord>().unwrap(), 1);
     assert_eq!(platform.records().verify::<ApiKey>().unwrap(), 0);
     assert_eq!(platform.default_blockchain().unwrap().node().view().head().height().get(), 0);
@@ -186,7 +178,7 @@ fn a_stranger_finds_neither_chain_nor_deployment() {
     let platform = platform();
     let (chains, me) = (platform.blockchains(), platform.service_principal());
     let mine = chains.create(&me, named("mine")).unwrap();
-    let deployment = chains.deploy(&me, token(&platform, mine.id())).unwrap();
+    let deployment = chains.deploy(&me, DeploymentSpec::gold(mine.id())).unwrap();
     let stranger = stranger(&platform);
     for id in [mine.id(), DEFAULT_BLOCKCHAIN_ID, "bc_none"] {
         assert_eq!(chains.require(&stranger, id).map(drop), Err(PlatformError::not_found("blockchain", id)));
@@ -245,8 +237,8 @@ fn transactions_are_counted_when_they_are_sent_and_the_plan_bounds_them() {
     let (chains, me) = (platform.blockchains(), stranger(&platform));
     let chain = chains.create(&me, named("x")).unwrap();
     let deploy = |params: serde_json::Value| {
-        let body = json!({ "blockchainId": chain.id(), "template": "erc20-token", "params": params });
-        chains.deploy(&me, chains.read_deployment(&me, body).unwrap())
+        let params = params.as_object().cloned().unwrap();
+        chains.deploy(&me, DeploymentSpec::of_template(chain.id(), "erc20-token", params))
     };
     let token = || json!({ "name": "Gold", "symbol": "GLD" });
     let of_nobody = json!({ "name": "G", "symbol": "G", "totalSupply": "1", "owner": "0x0000000000000000000000000000000000000000" });
@@ -278,7 +270,7 @@ fn a_restart_finds_everything_where_it_was() {
     let mut wanted = Vec::new();
     for name in ["one", "two"] {
         let chain = chains.create(&me, named(name)).unwrap();
-        let deployment = chains.deploy(&me, token(&platform, chain.id())).unwrap();
+        let deployment = chains.deploy(&me, DeploymentSpec::gold(chain.id())).unwrap();
         pay(&platform, &me, &chain);
         wanted.push((chain.id().to_owned(), chain.node().view().head().hash(), deployment));
     }

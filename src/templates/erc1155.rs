@@ -147,7 +147,8 @@ impl Template for Erc1155 {
 
     fn parameters(&self) -> Vec<ParameterNote> {
         vec![
-            ParameterNote::of("uri", "URI of the metadata, in which clients replace {id} by the token's id."),
+            ParameterNote::of("uri", "URI of the metadata, in which clients replace {id} by the token's id.")
+                .with_default(""),
             ParameterNote::of("owner", "Account that gets every role.").with_default_deployer(),
             ParameterNote::of("features", "Optional functions."),
             ParameterNote::of("features.mintable", "Whether MINTER_ROLE can mint.").with_default(false),
@@ -159,7 +160,7 @@ impl Template for Erc1155 {
                 .with_default("0"),
             ParameterNote::of("distribution", "Tokens of id 1 minted at deployment.")
                 .with_default(Vec::<String>::new()),
-            ParameterNote::of("distribution.account", "Account that gets them."),
+            ParameterNote::of("distribution.account", "Account that gets them.").with_default_deployer(),
             ParameterNote::of("distribution.amount", "How many."),
         ]
     }

@@ -189,7 +189,7 @@ impl Template for Erc721 {
                 .with_default("0"),
             ParameterNote::of("distribution", "Tokens minted at deployment, with the ids from 1 on in this order.")
                 .with_default(Vec::<String>::new()),
-            ParameterNote::of("distribution.account", "Account that gets them."),
+            ParameterNote::of("distribution.account", "Account that gets them.").with_default_deployer(),
             ParameterNote::of("distribution.amount", "How many."),
         ]
     }

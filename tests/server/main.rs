@@ -26,4 +26,5 @@ mod rest;
 mod serve;
 mod service_rpc;
 mod starvation;
+mod tokens;
 mod websocket;

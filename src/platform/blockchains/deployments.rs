@@ -1,43 +1,21 @@
 //! Deploying contracts: the record with the signed transaction first, then the transaction.
 //!
-//! A crash between leaves a record whose transaction is sent again when the chain is next brought up, and so is one that was in the pool
-//! alone when the process ended. A refused transaction takes the record back; it stays counted, for the service has signed it.
-
-use core::num::NonZeroUsize;
+//! A refused transaction takes the record back; it stays counted, for the service has signed it.
 
 use super::Blockchains;
-use crate::{
-    node::{Located, SendError},
-    platform::{
-        PlatformError,
-        blockchain::Blockchain,
-        context::audit,
-        deployment::{DeploymentRecord, DeploymentSpec, Sending},
-        plan::{Usage, check_use, count_use},
-        principal::Principal,
-        records::{Collection, PageRequest, RecordError, Stored, Unit},
-        wallet::Wallets,
-    },
-    primitives::Transaction,
+use crate::platform::{
+    PlatformError,
+    blockchain::Blockchain,
+    context::audit,
+    deployment::{DeploymentRecord, DeploymentSpec, Sending},
+    plan::{Usage, check_use, count_use},
+    principal::Principal,
+    records::{Collection, Stored, Unit},
+    sent::TransactionRecord,
+    wallet::Wallets,
 };
 
-/// Deployments whose transactions are looked for at once.
-const SETTLED_AT_ONCE: NonZeroUsize = NonZeroUsize::new(64).expect("not zero");
-
 impl<'a> Blockchains<'a> {
-    /// Reads the body of a request to deploy, whose parameters are those of the template's constructor by name, for any template
-    /// of the chain.
-    ///
-    /// # Errors
-    /// [`PlatformError::Validation`] with every invalid field; as [`Blockchains::readable`] for the chain that the body names.
-    pub fn read_deployment(
-        &self,
-        principal: &Principal,
-        body: serde_json::Value,
-    ) -> Result<DeploymentSpec, PlatformError> {
-        DeploymentSpec::read(body, |id| self.readable(principal, id))
-    }
-
     /// Deploys a contract from a template, or by a signed transaction, and keeps the record.
     ///
     /// # Errors
@@ -72,13 +50,15 @@ impl<'a> Blockchains<'a> {
             let message = format!("blockchain {} was made without the feature smart-contracts", chain.id());
             return Err(PlatformError::Conflict { message });
         }
-        let _ = self.settle(&chain)?;
+        let _ = self.settle::<DeploymentRecord>(&chain)?;
         self.check_quota_of_transactions(principal)?;
         let wallets = Wallets { context: self.context };
+        let token = spec.token.clone();
         // From the nonce to the pool: nobody else signs for the same account here meanwhile.
         let (stored, _turn) = match spec.sending(&wallets, principal, &chain)? {
             Sending::Signed(transaction, template) => {
                 let record = DeploymentRecord::of_transaction(chain.id(), template, "{}".to_owned(), &transaction);
+                let record = DeploymentRecord { token, ..record };
                 (self.keep(principal, id, |_| Ok(record))?, None)
             }
             Sending::Request(request, template, params) => {
@@ -86,7 +66,8 @@ impl<'a> Blockchains<'a> {
                 let unsigned = wallets.prepare(principal, &chain, *request)?;
                 let stored = self.keep(principal, id, |unit| {
                     let transaction = wallets.sign(unit, principal, &chain, unsigned)?;
-                    Ok(DeploymentRecord::of_transaction(chain.id(), template, params, &transaction))
+                    let record = DeploymentRecord::of_transaction(chain.id(), template, params, &transaction);
+                    Ok(DeploymentRecord { token, ..record })
                 })?;
                 (stored, Some(turn))
             }
@@ -121,73 +102,13 @@ impl<'a> Blockchains<'a> {
         })
     }
 
-    /// Sends the transaction of a kept deployment; takes the record back when the chain refuses it.
-    fn send_or_take_back(&self, chain: &Blockchain, stored: &Stored<DeploymentRecord>) -> Result<(), PlatformError> {
-        let Some(raw) = &stored.value.transaction else { return Ok(()) };
-        let known = chain.node().view().transaction(stored.value.transaction_hash);
-        if known.map_err(PlatformError::from_query)?.is_some() {
-            return Ok(());
-        }
-        let sent = Transaction::decode(raw).map_err(SendError::from).and_then(|decoded| chain.node().send(decoded));
-        let Err(refused) = sent else { return Ok(()) };
-        self.context.records.unit(|unit| {
-            let present = unit.of::<DeploymentRecord>().get(stored.owner(), stored.id())?;
-            present.map_or(Ok::<_, PlatformError>(()), |present| Ok(unit.delete(&present)?))
-        })?;
-        Err(PlatformError::from_send(refused))
-    }
-
-    /// Notes which of a chain's oldest unsettled deployments are in blocks, so that nobody looks for them again; returns whether it noted
-    /// any.
-    fn settle(&self, chain: &Blockchain) -> Result<bool, PlatformError> {
-        let view = chain.node().view();
-        let group = DeploymentRecord::on_chain(chain.id());
-        let request = PageRequest::first(SETTLED_AT_ONCE);
-        let open = self.deployments().page(&DeploymentRecord::UNSETTLED, chain.owner(), &group, &request)?;
-        let mut mined = Vec::new();
-        for deployment in open.items {
-            let found = view.transaction(deployment.value.transaction_hash).map_err(PlatformError::from_query)?;
-            if matches!(found, Some(Located::Mined { .. })) {
-                mined.push(deployment);
-            }
-        }
-        if mined.is_empty() {
-            return Ok(false);
-        }
-        self.context.records.unit(|unit| {
-            for mut deployment in mined {
-                deployment.value.is_settled = true;
-                // One that was deleted or settled meanwhile has nothing left to do.
-                match unit.replace(&deployment) {
-                    Ok(_) | Err(RecordError::Missing { .. } | RecordError::Stale { .. }) => {}
-                    Err(cause) => return Err(cause),
-                }
-            }
-            Ok::<_, RecordError>(())
-        })?;
-        Ok(true)
-    }
-
-    /// Sends the transactions of deployments that no block and no pool has, the oldest first.
+    /// Sends the transactions that no block and no pool has: of deployments, and of other requests.
     pub(super) fn send_unsettled(&self, chain: &Blockchain) -> Result<(), PlatformError> {
         if chain.node().is_halted() {
             return Ok(());
         }
-        while self.settle(chain)? {}
-        let mut waiting = Vec::new();
-        let group = DeploymentRecord::on_chain(chain.id());
-        self.deployments().for_each(&DeploymentRecord::UNSETTLED, chain.owner(), &group, |deployment| {
-            waiting.push(deployment);
-            Ok::<_, RecordError>(())
-        })?;
-        for deployment in waiting {
-            // A refused one is gone; who asked for it finds it so.
-            match self.send_or_take_back(chain, &deployment) {
-                Ok(()) | Err(PlatformError::Conflict { .. } | PlatformError::InsufficientBalance { .. }) => {}
-                Err(cause) => return Err(cause),
-            }
-        }
-        Ok(())
+        self.send_unsettled_of::<DeploymentRecord>(chain)?;
+        self.send_unsettled_of::<TransactionRecord>(chain)
     }
 
     /// As [`Blockchains::send_unsettled`], of all chains in memory, at boot. What fails is tried again when the chain is next brought up.

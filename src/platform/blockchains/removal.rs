@@ -11,7 +11,8 @@ use crate::{
         blockchain::{BlockchainRecord, ChainKeys},
         context::Context,
         deployment::DeploymentRecord,
-        records::{PageRequest, Stored, Unit},
+        records::{Index, PageRequest, Record, SortKey, Stored, Unit},
+        sent::TransactionRecord,
         wallet,
     },
     store::{Batch, KeyValue, Order, PrefixedStore, Table},
@@ -19,8 +20,8 @@ use crate::{
 
 /// Keys that are deleted in one batch.
 const KEYS_PER_BATCH: usize = 4_096;
-/// Deployments that are deleted in one unit.
-const DEPLOYMENTS_PER_UNIT: NonZeroUsize = NonZeroUsize::new(64).expect("not zero");
+/// Records that are deleted in one unit.
+const RECORDS_PER_UNIT: NonZeroUsize = NonZeroUsize::new(64).expect("not zero");
 
 /// Removes a chain that stands still.
 pub(super) fn remove(
@@ -32,7 +33,8 @@ pub(super) fn remove(
     if store.is_durable() {
         Table::ALL.into_iter().try_for_each(|table| empty(part, table))?;
     }
-    while context.records.unit(|unit| forget_deployments(unit, stored))? {}
+    while context.records.unit(|unit| forget_sent(unit, stored, &DeploymentRecord::BY_BLOCKCHAIN))? {}
+    while context.records.unit(|unit| forget_sent(unit, stored, &TransactionRecord::BY_BLOCKCHAIN))? {}
     context.records.unit(|unit| forget(context, unit, stored))
 }
 
@@ -54,13 +56,15 @@ fn empty(part: &PrefixedStore, table: Table) -> Result<(), PlatformError> {
     }
 }
 
-/// Deletes some deployments of a chain; returns whether any were left.
-fn forget_deployments(unit: &mut Unit<'_>, stored: &Stored<BlockchainRecord>) -> Result<bool, PlatformError> {
-    let group = DeploymentRecord::on_chain(stored.id());
-    let request = PageRequest::first(DEPLOYMENTS_PER_UNIT);
-    let page =
-        unit.of::<DeploymentRecord>().page(&DeploymentRecord::BY_BLOCKCHAIN, stored.owner(), &group, &request)?;
-    page.items.iter().try_for_each(|deployment| unit.delete(deployment))?;
+/// Deletes some records of what was sent on a chain, by an index that groups them by chain; returns whether any were left.
+fn forget_sent<T: Record>(
+    unit: &mut Unit<'_>,
+    stored: &Stored<BlockchainRecord>,
+    index: &Index<T>,
+) -> Result<bool, PlatformError> {
+    let group = SortKey::new().text(stored.id());
+    let page = unit.of::<T>().page(index, stored.owner(), &group, &PageRequest::first(RECORDS_PER_UNIT))?;
+    page.items.iter().try_for_each(|sent| unit.delete(sent))?;
     Ok(!page.items.is_empty())
 }
 

@@ -58,14 +58,23 @@ pub(in crate::server) enum Tag {
     Blockchains,
     /// Contracts and templates.
     Contracts,
+    /// Tokens.
+    Tokens,
     /// JSON-RPC of the service and of chains.
     JsonRpc,
 }
 
 impl Tag {
     /// Every group, in the order of the document.
-    pub(super) const ALL: [Self; 6] =
-        [Self::Service, Self::Workspaces, Self::ApiKeys, Self::Blockchains, Self::Contracts, Self::JsonRpc];
+    pub(super) const ALL: [Self; 7] = [
+        Self::Service,
+        Self::Workspaces,
+        Self::ApiKeys,
+        Self::Blockchains,
+        Self::Contracts,
+        Self::Tokens,
+        Self::JsonRpc,
+    ];
 
     /// Name of the group.
     pub(super) const fn name(self) -> &'static str {
@@ -75,6 +84,7 @@ impl Tag {
             Self::ApiKeys => "API keys",
             Self::Blockchains => "Blockchains",
             Self::Contracts => "Contracts",
+            Self::Tokens => "Tokens",
             Self::JsonRpc => "JSON-RPC",
         }
     }
@@ -87,6 +97,9 @@ impl Tag {
             Self::ApiKeys => "Credentials of programs",
             Self::Blockchains => "Chains of this process",
             Self::Contracts => "Contracts from templates",
+            Self::Tokens => {
+                "Tokens of the standards ERC20, ERC721, ERC1155 and ERC4626, who has them, and their transfers"
+            }
             Self::JsonRpc => "Queries and transactions",
         }
     }

@@ -2,12 +2,14 @@
 
 mod api_keys;
 mod blockchains;
+mod contract_calls;
 mod contracts;
 mod health;
 mod json_rpc;
 mod metrics;
 mod resources;
 pub(super) mod templates;
+mod tokens;
 mod view;
 mod workspaces;
 
@@ -25,7 +27,9 @@ pub(super) fn all() -> Vec<Endpoint> {
         blockchains::endpoints(),
         metrics::endpoints(),
         contracts::endpoints(),
+        contract_calls::endpoints(),
         templates::endpoints(),
+        tokens::endpoints(),
         json_rpc::endpoints(),
     ]
     .concat()

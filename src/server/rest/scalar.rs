@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 
-use alloy_primitives::{Address, U256};
+use alloy_primitives::{Address, Bytes, U256};
 use serde::{Deserialize, Serialize, de::Error as _};
 use utoipa::{
     PartialSchema, ToSchema,
     openapi::{ObjectBuilder, RefOr, Schema, Type},
 };
 
-use crate::primitives::{DurationUnits, parse_amount, parse_duration_secs};
+use crate::primitives::{DurationUnits, Gas, parse_amount, parse_duration_secs};
 
 /// Declares a scalar's schema: a string of a pattern.
 macro_rules! scalar_schema {
@@ -118,5 +118,73 @@ impl<'de> Deserialize<'de> for Lifetime {
         let text = <Cow<'_, str>>::deserialize(deserializer)?;
         let secs = parse_duration_secs(&text, DurationUnits::COMMON);
         secs.map(|secs| Self { secs }).ok_or_else(|| D::Error::custom("a number and one of s, h, d, as in 90d"))
+    }
+}
+
+/// A time until tokens have vested: a whole number and `s`, `h`, `d` or `m` (a month of 30 days).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct VestingTime {
+    pub(super) secs: u64,
+}
+
+scalar_schema!(
+    VestingTime,
+    "^[0-9]{1,9}[shdm]$",
+    "A time in which tokens vest: a whole number and s, h, d or m (a month of 30 days).",
+    "12m"
+);
+
+impl<'de> Deserialize<'de> for VestingTime {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = <Cow<'_, str>>::deserialize(deserializer)?;
+        let secs = parse_duration_secs(&text, DurationUnits::VESTING);
+        secs.map(|secs| Self { secs }).ok_or_else(|| D::Error::custom("a number and one of s, h, d, m, as in 12m"))
+    }
+}
+
+/// Bytes: `0x` and hex digits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct HexBytes(pub(super) Bytes);
+
+/// Characters of bytes in a body.
+const HEX_LEN_MAX: usize = 262_146;
+
+impl PartialSchema for HexBytes {
+    fn schema() -> RefOr<Schema> {
+        let schema = ObjectBuilder::new().schema_type(Type::String).pattern(Some("^0x([0-9a-fA-F]{2})*$"));
+        let schema = schema.max_length(Some(HEX_LEN_MAX)).examples(["0x02f8"]);
+        schema.description(Some("Bytes: 0x and an even number of hex digits, at most 128 KiB.")).into()
+    }
+}
+
+impl ToSchema for HexBytes {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("HexBytes")
+    }
+}
+
+impl<'de> Deserialize<'de> for HexBytes {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = <Cow<'_, str>>::deserialize(deserializer)?;
+        text.parse().map(Self).map_err(|_| D::Error::custom("bytes: 0x and an even number of hex digits"))
+    }
+}
+
+/// A gas limit of a transaction: a decimal integer in a string.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct GasLimit(pub(super) Gas);
+
+scalar_schema!(
+    GasLimit,
+    "^(2[1-9][0-9]{3}|[3-9][0-9]{4}|[1-9][0-9]{5,11}|1000000000000)$",
+    "Gas limit of a transaction, a decimal integer between 21000 and 1000000000000.",
+    "3000000"
+);
+
+impl<'de> Deserialize<'de> for GasLimit {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = <Cow<'_, str>>::deserialize(deserializer)?;
+        let limit = text.parse().ok().filter(|limit| (21_000..=1_000_000_000_000).contains(limit));
+        limit.map(|limit| Self(Gas::new(limit))).ok_or_else(|| D::Error::custom("between 21000 and 1000000000000"))
     }
 }

@@ -412,7 +412,8 @@ fn a_token_is_described_and_encoded_by_names() {
     let least = json!({ "uri": URI });
     let plain = Erc1155Params::new(URI, BOB);
     assert_eq!(descriptor.encode(least.as_object().unwrap(), BOB).unwrap(), plain.init_code());
-    let errors = descriptor.encode(&serde_json::Map::new(), OWNER).unwrap_err();
+    let wrong = json!({ "uri": 5 });
+    let errors = descriptor.encode(wrong.as_object().unwrap(), OWNER).unwrap_err();
     assert_eq!(errors.iter().map(|error| error.path.as_str()).collect::<Vec<_>>(), ["uri"]);
     assert!(descriptor.constructor.iter().all(|parameter| !parameter.description.is_empty()));
 }
@@ -425,7 +426,7 @@ fn the_abi_is_complete() {
     assert_eq!(abi.errors().count(), 15);
     let constructor = abi.constructor.unwrap();
     let names: Vec<_> = constructor.inputs.iter().map(|input| input.name.as_str()).collect();
-    assert_eq!(names, ["uri", "owner", "features", "royaltyReceiver", "royaltyFee"]);
+    assert_eq!(names, ["uri", "owner", "features", "royaltyReceiver", "royaltyFee", "distribution"]);
 }
 
 #[test]

@@ -449,7 +449,10 @@ fn the_abi_is_complete() {
     assert_eq!(abi.errors().count(), 29);
     let constructor = abi.constructor.unwrap();
     let names: Vec<_> = constructor.inputs.iter().map(|input| input.name.as_str()).collect();
-    assert_eq!(names, ["name", "symbol", "baseURI", "owner", "features", "royaltyReceiver", "royaltyFee"]);
+    assert_eq!(
+        names,
+        ["name", "symbol", "baseURI", "owner", "features", "royaltyReceiver", "royaltyFee", "distribution"]
+    );
 }
 
 #[test]

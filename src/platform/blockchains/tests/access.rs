@@ -7,7 +7,7 @@ use super::{World, conflict};
 use crate::{
     chain::CallRequest,
     node::BlockRef,
-    platform::{ApiKeySpec, PlatformError, Principal, Scope, Subject, records::Index},
+    platform::{ApiKeySpec, DeploymentSpec, PlatformError, Principal, Scope, Subject, records::Index},
     primitives::{Gas, KeyPair, TransactionRequest},
     system::permissions::{PERMISSIONS_ADDRESS, interface as sol},
     templates::Erc20Params,
@@ -80,9 +80,7 @@ fn without_smart_contracts_nobody_deploys() {
     for features in [json!([]), json!(["permissions"])] {
         let chain = world.create(json!({ "name": "x", "features": features }));
         let treasury = chain.treasury().unwrap();
-        let body =
-            json!({ "blockchainId": chain.id(), "template": "erc20-token", "params": { "name": "G", "symbol": "G" } });
-        let deployed = chains.deploy(&world.me(), chains.read_deployment(&world.me(), body).unwrap());
+        let deployed = chains.deploy(&world.me(), DeploymentSpec::gold(chain.id()));
         assert!(conflict(deployed).contains("without the feature smart-contracts"));
         let token = Erc20Params::new("Gold", "GLD", U256::from(9), treasury).init_code();
         let create = || CallRequest::create(token.clone()).with_from(treasury).with_gas(Gas::new(3_000_000));
@@ -123,9 +121,7 @@ fn lists_of_accounts_and_deployers_start_with_the_workspaces_wallets() {
         assert!(info(account).isAccount && info(account).isDeployer);
     }
     assert!(!info(Address::repeat_byte(9)).maySend);
-    let body =
-        json!({ "blockchainId": chain.id(), "template": "erc20-token", "params": { "name": "G", "symbol": "G" } });
-    let deployment = chains.deploy(&world.me(), chains.read_deployment(&world.me(), body).unwrap()).unwrap();
+    let deployment = chains.deploy(&world.me(), DeploymentSpec::gold(chain.id())).unwrap();
     assert_eq!(deployment.value.from, chain.treasury().unwrap(), "the managed wallet has nothing yet");
 }
 

@@ -13,11 +13,6 @@ use crate::{
     templates::Erc20Params,
 };
 
-fn token(world: &World, chain: &str) -> DeploymentSpec {
-    let body = json!({ "blockchainId": chain, "template": "erc20-token", "params": { "name": "G", "symbol": "G" } });
-    world.platform.blockchains().read_deployment(&world.me(), body).unwrap()
-}
-
 #[test]
 fn every_crash_of_a_deployment_leaves_a_record_whose_contract_comes_or_nothing() {
     for body in [json!({ "name": "x" }), of_four("pbft")] {
@@ -25,7 +20,7 @@ fn every_crash_of_a_deployment_leaves_a_record_whose_contract_comes_or_nothing()
         let world = World::new();
         let chain = world.create(body);
         let before = world.disk.writes();
-        let deployment = world.platform.blockchains().deploy(&world.me(), token(&world, chain.id())).unwrap();
+        let deployment = world.platform.blockchains().deploy(&world.me(), DeploymentSpec::gold(chain.id())).unwrap();
         let (hash, clock) = (deployment.value.transaction_hash, world.clock.clone());
         let crashes = world.disk.crashes();
         assert!(crashes.len() > before);
@@ -45,11 +40,11 @@ fn every_crash_of_a_deployment_leaves_a_record_whose_contract_comes_or_nothing()
             let contract = stored.value.contract_address(&chain).unwrap();
             assert!(!chain.node().view().code(contract, BlockRef::Latest).unwrap().is_empty());
             // The next one finds it done.
-            chains.deploy(&world.me(), token(&world, chain.id())).unwrap();
+            chains.deploy(&world.me(), DeploymentSpec::gold(chain.id())).unwrap();
             assert!(chains.deployments().require(&world.me().owner(), deployment.id()).unwrap().value.is_settled);
             assert_eq!(
                 chains
-                    .deploy_as(&world.me(), deployment.id(), token(&world, chain.id()))
+                    .deploy_as(&world.me(), deployment.id(), DeploymentSpec::gold(chain.id()))
                     .unwrap()
                     .value
                     .transaction_hash,
@@ -77,11 +72,7 @@ fn a_signed_transaction_is_deployed_and_a_refused_one_leaves_no_record() {
         };
         request.sign(&key).unwrap()
     };
-    let read = |raw: &[u8]| {
-        let raw = format!("0x{}", alloy_primitives::hex::encode(raw));
-        chains.read_deployment(&me, json!({ "blockchainId": chain.id(), "signedTransaction": raw }))
-    };
-    let spec = read(&creation(0).encoded()).unwrap();
+    let spec = DeploymentSpec::of_signed(chain.id(), creation(0).encoded());
     let poor = chains.deploy(&me, spec.clone());
     assert!(matches!(poor, Err(PlatformError::InsufficientBalance { .. })), "{poor:?}");
     assert_eq!(world.platform.records().verify::<DeploymentRecord>().unwrap(), 0);
@@ -92,10 +83,8 @@ fn a_signed_transaction_is_deployed_and_a_refused_one_leaves_no_record() {
     assert_eq!(deployment.value.contract_address(&chain).unwrap(), key.address().create(0));
     let call = TransactionRequest { to: Some(Address::ZERO), ..TransactionRequest::default() };
     let call = TransactionRequest { chain_id: Some(chain.chain_id()), gas_limit: Gas::new(21_000), ..call };
-    let refused = chains.deploy(&me, read(&call.sign(&key).unwrap().encoded()).unwrap());
+    let refused = chains.deploy(&me, DeploymentSpec::of_signed(chain.id(), call.sign(&key).unwrap().encoded()));
     assert!(matches!(refused, Err(PlatformError::Validation { .. })), "{refused:?}");
-    let both = json!({ "blockchainId": chain.id(), "signedTransaction": "0x00", "template": "erc20-token" });
-    assert!(matches!(chains.read_deployment(&me, both), Err(PlatformError::Validation { .. })));
 }
 
 #[test]
@@ -103,9 +92,9 @@ fn a_paused_chain_takes_no_deployment_and_sends_what_waits_when_it_is_resumed() 
     let world = World::new();
     let chain = world.create(of_four("raft"));
     let id = chain.id().to_owned();
-    let deployment = world.platform.blockchains().deploy(&world.me(), token(&world, &id)).unwrap();
+    let deployment = world.platform.blockchains().deploy(&world.me(), DeploymentSpec::gold(&id)).unwrap();
     world.command(&id, crate::platform::ChainCommand::Pause);
-    assert!(conflict(world.platform.blockchains().deploy(&world.me(), token(&world, &id))).contains("paused"));
+    assert!(conflict(world.platform.blockchains().deploy(&world.me(), DeploymentSpec::gold(&id))).contains("paused"));
     // The pool, which alone had it, ends with the process.
     let world = world.restarted(Duration::from_secs(5));
     let chain = world.command(&id, crate::platform::ChainCommand::Resume).unwrap();

@@ -11,7 +11,8 @@ use crate::{
     consensus::{ConsensusKind, ReplicaId},
     node::BlockRef,
     platform::{
-        BlockchainRecord, BlockchainSpec, ChainCommand, ChainState, DeploymentRecord, PlatformError, Wallet,
+        BlockchainRecord, BlockchainSpec, ChainCommand, ChainState, DeploymentRecord, DeploymentSpec, PlatformError,
+        Wallet,
         records::{Index, PageRequest},
         vault::SealedSecret,
     },
@@ -221,8 +222,7 @@ fn a_deletion_leaves_nothing_whenever_it_crashes() {
     let (kept, gone) = (world.create(of_four("pbft")), world.create(of_four("raft")));
     let (kept, id) = (kept.id().to_owned(), gone.id().to_owned());
     let chains = world.platform.blockchains();
-    let body = json!({ "blockchainId": id, "template": "erc20-token", "params": { "name": "G", "symbol": "G" } });
-    chains.deploy(&world.me(), chains.read_deployment(&world.me(), body).unwrap()).unwrap();
+    chains.deploy(&world.me(), DeploymentSpec::gold(&id)).unwrap();
     world.run(&gone, 5);
     assert!(pairs_of(&world, &id) > 20);
     let secrets = world.platform.records().verify::<SealedSecret>().unwrap();

@@ -9,7 +9,7 @@ use super::{World, of_four};
 use crate::{
     consensus::ConsensusKind,
     node::{BlockRef, Dump, Node},
-    platform::{Blockchain, BlockchainSpec, PlatformError},
+    platform::{Blockchain, BlockchainSpec, DeploymentSpec, PlatformError},
 };
 
 const PAID: Address = Address::repeat_byte(7);
@@ -36,10 +36,7 @@ fn a_state_goes_on_as_a_new_chain_with_new_keys_and_in_a_development_node() {
         let chains = world.platform.blockchains();
         world.run(&source, 3);
         world.pay(&source).unwrap();
-        let body = json!({
-            "blockchainId": source_id, "template": "erc20-token", "params": { "name": "G", "symbol": "G" },
-        });
-        let deployment = chains.deploy(&world.me(), chains.read_deployment(&world.me(), body).unwrap()).unwrap();
+        let deployment = chains.deploy(&world.me(), DeploymentSpec::gold(&source_id)).unwrap();
         world.run(&source, 6);
         let contract = deployment.value.contract_address(&source).unwrap();
         let dump = chains.export(&world.me(), &source_id).unwrap();

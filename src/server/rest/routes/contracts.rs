@@ -5,9 +5,8 @@ use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use crate::{
-    node::Located as Found,
     platform::{
-        DeploymentRecord, FieldError, PlatformError, Principal, Scope,
+        DeploymentRecord, DeploymentSpec, FieldError, Principal, Scope,
         records::{Index, SortKey, Stored},
     },
     server::{
@@ -21,7 +20,8 @@ use crate::{
             error_code::ErrorCode,
             page::Page,
             request::Request,
-            scalar::HexAddress,
+            routes::view::{Deployed, DeploymentStatus, beside_signed},
+            scalar::{GasLimit, HexAddress, HexBytes},
         },
     },
 };
@@ -42,12 +42,10 @@ struct DeployContract {
     params: Option<Map<String, Value>>,
     /// Account that deploys the contract. The service must be able to sign for it. The chain's treasury by default.
     from: Option<HexAddress>,
-    /// Gas limit of the transaction, a decimal integer between 21000 and 1000000000000; estimated by default.
-    #[schema(pattern = "^[0-9]{5,13}$", example = "3000000")]
-    gas_limit: Option<String>,
-    /// A transaction that creates the contract, signed by somebody else, in hex; in place of all fields but blockchainId.
-    #[schema(pattern = "^0x([0-9a-fA-F]{2})+$", max_length = 262144)]
-    signed_transaction: Option<String>,
+    /// Gas limit of the transaction; estimated by default.
+    gas_limit: Option<GasLimit>,
+    /// A transaction that creates the contract, signed by somebody else; in place of all fields but blockchainId.
+    signed_transaction: Option<HexBytes>,
 }
 
 impl Body for DeployContract {
@@ -67,18 +65,11 @@ impl Body for DeployContract {
             expected: "a value, unless there is a signedTransaction".to_owned(),
             got: "nothing".to_owned(),
         };
-        let beside = |path: &str| FieldError {
-            path: path.to_owned(),
-            expected: "no value beside a signedTransaction, which says it all".to_owned(),
-            got: "a value".to_owned(),
-        };
         let fields = [("template", self.template.is_some()), ("params", self.params.is_some())];
         let options = [("from", self.from.is_some()), ("gasLimit", self.gas_limit.is_some())];
         match self.signed_transaction {
             None => fields.iter().filter(|(_, is_there)| !is_there).map(|(path, _)| missing(path)).collect(),
-            Some(_) => {
-                fields.iter().chain(&options).filter(|(_, is_there)| *is_there).map(|(path, _)| beside(path)).collect()
-            }
+            Some(_) => beside_signed(&[fields, options].concat()),
         }
     }
 }
@@ -100,9 +91,8 @@ struct DeploymentView {
     transaction_hash: String,
     /// Account that deployed the contract.
     from: String,
-    /// `pending`, `deployed` or `failed`.
-    #[schema(example = "deployed")]
-    status: &'static str,
+    /// State of the deployment.
+    status: DeploymentStatus,
     /// Height of the block with the transaction; null while it is pending.
     block_number: Option<u64>,
     /// Gas used, a decimal integer; null while the transaction is pending.
@@ -115,13 +105,7 @@ impl DeploymentView {
     fn new(app: &App, principal: &Principal, stored: &Stored<DeploymentRecord>) -> Result<Self, ApiError> {
         let deployment = &stored.value;
         let chain = app.platform().blockchains().require(principal, &deployment.blockchain_id)?;
-        let found = chain.node().view().transaction(deployment.transaction_hash).map_err(PlatformError::internal)?;
-        let mined = match &found {
-            Some(Found::Mined { block, index }) => {
-                block.receipts().get(*index as usize).map(|receipt| (block, receipt))
-            }
-            _ => None,
-        };
+        let Deployed { status, block_number, gas_used } = Deployed::of(&chain, deployment)?;
         Ok(Self {
             id: stored.id().to_owned(),
             blockchain_id: chain.id().to_owned(),
@@ -129,13 +113,9 @@ impl DeploymentView {
             contract_address: deployment.contract_address(&chain)?.to_string(),
             transaction_hash: deployment.transaction_hash.to_string(),
             from: deployment.from.to_string(),
-            status: match &mined {
-                None => "pending",
-                Some((_, receipt)) if receipt.is_success() => "deployed",
-                Some(_) => "failed",
-            },
-            block_number: mined.map(|(block, _)| block.height().get()),
-            gas_used: mined.map(|(_, receipt)| receipt.gas_used.get().to_string()),
+            status,
+            block_number,
+            gas_used: gas_used.map(|gas| gas.to_string()),
             created_at: clock::iso_8601(stored.created_at_ms()),
         })
     }
@@ -176,13 +156,15 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
 
 fn deploy(app: &App, request: &Request, body: DeployContract) -> Result<Change<DeploymentView>, ApiError> {
     let (platform, principal) = (app.platform(), request.principal()?);
-    let mut raw = json!({ "blockchainId": body.blockchain_id, "template": body.template, "params": body.params });
-    raw["signedTransaction"] = body.signed_transaction.into();
-    raw["from"] = body.from.map(|from| from.0.to_string()).into();
-    raw["gasLimit"] = body.gas_limit.into();
-    // A stranger's chain is not found before its templates are asked for.
-    platform.blockchains().writable(principal, &body.blockchain_id)?;
-    let spec = platform.blockchains().read_deployment(principal, raw)?;
+    let spec = match body.signed_transaction {
+        Some(signed) => DeploymentSpec::of_signed(&body.blockchain_id, signed.0),
+        None => {
+            let (template, params) = (body.template.unwrap_or_default(), body.params.unwrap_or_default());
+            let mut spec = DeploymentSpec::of_template(&body.blockchain_id, &template, params);
+            (spec.from, spec.gas_limit) = (body.from.map(|from| from.0), body.gas_limit.map(|limit| limit.0));
+            spec
+        }
+    };
     let deployment = platform.blockchains().deploy_as(principal, &request.new_id(platform, "dep")?, spec)?;
     Ok(Change::done(DeploymentView::new(app, principal, &deployment)?))
 }

@@ -113,7 +113,7 @@ impl TemplateParameter {
 }
 
 /// Schema of a value of any type.
-fn any_value() -> Schema {
+pub(super) fn any_value() -> Schema {
     let types = [Type::String, Type::Number, Type::Boolean, Type::Array, Type::Object, Type::Null];
     ObjectBuilder::new().schema_type(SchemaType::from_iter(types)).build().into()
 }

@@ -1,0 +1,93 @@
+//! Sending transactions that are kept in a record: once, and again after a crash. A refused transaction takes its record back.
+
+use core::num::NonZeroUsize;
+
+use super::Blockchains;
+use crate::{
+    node::{Located, SendError},
+    platform::{
+        PlatformError,
+        blockchain::Blockchain,
+        records::{PageRequest, RecordError, SortKey, Stored},
+        sent::SentRecord,
+    },
+    primitives::Transaction,
+};
+
+/// Transactions that are looked for at once.
+const SETTLED_AT_ONCE: NonZeroUsize = NonZeroUsize::new(64).expect("not zero");
+
+impl Blockchains<'_> {
+    /// Sends the transaction of a record unless the chain has it; takes the record back when the chain refuses it.
+    pub(super) fn send_or_take_back<T: SentRecord>(
+        &self,
+        chain: &Blockchain,
+        stored: &Stored<T>,
+    ) -> Result<(), PlatformError> {
+        let (hash, Some(raw)) = stored.value.transaction() else { return Ok(()) };
+        let known = chain.node().view().transaction(hash);
+        if known.map_err(PlatformError::from_query)?.is_some() {
+            return Ok(());
+        }
+        let sent = Transaction::decode(raw).map_err(SendError::from).and_then(|decoded| chain.node().send(decoded));
+        let Err(refused) = sent else { return Ok(()) };
+        self.context.records.unit(|unit| {
+            let present = unit.of::<T>().get(stored.owner(), stored.id())?;
+            present.map_or(Ok::<_, PlatformError>(()), |present| Ok(unit.delete(&present)?))
+        })?;
+        Err(PlatformError::from_send(refused))
+    }
+
+    /// Notes which of a chain's oldest unsettled transactions are in blocks, so that nobody looks for them again; returns whether it noted
+    /// any.
+    pub(super) fn settle<T: SentRecord>(&self, chain: &Blockchain) -> Result<bool, PlatformError> {
+        let view = chain.node().view();
+        let request = PageRequest::first(SETTLED_AT_ONCE);
+        let open = self.context.records.of::<T>().page(&T::UNSETTLED, chain.owner(), &on_chain(chain), &request)?;
+        let mut mined = Vec::new();
+        for sent in open.items {
+            let found = view.transaction(sent.value.transaction().0).map_err(PlatformError::from_query)?;
+            if matches!(found, Some(Located::Mined { .. })) {
+                mined.push(sent);
+            }
+        }
+        if mined.is_empty() {
+            return Ok(false);
+        }
+        self.context.records.unit(|unit| {
+            for mut sent in mined {
+                sent.value.settle();
+                // One that was deleted or settled meanwhile has nothing left to do.
+                match unit.replace(&sent) {
+                    Ok(_) | Err(RecordError::Missing { .. } | RecordError::Stale { .. }) => {}
+                    Err(cause) => return Err(cause),
+                }
+            }
+            Ok::<_, RecordError>(())
+        })?;
+        Ok(true)
+    }
+
+    /// Sends the transactions that no block and no pool has, the oldest first.
+    pub(super) fn send_unsettled_of<T: SentRecord>(&self, chain: &Blockchain) -> Result<(), PlatformError> {
+        while self.settle::<T>(chain)? {}
+        let mut waiting = Vec::new();
+        self.context.records.of::<T>().for_each(&T::UNSETTLED, chain.owner(), &on_chain(chain), |sent| {
+            waiting.push(sent);
+            Ok::<_, RecordError>(())
+        })?;
+        for sent in waiting {
+            // A refused one is gone; who asked for it finds it so.
+            match self.send_or_take_back(chain, &sent) {
+                Ok(()) | Err(PlatformError::Conflict { .. } | PlatformError::InsufficientBalance { .. }) => {}
+                Err(cause) => return Err(cause),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Group of what was sent on a chain.
+fn on_chain(chain: &Blockchain) -> SortKey {
+    SortKey::new().text(chain.id())
+}

@@ -1,0 +1,138 @@
+//! Tokens of the four standards: what they can't have, and that what a token says is what its contract does.
+
+use alloy_sol_types::SolCall;
+
+use super::{super::*, holders::Holder, *};
+use crate::{
+    chain::{CallRequest, StateOverrides},
+    node::{ManualClock, Node},
+    platform::tokens::spec::Vesting,
+    primitives::Address,
+    templates::{erc20::interface as erc20, erc721::interface as erc721, vesting_wallet::interface as wallet},
+};
+
+const BOB: Address = Address::repeat_byte(0xb0);
+const CAROL: Address = Address::repeat_byte(0xc0);
+const MONTH_SECS: u64 = 30 * 86_400;
+
+fn platform() -> Platform {
+    let spec = BlockchainSpec::read(serde_json::json!({ "name": "test" })).unwrap();
+    let chain = Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), spec, Node::new(), 0);
+    Platform::builder(Arc::new(ManualClock::default())).open(chain).unwrap()
+}
+
+fn spec(standard: TokenStandard) -> TokenSpec {
+    TokenSpec::new(DEFAULT_BLOCKCHAIN_ID, standard, "Gold", "GLD")
+}
+
+fn part(address: Address, amount: u64) -> Allotment {
+    Allotment { address, amount: U256::from(amount), vesting: None }
+}
+
+fn paths(spec: &TokenSpec) -> Vec<String> {
+    spec.check().into_iter().map(|error| error.path).collect()
+}
+
+/// Asks a contract at the head.
+fn ask<C: SolCall>(platform: &Platform, contract: Address, call: &C) -> C::Return {
+    let request = CallRequest::call(contract, call.abi_encode());
+    let view = platform.default_blockchain().unwrap().node().view();
+    let outcome = view.call(&request, BlockRef::Latest, &StateOverrides::default(), None).unwrap();
+    C::abi_decode_returns(outcome.success_output().unwrap()).unwrap()
+}
+
+/// Makes a token on the default chain; returns its record, its contract and who has it.
+fn made(platform: &Platform, spec: TokenSpec) -> (Stored<DeploymentRecord>, Address, Vec<Holder>) {
+    let (me, chain) = (platform.service_principal(), platform.default_blockchain().unwrap());
+    let id = platform.new_id("tok").unwrap();
+    let stored = platform.tokens().create(&me, &id, spec).unwrap();
+    let contract = stored.value.contract_address(chain).unwrap();
+    let holders = platform.tokens().holders(chain, &stored.value).unwrap();
+    (stored, contract, holders)
+}
+
+fn has(holders: &[Holder], address: Address) -> u64 {
+    holders.iter().filter(|holder| holder.address == address).map(|holder| holder.balance.to::<u64>()).sum()
+}
+
+#[test]
+fn each_standard_refuses_by_name_what_it_can_t_have() {
+    let months = Some(Vesting { duration_secs: MONTH_SECS, cliff_secs: 0 });
+    let vesting = vec![Allotment { vesting: months, ..part(BOB, 1) }];
+    let one = U256::ONE;
+    let erc20 = TokenSpec { uri: Some(String::new()), asset: Some(BOB), ..spec(TokenStandard::Erc20) };
+    assert_eq!(paths(&erc20), ["uri", "asset"]);
+    for standard in [TokenStandard::Erc721, TokenStandard::Erc1155] {
+        let wrong =
+            TokenSpec { decimals: Some(18), total_supply: one, distribution: vesting.clone(), ..spec(standard) };
+        assert_eq!(paths(&wrong), ["decimals", "distribution[0].vesting"]);
+    }
+    let features = TokenFeatures { mintable: true, ..TokenFeatures::default() };
+    let vault = TokenSpec { total_supply: one, distribution: vesting, features, ..spec(TokenStandard::Erc4626) };
+    assert_eq!(paths(&vault), ["totalSupply", "distribution", "features.mintable"]);
+    let too_much = TokenSpec { total_supply: one, distribution: vec![part(BOB, 2)], ..spec(TokenStandard::Erc20) };
+    assert_eq!(paths(&too_much), ["distribution"]);
+    let late = Some(Vesting { duration_secs: 1, cliff_secs: 2 });
+    let late = Allotment { vesting: late, ..part(Address::ZERO, 1) };
+    let late = TokenSpec { total_supply: one, distribution: vec![late], ..spec(TokenStandard::Erc20) };
+    assert_eq!(paths(&late), ["distribution[0].address", "distribution[0].vesting.cliff"]);
+}
+
+#[test]
+fn a_fungible_token_is_distributed_and_vests() {
+    let platform = platform();
+    let vesting = Some(Vesting { duration_secs: 12 * MONTH_SECS, cliff_secs: 3 * MONTH_SECS });
+    let distribution = vec![Allotment { vesting, ..part(BOB, 1_200) }, part(CAROL, 300)];
+    let (stored, contract, holders) =
+        made(&platform, TokenSpec { total_supply: U256::from(10_000), distribution, ..spec(TokenStandard::Erc20) });
+    let vested = contract.create(1);
+    assert_eq!([vested, CAROL, stored.value.from].map(|it| has(&holders, it)), [1_200, 300, 8_500]);
+    for Holder { address, balance, .. } in &holders {
+        assert_eq!(ask(&platform, contract, &erc20::balanceOfCall { account: *address }), *balance);
+    }
+    assert_eq!(ask(&platform, vested, &wallet::ownerCall {}), BOB);
+    assert_eq!(ask(&platform, vested, &wallet::durationCall {}), U256::from(12 * MONTH_SECS));
+    let chain = platform.default_blockchain().unwrap();
+    assert_eq!(platform.tokens().supply(chain, &stored.value).unwrap(), Some(U256::from(10_000)));
+    assert_eq!(platform.tokens().transfers(chain, &stored.value).unwrap().len(), 3);
+}
+
+#[test]
+fn ids_of_a_non_fungible_token_are_minted_in_the_order_of_the_distribution() {
+    let platform = platform();
+    let distribution = vec![part(BOB, 2), part(CAROL, 1)];
+    let supply = U256::from(4);
+    let (stored, contract, holders) =
+        made(&platform, TokenSpec { total_supply: supply, distribution, ..spec(TokenStandard::Erc721) });
+    let owners = [1, 2, 3, 4].map(|id| ask(&platform, contract, &erc721::ownerOfCall { tokenId: U256::from(id) }));
+    assert_eq!(owners, [BOB, BOB, CAROL, stored.value.from]);
+    assert_eq!(has(&holders, BOB), 2);
+}
+
+#[test]
+fn units_of_a_multi_token_have_the_id_one() {
+    let platform = platform();
+    let distribution = vec![part(BOB, 70)];
+    let (stored, _, holders) =
+        made(&platform, TokenSpec { total_supply: U256::from(100), distribution, ..spec(TokenStandard::Erc1155) });
+    assert_eq!([BOB, stored.value.from].map(|it| has(&holders, it)), [70, 30]);
+    assert!(holders.iter().all(|holder| holder.token_id == Some(U256::ONE)));
+}
+
+#[test]
+fn a_vault_holds_the_asset_that_is_named_or_one_of_its_own() {
+    let platform = platform();
+    let me = platform.service_principal();
+    let (_, contract, _) = made(&platform, spec(TokenStandard::Erc4626));
+    let asset = ask(&platform, contract, &crate::templates::erc4626::interface::assetCall {});
+    assert_eq!(ask(&platform, asset, &erc20::nameCall {}), "Gold asset");
+    let page = platform.tokens().page(&me, &PageRequest::first(NonZeroUsize::MIN)).unwrap();
+    assert_eq!(page.total, 2, "the vault and its asset");
+    let (_, second, _) = made(&platform, TokenSpec { asset: Some(asset), ..spec(TokenStandard::Erc4626) });
+    assert_eq!(ask(&platform, second, &crate::templates::erc4626::interface::assetCall {}), asset);
+    let nobodys = TokenSpec { asset: Some(BOB), ..spec(TokenStandard::Erc4626) };
+    let Err(PlatformError::Validation { fields }) = platform.tokens().create(&me, "tok_x", nobodys) else {
+        panic!("must be refused")
+    };
+    assert_eq!(fields[0].path, "asset");
+}

@@ -1,0 +1,344 @@
+//! Calls of deployed contracts, and their events.
+
+use std::sync::Arc;
+
+use alloy_json_abi::JsonAbi;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
+
+use super::{
+    templates::any_value,
+    view::{SentTransaction, beside_signed},
+};
+use crate::{
+    chain::{CallRequest, LogFilter, StateOverrides},
+    node::BlockRef,
+    platform::{
+        Blockchain, ContractCall, ContractEvent, FieldError, Outgoing, PlatformError, Scope, abi_of, events_of,
+    },
+    primitives::{Address, Bytes, Height, Transaction, U256},
+    server::{
+        api_error::ApiError,
+        clock, decode,
+        rest::{
+            App,
+            answer::Change,
+            body::Body,
+            endpoint::{Access, Endpoint, Runs, Tag},
+            error_code::ErrorCode,
+            page::Page,
+            parameter::Parameter,
+            request::Request,
+            scalar::{Amount, GasLimit, HexAddress, HexBytes},
+        },
+    },
+};
+
+/// Largest height that a JavaScript number holds exactly.
+const HEIGHT_MAX: u64 = (1 << 53) - 1;
+
+/// A call that changes nothing.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct CallContract {
+    /// A function's name, or its signature where several have the name; or `data`.
+    #[schema(min_length = 1, max_length = 256, example = "balanceOf")]
+    method: Option<String>,
+    /// Arguments of the function: integers are numbers or decimal strings, addresses and bytes hex strings, structs objects.
+    #[schema(max_items = 64, schema_with = arguments)]
+    args: Option<Vec<Value>>,
+    /// Encoded call data, in place of `method` and `args`.
+    data: Option<HexBytes>,
+    /// Account in whose name is called; the zero address by default.
+    from: Option<HexAddress>,
+    /// Height of the block after which is asked; the newest by default.
+    #[schema(maximum = 9007199254740991_u64, example = 1)]
+    block_number: Option<u64>,
+}
+
+/// A call that is sent as a transaction.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct ExecuteContract {
+    /// A function's name, or its signature where several have the name; or `data`.
+    #[schema(min_length = 1, max_length = 256, example = "transfer")]
+    method: Option<String>,
+    /// Arguments of the function: integers are numbers or decimal strings, addresses and bytes hex strings, structs objects.
+    #[schema(max_items = 64, schema_with = arguments)]
+    args: Option<Vec<Value>>,
+    /// Encoded call data, in place of `method` and `args`.
+    data: Option<HexBytes>,
+    /// Amount of the native token that goes with the call; none by default.
+    value: Option<Amount>,
+    /// Account that sends it. The service must be able to sign for it; by default the workspace's wallet.
+    from: Option<HexAddress>,
+    /// Gas limit of the transaction; estimated by default.
+    gas_limit: Option<GasLimit>,
+    /// A transaction that calls the contract, signed by somebody else; in place of all else.
+    signed_transaction: Option<HexBytes>,
+}
+
+/// Schema of the arguments of a function.
+fn arguments() -> utoipa::openapi::Schema {
+    let array = utoipa::openapi::ArrayBuilder::new().items(utoipa::openapi::RefOr::T(any_value())).max_items(Some(64));
+    let kinds = [utoipa::openapi::Type::Array, utoipa::openapi::Type::Null];
+    array.schema_type(utoipa::openapi::schema::SchemaType::from_iter(kinds)).build().into()
+}
+
+/// Reads what is called; names what is missing or too much.
+fn read_call(
+    method: Option<&String>,
+    args: Option<&Vec<Value>>,
+    data: Option<&HexBytes>,
+) -> Result<ContractCall, FieldError> {
+    match (method, data) {
+        (Some(name), None) => Ok(ContractCall::Function(name.clone(), args.cloned().unwrap_or_default())),
+        (None, Some(data)) if args.is_none() => Ok(ContractCall::Data(data.0.clone())),
+        (None, Some(_)) => Err(FieldError {
+            path: "args".to_owned(),
+            expected: "no value beside data, which has the arguments".to_owned(),
+            got: "a value".to_owned(),
+        }),
+        (Some(_), Some(_)) => Err(FieldError {
+            path: "data".to_owned(),
+            expected: "no value beside method".to_owned(),
+            got: "a value".to_owned(),
+        }),
+        (None, None) => Err(FieldError {
+            path: "method".to_owned(),
+            expected: "a function's name or signature, or data".to_owned(),
+            got: "nothing".to_owned(),
+        }),
+    }
+}
+
+impl Body for CallContract {
+    fn examples() -> Vec<(&'static str, Value)> {
+        let account = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
+        let all = json!({ "method": "balanceOf", "args": [account], "from": account, "blockNumber": 1 });
+        vec![("all fields", all), ("required fields", json!({ "method": "totalSupply" }))]
+    }
+
+    fn check(&self) -> Vec<FieldError> {
+        read_call(self.method.as_ref(), self.args.as_ref(), self.data.as_ref()).err().into_iter().collect()
+    }
+}
+
+impl Body for ExecuteContract {
+    fn examples() -> Vec<(&'static str, Value)> {
+        let account = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
+        let call = json!({ "method": "transfer", "args": [account, "1"] });
+        let mut all = call.clone();
+        (all["value"], all["from"], all["gasLimit"]) = ("0".into(), account.into(), "300000".into());
+        vec![("all fields", all), ("required fields", call)]
+    }
+
+    fn check(&self) -> Vec<FieldError> {
+        if self.signed_transaction.is_some() {
+            return beside_signed(&[
+                ("method", self.method.is_some()),
+                ("args", self.args.is_some()),
+                ("data", self.data.is_some()),
+                ("value", self.value.is_some()),
+                ("from", self.from.is_some()),
+                ("gasLimit", self.gas_limit.is_some()),
+            ]);
+        }
+        read_call(self.method.as_ref(), self.args.as_ref(), self.data.as_ref()).err().into_iter().collect()
+    }
+}
+
+/// What a call returned.
+#[derive(Debug, Serialize, ToSchema)]
+struct CallView {
+    /// What the function returned: its one value, or an array of several; null of a call by data.
+    #[schema(schema_with = any_value)]
+    result: Value,
+    /// The same, encoded.
+    data: String,
+}
+
+/// ABI of a contract.
+#[derive(Debug, Serialize, ToSchema)]
+struct AbiView {
+    /// JSON ABI of the contract's template.
+    #[schema(value_type = Vec<Object>)]
+    abi: JsonAbi,
+}
+
+/// An event of a contract.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct EventView {
+    /// Signature of the event; null of one that the contract's ABI does not have.
+    #[schema(example = "Transfer(address,address,uint256)")]
+    event: Option<String>,
+    /// Its arguments by name; null likewise.
+    #[schema(value_type = Option<Object>, additional_properties = true)]
+    args: Option<Map<String, Value>>,
+    /// Topics of the log.
+    topics: Vec<String>,
+    /// Data of the log.
+    data: String,
+    /// Height of the block.
+    block_number: u64,
+    /// Hash of the transaction.
+    transaction_hash: String,
+    /// Index of the event among the block's.
+    log_index: u32,
+    /// Time of the block: ISO 8601, UTC.
+    timestamp: String,
+}
+
+impl EventView {
+    fn new(ContractEvent { log, decoded, .. }: ContractEvent) -> Self {
+        let (event, args) = decoded.unzip();
+        Self {
+            event,
+            args,
+            topics: log.log.data.topics().iter().map(ToString::to_string).collect(),
+            data: log.log.data.data.to_string(),
+            block_number: log.height.get(),
+            transaction_hash: log.transaction_hash.to_string(),
+            log_index: log.log_index,
+            timestamp: clock::iso_8601(log.timestamp.as_secs().saturating_mul(1_000)),
+        }
+    }
+}
+
+pub(super) fn endpoints() -> Vec<Endpoint> {
+    let (tag, read) = (Tag::Contracts, Access::Scope(Scope::BlockchainRead));
+    vec![
+        Endpoint::get(
+            "/v1/contracts/{deploymentId}/abi",
+            "getContractAbi",
+            tag,
+            read,
+            "Returns the ABI of a contract.",
+        )
+        .reads(abi),
+        Endpoint::post(
+            "/v1/contracts/{deploymentId}/call",
+            "callContract",
+            tag,
+            read,
+            "Calls a function of a contract without a transaction.",
+        )
+        .fails_with(&[ErrorCode::Conflict])
+        .takes::<CallContract>()
+        .acts(call),
+        Endpoint::post(
+            "/v1/contracts/{deploymentId}/execute",
+            "executeContract",
+            tag,
+            Access::Scope(Scope::BlockchainDeploy),
+            "Sends a transaction that calls a function of a contract. One that would fail is not sent.",
+        )
+        .fails_with(&[ErrorCode::InsufficientBalance])
+        .runs(Runs::Long)
+        .takes::<ExecuteContract>()
+        .acts(execute),
+        Endpoint::get(
+            "/v1/contracts/{deploymentId}/events",
+            "listContractEvents",
+            tag,
+            read,
+            "Lists the events of a contract, oldest first.",
+        )
+        .fails_with(&[ErrorCode::Conflict])
+        .parameter(Parameter::integer("fromBlock", "First height, inclusive.", 0, HEIGHT_MAX, 0))
+        .parameter(Parameter::integer("toBlock", "Last height, inclusive.", 0, HEIGHT_MAX, HEIGHT_MAX))
+        .lists(&["blockNumber"], events),
+    ]
+}
+
+/// Finds the chain and the address of a deployment of the caller's workspace.
+fn contract_of(app: &App, request: &Request) -> Result<(Arc<Blockchain>, Address), ApiError> {
+    let (blockchains, principal) = (app.platform().blockchains(), request.principal()?);
+    let stored = blockchains.deployments().require(&principal.owner(), request.path("deploymentId"))?;
+    let chain = blockchains.require(principal, &stored.value.blockchain_id)?;
+    let contract = stored.value.contract_address(&chain)?;
+    Ok((chain, contract))
+}
+
+fn abi(app: &App, request: &Request) -> Result<AbiView, ApiError> {
+    let (chain, contract) = contract_of(app, request)?;
+    Ok(AbiView { abi: abi_of(chain.node(), contract)? })
+}
+
+fn call(app: &App, request: &Request, body: CallContract) -> Result<Change<CallView>, ApiError> {
+    let (chain, contract) = contract_of(app, request)?;
+    let target = read_call(body.method.as_ref(), body.args.as_ref(), body.data.as_ref())
+        .map_err(|field| PlatformError::Validation { fields: vec![field] })?
+        .encode(chain.node(), contract)?;
+    let at = body.block_number.map_or(BlockRef::Latest, |number| BlockRef::Number(Height::new(number)));
+    let mut asked = CallRequest::call(contract, target.input.clone());
+    asked.from = body.from.map(|from| from.0);
+    let output = output_of(&chain, &asked, at)?;
+    Ok(Change::done(CallView { result: target.decode(&output).unwrap_or_default(), data: output.to_string() }))
+}
+
+fn execute(app: &App, request: &Request, body: ExecuteContract) -> Result<Change<SentTransaction>, ApiError> {
+    let (chain, contract) = contract_of(app, request)?;
+    let (platform, principal) = (app.platform(), request.principal()?);
+    let id = request.new_id(platform, "tx")?;
+    let outgoing = match &body.signed_transaction {
+        Some(signed) => Outgoing::Signed(Box::new(signed_call(&signed.0, contract)?)),
+        None => {
+            let call = read_call(body.method.as_ref(), body.args.as_ref(), body.data.as_ref())
+                .map_err(|field| PlatformError::Validation { fields: vec![field] })?;
+            let input = call.encode(chain.node(), contract)?.input;
+            let from = match body.from {
+                Some(from) => from.0,
+                None => platform.wallets().default_sender(principal, &chain)?,
+            };
+            let mut wanted = CallRequest::call(contract, input).with_from(from);
+            wanted.value = body.value.map_or(U256::ZERO, |value| value.0);
+            wanted.gas = body.gas_limit.map(|limit| limit.0);
+            if platform.blockchains().sent(principal, &id)?.is_none() {
+                output_of(&chain, &wanted, BlockRef::Pending)?;
+            }
+            Outgoing::Request(Box::new(wanted))
+        }
+    };
+    let sent = platform.blockchains().send_as(principal, chain.id(), &id, outgoing)?;
+    Ok(Change::done(SentTransaction::of(&chain, sent.value.hash)?))
+}
+
+/// Reads a signed transaction that calls this contract.
+fn signed_call(raw: &Bytes, contract: Address) -> Result<Transaction, ApiError> {
+    let expected = format!("a signed transaction that calls {contract} (EIP-2718)");
+    let wrong = |got: String| PlatformError::field("signedTransaction", expected.clone(), got);
+    let transaction = Transaction::decode(raw).map_err(|cause| wrong(cause.to_string()))?;
+    match transaction.to() {
+        Some(to) if to == contract => Ok(transaction),
+        Some(to) => Err(wrong(format!("a call of {to}")).into()),
+        None => Err(wrong("a creation of a contract".to_owned()).into()),
+    }
+}
+
+/// Returns what a call returns; one that fails is a conflict with its reason.
+fn output_of(chain: &Blockchain, request: &CallRequest, at: BlockRef) -> Result<Bytes, ApiError> {
+    let outcome = chain.node().view().call(request, at, &StateOverrides::default(), None);
+    let outcome = outcome.map_err(PlatformError::from_query)?;
+    if let Some(output) = outcome.success_output() {
+        return Ok(output.clone());
+    }
+    let reason = decode::describe_revert(chain.node(), request, &outcome).unwrap_or_else(|| outcome.describe());
+    Err(PlatformError::Conflict { message: format!("the call fails: {reason}") }.into())
+}
+
+fn events(app: &App, request: &Request, page: &Page) -> Result<(Vec<EventView>, u64), ApiError> {
+    let (chain, contract) = contract_of(app, request)?;
+    let height = |name, default| Height::new(request.query(name).and_then(|it| it.parse().ok()).unwrap_or(default));
+    let head = chain.node().view().head().height();
+    let (from, to) = (height("fromBlock", 0), height("toBlock", HEIGHT_MAX).min(head));
+    if from > to {
+        return Ok((Vec::new(), 0));
+    }
+    let abi = abi_of(chain.node(), contract).unwrap_or_default();
+    let found = events_of(&chain, contract, &abi, LogFilter { from, to, ..LogFilter::default() })?;
+    let total = found.len() as u64;
+    Ok((page.select(found).into_iter().map(EventView::new).collect(), total))
+}
