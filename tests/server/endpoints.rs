@@ -242,6 +242,8 @@ fn mutations(value: &Value, path: &str, pass: &mut dyn FnMut(Value, String)) {
     match value {
         // What the parameters of a template are is its chain's concern.
         Value::Object(_) if path == "params" => {}
+        // So is what the arguments of a function are its contract's.
+        Value::Array(_) if path == "args" => {}
         Value::Object(members) => {
             let with = |name: &str, value: Value| {
                 let mut members: Map<String, Value> = members.clone();
