@@ -16,6 +16,7 @@ mod error;
 mod expiry;
 mod fields;
 mod health;
+mod idempotency;
 mod mail;
 mod oauth;
 mod plan;
@@ -48,6 +49,7 @@ pub use self::{
     error::{FieldError, PlatformError},
     fields::Fields,
     health::Health,
+    idempotency::{Begun, IdempotentRequests},
     mail::{Mail, Mailbox, Mails, ReceivedMail},
     oauth::{
         AccessToken, AuthorizationRefusal, AuthorizationRequest, Authorized, ClientCredentials, ClientRegistration,
@@ -167,6 +169,11 @@ impl PlatformBuilder {
             Ok,
         )?;
         let context = Context { records, entropy, vault, secret, plans, password_cost };
+        match (IdempotentRequests { context: &context }).seal_former() {
+            // Reads go on when the disk is full; a later start seals them.
+            Ok(()) | Err(PlatformError::StorageFull { .. }) => {}
+            Err(cause) => return Err(cause),
+        }
         make_default_workspace(&context)?;
         let default_blockchain = default_blockchain.into().map(Arc::new);
         if let Some(default) = &default_blockchain {
@@ -259,6 +266,11 @@ impl Platform {
         Blockchains { context: &self.context, hosted: &self.hosted }
     }
 
+    /// Rules of idempotent requests.
+    pub const fn idempotency(&self) -> IdempotentRequests<'_> {
+        IdempotentRequests { context: &self.context }
+    }
+
     /// Rules of wallets.
     pub const fn wallets(&self) -> Wallets<'_> {
         Wallets { context: &self.context }
@@ -303,7 +315,7 @@ impl Platform {
         let some = PageRequest::first(FORGOTTEN_AT_ONCE);
         let users = self.users().forget_expired(&some)?;
         let grants = self.oauth().forget_expired(&some)?;
-        let responses = self.context.records.forget_responses(&some)?;
+        let responses = self.idempotency().forget_expired(&some)?;
         Ok(users.saturating_add(grants).saturating_add(responses))
     }
 

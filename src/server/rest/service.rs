@@ -235,7 +235,7 @@ fn finish(
         Outcome::Pending(change) => app.platform().records().unit(|unit| {
             let rendered = render(change.apply(unit)?);
             if let Some(accepted) = accepted {
-                unit.respond(accepted, rendered.kept())?;
+                app.platform().idempotency().respond(unit, accepted, &rendered.kept())?;
             }
             Ok(rendered)
         }),
