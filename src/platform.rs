@@ -326,6 +326,11 @@ impl Platform {
         self.probes.run(&self.context.records, !is_behind)
     }
 
+    /// Returns the number of chains in memory, of all workspaces.
+    pub fn open_blockchains(&self) -> usize {
+        self.hosted.all_open().len()
+    }
+
     /// Returns the chain in memory with this id, whoever owns it: for the service's own work. What a caller reads goes by
     /// [`Blockchains::readable`].
     pub fn running_blockchain(&self, id: &str) -> Option<Arc<Blockchain>> {
