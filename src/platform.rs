@@ -18,6 +18,7 @@ mod error;
 mod expiry;
 mod fields;
 mod health;
+mod idempotency;
 mod mail;
 mod oauth;
 mod plan;
@@ -54,6 +55,7 @@ pub use self::{
     error::{FieldError, PlatformError},
     fields::Fields,
     health::Health,
+    idempotency::{Begun, IdempotentRequests},
     mail::{Mail, Mailbox, Mails, ReceivedMail},
     oauth::{
         AccessToken, AuthorizationRefusal, AuthorizationRequest, Authorized, ClientCredentials, ClientRegistration,
@@ -177,6 +179,11 @@ impl PlatformBuilder {
             Ok,
         )?;
         let context = Context { records, entropy, vault, secret, plans, password_cost };
+        match (IdempotentRequests { context: &context }).seal_former() {
+            // Reads go on when the disk is full; a later start seals them.
+            Ok(()) | Err(PlatformError::StorageFull { .. }) => {}
+            Err(cause) => return Err(cause),
+        }
         make_default_workspace(&context)?;
         let default_blockchain = default_blockchain.into().map(Arc::new);
         if let Some(default) = &default_blockchain {
@@ -272,6 +279,9 @@ impl Platform {
     /// Rules of tokens.
     pub const fn tokens(&self) -> Tokens<'_> {
         Tokens { blockchains: self.blockchains() }
+    /// Rules of idempotent requests.
+    pub const fn idempotency(&self) -> IdempotentRequests<'_> {
+        IdempotentRequests { context: &self.context }
     }
 
     /// Rules of wallets.
@@ -318,7 +328,7 @@ impl Platform {
         let some = PageRequest::first(FORGOTTEN_AT_ONCE);
         let users = self.users().forget_expired(&some)?;
         let grants = self.oauth().forget_expired(&some)?;
-        let responses = self.context.records.forget_responses(&some)?;
+        let responses = self.idempotency().forget_expired(&some)?;
         Ok(users.saturating_add(grants).saturating_add(responses))
     }
 
@@ -327,6 +337,11 @@ impl Platform {
         let stale = |chain: &Arc<Blockchain>| chain.is_behind(self.context.records.clock().now_ms());
         let is_behind = self.hosted.all_open().iter().any(|chain| chain.failure().is_some() || stale(chain));
         self.probes.run(&self.context.records, !is_behind)
+    }
+
+    /// Returns the number of chains in memory, of all workspaces.
+    pub fn open_blockchains(&self) -> usize {
+        self.hosted.all_open().len()
     }
 
     /// Returns the chain in memory with this id, whoever owns it: for the service's own work. What a caller reads goes by

@@ -86,6 +86,12 @@ impl Fields {
         self.take(name, expected, read)
     }
 
+    /// Whether a field was there and is not what was expected.
+    pub fn is_invalid(&self, name: &str) -> bool {
+        let path = self.at(name);
+        self.errors.iter().any(|error| error.path == path)
+    }
+
     /// Records an error when a required value is missing. Returns the value.
     pub fn require<T>(&mut self, name: &str, expected: &str, value: Option<T>) -> Option<T> {
         let path = self.at(name);

@@ -33,6 +33,7 @@ pub use audit::AuditLine;
 pub use collection::Collection;
 pub use database::{Migration, Records};
 pub use error::RecordError;
+pub(in crate::platform) use idempotency::FormerContent;
 pub use idempotency::{Acceptance, Accepted, IDEMPOTENCY_KEY_LEN_MAX, IdempotencyError, IdempotentRequest, Response};
 pub use index::{Index, Reach, SortKey};
 pub use key::{Owner, WorkspaceId};

@@ -143,7 +143,9 @@ async fn run_blocking<T: Send + 'static>(
 ) -> Result<T, QueueError> {
     let caller = CancelOnDrop(Cancellation::default());
     let cancellation = caller.0.clone();
+    let span = tracing::Span::current();
     let done = runtime.spawn_blocking(move || {
+        let _span = span.entered();
         // The next one's turn comes when the work has ended, whether or not its caller still waits.
         let _turn = turn;
         work(&cancellation)

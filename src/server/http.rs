@@ -6,9 +6,15 @@ mod body;
 mod budget;
 mod connection;
 mod cors;
+mod exchange;
+mod figures;
 mod guard;
+mod metrics;
 mod page;
+mod refusal;
 mod route;
+#[cfg(test)]
+mod tests;
 mod token;
 mod websocket;
 
@@ -61,6 +67,7 @@ pub struct ServerConfig {
     mailbox: Option<Arc<Mailbox>>,
     log_in_links: Vec<LogInLink>,
     providers: Vec<LogInProvider>,
+    has_open_metrics: bool,
 }
 
 impl ServerConfig {
@@ -78,6 +85,7 @@ impl ServerConfig {
             mailbox: None,
             log_in_links: Vec::new(),
             providers: Vec::new(),
+            has_open_metrics: false,
         }
     }
 
@@ -128,6 +136,12 @@ impl ServerConfig {
     #[must_use]
     pub fn with_providers(self, providers: Vec<LogInProvider>) -> Self {
         Self { providers, ..self }
+    }
+
+    /// Shows `/metrics` to everybody who reaches the server: for development. Otherwise it needs the scope `admin`.
+    #[must_use]
+    pub fn with_open_metrics(self) -> Self {
+        Self { has_open_metrics: true, ..self }
     }
 
     /// Replaces the bounds.

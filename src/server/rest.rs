@@ -37,13 +37,16 @@ use axum::{
 use futures_util::FutureExt as _;
 use tokio::sync::Semaphore;
 
-pub(super) use self::service::PeerAddress;
+pub(super) use self::{
+    request::{REQUEST_ID, RequestId, RequestIds, RouteName},
+    service::{PeerAddress, admit_admin},
+};
 pub use self::{
     routes::templates::{TemplateParameter, TemplateView},
     table::endpoint_table,
 };
 
-use self::{catalogue::Catalogue, envelope::Rendered, rate::Rates, request::RequestIds, service::Admitted};
+use self::{catalogue::Catalogue, envelope::Rendered, rate::Rates, service::Admitted};
 use super::{
     api_error::ApiError,
     chains::Chains,
@@ -100,7 +103,8 @@ impl App {
 
     /// Lets a request to the Ethereum JSON-RPC of a chain in: for whom may read the chain; who may not deploy sends nothing.
     pub(super) fn admit_to_chain(&self, parts: &Parts, chain: &str) -> Result<(Admitted, EthRpc), Response> {
-        let id = self.request_ids.of(&parts.headers);
+        let given = parts.extensions.get::<RequestId>().cloned();
+        let id = given.unwrap_or_else(|| self.request_ids.of(&parts.headers));
         let peer = parts.extensions.get::<PeerAddress>().copied();
         let admitted = service::admit(self, routes::ETHEREUM_ACCESS, &parts.headers, peer, None)
             .map_err(|refused| refused.into_response(&id, self.now_ms()))?;
@@ -159,6 +163,9 @@ async fn serve(
         Err(_) => return ApiError::bad_request("the path is not UTF-8 when it is decoded").into_response(),
     };
     let (parts, body) = request.into_parts();
+    if let Some(route) = parts.extensions.get::<RouteName>() {
+        route.set(endpoint.about.path);
+    }
     // What is past the bound was cut off when it was received: one byte more shows it.
     let body: Result<Bytes, _> = axum::body::to_bytes(body, REST_BODY_BYTES_MAX.saturating_mul(2)).await;
     match body {
@@ -169,7 +176,9 @@ async fn serve(
 
 /// Gives the request an id, and puts what no endpoint answered into the envelope: 404, 405, a panic.
 async fn identify(State(app): State<App>, mut request: Request, next: Next) -> Response {
-    let id = app.request_ids.of(request.headers());
+    // The server has given it one, unless the router is driven without it.
+    let given = request.extensions().get::<RequestId>().cloned();
+    let id = given.unwrap_or_else(|| app.request_ids.of(request.headers()));
     request.extensions_mut().insert(id.clone());
     let ran = AssertUnwindSafe(next.run(request)).catch_unwind().await;
     let mut response = ran.unwrap_or_else(|payload| {
@@ -186,6 +195,11 @@ async fn identify(State(app): State<App>, mut request: Request, next: Next) -> R
         }
         None => response,
     }
+}
+
+/// Returns the response to a request that is refused outside any handler.
+pub(super) fn refused(error: ApiError, id: &RequestId, now_ms: u64) -> Response {
+    Rendered::of(Err(error), id, now_ms).into_response()
 }
 
 /// Returns the OpenAPI document as JSON text, as `/v1/openapi.json` serves it.

@@ -8,7 +8,7 @@ mod transaction;
 
 use std::sync::Arc;
 
-use axum::response::Response;
+use axum::{http::StatusCode, response::Response};
 use jsonrpsee::{
     RpcModule,
     core::middleware::Request,
@@ -44,9 +44,14 @@ pub(super) struct ServiceRpc {
 impl ServiceRpc {
     /// Executes the calls in a body for a principal.
     pub(super) async fn execute(&self, principal: Principal, body: &[u8]) -> Response<Body> {
+        let is_forbidden = scope_of_single(body).is_some_and(|scope| !principal.may(scope));
         let mut extensions = Extensions::new();
         extensions.insert(principal);
-        framing::http_response(self.service.execute(body, extensions).await)
+        let mut response = framing::http_response(self.service.execute(body, extensions).await);
+        if is_forbidden {
+            *response.status_mut() = StatusCode::FORBIDDEN;
+        }
+        response
     }
 
     /// Registers all methods over `chains`.
@@ -65,15 +70,20 @@ struct ServiceDispatch {
 }
 
 impl ServiceDispatch {
-    /// Returns the Ethereum JSON-RPC of the chain that a call names; `None` where the method refuses the call.
-    fn rpc_of(&self, params: Option<&str>) -> Option<EthRpc> {
+    /// Returns the Ethereum JSON-RPC of the chain that a call names, or of the only one that its caller can see; `None` where the method
+    /// refuses the call.
+    fn rpc_of(&self, params: Option<&str>, extensions: &Extensions) -> Option<EthRpc> {
         #[derive(serde::Deserialize)]
         struct Named {
             #[serde(rename = "blockchainId")]
-            blockchain_id: String,
+            blockchain_id: Option<String>,
         }
-        let named: Named = serde_json::from_str(params?).ok()?;
-        self.chains.rpc(&named.blockchain_id)
+        let named: Named = serde_json::from_str(params.unwrap_or("{}")).ok()?;
+        let id = match named.blockchain_id {
+            Some(id) => id,
+            None => self.chains.platform().blockchains().only_readable(extensions.get::<Principal>()?).ok()?,
+        };
+        self.chains.rpc(&id)
     }
 }
 
@@ -91,7 +101,7 @@ impl Dispatch for ServiceDispatch {
             let Request { id, method, params, extensions, .. } = request;
             let (id, callback) = (id.into_owned(), callback.clone());
             let params = params.map(|params| params.get().to_owned());
-            let rpc = dispatch.rpc_of(params.as_deref());
+            let rpc = dispatch.rpc_of(params.as_deref(), &extensions);
             let refused_id = id.clone();
             let call =
                 move |_: &Cancellation| callback(id, Params::new(params.as_deref()), RESPONSE_BYTES_MAX, extensions);
@@ -107,19 +117,38 @@ impl Dispatch for ServiceDispatch {
     }
 }
 
+type Handler = fn(&Call<'_>, &mut Fields) -> Result<Value, RpcFailure>;
+
+/// The methods, each with the scope that it needs.
+const METHODS: [(&str, Scope, Handler); 7] = [
+    ("blockchain.getBlock", Scope::BlockchainRead, query::block),
+    ("blockchain.getTransaction", Scope::BlockchainRead, query::transaction),
+    ("blockchain.getBalance", Scope::BlockchainRead, query::balance),
+    ("transaction.send", Scope::BlockchainDeploy, transaction::send),
+    ("transaction.simulate", Scope::BlockchainRead, transaction::simulate),
+    ("contract.call", Scope::BlockchainRead, contract::call),
+    ("contract.execute", Scope::BlockchainDeploy, contract::execute),
+];
+
 fn methods(chains: Chains) -> Methods {
     let mut module = RpcModule::new(chains);
-    add(&mut module, "blockchain.getBlock", Scope::BlockchainRead, query::block);
-    add(&mut module, "blockchain.getTransaction", Scope::BlockchainRead, query::transaction);
-    add(&mut module, "blockchain.getBalance", Scope::BlockchainRead, query::balance);
-    add(&mut module, "transaction.send", Scope::BlockchainDeploy, transaction::send);
-    add(&mut module, "transaction.simulate", Scope::BlockchainRead, transaction::simulate);
-    add(&mut module, "contract.call", Scope::BlockchainRead, contract::call);
-    add(&mut module, "contract.execute", Scope::BlockchainDeploy, contract::execute);
+    METHODS.into_iter().for_each(|(name, scope, handler)| add(&mut module, name, scope, handler));
     module.into()
 }
 
-type Handler = fn(&Call<'_>, &mut Fields) -> Result<Value, RpcFailure>;
+/// Returns the scope that a body's single call needs; `None` for a batch, and for what calls no method of the service.
+fn scope_of_single(body: &[u8]) -> Option<Scope> {
+    #[derive(serde::Deserialize)]
+    struct Named<'a> {
+        #[serde(borrow)]
+        method: std::borrow::Cow<'a, str>,
+    }
+    if body.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
+        return None;
+    }
+    let named: Named<'_> = serde_json::from_slice(body).ok()?;
+    METHODS.iter().find(|(name, ..)| *name == named.method).map(|(_, scope, _)| *scope)
+}
 
 fn add(module: &mut RpcModule<Chains>, name: &'static str, scope: Scope, handler: Handler) {
     let registered = module.register_method(name, move |params, chains, extensions| {

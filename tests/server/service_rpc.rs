@@ -115,7 +115,7 @@ async fn errors_carry_the_rest_code() {
     for (method, params, code, rest) in [
         ("blockchain.getBlock", json!({ "blockchainId": "bc_none" }), -32001, "NOT_FOUND"),
         ("blockchain.getBlock", json!({ "blockchainId": "bc_default", "blockNumber": 99 }), -32001, "NOT_FOUND"),
-        ("blockchain.getBlock", json!({}), -32602, "VALIDATION_ERROR"),
+        ("blockchain.getBlock", json!({ "blockchainId": 5 }), -32602, "VALIDATION_ERROR"),
         ("blockchain.getBlock", json!({ "blockchainId": "bc_default", "colour": 1 }), -32602, "VALIDATION_ERROR"),
         ("blockchain.getBlock", json!(["bc_default"]), -32602, "BAD_REQUEST"),
         (
@@ -141,12 +141,76 @@ async fn credentials_and_scopes_are_required() {
     let service = Service::start().await;
     let reader = service.platform.create_api_key("reader", &[Scope::BlockchainRead]).unwrap().text().to_owned();
     let read = json!({ "blockchainId": "bc_default" });
-    assert!(post(&service, &reader, "blockchain.getBlock", read).await.json()["result"].is_object());
+    assert!(post(&service, &reader, "blockchain.getBlock", read.clone()).await.json()["result"].is_object());
     let send = json!({ "blockchainId": "bc_default", "signedTransaction": "0x" });
-    let refused = post(&service, &reader, "transaction.send", send).await.json();
-    assert_eq!(refused["error"]["data"]["code"], "FORBIDDEN");
-    let none = service.send("POST", "/v1/rpc", &[("content-type", "application/json")], "{}").await;
-    assert_eq!((none.status, none.json()["error"]["data"]["code"].as_str()), (401, Some("UNAUTHORIZED")));
+    for method in ["transaction.send", "contract.execute"] {
+        let refused = post(&service, &reader, method, send.clone()).await;
+        assert_eq!((refused.status, &refused.json()["id"]), (403, &json!(7)), "{method}");
+        assert_eq!(refused.json()["error"]["data"]["code"], "FORBIDDEN");
+        assert_eq!(refused.json()["error"]["data"]["details"]["requiredScope"], "blockchain:deploy");
+    }
+    let stranger = service.platform.create_api_key("stranger", &[Scope::GovernanceRead]).unwrap().text().to_owned();
+    assert_eq!(post(&service, &stranger, "blockchain.getBlock", read.clone()).await.status, 403);
+    assert_eq!(post(&service, &stranger, "blockchain.fly", read.clone()).await.status, 200, "no method, no scope");
+
+    // In a batch, and a notification.
+    let call = |id: u64, method: &str, params: &Value| json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+    let headers = [("x-api-key", reader.as_str()), ("content-type", "application/json")];
+    let batch = json!([call(1, "transaction.send", &send), call(2, "blockchain.getBlock", &read)]).to_string();
+    let reply = service.send("POST", "/v1/rpc", &headers, &batch).await;
+    assert_eq!((reply.status, &reply.json()[0]["error"]["data"]["code"]), (200, &json!("FORBIDDEN")));
+    assert!(reply.json()[1]["result"].is_object());
+    let notification = json!({ "jsonrpc": "2.0", "method": "transaction.send", "params": send }).to_string();
+    let reply = service.send("POST", "/v1/rpc", &headers, &notification).await;
+    assert_eq!((reply.status, reply.body.as_str()), (403, ""));
+
+    let json = ("content-type", "application/json");
+    for (credentials, status, code) in [
+        (vec![], 401, "UNAUTHORIZED"),
+        (vec![("x-api-key", "cbx_wrong")], 401, "UNAUTHORIZED"),
+        (vec![("authorization", "Bearer cbt_wrong")], 401, "UNAUTHORIZED"),
+        (vec![("authorization", "Basic YTpi")], 401, "UNAUTHORIZED"),
+        (vec![("authorization", "Bearer a"), ("x-api-key", "b")], 400, "BAD_REQUEST"),
+    ] {
+        let headers = [credentials, vec![json]].concat();
+        let refused =
+            service.send("POST", "/v1/rpc", &headers, &call(1, "blockchain.getBlock", &read).to_string()).await;
+        assert_eq!((refused.status, refused.json()["error"]["data"]["code"].as_str()), (status, Some(code)));
+        assert_eq!(refused.header("www-authenticate").is_some(), status == 401, "{headers:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_only_chain_needs_no_name() {
+    let service = Service::start().await;
+    let unnamed = ok(&service, "blockchain.getBlock", json!({})).await;
+    assert_eq!(unnamed, ok(&service, "blockchain.getBlock", json!({ "blockchainId": "bc_default" })).await);
+    let without_params = json!({ "jsonrpc": "2.0", "id": 1, "method": "blockchain.getBlock" }).to_string();
+    let headers = [("x-api-key", service.api_key.as_str()), ("content-type", "application/json")];
+    assert_eq!(service.send("POST", "/v1/rpc", &headers, &without_params).await.json()["result"], unnamed);
+    let node = service.platform.default_blockchain().unwrap().node().clone();
+    let request = TransactionRequest {
+        chain_id: Some(31_337),
+        to: Some(node.accounts()[1]),
+        gas_limit: Gas::new(21_000),
+        max_fee_per_gas: 100_000_000_000,
+        ..Default::default()
+    };
+    let raw = request.sign(&node.keys()[0]).unwrap().encoded();
+    assert_eq!(ok(&service, "transaction.send", json!({ "signedTransaction": raw })).await["status"], "success");
+
+    // A second one is there even while it is stopped.
+    let made = service.rest("POST", "/v1/blockchains", json!({ "name": "second" })).await.json()["data"].clone();
+    let id = made["id"].as_str().unwrap();
+    for state in ["running", "stopped"] {
+        let refused = error(&service, "blockchain.getBlock", json!({ "colour": 1 })).await;
+        let fields = refused["data"]["details"]["fields"].as_array().unwrap();
+        let paths: Vec<&str> = fields.iter().map(|field| field["path"].as_str().unwrap()).collect();
+        assert_eq!(paths, ["blockchainId", "colour"], "{state}: {refused}");
+        service.rest("POST", &format!("/v1/blockchains/{id}/stop"), Value::Null).await;
+    }
+    assert_eq!(service.rest("DELETE", &format!("/v1/blockchains/{id}"), Value::Null).await.status, 200);
+    assert!(ok(&service, "blockchain.getBlock", json!({})).await["number"].is_number());
 }
 
 #[tokio::test]

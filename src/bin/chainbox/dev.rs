@@ -29,7 +29,7 @@ use self::{
     start::Started,
     state_lock::StateLock,
 };
-use crate::{files, stop};
+use crate::{files, log, stop};
 
 type Failure = Box<dyn Error>;
 
@@ -39,6 +39,7 @@ pub(crate) fn run(options: &DevOptions) -> Result<(), Failure> {
         files::report(false, GenesisSpec::EXAMPLE);
         return Ok(());
     }
+    let _log = log::start(&options.log);
     state_files::try_paths(options)?;
     // Held until everything is written.
     let _lock = options.state.as_deref().map(StateLock::take).transpose()?;
@@ -104,6 +105,7 @@ async fn serve(options: &DevOptions, started: Started) -> Result<Option<RunningC
 fn server_config(options: &DevOptions) -> Result<ServerConfig, Failure> {
     let config = ServerConfig::new((options.host, options.port).into())
         .with_mailbox(Arc::new(Mailbox::default()))
+        .with_open_metrics()
         .with_allowed_hosts(options.allow_host.clone())
         .with_allowed_origins(options.allow_origin.clone());
     match &options.rpc_token {

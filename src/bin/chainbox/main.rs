@@ -9,6 +9,8 @@ mod dev;
 mod files;
 mod interrupt;
 #[cfg(feature = "server")]
+mod log;
+#[cfg(feature = "server")]
 mod master_key;
 mod progress;
 mod refused;

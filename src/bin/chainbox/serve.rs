@@ -15,7 +15,7 @@ use chainbox::{
 use tokio::sync::watch;
 
 use self::args::ServeOptions;
-use crate::{database, files, master_key, stop};
+use crate::{database, files, log, master_key, stop};
 
 type Failure = Box<dyn Error>;
 
@@ -24,6 +24,7 @@ const SHUTDOWN: Duration = Duration::from_secs(10);
 
 /// Runs until SIGINT or SIGTERM.
 pub(crate) fn run(options: &ServeOptions) -> Result<(), Failure> {
+    let _log = log::start(&options.log);
     let platform = Arc::new(open(options)?);
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(cores.max(2)).enable_all().build()?;

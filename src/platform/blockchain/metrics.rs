@@ -53,6 +53,13 @@ pub struct ChainMetrics {
     pub mempool_size: u64,
 }
 
+impl ChainMetrics {
+    /// Part of the validators' duties in the last 100 blocks that were done, in percent; 100 before the first duty.
+    pub fn uptime_percent(&self) -> f64 {
+        self.validator_uptime.unwrap_or(100.0)
+    }
+}
+
 /// Sums over a chain up to a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Sums {

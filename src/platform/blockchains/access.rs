@@ -1,6 +1,7 @@
 //! Who reads and who changes a chain.
 
-use std::sync::Arc;
+use core::{num::NonZeroUsize, ops::ControlFlow};
+use std::{collections::BTreeSet, sync::Arc};
 
 use super::Blockchains;
 use crate::platform::{
@@ -9,9 +10,11 @@ use crate::platform::{
     blockchain::{Blockchain, BlockchainRecord, ChainState, Feature},
     context::audit,
     principal::{Principal, Subject},
-    records::{Stored, Unit},
+    records::{Index, PageRequest, Stored, Unit},
 };
 
+/// Records that are read at once where a caller names no chain.
+const LOOKED_AT_AT_ONCE: NonZeroUsize = NonZeroUsize::new(16).expect("not zero");
 /// Participants of one chain.
 const PARTICIPANTS_MAX: usize = 1_000;
 
@@ -52,6 +55,53 @@ impl Blockchains<'_> {
             other => Err(PlatformError::Conflict {
                 message: format!("blockchain {id} is {}: it takes no transactions", other.name()),
             }),
+        }
+    }
+
+    /// Calls `visit` with each chain in memory that the principal may read, in the order of their ids, until it breaks.
+    ///
+    /// # Errors
+    /// [`PlatformError::Internal`] when the store fails, and those of `visit`.
+    pub fn each_readable(
+        &self,
+        principal: &Principal,
+        visit: &mut dyn FnMut(&Blockchain) -> Result<ControlFlow<()>, PlatformError>,
+    ) -> Result<(), PlatformError> {
+        for chain in self.hosted.all_open() {
+            match self.readable_record(principal, chain.id()) {
+                Ok(_) if visit(&chain)?.is_break() => return Ok(()),
+                Ok(_) | Err(PlatformError::NotFound { .. } | PlatformError::Forbidden { .. }) => {}
+                Err(cause) => return Err(cause),
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the id of the only chain that the principal can see, in whatever state.
+    ///
+    /// # Errors
+    /// [`PlatformError::Validation`] of the field `blockchainId` where it can see none or several, and those of the store.
+    pub fn only_readable(&self, principal: &Principal) -> Result<String, PlatformError> {
+        let mut seen = BTreeSet::new();
+        self.each_readable(principal, &mut |chain| {
+            seen.insert(chain.id().to_owned());
+            Ok(if seen.len() > 1 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        })?;
+        // Chains of its workspace that are not in memory are there all the same.
+        let mut request = PageRequest::first(LOOKED_AT_AT_ONCE);
+        while seen.len() < 2 {
+            let page = self.page(principal, &Index::CREATED, &request)?;
+            let ids = page.items.iter().map(|stored| stored.id());
+            seen.extend(ids.filter(|id| self.readable_record(principal, id).is_ok()).map(str::to_owned));
+            let Some(next) = page.next else { break };
+            request = request.after(next);
+        }
+        match (seen.len(), seen.pop_first()) {
+            (1, Some(id)) => Ok(id),
+            (0, _) => {
+                Err(PlatformError::field("blockchainId", "the id of a blockchain", "none, and there is none to see"))
+            }
+            _ => Err(PlatformError::field("blockchainId", "the id of one of the blockchains", "none")),
         }
     }
 

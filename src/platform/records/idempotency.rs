@@ -2,9 +2,15 @@
 //!
 //! The key and the accepted operation are one unit of work, the operation's effect and its response another: a crash leaves each whole or
 //! absent. What was accepted and has no response is found again at boot ([`Records::unfinished_requests`]) and is run to its end.
+//!
+//! The record tells requests apart by a fingerprint. Request and response themselves may show secrets: they are in the vault, under the
+//! record's id, for which the rules above this module care.
+
+use core::fmt;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
 
 use super::{Index, Owner, PageRequest, Reach, Record, RecordError, Records, SortKey, Stored, Unit};
 use crate::platform::scope::ScopeSet;
@@ -14,17 +20,24 @@ pub const IDEMPOTENCY_KEY_LEN_MAX: usize = 255;
 /// Time for which a response is kept, in milliseconds: a day.
 const KEPT_MS: u64 = 24 * 60 * 60 * 1000;
 
-/// Response that a repeated request gets.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Response that a repeated request gets. Its body may show a secret.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Response {
     /// Status code of HTTP.
     pub status: u16,
     /// Body, in the form in which it is sent.
-    pub body: Vec<u8>,
+    pub body: Zeroizing<Vec<u8>>,
     /// Id of the first request, which the body repeats.
     pub request_id: String,
     /// Path of the resource that the request created.
     pub location: Option<String>,
+}
+
+/// Leaves the body out.
+impl fmt::Debug for Response {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Response").field("status", &self.status).finish_non_exhaustive()
+    }
 }
 
 /// A request that was accepted under a key.
@@ -36,47 +49,74 @@ pub struct IdempotentRequest {
     pub scopes: ScopeSet,
     /// Name of the operation.
     pub operation: String,
-    /// Everything that the operation needs, to be run again after a crash.
-    pub request: Vec<u8>,
-    /// The response; `None` while the operation runs.
-    pub response: Option<Response>,
+    /// Keyed hash of the request, by which another request under the same key is known.
+    pub fingerprint: [u8; 32],
+    /// Whether it has its response; without one the operation runs.
+    pub is_answered: bool,
     /// Time at which the key may be used anew, in milliseconds since the Unix epoch.
     pub expires_at_ms: u64,
+    /// What a record of a former version held in clear, until it is sealed. It is never written.
+    #[serde(skip)]
+    pub(in crate::platform) former: Option<FormerContent>,
+}
+
+/// Request and response of a record of version 1 or 2, which held them in clear.
+#[derive(Clone, PartialEq, Eq)]
+pub(in crate::platform) struct FormerContent {
+    pub(in crate::platform) request: Vec<u8>,
+    pub(in crate::platform) response: Option<Response>,
+}
+
+/// Leaves both out.
+impl fmt::Debug for FormerContent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FormerContent").finish_non_exhaustive()
+    }
 }
 
 impl IdempotentRequest {
     /// Requests without a response, of the whole service, the oldest first.
-    const UNFINISHED: Index<Self> = Index::ordered(
+    pub(in crate::platform) const UNFINISHED: Index<Self> = Index::ordered(
         "unfinished",
         Reach::Service,
-        |stored| stored.value.response.is_none().then(SortKey::new),
+        |stored| (!stored.value.is_answered).then(SortKey::new),
         |stored| SortKey::new().number(stored.created_at_ms()),
     );
     /// Requests with a response by the time at which they may be forgotten.
-    const EXPIRY: Index<Self> = Index::ordered(
+    pub(in crate::platform) const EXPIRY: Index<Self> = Index::ordered(
         "expiry",
         Reach::Service,
-        |stored| stored.value.response.is_some().then(SortKey::new),
+        |stored| stored.value.is_answered.then(SortKey::new),
         |stored| SortKey::new().number(stored.value.expires_at_ms),
     );
 }
 
 impl Record for IdempotentRequest {
     const KIND: &'static str = "idempotency";
-    const VERSION: u16 = 2;
+    const VERSION: u16 = 3;
     const INDICES: &'static [Index<Self>] = &[Self::UNFINISHED, Self::EXPIRY];
 
     fn upgrade(version: u16, bytes: &[u8]) -> Option<Self> {
-        if version != 1 {
-            return None;
-        }
-        let first: FirstVersion = postcard::from_bytes(bytes).ok()?;
-        let response = first.response.map(|(status, body)| {
-            let (request_id, location) = (String::new(), None);
-            Response { status, body, request_id, location }
+        let second = match version {
+            1 => postcard::from_bytes::<FirstVersion>(bytes).ok()?.into(),
+            2 => postcard::from_bytes::<SecondVersion>(bytes).ok()?,
+            _ => return None,
+        };
+        let response = second.response.map(|former| Response {
+            status: former.status,
+            body: Zeroizing::new(former.body),
+            request_id: former.request_id,
+            location: former.location,
         });
-        let FirstVersion { subject, operation, request, expires_at_ms, .. } = first;
-        Some(Self { subject, scopes: ScopeSet::default(), operation, request, response, expires_at_ms })
+        Some(Self {
+            subject: second.subject,
+            scopes: second.scopes,
+            operation: second.operation,
+            fingerprint: [0; 32],
+            is_answered: response.is_some(),
+            expires_at_ms: second.expires_at_ms,
+            former: Some(FormerContent { request: second.request, response }),
+        })
     }
 }
 
@@ -90,7 +130,38 @@ struct FirstVersion {
     expires_at_ms: u64,
 }
 
-/// A request that runs now; its effect and [`Unit::respond`] belong in one unit of work.
+/// Version 2 of the record: request and response in clear.
+#[derive(Deserialize)]
+struct SecondVersion {
+    subject: String,
+    scopes: ScopeSet,
+    operation: String,
+    request: Vec<u8>,
+    response: Option<SecondResponse>,
+    expires_at_ms: u64,
+}
+
+/// Response of version 2.
+#[derive(Deserialize)]
+struct SecondResponse {
+    status: u16,
+    body: Vec<u8>,
+    request_id: String,
+    location: Option<String>,
+}
+
+impl From<FirstVersion> for SecondVersion {
+    fn from(first: FirstVersion) -> Self {
+        let response = first.response.map(|(status, body)| {
+            let (request_id, location) = (String::new(), None);
+            SecondResponse { status, body, request_id, location }
+        });
+        let FirstVersion { subject, operation, request, expires_at_ms, .. } = first;
+        Self { subject, scopes: ScopeSet::default(), operation, request, response, expires_at_ms }
+    }
+}
+
+/// An accepted request. While it runs, its effect and [`Unit::respond`] belong in one unit of work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Accepted(Stored<IdempotentRequest>);
 
@@ -99,8 +170,8 @@ pub struct Accepted(Stored<IdempotentRequest>);
 pub enum Acceptance {
     /// It is the first: it is to be run.
     Run(Accepted),
-    /// It is a repetition: this is the response.
-    Replay(Response),
+    /// It is a repetition of this one, which has its response.
+    Repeated(Accepted),
 }
 
 /// A refused request with a key.
@@ -125,7 +196,7 @@ pub enum IdempotencyError {
 }
 
 impl Unit<'_> {
-    /// Accepts a request of `subject` under its key, or returns the response to the one that it repeats.
+    /// Accepts a request of `subject` under its key, or finds the one that it repeats. `fingerprint` is that of the whole request.
     ///
     /// # Errors
     /// [`IdempotencyError`].
@@ -136,7 +207,7 @@ impl Unit<'_> {
         scopes: &ScopeSet,
         key: &str,
         operation: &str,
-        request: &[u8],
+        fingerprint: [u8; 32],
     ) -> Result<Acceptance, IdempotencyError> {
         let characters = key.chars().count();
         if !(1..=IDEMPOTENCY_KEY_LEN_MAX).contains(&characters) {
@@ -144,9 +215,9 @@ impl Unit<'_> {
         }
         let id = id_of(subject, key);
         if let Some(known) = self.of::<IdempotentRequest>().get(owner, &id)? {
-            let is_expired = known.value.response.is_some() && known.value.expires_at_ms <= self.now_ms();
+            let is_expired = known.value.is_answered && known.value.expires_at_ms <= self.now_ms();
             if !is_expired {
-                return repeated(known.value, operation, request);
+                return repeated(known, operation, fingerprint);
             }
             self.delete(&known)?;
         }
@@ -154,20 +225,21 @@ impl Unit<'_> {
             subject: subject.to_owned(),
             scopes: scopes.clone(),
             operation: operation.to_owned(),
-            request: request.to_vec(),
-            response: None,
+            fingerprint,
+            is_answered: false,
             expires_at_ms: self.now_ms().saturating_add(KEPT_MS),
+            former: None,
         };
         Ok(Acceptance::Run(Accepted(self.insert(owner, &id, accepted)?)))
     }
 
-    /// Keeps the response to an accepted request, in the unit of its effect.
+    /// Notes that an accepted request has its response, in the unit of its effect.
     ///
     /// # Errors
     /// [`RecordError::Stale`] when it has a response already, and those of reading.
-    pub fn respond(&mut self, accepted: &Accepted, response: Response) -> Result<(), RecordError> {
+    pub fn respond(&mut self, accepted: &Accepted) -> Result<(), RecordError> {
         let mut stored = accepted.0.clone();
-        stored.value.response = Some(response);
+        stored.value.is_answered = true;
         self.replace(&stored).map(drop)
     }
 
@@ -177,6 +249,17 @@ impl Unit<'_> {
     /// As [`Unit::respond`].
     pub fn withdraw(&mut self, accepted: &Accepted) -> Result<(), RecordError> {
         self.delete(&accepted.0)
+    }
+
+    /// Returns requests whose responses are kept long enough, of at most as many as `page` takes.
+    ///
+    /// # Errors
+    /// [`RecordError`] of reading.
+    pub fn expired_requests(&self, page: &PageRequest) -> Result<Vec<Accepted>, RecordError> {
+        let index = &IdempotentRequest::EXPIRY;
+        let page = self.of::<IdempotentRequest>().page(index, &Owner::Service, &SortKey::new(), page)?;
+        let expired = page.items.into_iter().take_while(|stored| stored.value.expires_at_ms <= self.now_ms());
+        Ok(expired.map(Accepted).collect())
     }
 }
 
@@ -196,29 +279,17 @@ impl Records {
         let page = self.of().page(&IdempotentRequest::UNFINISHED, &Owner::Service, &SortKey::new(), page)?;
         Ok(page.items.into_iter().map(Accepted).collect())
     }
-
-    /// Deletes responses that are kept long enough, at most as many as `page` takes; returns how many.
-    ///
-    /// # Errors
-    /// [`RecordError`].
-    pub fn forget_responses(&self, page: &PageRequest) -> Result<usize, RecordError> {
-        self.unit(|unit| {
-            let index = &IdempotentRequest::EXPIRY;
-            let page = unit.of::<IdempotentRequest>().page(index, &Owner::Service, &SortKey::new(), page)?;
-            let now_ms = unit.now_ms();
-            let expired = page.items.iter().take_while(|stored| stored.value.expires_at_ms <= now_ms);
-            let expired: Vec<_> = expired.collect();
-            expired.iter().try_for_each(|stored| unit.delete(*stored))?;
-            Ok(expired.len())
-        })
-    }
 }
 
-fn repeated(known: IdempotentRequest, operation: &str, request: &[u8]) -> Result<Acceptance, IdempotencyError> {
-    if known.operation != operation || known.request != request {
+fn repeated(
+    known: Stored<IdempotentRequest>,
+    operation: &str,
+    fingerprint: [u8; 32],
+) -> Result<Acceptance, IdempotencyError> {
+    if known.value.operation != operation || known.value.fingerprint != fingerprint {
         return Err(IdempotencyError::OtherRequest);
     }
-    known.response.map(Acceptance::Replay).ok_or(IdempotencyError::Running)
+    if known.value.is_answered { Ok(Acceptance::Repeated(Accepted(known))) } else { Err(IdempotencyError::Running) }
 }
 
 /// Id of the record of a key: any characters may be in a key, not in an id.

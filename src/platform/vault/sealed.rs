@@ -24,6 +24,10 @@ pub enum Purpose {
     ChainValidators,
     /// The private key of a wallet.
     WalletKey,
+    /// A request under an idempotency key, until it is answered.
+    IdempotentRequest,
+    /// The response to a request under an idempotency key.
+    IdempotentResponse,
 }
 
 impl Purpose {
@@ -36,6 +40,8 @@ impl Purpose {
             Self::ChainTreasury => "chain-treasury",
             Self::ChainValidators => "chain-validators",
             Self::WalletKey => "wallet-key",
+            Self::IdempotentRequest => "idempotent-request",
+            Self::IdempotentResponse => "idempotent-response",
         }
     }
 }

@@ -1,14 +1,12 @@
 //! One connection: HTTP/1.1 with upgrades, closed after its running request when the server stops.
 
-use std::{convert::Infallible, panic::AssertUnwindSafe, sync::Arc};
-
-use futures_util::FutureExt as _;
+use std::{convert::Infallible, sync::Arc};
 
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{net::TcpStream, sync::watch};
 
-use super::route::{self, ServerContext};
+use super::{exchange, route::ServerContext};
 use crate::server::rest::PeerAddress;
 
 /// Serves `stream` until the client closes it or the server stops.
@@ -20,10 +18,7 @@ pub(super) async fn run(stream: TcpStream, context: Arc<ServerContext>, mut stop
         if let Some(peer) = peer {
             request.extensions_mut().insert(peer);
         }
-        async move {
-            let responded = AssertUnwindSafe(route::respond(context.clone(), request)).catch_unwind().await;
-            Ok::<_, Infallible>(responded.unwrap_or_else(|payload| context.panicked(payload.as_ref())))
-        }
+        async move { Ok::<_, Infallible>(exchange::respond(context, request).await) }
     });
     let connection = http1::Builder::new()
         .pipeline_flush(true)

@@ -12,7 +12,8 @@ use super::{Body, ServerConfig, guard};
 const REQUEST_HEADERS: HeaderValue =
     HeaderValue::from_static("content-type, authorization, x-api-key, idempotency-key, x-request-id");
 /// Response headers that a page may read.
-const RESPONSE_HEADERS: &str = "location, x-request-id, allow";
+const RESPONSE_HEADERS: &str =
+    "location, x-request-id, allow, ratelimit, ratelimit-policy, retry-after, idempotent-replayed";
 /// Time for which a browser may cache the response to a preflight, in seconds.
 const MAX_AGE_SECS: &str = "7200";
 /// Response header of Chromium's private-network preflight.
@@ -24,7 +25,7 @@ pub(super) fn preflight(request: &HeaderMap) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
     let headers = response.headers_mut();
-    let methods = HeaderValue::from_static("GET, POST, PUT, DELETE, OPTIONS");
+    let methods = HeaderValue::from_static("GET, POST, PUT, PATCH, DELETE, OPTIONS");
     headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods);
     let requested = request.get(header::ACCESS_CONTROL_REQUEST_HEADERS).cloned().unwrap_or(REQUEST_HEADERS);
     headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, requested);

@@ -7,7 +7,7 @@ use std::{
 };
 
 use hyper::{
-    Method, Request, Response, StatusCode,
+    HeaderMap, Method, Request, Response, StatusCode,
     body::Incoming,
     header::{self, HeaderValue},
 };
@@ -15,13 +15,12 @@ use jsonrpsee::{server::ws, types::Extensions};
 use tower::ServiceExt as _;
 
 use super::{
-    Body, ServerConfig, body::BodyReader, budget::BodyBudget, cors, guard, page, plain, token::Presented,
-    websocket::Sessions,
+    Body, ServerConfig, body::BodyReader, budget::BodyBudget, figures::HttpFigures, metrics, page, plain,
+    refusal::Format, token::Presented, websocket::Sessions,
 };
 use crate::platform::{Platform, PublicUrl, records::PageRequest};
 use crate::server::{
     chains::Chains,
-    counters::panic_text,
     eth::rpc::{EthHttpService, EthRpc},
     jsonrpc::framing,
     limits::{REST_BODY_BYTES_MAX, ServerLimits},
@@ -48,6 +47,8 @@ pub(super) struct ServerContext {
     authorization: OnceLock<axum::Router>,
     bodies: BodyReader,
     sessions: Sessions,
+    request_ids: rest::RequestIds,
+    figures: HttpFigures,
 }
 
 impl ServerContext {
@@ -64,6 +65,8 @@ impl ServerContext {
             authorization: OnceLock::new(),
             bodies: BodyReader { limits, budget: budget.clone() },
             sessions: Sessions::new(limits, budget),
+            request_ids: rest::RequestIds::default(),
+            figures: HttpFigures::default(),
         }
     }
 
@@ -125,40 +128,64 @@ impl ServerContext {
         let _ = tokio::task::spawn_blocking(move || context.service().0.resume()).await;
     }
 
-    /// Counts a panic and returns its response.
-    pub(super) fn panicked(&self, payload: &(dyn std::any::Any + Send)) -> Response<Body> {
+    /// State of the service under `/v1`.
+    pub(super) fn app(&self) -> &rest::App {
+        &self.service().0
+    }
+
+    /// The chains.
+    pub(super) const fn chains(&self) -> &Chains {
+        &self.chains
+    }
+
+    /// The configuration.
+    pub(super) const fn config(&self) -> &ServerConfig {
+        &self.config
+    }
+
+    /// Whether the server is reached from this machine alone.
+    pub(super) const fn is_on_loopback(&self) -> bool {
+        self.on_loopback
+    }
+
+    /// Whether `/metrics` needs no credentials.
+    pub(super) const fn has_open_metrics(&self) -> bool {
+        self.config.has_open_metrics
+    }
+
+    /// The figures of HTTP.
+    pub(super) const fn figures(&self) -> &HttpFigures {
+        &self.figures
+    }
+
+    /// Returns the id of a request.
+    pub(super) fn request_id(&self, headers: &HeaderMap) -> rest::RequestId {
+        self.request_ids.of(headers)
+    }
+
+    /// Time of the platform, in milliseconds since the Unix epoch.
+    pub(super) fn now_ms(&self) -> u64 {
+        self.platform().records().clock().now_ms()
+    }
+
+    pub(super) fn count_panic(&self) {
         self.chains.counters().count_panic();
-        let message = format!("internal error: the handler panicked: {}", panic_text(payload));
-        plain(StatusCode::INTERNAL_SERVER_ERROR, message)
     }
 }
 
-/// Returns the response to one request.
-pub(super) async fn respond(context: Arc<ServerContext>, request: Request<Incoming>) -> Response<Body> {
-    if let Err(refusal) = guard::check(request.headers(), &context.config, context.on_loopback) {
-        return plain(StatusCode::FORBIDDEN, refusal.message());
-    }
-    let Some(origin) = request.headers().get(header::ORIGIN).cloned() else {
-        return dispatch_in_time(&context, request).await;
-    };
-    let mut response = if request.method() == Method::OPTIONS {
-        cors::preflight(request.headers())
-    } else {
-        dispatch_in_time(&context, request).await
-    };
-    cors::allow(&origin, &context.config, context.on_loopback, response.headers_mut());
-    response
+/// Returns the id of the chain whose Ethereum JSON-RPC is at a path.
+pub(super) fn chain_of(path: &str) -> Option<&str> {
+    let id = path.strip_prefix("/v1/blockchains/")?.strip_suffix("/eth")?;
+    (!id.contains('/')).then_some(id)
 }
 
-async fn dispatch_in_time(context: &Arc<ServerContext>, request: Request<Incoming>) -> Response<Body> {
-    let timeout = context.limits().request_timeout;
-    tokio::time::timeout(timeout, dispatch(context, request)).await.unwrap_or_else(|_| {
-        let message = format!("no response within {timeout:?}: what has begun goes on");
-        plain(StatusCode::SERVICE_UNAVAILABLE, message)
-    })
+/// Whether the authorization server has a path.
+pub(super) fn is_authorization(path: &str) -> bool {
+    ["/oauth/", "/v1/oauth/", AUTHORIZATION_METADATA].iter().any(|prefix| path.starts_with(prefix))
 }
 
-async fn dispatch(context: &Arc<ServerContext>, request: Request<Incoming>) -> Response<Body> {
+/// Answers a request by its path.
+pub(super) async fn dispatch(context: &Arc<ServerContext>, request: Request<Incoming>) -> Response<Body> {
     let path = request.uri().path();
     if path == "/" {
         return match context.chains.default_rpc() {
@@ -166,11 +193,15 @@ async fn dispatch(context: &Arc<ServerContext>, request: Request<Incoming>) -> R
             None => plain(StatusCode::NOT_FOUND, page::NO_CHAIN.to_owned()),
         };
     }
-    let chain_id = path.strip_prefix("/v1/blockchains/").and_then(|rest| rest.strip_suffix("/eth"));
-    if let Some(id) = chain_id.filter(|id| !id.contains('/')).map(str::to_owned) {
+    if path == metrics::PATH {
+        return metrics::serve(context, request).await;
+    }
+    if let Some(id) = chain_of(path).map(str::to_owned) {
+        name_route(&request, "/v1/blockchains/{blockchainId}/eth");
         return ethereum_of(context, &id, request).await;
     }
-    if ["/oauth/", "/v1/oauth/", AUTHORIZATION_METADATA].iter().any(|prefix| path.starts_with(prefix)) {
+    if is_authorization(path) {
+        name_route(&request, authorization_route(path));
         return routed(context, context.authorization(), request).await;
     }
     if path == "/v1" || path.starts_with("/v1/") {
@@ -178,6 +209,26 @@ async fn dispatch(context: &Arc<ServerContext>, request: Request<Incoming>) -> R
     }
     let message = format!("{path} was not found: Ethereum JSON-RPC is at /, the service under /v1");
     plain(StatusCode::NOT_FOUND, message)
+}
+
+fn name_route(request: &Request<Incoming>, name: &'static str) {
+    if let Some(route) = request.extensions().get::<rest::RouteName>() {
+        route.set(name);
+    }
+}
+
+/// Returns the name of the authorization server's endpoint at a path; one for all its other paths.
+fn authorization_route(path: &str) -> &'static str {
+    let path = path.strip_prefix("/v1").unwrap_or(path);
+    let all = [
+        AUTHORIZATION_METADATA,
+        "/oauth/authorize",
+        "/oauth/token",
+        "/oauth/revoke",
+        "/oauth/introspect",
+        "/oauth/register",
+    ];
+    all.into_iter().find(|known| path == *known).unwrap_or("/oauth/*")
 }
 
 /// Ethereum JSON-RPC of a chain of the service, for whom may read it; who may not deploy sends no transaction.
@@ -204,12 +255,16 @@ async fn ethereum_of(context: &ServerContext, id: &str, request: Request<Incomin
 async fn routed(context: &ServerContext, router: &axum::Router, request: Request<Incoming>) -> Response<Body> {
     let router = router.clone();
     let (parts, body) = request.into_parts();
+    let (path, id) = (parts.uri.path().to_owned(), parts.extensions.get::<rest::RequestId>().cloned());
     match context.bodies.read_up_to(body, REST_BODY_BYTES_MAX).await {
         Ok((body, _reservation)) => {
             let Ok(response) = router.oneshot(Request::from_parts(parts, Body::from(Vec::from(body)))).await;
             response.map(Body::new)
         }
-        Err((status, message)) => plain(status, message),
+        Err((status, message)) => {
+            let id = id.unwrap_or_else(|| rest::RequestId(String::new()));
+            Format::of(&path).refusal(status, message, &id, context.now_ms())
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use jsonrpsee::{
 };
 use serde_json::value::RawValue;
 
-use super::errors::{self, INVALID_REQUEST};
+use super::errors::{self, INTERNAL_ERROR, INVALID_REQUEST, LIMIT_EXCEEDED};
 
 /// HTTP status and message of a body that is refused before its JSON is read.
 pub(crate) type RefusedBody = (StatusCode, String);
@@ -25,7 +25,12 @@ pub(crate) fn http_response(json: Option<Box<RawValue>>) -> Response<HttpBody> {
 
 /// Returns the HTTP response to a refused body: its status, and the message as a JSON-RPC error.
 pub(crate) fn refusal((status, message): RefusedBody) -> Response<HttpBody> {
-    let refused = MethodResponse::error(Id::Null, errors::error(INVALID_REQUEST, message));
+    let code = match status {
+        StatusCode::SERVICE_UNAVAILABLE => LIMIT_EXCEEDED,
+        StatusCode::INTERNAL_SERVER_ERROR => INTERNAL_ERROR,
+        _ => INVALID_REQUEST,
+    };
+    let refused = MethodResponse::error(Id::Null, errors::error(code, message));
     let mut response = http_response(Some(refused.into_json()));
     *response.status_mut() = status;
     response

@@ -6,6 +6,7 @@ use axum::{
     response::Response,
 };
 use serde_json::json;
+use zeroize::Zeroizing;
 
 use super::{
     answer::ApiResponse,
@@ -19,11 +20,11 @@ use crate::{
 /// Header that tells a replayed response from a first one.
 const REPLAYED: &str = "idempotent-replayed";
 
-/// A response in its envelope, as it is sent and as it is kept for repetitions of the request.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A response in its envelope, as it is sent and as it is kept for repetitions of the request. Its body may show a secret.
+#[derive(Clone, PartialEq, Eq)]
 pub(super) struct Rendered {
     status: StatusCode,
-    body: Vec<u8>,
+    body: Zeroizing<Vec<u8>>,
     request_id: String,
     location: Option<String>,
     challenges: bool,
@@ -37,7 +38,7 @@ impl Rendered {
         let timestamp = clock::iso_8601(now_ms);
         let rendered = |status, body: serde_json::Value| Self {
             status,
-            body: body.to_string().into_bytes(),
+            body: Zeroizing::new(body.to_string().into_bytes()),
             request_id: id.0.clone(),
             location: None,
             challenges: false,
@@ -93,8 +94,8 @@ impl Rendered {
     }
 
     /// Returns the response.
-    pub(super) fn into_response(self) -> Response {
-        let mut response = Response::new(Body::from(self.body));
+    pub(super) fn into_response(mut self) -> Response {
+        let mut response = Response::new(Body::from(core::mem::take(&mut *self.body)));
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -5,12 +5,13 @@
 
 use axum::http::HeaderMap;
 use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
 
 use super::{App, envelope::Rendered};
 use crate::{
     platform::{
-        PlatformError, Principal,
-        records::{Acceptance, Accepted, IDEMPOTENCY_KEY_LEN_MAX},
+        Begun, PlatformError, Principal,
+        records::{Accepted, IDEMPOTENCY_KEY_LEN_MAX},
     },
     server::api_error::ApiError,
 };
@@ -18,8 +19,8 @@ use crate::{
 /// Name of the header.
 pub(super) const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
-/// A request as it is kept until it has its response.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A request as it is kept until it has its response. Its body may hold a secret.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct KeptRequest {
     pub(super) method: String,
     /// Path and query.
@@ -86,27 +87,20 @@ pub(super) fn accept(
     operation: &str,
     kept: &KeptRequest,
 ) -> Result<Begin, ApiError> {
-    let request = postcard::to_allocvec(kept).map_err(|cause| ApiError::internal(&cause))?;
-    let acceptance = app.platform().unit(|unit| {
-        let subject = principal.subject().to_string();
-        Ok(unit.accept(&principal.owner(), &subject, principal.scopes(), key, operation, &request)?)
-    })?;
-    Ok(match acceptance {
-        Acceptance::Run(accepted) => Begin::Run(Some(Box::new(accepted))),
-        Acceptance::Replay(response) => Begin::Replay(Rendered::replayed(response)),
+    let request = Zeroizing::new(postcard::to_allocvec(kept).map_err(|cause| ApiError::internal(&cause))?);
+    let requests = app.platform().idempotency();
+    Ok(match app.platform().unit(|unit| requests.accept(unit, principal, key, operation, &request))? {
+        Begun::Run(accepted) => Begin::Run(Some(Box::new(accepted))),
+        Begun::Replay(response) => Begin::Replay(Rendered::replayed(response)),
     })
 }
 
 /// Keeps the response to a request that failed, or forgets the request where nothing was begun, so that its key can be used again.
 pub(super) fn close(app: &App, accepted: &Accepted, failed: &Rendered) -> Result<(), PlatformError> {
     let is_kept = matches!(failed.status().as_u16(), 409 | 410 | 500..=502);
+    let requests = app.platform().idempotency();
     app.platform().unit(|unit| {
-        if is_kept {
-            unit.respond(accepted, failed.kept())?
-        } else {
-            unit.withdraw(accepted)?
-        }
-        Ok(())
+        if is_kept { requests.respond(unit, accepted, &failed.kept()) } else { requests.withdraw(unit, accepted) }
     })
 }
 
@@ -129,6 +123,58 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert(IDEMPOTENCY_KEY, text.parse().unwrap());
         key_of(&headers)
+    }
+
+    /// A key that a route has shown is in no byte of the store, and a repetition of the request shows it again.
+    #[tokio::test]
+    async fn shown_keys_are_not_in_the_store() {
+        use std::sync::Arc;
+
+        use axum::{body::Body, http::Request};
+        use tower::ServiceExt as _;
+
+        use crate::{
+            platform::{Platform, Scope},
+            server::{chains::Chains, clock::WallClock, limits::ServerLimits},
+            store::{MemoryStore, suite},
+        };
+
+        let store = Arc::new(MemoryStore::new());
+        let platform = Platform::builder(Arc::new(WallClock)).with_store(store.clone()).open(None).unwrap();
+        let admin = platform.create_api_key("admin", &[Scope::Admin]).unwrap().text().to_owned();
+        let app = App::new(Chains::new(Arc::new(platform)), ServerLimits::default());
+        let router = crate::server::rest::router(app);
+        let post = async |path: &str, body: &str| -> serde_json::Value {
+            let request = Request::post(path)
+                .header("authorization", format!("Bearer {admin}"))
+                .header("content-type", "application/json")
+                .header("idempotency-key", "once");
+            let request = request.body(Body::from(body.to_owned())).unwrap();
+            let response = router.clone().oneshot(request).await.unwrap();
+            assert_eq!(response.status(), 201, "{path}");
+            let body = axum::body::to_bytes(response.into_body(), 1 << 20).await.unwrap();
+            serde_json::from_slice::<serde_json::Value>(&body).unwrap()["data"].clone()
+        };
+        let (path, body) = ("/v1/auth/api-keys", r#"{"name":"ci","scopes":["blockchain:read"]}"#);
+        let made = post(path, body).await;
+        assert_eq!(post(path, body).await, made, "the replay answers the same key");
+        let rotate = async || {
+            let request = Request::post(format!("{path}/{}/rotate", made["id"].as_str().unwrap()))
+                .header("authorization", format!("Bearer {admin}"))
+                .header("content-type", "application/json")
+                .header("idempotency-key", "twice");
+            let response = router.clone().oneshot(request.body(Body::from("{}")).unwrap()).await.unwrap();
+            let body = axum::body::to_bytes(response.into_body(), 1 << 20).await.unwrap();
+            serde_json::from_slice::<serde_json::Value>(&body).unwrap()["data"].clone()
+        };
+        let successor = rotate().await;
+        assert_eq!(rotate().await, successor);
+        for shown in [&made, &successor] {
+            let key = shown["key"].as_str().unwrap().as_bytes();
+            assert_eq!(key.len(), admin.len());
+            let found = |bytes: &[u8]| bytes.windows(key.len()).any(|window| window == key);
+            assert!(suite::dump(&*store).iter().all(|(_, name, value)| !found(name) && !found(value)));
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Header that repeats `meta.requestId`.
-pub(super) const REQUEST_ID: &str = "x-request-id";
+pub(in crate::server) const REQUEST_ID: &str = "x-request-id";
 /// Characters of a request id that the client sent.
 const REQUEST_ID_LEN_MAX: usize = 128;
 /// Query parameter that asks for a simulation.
@@ -27,9 +27,25 @@ const SIMULATE: &str = "simulate";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::server) struct RequestId(pub(in crate::server) String);
 
+/// Name of the route that answers a request, once it is known: a path as the document has it. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(in crate::server) struct RouteName(Arc<OnceLock<&'static str>>);
+
+impl RouteName {
+    /// Names the route. The first name stays.
+    pub(in crate::server) fn set(&self, name: &'static str) {
+        let _ = self.0.set(name);
+    }
+
+    /// Returns the name; one for all requests that no route answers.
+    pub(in crate::server) fn get(&self) -> &'static str {
+        self.0.get().copied().unwrap_or("none")
+    }
+}
+
 /// Source of request ids: `req_`, the start of the process in milliseconds as hex digits, a counter.
 #[derive(Clone, Debug)]
-pub(super) struct RequestIds {
+pub(in crate::server) struct RequestIds {
     started_ms: u64,
     count: Arc<AtomicU64>,
 }
@@ -42,7 +58,7 @@ impl Default for RequestIds {
 
 impl RequestIds {
     /// Returns the client's `X-Request-Id` when it is printable ASCII of at most 128 characters, else a new id.
-    pub(super) fn of(&self, headers: &HeaderMap) -> RequestId {
+    pub(in crate::server) fn of(&self, headers: &HeaderMap) -> RequestId {
         let own = headers.get(REQUEST_ID).and_then(|id| id.to_str().ok());
         let is_fine =
             |id: &&str| (1..=REQUEST_ID_LEN_MAX).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_graphic());

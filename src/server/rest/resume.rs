@@ -50,7 +50,8 @@ fn rerun(app: &App, accepted: &Accepted) -> Option<Rendered> {
         let error = ApiError::internal(&"the request was interrupted and this version has no such operation");
         Some(Rendered::of(Err(error), &RequestId("req_resumed".to_owned()), app.now_ms()))
     };
-    let Ok(kept) = postcard::from_bytes::<KeptRequest>(&stored.value.request) else { return gone() };
+    let Ok(kept) = app.platform().idempotency().request(accepted) else { return gone() };
+    let Ok(kept) = postcard::from_bytes::<KeptRequest>(&kept) else { return gone() };
     let Some(principal) = principal_of(accepted) else { return gone() };
     let Ok(method) = Method::from_bytes(kept.method.as_bytes()) else { return gone() };
     let (path, query) = kept.target.split_once('?').unwrap_or((&kept.target, ""));
@@ -66,8 +67,7 @@ fn rerun(app: &App, accepted: &Accepted) -> Option<Rendered> {
     let rendered = service::execute(app, endpoint, &request, body, Some(accepted));
     // A response that is kept already is no failure.
     let is_kept = app.platform().records().of::<IdempotentRequest>();
-    let still_open =
-        is_kept.get(stored.owner(), stored.id()).ok().flatten().is_some_and(|now| now.value.response.is_none());
+    let still_open = is_kept.get(stored.owner(), stored.id()).ok().flatten().is_some_and(|now| !now.value.is_answered);
     still_open.then_some(rendered)
 }
 

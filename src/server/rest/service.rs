@@ -25,7 +25,7 @@ use super::{
     request::{Request, RequestId, parse_query},
 };
 use crate::{
-    platform::{Principal, records::Accepted},
+    platform::{Principal, Scope, records::Accepted},
     server::{
         api_error::ApiError, commands::Length, counters::panic_text, credentials, limits::REST_BODY_BYTES_MAX,
         service_rpc,
@@ -106,6 +106,14 @@ pub(in crate::server) fn admit(
         principal.require(scope).map_err(|cause| refuse(cause.into()))?;
     }
     Ok(Admitted { principal, quota })
+}
+
+/// Lets in who has the scope `admin`, to what is served beside the router.
+pub(in crate::server) fn admit_admin(app: &App, parts: &Parts) -> Result<Principal, ApiError> {
+    let peer = parts.extensions.get::<PeerAddress>().copied();
+    let admitted =
+        admit(app, Access::Scope(Scope::Admin), &parts.headers, peer, None).map_err(|refused| refused.error)?;
+    admitted.principal.ok_or_else(|| ApiError::internal(&"no principal"))
 }
 
 /// Answers a request to an endpoint of the router.
@@ -235,7 +243,7 @@ fn finish(
         Outcome::Pending(change) => app.platform().records().unit(|unit| {
             let rendered = render(change.apply(unit)?);
             if let Some(accepted) = accepted {
-                unit.respond(accepted, rendered.kept())?;
+                app.platform().idempotency().respond(unit, accepted, &rendered.kept())?;
             }
             Ok(rendered)
         }),

@@ -17,8 +17,8 @@ use crate::{
         api_error::ApiError,
         decode,
         jsonrpc::errors::{
-            self, FORBIDDEN, HALTED, INTERNAL_ERROR, INVALID_PARAMS, LIMIT_EXCEEDED, NOT_FOUND, PRUNED, REFUSED,
-            REVERTED, STORAGE_FULL,
+            self, FORBIDDEN, HALTED, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, LIMIT_EXCEEDED, NOT_FOUND,
+            PRUNED, REFUSED, REVERTED, STORAGE_FULL,
         },
     },
 };
@@ -108,7 +108,13 @@ pub(super) fn send(cause: SendError) -> RpcFailure {
 
 /// Returns a refusal before any call is read, such as 401 or 429, with a JSON-RPC error as its body.
 pub(in crate::server) fn refused(error: &ApiError) -> Response {
-    let failure = ErrorObjectOwned::from(RpcFailure::of(FORBIDDEN, error));
+    let code = match error.status() {
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => LIMIT_EXCEEDED,
+        StatusCode::INTERNAL_SERVER_ERROR => INTERNAL_ERROR,
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => FORBIDDEN,
+        _ => INVALID_REQUEST,
+    };
+    let failure = ErrorObjectOwned::from(RpcFailure::of(code, error));
     let mut response =
         (error.status(), Json(json!({ "jsonrpc": "2.0", "error": failure, "id": null }))).into_response();
     if error.status() == StatusCode::UNAUTHORIZED {

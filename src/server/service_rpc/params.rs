@@ -20,19 +20,31 @@ pub(super) struct Call<'a> {
     pub(super) principal: &'a Principal,
 }
 
-/// Reads `blockchainId` and finds the chain, if the principal may read it; `None` where the field is missing, which [`Fields::finish_mut`] reports.
+/// Reads `blockchainId` and finds the chain, if the principal may read it; without the field it is the only one that the principal can see.
+/// `None` where the field does not name one, which [`Fields::finish_mut`] reports.
 pub(super) fn chain(call: &Call<'_>, fields: &mut Fields) -> Result<Option<Arc<Blockchain>>, RpcFailure> {
-    match fields.text("blockchainId") {
-        Some(id) => Ok(Some(call.chains.platform().blockchains().readable(call.principal, &id)?)),
-        None => Ok(None),
-    }
+    let Some(id) = chain_id(call, fields)? else { return Ok(None) };
+    Ok(Some(call.chains.platform().blockchains().readable(call.principal, &id)?))
 }
 
 /// As [`chain`], of a chain that takes the principal's transactions.
 pub(super) fn writable_chain(call: &Call<'_>, fields: &mut Fields) -> Result<Option<Arc<Blockchain>>, RpcFailure> {
-    match fields.text("blockchainId") {
-        Some(id) => Ok(Some(call.chains.platform().blockchains().writable(call.principal, &id)?)),
-        None => Ok(None),
+    let Some(id) = chain_id(call, fields)? else { return Ok(None) };
+    Ok(Some(call.chains.platform().blockchains().writable(call.principal, &id)?))
+}
+
+fn chain_id(call: &Call<'_>, fields: &mut Fields) -> Result<Option<String>, RpcFailure> {
+    let named = fields.optional_text("blockchainId", "the id of a blockchain");
+    if named.is_some() || fields.is_invalid("blockchainId") {
+        return Ok(named);
+    }
+    match call.chains.platform().blockchains().only_readable(call.principal) {
+        Ok(only) => Ok(Some(only)),
+        Err(PlatformError::Validation { fields: errors }) => {
+            errors.into_iter().for_each(|error| fields.refuse("blockchainId", error.expected, error.got));
+            Ok(None)
+        }
+        Err(cause) => Err(cause.into()),
     }
 }
 

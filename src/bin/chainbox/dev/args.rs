@@ -129,6 +129,8 @@ pub(crate) struct DevOptions {
     #[arg(long, env = "CHAINBOX_DUMP_STATE", value_name = "FILE", help_heading = "State")]
     pub(crate) dump_state: Option<PathBuf>,
 
+    #[command(flatten)]
+    pub(crate) log: crate::log::LogOptions,
     /// Print errors only
     #[arg(long, short, env = "CHAINBOX_QUIET", help_heading = "Output")]
     pub(crate) quiet: bool,

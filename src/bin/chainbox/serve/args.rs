@@ -25,7 +25,9 @@ pub(crate) struct ServeOptions {
     /// Requests that a caller may send in a minute; one more is 429
     #[arg(long, env = "CHAINBOX_REQUESTS_PER_MINUTE", value_name = "COUNT", default_value_t = 6_000, value_parser = clap::value_parser!(u64).range(1..), help_heading = "Server")]
     pub(crate) requests_per_minute: u64,
-    /// Print nothing
+    #[command(flatten)]
+    pub(crate) log: crate::log::LogOptions,
+    /// Print nothing but the log
     #[arg(long, short, env = "CHAINBOX_QUIET", help_heading = "Server")]
     pub(crate) quiet: bool,
 

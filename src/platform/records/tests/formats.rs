@@ -10,7 +10,7 @@ use crate::{
     platform::{
         ScopeSet,
         records::{
-            AuditLine, Index, Migration, Owner, Reach, Record, RecordError, Records, Response, SortKey,
+            AuditLine, Index, Migration, Owner, Reach, Record, RecordError, Records, SortKey,
             database::FORMAT,
             verify::{found_pairs, wanted_pairs},
             view::View,
@@ -50,17 +50,11 @@ fn fill(records: &Records) {
             unit.add(&owner, "transactions", 258)
         })
         .unwrap();
-    let accepted =
-        records.unit(|unit| unit.accept(&owner, "user:u", &ScopeSet::default(), "key", "note.create", b"{}")).unwrap();
-    let crate::platform::records::Acceptance::Run(accepted) = accepted else { panic!("it is the first") };
-    records
-        .unit(|unit| {
-            unit.respond(
-                &accepted,
-                Response { status: 201, body: b"{}".to_vec(), request_id: "req_1".to_owned(), location: None },
-            )
-        })
+    let accepted = records
+        .unit(|unit| unit.accept(&owner, "user:u", &ScopeSet::default(), "key", "note.create", [7; 32]))
         .unwrap();
+    let crate::platform::records::Acceptance::Run(accepted) = accepted else { panic!("it is the first") };
+    records.unit(|unit| unit.respond(&accepted)).unwrap();
 }
 
 #[test]

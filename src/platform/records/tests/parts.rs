@@ -8,8 +8,8 @@ use crate::{
     platform::{
         ScopeSet,
         records::{
-            Acceptance, AuditLine, IdempotencyError, IdempotentRequest, Index, OutboxEntry, Owner, Record, Records,
-            Response, SortKey,
+            Acceptance, AuditLine, IdempotencyError, IdempotentRequest, Index, OutboxEntry, Owner, PageRequest, Record,
+            Records, SortKey,
         },
     },
     store::MemoryStore,
@@ -57,27 +57,37 @@ fn a_repeated_request_gets_the_first_response() {
     let clock = clock();
     let records = Records::open(Arc::new(MemoryStore::new()), clock.clone()).unwrap();
     let owner = workspace("ws_a");
-    let accept = |subject: &str, key: &str, body: &[u8]| {
-        records.unit(|unit| unit.accept(&owner, subject, &ScopeSet::default(), key, "op", body))
+    let accept = |subject: &str, key: &str, fingerprint: u8| {
+        records.unit(|unit| unit.accept(&owner, subject, &ScopeSet::default(), key, "op", [fingerprint; 32]))
     };
-    let Acceptance::Run(accepted) = accept("user:a", "k", b"1").unwrap() else { panic!("it is the first") };
-    assert!(matches!(accept("user:a", "k", b"1"), Err(IdempotencyError::Running)));
-    assert!(matches!(accept("user:a", "k", b"2"), Err(IdempotencyError::OtherRequest)));
-    assert!(matches!(accept("user:b", "k", b"2"), Ok(Acceptance::Run(_))), "another caller's key is another key");
-    let response = Response { status: 500, body: b"failed".to_vec(), request_id: "req_1".to_owned(), location: None };
-    records.unit(|unit| unit.respond(&accepted, response.clone())).unwrap();
-    assert!(records.unit(|unit| unit.respond(&accepted, response.clone())).is_err(), "there is one response");
-    assert_eq!(accept("user:a", "k", b"1").unwrap(), Acceptance::Replay(response.clone()));
+    let is_repeated = |fingerprint| matches!(accept("user:a", "k", fingerprint), Ok(Acceptance::Repeated(_)));
+    let Acceptance::Run(accepted) = accept("user:a", "k", 1).unwrap() else { panic!("it is the first") };
+    assert!(matches!(accept("user:a", "k", 1), Err(IdempotencyError::Running)));
+    assert!(matches!(accept("user:a", "k", 2), Err(IdempotencyError::OtherRequest)));
+    assert!(matches!(accept("user:b", "k", 2), Ok(Acceptance::Run(_))), "another caller's key is another key");
+    records.unit(|unit| unit.respond(&accepted)).unwrap();
+    assert!(records.unit(|unit| unit.respond(&accepted)).is_err(), "there is one response");
+    assert!(is_repeated(1));
     // One that was refused before it did anything is forgotten.
-    let Acceptance::Run(refused) = accept("user:a", "other", b"1").unwrap() else { panic!("it is the first") };
+    let Acceptance::Run(refused) = accept("user:a", "other", 1).unwrap() else { panic!("it is the first") };
     records.unit(|unit| unit.withdraw(&refused)).unwrap();
-    assert!(matches!(accept("user:a", "other", b"2"), Ok(Acceptance::Run(_))));
+    assert!(matches!(accept("user:a", "other", 2), Ok(Acceptance::Run(_))));
     clock.advance(Duration::from_secs(24 * 60 * 60 - 1));
-    assert_eq!(accept("user:a", "k", b"1").unwrap(), Acceptance::Replay(response));
-    assert_eq!(records.forget_responses(&limit(9)).unwrap(), 0);
+    assert!(is_repeated(1));
+    assert_eq!(forget(&records, &limit(9)), 0);
     clock.advance(Duration::from_secs(1));
-    assert!(matches!(accept("user:a", "k", b"2"), Ok(Acceptance::Run(_))), "a day later the key is free");
+    assert!(matches!(accept("user:a", "k", 2), Ok(Acceptance::Run(_))), "a day later the key is free");
     assert_eq!(records.verify::<IdempotentRequest>().unwrap(), 3);
+}
+
+/// Deletes what has expired; returns how many.
+fn forget(records: &Records, page: &PageRequest) -> usize {
+    let forgotten = records.unit(|unit| {
+        let expired = unit.expired_requests(page)?;
+        expired.iter().try_for_each(|accepted| unit.withdraw(accepted))?;
+        Ok::<_, crate::platform::records::RecordError>(expired.len())
+    });
+    forgotten.unwrap()
 }
 
 #[test]
@@ -85,25 +95,19 @@ fn keys_have_a_length_and_old_responses_are_forgotten() {
     let clock = clock();
     let records = Records::open(Arc::new(MemoryStore::new()), clock.clone()).unwrap();
     let owner = workspace("ws_a");
-    let accept = |key: &str| records.unit(|unit| unit.accept(&owner, "user:a", &ScopeSet::default(), key, "op", b""));
+    let accept =
+        |key: &str| records.unit(|unit| unit.accept(&owner, "user:a", &ScopeSet::default(), key, "op", [0; 32]));
     assert!(matches!(accept(""), Err(IdempotencyError::KeyLength { characters: 0 })));
     assert!(matches!(accept(&"é".repeat(256)), Err(IdempotencyError::KeyLength { characters: 256 })));
     for key in [&"é".repeat(255), "\0/any characters \u{1f600}", "k"] {
         let Acceptance::Run(accepted) = accept(key).unwrap() else { panic!("it is the first") };
         if key != "k" {
-            records
-                .unit(|unit| {
-                    unit.respond(
-                        &accepted,
-                        Response { status: 200, body: Vec::new(), request_id: "req_1".to_owned(), location: None },
-                    )
-                })
-                .unwrap();
+            records.unit(|unit| unit.respond(&accepted)).unwrap();
         }
     }
     clock.advance(Duration::from_secs(24 * 60 * 60));
-    assert_eq!(records.forget_responses(&limit(1)).unwrap(), 1);
-    assert_eq!(records.forget_responses(&limit(9)).unwrap(), 1);
+    assert_eq!(forget(&records, &limit(1)), 1);
+    assert_eq!(forget(&records, &limit(9)), 1);
     assert_eq!(records.unfinished_requests(&limit(9)).unwrap().len(), 1, "what runs is never forgotten");
 }
 
@@ -111,7 +115,10 @@ fn keys_have_a_length_and_old_responses_are_forgotten() {
 fn a_request_of_the_first_version_is_read() {
     let old = ("user:u", "note.create", b"{}".to_vec(), Some((201_u16, b"done".to_vec())), 5_u64);
     let read = <IdempotentRequest as Record>::upgrade(1, &postcard::to_allocvec(&old).unwrap()).unwrap();
-    let response = Response { status: 201, body: b"done".to_vec(), request_id: String::new(), location: None };
-    assert_eq!((read.subject.as_str(), read.response, read.expires_at_ms), ("user:u", Some(response), 5));
+    let former = read.former.unwrap();
+    let response = former.response.unwrap();
+    assert_eq!((read.subject.as_str(), read.is_answered, read.expires_at_ms), ("user:u", true, 5));
+    assert_eq!((former.request.as_slice(), response.status), (b"{}".as_slice(), 201));
+    assert_eq!(response.body.as_slice(), b"done");
     assert_eq!(<IdempotentRequest as Record>::upgrade(0, &[]), None);
 }

@@ -15,7 +15,7 @@ use crate::{
         jsonrpc::framing,
         limits::REST_BODY_BYTES_MAX,
         rest::{
-            App, PeerAddress,
+            App, PeerAddress, RouteName,
             answer::Answer,
             endpoint::{Access, Endpoint, Tag},
             error_code::ErrorCode,
@@ -35,7 +35,8 @@ const METHODS: &str = "\
 | contract.call | blockchainId, contractAddress, method with args or data, from, blockNumber | blockchain:read | result (decoded), data |
 | contract.execute | blockchainId, contractAddress, method with args or data, from, value, gasLimit | blockchain:deploy | transactionHash, status, blockNumber |
 
-Single calls or batches, parameters by name. Amounts are decimal strings of the smallest unit. `error.data.code` is the REST code.";
+Single calls or batches, parameters by name. `blockchainId` may be left out by who can see one blockchain alone. A single call without the \
+method's scope is 403; in a batch its element has the error. Amounts are decimal strings of the smallest unit. `error.data.code` is the REST code.";
 
 const ETHEREUM: &str = "\
 The methods of Ethereum JSON-RPC, single calls, batches and, on a WebSocket, subscriptions; the same as `/` for the default chain. Methods that \
@@ -80,6 +81,9 @@ fn response_schema() -> Value {
 /// `POST /v1/rpc`.
 pub(in crate::server::rest) async fn post_rpc(State(app): State<App>, request: AxumRequest) -> Response {
     let (parts, body) = request.into_parts();
+    if let Some(route) = parts.extensions.get::<RouteName>() {
+        route.set("/v1/rpc");
+    }
     let peer = parts.extensions.get::<PeerAddress>().copied();
     let admitted = match admit(&app, Access::Authenticated, &parts.headers, peer, None) {
         Ok(admitted) => admitted,

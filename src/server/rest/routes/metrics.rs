@@ -133,7 +133,7 @@ impl From<ChainMetrics> for Metrics {
             total_transactions: metrics.total_transactions,
             network_hashrate: "0 H/s",
             average_gas_price: gwei_text(metrics.average_gas_price),
-            validator_uptime: metrics.validator_uptime.unwrap_or(100.0),
+            validator_uptime: metrics.uptime_percent(),
             mempool_size: metrics.mempool_size,
         }
     }

@@ -1,0 +1,183 @@
+//! What idempotent requests carry: the request until it is answered, then its response, each sealed by the vault.
+//!
+//! Either may show a secret, such as a new API key, which is shown once and of which the store otherwise has a hash alone. So all of
+//! them are sealed, under the id of the request's record, in the unit of work that accepts or answers the request.
+
+use zeroize::Zeroizing;
+
+use super::{
+    PlatformError,
+    context::Context,
+    principal::Principal,
+    records::{
+        Acceptance, Accepted, FormerContent, IdempotentRequest, Index, Owner, PageRequest, Records, Response, SortKey,
+        Stored, Unit,
+    },
+    vault::Purpose,
+};
+
+/// Counter that is 1 once the contents of requests of former versions are sealed.
+const SEALED: &str = "idempotency-sealed";
+/// Requests of former versions that are sealed in one unit of work.
+const SEALED_AT_ONCE: core::num::NonZeroUsize = core::num::NonZeroUsize::new(64).expect("not zero");
+
+/// What becomes of a request under an idempotency key.
+#[derive(Debug)]
+pub enum Begun {
+    /// It is the first: it is to be run.
+    Run(Accepted),
+    /// It is a repetition: this is the response.
+    Replay(Response),
+}
+
+/// Rules of idempotent requests.
+#[derive(Clone, Copy, Debug)]
+pub struct IdempotentRequests<'a> {
+    pub(super) context: &'a Context,
+}
+
+impl<'a> IdempotentRequests<'a> {
+    fn records(&self) -> &'a Records {
+        &self.context.records
+    }
+
+    /// Accepts a principal's request under its key, or returns the response to the one that it repeats.
+    ///
+    /// # Errors
+    /// Those of [`IdempotencyError`](super::records::IdempotencyError) and of the vault.
+    pub fn accept(
+        &self,
+        unit: &mut Unit<'_>,
+        principal: &Principal,
+        key: &str,
+        operation: &str,
+        request: &[u8],
+    ) -> Result<Begun, PlatformError> {
+        let (owner, subject) = (principal.owner(), principal.subject().to_string());
+        let fingerprint = self.context.secret.hash(request);
+        match unit.accept(&owner, &subject, principal.scopes(), key, operation, fingerprint)? {
+            Acceptance::Run(accepted) => {
+                let stored = accepted.request();
+                // Of a request under the same key that has expired.
+                self.context.vault.discard(unit, stored.owner(), stored.id())?;
+                self.seal(unit, stored, Purpose::IdempotentRequest, request)?;
+                Ok(Begun::Run(accepted))
+            }
+            Acceptance::Repeated(accepted) => self.response(accepted.request()).map(Begun::Replay),
+        }
+    }
+
+    /// Keeps the response to an accepted request, in the unit of its effect.
+    ///
+    /// # Errors
+    /// [`PlatformError::Conflict`] when it has a response already, and those of the vault.
+    pub fn respond(&self, unit: &mut Unit<'_>, accepted: &Accepted, response: &Response) -> Result<(), PlatformError> {
+        unit.respond(accepted)?;
+        let stored = accepted.request();
+        self.context.vault.discard(unit, stored.owner(), stored.id())?;
+        self.seal_response(unit, stored, response)
+    }
+
+    /// Forgets an accepted request that was refused before it had an effect, so that the key can be used again.
+    ///
+    /// # Errors
+    /// As [`IdempotentRequests::respond`].
+    pub fn withdraw(&self, unit: &mut Unit<'_>, accepted: &Accepted) -> Result<(), PlatformError> {
+        unit.withdraw(accepted)?;
+        let stored = accepted.request();
+        Ok(self.context.vault.discard(unit, stored.owner(), stored.id())?)
+    }
+
+    /// Returns a request that was accepted and has no response.
+    ///
+    /// # Errors
+    /// Those of the vault.
+    pub fn request(&self, accepted: &Accepted) -> Result<Zeroizing<Vec<u8>>, PlatformError> {
+        self.open(accepted.request(), Purpose::IdempotentRequest)
+    }
+
+    /// Deletes responses that are kept long enough, at most as many as `page` takes; returns how many.
+    ///
+    /// # Errors
+    /// [`PlatformError`] of the records.
+    pub fn forget_expired(&self, page: &PageRequest) -> Result<usize, PlatformError> {
+        self.records().unit(|unit| {
+            let expired = unit.expired_requests(page)?;
+            expired.iter().try_for_each(|accepted| self.withdraw(unit, accepted))?;
+            Ok(expired.len())
+        })
+    }
+
+    /// Seals the contents of requests of former versions, which held them in clear.
+    ///
+    /// # Errors
+    /// [`PlatformError`] of the records and of the vault. What was sealed stays so.
+    pub(super) fn seal_former(&self) -> Result<(), PlatformError> {
+        if self.records().counter(&Owner::Service, SEALED)? > 0 {
+            return Ok(());
+        }
+        for index in [IdempotentRequest::UNFINISHED, IdempotentRequest::EXPIRY] {
+            let mut request = PageRequest::first(SEALED_AT_ONCE);
+            while let Some(next) = self.records().unit(|unit| self.seal_page(unit, &index, &request))? {
+                request = request.after(next);
+            }
+        }
+        self.records().unit(|unit| Ok(unit.add(&Owner::Service, SEALED, 1).map(drop)?))
+    }
+
+    fn seal_page(
+        &self,
+        unit: &mut Unit<'_>,
+        index: &Index<IdempotentRequest>,
+        request: &PageRequest,
+    ) -> Result<Option<super::records::Cursor>, PlatformError> {
+        let page = unit.of::<IdempotentRequest>().page(index, &Owner::Service, &SortKey::new(), request)?;
+        for mut stored in page.items {
+            let Some(FormerContent { request, response }) = stored.value.former.take() else { continue };
+            stored.value.fingerprint = self.context.secret.hash(&request);
+            unit.replace(&stored)?;
+            match response {
+                Some(response) => self.seal_response(unit, &stored, &response)?,
+                None => self.seal(unit, &stored, Purpose::IdempotentRequest, &request)?,
+            }
+        }
+        Ok(page.next)
+    }
+
+    fn seal(
+        &self,
+        unit: &mut Unit<'_>,
+        stored: &Stored<IdempotentRequest>,
+        purpose: Purpose,
+        content: &[u8],
+    ) -> Result<(), PlatformError> {
+        Ok(self.context.vault.seal(unit, stored.owner(), stored.id(), purpose, content)?)
+    }
+
+    fn seal_response(
+        &self,
+        unit: &mut Unit<'_>,
+        stored: &Stored<IdempotentRequest>,
+        response: &Response,
+    ) -> Result<(), PlatformError> {
+        let Response { status, body, request_id, location } = response;
+        let content = postcard::to_allocvec(&(status, body.as_slice(), request_id, location));
+        let content = Zeroizing::new(content.map_err(PlatformError::internal)?);
+        self.seal(unit, stored, Purpose::IdempotentResponse, &content)
+    }
+
+    fn response(&self, stored: &Stored<IdempotentRequest>) -> Result<Response, PlatformError> {
+        let content = self.open(stored, Purpose::IdempotentResponse)?;
+        let read = postcard::from_bytes::<(u16, Vec<u8>, String, Option<String>)>(&content);
+        let (status, body, request_id, location) = read.map_err(PlatformError::internal)?;
+        Ok(Response { status, body: Zeroizing::new(body), request_id, location })
+    }
+
+    fn open(&self, stored: &Stored<IdempotentRequest>, purpose: Purpose) -> Result<Zeroizing<Vec<u8>>, PlatformError> {
+        let opened = self.context.vault.open(self.records(), stored.owner(), stored.id(), purpose)?;
+        Ok(Zeroizing::new(opened.bytes().to_vec()))
+    }
+}
+
+#[cfg(test)]
+mod tests;

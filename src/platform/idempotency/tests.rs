@@ -1,0 +1,141 @@
+//! What is kept of idempotent requests, and that none of it is in clear.
+
+use core::{num::NonZeroUsize, time::Duration};
+use std::sync::Arc;
+
+use alloy_primitives::hex;
+
+use super::*;
+use crate::{
+    node::ManualClock,
+    platform::{Platform, records::IdempotencyError, vault::SealedSecret},
+    primitives::Timestamp,
+    store::{Batch, KeyValue, MemoryStore, Table, suite, testing::MemoryDisk},
+};
+
+const CANARY: &[u8] = b"cbx_canary-0f1e2d3c4b5a69788796a5b4c3d2e1f0";
+
+fn clock() -> Arc<ManualClock> {
+    Arc::new(ManualClock::new(Timestamp::from_secs(1_000)))
+}
+
+fn open(store: Arc<dyn KeyValue>, clock: Arc<ManualClock>) -> Platform {
+    let key = super::super::vault::MasterKey::new(Zeroizing::new([7; 32]));
+    Platform::builder(clock).with_store(store).open_with(None, key, Vec::new()).unwrap()
+}
+
+fn limit(limit: usize) -> PageRequest {
+    PageRequest::first(NonZeroUsize::new(limit).unwrap())
+}
+
+fn accept(platform: &Platform, key: &str, request: &[u8]) -> Result<Begun, PlatformError> {
+    let principal = platform.service_principal();
+    platform.unit(|unit| platform.idempotency().accept(unit, &principal, key, "op", request))
+}
+
+fn first(platform: &Platform, key: &str, request: &[u8]) -> Accepted {
+    let Begun::Run(accepted) = accept(platform, key, request).unwrap() else { panic!("{key} is the first") };
+    accepted
+}
+
+fn replay(platform: &Platform, key: &str, request: &[u8]) -> Response {
+    let Begun::Replay(response) = accept(platform, key, request).unwrap() else { panic!("{key} has a response") };
+    response
+}
+
+fn response() -> Response {
+    let body = Zeroizing::new([b"{\"key\":\"", CANARY, b"\"}"].concat());
+    Response { status: 201, body, request_id: "req_1".to_owned(), location: Some("/v1/things/1".to_owned()) }
+}
+
+fn holds(store: &dyn KeyValue, wanted: &[u8]) -> bool {
+    let has = |bytes: &[u8]| bytes.windows(wanted.len()).any(|window| window == wanted);
+    suite::dump(store).iter().any(|(_, key, value)| has(key) || has(value))
+}
+
+#[test]
+fn requests_and_responses_are_in_no_byte_of_the_store() {
+    let disk = Arc::new(MemoryDisk::new());
+    let platform = open(disk.clone(), clock());
+    let request = [b"{\"secret\":\"", CANARY, b"\"}"].concat();
+    let accepted = first(&platform, "k", &request);
+    assert_eq!(*platform.idempotency().request(&accepted).unwrap(), request, "it can be run again");
+    platform.unit(|unit| platform.idempotency().respond(unit, &accepted, &response())).unwrap();
+    let kept = replay(&platform, "k", &request);
+    assert_eq!(kept, response());
+    assert!(!format!("{kept:?} {accepted:?}").contains("canary"));
+    for crashed in disk.crashes() {
+        assert!(!holds(&*crashed, CANARY));
+    }
+    assert!(holds(&*disk, b"idempotency"), "the search finds what is there");
+}
+
+#[test]
+fn what_a_former_version_kept_in_clear_is_sealed_at_the_next_start() {
+    let store = Arc::new(MemoryStore::new());
+    let mut batch = Batch::new();
+    for line in include_str!("version-2.txt").lines() {
+        let (key, value) = line.split_once(' ').unwrap();
+        batch.put(Table::Platform, hex::decode(key).unwrap(), hex::decode(value).unwrap());
+    }
+    // Format 1, as a store of that version has it.
+    batch.put(Table::Platform, b"\xffplatform/f", 1_u32.to_be_bytes());
+    store.write(batch).unwrap();
+    let in_clear = b"req_1";
+    assert!(holds(&*store, in_clear));
+    let platform = open(store.clone(), clock());
+    assert!(!holds(&*store, in_clear));
+    let owner = Owner::Workspace(super::super::records::WorkspaceId::new("ws_a").unwrap());
+    let all = platform.records().of::<IdempotentRequest>();
+    let stored = all.page(&Index::CREATED, &owner, &SortKey::new(), &limit(2)).unwrap().items.remove(0);
+    let kept = platform.idempotency().response(&stored).unwrap();
+    assert_eq!((kept.status, kept.body.as_slice(), kept.request_id.as_str()), (201, b"{}".as_slice(), "req_1"));
+    assert_eq!(stored.value.fingerprint, platform.context.secret.hash(b"{}"));
+    platform.records().verify::<IdempotentRequest>().unwrap();
+    drop(platform);
+    let again = open(store, clock());
+    assert_eq!(again.idempotency().response(&stored).unwrap(), kept);
+}
+
+#[test]
+fn a_repeated_request_gets_the_first_response() {
+    let clock = clock();
+    let platform = open(Arc::new(MemoryStore::new()), clock.clone());
+    let secrets = || platform.records().verify::<SealedSecret>().unwrap();
+    let before = secrets();
+    let accepted = first(&platform, "k", b"1");
+    assert!(matches!(accept(&platform, "k", b"1"), Err(PlatformError::Conflict { .. })), "it runs");
+    let Err(PlatformError::Validation { .. }) = accept(&platform, "k", b"2") else { panic!("another request") };
+    let respond = || platform.unit(|unit| platform.idempotency().respond(unit, &accepted, &response()));
+    respond().unwrap();
+    assert!(respond().is_err(), "there is one response");
+    assert_eq!(replay(&platform, "k", b"1"), response());
+    // One that was refused before it did anything is forgotten.
+    let refused = first(&platform, "other", b"1");
+    platform.unit(|unit| platform.idempotency().withdraw(unit, &refused)).unwrap();
+    assert_eq!(secrets(), before + 1);
+    clock.advance(Duration::from_secs(24 * 60 * 60 - 1));
+    assert_eq!(platform.idempotency().forget_expired(&limit(9)).unwrap(), 0);
+    assert_eq!(replay(&platform, "k", b"1"), response());
+    clock.advance(Duration::from_secs(1));
+    let anew = first(&platform, "k", b"2");
+    assert_eq!(platform.idempotency().request(&anew).unwrap().as_slice(), b"2", "a day later the key is free");
+    platform.unit(|unit| platform.idempotency().respond(unit, &anew, &response())).unwrap();
+    clock.advance(Duration::from_secs(24 * 60 * 60));
+    assert_eq!(platform.idempotency().forget_expired(&limit(9)).unwrap(), 1);
+    assert_eq!(secrets(), before, "the sealed response goes with its record");
+    assert_eq!(platform.records().verify::<IdempotentRequest>().unwrap(), 0);
+}
+
+#[test]
+fn a_key_has_a_length() {
+    let platform = open(Arc::new(MemoryStore::new()), clock());
+    for (key, is_fine) in [("", false), (&"é".repeat(255), true), (&"é".repeat(256), false)] {
+        let accepted = accept(&platform, key, b"1");
+        assert_eq!(accepted.is_ok(), is_fine, "{key}");
+        if let Err(refused) = accepted {
+            let characters = key.chars().count();
+            assert_eq!(refused, IdempotencyError::KeyLength { characters }.into());
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! What every request goes through, once: its id, the figures of HTTP, a span of tracing, the checks of host and origin, the deadline, and the
+//! answer to a panic.
+//!
+//! A span has the request's id, method, route, status and time, and nothing that a client may hold secret: no credentials, body, path or
+//! query. Ethereum JSON-RPC on `/` is counted and has neither id nor span, which would cost it more than the rest of its way.
+
+use std::{panic::AssertUnwindSafe, sync::Arc};
+
+use futures_util::FutureExt as _;
+use hyper::{
+    Method, Request, Response, StatusCode,
+    body::Incoming,
+    header::{self, HeaderValue},
+};
+use tracing::{Instrument as _, Span, field::Empty, info_span};
+
+use super::{
+    Body, cors, guard, plain,
+    refusal::Format,
+    route::{self, ServerContext},
+};
+use crate::server::{
+    clock::{MonotonicClock, Ticks as _},
+    counters::panic_text,
+    rest::{REQUEST_ID, RequestId, RouteName},
+};
+
+/// A request under way.
+struct Exchange {
+    format: Format,
+    method: Method,
+    id: RequestId,
+    route: RouteName,
+    span: Span,
+    started: MonotonicClock,
+}
+
+/// Returns the response to one request.
+pub(super) async fn respond(context: Arc<ServerContext>, mut request: Request<Incoming>) -> Response<Body> {
+    let _in_flight = context.figures().begin();
+    let exchange = Exchange::begin(&context, &mut request);
+    let answered = AssertUnwindSafe(checked(&context, &exchange, request)).catch_unwind();
+    let answered = answered.instrument(exchange.span.clone()).await;
+    let response = answered.unwrap_or_else(|payload| {
+        context.count_panic();
+        tracing::error!(parent: &exchange.span, "the handler panicked");
+        let message = format!("internal error: the handler panicked: {}", panic_text(payload.as_ref()));
+        exchange.refusal(&context, StatusCode::INTERNAL_SERVER_ERROR, message)
+    });
+    exchange.end(&context, response)
+}
+
+impl Exchange {
+    fn begin(context: &ServerContext, request: &mut Request<Incoming>) -> Self {
+        let started = MonotonicClock::default();
+        let (method, path) = (request.method().clone(), request.uri().path());
+        let (format, route) = (Format::of(path), RouteName::default());
+        if path == "/" {
+            route.set("/");
+            let id = RequestId(String::new());
+            return Self { format, method, id, route, span: Span::none(), started };
+        }
+        let id = context.request_id(request.headers());
+        let span = info_span!("request", id = %id.0, %method, route = Empty, status = Empty, duration_ms = Empty);
+        request.extensions_mut().insert(id.clone());
+        request.extensions_mut().insert(route.clone());
+        Self { format, method, id, route, span, started }
+    }
+
+    fn refusal(&self, context: &ServerContext, status: StatusCode, message: String) -> Response<Body> {
+        self.format.refusal(status, message, &self.id, context.now_ms())
+    }
+
+    /// Counts and logs the response, and tells the client the request's id.
+    fn end(self, context: &ServerContext, mut response: Response<Body>) -> Response<Body> {
+        let (status, route, elapsed) = (response.status(), self.route.get(), self.started.elapsed());
+        context.figures().end(&self.method, route, status, elapsed);
+        if self.id.0.is_empty() {
+            return response;
+        }
+        self.span.record("route", route).record("status", status.as_u16());
+        self.span.record("duration_ms", elapsed.as_secs_f64() * 1000.0);
+        if status.is_server_error() {
+            tracing::warn!(parent: &self.span, "failed");
+        } else {
+            tracing::info!(parent: &self.span, "answered");
+        }
+        if !response.headers().contains_key(REQUEST_ID)
+            && let Ok(id) = HeaderValue::try_from(self.id.0)
+        {
+            response.headers_mut().insert(REQUEST_ID, id);
+        }
+        response
+    }
+}
+
+/// Checks host and origin, and answers within the deadline.
+async fn checked(context: &Arc<ServerContext>, exchange: &Exchange, request: Request<Incoming>) -> Response<Body> {
+    if let Err(refusal) = guard::check(request.headers(), context.config(), context.is_on_loopback()) {
+        let (status, message) = (StatusCode::FORBIDDEN, refusal.message());
+        // A page of another site learns as little as it can.
+        return if exchange.id.0.is_empty() {
+            plain(status, message)
+        } else {
+            exchange.refusal(context, status, message)
+        };
+    }
+    let Some(origin) = request.headers().get(header::ORIGIN).cloned() else {
+        return in_time(context, exchange, request).await;
+    };
+    let mut response = if request.method() == Method::OPTIONS {
+        exchange.route.set("preflight");
+        cors::preflight(request.headers())
+    } else {
+        in_time(context, exchange, request).await
+    };
+    cors::allow(&origin, context.config(), context.is_on_loopback(), response.headers_mut());
+    response
+}
+
+async fn in_time(context: &Arc<ServerContext>, exchange: &Exchange, request: Request<Incoming>) -> Response<Body> {
+    let timeout = context.limits().request_timeout;
+    tokio::time::timeout(timeout, route::dispatch(context, request)).await.unwrap_or_else(|_| {
+        let message = format!("no response within {timeout:?}: what has begun goes on");
+        exchange.refusal(context, StatusCode::SERVICE_UNAVAILABLE, message)
+    })
+}
