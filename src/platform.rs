@@ -20,6 +20,7 @@ mod mail;
 mod oauth;
 mod plan;
 mod principal;
+mod proposals;
 mod public_url;
 pub mod records;
 mod resources;
@@ -29,6 +30,8 @@ mod secret;
 mod tests;
 mod token;
 mod users;
+mod validator;
+mod validators;
 pub mod vault;
 mod wallet;
 mod workspace;
@@ -56,11 +59,17 @@ pub use self::{
     },
     plan::{Plan, Plans, Usage},
     principal::{Principal, Subject},
+    proposals::{Proposal, ProposalId, ProposalSpec, ProposalStatus, Proposals, Vote, VoteSpec},
     public_url::{InvalidPublicUrl, PublicUrl},
     resources::{ResourceKind, ResourceSummary},
     scope::{Role, Scope, ScopeSet},
     token::Token,
     users::{Identity, Membership, Password, PasswordCost, Session, Users},
+    validator::{HostedValidator, ValidatorId},
+    validators::{
+        Delegation, NewValidator, SlashPart, SlashSpec, StakeSpec, Validator, ValidatorDuties, ValidatorProcess,
+        ValidatorState, Validators,
+    },
     wallet::{Wallet, WalletUse, Wallets},
     workspace::{Invitation, InvitationToken, Member, Members, User, Workspace, Workspaces},
 };
@@ -247,6 +256,16 @@ impl Platform {
     /// The mails that wait in the outbox.
     pub const fn mails(&self) -> Mails<'_> {
         Mails { context: &self.context }
+    }
+
+    /// Rules of validators.
+    pub const fn validators(&self) -> Validators<'_> {
+        Validators { chains: self.blockchains() }
+    }
+
+    /// Rules of proposals and votes.
+    pub const fn proposals(&self) -> Proposals<'_> {
+        Proposals { chains: self.blockchains() }
     }
 
     /// Rules of API keys.

@@ -1,6 +1,7 @@
 //! Rules of blockchains and contract deployments, and the chains in memory.
 
 mod access;
+mod calls;
 mod deployments;
 mod hosted;
 mod lifecycle;
@@ -12,7 +13,10 @@ mod transfer;
 
 use std::sync::Arc;
 
-pub(super) use self::hosted::Hosted;
+pub(super) use self::{
+    calls::{check_call, signed_call},
+    hosted::Hosted,
+};
 use super::{
     PlatformError,
     blockchain::{Blockchain, BlockchainRecord, metrics::ChainMetrics},

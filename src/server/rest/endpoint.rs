@@ -56,6 +56,12 @@ pub(in crate::server) enum Tag {
     ApiKeys,
     /// Chains.
     Blockchains,
+    /// Blocks, transactions, accounts and events of chains.
+    ChainData,
+    /// Validators of chains.
+    Validators,
+    /// Proposals and votes.
+    Governance,
     /// Contracts and templates.
     Contracts,
     /// JSON-RPC of the service and of chains.
@@ -64,8 +70,17 @@ pub(in crate::server) enum Tag {
 
 impl Tag {
     /// Every group, in the order of the document.
-    pub(super) const ALL: [Self; 6] =
-        [Self::Service, Self::Workspaces, Self::ApiKeys, Self::Blockchains, Self::Contracts, Self::JsonRpc];
+    pub(super) const ALL: [Self; 9] = [
+        Self::Service,
+        Self::Workspaces,
+        Self::ApiKeys,
+        Self::Blockchains,
+        Self::ChainData,
+        Self::Validators,
+        Self::Governance,
+        Self::Contracts,
+        Self::JsonRpc,
+    ];
 
     /// Name of the group.
     pub(super) const fn name(self) -> &'static str {
@@ -74,6 +89,9 @@ impl Tag {
             Self::Workspaces => "Workspaces",
             Self::ApiKeys => "API keys",
             Self::Blockchains => "Blockchains",
+            Self::ChainData => "Chain data",
+            Self::Validators => "Validators",
+            Self::Governance => "Governance",
             Self::Contracts => "Contracts",
             Self::JsonRpc => "JSON-RPC",
         }
@@ -86,6 +104,9 @@ impl Tag {
             Self::Workspaces => "Workspaces, their members and invitations",
             Self::ApiKeys => "Credentials of programs",
             Self::Blockchains => "Chains of this process",
+            Self::ChainData => "Blocks, transactions, accounts and events of chains",
+            Self::Validators => "Validators of chains, as their protocols have them",
+            Self::Governance => "Proposals and votes on chain",
             Self::Contracts => "Contracts from templates",
             Self::JsonRpc => "Queries and transactions",
         }
@@ -168,6 +189,17 @@ impl Endpoint {
         summary: &'static str,
     ) -> Draft {
         Draft::new(Method::POST, path, operation, tag, access, summary)
+    }
+
+    /// Starts a `PUT`.
+    pub(super) fn put(
+        path: &'static str,
+        operation: &'static str,
+        tag: Tag,
+        access: Access,
+        summary: &'static str,
+    ) -> Draft {
+        Draft::new(Method::PUT, path, operation, tag, access, summary)
     }
 
     /// Starts a `PATCH`.

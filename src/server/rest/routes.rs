@@ -1,14 +1,24 @@
 //! The endpoints, one file a resource.
 
+mod accounts;
 mod api_keys;
 mod blockchains;
+mod blocks;
 mod contracts;
+mod events;
 mod health;
 mod json_rpc;
 mod metrics;
+mod proposal_body;
+mod proposals;
 mod resources;
 pub(super) mod templates;
+mod transactions;
+mod validator_body;
+mod validator_changes;
+mod validators;
 mod view;
+mod votes;
 mod workspaces;
 
 use super::endpoint::Endpoint;
@@ -24,6 +34,14 @@ pub(super) fn all() -> Vec<Endpoint> {
         api_keys::endpoints(),
         blockchains::endpoints(),
         metrics::endpoints(),
+        blocks::endpoints(),
+        transactions::endpoints(),
+        accounts::endpoints(),
+        events::endpoints(),
+        validators::endpoints(),
+        validator_changes::endpoints(),
+        proposals::endpoints(),
+        votes::endpoints(),
         contracts::endpoints(),
         templates::endpoints(),
         json_rpc::endpoints(),
