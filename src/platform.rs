@@ -23,6 +23,7 @@ mod mail;
 mod oauth;
 mod plan;
 mod principal;
+mod proposals;
 mod public_url;
 pub mod records;
 mod resources;
@@ -34,6 +35,8 @@ mod tests;
 mod token;
 mod tokens;
 mod users;
+mod validator;
+mod validators;
 pub mod vault;
 mod wallet;
 mod workspace;
@@ -64,6 +67,7 @@ pub use self::{
     },
     plan::{Plan, Plans, Usage},
     principal::{Principal, Subject},
+    proposals::{Proposal, ProposalId, ProposalSpec, ProposalStatus, Proposals, Vote, VoteSpec},
     public_url::{InvalidPublicUrl, PublicUrl},
     resources::{ResourceKind, ResourceSummary},
     scope::{Role, Scope, ScopeSet},
@@ -73,6 +77,11 @@ pub use self::{
         Allotment, Holder, TokenDetails, TokenFeatures, TokenSpec, TokenStandard, TokenTransfer, Tokens, Vesting,
     },
     users::{Identity, Membership, Password, PasswordCost, Session, Users},
+    validator::{HostedValidator, ValidatorId},
+    validators::{
+        Delegation, NewValidator, SlashPart, SlashSpec, StakeSpec, Validator, ValidatorDuties, ValidatorProcess,
+        ValidatorState, Validators,
+    },
     wallet::{Wallet, WalletUse, Wallets},
     workspace::{Invitation, InvitationToken, Member, Members, User, Workspace, Workspaces},
 };
@@ -266,6 +275,16 @@ impl Platform {
         Mails { context: &self.context }
     }
 
+    /// Rules of validators.
+    pub const fn validators(&self) -> Validators<'_> {
+        Validators { chains: self.blockchains() }
+    }
+
+    /// Rules of proposals and votes.
+    pub const fn proposals(&self) -> Proposals<'_> {
+        Proposals { chains: self.blockchains() }
+    }
+
     /// Rules of API keys.
     pub const fn api_keys(&self) -> ApiKeys<'_> {
         ApiKeys { context: &self.context }
@@ -279,6 +298,8 @@ impl Platform {
     /// Rules of tokens.
     pub const fn tokens(&self) -> Tokens<'_> {
         Tokens { blockchains: self.blockchains() }
+    }
+
     /// Rules of idempotent requests.
     pub const fn idempotency(&self) -> IdempotentRequests<'_> {
         IdempotentRequests { context: &self.context }

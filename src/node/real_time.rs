@@ -18,7 +18,7 @@ use self::{
 use super::{EngineError, shared_network::SharedNetwork};
 use crate::{
     consensus::ReplicaId,
-    sim::{Network, PacerCounters, PacerError, StopError},
+    sim::{Network, PacerCounters, PacerError, ProcessState, StopError},
 };
 
 /// Longest time for which dropping a [`NetworkPool`] waits for its threads.
@@ -129,6 +129,21 @@ impl PacedNetwork {
     /// [`StopError`] for a replica that does not exist or is not stopped; [`EngineError::NetworkFailed`].
     pub fn start(&self, replica: ReplicaId) -> Result<(), PacedError> {
         self.command(|network| network.start_replica(replica))
+    }
+
+    /// Starts a stopped replica that has never sealed at the primary's head; see
+    /// [`Network::start_replica_at_primary`](crate::sim::Network::start_replica_at_primary).
+    ///
+    /// # Errors
+    /// As [`PacedNetwork::start`].
+    pub fn start_at_primary(&self, replica: ReplicaId) -> Result<(), PacedError> {
+        self.command(|network| network.start_replica_at_primary(replica))
+    }
+
+    /// Returns whether a replica is stopped; a number that no replica has is none's.
+    pub fn is_stopped(&self, replica: ReplicaId) -> bool {
+        let writer = self.network.writer().lock();
+        writer.network.replica(replica).is_ok_and(|replica| replica.process() == ProcessState::Down)
     }
 
     /// Changes the network at the present, whole or not at all.

@@ -21,7 +21,7 @@ use self::{
 pub(super) use self::{
     engine::{Engine, EngineParts, PlatformTime},
     genesis::{GenesisParts, consensus},
-    keys::{ChainKeys, draw_key},
+    keys::{ChainKeys, STANDBY_KEYS, draw_key},
 };
 pub use self::{
     record::BlockchainRecord,
@@ -90,7 +90,7 @@ impl Default for NativeToken {
     }
 }
 
-/// Labels of a validator. Its signing key is the service's own.
+/// A validator of genesis. Its sealing key is the service's own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ValidatorSpec {
     /// Address of the operator.
@@ -117,7 +117,7 @@ pub struct BlockchainSpec {
     pub block_gas_limit: Option<Gas>,
     /// Token that pays for gas.
     pub native_token: NativeToken,
-    /// Labels of the validators; one validator without labels when empty.
+    /// Operators of the validators; one validator, of the treasury, when empty.
     pub validators: Vec<ValidatorSpec>,
     /// Names of its [`Feature`]s; `smart-contracts` alone by default.
     pub features: Vec<String>,
@@ -136,6 +136,16 @@ impl BlockchainSpec {
 }
 
 impl BlockchainSpec {
+    /// Number of the validators of genesis.
+    pub(super) fn validators_at_genesis(&self) -> usize {
+        self.validators.len().max(1)
+    }
+
+    /// Number of the standby keys that a new chain is made with.
+    pub(super) fn standby_keys(&self) -> usize {
+        if self.block_time.is_some() { STANDBY_KEYS } else { 0 }
+    }
+
     /// Reads a request body.
     ///
     /// # Errors
@@ -198,6 +208,9 @@ fn read_validators(fields: &mut Fields) -> Vec<ValidatorSpec> {
         let address = object.require("address", "an address (0x and 40 hex digits)", address);
         let name = object.optional_text("name", "a non-empty string").unwrap_or_default();
         if let Some(address) = address {
+            if address.is_zero() {
+                object.refuse("address", "an address whose key somebody has", address.to_string());
+            }
             if validators.iter().any(|other| other.address == address) {
                 object.refuse("address", "an address that no other validator has", address.to_string());
             }
@@ -314,6 +327,13 @@ impl Blockchain {
         let newest = self.node().view().head().block().timestamp().as_secs();
         let start = newest.max(self.watched_since_ms.load(Ordering::Relaxed) / 1000);
         (now_ms / 1000).saturating_sub(start) > block_time.as_secs().saturating_mul(10).saturating_add(30)
+    }
+
+    /// Name of an operator of genesis; `None` for one that joined later.
+    pub(super) fn genesis_name(&self, operator: Address) -> Option<String> {
+        let view = self.node().view();
+        let found = view.chain().spec().validators.iter().find(|validator| validator.operator() == operator);
+        found.map(|validator| validator.name.clone())
     }
 
     pub(super) const fn engine(&self) -> &Engine {

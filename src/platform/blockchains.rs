@@ -1,6 +1,7 @@
 //! Rules of blockchains and contract deployments, and the chains in memory.
 
 mod access;
+mod calls;
 mod deployments;
 mod hosted;
 mod kept;
@@ -13,8 +14,11 @@ mod transfer;
 
 use std::sync::Arc;
 
-pub(super) use self::hosted::Hosted;
 pub use self::sending::Outgoing;
+pub(super) use self::{
+    calls::{check_call, signed_call},
+    hosted::Hosted,
+};
 use super::{
     PlatformError,
     blockchain::{Blockchain, BlockchainRecord, metrics::ChainMetrics},

@@ -1,7 +1,9 @@
 //! What makes a chain's blocks: a network in real time where it has a block time, else a node that makes them on demand.
 
 use core::time::Duration;
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
+
+use alloy_primitives::Address;
 
 use crate::{
     chain::{Chain, CommitHook, GenesisSpec},
@@ -20,7 +22,12 @@ use super::failure;
 pub(in crate::platform) struct EngineParts {
     /// The chain's part of a durable store; `None` in memory.
     pub(in crate::platform) store: Option<Arc<dyn KeyValue>>,
+    /// Sealing keys of the validators of genesis.
     pub(in crate::platform) validators: Vec<KeyPair>,
+    /// Sealing keys of those who may join later. Each has a replica, in a chain with a block time.
+    pub(in crate::platform) standby: Vec<KeyPair>,
+    /// Whose replicas are down.
+    pub(in crate::platform) down: BTreeSet<Address>,
     pub(in crate::platform) seed: u64,
     pub(in crate::platform) hook: Arc<dyn CommitHook>,
 }
@@ -39,7 +46,7 @@ pub(in crate::platform) enum Engine {
     /// Blocks come on demand: one for the transactions that are sent together.
     OnDemand(Node),
     /// Blocks come by the clock. `node` is that of the observer, which holds the stored chain, so that every validator may be stopped.
-    Paced { network: PacedNetwork, node: Node },
+    Paced { network: PacedNetwork, node: Node, keys: Vec<Address> },
 }
 
 impl Engine {
@@ -91,10 +98,12 @@ impl Engine {
         genesis: GenesisSpec,
         consensus: Option<ConsensusConfig>,
     ) -> Result<Self, OpenError> {
-        let observer = ReplicaId::new(u32::try_from(parts.validators.len()).unwrap_or(u32::MAX));
+        let keys: Vec<Address> = parts.validators.iter().chain(&parts.standby).map(KeyPair::address).collect();
+        let observer = replica(keys.len());
         let mut builder = Network::builder()
             .with_genesis(genesis)
             .with_validator_keys(parts.validators)
+            .with_candidate_keys(parts.standby)
             .with_seed(parts.seed)
             .with_seals(SealScheme::Secp256k1)
             .with_observers(1)
@@ -108,10 +117,13 @@ impl Engine {
             let state = PagedState::open(Arc::clone(&store)).map_err(|cause| OpenError::Other(cause.to_string()))?;
             builder = builder.with_stores(Arc::new(state), store);
         }
-        let network =
-            builder.build()?.share()?.pace(pool.now()).map_err(|cause| OpenError::Other(cause.to_string()))?;
+        let mut network = builder.build()?;
+        for (number, _) in keys.iter().enumerate().filter(|(_, key)| parts.down.contains(*key)) {
+            network.stop_replica(replica(number)).map_err(|cause| OpenError::Other(cause.to_string()))?;
+        }
+        let network = network.share()?.pace(pool.now()).map_err(|cause| OpenError::Other(cause.to_string()))?;
         let node = network.node(observer).map_err(|cause| OpenError::Other(cause.to_string()))?;
-        Ok(Self::Paced { network, node })
+        Ok(Self::Paced { network, node, keys })
     }
 
     /// The node that is read and sent by.
@@ -127,6 +139,13 @@ impl Engine {
             Self::OnDemand(_) => None,
             Self::Paced { network, .. } => Some(network),
         }
+    }
+
+    /// Returns the replica with a sealing key, and the network; `None` for a key that is held elsewhere, and on demand.
+    pub(in crate::platform) fn replica_of(&self, key: Address) -> Option<(&PacedNetwork, ReplicaId)> {
+        let Self::Paced { network, keys, .. } = self else { return None };
+        let number = keys.iter().position(|known| *known == key)?;
+        Some((network, replica(number)))
     }
 
     /// Makes blocks and takes commands from now on.
@@ -147,6 +166,10 @@ impl Engine {
     pub(in crate::platform) fn failure(&self) -> Option<String> {
         self.network().and_then(PacedNetwork::failure)
     }
+}
+
+fn replica(number: usize) -> ReplicaId {
+    ReplicaId::new(u32::try_from(number).unwrap_or(u32::MAX))
 }
 
 /// Why a chain could not be opened.

@@ -12,13 +12,23 @@ use crate::{
         raft::RaftConfig,
     },
     primitives::{KeyPair, Timestamp, U256},
-    system::permissions::PermissionsConfig,
+    system::{
+        governance::{GOVERNANCE_ADDRESS, GovernanceSpec},
+        modules::ModulesConfig,
+        parameters::ParametersSpec,
+        permissions::PermissionsConfig,
+        validators::ValidatorsConfig,
+    },
     templates::{BATCH_ADDRESS, Batch, MULTICALL3_ADDRESS, Multicall},
 };
 
 /// Divisor of the stake that leaks from absent validators in proof of stake: so great that a chain whose process was away for weeks has
 /// all of its validators after it, for the protocol counts the slots of that time as theirs.
 const LEAK_QUOTIENT: u64 = 1 << 40;
+/// Balance that genesis gives each operator that the specification names, for the gas of its transactions and votes: ten tokens.
+const OPERATOR_FUNDS: U256 = U256::from_limbs([0x8ac7_2304_89e8_0000, 0, 0, 0]);
+/// Least voting period of a proposal, in seconds; without one of its own it has two days.
+const VOTING_PERIOD_MIN_SECS: u32 = 10;
 
 /// What a chain's genesis is made of beside its specification.
 pub(in crate::platform) struct GenesisParts<'a> {
@@ -28,6 +38,7 @@ pub(in crate::platform) struct GenesisParts<'a> {
     pub(in crate::platform) treasury: Address,
     /// The workspace's managed wallet, if it has one.
     pub(in crate::platform) managed: Option<Address>,
+    /// Sealing keys of the validators.
     pub(in crate::platform) validators: &'a [KeyPair],
     pub(in crate::platform) timestamp: Timestamp,
     /// The genesis of an export, whose accounts and rules of fees and gas the chain takes over.
@@ -50,6 +61,17 @@ impl GenesisParts<'_> {
         let premine = &mut genesis.accounts.entry(self.treasury).or_default().balance;
         *premine = premine.saturating_add(spec.native_token.premine);
         genesis.validators = (0..).zip(self.validators).map(|(index, key)| self.validator(index, key)).collect();
+        for operator in spec.validators.iter().map(|validator| validator.address) {
+            let funds = &mut genesis.accounts.entry(operator).or_default().balance;
+            *funds = funds.saturating_add(OPERATOR_FUNDS);
+        }
+        // Stake, where the protocol has it, is the builder's default for each.
+        let has_stake = consensus(spec).uses_stake();
+        genesis.validator_registry = (!has_stake).then(|| ValidatorsConfig::new(self.treasury));
+        genesis.governance =
+            Some(GovernanceSpec { min_voting_period_secs: VOTING_PERIOD_MIN_SECS, ..GovernanceSpec::default() });
+        genesis.parameters = Some(ParametersSpec::new(GOVERNANCE_ADDRESS));
+        genesis.modules = Some(ModulesConfig::new(GOVERNANCE_ADDRESS));
         genesis.permissions = spec.has(Feature::Permissions).then(|| self.permissions());
         genesis
     }
@@ -63,9 +85,14 @@ impl GenesisParts<'_> {
     }
 
     fn validator(&self, index: usize, key: &KeyPair) -> GenesisValidator {
-        let named = self.spec.validators.get(index).map(|validator| validator.name.clone());
-        let mut validator = GenesisValidator::new(key.address(), U256::ZERO);
-        validator.name = named.filter(|name| !name.is_empty()).unwrap_or_else(|| format!("validator {index}"));
+        let named = self.spec.validators.get(index);
+        // Without any in the specification, the one that there is belongs to the treasury, which can vote and stake at once.
+        let operator = named.map_or(self.treasury, |named| named.address);
+        let mut validator = GenesisValidator::new(key.address(), U256::ZERO).with_operator(operator);
+        validator.name = named
+            .map(|named| named.name.clone())
+            .filter(|name| !name.is_empty())
+            .unwrap_or_else(|| format!("validator {index}"));
         validator
     }
 
@@ -73,7 +100,8 @@ impl GenesisParts<'_> {
     /// chains with stake.
     fn permissions(&self) -> PermissionsConfig {
         let wallets = [Some(self.treasury), self.managed].into_iter().flatten();
-        let accounts = wallets.clone().chain(self.validators.iter().map(KeyPair::address));
+        let operators = self.spec.validators.iter().map(|validator| validator.address);
+        let accounts = wallets.clone().chain(self.validators.iter().map(KeyPair::address)).chain(operators);
         PermissionsConfig::new(self.treasury).with_accounts(accounts).with_deployers(wallets)
     }
 }

@@ -1,4 +1,6 @@
 //! The keys of a chain: the seed of its draws and its validators' private keys, drawn by the service and kept in the vault.
+//!
+//! After those of the validators of genesis come standby keys, of validators that join later: each gets one.
 
 use alloy_primitives::B256;
 use zeroize::Zeroizing;
@@ -18,6 +20,9 @@ const KEY_BYTES: usize = 32;
 /// Bytes of the seed, before the keys.
 const SEED_BYTES: usize = 8;
 
+/// Standby keys of a chain with a block time.
+pub(in crate::platform) const STANDBY_KEYS: usize = 8;
+
 /// Keys of a chain. They are overwritten when they are dropped.
 pub(in crate::platform) struct ChainKeys {
     /// The seed, big-endian, then the validators' private keys, one after the other.
@@ -25,7 +30,7 @@ pub(in crate::platform) struct ChainKeys {
 }
 
 impl ChainKeys {
-    /// Draws the keys of a chain with `validators` validators.
+    /// Draws the keys of a chain with `validators` validators, standby ones among them.
     pub(in crate::platform) fn draw(entropy: &dyn Entropy, validators: usize) -> Result<Self, PlatformError> {
         let mut secret = Zeroizing::new(vec![0; validators.saturating_mul(KEY_BYTES).saturating_add(SEED_BYTES)]);
         let (seed, keys) = secret.split_at_mut(SEED_BYTES);
@@ -83,7 +88,7 @@ impl ChainKeys {
         self.secret.first_chunk().map_or(0, |seed| u64::from_be_bytes(*seed))
     }
 
-    /// Returns the validators' key pairs.
+    /// Returns the validators' key pairs, and then the standby ones.
     pub(in crate::platform) fn validators(&self) -> Result<Vec<KeyPair>, PlatformError> {
         let keys = self.secret.get(SEED_BYTES..).unwrap_or_default().chunks_exact(KEY_BYTES);
         let pairs = keys.map(|key| KeyPair::from_bytes(&B256::from_slice(key)));

@@ -2,7 +2,7 @@
 
 use core::num::NonZeroUsize;
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, PoisonError, RwLock},
 };
 
@@ -21,9 +21,10 @@ use crate::{
         principal::{Principal, Subject},
         records::{Owner, PageRequest, SortKey, Stored},
         scope::Role,
+        validator::HostedValidator,
         wallet::Wallets,
     },
-    primitives::Timestamp,
+    primitives::{KeyPair, Timestamp},
     store::{KeyValue, PrefixedStore},
 };
 
@@ -247,7 +248,9 @@ impl Hosted {
     fn open(&self, context: &Context, stored: &Stored<BlockchainRecord>) -> Result<Blockchain, PlatformError> {
         let (owner, id, record) = (stored.owner(), stored.id(), &stored.value);
         let keys = ChainKeys::open(&context.vault, &context.records, owner, id)?;
-        let validators = keys.validators()?;
+        let mut validators = keys.validators()?;
+        let standby = validators.split_off(record.spec.validators_at_genesis().min(validators.len()));
+        let down = down(context, stored, &standby)?;
         let store: Option<Arc<dyn KeyValue>> = if self.is_durable() { Some(Arc::new(self.part_of(id))) } else { None };
         let period = record.spec.block_time.map_or(0, |period| period.as_secs());
         let rule = DutyRule::new(record.spec.consensus, period, validators.len() as u64);
@@ -256,7 +259,7 @@ impl Hosted {
             None => MetricsLog::new(rule),
         };
         let metrics: SharedMetrics = Arc::new(metrics);
-        let parts = EngineParts { store, seed: keys.seed(), validators, hook: metrics.clone() };
+        let parts = EngineParts { store, seed: keys.seed(), validators, standby, down, hook: metrics.clone() };
         let (genesis, consensus) = match parts.stored_genesis()? {
             Some(stored) => (stored, None),
             None => {
@@ -275,6 +278,24 @@ impl Hosted {
         let engine = Engine::open(&self.pool, parts, genesis, consensus, record.spec.block_time.is_some())?;
         Ok(Blockchain::of_record(stored, engine, metrics))
     }
+}
+
+/// Returns the sealing keys whose replicas are down: of validators that were stopped, and those that nobody has yet.
+fn down(
+    context: &Context,
+    stored: &Stored<BlockchainRecord>,
+    standby: &[KeyPair],
+) -> Result<BTreeSet<Address>, PlatformError> {
+    let mut down: BTreeSet<Address> = standby.iter().map(KeyPair::address).collect();
+    for validator in HostedValidator::of_chain(&context.records, stored.owner(), stored.id())? {
+        let HostedValidator { sealing_key, is_stopped, .. } = validator.value;
+        if is_stopped {
+            down.insert(sealing_key)
+        } else {
+            down.remove(&sealing_key)
+        };
+    }
+    Ok(down)
 }
 
 /// Sets the state of a chain, unless it was changed meanwhile to something that leaves nothing to say.

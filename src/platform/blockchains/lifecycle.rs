@@ -44,7 +44,7 @@ impl Blockchains<'_> {
         let has = unit.of::<BlockchainRecord>().count(&Index::CREATED, &owner, &SortKey::new())?;
         check_quota("blockchains", has, self.context.plan(unit, &owner)?.blockchains_max)?;
         let chain_id = self.chain_id(unit, principal, spec.chain_id)?;
-        let keys = ChainKeys::draw(&*self.context.entropy, spec.validators.len().max(1))?;
+        let keys = ChainKeys::draw(&*self.context.entropy, spec.validators_at_genesis() + spec.standby_keys())?;
         keys.seal(&self.context.vault, unit, &owner, id)?;
         let treasury = create_treasury(self.context, unit, &owner, id, &spec.name)?;
         let record = BlockchainRecord {

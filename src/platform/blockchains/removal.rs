@@ -13,6 +13,7 @@ use crate::{
         deployment::DeploymentRecord,
         records::{Index, PageRequest, Record, SortKey, Stored, Unit},
         sent::TransactionRecord,
+        validator::HostedValidator,
         wallet,
     },
     store::{Batch, KeyValue, Order, PrefixedStore, Table},
@@ -75,6 +76,9 @@ pub(super) fn forget(
     stored: &Stored<BlockchainRecord>,
 ) -> Result<(), PlatformError> {
     let (owner, id) = (stored.owner(), stored.id());
+    for validator in HostedValidator::of_unit(unit, owner, id)? {
+        unit.delete(&validator)?;
+    }
     wallet::delete_treasury(context, unit, owner, id)?;
     ChainKeys::discard(&context.vault, unit, owner, id)?;
     let present = unit.of::<BlockchainRecord>().get(owner, id)?;

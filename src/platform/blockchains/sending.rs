@@ -4,7 +4,10 @@ use std::sync::{MutexGuard, PoisonError};
 
 use alloy_primitives::{Address, B256};
 
-use super::Blockchains;
+use super::{
+    Blockchains,
+    calls::{check_call, signed_call},
+};
 use crate::{
     chain::CallRequest,
     platform::{
@@ -33,8 +36,22 @@ impl<'a> Blockchains<'a> {
     /// # Errors
     /// As [`Blockchains::send_as`].
     pub fn send(&self, principal: &Principal, chain: &str, request: CallRequest) -> Result<B256, PlatformError> {
+        self.send_with(principal, chain, request, |_| Ok(()))
+    }
+
+    /// As [`Blockchains::send`]; `record` is in the unit that counts the transaction, before it is sent.
+    ///
+    /// # Errors
+    /// As [`Blockchains::send`], and those of `record`: nothing is sent then.
+    pub(in crate::platform) fn send_with(
+        &self,
+        principal: &Principal,
+        chain: &str,
+        request: CallRequest,
+        record: impl FnOnce(&mut Unit<'_>) -> Result<(), PlatformError>,
+    ) -> Result<B256, PlatformError> {
         let id = self.context.id("tx")?;
-        Ok(self.send_as(principal, chain, &id, Outgoing::Request(Box::new(request)))?.value.hash)
+        Ok(self.keep_and_send(principal, chain, &id, Outgoing::Request(Box::new(request)), record)?.value.hash)
     }
 
     /// Sends a transaction under an id that was drawn for the request, once: with the id of one of the workspace it sends that again if no
@@ -51,34 +68,29 @@ impl<'a> Blockchains<'a> {
         id: &str,
         outgoing: Outgoing,
     ) -> Result<Stored<TransactionRecord>, PlatformError> {
-        let (chain, owner) = (self.writable(principal, chain)?, principal.owner());
-        if let Some(known) = self.sent(principal, id)? {
-            self.send_or_take_back(&chain, &known)?;
-            return Ok(known);
-        }
-        let _ = self.settle::<TransactionRecord>(&chain)?;
-        let wallets = Wallets { context: self.context };
-        let keep = |unit: &mut Unit<'_>, transaction: &Transaction| {
-            check_use(unit, &owner, Usage::Transactions, self.context.plan(unit, &owner)?.transactions_max)?;
-            count_use(unit, &owner, Usage::Transactions)?;
-            Ok::<_, PlatformError>(unit.insert(&owner, id, TransactionRecord::new(chain.id(), transaction))?)
-        };
-        let (stored, _turn) = match outgoing {
-            Outgoing::Signed(transaction) => (self.context.records.unit(|unit| keep(unit, &transaction))?, None),
-            Outgoing::Request(mut request) => {
-                let sender = request.from.map_or_else(|| wallets.default_sender(principal, &chain), Ok)?;
-                request.from = Some(sender);
-                let turn = self.turn_of(sender);
-                let unsigned = wallets.prepare(principal, &chain, *request)?;
-                let stored = self.context.records.unit(|unit| {
-                    let signed = wallets.sign(unit, principal, &chain, unsigned)?;
-                    keep(unit, &signed)
-                })?;
-                (stored, Some(turn))
-            }
-        };
-        self.send_or_take_back(&chain, &stored)?;
-        Ok(stored)
+        self.keep_and_send(principal, chain, id, outgoing, |_| Ok(()))
+    }
+
+    /// Sends a call that somebody else has signed, of a contract's function, whose selector is one of `selectors`.
+    ///
+    /// # Errors
+    /// As [`Blockchains::writable`]; [`PlatformError::Validation`] of `signedTransaction` for another transaction,
+    /// [`PlatformError::Conflict`] for one that would fail or is refused.
+    pub(in crate::platform) fn send_signed(
+        &self,
+        principal: &Principal,
+        id: &str,
+        raw: &[u8],
+        (contract, selectors): (Address, &[[u8; 4]]),
+    ) -> Result<B256, PlatformError> {
+        let chain = self.writable(principal, id)?;
+        let transaction = signed_call(raw, contract, selectors)?;
+        let request = CallRequest::call(contract, transaction.input().clone());
+        check_call(&chain, &request.with_from(transaction.sender()).with_value(transaction.value()))?;
+        let id = self.context.id("tx")?;
+        let sent =
+            self.keep_and_send(principal, chain.id(), &id, Outgoing::Signed(Box::new(transaction)), |_| Ok(()))?;
+        Ok(sent.value.hash)
     }
 
     /// Returns a transaction of the principal's workspace by the id of its request.
@@ -87,6 +99,54 @@ impl<'a> Blockchains<'a> {
     /// [`PlatformError::Internal`] when the store fails.
     pub fn sent(&self, principal: &Principal, id: &str) -> Result<Option<Stored<TransactionRecord>>, PlatformError> {
         Ok(self.context.records.of::<TransactionRecord>().get(&principal.owner(), id)?)
+    }
+
+    fn keep_and_send(
+        &self,
+        principal: &Principal,
+        chain: &str,
+        id: &str,
+        outgoing: Outgoing,
+        record: impl FnOnce(&mut Unit<'_>) -> Result<(), PlatformError>,
+    ) -> Result<Stored<TransactionRecord>, PlatformError> {
+        let (chain, owner) = (self.writable(principal, chain)?, principal.owner());
+        if let Some(known) = self.sent(principal, id)? {
+            self.send_or_take_back(&chain, &known)?;
+            return Ok(known);
+        }
+        let _ = self.settle::<TransactionRecord>(&chain)?;
+        let wallets = Wallets { context: self.context };
+        let count = |unit: &mut Unit<'_>| {
+            check_use(unit, &owner, Usage::Transactions, self.context.plan(unit, &owner)?.transactions_max)?;
+            count_use(unit, &owner, Usage::Transactions)?;
+            record(unit)
+        };
+        let keep = |unit: &mut Unit<'_>, transaction: &Transaction| {
+            Ok::<_, PlatformError>(unit.insert(&owner, id, TransactionRecord::new(chain.id(), transaction))?)
+        };
+        let (stored, _turn) = match outgoing {
+            Outgoing::Signed(transaction) => {
+                let stored = self.context.records.unit(|unit| {
+                    count(unit)?;
+                    keep(unit, &transaction)
+                })?;
+                (stored, None)
+            }
+            Outgoing::Request(mut request) => {
+                let sender = request.from.map_or_else(|| wallets.default_sender(principal, &chain), Ok)?;
+                request.from = Some(sender);
+                let turn = self.turn_of(sender);
+                let unsigned = wallets.prepare(principal, &chain, *request)?;
+                let stored = self.context.records.unit(|unit| {
+                    count(unit)?;
+                    let signed = wallets.sign(unit, principal, &chain, unsigned)?;
+                    keep(unit, &signed)
+                })?;
+                (stored, Some(turn))
+            }
+        };
+        self.send_or_take_back(&chain, &stored)?;
+        Ok(stored)
     }
 
     /// Keeps others from signing for a sender, from the nonce to the pool.

@@ -56,6 +56,12 @@ pub(in crate::server) enum Tag {
     ApiKeys,
     /// Chains.
     Blockchains,
+    /// Blocks, transactions, accounts and events of chains.
+    ChainData,
+    /// Validators of chains.
+    Validators,
+    /// Proposals and votes.
+    Governance,
     /// Contracts and templates.
     Contracts,
     /// Tokens.
@@ -66,11 +72,14 @@ pub(in crate::server) enum Tag {
 
 impl Tag {
     /// Every group, in the order of the document.
-    pub(super) const ALL: [Self; 7] = [
+    pub(super) const ALL: [Self; 10] = [
         Self::Service,
         Self::Workspaces,
         Self::ApiKeys,
         Self::Blockchains,
+        Self::ChainData,
+        Self::Validators,
+        Self::Governance,
         Self::Contracts,
         Self::Tokens,
         Self::JsonRpc,
@@ -83,6 +92,9 @@ impl Tag {
             Self::Workspaces => "Workspaces",
             Self::ApiKeys => "API keys",
             Self::Blockchains => "Blockchains",
+            Self::ChainData => "Chain data",
+            Self::Validators => "Validators",
+            Self::Governance => "Governance",
             Self::Contracts => "Contracts",
             Self::Tokens => "Tokens",
             Self::JsonRpc => "JSON-RPC",
@@ -96,6 +108,9 @@ impl Tag {
             Self::Workspaces => "Workspaces, their members and invitations",
             Self::ApiKeys => "Credentials of programs",
             Self::Blockchains => "Chains of this process",
+            Self::ChainData => "Blocks, transactions, accounts and events of chains",
+            Self::Validators => "Validators of chains, as their protocols have them",
+            Self::Governance => "Proposals and votes on chain",
             Self::Contracts => "Contracts from templates",
             Self::Tokens => {
                 "Tokens of the standards ERC20, ERC721, ERC1155 and ERC4626, who has them, and their transfers"
@@ -181,6 +196,17 @@ impl Endpoint {
         summary: &'static str,
     ) -> Draft {
         Draft::new(Method::POST, path, operation, tag, access, summary)
+    }
+
+    /// Starts a `PUT`.
+    pub(super) fn put(
+        path: &'static str,
+        operation: &'static str,
+        tag: Tag,
+        access: Access,
+        summary: &'static str,
+    ) -> Draft {
+        Draft::new(Method::PUT, path, operation, tag, access, summary)
     }
 
     /// Starts a `PATCH`.

@@ -59,6 +59,11 @@ impl Page {
         PageRequest::first(nonzero(self.limit)).with_number(nonzero(self.number)).in_order(order)
     }
 
+    /// Items before the page, items on it at most, and whether the order is descending.
+    pub(super) const fn window(&self) -> (u64, u64, bool) {
+        (self.number.saturating_sub(1).saturating_mul(self.limit), self.limit, self.descending)
+    }
+
     /// Position of the page in a list of `total` items.
     pub(super) fn position(&self, total: u64) -> Pagination {
         let total_pages = total.div_ceil(self.limit.max(1));

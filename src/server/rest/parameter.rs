@@ -4,6 +4,9 @@ use serde_json::{Value, json};
 
 use crate::server::api_error::ApiError;
 
+/// Largest height that a JavaScript number holds exactly.
+const HEIGHT_MAX: u64 = (1 << 53) - 1;
+
 /// A query parameter.
 #[derive(Clone, Debug)]
 pub(super) struct Parameter {
@@ -15,6 +18,8 @@ pub(super) struct Parameter {
 #[derive(Clone, Debug)]
 enum Kind {
     Integer { min: u64, max: u64, default: u64 },
+    Height,
+    Text { pattern: &'static str, is_valid: fn(&str) -> bool },
     OneOf { choices: Vec<String>, default: Option<String> },
 }
 
@@ -28,6 +33,21 @@ impl Parameter {
         default: u64,
     ) -> Self {
         Self { name, description, kind: Kind::Integer { min, max, default } }
+    }
+
+    /// An optional height of a block.
+    pub(super) const fn height(name: &'static str, description: &'static str) -> Self {
+        Self { name, description, kind: Kind::Height }
+    }
+
+    /// An optional text of a pattern, which `is_valid` checks.
+    pub(super) const fn text(
+        name: &'static str,
+        description: &'static str,
+        pattern: &'static str,
+        is_valid: fn(&str) -> bool,
+    ) -> Self {
+        Self { name, description, kind: Kind::Text { pattern, is_valid } }
     }
 
     /// An optional choice.
@@ -51,6 +71,14 @@ impl Parameter {
                     "{name} must be an integer between {min} and {max}, got {text:?}"
                 ))),
             },
+            Kind::Height => match text.parse::<u64>() {
+                Ok(height) if height <= HEIGHT_MAX => Ok(()),
+                _ => Err(ApiError::bad_request(format!("{name} must be a block's number, got {text:?}"))),
+            },
+            Kind::Text { is_valid, .. } if is_valid(text) => Ok(()),
+            Kind::Text { pattern, .. } => {
+                Err(ApiError::bad_request(format!("{name} must be of the form {pattern}, got {text:?}")))
+            }
             Kind::OneOf { choices, .. } if choices.iter().any(|choice| choice == text) => Ok(()),
             Kind::OneOf { choices, .. } => {
                 Err(ApiError::bad_request(format!("{name} must be one of {}, got {text:?}", choices.join(", "))))
@@ -64,6 +92,8 @@ impl Parameter {
             Kind::Integer { min, max, default } => {
                 json!({ "type": "integer", "minimum": min, "maximum": max, "default": default })
             }
+            Kind::Height => json!({ "type": "integer", "minimum": 0, "maximum": HEIGHT_MAX }),
+            Kind::Text { pattern, .. } => json!({ "type": "string", "pattern": pattern }),
             Kind::OneOf { choices, default: Some(default) } => {
                 json!({ "type": "string", "enum": choices, "default": default })
             }

@@ -1,16 +1,26 @@
 //! The endpoints, one file a resource.
 
+mod accounts;
 mod api_keys;
 mod blockchains;
+mod blocks;
 mod contract_calls;
 mod contracts;
+mod events;
 mod health;
 mod json_rpc;
 mod metrics;
+mod proposal_body;
+mod proposals;
 mod resources;
 pub(super) mod templates;
 mod tokens;
+mod transactions;
+mod validator_body;
+mod validator_changes;
+mod validators;
 mod view;
+mod votes;
 mod workspaces;
 
 use super::endpoint::Endpoint;
@@ -26,6 +36,14 @@ pub(super) fn all() -> Vec<Endpoint> {
         api_keys::endpoints(),
         blockchains::endpoints(),
         metrics::endpoints(),
+        blocks::endpoints(),
+        transactions::endpoints(),
+        accounts::endpoints(),
+        events::endpoints(),
+        validators::endpoints(),
+        validator_changes::endpoints(),
+        proposals::endpoints(),
+        votes::endpoints(),
         contracts::endpoints(),
         contract_calls::endpoints(),
         templates::endpoints(),

@@ -6,10 +6,10 @@ use alloy_primitives::{Address, Bytes, U256};
 use serde::{Deserialize, Serialize, de::Error as _};
 use utoipa::{
     PartialSchema, ToSchema,
-    openapi::{ObjectBuilder, RefOr, Schema, Type},
+    openapi::{ObjectBuilder, RefOr, Schema, Type, schema::SchemaType},
 };
 
-use crate::primitives::{DurationUnits, Gas, parse_amount, parse_duration_secs};
+use crate::primitives::{DurationUnits, Gas, parse_amount, parse_duration_secs, parse_percent};
 
 /// Declares a scalar's schema: a string of a pattern.
 macro_rules! scalar_schema {
@@ -75,6 +75,74 @@ impl<'de> Deserialize<'de> for HexAddress {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = <Cow<'_, str>>::deserialize(deserializer)?;
         text.parse().map(Self).map_err(|_| D::Error::custom("an address: 0x and 40 hex digits"))
+    }
+}
+
+/// An amount in the smallest unit: a decimal integer in a string, or an integer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct AmountOrInteger(pub(super) U256);
+
+impl PartialSchema for AmountOrInteger {
+    fn schema() -> RefOr<Schema> {
+        let types = SchemaType::from_iter([Type::String, Type::Integer]);
+        let schema = ObjectBuilder::new().schema_type(types).pattern(Some("^[0-9]{1,77}$")).minimum(Some(0));
+        let description =
+            "An amount in the smallest unit: a decimal integer of at most 77 digits in a string, or an integer.";
+        schema.description(Some(description)).examples(["1000000000000000000"]).into()
+    }
+}
+
+impl ToSchema for AmountOrInteger {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("AmountOrInteger")
+    }
+}
+
+impl<'de> Deserialize<'de> for AmountOrInteger {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let wrong = || D::Error::custom("a decimal integer string in the smallest unit, or an integer");
+        match serde_json::Value::deserialize(deserializer)? {
+            serde_json::Value::String(text) => parse_amount(&text).map(Self).ok_or_else(wrong),
+            serde_json::Value::Number(number) => {
+                number.as_u64().map(|amount| Self(U256::from(amount))).ok_or_else(wrong)
+            }
+            _ => Err(wrong()),
+        }
+    }
+}
+
+/// A percentage, from 0 to 100 with at most four decimals: a number, or a string with or without the sign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Percent {
+    /// Millionths of the whole.
+    pub(super) ppm: u32,
+}
+
+impl PartialSchema for Percent {
+    fn schema() -> RefOr<Schema> {
+        let types = SchemaType::from_iter([Type::String, Type::Number]);
+        let schema = ObjectBuilder::new().schema_type(types).minimum(Some(0)).maximum(Some(100));
+        let schema = schema.pattern(Some("^(100|[0-9]{1,2}([.][0-9]{1,4})?)%?$"));
+        schema.description(Some("A percentage from 0 to 100, with at most four decimals.")).examples(["5"]).into()
+    }
+}
+
+impl ToSchema for Percent {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("Percent")
+    }
+}
+
+impl<'de> Deserialize<'de> for Percent {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let wrong = || D::Error::custom("a percentage from 0 to 100 with at most four decimals");
+        let text = match serde_json::Value::deserialize(deserializer)? {
+            serde_json::Value::String(text) => text,
+            serde_json::Value::Number(number) => number.to_string(),
+            _ => return Err(wrong()),
+        };
+        let parts = parse_percent(&text, 4).and_then(|parts| u32::try_from(parts).ok());
+        parts.filter(|ppm| *ppm <= 1_000_000).map(|ppm| Self { ppm }).ok_or_else(wrong)
     }
 }
 

@@ -39,6 +39,7 @@ pub struct ChainOptions {
     pub(crate) consensus: Option<ConsensusConfig>,
     pub(crate) validators: ValidatorKeys,
     pub(crate) candidates: u32,
+    pub(crate) candidate_keys: Vec<KeyPair>,
     pub(crate) stakes: Option<Vec<U256>>,
     pub(crate) staking: Option<StakingParams>,
     pub(crate) seed: u64,
@@ -219,6 +220,14 @@ macro_rules! chain_option_setters {
             self
         }
 
+        /// Sets one candidate for each key, with keys of one's own; see `with_candidates`.
+        pub fn with_candidate_keys(mut self, keys: impl IntoIterator<Item = $crate::primitives::KeyPair>) -> Self {
+            let options = &mut self$(.$options)?;
+            options.candidate_keys = keys.into_iter().collect();
+            options.candidates = u32::try_from(options.candidate_keys.len()).unwrap_or(u32::MAX);
+            self
+        }
+
         /// Sets the validators' stakes in genesis, in the smallest unit and the order of their keys; by default 32 tokens each,
         /// where the protocol has stake. A protocol with optional stake runs with it then.
         pub fn with_stakes(mut self, stakes: impl IntoIterator<Item = $crate::primitives::U256>) -> Self {
@@ -285,6 +294,7 @@ impl Default for ChainOptions {
             consensus: None,
             validators: ValidatorKeys::FromSeed(1),
             candidates: 0,
+            candidate_keys: Vec::new(),
             stakes: None,
             staking: None,
             seed: 0,
@@ -344,8 +354,20 @@ impl ChainOptions {
     pub(super) fn keys(&self) -> (Vec<KeyPair>, Vec<KeyPair>) {
         let count = self.validators.count();
         let key = |index| self.validators.key(self.seed, index);
-        let candidates = (0..self.candidates).map(|place| key(count.saturating_add(place)));
-        ((0..count).map(key).collect(), candidates.collect())
+        let candidate = |place: u32| match self.candidate_keys.get(place as usize) {
+            Some(given) => given.clone(),
+            None => key(count.saturating_add(place)),
+        };
+        ((0..count).map(key).collect(), (0..self.candidates).map(candidate).collect())
+    }
+
+    /// Where keys of validators and candidates are found by number, once the network is built.
+    pub(super) fn numbered_keys(&self) -> ValidatorKeys {
+        if self.candidate_keys.is_empty() {
+            return self.validators.clone();
+        }
+        let (validators, candidates) = self.keys();
+        ValidatorKeys::Given([validators, candidates].concat())
     }
 }
 

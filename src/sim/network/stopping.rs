@@ -5,7 +5,7 @@ use super::{
     error::{NetworkError, UnknownReplica},
     replica::process::ProcessState,
 };
-use crate::consensus::ReplicaId;
+use crate::consensus::{BlockId, Records, ReplicaId};
 
 /// Why a replica was not stopped or started.
 #[derive(Debug, thiserror::Error)]
@@ -77,5 +77,69 @@ impl Network {
         }
         self.restart(replica)?;
         Ok(())
+    }
+
+    /// Starts a stopped replica at the primary's head, with the primary's records of the chain, as one that trusts a checkpoint. What it had
+    /// is lost, so that it must be one that has never voted or sealed: a candidate that is about to become a validator. It need not fetch the
+    /// chain, of which its peers may have pruned the start, and which proof of stake refuses to one that was away for long.
+    ///
+    /// # Errors
+    /// As [`Network::start_replica`].
+    pub fn start_replica_at_primary(&mut self, replica: ReplicaId) -> Result<(), StopError> {
+        if self.replica(replica)?.process() != ProcessState::Down {
+            return Err(StopError::NotStopped { replica });
+        }
+        let (chain, records) = (self.primary().chain().detached(), self.primary().records());
+        let head = BlockId::of(chain.head().block());
+        let (protocol, kept) = self.setup.recovered_at(&chain, head, replica, (&Records::new(), &records))?;
+        let Some((process, env)) = self.slot_mut(replica) else { return Ok(()) };
+        process.start_at(chain, protocol, &kept, env)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        consensus::{ConsensusConfig, ConsensusKind, poa::PoaConfig, raft::RaftConfig},
+        primitives::{Height, KeyPair},
+        sim::network::builder::NetworkBuilder,
+    };
+
+    fn config(kind: ConsensusKind) -> ConsensusConfig {
+        match kind {
+            ConsensusKind::Poa => ConsensusConfig::Poa(PoaConfig::default()),
+            ConsensusKind::Pos => ConsensusConfig::Pos(crate::consensus::pos::PosConfig::default()),
+            ConsensusKind::Dpos => ConsensusConfig::Dpos(crate::consensus::dpos::DposConfig::default()),
+            ConsensusKind::Pbft => ConsensusConfig::Pbft(crate::consensus::pbft::PbftConfig::default()),
+            ConsensusKind::Raft => ConsensusConfig::Raft(RaftConfig::default()),
+        }
+    }
+
+    #[test]
+    fn a_candidate_that_was_down_starts_at_the_primarys_head_and_follows() {
+        let key = KeyPair::from_seed(9, "a key of one's own");
+        let (candidate, observer) = (ReplicaId::new(4), ReplicaId::new(5));
+        for kind in ConsensusKind::ALL {
+            let builder = NetworkBuilder::default().with_consensus(config(kind)).with_validators(4).with_observers(1);
+            let mut network = builder.with_candidate_keys([key.clone()]).with_primary(observer).build().unwrap();
+            assert_eq!(network.replicas()[4].address(), Some(key.address()), "{kind:?}");
+            network.stop_replica(candidate).unwrap();
+            let is_at = |replica: ReplicaId, height| {
+                move |network: &Network| network.replicas()[replica.index()].head().height >= Height::new(height)
+            };
+            network.run_until(core::time::Duration::from_secs(3_600), is_at(observer, 20)).unwrap();
+            assert_eq!(network.replicas()[4].head().height, Height::GENESIS, "{kind:?}");
+            network.start_replica_at_primary(candidate).unwrap();
+            assert_eq!(network.replicas()[4].head(), network.primary().head(), "{kind:?}");
+            network.run_until(core::time::Duration::from_secs(3_600), is_at(candidate, 30)).unwrap();
+            assert!(matches!(network.start_replica_at_primary(candidate), Err(StopError::NotStopped { .. })));
+            // It goes on from its own records then, as any other.
+            network.stop_replica(candidate).unwrap();
+            network.run_until(core::time::Duration::from_secs(3_600), is_at(observer, 35)).unwrap();
+            network.start_replica(candidate).unwrap();
+            network.run_until(core::time::Duration::from_secs(3_600), is_at(candidate, 40)).unwrap();
+        }
     }
 }

@@ -48,8 +48,8 @@ struct CreateBlockchain {
     chain_id: Option<u64>,
     /// Block and token parameters.
     config: Option<CreateConfig>,
-    /// Validators, at most 100; one by default. Addresses and names are labels: the service generates the signing key of each. pbft takes 1
-    /// validator, or 4 and more.
+    /// Validators, at most 100; one by default, of the treasury. The service draws the sealing key of each. pbft takes 1 validator, or 4 and
+    /// more.
     #[schema(max_items = 100)]
     validators: Option<Vec<CreateValidator>>,
     /// Features; labels that change nothing else.
@@ -114,7 +114,7 @@ struct CreateNativeToken {
 /// A validator of a chain to create.
 #[derive(Debug, Deserialize, Serialize, ToSchema)]
 struct CreateValidator {
-    /// Address of the operator, a label.
+    /// Address of the operator, who owns stake, rewards and vote. Genesis gives it 10 tokens for gas.
     address: HexAddress,
     /// Name of the operator.
     #[schema(min_length = 1, max_length = 256, pattern = r"\S", example = "one")]
@@ -161,8 +161,8 @@ struct BlockchainView {
     failure: Option<String>,
     /// Block and token parameters.
     config: ConfigView,
-    /// Validators in the genesis specification; later changes of the validator set are not shown. Empty while the chain is not in memory.
-    validators: Vec<ValidatorView>,
+    /// Validators of genesis; GET /v1/blockchains/{blockchainId}/validators has the present ones. Empty while the chain is not in memory.
+    validators: Vec<GenesisValidatorView>,
     /// Features.
     features: Vec<String>,
     /// Wallet that got the premine at genesis; the service can sign for it.
@@ -200,11 +200,11 @@ struct NativeTokenView {
     premine: String,
 }
 
-/// A validator.
+/// A validator of genesis.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct ValidatorView {
-    /// Address of the operator as given at creation; the signer's where none was given.
+struct GenesisValidatorView {
+    /// Address of the operator.
     address: String,
     /// Name of the operator.
     name: String,
@@ -252,13 +252,13 @@ impl BlockchainView {
     }
 }
 
-fn validators(spec: &BlockchainSpec, chain: &Blockchain) -> Vec<ValidatorView> {
+fn validators(spec: &BlockchainSpec, chain: &Blockchain) -> Vec<GenesisValidatorView> {
     let view = chain.node().view();
     let signers = view.chain().spec().validators.iter().enumerate();
     let validators = signers.map(|(index, signer)| {
         let operator = spec.validators.get(index);
-        ValidatorView {
-            address: operator.map_or(signer.address, |operator| operator.address).to_string(),
+        GenesisValidatorView {
+            address: signer.operator().to_string(),
             name: operator.map_or_else(|| signer.name.clone(), |operator| operator.name.clone()),
             signer_address: signer.address.to_string(),
         }

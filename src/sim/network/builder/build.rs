@@ -117,7 +117,7 @@ impl NetworkBuilder {
         }
         let mut env = self.env(&replicas, &chain);
         env.recorder = self.trace_header(&setup, &keys, &chain).map(Recorder::new);
-        let keys = NetworkKeys { accounts, validators: self.chain.validators, seed: self.chain.seed };
+        let keys = NetworkKeys { accounts, validators: self.chain.numbered_keys(), seed: self.chain.seed };
         let start = NetworkStart { replicas, primary, env, setup, keys };
         Network::start(start, self.invariants, self.faults)
     }

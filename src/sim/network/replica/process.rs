@@ -4,8 +4,8 @@ use imbl::Vector;
 
 use super::{Replica, disk::Disk, inclusion_timeout::InclusionWatch};
 use crate::{
-    chain::{ChainError, HeadError, ReadError, RestoreError},
-    consensus::{Event, Protocol, Records, ReplicaId, effect_handler::Outbox},
+    chain::{Chain, ChainError, HeadError, ReadError, RestoreError},
+    consensus::{AnyProtocol, Event, Protocol, Records, ReplicaId, effect_handler::Outbox},
     sim::{
         check::violation::Violation,
         faults::{byzantine::Misbehaviour, plan::FaultKind},
@@ -151,6 +151,27 @@ impl Replica {
             recorder.incident(now, Incident::Restarted { replica: id.get(), records });
             recorder.record_status(now, id, &self.protocol);
         }
+        self.handle(Event::Start, env)
+    }
+
+    /// Starts the stopped process anew, on a chain with a protocol at its head and the records of that.
+    pub(in crate::sim) fn start_at(
+        &mut self,
+        chain: Chain,
+        protocol: AnyProtocol,
+        records: &Records,
+        env: &mut Environment,
+    ) -> Result<(), NetworkError> {
+        self.wipe();
+        records.iter().for_each(|(key, value)| self.disk.put(key, Some(value)));
+        if let Some(durable) = &self.durable {
+            let written = durable.follow_restart(self.id, records).map_err(RestoreError::Write);
+            written.map_err(|source| self.chain_error(source))?;
+        }
+        (self.chain, self.protocol, self.outbox) = (chain, protocol, Outbox::default());
+        self.head_log.add(&self.chain);
+        self.process.state = ProcessState::Running;
+        self.observations.counters.restarts += 1;
         self.handle(Event::Start, env)
     }
 

@@ -1,0 +1,161 @@
+//! Rules of governance: proposals and votes, in the chain's own governance contract.
+//!
+//! A proposal is what the contract has; the service keeps nothing of it. Its id names the transaction that made it, so that it is known
+//! before a block has it.
+
+mod id;
+mod listing;
+mod shape;
+mod spec;
+mod voting;
+
+use std::sync::Arc;
+
+use alloy_primitives::{B256, U256};
+use alloy_sol_types::SolEvent;
+
+pub use self::{
+    id::ProposalId,
+    shape::{Proposal, ProposalStatus},
+    spec::ProposalSpec,
+    voting::{Vote, VoteSpec},
+};
+use super::{
+    PlatformError,
+    blockchain::Blockchain,
+    blockchains::{Blockchains, check_call},
+    context::audit,
+    principal::Principal,
+};
+use crate::{
+    chain::{CallRequest, LogFilter, SystemViewError},
+    node::{Located, QueryError},
+    system::governance::{GOVERNANCE_ADDRESS, ProposalRecord, interface as sol},
+};
+
+/// Proposals that one transaction makes and the service tells apart.
+const OF_ONE_TRANSACTION_MAX: usize = 256;
+
+/// Rules of proposals and votes.
+#[derive(Clone, Copy, Debug)]
+pub struct Proposals<'a> {
+    pub(super) chains: Blockchains<'a>,
+}
+
+impl Proposals<'_> {
+    /// Submits a proposal, by the default sender or the one that it names, or by a transaction that somebody else has signed.
+    ///
+    /// # Errors
+    /// [`PlatformError::Conflict`] on a chain without governance, for a proposer without weight and for what the contract refuses, such
+    /// as a proposal that could not be executed; as [`Blockchains::writable`].
+    pub fn submit(&self, principal: &Principal, spec: &ProposalSpec) -> Result<ProposalId, PlatformError> {
+        let chain = self.governed(principal, &spec.blockchain_id)?;
+        let hash = match &spec.signed_transaction {
+            Some(raw) => self.chains.send_signed(principal, chain.id(), raw, (GOVERNANCE_ADDRESS, &spec::SELECTORS))?,
+            None => {
+                let request = CallRequest { from: spec.from, ..spec.call() };
+                let request = self.with_sender(principal, &chain, request)?;
+                check_call(&chain, &request)?;
+                self.chains.send_with(principal, chain.id(), request, |unit| {
+                    audit(unit, principal, "governance.propose", format!("blockchain {}", chain.id()))
+                })?
+            }
+        };
+        Ok(ProposalId::new(chain.id(), hash))
+    }
+
+    /// Returns a proposal, which may wait in the pool, and its chain.
+    ///
+    /// # Errors
+    /// [`PlatformError::NotFound`]; as [`Blockchains::readable`], and those of reading.
+    pub fn get(&self, principal: &Principal, id: &ProposalId) -> Result<(Arc<Blockchain>, Proposal), PlatformError> {
+        let not_found = || PlatformError::not_found("proposal", &id.text());
+        let chain = self.chains.readable(principal, &id.blockchain_id).map_err(|cause| match cause {
+            PlatformError::NotFound { .. } => not_found(),
+            other => other,
+        })?;
+        if !chain.node().view().chain().has_governance() {
+            return Err(not_found());
+        }
+        let view = chain.node().view();
+        let found = match view.transaction(id.transaction).map_err(PlatformError::from_query)? {
+            None => None,
+            Some(Located::Pooled(transaction)) => Proposal::pending(id.clone(), &transaction),
+            Some(Located::Mined { block, index }) => {
+                let receipt = block.receipts().get(index as usize);
+                let logs = receipt.into_iter().flat_map(|receipt| receipt.logs());
+                let made = logs.filter(|log| log.address == GOVERNANCE_ADDRESS).filter_map(|log| made(log.topics()));
+                match made.take(OF_ONE_TRANSACTION_MAX).nth(id.place) {
+                    None => None,
+                    Some(number) => {
+                        let record = view.chain().proposal(view.head(), number).map_err(unreadable)?;
+                        record.map(|record| Proposal::of(id.clone(), record))
+                    }
+                }
+            }
+        };
+        drop(view);
+        Ok((chain, found.ok_or_else(not_found)?))
+    }
+
+    /// Returns a chain with governance that takes transactions of the principal.
+    fn governed(&self, principal: &Principal, id: &str) -> Result<Arc<Blockchain>, PlatformError> {
+        let chain = self.chains.writable(principal, id)?;
+        check_governance(&chain)?;
+        Ok(chain)
+    }
+
+    /// Fills in the sender.
+    fn with_sender(
+        &self,
+        principal: &Principal,
+        chain: &Blockchain,
+        request: CallRequest,
+    ) -> Result<CallRequest, PlatformError> {
+        let wallets = super::wallet::Wallets { context: self.chains.context };
+        let sender = request.from.map_or_else(|| wallets.default_sender(principal, chain), Ok)?;
+        Ok(request.with_from(sender))
+    }
+
+    /// Returns the id of a proposal that the chain has: by the transaction in its block.
+    fn id_of(&self, chain: &Blockchain, record: &ProposalRecord) -> Result<Option<ProposalId>, PlatformError> {
+        let view = chain.node().view();
+        let filter = LogFilter {
+            from: record.height,
+            to: record.height,
+            addresses: vec![GOVERNANCE_ADDRESS],
+            topics: vec![vec![sol::ProposalCreated::SIGNATURE_HASH]],
+        };
+        let logs = match view.logs(&filter, OF_ONE_TRANSACTION_MAX) {
+            Ok(logs) => logs,
+            // A block that was forgotten names no transaction any more.
+            Err(QueryError::Pruned { .. }) => return Ok(None),
+            Err(cause) => return Err(PlatformError::from_query(cause)),
+        };
+        let is_it = |topics: &[B256]| made(topics) == Some(record.id);
+        let Some(found) = logs.iter().find(|found| is_it(found.log.topics())) else { return Ok(None) };
+        let hash = found.transaction_hash;
+        let of_one = logs.iter().filter(|other| other.transaction_hash == hash);
+        let place = of_one.take_while(|other| !is_it(other.log.topics())).count();
+        Ok(Some(ProposalId { place, ..ProposalId::new(chain.id(), hash) }))
+    }
+}
+
+/// Returns the number of the proposal that a log with these topics tells of.
+fn made(topics: &[B256]) -> Option<u64> {
+    let [event, number, ..] = topics else { return None };
+    (*event == sol::ProposalCreated::SIGNATURE_HASH).then(|| U256::from_be_bytes(number.0).saturating_to())
+}
+
+fn check_governance(chain: &Blockchain) -> Result<(), PlatformError> {
+    if chain.node().view().chain().has_governance() {
+        return Ok(());
+    }
+    let message =
+        format!("blockchain {} was made without a governance contract: nobody proposes or votes there", chain.id());
+    Err(PlatformError::Conflict { message })
+}
+
+fn unreadable(cause: SystemViewError) -> PlatformError {
+    PlatformError::from_query(QueryError::from(cause))
+}

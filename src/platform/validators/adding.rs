@@ -1,0 +1,320 @@
+//! Adding a validator: its sealing key, the transaction by which it joins, its replica.
+
+use alloy_primitives::{Address, Bytes, U256};
+use alloy_sol_types::SolCall;
+
+use super::{Validator, Validators, orders::NewValidator, processes::refused, shape::ValidatorProcess, unreadable};
+use crate::{
+    chain::CallRequest,
+    consensus::ConsensusKind,
+    platform::{
+        PlatformError,
+        blockchain::{Blockchain, ChainKeys},
+        blockchains::{check_call, signed_call},
+        context::audit,
+        principal::Principal,
+        records::Unit,
+        validator::{HostedValidator, ValidatorId},
+        wallet::Wallets,
+    },
+    primitives::KeyPair,
+    system::{
+        governance::VALIDATORS_ADDRESS,
+        staking::{self, STAKING_ADDRESS, WEIGHT_UNIT, interface as stake},
+        validators::{self, interface as registry},
+    },
+};
+
+/// The whole, in ten-thousandths.
+const WHOLE_BPS: u16 = 10_000;
+
+/// The sealing key of a validator that joins.
+struct Sealing {
+    key: Address,
+    proof: Bytes,
+    /// Whether the operator has registered it before.
+    is_registered: bool,
+}
+
+impl Validators<'_> {
+    /// Adds a validator to a chain: sends the transaction by which it joins, and starts its replica. Returns the hash of the transaction.
+    ///
+    /// On a chain without stake the administrator of the validators' contract adds it. With stake the operator joins: by a wallet of the
+    /// workspace, by its consent to another's paying, or by a transaction that it signed.
+    ///
+    /// # Errors
+    /// [`PlatformError::Conflict`] for an operator that validates already, without a free sealing key, for one held elsewhere that would
+    /// cost the protocol its quorum, and for what the contract refuses; as
+    /// [`Blockchains::writable`](crate::platform::Blockchains::writable).
+    pub fn add(
+        &self,
+        principal: &Principal,
+        chain: &str,
+        new: &NewValidator,
+    ) -> Result<(ValidatorId, alloy_primitives::B256), PlatformError> {
+        let chain = self.chains.writable(principal, chain)?;
+        let id = ValidatorId::new(chain.id(), new.operator);
+        if chain.network().is_none() {
+            let message = "the chain makes blocks on demand, in one process, and takes no more validators: make a chain with a \
+                 blockTime";
+            return Err(PlatformError::Conflict { message: message.to_owned() });
+        }
+        if self.find(&chain, new.operator)?.is_some_and(|known| !known.state.is_out() && known.weight > 0) {
+            let message = format!("{} is a validator of {} already", new.operator, chain.id());
+            return Err(PlatformError::Conflict { message });
+        }
+        let sealing = self.sealing(&chain, new)?;
+        self.check_quorum(&chain, new, &sealing)?;
+        let kept = HostedValidator {
+            blockchain_id: chain.id().to_owned(),
+            operator: new.operator,
+            sealing_key: sealing.key,
+            name: new.name.clone(),
+            metadata: new.metadata.clone(),
+            is_stopped: false,
+        };
+        let hash = match &new.signed_transaction {
+            Some(raw) => self.send_joined(principal, &chain, new, raw, kept)?,
+            None => {
+                let request = self.join_request(principal, &chain, new, &sealing)?;
+                check_call(&chain, &request)?;
+                self.chains.send_with(principal, chain.id(), request, |unit| keep(unit, principal, &chain, kept))?
+            }
+        };
+        if let Some((network, replica)) = chain.engine().replica_of(sealing.key)
+            && network.is_stopped(replica)
+        {
+            // One that was a validator before goes on from its own records.
+            let started =
+                if sealing.is_registered { network.start(replica) } else { network.start_at_primary(replica) };
+            started.map_err(refused)?;
+        }
+        Ok((id, hash))
+    }
+
+    /// Sends the operator's own transaction, and keeps the record if the chain takes it.
+    fn send_joined(
+        &self,
+        principal: &Principal,
+        chain: &Blockchain,
+        new: &NewValidator,
+        raw: &[u8],
+        kept: HostedValidator,
+    ) -> Result<alloy_primitives::B256, PlatformError> {
+        let selectors = [stake::joinCall::SELECTOR, stake::joinWithKeyCall::SELECTOR];
+        let (contract, selectors) = match chain.node().view().chain().has_stake() {
+            true => (STAKING_ADDRESS, &selectors[..]),
+            false => (VALIDATORS_ADDRESS, &[registry::addValidatorCall::SELECTOR][..]),
+        };
+        let transaction = signed_call(raw, contract, selectors)?;
+        let named = match contract == STAKING_ADDRESS {
+            true => transaction.sender(),
+            false => {
+                registry::addValidatorCall::abi_decode(transaction.input()).map_or(Address::ZERO, |call| call.validator)
+            }
+        };
+        if named != new.operator {
+            let expected = format!("a transaction by which {} joins", new.operator);
+            return Err(PlatformError::field("signedTransaction", expected, format!("one of {named}")));
+        }
+        let hash = self.chains.send_signed(principal, chain.id(), raw, (contract, selectors))?;
+        self.chains.context.records.unit(|unit| keep(unit, principal, chain, kept))?;
+        Ok(hash)
+    }
+
+    /// Returns the key of a validator that joins: the one that it had, one held elsewhere, or a standby key that nobody has.
+    fn sealing(&self, chain: &Blockchain, new: &NewValidator) -> Result<Sealing, PlatformError> {
+        let known = self.record_of(chain, new.operator)?.sealing_key;
+        if known != new.operator && !known.is_zero() {
+            return Ok(Sealing { key: known, proof: Bytes::new(), is_registered: true });
+        }
+        if let Some((key, proof)) = new.sealing.clone() {
+            return Ok(Sealing { key, proof, is_registered: false });
+        }
+        let context = self.chains.context;
+        let kept = self.records(chain)?;
+        let own = kept.iter().find(|kept| kept.value.operator == new.operator).map(|kept| kept.value.sealing_key);
+        let keys = ChainKeys::open(&context.vault, &context.records, chain.owner(), chain.id())?.validators()?;
+        let standby = keys.iter().skip(chain.spec().validators_at_genesis());
+        let is_taken = |key: &KeyPair| kept.iter().any(|kept| kept.value.sealing_key == key.address());
+        let mut free = standby.filter(|key| own == Some(key.address()) || !is_taken(key));
+        let key = match own {
+            Some(own) => free.find(|key| key.address() == own),
+            None => free.next(),
+        };
+        let Some(key) = key else {
+            let message = "the service has no sealing key left for another validator of this chain: name one that is \
+                           held elsewhere as sealingAddress, or add an operator again that has left";
+            return Err(PlatformError::Conflict { message: message.to_owned() });
+        };
+        let prove = match chain.node().view().chain().has_stake() {
+            true => staking::prove_sealing_key,
+            false => validators::prove_sealing_key,
+        };
+        let proof = prove(chain.chain_id(), new.operator, key);
+        Ok(Sealing { key: key.address(), proof, is_registered: false })
+    }
+
+    /// Refuses a validator that nobody here seals for, where those that are up would be too few with it.
+    fn check_quorum(&self, chain: &Blockchain, new: &NewValidator, sealing: &Sealing) -> Result<(), PlatformError> {
+        if chain.engine().replica_of(sealing.key).is_some() {
+            return Ok(());
+        }
+        let has_stake = chain.node().view().chain().has_stake();
+        let added = match new.stake.filter(|_| has_stake) {
+            Some(stake) => (stake / WEIGHT_UNIT).saturating_to::<u64>(),
+            None => 1,
+        };
+        let counted: Vec<Validator> = self.of_chain(chain)?.into_iter().filter(|one| one.validates).collect();
+        let up = |one: &&Validator| one.process == ValidatorProcess::Up;
+        let (mut all, mut reached) = (u128::from(added), 0_u128);
+        counted.iter().for_each(|one| all += u128::from(one.weight));
+        counted.iter().filter(up).for_each(|one| reached += u128::from(one.weight));
+        let (is_enough, rule) = match chain.node().consensus() {
+            ConsensusKind::Poa | ConsensusKind::Raft => (reached * 2 > all, "more than half"),
+            ConsensusKind::Pos | ConsensusKind::Dpos | ConsensusKind::Pbft => {
+                (reached * 3 > all * 2, "more than two thirds")
+            }
+        };
+        if is_enough {
+            return Ok(());
+        }
+        let message = format!(
+            "the key {} is held elsewhere, so that its validator is down here: with it {reached} of a weight of {all} would be up, \
+             and the protocol needs {rule}; add a validator whose key the service holds first",
+            sealing.key
+        );
+        Err(PlatformError::Conflict { message })
+    }
+
+    /// Returns the call by which a validator joins.
+    fn join_request(
+        &self,
+        principal: &Principal,
+        chain: &Blockchain,
+        new: &NewValidator,
+        sealing: &Sealing,
+    ) -> Result<CallRequest, PlatformError> {
+        if chain.node().view().chain().has_stake() {
+            return self.stake_request(principal, chain, new, sealing);
+        }
+        let administrator = self.administrator(principal, chain)?;
+        let (validator, weight) = (new.operator, 1);
+        let input = match sealing.is_registered {
+            true => registry::setValidatorCall { validator, weight }.abi_encode(),
+            false => {
+                let (sealing_key, proof) = (sealing.key, sealing.proof.clone());
+                registry::addValidatorCall { validator, sealingKey: sealing_key, weight, proof }.abi_encode()
+            }
+        };
+        Ok(CallRequest::call(VALIDATORS_ADDRESS, input).with_from(administrator))
+    }
+
+    fn stake_request(
+        &self,
+        principal: &Principal,
+        chain: &Blockchain,
+        new: &NewValidator,
+        sealing: &Sealing,
+    ) -> Result<CallRequest, PlatformError> {
+        let view = chain.node().view();
+        let contract = view.chain();
+        let amount = match new.stake {
+            Some(stake) => stake,
+            None => contract.staking_view(view.head(), &stake::paramsCall {}).map_err(unreadable)?.minSelfStake,
+        };
+        let commission = new.commission_bps.unwrap_or_default();
+        let wallets = Wallets { context: self.chains.context };
+        if wallets.can_sign(principal, chain, new.operator)? {
+            let input = join_call(commission, sealing);
+            return Ok(CallRequest::call(STAKING_ADDRESS, input).with_from(new.operator).with_value(amount));
+        }
+        let payer = new.from.map_or_else(|| wallets.default_sender(principal, chain), Ok)?;
+        let nonce =
+            contract.staking_view(view.head(), &stake::noncesCall { operator: new.operator }).map_err(unreadable)?;
+        let Some((deadline, consent)) = new.consent.clone() else {
+            return Err(no_consent(new.operator, payer, sealing.key, nonce));
+        };
+        let terms = stake::JoinTerms {
+            operator: new.operator,
+            sealingKey: if sealing.is_registered { Address::ZERO } else { sealing.key },
+            commissionBps: commission,
+            maxCommissionBps: WHOLE_BPS,
+            maxCommissionChangeBps: WHOLE_BPS,
+            deadline: U256::from(deadline),
+        };
+        let input = stake::joinForCall { terms, consent, proof: sealing.proof.clone() }.abi_encode();
+        Ok(CallRequest::call(STAKING_ADDRESS, input).with_from(payer).with_value(amount))
+    }
+
+    /// Returns the administrator of the validators' contract, for whom the service signs.
+    pub(super) fn administrator(&self, principal: &Principal, chain: &Blockchain) -> Result<Address, PlatformError> {
+        let view = chain.node().view();
+        if !view.chain().has_validator_registry() {
+            let message = format!(
+                "blockchain {} was made without a contract of its validators, and nobody changes them by a transaction",
+                chain.id()
+            );
+            return Err(PlatformError::Conflict { message });
+        }
+        let owner = view.chain().registry_view(view.head(), &registry::ownerCall {}).map_err(unreadable)?;
+        let wallets = Wallets { context: self.chains.context };
+        if wallets.can_sign(principal, chain, owner)? {
+            return Ok(owner);
+        }
+        let message = format!(
+            "{owner} administers the validators, and the service can't sign for it; where it is the governance contract, make a proposal"
+        );
+        Err(PlatformError::Conflict { message })
+    }
+}
+
+fn join_call(commission: u16, sealing: &Sealing) -> Vec<u8> {
+    let (maximum, change) = (WHOLE_BPS, WHOLE_BPS);
+    if sealing.is_registered {
+        let call =
+            stake::joinCall { commissionBps: commission, maxCommissionBps: maximum, maxCommissionChangeBps: change };
+        return call.abi_encode();
+    }
+    let call = stake::joinWithKeyCall {
+        commissionBps: commission,
+        maxCommissionBps: maximum,
+        maxCommissionChangeBps: change,
+        sealingKey: sealing.key,
+        proof: sealing.proof.clone(),
+    };
+    call.abi_encode()
+}
+
+fn no_consent(operator: Address, payer: Address, key: Address, nonce: U256) -> PlatformError {
+    let message = format!(
+        "{operator} is no wallet of the workspace, and nobody bonds for the unwilling: let it sign JoinConsent (EIP-712) for the payer \
+         {payer}, the sealing key {key}, a commission up to {WHOLE_BPS} in ten-thousandths, and the nonce {nonce}, and send it as \
+         consent; or send its own transaction as signedTransaction, with a sealing key of its own"
+    );
+    PlatformError::Conflict { message }
+}
+
+/// Keeps the record of a validator that joins.
+fn keep(
+    unit: &mut Unit<'_>,
+    principal: &Principal,
+    chain: &Blockchain,
+    kept: HostedValidator,
+) -> Result<(), PlatformError> {
+    let id = ValidatorId::new(chain.id(), kept.operator).text();
+    let others = HostedValidator::of_unit(unit, chain.owner(), chain.id())?;
+    if others.iter().any(|other| other.value.sealing_key == kept.sealing_key && other.id() != id) {
+        let message =
+            format!("the sealing key {} was given to another validator meanwhile: try again", kept.sealing_key);
+        return Err(PlatformError::Conflict { message });
+    }
+    match unit.of::<HostedValidator>().get(chain.owner(), &id)? {
+        Some(mut stored) => {
+            stored.value = kept;
+            unit.replace(&stored)?;
+        }
+        None => drop(unit.insert(chain.owner(), &id, kept)?),
+    }
+    audit(unit, principal, "validator.add", format!("validator {id}"))
+}

@@ -1,0 +1,157 @@
+//! Stake, penalties and removal.
+
+use alloy_primitives::{B256, U256};
+use alloy_sol_types::SolCall;
+
+use super::{
+    Validator, Validators,
+    orders::{SlashPart, SlashSpec, StakeSpec},
+};
+use crate::{
+    chain::CallRequest,
+    platform::{
+        PlatformError,
+        blockchain::Blockchain,
+        blockchains::{check_call, signed_call},
+        principal::Principal,
+        validator::ValidatorId,
+        wallet::Wallets,
+    },
+    system::{
+        governance::VALIDATORS_ADDRESS,
+        staking::{STAKING_ADDRESS, interface as stake},
+        validators::interface as registry,
+    },
+};
+
+impl Validators<'_> {
+    /// Changes the own stake of a validator. More is paid by the operator, if it is a wallet of the workspace, else as a gift by the
+    /// sender; less only the operator takes out.
+    ///
+    /// # Errors
+    /// [`PlatformError::Conflict`] on a chain without stake, for less of another's operator, for the stake that it has, and for what the
+    /// contract refuses.
+    pub fn set_stake(&self, principal: &Principal, id: &ValidatorId, spec: &StakeSpec) -> Result<B256, PlatformError> {
+        let (chain, validator) = self.commanded(principal, id)?;
+        let present = own_stake(&chain, &validator)?;
+        let (stake, from) = match spec {
+            StakeSpec::Signed(raw) => {
+                let selectors =
+                    [stake::stakeCall::SELECTOR, stake::stakeForCall::SELECTOR, stake::unstakeCall::SELECTOR];
+                let transaction = signed_call(raw, STAKING_ADDRESS, &selectors)?;
+                let is_gift = transaction.input().starts_with(&stake::stakeForCall::SELECTOR);
+                let operator = validator.operator;
+                let is_of_it = match is_gift {
+                    true => transaction.input().get(16..36) == Some(operator.as_slice()),
+                    false => transaction.sender() == operator,
+                };
+                if !is_of_it {
+                    let expected = format!("a change of the stake of {}", validator.operator);
+                    return Err(PlatformError::field("signedTransaction", expected, "one of another validator"));
+                }
+                return self.chains.send_signed(principal, chain.id(), raw, (STAKING_ADDRESS, &selectors));
+            }
+            StakeSpec::Whole { stake, from } => (*stake, *from),
+        };
+        let wallets = Wallets { context: self.chains.context };
+        let is_own = wallets.can_sign(principal, &chain, validator.operator)?;
+        let request = match stake.checked_sub(present) {
+            Some(U256::ZERO) => {
+                let message = format!("the validator's own stake is {present} already");
+                return Err(PlatformError::Conflict { message });
+            }
+            Some(more) => {
+                let payer = match from {
+                    Some(from) => from,
+                    None if is_own => validator.operator,
+                    None => wallets.default_sender(principal, &chain)?,
+                };
+                let gift = stake::stakeForCall { validator: validator.operator }.abi_encode();
+                CallRequest::call(STAKING_ADDRESS, gift).with_from(payer).with_value(more)
+            }
+            None if is_own => {
+                let less = stake::unstakeCall { amount: present.saturating_sub(stake) }.abi_encode();
+                CallRequest::call(STAKING_ADDRESS, less).with_from(validator.operator)
+            }
+            None => {
+                let message = format!(
+                    "its operator {} alone takes stake out, and is no wallet of the workspace: send its signedTransaction",
+                    validator.operator
+                );
+                return Err(PlatformError::Conflict { message });
+            }
+        };
+        check_call(&chain, &request)?;
+        self.chains.send(principal, chain.id(), request)
+    }
+
+    /// Slashes a validator, by the authority that the chain has for it: the administrator of the validators' contract.
+    ///
+    /// # Errors
+    /// [`PlatformError::Conflict`] on a chain with stake, which slashes by the evidence in its blocks alone; for an amount where weights
+    /// count, and where too few validators would be left.
+    pub fn slash(&self, principal: &Principal, id: &ValidatorId, spec: &SlashSpec) -> Result<B256, PlatformError> {
+        let (chain, validator) = self.commanded(principal, id)?;
+        let conflict = |message: &str| Err(PlatformError::Conflict { message: message.to_owned() });
+        if chain.node().view().chain().has_stake() {
+            return conflict(
+                "the chain slashes by the evidence and the absences that its blocks report, and takes no penalty from anybody; a \
+                 proposal of type validator-remove takes the validator out",
+            );
+        }
+        if spec.has_evidence {
+            return conflict(
+                "the chain takes no evidence from outside its blocks: leave evidence out, and the administrator of the validators \
+                 slashes",
+            );
+        }
+        let SlashPart::Ppm(part) = spec.part else {
+            return conflict("the chain has no stake: give a percentage of the validator's weight");
+        };
+        let administrator = self.administrator(principal, &chain)?;
+        let call = registry::slashCall { validator: validator.operator, partPpm: part, reason: spec.reason.clone() }
+            .abi_encode();
+        let request = CallRequest::call(VALIDATORS_ADDRESS, call).with_from(administrator);
+        check_call(&chain, &request)?;
+        self.chains.send(principal, chain.id(), request)
+    }
+
+    /// Removes a validator from the active set, by the protocol's own rule: with stake its operator leaves, else the administrator of the
+    /// validators' contract takes it out. Its replica goes on as a follower.
+    ///
+    /// # Errors
+    /// [`PlatformError::Conflict`] with stake for an operator that is no wallet of the workspace, and where too few would be left.
+    pub fn remove(&self, principal: &Principal, id: &ValidatorId) -> Result<B256, PlatformError> {
+        let (chain, validator) = self.commanded(principal, id)?;
+        let request = if chain.node().view().chain().has_stake() {
+            let wallets = Wallets { context: self.chains.context };
+            if !wallets.can_sign(principal, &chain, validator.operator)? {
+                let message = format!(
+                    "its operator {} alone lets it leave, and is no wallet of the workspace: it sends exit() to {STAKING_ADDRESS}, or a \
+                     proposal of type validator-remove takes it out",
+                    validator.operator
+                );
+                return Err(PlatformError::Conflict { message });
+            }
+            CallRequest::call(STAKING_ADDRESS, stake::exitCall {}.abi_encode()).with_from(validator.operator)
+        } else {
+            let administrator = self.administrator(principal, &chain)?;
+            let call = registry::setValidatorCall { validator: validator.operator, weight: 0 };
+            if validator.weight == 0 {
+                let message = format!("validator {} is out already", id.text());
+                return Err(PlatformError::Conflict { message });
+            }
+            CallRequest::call(VALIDATORS_ADDRESS, call.abi_encode()).with_from(administrator)
+        };
+        check_call(&chain, &request)?;
+        self.chains.send(principal, chain.id(), request)
+    }
+}
+
+fn own_stake(chain: &Blockchain, validator: &Validator) -> Result<U256, PlatformError> {
+    validator.stake.as_ref().map(|stake| stake.self_stake).ok_or_else(|| {
+        let protocol = chain.node().consensus().name();
+        let message = format!("blockchain {} is of {protocol}, without stake", chain.id());
+        PlatformError::Conflict { message }
+    })
+}

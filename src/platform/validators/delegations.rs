@@ -1,0 +1,130 @@
+//! Delegations of others' stake to a validator.
+
+use std::collections::BTreeSet;
+
+use alloy_primitives::{Address, B256, Bytes, U256};
+use alloy_sol_types::{SolCall, SolEvent};
+
+use super::{Validator, Validators, unreadable};
+use crate::{
+    chain::{CallRequest, LogFilter},
+    platform::{
+        PlatformError,
+        blockchain::Blockchain,
+        blockchains::{check_call, signed_call},
+        principal::Principal,
+        validator::ValidatorId,
+        wallet::Wallets,
+    },
+    primitives::Height,
+    system::staking::{STAKING_ADDRESS, interface as stake},
+};
+
+/// Events of delegation that are looked through for delegators.
+const EVENTS_MAX: usize = 10_000;
+
+/// What one account has delegated to a validator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Delegation {
+    /// The account.
+    pub delegator: Address,
+    /// Its shares of the validator's pool.
+    pub shares: U256,
+    /// What they are worth, in the smallest unit.
+    pub amount: U256,
+    /// Rewards that it has not claimed.
+    pub rewards: U256,
+}
+
+impl Validators<'_> {
+    /// Returns the delegations to a validator, its own stake among them, in ascending order of the delegators.
+    ///
+    /// # Errors
+    /// [`PlatformError::Conflict`] on a chain without stake; [`PlatformError::Pruned`] where the chain has forgotten its first blocks.
+    pub fn delegations(&self, principal: &Principal, id: &ValidatorId) -> Result<Vec<Delegation>, PlatformError> {
+        let (chain, validator) = self.get(principal, id)?;
+        check_stake(&chain, &validator)?;
+        let view = chain.node().view();
+        let filter = LogFilter {
+            from: Height::GENESIS,
+            to: view.head().height(),
+            addresses: vec![STAKING_ADDRESS],
+            topics: vec![vec![stake::Delegated::SIGNATURE_HASH], Vec::new(), vec![validator.operator.into_word()]],
+        };
+        let logs = view.logs(&filter, EVENTS_MAX).map_err(PlatformError::from_query)?;
+        let mut delegators = BTreeSet::from([validator.operator]);
+        delegators
+            .extend(logs.iter().filter_map(|found| found.log.topics().get(1)).map(|word| Address::from_word(*word)));
+        let mut found = Vec::new();
+        for delegator in delegators {
+            let call = stake::delegationCall { delegator, validator: validator.operator };
+            let held = view.chain().staking_view(view.head(), &call).map_err(unreadable)?;
+            if !held.shares.is_zero() {
+                let stake::delegationReturn { shares, amount, rewards } = held;
+                found.push(Delegation { delegator, shares, amount, rewards });
+            }
+        }
+        Ok(found)
+    }
+
+    /// Delegates to a validator, or takes a delegation back, of `from` or the default sender.
+    ///
+    /// # Errors
+    /// [`PlatformError::Conflict`] on a chain without stake, and for what the contract refuses.
+    pub fn delegate(
+        &self,
+        principal: &Principal,
+        id: &ValidatorId,
+        amount: U256,
+        from: Option<Address>,
+        takes_back: bool,
+    ) -> Result<B256, PlatformError> {
+        let (chain, validator) = self.commanded(principal, id)?;
+        check_stake(&chain, &validator)?;
+        let wallets = Wallets { context: self.chains.context };
+        let delegator = from.map_or_else(|| wallets.default_sender(principal, &chain), Ok)?;
+        let validator = validator.operator;
+        let request = match takes_back {
+            true => CallRequest::call(STAKING_ADDRESS, stake::undelegateCall { validator, amount }.abi_encode()),
+            false => {
+                CallRequest::call(STAKING_ADDRESS, stake::delegateCall { validator }.abi_encode()).with_value(amount)
+            }
+        };
+        let request = request.with_from(delegator);
+        check_call(&chain, &request)?;
+        self.chains.send(principal, chain.id(), request)
+    }
+
+    /// As [`Validators::delegate`], by a transaction that somebody else has signed.
+    ///
+    /// # Errors
+    /// As [`Validators::delegate`]; [`PlatformError::Validation`] for another transaction.
+    pub fn delegate_signed(
+        &self,
+        principal: &Principal,
+        id: &ValidatorId,
+        raw: &Bytes,
+        takes_back: bool,
+    ) -> Result<B256, PlatformError> {
+        let (chain, validator) = self.commanded(principal, id)?;
+        check_stake(&chain, &validator)?;
+        let selector = if takes_back { stake::undelegateCall::SELECTOR } else { stake::delegateCall::SELECTOR };
+        let transaction = signed_call(raw, STAKING_ADDRESS, &[selector])?;
+        // The validator is the first argument of both.
+        if transaction.input().get(16..36) != Some(validator.operator.as_slice()) {
+            let expected = format!("a delegation to {}", validator.operator);
+            return Err(PlatformError::field("signedTransaction", expected, "one to another validator"));
+        }
+        self.chains.send_signed(principal, chain.id(), raw, (STAKING_ADDRESS, &[selector]))
+    }
+}
+
+fn check_stake(chain: &Blockchain, validator: &Validator) -> Result<(), PlatformError> {
+    if validator.stake.is_some() {
+        return Ok(());
+    }
+    let protocol = chain.node().consensus().name();
+    let message = format!("blockchain {} is of {protocol}, without stake: nobody delegates", chain.id());
+    Err(PlatformError::Conflict { message })
+}

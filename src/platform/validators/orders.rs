@@ -1,0 +1,60 @@
+//! What callers ask for of a validator: to be added, staked, slashed.
+
+use alloy_primitives::{Address, Bytes, U256};
+
+/// A validator to add.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NewValidator {
+    /// Its operator.
+    pub operator: Address,
+    /// Its name; may be empty.
+    pub name: String,
+    /// What the caller keeps with it, a JSON object.
+    pub metadata: String,
+    /// Its own stake; the least that the chain takes, by default. Without effect on a chain without stake.
+    pub stake: Option<U256>,
+    /// Its commission in ten-thousandths, 0 by default. Without effect on a chain without stake.
+    pub commission_bps: Option<u16>,
+    /// A sealing key that is held elsewhere, with its proof of possession; a standby key of the service by default.
+    pub sealing: Option<(Address, Bytes)>,
+    /// Who pays the stake of an operator that consents; the default sender by default.
+    pub from: Option<Address>,
+    /// Until when the operator consents to that, in seconds since 1970, and its signature.
+    pub consent: Option<(u64, Bytes)>,
+    /// The operator's own transaction, of a key that is held elsewhere.
+    pub signed_transaction: Option<Bytes>,
+}
+
+/// A new own stake of a validator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StakeSpec {
+    /// The whole own stake afterwards, by a transaction that the service signs.
+    Whole {
+        /// Amount in the smallest unit.
+        stake: U256,
+        /// Who pays for more; the default sender by default.
+        from: Option<Address>,
+    },
+    /// A transaction that somebody else has signed.
+    Signed(Bytes),
+}
+
+/// A part of a validator's stake or weight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlashPart {
+    /// So many millionths.
+    Ppm(u32),
+    /// An amount in the smallest unit.
+    Amount(U256),
+}
+
+/// A penalty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SlashSpec {
+    /// What is taken.
+    pub part: SlashPart,
+    /// Why.
+    pub reason: String,
+    /// Whether the caller has sent evidence.
+    pub has_evidence: bool,
+}

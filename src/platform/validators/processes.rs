@@ -1,0 +1,111 @@
+//! Stopping and starting a validator's replica.
+
+use std::sync::Arc;
+
+use super::{Validator, ValidatorProcess, Validators};
+use crate::{
+    consensus::ReplicaId,
+    node::{EngineError, PacedError, PacedNetwork},
+    platform::{
+        PlatformError,
+        blockchain::Blockchain,
+        context::audit,
+        principal::Principal,
+        records::Unit,
+        validator::{HostedValidator, ValidatorId},
+    },
+};
+
+impl Validators<'_> {
+    /// Stops a validator's replica: its memory is lost, its records stay. It stays down over restarts of the service. [`Validators::note`]
+    /// is the second step.
+    ///
+    /// # Errors
+    /// [`PlatformError::Conflict`] for one that is down or elsewhere, on a chain on demand, and as
+    /// [`Blockchains::writable`](crate::platform::Blockchains::writable).
+    pub fn stop(&self, principal: &Principal, id: &ValidatorId) -> Result<(), PlatformError> {
+        let (chain, validator) = self.commanded(principal, id)?;
+        let (network, replica) = hosted(&chain, &validator)?;
+        if validator.process == ValidatorProcess::Down {
+            let message = format!("validator {} is stopped already", id.text());
+            return Err(PlatformError::Conflict { message });
+        }
+        network.stop(replica).map_err(refused)
+    }
+
+    /// Starts a stopped validator's replica, which catches up from the others.
+    ///
+    /// # Errors
+    /// As [`Validators::stop`], for one that is not down.
+    pub fn start(&self, principal: &Principal, id: &ValidatorId) -> Result<(), PlatformError> {
+        let (chain, validator) = self.commanded(principal, id)?;
+        let (network, replica) = hosted(&chain, &validator)?;
+        if validator.process != ValidatorProcess::Down {
+            let message = format!("validator {} is not stopped", id.text());
+            return Err(PlatformError::Conflict { message });
+        }
+        network.start(replica).map_err(refused)
+    }
+
+    /// Notes whether a validator is stopped, for the next start of the service.
+    ///
+    /// # Errors
+    /// As [`Validators::get`].
+    pub fn note(
+        &self,
+        unit: &mut Unit<'_>,
+        principal: &Principal,
+        id: &ValidatorId,
+        is_stopped: bool,
+    ) -> Result<(), PlatformError> {
+        let (chain, validator) = self.get(principal, id)?;
+        match unit.of::<HostedValidator>().get(chain.owner(), &id.text())? {
+            Some(mut stored) => {
+                stored.value.is_stopped = is_stopped;
+                unit.replace(&stored)?;
+            }
+            None => {
+                let Validator { operator, sealing_key, name, metadata, .. } = validator;
+                let blockchain_id = chain.id().to_owned();
+                let record = HostedValidator { blockchain_id, operator, sealing_key, name, metadata, is_stopped };
+                unit.insert(chain.owner(), &id.text(), record)?;
+            }
+        }
+        let action = if is_stopped { "validator.stop" } else { "validator.start" };
+        audit(unit, principal, action, format!("validator {}", id.text()))
+    }
+
+    /// Returns a validator of a chain that takes commands of the principal.
+    pub(super) fn commanded(
+        &self,
+        principal: &Principal,
+        id: &ValidatorId,
+    ) -> Result<(Arc<Blockchain>, Validator), PlatformError> {
+        let found = self.get(principal, id)?;
+        self.chains.writable(principal, &id.blockchain_id)?;
+        Ok(found)
+    }
+}
+
+fn hosted<'a>(chain: &'a Blockchain, validator: &Validator) -> Result<(&'a PacedNetwork, ReplicaId), PlatformError> {
+    chain.engine().replica_of(validator.sealing_key).ok_or_else(|| {
+        let message = match chain.network() {
+            None => "the chain makes blocks on demand, in one process: make a chain with a blockTime".to_owned(),
+            Some(_) => {
+                format!("the sealing key {} is held elsewhere: stop and start it there", validator.sealing_key)
+            }
+        };
+        PlatformError::Conflict { message }
+    })
+}
+
+/// Converts a refused command to a replica.
+pub(super) fn refused(cause: PacedError) -> PlatformError {
+    match cause {
+        PacedError::Engine(EngineError::Halted { reason }) => {
+            PlatformError::Conflict { message: format!("the chain takes no commands: {reason}") }
+        }
+        PacedError::Stop(cause) => PlatformError::Conflict { message: cause.to_string() },
+        other => PlatformError::internal(other),
+    }
+}

@@ -1,0 +1,239 @@
+//! The body of a proposal: what each type takes as `changes`.
+
+use alloy_primitives::{B256, keccak256};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
+
+use super::validator_body::signed;
+use crate::{
+    platform::{FieldError, Fields, PlatformError, ProposalSpec},
+    primitives::{DurationUnits, parse_amount, parse_duration_secs},
+    server::{
+        api_error::ApiError,
+        rest::{
+            body::Body,
+            scalar::{HexAddress, Interval, Percent},
+        },
+    },
+    system::{ParameterUpdate, governance::ProposalAction, parameters::Parameter},
+};
+
+/// A proposal to submit.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct CreateProposal {
+    /// Id of the chain.
+    #[schema(min_length = 1, max_length = 64, example = "bc_default")]
+    blockchain_id: String,
+    /// Title, at most 256 bytes.
+    #[schema(min_length = 1, max_length = 256, pattern = r"\S", example = "Faster blocks")]
+    title: Option<String>,
+    /// Description, at most 4096 bytes.
+    #[schema(max_length = 4096)]
+    description: Option<String>,
+    /// What it is about.
+    #[serde(rename = "type")]
+    kind: Option<ProposalType>,
+    /// What changes, by type. `parameter-change`: parameters by name, such as `blockTime` or `gasLimit`, each a decimal integer in a string, an
+    /// integer, or for a time a duration such as `2s`. `validator-add`: `address`. `validator-remove`: `address`. `module-enable`: `module`,
+    /// `version`, `config`. `upgrade`: `name`, `height`, `info`. `text`: nothing.
+    #[schema(value_type = Option<Object>, additional_properties = true)]
+    changes: Option<Map<String, Value>>,
+    /// Time in which votes are taken, of the chain's own time; at least 10s, two days by default.
+    voting_period: Option<Interval>,
+    /// Part of all weight that must vote; the chain's 33.4 % by default, which is the least. Rounded down to a tenth of a percent.
+    quorum: Option<Percent>,
+    /// Part of the votes without abstentions above which those in favour must be; the chain's 50 % by default, which is the least.
+    threshold: Option<Percent>,
+    /// Wallet of the workspace that proposes; the default one by default. It must be the operator of a validator.
+    from: Option<HexAddress>,
+    /// A transaction that proposes something, signed by somebody else, in hex; in place of all fields but blockchainId.
+    #[schema(pattern = "^0x([0-9a-fA-F]{2})+$", max_length = 262144)]
+    signed_transaction: Option<String>,
+}
+
+/// Type of a proposal.
+#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+enum ProposalType {
+    ParameterChange,
+    ValidatorAdd,
+    ValidatorRemove,
+    ModuleEnable,
+    Upgrade,
+    Text,
+}
+
+impl Body for CreateProposal {
+    fn examples() -> Vec<(&'static str, Value)> {
+        let all = json!({
+            "blockchainId": "bc_default", "title": "More gas", "description": "Blocks are full.", "type": "parameter-change",
+            "changes": { "gasLimit": "40000000" }, "votingPeriod": "7d", "quorum": 40, "threshold": 60,
+        });
+        let required = json!({
+            "blockchainId": "bc_default", "title": "More gas", "type": "parameter-change", "changes": { "gasLimit": "45000000" },
+        });
+        vec![("all fields", all), ("required fields", required)]
+    }
+
+    fn check(&self) -> Vec<FieldError> {
+        let fields = [("title", self.title.is_some()), ("type", self.kind.is_some())];
+        let is_signed = self.signed_transaction.is_some();
+        let wrong = |path: &str| FieldError {
+            path: path.to_owned(),
+            expected: "a value, or a signedTransaction that says it all in its place".to_owned(),
+            got: if is_signed { "both" } else { "nothing" }.to_owned(),
+        };
+        fields.into_iter().filter(|(_, is_there)| *is_there == is_signed).map(|(path, _)| wrong(path)).collect()
+    }
+}
+
+impl CreateProposal {
+    /// Id of the chain.
+    pub(super) fn blockchain_id(&self) -> &str {
+        &self.blockchain_id
+    }
+
+    /// Returns the proposal to submit.
+    ///
+    /// # Errors
+    /// 422 with the fields that the type does not allow.
+    pub(super) fn spec(self) -> Result<ProposalSpec, ApiError> {
+        let permille = |part: Percent| u16::try_from(part.ppm / 1_000).unwrap_or(1_000);
+        let period = self.voting_period.map(|period| {
+            let wrong = |_| PlatformError::field("votingPeriod", "a year at most", format!("{}s", period.secs));
+            u32::try_from(period.secs).map_err(wrong)
+        });
+        Ok(ProposalSpec {
+            blockchain_id: self.blockchain_id,
+            action: self
+                .kind
+                .map_or(Ok(ProposalAction::Text), |kind| action(kind, self.changes.unwrap_or_default()))?,
+            title: self.title.unwrap_or_default(),
+            description: self.description.unwrap_or_default(),
+            voting_period_secs: period.transpose()?,
+            quorum_permille: self.quorum.map(permille),
+            threshold_permille: self.threshold.map(permille),
+            from: self.from.map(|from| from.0),
+            signed_transaction: signed(self.signed_transaction.as_deref())?,
+        })
+    }
+}
+
+/// Reads `changes` by the type.
+fn action(kind: ProposalType, changes: Map<String, Value>) -> Result<ProposalAction, PlatformError> {
+    let is_empty = changes.is_empty();
+    let mut body = Fields::read(json!({ "changes": changes }))?;
+    let mut fields = body.object("changes");
+    let address = "an address (0x and 40 hex digits)";
+    let action = match kind {
+        ProposalType::ParameterChange => {
+            let mut updates = Vec::new();
+            for parameter in Parameter::ALL {
+                let (name, expected) = (parameter.name(), expected(parameter));
+                let value = fields.read_with(name, &expected, |value| read_value(parameter, value));
+                updates.extend(value.map(|value| ParameterUpdate { parameter, value }));
+            }
+            if is_empty {
+                let names = Parameter::ALL.map(Parameter::name).join(", ");
+                body.refuse("changes", format!("one parameter or more of {names}"), "none");
+            }
+            ProposalAction::ParameterChange(updates)
+        }
+        ProposalType::ValidatorAdd => {
+            let found = fields.address("address");
+            let validator = fields.require("address", address, found).unwrap_or_default();
+            ProposalAction::ValidatorAdd { validator, weight: fields.integer("weight", 1, u64::MAX).unwrap_or(1) }
+        }
+        ProposalType::ValidatorRemove => {
+            let found = fields.address("address");
+            ProposalAction::ValidatorRemove { validator: fields.require("address", address, found).unwrap_or_default() }
+        }
+        ProposalType::ModuleEnable => {
+            let name = fields.text("module").unwrap_or_default();
+            let version = fields.integer("version", 1, u64::from(u32::MAX)).unwrap_or(1);
+            let config = fields.read_with("config", "an object", |value| value.as_object().cloned());
+            // The chain keeps the hash of the configuration: of its JSON, with keys in ascending order.
+            let config_hash: B256 = keccak256(Value::Object(config.unwrap_or_default()).to_string());
+            ProposalAction::ModuleEnable { name, version: u32::try_from(version).unwrap_or(1), config_hash }
+        }
+        ProposalType::Upgrade => {
+            let name = fields.text("name").unwrap_or_default();
+            let height = fields.integer("height", 1, (1 << 53) - 1);
+            let height = fields.require("height", "the number of a block ahead", height).unwrap_or_default();
+            let info = fields.optional_text("info", "a non-empty string").unwrap_or_default();
+            ProposalAction::Upgrade { name, height, info }
+        }
+        ProposalType::Text => ProposalAction::Text,
+    };
+    body.absorb(fields);
+    body.finish()?;
+    Ok(action)
+}
+
+fn is_time(parameter: Parameter) -> bool {
+    matches!(parameter, Parameter::BlockTime | Parameter::UnbondingPeriod | Parameter::EvidenceMaxAge)
+}
+
+fn expected(parameter: Parameter) -> String {
+    let range = parameter.range();
+    let unit = if is_time(parameter) { " seconds, or a duration as in 2s" } else { "" };
+    format!("an integer from {} to {}{unit}", range.start(), range.end())
+}
+
+/// Reads a parameter's value in its own unit, within its range.
+fn read_value(parameter: Parameter, value: &Value) -> Option<u128> {
+    let read = match value {
+        Value::Number(number) => number.as_u64().map(u128::from),
+        Value::String(text) => {
+            let duration = || parse_duration_secs(text, DurationUnits::INTERVAL).map(u128::from);
+            let amount = parse_amount(text).and_then(|amount| amount.try_into().ok());
+            amount.or_else(|| is_time(parameter).then(duration).flatten())
+        }
+        _ => None,
+    };
+    read.filter(|value| parameter.range().contains(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(kind: ProposalType, changes: &Value) -> Result<ProposalAction, Vec<String>> {
+        action(kind, changes.as_object().cloned().unwrap()).map_err(|error| match error {
+            PlatformError::Validation { fields } => fields.into_iter().map(|field| field.path).collect(),
+            other => panic!("{other}"),
+        })
+    }
+
+    #[test]
+    fn parameters_are_read_in_their_units() {
+        let changes = json!({ "blockTime": "2m", "gasLimit": "30000000", "validatorsMax": 7 });
+        let update = |parameter, value| ParameterUpdate { parameter, value };
+        let want = vec![
+            update(Parameter::BlockTime, 120),
+            update(Parameter::GasLimit, 30_000_000),
+            update(Parameter::ValidatorsMax, 7),
+        ];
+        assert_eq!(read(ProposalType::ParameterChange, &changes), Ok(ProposalAction::ParameterChange(want)));
+    }
+
+    #[test]
+    fn what_a_type_does_not_have_is_named() {
+        use ProposalType as T;
+        for (kind, changes, path) in [
+            (T::ParameterChange, json!({}), "changes"),
+            (T::ParameterChange, json!({ "colour": 1 }), "changes.colour"),
+            (T::ParameterChange, json!({ "gasLimit": "5s" }), "changes.gasLimit"),
+            (T::ParameterChange, json!({ "blockTime": 0 }), "changes.blockTime"),
+            (T::ValidatorAdd, json!({}), "changes.address"),
+            (T::ValidatorRemove, json!({ "address": "0x12" }), "changes.address"),
+            (T::ModuleEnable, json!({ "module": "defi", "config": 1 }), "changes.config"),
+            (T::Upgrade, json!({ "name": "v2" }), "changes.height"),
+            (T::Text, json!({ "blockTime": 1 }), "changes.blockTime"),
+        ] {
+            assert_eq!(read(kind, &changes), Err(vec![path.to_owned()]), "{changes}");
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! What the routes of validators take and answer.
+
+use alloy_primitives::Bytes;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
+
+use crate::{
+    platform::{FieldError, NewValidator, PlatformError, Validator},
+    server::{
+        api_error::ApiError,
+        clock,
+        rest::{
+            answer::Located,
+            body::Body,
+            scalar::{AmountOrInteger, HexAddress, Percent},
+        },
+    },
+};
+
+/// Bytes of a validator's metadata as JSON text.
+const METADATA_BYTES_MAX: usize = 4_096;
+/// Objects and arrays in each other in a validator's metadata.
+const METADATA_DEPTH_MAX: usize = 5;
+
+/// A validator to add, in either of the two shapes: with its name at the top, or in `metadata`.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct AddValidator {
+    /// Address of the operator, who owns stake, rewards and vote.
+    address: HexAddress,
+    /// Name of the validator.
+    #[schema(min_length = 1, max_length = 256, pattern = r"\S", example = "one")]
+    name: Option<String>,
+    /// Own stake in the smallest unit; the least that the chain takes, by default. Without effect on a chain without stake.
+    stake: Option<AmountOrInteger>,
+    /// Commission in percent, with at most two decimals; 0 by default. Without effect on a chain without stake.
+    commission: Option<Percent>,
+    /// What the caller keeps with it: at most 4096 bytes as JSON, five levels deep. Its `name` names the validator where there is none at
+    /// the top.
+    #[schema(value_type = Option<Object>, additional_properties = true)]
+    metadata: Option<Map<String, Value>>,
+    /// Address of a sealing key that is held elsewhere; by default the service draws and keeps one.
+    sealing_address: Option<HexAddress>,
+    /// The key's signature of the operator's address (EIP-712), as the contract of validators asks for it.
+    #[schema(pattern = "^0x([0-9a-fA-F]{2})+$", max_length = 1024)]
+    sealing_proof: Option<String>,
+    /// Wallet of the workspace that pays the stake of an operator that consents; the default one by default.
+    from: Option<HexAddress>,
+    /// The operator's consent to that.
+    consent: Option<JoinConsent>,
+    /// The operator's own transaction, in hex.
+    #[schema(pattern = "^0x([0-9a-fA-F]{2})+$", max_length = 262144)]
+    signed_transaction: Option<String>,
+}
+
+/// Consent of an operator to another's paying its stake.
+#[derive(Debug, Deserialize, ToSchema)]
+struct JoinConsent {
+    /// Until when it is good, in seconds since 1970.
+    #[schema(maximum = 9007199254740991_u64)]
+    deadline: u64,
+    /// The operator's signature of JoinConsent (EIP-712), in hex.
+    #[schema(pattern = "^0x([0-9a-fA-F]{2})+$", max_length = 1024)]
+    signature: String,
+}
+
+impl Body for AddValidator {
+    fn examples() -> Vec<(&'static str, Value)> {
+        let top = json!({
+            "address": "0x5555555555555555555555555555555555555555", "name": "five", "stake": "32000000000000000000",
+            "commission": 5, "metadata": { "location": "Bern", "provider": "own" },
+        });
+        let nested = json!({
+            "address": "0x6666666666666666666666666666666666666666", "stake": 32_000_000_000_000_u64, "commission": 5,
+            "metadata": { "name": "six", "location": "Bern", "provider": "own" },
+        });
+        let required = json!({ "address": "0x7777777777777777777777777777777777777777" });
+        vec![("all fields", top), ("name in metadata", nested), ("required fields", required)]
+    }
+
+    fn check(&self) -> Vec<FieldError> {
+        let mut wrong = Vec::new();
+        let mut refuse = |path: &str, expected: &str, got: String| {
+            wrong.push(FieldError { path: path.to_owned(), expected: expected.to_owned(), got });
+        };
+        if self.address.0.is_zero() {
+            refuse("address", "an address whose key somebody has", self.address.0.to_string());
+        }
+        if self.commission.is_some_and(|commission| commission.ppm % 100 != 0) {
+            refuse("commission", "a percentage with at most two decimals", "more decimals".to_owned());
+        }
+        if self.sealing_address.is_some() != self.sealing_proof.is_some() && self.signed_transaction.is_none() {
+            refuse("sealingProof", "a proof with a sealingAddress, and neither alone", "one of both".to_owned());
+        }
+        if let Some(metadata) = &self.metadata {
+            let value = Value::Object(metadata.clone());
+            let bytes = value.to_string().len();
+            if bytes > METADATA_BYTES_MAX {
+                refuse("metadata", "at most 4096 bytes as JSON", format!("{bytes} bytes"));
+            }
+            if depth(&value) > METADATA_DEPTH_MAX {
+                refuse("metadata", "objects and arrays five levels deep at most", "more levels".to_owned());
+            }
+        }
+        wrong
+    }
+}
+
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or_default(),
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or_default(),
+        _ => 0,
+    }
+}
+
+impl AddValidator {
+    /// Returns the validator to add.
+    pub(super) fn spec(self) -> Result<NewValidator, ApiError> {
+        let metadata = self.metadata.unwrap_or_default();
+        let nested = metadata.get("name").and_then(Value::as_str).map(str::to_owned);
+        let address = self.sealing_address.map(|address| address.0);
+        let proof = self.sealing_proof.map(|text| bytes("sealingProof", &text)).transpose()?.unwrap_or_default();
+        let consent = self
+            .consent
+            .map(|consent| Ok::<_, ApiError>((consent.deadline, bytes("consent.signature", &consent.signature)?)));
+        Ok(NewValidator {
+            operator: self.address.0,
+            name: self.name.or(nested).unwrap_or_default(),
+            metadata: Value::Object(metadata).to_string(),
+            stake: self.stake.map(|stake| stake.0),
+            commission_bps: self.commission.and_then(|commission| u16::try_from(commission.ppm / 100).ok()),
+            sealing: address.map(|address| (address, proof)),
+            from: self.from.map(|from| from.0),
+            consent: consent.transpose()?,
+            signed_transaction: signed(self.signed_transaction.as_deref())?,
+        })
+    }
+}
+
+/// Reads bytes in hex.
+pub(super) fn bytes(field: &str, text: &str) -> Result<Bytes, ApiError> {
+    let wrong = |_| PlatformError::field(field, "bytes in hex with 0x", text.chars().take(20).collect::<String>());
+    Ok(text.parse().map_err(wrong)?)
+}
+
+/// Reads the field `signedTransaction`.
+pub(super) fn signed(text: Option<&str>) -> Result<Option<Bytes>, ApiError> {
+    text.map(|text| bytes("signedTransaction", text)).transpose()
+}
+
+/// A validator. Amounts are decimal integers of the smallest unit.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ValidatorView {
+    /// Id of the validator.
+    id: String,
+    /// Id of its chain.
+    blockchain_id: String,
+    /// Address of the operator.
+    address: String,
+    /// Address of its sealing key, by which headers name it.
+    sealing_address: String,
+    /// Its name.
+    name: String,
+    /// What the caller keeps with it.
+    #[schema(value_type = Object, additional_properties = true)]
+    metadata: Value,
+    /// joining leads to active; active to exiting, jailed, tombstoned, unbonding or removed; exiting to unbonding or removed; jailed to active;
+    /// unbonding to left; left and removed to joining.
+    status: ValidatorStatus,
+    /// Whether its replica runs in this process; `elsewhere` where the service does not hold the sealing key.
+    process: ProcessStatus,
+    /// Whether the protocol counts it now.
+    validates: bool,
+    /// Weight from the protocol's next boundary on.
+    weight: u64,
+    /// Own and delegated stake; null on a chain without stake.
+    stake: Option<String>,
+    /// Own stake; null on a chain without stake.
+    self_stake: Option<String>,
+    /// Commission in percent; null on a chain without stake.
+    commission: Option<f64>,
+    /// Rewards of its own stake and commission that it has not claimed; null on a chain without stake.
+    rewards: Option<String>,
+    /// Until when it is in jail: ISO 8601, UTC; null while it is not.
+    jailed_until: Option<String>,
+    /// Hash of the transaction that this request sent; null where it sent none.
+    transaction_hash: Option<String>,
+}
+
+/// State of a validator.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum ValidatorStatus {
+    Joining,
+    Active,
+    Exiting,
+    Jailed,
+    Unbonding,
+    Left,
+    Tombstoned,
+    Removed,
+}
+
+impl ValidatorStatus {
+    /// Returns the state of a validator.
+    pub(super) const fn of(validator: &Validator) -> Self {
+        use crate::platform::ValidatorState as State;
+        match validator.state {
+            State::Joining => Self::Joining,
+            State::Active => Self::Active,
+            State::Exiting => Self::Exiting,
+            State::Jailed => Self::Jailed,
+            State::Unbonding => Self::Unbonding,
+            State::Left => Self::Left,
+            State::Tombstoned => Self::Tombstoned,
+            State::Removed => Self::Removed,
+        }
+    }
+}
+
+/// Where a validator's replica is.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum ProcessStatus {
+    Up,
+    Down,
+    Elsewhere,
+}
+
+impl ProcessStatus {
+    /// Returns where a validator's replica is.
+    pub(super) const fn of(validator: &Validator) -> Self {
+        use crate::platform::ValidatorProcess as Process;
+        match validator.process {
+            Process::Up => Self::Up,
+            Process::Down => Self::Down,
+            Process::Elsewhere => Self::Elsewhere,
+        }
+    }
+}
+
+impl ValidatorView {
+    /// Shows a validator.
+    pub(super) fn new(validator: Validator) -> Self {
+        let (status, process) = (ValidatorStatus::of(&validator), ProcessStatus::of(&validator));
+        let stake = validator.stake;
+        let jailed_until = stake.as_ref().and_then(|stake| stake.jailed_until);
+        Self {
+            id: validator.id.text(),
+            blockchain_id: validator.id.blockchain_id,
+            address: validator.operator.to_string(),
+            sealing_address: validator.sealing_key.to_string(),
+            name: validator.name,
+            metadata: serde_json::from_str(&validator.metadata).unwrap_or_else(|_| json!({})),
+            status,
+            process,
+            validates: validator.validates,
+            weight: validator.weight,
+            stake: stake.as_ref().map(|stake| stake.tokens.to_string()),
+            self_stake: stake.as_ref().map(|stake| stake.self_stake.to_string()),
+            commission: stake.as_ref().map(|stake| f64::from(stake.commission_bps) / 100.0),
+            rewards: stake.as_ref().map(|stake| stake.rewards_owed.saturating_add(stake.commission_owed).to_string()),
+            jailed_until: jailed_until.map(|at| clock::iso_8601(at.as_secs().saturating_mul(1_000))),
+            transaction_hash: None,
+        }
+    }
+
+    /// Adds the transaction of the request.
+    pub(super) fn with_transaction(self, hash: alloy_primitives::B256) -> Self {
+        Self { transaction_hash: Some(hash.to_string()), ..self }
+    }
+}
+
+impl Located for ValidatorView {
+    fn location(&self) -> String {
+        format!("/v1/validators/{}", self.id)
+    }
+}

@@ -1,0 +1,268 @@
+//! `/v1/validators/{validatorId}`: stake, penalties, removal, delegations.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+
+use super::{
+    validator_body::{ValidatorView, signed},
+    validators::{id_of, of_validator},
+};
+use crate::{
+    platform::{FieldError, Scope, SlashPart, SlashSpec, StakeSpec},
+    server::{
+        api_error::ApiError,
+        rest::{
+            App,
+            answer::Change,
+            body::Body,
+            endpoint::{Access, Endpoint, Runs, Tag},
+            error_code::ErrorCode,
+            page::Page,
+            request::Request,
+            scalar::{AmountOrInteger, HexAddress, Percent},
+        },
+    },
+};
+
+/// A new own stake.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct SetStake {
+    /// The validator's whole own stake afterwards, in the smallest unit.
+    stake: Option<AmountOrInteger>,
+    /// Wallet of the workspace that pays for more; the operator, or the default one, by default.
+    from: Option<HexAddress>,
+    /// A call of stake, unstake or stakeFor that somebody else has signed, in hex; in place of the other fields.
+    #[schema(pattern = "^0x([0-9a-fA-F]{2})+$", max_length = 262144)]
+    signed_transaction: Option<String>,
+}
+
+impl Body for SetStake {
+    fn examples() -> Vec<(&'static str, Value)> {
+        vec![("a stake", json!({ "stake": "40000000000000000000" }))]
+    }
+
+    fn check(&self) -> Vec<FieldError> {
+        one_of("stake", self.stake.is_some(), self.signed_transaction.is_some())
+    }
+}
+
+/// Requires a field or a signed transaction, and not both.
+fn one_of(field: &str, has_field: bool, has_signed: bool) -> Vec<FieldError> {
+    if has_field != has_signed {
+        return Vec::new();
+    }
+    let expected = format!("{field}, or a signedTransaction in its place");
+    let got = if has_field { "both" } else { "neither" };
+    vec![FieldError { path: field.to_owned(), expected, got: got.to_owned() }]
+}
+
+/// A penalty: a percentage or an amount, and why.
+#[derive(Debug, Deserialize, ToSchema)]
+struct Slash {
+    /// Part of the validator's weight, in percent.
+    percentage: Option<Percent>,
+    /// Amount of stake, in the smallest unit.
+    amount: Option<AmountOrInteger>,
+    /// Why.
+    #[schema(min_length = 1, max_length = 256, pattern = r"\S")]
+    reason: String,
+    /// Evidence, where the protocol takes any.
+    #[schema(value_type = Option<Object>, additional_properties = true)]
+    evidence: Option<serde_json::Map<String, Value>>,
+}
+
+impl Body for Slash {
+    fn examples() -> Vec<(&'static str, Value)> {
+        vec![
+            ("a percentage", json!({ "percentage": 10, "reason": "downtime" })),
+            ("an amount", json!({ "amount": "1000000000000000000", "reason": "downtime" })),
+        ]
+    }
+
+    fn check(&self) -> Vec<FieldError> {
+        let wrong = |path: &str, expected: &str, got: &str| {
+            vec![FieldError { path: path.to_owned(), expected: expected.to_owned(), got: got.to_owned() }]
+        };
+        match (self.percentage, self.amount) {
+            (Some(_), Some(_)) => wrong("amount", "no value beside a percentage", "a value"),
+            (None, None) => wrong("percentage", "a percentage, or an amount", "nothing"),
+            (Some(Percent { ppm: 0 }), None) => wrong("percentage", "more than 0", "0"),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// A penalty that was sent.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct SlashView {
+    /// Who slashes: the administrator of the validators' contract.
+    #[schema(example = "validators-administrator")]
+    authority: &'static str,
+    /// Hash of its transaction.
+    transaction_hash: String,
+    /// The validator, as it is before a block has the transaction.
+    validator: ValidatorView,
+}
+
+/// Stake to delegate, or to take back.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct Delegate {
+    /// Amount in the smallest unit.
+    amount: Option<AmountOrInteger>,
+    /// Wallet of the workspace whose stake it is; the default one by default.
+    from: Option<HexAddress>,
+    /// A call of delegate or undelegate that somebody else has signed, in hex; in place of the other fields.
+    #[schema(pattern = "^0x([0-9a-fA-F]{2})+$", max_length = 262144)]
+    signed_transaction: Option<String>,
+}
+
+impl Body for Delegate {
+    fn examples() -> Vec<(&'static str, Value)> {
+        vec![("an amount", json!({ "amount": "1000000000000000000" }))]
+    }
+
+    fn check(&self) -> Vec<FieldError> {
+        one_of("amount", self.amount.is_some(), self.signed_transaction.is_some())
+    }
+}
+
+/// A delegation. Amounts are decimal integers of the smallest unit.
+#[derive(Debug, Serialize, ToSchema)]
+struct DelegationView {
+    /// The account whose stake it is; the operator's is its own stake.
+    delegator: String,
+    /// What it is worth.
+    amount: String,
+    /// Its shares of the validator's pool.
+    shares: String,
+    /// Rewards that are not claimed.
+    rewards: String,
+}
+
+pub(super) fn endpoints() -> Vec<Endpoint> {
+    let tag = Tag::Validators;
+    let (read, write) = (Access::Scope(Scope::ValidatorRead), Access::Scope(Scope::ValidatorWrite));
+    let delegations = "/v1/validators/{validatorId}/delegations";
+    vec![
+        Endpoint::put(
+            "/v1/validators/{validatorId}/stake",
+            "setValidatorStake",
+            tag,
+            write,
+            "Changes a validator's own stake; on a chain with stake.",
+        )
+        .fails_with(&[ErrorCode::InsufficientBalance])
+        .runs(Runs::InTurnOf(of_validator))
+        .takes::<SetStake>()
+        .acts(set_stake),
+        Endpoint::post(
+            "/v1/validators/{validatorId}/slash",
+            "slashValidator",
+            tag,
+            write,
+            "Slashes a validator by the authority that the chain has for it. One that weighs 1 is removed by any part.",
+        )
+        .fails_with(&[ErrorCode::InsufficientBalance])
+        .runs(Runs::InTurnOf(of_validator))
+        .takes::<Slash>()
+        .acts(slash),
+        Endpoint::delete(
+            "/v1/validators/{validatorId}",
+            "removeValidator",
+            tag,
+            write,
+            "Removes a validator from the active set, by the protocol's own rule.",
+        )
+        .fails_with(&[ErrorCode::InsufficientBalance])
+        .runs(Runs::InTurnOf(of_validator))
+        .acts(remove),
+        Endpoint::get(delegations, "listDelegations", tag, read, "Lists the delegations to a validator, by delegator.")
+            .fails_with(&[ErrorCode::Conflict, ErrorCode::Pruned])
+            .runs(Runs::Long)
+            .lists(&["delegator"], list_delegations),
+        Endpoint::post(delegations, "delegate", tag, write, "Delegates stake to a validator.")
+            .fails_with(&[ErrorCode::InsufficientBalance])
+            .runs(Runs::InTurnOf(of_validator))
+            .takes::<Delegate>()
+            .acts(|app, request, body| delegate(app, request, &body, false)),
+        Endpoint::post(
+            "/v1/validators/{validatorId}/undelegations",
+            "undelegate",
+            tag,
+            write,
+            "Takes delegated stake back; it is free after the unbonding period.",
+        )
+        .fails_with(&[ErrorCode::InsufficientBalance])
+        .runs(Runs::InTurnOf(of_validator))
+        .takes::<Delegate>()
+        .acts(|app, request, body| delegate(app, request, &body, true)),
+    ]
+}
+
+fn set_stake(app: &App, request: &Request, body: SetStake) -> Result<Change<ValidatorView>, ApiError> {
+    let spec = match signed(body.signed_transaction.as_deref())? {
+        Some(raw) => StakeSpec::Signed(raw),
+        None => StakeSpec::Whole {
+            stake: body.stake.map(|stake| stake.0).unwrap_or_default(),
+            from: body.from.map(|from| from.0),
+        },
+    };
+    let hash = app.platform().validators().set_stake(request.principal()?, &id_of(request)?, &spec)?;
+    shown(app, request, hash)
+}
+
+fn slash(app: &App, request: &Request, body: Slash) -> Result<Change<SlashView>, ApiError> {
+    let part = match (body.percentage, body.amount) {
+        (Some(percentage), _) => SlashPart::Ppm(percentage.ppm),
+        (None, amount) => SlashPart::Amount(amount.map(|amount| amount.0).unwrap_or_default()),
+    };
+    let spec = SlashSpec { part, reason: body.reason, has_evidence: body.evidence.is_some() };
+    let (validators, id) = (app.platform().validators(), id_of(request)?);
+    let hash = validators.slash(request.principal()?, &id, &spec)?;
+    let validator = ValidatorView::new(validators.get(request.principal()?, &id)?.1).with_transaction(hash);
+    let authority = "validators-administrator";
+    Ok(Change::done(SlashView { authority, transaction_hash: hash.to_string(), validator }))
+}
+
+fn remove(app: &App, request: &Request) -> Result<Change<ValidatorView>, ApiError> {
+    let hash = app.platform().validators().remove(request.principal()?, &id_of(request)?)?;
+    shown(app, request, hash)
+}
+
+fn list_delegations(app: &App, request: &Request, page: &Page) -> Result<(Vec<DelegationView>, u64), ApiError> {
+    let all = app.platform().validators().delegations(request.principal()?, &id_of(request)?)?;
+    let total = all.len() as u64;
+    let view = |found: crate::platform::Delegation| DelegationView {
+        delegator: found.delegator.to_string(),
+        amount: found.amount.to_string(),
+        shares: found.shares.to_string(),
+        rewards: found.rewards.to_string(),
+    };
+    Ok((page.select(all).into_iter().map(view).collect(), total))
+}
+
+fn delegate(
+    app: &App,
+    request: &Request,
+    body: &Delegate,
+    takes_back: bool,
+) -> Result<Change<ValidatorView>, ApiError> {
+    let (validators, principal, id) = (app.platform().validators(), request.principal()?, id_of(request)?);
+    let hash = match signed(body.signed_transaction.as_deref())? {
+        Some(raw) => validators.delegate_signed(principal, &id, &raw, takes_back)?,
+        None => {
+            let amount = body.amount.map(|amount| amount.0).unwrap_or_default();
+            validators.delegate(principal, &id, amount, body.from.map(|from| from.0), takes_back)?
+        }
+    };
+    shown(app, request, hash)
+}
+
+fn shown(app: &App, request: &Request, hash: alloy_primitives::B256) -> Result<Change<ValidatorView>, ApiError> {
+    let (_, validator) = app.platform().validators().get(request.principal()?, &id_of(request)?)?;
+    Ok(Change::done(ValidatorView::new(validator).with_transaction(hash)))
+}
