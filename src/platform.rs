@@ -5,6 +5,7 @@
 //! [`PlatformError`]. The `server` floor translates. Time, randomness and the master key are given from outside: a platform reads no
 //! clock of its own.
 
+mod analytics;
 mod api_key;
 mod attempts;
 mod blockchain;
@@ -45,6 +46,7 @@ use core::num::NonZeroUsize;
 use std::sync::Arc;
 
 pub use self::{
+    analytics::{Analytics, Metric, SAMPLE_SECS, SeriesPoint, SeriesRequest},
     api_key::{ApiKey, ApiKeySpec, ApiKeyValue, ApiKeys},
     blockchain::{
         Blockchain, BlockchainRecord, BlockchainSpec, ChainCommand, ChainState, Feature, NativeToken, ValidatorSpec,
@@ -293,6 +295,11 @@ impl Platform {
     /// Rules of blockchains and deployments.
     pub const fn blockchains(&self) -> Blockchains<'_> {
         Blockchains { context: &self.context, hosted: &self.hosted }
+    }
+
+    /// Figures of chains over time.
+    pub const fn analytics(&self) -> Analytics<'_> {
+        Analytics { context: &self.context, hosted: &self.hosted }
     }
 
     /// Rules of tokens.

@@ -45,6 +45,8 @@ pub use token::InvalidToken;
 
 /// Time between two probes of the service's health.
 const PROBE_INTERVAL: Duration = Duration::from_secs(15);
+/// Time between two looks at whether a sample of the chains' figures is due.
+const SAMPLE_LOOK_INTERVAL: Duration = Duration::from_secs(3);
 
 /// Address of the server, whom it serves, and its bounds.
 ///
@@ -233,6 +235,7 @@ impl Server {
     pub async fn serve(self, stop: impl Future<Output = ()>) {
         self.context.resume().await;
         let probes = tokio::spawn(probe(Arc::clone(&self.context)));
+        let samples = tokio::spawn(sample(Arc::clone(&self.context)));
         let (stopping, stopped) = watch::channel(false);
         let (alive, mut finished) = tokio::sync::mpsc::channel::<()>(1);
         let permits = Arc::new(Semaphore::new(self.context.limits().connections_max));
@@ -271,6 +274,7 @@ impl Server {
         };
         let _ = tokio::time::timeout(grace, ended).await;
         probes.abort();
+        samples.abort();
     }
 }
 
@@ -287,6 +291,18 @@ async fn probe(context: Arc<route::ServerContext>) {
             let _ = platform.forget_expired();
         })
         .await;
+    }
+}
+
+/// Samples the figures of chains. It looks often, so that no time that has a sample is missed.
+async fn sample(context: Arc<route::ServerContext>) {
+    let mut ticks = tokio::time::interval(SAMPLE_LOOK_INTERVAL);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let platform = Arc::clone(context.platform());
+        // Where the store fails, the next tick tries again.
+        let _ = tokio::task::spawn_blocking(move || platform.analytics().sample()).await;
     }
 }
 

@@ -45,6 +45,8 @@ pub struct ChainMetrics {
     pub active_validators: u64,
     /// Transactions in all blocks of the chain.
     pub total_transactions: u64,
+    /// Gas used by all blocks of the chain.
+    pub total_gas_used: u128,
     /// Mean price per unit of gas that the transactions of the last 100 blocks paid, in wei; without any the next block's base fee.
     pub average_gas_price: u128,
     /// Part of the validators' duties in the last 100 blocks that were done, in percent; `None` before the first duty.
@@ -66,6 +68,8 @@ struct Sums {
     /// Timestamp of the block, in seconds.
     time: u64,
     transactions: u64,
+    /// Gas used.
+    gas: u128,
     /// Sum of the transactions' effective prices per unit of gas, in wei.
     prices: u128,
     /// Validators' duties, and those that were done.
@@ -132,6 +136,7 @@ impl MetricsLog {
             transactions_per_second: if secs > 0.0 { transactions as f64 / secs } else { 0.0 },
             active_validators: records.iter().filter(|record| record.validates).count() as u64,
             total_transactions: head.transactions,
+            total_gas_used: head.gas,
             average_gas_price: paid.unwrap_or_else(|| u128::from(view.next_base_fee())),
             validator_uptime: (duties > 0).then(|| 100.0 * done as f64 / duties as f64),
             mempool_size: view.pool().len() as u64,
@@ -231,6 +236,7 @@ impl DutyRule {
         Sums {
             time: block.timestamp().as_secs(),
             transactions: parent.transactions.saturating_add(block.transactions().len() as u64),
+            gas: parent.gas.saturating_add(u128::from(block.block().header().gas_used)),
             prices: prices.fold(parent.prices, u128::saturating_add),
             duties: parent.duties.saturating_add(duties),
             done: parent.done.saturating_add(done),

@@ -235,7 +235,8 @@ impl Hosted {
         }
     }
 
-    pub(super) fn part_of(&self, id: &str) -> PrefixedStore {
+    /// The part of the store of a chain; of the default chain what the service keeps of it.
+    pub(in crate::platform) fn part_of(&self, id: &str) -> PrefixedStore {
         PrefixedStore::new(Arc::clone(&self.store), [PART, id.as_bytes()].concat())
     }
 

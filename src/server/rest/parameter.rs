@@ -13,6 +13,7 @@ pub(super) struct Parameter {
     pub(super) name: &'static str,
     description: &'static str,
     kind: Kind,
+    is_required: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -32,12 +33,12 @@ impl Parameter {
         max: u64,
         default: u64,
     ) -> Self {
-        Self { name, description, kind: Kind::Integer { min, max, default } }
+        Self { name, description, kind: Kind::Integer { min, max, default }, is_required: false }
     }
 
     /// An optional height of a block.
     pub(super) const fn height(name: &'static str, description: &'static str) -> Self {
-        Self { name, description, kind: Kind::Height }
+        Self { name, description, kind: Kind::Height, is_required: false }
     }
 
     /// An optional text of a pattern, which `is_valid` checks.
@@ -47,7 +48,7 @@ impl Parameter {
         pattern: &'static str,
         is_valid: fn(&str) -> bool,
     ) -> Self {
-        Self { name, description, kind: Kind::Text { pattern, is_valid } }
+        Self { name, description, kind: Kind::Text { pattern, is_valid }, is_required: false }
     }
 
     /// An optional choice.
@@ -58,7 +59,20 @@ impl Parameter {
         default: Option<&str>,
     ) -> Self {
         let (choices, default) = (choices.into_iter().collect(), default.map(str::to_owned));
-        Self { name, description, kind: Kind::OneOf { choices, default } }
+        Self { name, description, kind: Kind::OneOf { choices, default }, is_required: false }
+    }
+
+    /// The same, required.
+    pub(super) fn required(self) -> Self {
+        Self { is_required: true, ..self }
+    }
+
+    /// Refuses a query without the parameter, if it is required.
+    pub(super) fn check_presence(&self, is_there: bool) -> Result<(), ApiError> {
+        match self.is_required && !is_there {
+            true => Err(ApiError::bad_request(format!("{} is required: {}", self.name, self.description))),
+            false => Ok(()),
+        }
     }
 
     /// Refuses a value that the parameter may not have.
@@ -99,6 +113,6 @@ impl Parameter {
             }
             Kind::OneOf { choices, default: None } => json!({ "type": "string", "enum": choices }),
         };
-        json!({ "name": self.name, "in": "query", "required": false, "description": self.description, "schema": schema })
+        json!({ "name": self.name, "in": "query", "required": self.is_required, "description": self.description, "schema": schema })
     }
 }

@@ -104,7 +104,7 @@ impl Request {
                 None => return Err(unknown(name, parameters)),
             }
         }
-        Ok(())
+        parameters.iter().try_for_each(|parameter| parameter.check_presence(self.query.contains_key(parameter.name)))
     }
 
     /// Returns the id of what the request creates. A request that is run again after a crash creates the same.

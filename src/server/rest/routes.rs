@@ -1,6 +1,7 @@
 //! The endpoints, one file a resource.
 
 mod accounts;
+mod analytics;
 mod api_keys;
 mod blockchains;
 mod blocks;
@@ -36,6 +37,7 @@ pub(super) fn all() -> Vec<Endpoint> {
         api_keys::endpoints(),
         blockchains::endpoints(),
         metrics::endpoints(),
+        analytics::endpoints(),
         blocks::endpoints(),
         transactions::endpoints(),
         accounts::endpoints(),

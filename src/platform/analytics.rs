@@ -1,0 +1,84 @@
+//! Figures of chains over time: sampled every 15 s of the platform's clock, kept as sampled for a day, in points of 5 minutes for a week, and
+//! of an hour for 90 days. A sample costs a few small writes, a chain's samples at most 2 MiB, and they are in the chain's own part of the
+//! store, so that they survive a restart and end with the chain.
+
+mod point;
+mod sampling;
+mod series;
+#[cfg(test)]
+mod tests;
+
+pub use self::{
+    point::Metric,
+    series::{SeriesPoint, SeriesRequest},
+};
+use super::{
+    PlatformError,
+    blockchains::{Blockchains, Hosted},
+    context::Context,
+    principal::Principal,
+};
+
+/// Time between two samples, in seconds.
+pub const SAMPLE_SECS: u64 = 15;
+
+/// A size of points, and how long they are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Tier {
+    /// Byte of its keys.
+    id: u8,
+    /// Time that a point covers, in seconds.
+    size_secs: u64,
+    /// Time for which a point is kept, in seconds.
+    kept_secs: u64,
+}
+
+const DAY_SECS: u64 = 86_400;
+/// From the finest to the coarsest.
+const TIERS: [Tier; 3] = [
+    Tier { id: 0, size_secs: SAMPLE_SECS, kept_secs: DAY_SECS },
+    Tier { id: 1, size_secs: 300, kept_secs: 7 * DAY_SECS },
+    Tier { id: 2, size_secs: 3_600, kept_secs: 90 * DAY_SECS },
+];
+
+/// Rules of figures over time.
+#[derive(Clone, Copy, Debug)]
+pub struct Analytics<'a> {
+    pub(super) context: &'a Context,
+    pub(super) hosted: &'a Hosted,
+}
+
+impl Analytics<'_> {
+    /// Samples every chain in memory whose sample of the present 15 s is not there yet; returns how many it sampled.
+    ///
+    /// # Errors
+    /// [`PlatformError::Internal`] when the store fails. A chain that can't be measured is left out.
+    pub fn sample(&self) -> Result<usize, PlatformError> {
+        let now_secs = self.context.records.clock().now_ms() / 1_000;
+        let mut sampled = 0;
+        for chain in self.hosted.all_open() {
+            let part = self.hosted.part_of(chain.id());
+            if sampling::is_sampled(&part, now_secs)? {
+                continue;
+            }
+            let Ok(figures) = chain.metrics_log().measure(&chain.node().view()) else { continue };
+            sampled += usize::from(sampling::sample(&part, now_secs, &figures)?);
+        }
+        Ok(sampled)
+    }
+
+    /// Returns the points of a figure of a chain, in order. Times without a sample have no point.
+    ///
+    /// # Errors
+    /// As [`Blockchains::readable`]; [`PlatformError::BadRequest`] for points that are not kept, or more than 2,000 of them.
+    pub fn series(
+        &self,
+        principal: &Principal,
+        blockchain_id: &str,
+        request: &SeriesRequest,
+    ) -> Result<Vec<SeriesPoint>, PlatformError> {
+        let chain = Blockchains { context: self.context, hosted: self.hosted }.readable(principal, blockchain_id)?;
+        let now_secs = self.context.records.clock().now_ms() / 1_000;
+        series::read(&self.hosted.part_of(chain.id()), now_secs, request)
+    }
+}
