@@ -40,6 +40,7 @@ mod validator;
 mod validators;
 pub mod vault;
 mod wallet;
+mod webhooks;
 mod workspace;
 
 use core::num::NonZeroUsize;
@@ -85,6 +86,7 @@ pub use self::{
         ValidatorState, Validators,
     },
     wallet::{Wallet, WalletUse, Wallets},
+    webhooks::{Webhook, WebhookChange, WebhookEvent, Webhooks, signature::SignedDelivery},
     workspace::{Invitation, InvitationToken, Member, Members, User, Workspace, Workspaces},
 };
 use self::{
@@ -300,6 +302,11 @@ impl Platform {
     /// Figures of chains over time.
     pub const fn analytics(&self) -> Analytics<'_> {
         Analytics { context: &self.context, hosted: &self.hosted }
+    }
+
+    /// Rules of webhooks.
+    pub const fn webhooks(&self) -> Webhooks<'_> {
+        Webhooks { context: &self.context, hosted: &self.hosted }
     }
 
     /// Rules of tokens.

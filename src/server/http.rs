@@ -38,6 +38,7 @@ use super::{
     chains::Chains,
     limits::ServerLimits,
     oauth::{LogInLink, LogInProvider},
+    outbound::OutboundPolicy,
 };
 use crate::platform::{InvalidPublicUrl, Mailbox, PublicUrl};
 
@@ -70,6 +71,7 @@ pub struct ServerConfig {
     log_in_links: Vec<LogInLink>,
     providers: Vec<LogInProvider>,
     has_open_metrics: bool,
+    outbound: OutboundPolicy,
 }
 
 impl ServerConfig {
@@ -88,6 +90,7 @@ impl ServerConfig {
             log_in_links: Vec::new(),
             providers: Vec::new(),
             has_open_metrics: false,
+            outbound: OutboundPolicy::default(),
         }
     }
 
@@ -101,6 +104,12 @@ impl ServerConfig {
     #[must_use]
     pub fn with_allowed_origins(self, allowed_origins: Vec<String>) -> Self {
         Self { allowed_origins, ..self }
+    }
+
+    /// Permits other addresses to webhooks than public ones by https.
+    #[must_use]
+    pub fn with_outbound(self, outbound: OutboundPolicy) -> Self {
+        Self { outbound, ..self }
     }
 
     /// Serves Ethereum JSON-RPC only to clients with this token: as `Authorization: Bearer`, on a WebSocket also as first subprotocol.

@@ -23,7 +23,11 @@ mod service;
 mod table;
 mod type_schema;
 
-use std::{collections::BTreeMap, panic::AssertUnwindSafe, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    panic::AssertUnwindSafe,
+    sync::{Arc, OnceLock},
+};
 
 use axum::{
     Router,
@@ -53,6 +57,7 @@ use super::{
     counters::panic_text,
     eth::rpc::EthRpc,
     limits::{REST_BODY_BYTES_MAX, ServerLimits},
+    outbound::{OutboundClient, OutboundError, OutboundPolicy, SystemResolver, TlsRoots},
     service_rpc::ServiceRpc,
 };
 use crate::platform::{Platform, PlatformError};
@@ -67,6 +72,14 @@ pub(super) struct App {
     admission: Arc<Semaphore>,
     limits: ServerLimits,
     service_rpc: ServiceRpc,
+    outbound: Arc<Outbound>,
+}
+
+/// The client of requests to the outside, made at the first of them.
+#[derive(Debug, Default)]
+struct Outbound {
+    policy: OutboundPolicy,
+    client: OnceLock<OutboundClient>,
 }
 
 impl App {
@@ -80,7 +93,25 @@ impl App {
             rates: Rates::new(limits.rate),
             admission: Arc::new(Semaphore::new(limits.rest_requests_max)),
             limits,
+            outbound: Arc::default(),
         }
+    }
+
+    /// Permits other addresses to requests to the outside.
+    pub(super) fn with_outbound(self, policy: OutboundPolicy) -> Self {
+        Self { outbound: Arc::new(Outbound { policy, client: OnceLock::new() }), ..self }
+    }
+
+    /// The client of requests to the outside.
+    fn outbound(&self) -> Result<&OutboundClient, OutboundError> {
+        let Outbound { policy, client } = &*self.outbound;
+        if let Some(client) = client.get() {
+            return Ok(client);
+        }
+        // Where the machine has no roots, nothing over TLS is trusted; each delivery says so.
+        let roots = TlsRoots::of_system().unwrap_or_else(|_| TlsRoots::none());
+        let made = OutboundClient::new(policy.clone(), Arc::new(SystemResolver::default()), &roots)?;
+        Ok(client.get_or_init(|| made))
     }
 
     fn platform(&self) -> &Arc<Platform> {

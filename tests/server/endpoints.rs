@@ -42,7 +42,19 @@ impl Operation {
             segment if segment.starts_with('{') => "none_0123456789abcdef".to_owned(),
             segment => segment.to_owned(),
         });
-        segments.collect::<Vec<_>>().join("/")
+        segments.collect::<Vec<_>>().join("/") + &self.required_query()
+    }
+
+    /// The query parameters that it does not do without.
+    fn required_query(&self) -> String {
+        let parameters = self.value["parameters"].as_array().cloned().unwrap_or_default();
+        let required = parameters.iter().filter(|one| one["in"] == "query" && one["required"] == true);
+        let pairs = required.map(|one| {
+            let value = one["schema"]["enum"][0].as_str().unwrap_or("bc_default");
+            format!("{}={value}", one["name"].as_str().unwrap())
+        });
+        let pairs: Vec<String> = pairs.collect();
+        if pairs.is_empty() { String::new() } else { format!("?{}", pairs.join("&")) }
     }
 
     fn is_public(&self) -> bool {

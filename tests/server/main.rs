@@ -29,4 +29,5 @@ mod serve;
 mod service_rpc;
 mod starvation;
 mod tokens;
+mod webhooks;
 mod websocket;

@@ -106,6 +106,7 @@ fn server_config(options: &DevOptions) -> Result<ServerConfig, Failure> {
     let config = ServerConfig::new((options.host, options.port).into())
         .with_mailbox(Arc::new(Mailbox::default()))
         .with_open_metrics()
+        .with_outbound(OutboundPolicy::default().with_loopback())
         .with_allowed_hosts(options.allow_host.clone())
         .with_allowed_origins(options.allow_origin.clone());
     match &options.rpc_token {

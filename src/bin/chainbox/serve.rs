@@ -67,7 +67,8 @@ async fn server_config(options: &ServeOptions) -> Result<ServerConfig, Failure> 
     let config = ServerConfig::new((options.host, options.port).into())
         .with_allowed_hosts(options.allow_host.clone())
         .with_allowed_origins(options.allow_origin.clone())
-        .with_limits(limits);
+        .with_limits(limits)
+        .with_outbound(providers::outbound_policy(options)?);
     let Some(url) = &options.public_url else {
         if options.openid_issuer.is_some() {
             return Err("--openid-issuer needs --public-url: the provider sends users back to it".into());

@@ -4,7 +4,7 @@ use core::{ops::ControlFlow, time::Duration};
 use std::sync::Arc;
 
 use super::{
-    super::{Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, Platform},
+    super::{Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, Platform, vault::MasterKey},
     *,
 };
 use crate::{
@@ -81,7 +81,8 @@ impl World {
 fn open(time: &Arc<ManualClock>, store: &Arc<dyn KeyValue>, node: Node) -> Platform {
     let spec = BlockchainSpec::read(serde_json::json!({ "name": "test" })).unwrap();
     let chain = Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), spec, node, 0);
-    Platform::builder(time.clone()).with_store(Arc::clone(store)).open(chain).unwrap()
+    let builder = Platform::builder(time.clone()).with_store(Arc::clone(store));
+    builder.open_with(chain, MasterKey::new([7; 32].into()), Vec::new()).unwrap()
 }
 
 #[test]

@@ -28,6 +28,8 @@ pub enum Purpose {
     IdempotentRequest,
     /// The response to a request under an idempotency key.
     IdempotentResponse,
+    /// What signs the deliveries of a webhook.
+    WebhookSecret,
 }
 
 impl Purpose {
@@ -42,6 +44,7 @@ impl Purpose {
             Self::WalletKey => "wallet-key",
             Self::IdempotentRequest => "idempotent-request",
             Self::IdempotentResponse => "idempotent-response",
+            Self::WebhookSecret => "webhook-secret",
         }
     }
 }

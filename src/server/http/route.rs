@@ -97,7 +97,8 @@ impl ServerContext {
     /// The service under `/v1`, and its router.
     fn service(&self) -> &(rest::App, axum::Router) {
         self.service.get_or_init(|| {
-            let app = rest::App::new(self.chains.clone(), self.config.limits);
+            let app =
+                rest::App::new(self.chains.clone(), self.config.limits).with_outbound(self.config.outbound.clone());
             let router = rest::router(app.clone());
             (app, router)
         })

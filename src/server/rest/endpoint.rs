@@ -66,13 +66,15 @@ pub(in crate::server) enum Tag {
     Contracts,
     /// Tokens.
     Tokens,
+    /// Subscriptions to events.
+    Webhooks,
     /// JSON-RPC of the service and of chains.
     JsonRpc,
 }
 
 impl Tag {
     /// Every group, in the order of the document.
-    pub(super) const ALL: [Self; 10] = [
+    pub(super) const ALL: [Self; 11] = [
         Self::Service,
         Self::Workspaces,
         Self::ApiKeys,
@@ -82,6 +84,7 @@ impl Tag {
         Self::Governance,
         Self::Contracts,
         Self::Tokens,
+        Self::Webhooks,
         Self::JsonRpc,
     ];
 
@@ -97,6 +100,7 @@ impl Tag {
             Self::Governance => "Governance",
             Self::Contracts => "Contracts",
             Self::Tokens => "Tokens",
+            Self::Webhooks => "Webhooks",
             Self::JsonRpc => "JSON-RPC",
         }
     }
@@ -115,6 +119,7 @@ impl Tag {
             Self::Tokens => {
                 "Tokens of the standards ERC20, ERC721, ERC1155 and ERC4626, who has them, and their transfers"
             }
+            Self::Webhooks => "Subscriptions to events",
             Self::JsonRpc => "Queries and transactions",
         }
     }

@@ -22,6 +22,7 @@ mod validator_changes;
 mod validators;
 mod view;
 mod votes;
+mod webhooks;
 mod workspaces;
 
 use super::endpoint::Endpoint;
@@ -50,6 +51,7 @@ pub(super) fn all() -> Vec<Endpoint> {
         contract_calls::endpoints(),
         templates::endpoints(),
         tokens::endpoints(),
+        webhooks::endpoints(),
         json_rpc::endpoints(),
     ]
     .concat()

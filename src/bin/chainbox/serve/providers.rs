@@ -32,15 +32,19 @@ pub(super) async fn discover(options: &ServeOptions, url: &PublicUrl) -> Result<
             Zeroizing::new(std::fs::read_to_string(path).map_err(|cause| format!("{}: {cause}", path.display()))?);
         config = config.with_client_secret(Zeroizing::new(secret.trim().to_owned()));
     }
-    let mut policy = OutboundPolicy::default();
-    for place in &options.allow_outbound {
-        let allowed: Allowed = place.parse().map_err(|cause| files::with_causes(&cause))?;
-        policy = policy.with_allowed(allowed);
-    }
+    let policy = outbound_policy(options)?;
     let roots = TlsRoots::of_system().map_err(|cause| files::with_causes(&cause))?;
     let client = OutboundClient::new(policy, Arc::new(SystemResolver::default()), &roots);
     let client = client.map_err(|cause| files::with_causes(&cause))?;
     let provider = OpenIdProvider::discover(config, client, Arc::new(WallClock)).await;
     let provider = provider.map_err(|cause| format!("--openid-issuer {issuer}: {}", files::with_causes(&cause)))?;
     Ok(vec![LogInProvider::new(&options.openid_name, SEGMENT, provider)])
+}
+
+/// Reads which addresses requests to the outside may have beside public ones.
+pub(super) fn outbound_policy(options: &ServeOptions) -> Result<OutboundPolicy, Box<dyn Error>> {
+    options.allow_outbound.iter().try_fold(OutboundPolicy::default(), |policy, place| {
+        let allowed: Allowed = place.parse().map_err(|cause| files::with_causes(&cause))?;
+        Ok(policy.with_allowed(allowed))
+    })
 }
