@@ -6,13 +6,19 @@ mod hosted;
 mod lifecycle;
 mod removal;
 mod sending;
+mod snapshots;
 #[cfg(test)]
 mod tests;
 mod transfer;
 
+pub use self::transfer::EXPORT_BYTES_MAX;
+
 use std::sync::Arc;
 
-pub(super) use self::hosted::Hosted;
+pub(super) use self::{
+    hosted::{Hosted, part_of},
+    removal::remove_orphans,
+};
 use super::{
     PlatformError,
     blockchain::{Blockchain, BlockchainRecord, metrics::ChainMetrics},

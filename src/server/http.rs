@@ -4,11 +4,13 @@
 
 mod body;
 mod budget;
+mod client_address;
 mod connection;
 mod cors;
 mod guard;
 mod page;
 mod route;
+mod tls;
 mod token;
 mod websocket;
 
@@ -35,6 +37,8 @@ use super::{
 };
 use crate::platform::{InvalidPublicUrl, Mailbox, PublicUrl};
 
+pub use client_address::{ForwardingHeader, InvalidProxyNetwork, ProxyNetwork, TrustedProxies};
+pub use tls::{ServerTls, TlsError};
 pub use token::InvalidToken;
 
 /// Time between two probes of the service's health.
@@ -61,6 +65,8 @@ pub struct ServerConfig {
     mailbox: Option<Arc<Mailbox>>,
     log_in_links: Vec<LogInLink>,
     providers: Vec<LogInProvider>,
+    tls: Option<ServerTls>,
+    trusted_proxies: TrustedProxies,
 }
 
 impl ServerConfig {
@@ -78,6 +84,8 @@ impl ServerConfig {
             mailbox: None,
             log_in_links: Vec::new(),
             providers: Vec::new(),
+            tls: None,
+            trusted_proxies: TrustedProxies::default(),
         }
     }
 
@@ -128,6 +136,18 @@ impl ServerConfig {
     #[must_use]
     pub fn with_providers(self, providers: Vec<LogInProvider>) -> Self {
         Self { providers, ..self }
+    }
+
+    /// Serves by TLS alone.
+    #[must_use]
+    pub fn with_tls(self, tls: ServerTls) -> Self {
+        Self { tls: Some(tls), ..self }
+    }
+
+    /// Takes the address of a client from what these proxies say of it. Requests of others are theirs whatever they say.
+    #[must_use]
+    pub fn with_trusted_proxies(self, trusted_proxies: TrustedProxies) -> Self {
+        Self { trusted_proxies, ..self }
     }
 
     /// Replaces the bounds.
@@ -199,7 +219,10 @@ impl Server {
         let address = listener.local_addr().map_err(failed)?;
         let public_url = match &config.public_url {
             Some(url) => url.clone(),
-            None => PublicUrl::new(&format!("http://{}", url_host(address)))?,
+            None => {
+                let scheme = if config.tls.is_some() { "https" } else { "http" };
+                PublicUrl::new(&format!("{scheme}://{}", url_host(address)))?
+            }
         };
         let context = Arc::new(route::ServerContext::new(chains, config, address, public_url));
         Ok(Self { listener, address, context })
@@ -233,7 +256,7 @@ impl Server {
                             tokio::spawn(refuse(stream, self.context.limits().connections_max));
                             continue;
                         };
-                        let connection = connection::run(stream, self.context.clone(), stopped.clone());
+                        let connection = connection::accept(stream, self.context.clone(), stopped.clone());
                         let alive = alive.clone();
                         tokio::spawn(async move {
                             connection.await;
@@ -266,11 +289,13 @@ async fn probe(context: Arc<route::ServerContext>) {
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        let platform = Arc::clone(context.platform());
+        let (platform, tls) = (Arc::clone(context.platform()), context.tls().cloned());
         let _ = tokio::task::spawn_blocking(move || {
             platform.probe();
             // Where the store fails, the next tick tries again.
             let _ = platform.forget_expired();
+            // Until the files are right, the certificate before them is shown.
+            let _ = tls.map(|tls| tls.reload());
         })
         .await;
     }

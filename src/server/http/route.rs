@@ -1,13 +1,13 @@
 //! Routing of requests to Ethereum JSON-RPC, WebSocket sessions, the page for browsers and the REST router.
 
 use std::{
-    net::SocketAddr,
+    net::{IpAddr, SocketAddr},
     num::NonZeroUsize,
     sync::{Arc, OnceLock},
 };
 
 use hyper::{
-    Method, Request, Response, StatusCode,
+    HeaderMap, Method, Request, Response, StatusCode,
     body::Incoming,
     header::{self, HeaderValue},
 };
@@ -15,8 +15,8 @@ use jsonrpsee::{server::ws, types::Extensions};
 use tower::ServiceExt as _;
 
 use super::{
-    Body, ServerConfig, body::BodyReader, budget::BodyBudget, cors, guard, page, plain, token::Presented,
-    websocket::Sessions,
+    Body, ServerConfig, body::BodyReader, budget::BodyBudget, cors, guard, page, plain, tls::ServerTls,
+    token::Presented, websocket::Sessions,
 };
 use crate::platform::{Platform, PublicUrl, records::PageRequest};
 use crate::server::{
@@ -33,6 +33,9 @@ use crate::server::{
 const AUTHORIZATION_METADATA: &str = "/.well-known/oauth-authorization-server";
 /// Methods of the paths of Ethereum JSON-RPC.
 const ETHEREUM_METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, OPTIONS");
+
+/// Users come by `https` alone for a year (RFC 6797), where the public URL is one.
+const HSTS: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
 /// State of a server that its connections share.
 #[derive(Debug)]
@@ -80,6 +83,16 @@ impl ServerContext {
     /// The platform.
     pub(super) const fn platform(&self) -> &Arc<Platform> {
         self.chains.platform()
+    }
+
+    /// Certificate and key, where the server speaks TLS.
+    pub(super) const fn tls(&self) -> Option<&ServerTls> {
+        self.config.tls.as_ref()
+    }
+
+    /// Returns the address of a request's client.
+    pub(super) fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+        self.config.trusted_proxies.client(peer, headers)
     }
 
     /// The WebSocket sessions.
@@ -135,6 +148,15 @@ impl ServerContext {
 
 /// Returns the response to one request.
 pub(super) async fn respond(context: Arc<ServerContext>, request: Request<Incoming>) -> Response<Body> {
+    let is_https = context.public_url.is_https();
+    let mut response = respond_to(context, request).await;
+    if is_https {
+        response.headers_mut().insert(header::STRICT_TRANSPORT_SECURITY, HSTS);
+    }
+    response
+}
+
+async fn respond_to(context: Arc<ServerContext>, request: Request<Incoming>) -> Response<Body> {
     if let Err(refusal) = guard::check(request.headers(), &context.config, context.on_loopback) {
         return plain(StatusCode::FORBIDDEN, refusal.message());
     }
@@ -171,10 +193,12 @@ async fn dispatch(context: &Arc<ServerContext>, request: Request<Incoming>) -> R
         return ethereum_of(context, &id, request).await;
     }
     if ["/oauth/", "/v1/oauth/", AUTHORIZATION_METADATA].iter().any(|prefix| path.starts_with(prefix)) {
-        return routed(context, context.authorization(), request).await;
+        return routed(context, context.authorization(), REST_BODY_BYTES_MAX, request).await;
     }
     if path == "/v1" || path.starts_with("/v1/") {
-        return routed(context, &context.service().1, request).await;
+        let (parts, body) = request.into_parts();
+        let bytes_max = context.service().0.body_bytes_max(&parts);
+        return routed(context, &context.service().1, bytes_max, Request::from_parts(parts, body)).await;
     }
     let message = format!("{path} was not found: Ethereum JSON-RPC is at /, the service under /v1");
     plain(StatusCode::NOT_FOUND, message)
@@ -201,10 +225,15 @@ async fn ethereum_of(context: &ServerContext, id: &str, request: Request<Incomin
 }
 
 /// A request to a router, with its whole body.
-async fn routed(context: &ServerContext, router: &axum::Router, request: Request<Incoming>) -> Response<Body> {
+async fn routed(
+    context: &ServerContext,
+    router: &axum::Router,
+    bytes_max: usize,
+    request: Request<Incoming>,
+) -> Response<Body> {
     let router = router.clone();
     let (parts, body) = request.into_parts();
-    match context.bodies.read_up_to(body, REST_BODY_BYTES_MAX).await {
+    match context.bodies.read_up_to(body, bytes_max).await {
         Ok((body, _reservation)) => {
             let Ok(response) = router.oneshot(Request::from_parts(parts, Body::from(Vec::from(body)))).await;
             response.map(Body::new)

@@ -45,6 +45,9 @@ impl Rendered {
             is_replayed: false,
         };
         match result {
+            Ok(ApiResponse { status, document: Some(document), .. }) => {
+                Self { body: document, ..rendered(status, serde_json::Value::Null) }
+            }
             Ok(success) => {
                 let mut body = json!({
                     "success": true,

@@ -1,5 +1,6 @@
 //! The endpoints, one file a resource.
 
+mod admin;
 mod api_keys;
 mod blockchains;
 mod contracts;
@@ -8,6 +9,7 @@ mod json_rpc;
 mod metrics;
 mod resources;
 pub(super) mod templates;
+mod transfer;
 mod view;
 mod workspaces;
 
@@ -23,10 +25,12 @@ pub(super) fn all() -> Vec<Endpoint> {
         workspaces::endpoints(),
         api_keys::endpoints(),
         blockchains::endpoints(),
+        transfer::endpoints(),
         metrics::endpoints(),
         contracts::endpoints(),
         templates::endpoints(),
         json_rpc::endpoints(),
+        admin::endpoints(),
     ]
     .concat()
 }

@@ -117,7 +117,13 @@ def deployment():
     }
 
 
+def importation():
+    """Returns a part of a body: the text of an export, which the schema can't describe."""
+    return {"state": world.exported}
+
+
 KNOWN_NAMES = {
+    "importBlockchain": importation,
     "deployContract": deployment,
     "addParticipant": lambda: {"participant": f"key:{world.new_key()}"},
 }
@@ -138,7 +144,7 @@ def after_call(context, case, response):
     if response.request.method == case.operation.method.upper():
         name = operation_id(case)
         statuses[name][response.status_code] += 1
-        if name == "createBlockchain" and response.status_code == 201:
+        if name in ("createBlockchain", "importBlockchain") and response.status_code == 201:
             chains.append(response.json()["data"]["id"])
             if len(chains) > CHAINS_MAX:
                 world.session.delete(f"{world.rest}/blockchains/{chains.popleft()}", timeout=30)
