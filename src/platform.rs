@@ -21,6 +21,7 @@ mod fields;
 mod health;
 mod idempotency;
 mod mail;
+mod maintenance;
 mod oauth;
 mod plan;
 mod principal;
@@ -44,7 +45,7 @@ mod webhooks;
 mod workspace;
 
 use core::num::NonZeroUsize;
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 pub use self::{
     analytics::{Analytics, Metric, SAMPLE_SECS, SeriesPoint, SeriesRequest},
@@ -53,7 +54,7 @@ pub use self::{
         Blockchain, BlockchainRecord, BlockchainSpec, ChainCommand, ChainState, Feature, NativeToken, ValidatorSpec,
         metrics::ChainMetrics,
     },
-    blockchains::{Blockchains, Outgoing},
+    blockchains::{Blockchains, EXPORT_BYTES_MAX, Outgoing},
     contract_call::{ContractCall, EncodedCall, abi_of},
     contract_events::{ContractEvent, events_of},
     deployment::{DeploymentRecord, DeploymentSpec},
@@ -63,6 +64,7 @@ pub use self::{
     health::Health,
     idempotency::{Begun, IdempotentRequests},
     mail::{Mail, Mailbox, Mails, ReceivedMail},
+    maintenance::{Backup, CheckReport, CheckedChain, Pruned, STATES_KEPT_MIN, check, prune},
     oauth::{
         AccessToken, AuthorizationRefusal, AuthorizationRequest, Authorized, ClientCredentials, ClientRegistration,
         Grant, Introspection, OAuth, OAuthClient, OAuthError, OAuthErrorCode, Parameters, ShownRefusal, TokenResponse,
@@ -94,6 +96,7 @@ use self::{
     blockchains::Hosted,
     context::Context,
     health::Probes,
+    maintenance::Backups,
     records::{Owner, PageRequest, Records, Unit, WorkspaceId},
     secret::Secret,
     vault::{MasterKey, Vault},
@@ -123,6 +126,7 @@ pub struct PlatformBuilder {
     plans: Plans,
     password_cost: PasswordCost,
     networks: Option<NetworkPool>,
+    backups: Option<PathBuf>,
 }
 
 /// Records of a kind that are deleted at once because they have expired.
@@ -156,6 +160,11 @@ impl PlatformBuilder {
         Self { networks: Some(networks), ..self }
     }
 
+    /// Writes backups into this folder, each into one of its own; without it there are none.
+    pub fn with_backups(self, folder: PathBuf) -> Self {
+        Self { backups: Some(folder), ..self }
+    }
+
     /// Opens the platform under a master key drawn for it: for a store that ends with the process.
     ///
     /// # Errors
@@ -178,7 +187,7 @@ impl PlatformBuilder {
         master_key: MasterKey,
         former: Vec<MasterKey>,
     ) -> Result<Platform, PlatformError> {
-        let Self { store, clock, entropy, plans, password_cost, networks } = self;
+        let Self { store, clock, entropy, plans, password_cost, networks, backups } = self;
         let records = Records::open(Arc::clone(&store), clock)?;
         let vault = Vault::new(master_key, Arc::clone(&entropy));
         let vault = former.into_iter().fold(vault, Vault::with_previous);
@@ -206,9 +215,10 @@ impl PlatformBuilder {
                 Err(cause) => return Err(cause),
             }
         }
-        let hosted = Hosted::new(default_blockchain.clone(), networks, store);
+        let hosted = Hosted::new(default_blockchain.clone(), networks, Arc::clone(&store));
         hosted.boot(&context)?;
-        let platform = Platform { context, default_blockchain, hosted, probes: Probes::default() };
+        let (probes, backups) = (Probes::default(), Backups::new(backups));
+        let platform = Platform { context, store, default_blockchain, hosted, probes, backups };
         platform.blockchains().send_all_unsettled();
         Ok(platform)
     }
@@ -218,9 +228,11 @@ impl PlatformBuilder {
 #[derive(Debug)]
 pub struct Platform {
     context: Context,
+    store: Arc<dyn KeyValue>,
     default_blockchain: Option<Arc<Blockchain>>,
     hosted: Hosted,
     probes: Probes,
+    backups: Backups,
 }
 
 impl Platform {
@@ -234,6 +246,7 @@ impl Platform {
             plans: Plans::default(),
             password_cost: PasswordCost::default(),
             networks: None,
+            backups: None,
         }
     }
 
@@ -360,11 +373,7 @@ impl Platform {
     /// # Errors
     /// [`PlatformError`] of the records.
     pub fn forget_expired(&self) -> Result<usize, PlatformError> {
-        let some = PageRequest::first(FORGOTTEN_AT_ONCE);
-        let users = self.users().forget_expired(&some)?;
-        let grants = self.oauth().forget_expired(&some)?;
-        let responses = self.idempotency().forget_expired(&some)?;
-        Ok(users.saturating_add(grants).saturating_add(responses))
+        forget_expired(&self.context, &PageRequest::first(FORGOTTEN_AT_ONCE))
     }
 
     /// Checks the parts of the service, and counts the result for its uptime.
@@ -410,6 +419,14 @@ impl Platform {
         self.unit(|unit| self.api_keys().forget_own(unit, name))?;
         self.create_api_key(name, scopes)
     }
+}
+
+/// Deletes some of each kind of what has expired; returns how many records.
+fn forget_expired(context: &Context, some: &PageRequest) -> Result<usize, PlatformError> {
+    let users = Users { context }.forget_expired(some)?;
+    let grants = OAuth { context }.forget_expired(some)?;
+    let responses = IdempotentRequests { context }.forget_expired(some)?;
+    Ok(users.saturating_add(grants).saturating_add(responses))
 }
 
 fn make_default_workspace(context: &Context) -> Result<(), PlatformError> {

@@ -16,7 +16,7 @@
 //! |---|---|
 //! | JSON-RPC body or WebSocket message | [`RPC_BODY_BYTES_MAX`] |
 //! | body of `anvil_loadState` over HTTP | [`LOAD_BODY_BYTES_MAX`] |
-//! | REST body | [`REST_BODY_BYTES_MAX`] |
+//! | REST body; that of an import | [`REST_BODY_BYTES_MAX`]; [`IMPORT_BODY_BYTES_MAX`] |
 //! | calls in a batch; bytes of their responses | [`BATCH_CALLS_MAX`]; [`BATCH_RESPONSE_BYTES_MAX`] |
 //! | connections, WebSocket sessions, subscriptions of one, bytes being received, times | [`ServerLimits`] |
 //!
@@ -90,12 +90,16 @@ pub use counters::Counters;
 pub use decode::{decode_call, decode_error, describe_revert};
 pub use driver::drive;
 pub use eth::rpc::EthRpc;
-pub use http::{InvalidToken, ServeError, Server, ServerConfig};
+pub use http::{
+    ForwardingHeader, InvalidProxyNetwork, InvalidToken, ProxyNetwork, ServeError, Server, ServerConfig, ServerTls,
+    TlsError, TrustedProxies,
+};
 pub use in_process::InProcess;
 pub use limits::{
     BATCH_CALLS_MAX, BATCH_RESPONSE_BYTES_MAX, BUFFERED_BODY_BYTES_MAX, COMMAND_WAIT_MAX, COMMANDS_WAITING_MAX,
-    CONNECTIONS_MAX, LOAD_BODY_BYTES_MAX, READS_PER_CORE, READS_WAITING_MAX, REST_BODY_BYTES_MAX, REST_REQUESTS_MAX,
-    RPC_BODY_BYTES_MAX, RateLimit, SUBSCRIPTIONS_MAX, ServerLimits, WEBSOCKETS_MAX,
+    CONNECTIONS_MAX, IMPORT_BODY_BYTES_MAX, LOAD_BODY_BYTES_MAX, READS_PER_CORE, READS_WAITING_MAX,
+    REST_BODY_BYTES_MAX, REST_REQUESTS_MAX, RPC_BODY_BYTES_MAX, RateLimit, SUBSCRIPTIONS_MAX, ServerLimits,
+    WEBSOCKETS_MAX,
 };
 pub use monitor::{MonitoredCall, RpcMonitor};
 pub use oauth::{AuthorizationServer, LogInLink, LogInProvider};

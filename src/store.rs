@@ -7,6 +7,7 @@ mod error;
 mod identity;
 mod kv;
 mod memory;
+mod overlay;
 mod prefixed;
 #[cfg(feature = "rocksdb")]
 mod rocks;
@@ -20,6 +21,7 @@ pub use error::StoreError;
 pub use identity::check_identity;
 pub use kv::{Batch, KeyValue, Order, Write};
 pub use memory::MemoryStore;
+pub use overlay::OverlayStore;
 pub use prefixed::PrefixedStore;
 #[cfg(feature = "rocksdb")]
 pub use rocks::{Durability, FreeSpace, RocksOptions, RocksStore};

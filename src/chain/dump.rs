@@ -20,6 +20,10 @@ use crate::{
     vm::TemplateIdentity,
 };
 
+/// Text of an account without storage, and of a storage slot, in bytes, about: code is a marker of a template.
+const ACCOUNT_TEXT_BYTES: u64 = 256;
+const SLOT_TEXT_BYTES: u64 = 140;
+
 /// Version of the document format. Format 1 had impersonated transactions as a form of signature.
 const FORMAT: u32 = 2;
 
@@ -96,6 +100,33 @@ impl ChainDump {
 }
 
 impl Chain {
+    /// Returns how long the text of a dump of the state after the head is, about; counting ends where it is past `bytes_max`.
+    ///
+    /// # Errors
+    /// [`ReadError::State`] when the state can't be read.
+    pub(crate) fn state_text_len(&self, bytes_max: u64) -> Result<u64, ReadError> {
+        let state = self.state_of(self.head().hash())?;
+        let mut bytes = 0_u64;
+        let mut owners = Vec::new();
+        state.for_each_account(&mut |address, account| {
+            if account.storage_root != EMPTY_ROOT {
+                owners.push(address);
+            }
+            bytes = bytes.saturating_add(ACCOUNT_TEXT_BYTES);
+            if bytes > bytes_max { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        for owner in owners {
+            if bytes > bytes_max {
+                break;
+            }
+            state.for_each_slot(&owner, &mut |_, _| {
+                bytes = bytes.saturating_add(SLOT_TEXT_BYTES);
+                if bytes > bytes_max { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            })?;
+        }
+        Ok(bytes)
+    }
+
     /// Returns a dump of the state after the head alone, as the genesis of another chain with other validators: accounts with their
     /// balances, nonces, code and storage. Blocks are left out, and so are the protocol, the validators and the system contracts, whose
     /// records are of this chain's validators.
@@ -194,7 +225,7 @@ impl Chain {
 }
 
 /// Returns whether an address is one of those that are kept for system contracts.
-fn is_of_system(address: &Address) -> bool {
+pub(crate) fn is_of_system(address: &Address) -> bool {
     let (zeros, number) = address.split_at(18);
     zeros.iter().all(|byte| *byte == 0) && matches!(number, [0x10, _])
 }

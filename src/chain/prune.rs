@@ -206,7 +206,11 @@ impl Chain {
     }
 
     /// Returns the state to be deleted with the canonical block at `height`; one that a clone holds goes to the garbage list.
-    fn pruned_commit(&self, height: Height, garbage: &mut GarbageChange) -> Result<Option<CommitId>, StoreError> {
+    pub(super) fn pruned_commit(
+        &self,
+        height: Height,
+        garbage: &mut GarbageChange,
+    ) -> Result<Option<CommitId>, StoreError> {
         let Some(commit) = self.commit_at(height)? else { return Ok(None) };
         // An empty block shares its parent's state.
         let is_shared = self.commit_at(height.next())? == Some(commit);

@@ -8,16 +8,20 @@ mod kept;
 mod lifecycle;
 mod removal;
 mod sending;
+mod snapshots;
 #[cfg(test)]
 mod tests;
 mod transfer;
+
+pub use self::transfer::EXPORT_BYTES_MAX;
 
 use std::sync::Arc;
 
 pub use self::sending::Outgoing;
 pub(super) use self::{
     calls::{check_call, signed_call},
-    hosted::Hosted,
+    hosted::{Hosted, part_of},
+    removal::remove_orphans,
 };
 use super::{
     PlatformError,

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::{
-    PlatformError, Secret,
+    OsEntropy, PlatformError, Secret,
     entropy::{Entropy, EntropyError, random_id},
     plan::{Plan, Plans},
     principal::Principal,
     records::{AuditLine, Owner, Records, Unit},
     users::PasswordCost,
-    vault::Vault,
+    vault::{MasterKey, Vault},
     workspace::Workspace,
 };
 
@@ -26,6 +26,15 @@ pub(super) struct Context {
 }
 
 impl Context {
+    /// The context of a store that is not served, with defaults for what it does not have.
+    pub(super) fn of_store(records: Records, master_key: MasterKey) -> Result<Self, PlatformError> {
+        let entropy: Arc<dyn Entropy> = Arc::new(OsEntropy);
+        let vault = Vault::new(master_key, Arc::clone(&entropy));
+        let secret = Secret::of_store(&records, &vault)?;
+        let (plans, password_cost) = (Plans::default(), PasswordCost::default());
+        Ok(Self { records, entropy, vault, secret, plans, password_cost })
+    }
+
     pub(super) fn id(&self, prefix: &str) -> Result<String, EntropyError> {
         random_id(&*self.entropy, prefix)
     }

@@ -196,7 +196,7 @@ impl DeploymentRecord {
     );
 
     /// Group of the deployments on a chain.
-    fn on_chain(blockchain_id: &str) -> SortKey {
+    pub(super) fn on_chain(blockchain_id: &str) -> SortKey {
         SortKey::new().text(blockchain_id)
     }
 

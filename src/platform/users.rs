@@ -24,14 +24,15 @@ mod sign_up;
 #[cfg(test)]
 pub(super) mod tests;
 
+pub(super) use self::{
+    bootstrap::Bootstrap,
+    mailed_token::{MailedAct, MailedToken},
+    password::PasswordHash,
+};
 pub use self::{
     identity::Identity,
     password::{Password, PasswordCost},
     session::Session,
-};
-pub(super) use self::{
-    mailed_token::{MailedAct, MailedToken},
-    password::PasswordHash,
 };
 
 use super::{

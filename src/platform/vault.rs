@@ -136,6 +136,23 @@ impl Vault {
         Ok(count)
     }
 
+    /// Opens every secret of the store, and forgets it; returns how many there are.
+    ///
+    /// # Errors
+    /// [`VaultError`] of the first that does not open, and of reading.
+    pub fn verify(&self, records: &Records) -> Result<u64, VaultError> {
+        let mut count = 0_u64;
+        records.for_every::<SealedSecret, VaultError>(|sealed| {
+            // Only the place where a secret is used knows its purpose.
+            let changed = VaultError::ChangedKey { id: sealed.id().to_owned() };
+            let opened = Purpose::ALL.into_iter().map(|purpose| self.open_sealed(&sealed, purpose));
+            let other = opened.filter(|opened| !matches!(opened, Err(VaultError::NotAuthentic { .. }))).next();
+            count = count.saturating_add(1);
+            other.unwrap_or(Err(changed)).map(drop)
+        })?;
+        Ok(count)
+    }
+
     /// Returns a secret of the service itself, drawn and kept when there is none yet.
     ///
     /// # Errors

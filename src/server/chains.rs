@@ -9,12 +9,15 @@ use super::{
     commands::{CommandQueue, Workers},
     counters::Counters,
     eth::{
-        Development, Eth,
+        ChainRecords, Development, Eth,
         rpc::{EthHttpService, EthRpc},
     },
     monitor::RpcMonitor,
 };
-use crate::platform::{Blockchain, Platform, PlatformError, Principal, Scope};
+use crate::{
+    node::SnapshotId,
+    platform::{Blockchain, Platform, PlatformError, Principal, Scope},
+};
 
 /// A platform with the Ethereum JSON-RPC of its chains.
 #[derive(Clone, Debug)]
@@ -40,6 +43,17 @@ impl From<EthRpc> for DefaultRpc {
     }
 }
 
+/// Snapshots of the default chain cover its records.
+impl ChainRecords for Platform {
+    fn keep(&self, snapshot: SnapshotId) -> Result<(), PlatformError> {
+        self.blockchains().keep_snapshot(snapshot.get())
+    }
+
+    fn revert(&self, snapshot: SnapshotId) -> Result<(), PlatformError> {
+        self.blockchains().revert_to_snapshot(snapshot.get())
+    }
+}
+
 impl Chains {
     /// Creates the Ethereum JSON-RPC of the platform's default chain; those of other chains follow on first use. To be made on the
     /// runtime that serves it: how much work its threads do themselves follows from their number.
@@ -62,11 +76,11 @@ impl Chains {
     fn with(platform: Arc<Platform>, development: Development) -> Self {
         let counters = Arc::new(Counters::default());
         let workers = Workers::default();
-        let rpc = |chain: &Arc<Blockchain>| {
+        let default = platform.default_blockchain().map(|chain| {
             let eth = Eth::new(chain.node().clone(), Arc::clone(&counters), development);
-            EthRpc::over(eth, CommandQueue::new(workers.clone())).into()
-        };
-        let default = platform.default_blockchain().map(rpc);
+            let records: Arc<dyn ChainRecords> = Arc::clone(&platform) as _;
+            EthRpc::over(eth.with_records(Some(records)), CommandQueue::new(workers.clone())).into()
+        });
         Self { platform, counters, workers, default, others: Arc::default() }
     }
 

@@ -37,7 +37,10 @@ use super::{
     jsonrpc::errors::{INTERNAL_ERROR, RpcError, error},
     monitor::RpcMonitor,
 };
-use crate::node::{Node, NodeView};
+use crate::{
+    node::{Node, NodeView, SnapshotId},
+    platform::PlatformError,
+};
 
 /// State of the methods of one chain.
 #[derive(Debug)]
@@ -48,6 +51,16 @@ pub(crate) struct Eth {
     counters: Arc<Counters>,
     development: Development,
     monitor: Option<Arc<dyn RpcMonitor>>,
+    records: Option<Arc<dyn ChainRecords>>,
+}
+
+/// Records beside a chain that its snapshots cover.
+pub(crate) trait ChainRecords: core::fmt::Debug + Send + Sync {
+    /// Keeps them for a snapshot that was taken.
+    fn keep(&self, snapshot: SnapshotId) -> Result<(), PlatformError>;
+
+    /// Takes them back to a snapshot that the chain was reverted to.
+    fn revert(&self, snapshot: SnapshotId) -> Result<(), PlatformError>;
 }
 
 /// Whether the methods of a development node are there: `anvil_*`, `evm_*`, `hardhat_*`, and the accounts that the node signs for.
@@ -81,12 +94,17 @@ impl Eth {
     /// Creates the state of the methods over `node`.
     pub(crate) fn new(node: Node, counters: Arc<Counters>, development: Development) -> Self {
         let (filters, logs) = (Filters::default(), SharedLogs::default());
-        Self { node, filters, logs, counters, development, monitor: None }
+        Self { node, filters, logs, counters, development, monitor: None, records: None }
     }
 
     /// Sets the monitor of the methods' calls.
     pub(crate) fn with_monitor(self, monitor: Option<Arc<dyn RpcMonitor>>) -> Self {
         Self { monitor, ..self }
+    }
+
+    /// Sets the records that snapshots cover.
+    pub(crate) fn with_records(self, records: Option<Arc<dyn ChainRecords>>) -> Self {
+        Self { records, ..self }
     }
 
     /// Runs a handler; a panic is counted and becomes an internal error.

@@ -4,6 +4,7 @@
 
 mod body;
 mod budget;
+mod client_address;
 mod connection;
 mod cors;
 mod exchange;
@@ -15,6 +16,7 @@ mod refusal;
 mod route;
 #[cfg(test)]
 mod tests;
+mod tls;
 mod token;
 mod websocket;
 
@@ -42,6 +44,8 @@ use super::{
 };
 use crate::platform::{InvalidPublicUrl, Mailbox, PublicUrl};
 
+pub use client_address::{ForwardingHeader, InvalidProxyNetwork, ProxyNetwork, TrustedProxies};
+pub use tls::{ServerTls, TlsError};
 pub use token::InvalidToken;
 
 /// Time between two probes of the service's health.
@@ -72,6 +76,8 @@ pub struct ServerConfig {
     providers: Vec<LogInProvider>,
     has_open_metrics: bool,
     outbound: OutboundPolicy,
+    tls: Option<ServerTls>,
+    trusted_proxies: TrustedProxies,
 }
 
 impl ServerConfig {
@@ -91,6 +97,8 @@ impl ServerConfig {
             providers: Vec::new(),
             has_open_metrics: false,
             outbound: OutboundPolicy::default(),
+            tls: None,
+            trusted_proxies: TrustedProxies::default(),
         }
     }
 
@@ -153,6 +161,18 @@ impl ServerConfig {
     #[must_use]
     pub fn with_open_metrics(self) -> Self {
         Self { has_open_metrics: true, ..self }
+    }
+
+    /// Serves by TLS alone.
+    #[must_use]
+    pub fn with_tls(self, tls: ServerTls) -> Self {
+        Self { tls: Some(tls), ..self }
+    }
+
+    /// Takes the address of a client from what these proxies say of it. Requests of others are theirs whatever they say.
+    #[must_use]
+    pub fn with_trusted_proxies(self, trusted_proxies: TrustedProxies) -> Self {
+        Self { trusted_proxies, ..self }
     }
 
     /// Replaces the bounds.
@@ -224,7 +244,10 @@ impl Server {
         let address = listener.local_addr().map_err(failed)?;
         let public_url = match &config.public_url {
             Some(url) => url.clone(),
-            None => PublicUrl::new(&format!("http://{}", url_host(address)))?,
+            None => {
+                let scheme = if config.tls.is_some() { "https" } else { "http" };
+                PublicUrl::new(&format!("{scheme}://{}", url_host(address)))?
+            }
         };
         let context = Arc::new(route::ServerContext::new(chains, config, address, public_url));
         Ok(Self { listener, address, context })
@@ -259,7 +282,7 @@ impl Server {
                             tokio::spawn(refuse(stream, self.context.limits().connections_max));
                             continue;
                         };
-                        let connection = connection::run(stream, self.context.clone(), stopped.clone());
+                        let connection = connection::accept(stream, self.context.clone(), stopped.clone());
                         let alive = alive.clone();
                         tokio::spawn(async move {
                             connection.await;
@@ -293,11 +316,13 @@ async fn probe(context: Arc<route::ServerContext>) {
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        let platform = Arc::clone(context.platform());
+        let (platform, tls) = (Arc::clone(context.platform()), context.tls().cloned());
         let _ = tokio::task::spawn_blocking(move || {
             platform.probe();
             // Where the store fails, the next tick tries again.
             let _ = platform.forget_expired();
+            // Until the files are right, the certificate before them is shown.
+            let _ = tls.map(|tls| tls.reload());
         })
         .await;
     }

@@ -8,6 +8,8 @@ pub const RPC_BODY_BYTES_MAX: usize = 5 << 20;
 pub const LOAD_BODY_BYTES_MAX: usize = 64 << 20;
 /// Bytes of one REST request body.
 pub const REST_BODY_BYTES_MAX: usize = 1 << 20;
+/// Bytes of the body of an import of a blockchain, which has the text of an export in it.
+pub const IMPORT_BODY_BYTES_MAX: usize = 64 << 20;
 /// Calls in one JSON-RPC batch, geth's bound.
 pub const BATCH_CALLS_MAX: u32 = 1000;
 /// Bytes of the responses to one JSON-RPC batch, geth's bound; a single call's response may be longer.

@@ -33,7 +33,7 @@ use axum::{
     Router,
     body::Bytes,
     extract::{DefaultBodyLimit, RawPathParams, Request, State, rejection::RawPathParamsRejection},
-    http::request::Parts,
+    http::{Method, header, request::Parts},
     middleware::{self, Next},
     response::{IntoResponse, Response},
     routing::{MethodFilter, get, on, post},
@@ -55,12 +55,13 @@ use super::{
     api_error::ApiError,
     chains::Chains,
     counters::panic_text,
+    credentials,
     eth::rpc::EthRpc,
     limits::{REST_BODY_BYTES_MAX, ServerLimits},
     outbound::{OutboundClient, OutboundError, OutboundPolicy, SystemResolver, TlsRoots},
     service_rpc::ServiceRpc,
 };
-use crate::platform::{Platform, PlatformError};
+use crate::platform::{Platform, PlatformError, Principal};
 
 /// State of all handlers.
 #[derive(Clone, Debug)]
@@ -151,6 +152,21 @@ impl App {
         Ok((admitted, rpc))
     }
 
+    /// Returns how long the body of a request may be. Who may not send a longer one is refused before it is received.
+    pub(super) fn body_bytes_max(&self, parts: &Parts) -> usize {
+        let length = parts.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+        if parts.method == Method::GET || length.is_some_and(|length: usize| length <= REST_BODY_BYTES_MAX) {
+            return REST_BODY_BYTES_MAX;
+        }
+        let Some((endpoint, _)) = self.endpoints().find(&parts.method, parts.uri.path()) else {
+            return REST_BODY_BYTES_MAX;
+        };
+        let more = endpoint.about.body_bytes_max;
+        let sends = || credentials::authenticate(self.platform(), &parts.headers, false);
+        let may_send = |principal: Principal| endpoint.about.access.scope().is_some_and(|scope| principal.may(scope));
+        if more > REST_BODY_BYTES_MAX && sends().is_ok_and(may_send) { more } else { REST_BODY_BYTES_MAX }
+    }
+
     /// Runs what was accepted under an idempotency key before the process ended.
     pub(super) fn resume(&self) -> Result<usize, PlatformError> {
         resume::resume(self)
@@ -197,11 +213,12 @@ async fn serve(
     if let Some(route) = parts.extensions.get::<RouteName>() {
         route.set(endpoint.about.path);
     }
+    let bytes_max = endpoint.about.body_bytes_max;
     // What is past the bound was cut off when it was received: one byte more shows it.
-    let body: Result<Bytes, _> = axum::body::to_bytes(body, REST_BODY_BYTES_MAX.saturating_mul(2)).await;
+    let body: Result<Bytes, _> = axum::body::to_bytes(body, endpoint.about.body_bytes_max.saturating_mul(2)).await;
     match body {
         Ok(body) => service::serve(app, endpoint, path, parts, body).await,
-        Err(_) => ApiError::payload_too_large(REST_BODY_BYTES_MAX).into_response(),
+        Err(_) => ApiError::payload_too_large(bytes_max).into_response(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The ordered, atomic key-value trait.
 
 use core::{fmt::Debug, ops::ControlFlow};
+use std::path::Path;
 
 use alloy_primitives::Bytes;
 
@@ -110,6 +111,16 @@ pub trait KeyValue: Debug + Send + Sync {
 
     /// Returns whether writes outlive the process; where they do not, a chain keeps decoded blocks itself.
     fn is_durable(&self) -> bool;
+
+    /// Writes a copy of the whole store, as it is at one moment, into a folder that must not exist yet. Reads and writes go on meanwhile.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] when the folder exists or can't be written, and always for a store that is not a database of its own: one in
+    /// memory, or a part of another.
+    fn back_up(&self, folder: &Path) -> Result<(), StoreError> {
+        let reason = format!("{}: this store is not a database of its own", folder.display());
+        Err(StoreError::Io { operation: "back up", reason })
+    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 //! RocksDB refuses every write after one has failed, also when the reason is gone. So the database is then closed and opened
 //! again behind the store, between two reads.
 
+mod backup;
+mod folder;
 #[cfg(test)]
 mod full;
 mod space;
@@ -12,7 +14,6 @@ use core::{
     sync::atomic::{AtomicBool, Ordering},
 };
 use std::{
-    fs,
     path::{Path, PathBuf},
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard, TryLockError},
 };
@@ -23,8 +24,8 @@ use rocksdb::{
     ReadOptions, WriteBatch, WriteOptions,
 };
 
-use self::space::FolderSpace;
 pub use self::space::FreeSpace;
+use self::{folder::claim_folder, space::FolderSpace};
 use super::{Batch, KeyValue, Order, StoreError, Table, memory::prefix_end};
 
 /// The failures that a completed write survives.
@@ -103,14 +104,6 @@ pub struct RocksStore {
 const MEMTABLE_BYTES: &str = "rocksdb.cur-size-all-mem-tables";
 /// Bytes at most that a closed store leaves in the log, to be replayed at the next open.
 const UNSORTED_BYTES_MAX: u64 = 8 << 20;
-
-/// Format that this build writes and reads. Format 1 had another checksum in the protocols' records; format 2 had impersonated
-/// transactions as a form of signature.
-const FORMAT: u32 = 3;
-/// File with the format of a database, written before RocksDB opens the folder.
-const FORMAT_FILE: &str = "CHAINBOX";
-/// Text before the format number in that file.
-const FORMAT_WORDS: &str = "chainbox database, format ";
 
 impl RocksStore {
     /// Opens the database in the folder `path`, which is created when it does not exist.
@@ -332,45 +325,9 @@ impl KeyValue for RocksStore {
     fn is_durable(&self) -> bool {
         true
     }
-}
 
-/// Creates the format file in a new folder, or checks the one that is there.
-fn claim_folder(path: &Path) -> Result<(), StoreError> {
-    let failed = |error: std::io::Error| StoreError::Io {
-        operation: "open",
-        reason: format!("folder {}: {error}", path.display()),
-    };
-    let foreign = |reason: &str| StoreError::Foreign { path: path.display().to_string(), reason: reason.to_owned() };
-
-    fs::create_dir_all(path).map_err(failed)?;
-    let file = path.join(FORMAT_FILE);
-    match fs::read_to_string(&file) {
-        Ok(text) => {
-            let number = text.trim_end().strip_prefix(FORMAT_WORDS).and_then(|number| number.parse().ok());
-            match number.ok_or_else(|| foreign("its CHAINBOX file is damaged"))? {
-                found if found > FORMAT => Err(StoreError::NewerFormat { found, supported: FORMAT }),
-                found if found < FORMAT => Err(StoreError::OlderFormat { found, supported: FORMAT }),
-                _ => Ok(()),
-            }
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let draft = path.join(format!("{FORMAT_FILE}.new"));
-            for entry in fs::read_dir(path).map_err(failed)? {
-                if entry.map_err(failed)?.path() != draft {
-                    return Err(foreign("the folder is not empty and chainbox did not make it"));
-                }
-            }
-            // The rename is atomic, so a kill at any point leaves a folder that opens.
-            fs::write(&draft, format!("{FORMAT_WORDS}{FORMAT}\n")).map_err(failed)?;
-            fs::File::open(&draft).and_then(|file| file.sync_all()).map_err(failed)?;
-            fs::rename(&draft, &file).map_err(failed)?;
-            // The folder's own entry of the file outlives a power cut only once the folder is written.
-            #[cfg(unix)]
-            fs::File::open(path).and_then(|folder| folder.sync_all()).map_err(failed)?;
-            Ok(())
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::InvalidData => Err(foreign("its CHAINBOX file is damaged")),
-        Err(error) => Err(failed(error)),
+    fn back_up(&self, folder: &Path) -> Result<(), StoreError> {
+        self.write_backup(folder)
     }
 }
 
@@ -433,7 +390,9 @@ fn failed(operation: &'static str) -> impl Fn(&rocksdb::Error) -> StoreError {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::fs;
+
+    use super::{folder::FORMAT_FILE, *};
     use crate::store::suite;
 
     fn open(path: &Path) -> Result<RocksStore, StoreError> {

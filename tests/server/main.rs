@@ -14,6 +14,8 @@ mod front_end;
 mod full_disk;
 mod http;
 mod in_process;
+#[cfg(feature = "rocksdb")]
+mod killed;
 mod limits;
 mod log;
 mod method_list;
@@ -27,7 +29,14 @@ mod refusals;
 mod rest;
 mod serve;
 mod service_rpc;
+mod serving;
+mod shutdown;
+mod snapshots;
 mod starvation;
+#[cfg(feature = "rocksdb")]
+mod stored_data;
+mod tls;
 mod tokens;
+mod transfer;
 mod webhooks;
 mod websocket;

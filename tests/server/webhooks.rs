@@ -39,7 +39,10 @@ async fn receive(listener: TcpListener, status: &str) -> (String, Vec<u8>) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_subscription_is_made_tested_changed_and_deleted() {
-    let service = Service::with(chainbox::node::Node::new(), |config| config.with_outbound(OutboundPolicy::default().with_loopback())).await;
+    let service = Service::with(chainbox::node::Node::new(), |config| {
+        config.with_outbound(OutboundPolicy::default().with_loopback())
+    })
+    .await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/hook", listener.local_addr().unwrap());
     let body = json!({ "url": url, "events": ["transaction.confirmed"], "blockchainId": "bc_default" });

@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 
 use crate::sim_args::{CampaignOptions, ReplayOptions, SimOptions};
 #[cfg(feature = "server")]
-use crate::{dev::args::DevOptions, serve::args::ServeOptions, templates::TemplatesOptions};
+use crate::{db::args::DbOptions, dev::args::DevOptions, serve::args::ServeOptions, templates::TemplatesOptions};
 
 /// A blockchain network in a box.
 #[derive(Debug, Parser)]
@@ -79,6 +79,18 @@ Every flag is also an environment variable: --db-path is CHAINBOX_DB_PATH.")]
     /// Run the service: not in this build
     #[cfg(not(feature = "server"))]
     Serve(NotBuilt),
+    /// Check, back up, restore or prune the database of a stopped service or development node
+    #[command(after_help = "\
+Examples:
+  chainbox db check --db-path data
+  chainbox db backup --db-path data --to backups/monday
+  chainbox db restore --from backups/monday --db-path restored
+  chainbox db prune --db-path data --keep-states 10000")]
+    #[cfg(feature = "server")]
+    Db(DbOptions),
+    /// Check, back up, restore or prune a database: not in this build
+    #[cfg(not(feature = "server"))]
+    Db(NotBuilt),
     /// List the contract templates, or show one: parameters, functions, events, errors, storage
     #[command(after_help = "\
 Examples:

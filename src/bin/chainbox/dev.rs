@@ -19,7 +19,7 @@ use std::{error::Error, sync::Arc, time::Duration};
 use chainbox::{
     chain::GenesisSpec,
     platform::{Mailbox, PlatformError, Scope},
-    server::{self, Chains, Server, ServerConfig},
+    server::{self, Chains, Server, ServerConfig, outbound::OutboundPolicy},
 };
 
 use self::{
@@ -68,9 +68,9 @@ async fn serve(options: &DevOptions, started: Started) -> Result<Option<RunningC
     let node = started.node.clone();
     let platform = Arc::new(service::open(options, &started)?);
     let api_key = match platform.renew_api_key("dev", &[Scope::Admin]) {
-        Ok(key) => key.text().to_owned(),
-        // Reads go on when the disk is full; the key of the start before stays valid.
-        Err(PlatformError::StorageFull { .. }) => String::new(),
+        Ok(key) => Some(key.text().to_owned()),
+        // Reads go on when the disk is full; the key of the start before stays valid, and its text is not known any more.
+        Err(PlatformError::StorageFull { .. }) => None,
         Err(cause) => return Err(cause.into()),
     };
     let mut chains = match options.no_dev_rpc {
@@ -91,11 +91,11 @@ async fn serve(options: &DevOptions, started: Started) -> Result<Option<RunningC
     }
     let serving = tokio::spawn(server.serve(stop));
     if let Some(path) = &options.config_out {
-        let config = Config::new(&node, &platform, address, &api_key);
+        let config = Config::new(&node, &platform, address, api_key.as_deref());
         state_files::write(path, &serde_json::to_vec_pretty(&config)?)?;
     }
     let console = match console {
-        Some(console) => Some(console.start(banner::banner(&started, options, address, &api_key))?),
+        Some(console) => Some(console.start(banner::banner(&started, options, address, api_key.as_deref()))?),
         None => None,
     };
     serving.await?;
@@ -103,12 +103,12 @@ async fn serve(options: &DevOptions, started: Started) -> Result<Option<RunningC
 }
 
 fn server_config(options: &DevOptions) -> Result<ServerConfig, Failure> {
-    let config = ServerConfig::new((options.host, options.port).into())
+    let config = ServerConfig::new((options.listen.host, options.listen.port).into())
         .with_mailbox(Arc::new(Mailbox::default()))
         .with_open_metrics()
         .with_outbound(OutboundPolicy::default().with_loopback())
-        .with_allowed_hosts(options.allow_host.clone())
-        .with_allowed_origins(options.allow_origin.clone());
+        .with_allowed_hosts(options.listen.allow_host.clone())
+        .with_allowed_origins(options.listen.allow_origin.clone());
     match &options.rpc_token {
         Some(token) => config.with_rpc_token(token).map_err(|cause| format!("--rpc-token: {cause}").into()),
         None => Ok(config),

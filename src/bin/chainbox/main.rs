@@ -5,6 +5,8 @@ mod campaign;
 #[cfg(feature = "server")]
 mod database;
 #[cfg(feature = "server")]
+mod db;
+#[cfg(feature = "server")]
 mod dev;
 mod files;
 mod interrupt;
@@ -17,6 +19,8 @@ mod refused;
 mod replay;
 #[cfg(feature = "server")]
 mod serve;
+#[cfg(feature = "server")]
+mod server_args;
 mod sim;
 mod sim_args;
 mod sim_report;
@@ -57,9 +61,11 @@ fn main() -> ExitCode {
         #[cfg(feature = "server")]
         args::Command::Serve(options) => serve::run(&options).map(|()| true),
         #[cfg(feature = "server")]
+        args::Command::Db(options) => db::run(&options),
+        #[cfg(feature = "server")]
         args::Command::Templates(options) => templates::run(&options).map(|()| true),
         #[cfg(not(feature = "server"))]
-        args::Command::Dev(_) | args::Command::Serve(_) | args::Command::Templates(_) => {
+        args::Command::Db(_) | args::Command::Dev(_) | args::Command::Serve(_) | args::Command::Templates(_) => {
             Err(Box::from(refused::Refused(NO_NODE.to_owned())))
         }
         args::Command::Sim(options) => return sim::run(&options),

@@ -11,6 +11,21 @@ const MASTER_KEY: &str = "CHAINBOX_MASTER_KEY";
 /// File with the master key of a database for which none is given, in its folder.
 const MASTER_KEY_FILE: &str = "CHAINBOX.key";
 
+/// Returns the master key that is given, or that of the database's folder; `None` where there is none.
+///
+/// # Errors
+/// A file can't be read, or holds no key.
+#[cfg(feature = "rocksdb")]
+pub(crate) fn find(file: Option<&Path>, folder: &Path) -> Result<Option<MasterKey>, Box<dyn std::error::Error>> {
+    let own = folder.join(MASTER_KEY_FILE);
+    let found = match (file, MasterKey::from_env(MASTER_KEY)) {
+        (Some(path), _) => MasterKey::from_file(path).map(Some),
+        (None, Ok(None)) if own.exists() => MasterKey::from_file(&own).map(Some),
+        (None, from_env) => from_env,
+    };
+    found.map_err(|cause| files::with_causes(&cause).into())
+}
+
 /// Returns the master key that is given, or that of the database's folder, which is made at its first use; and the former ones.
 ///
 /// # Errors

@@ -9,7 +9,9 @@ use std::{error::Error, sync::Arc, time::Duration};
 
 use chainbox::{
     platform::{Platform, PublicUrl},
-    server::{Chains, RateLimit, Server, ServerConfig, ServerLimits, WallClock},
+    server::{
+        Chains, ForwardingHeader, RateLimit, Server, ServerConfig, ServerLimits, ServerTls, TrustedProxies, WallClock,
+    },
     store::KeyValue,
 };
 use tokio::sync::watch;
@@ -37,8 +39,13 @@ pub(crate) fn run(options: &ServeOptions) -> Result<(), Failure> {
 fn open(options: &ServeOptions) -> Result<Platform, Failure> {
     let builder = Platform::builder(Arc::new(WallClock));
     let Some(folder) = &options.db_path else { return Ok(builder.open(None)?) };
-    let store: Arc<dyn KeyValue> = database::open(folder, options.min_free_space)?;
-    let (key, former) = master_key::read(options.master_key_file.as_deref(), &options.former_master_key_file, folder)?;
+    let store: Arc<dyn KeyValue> = database::open(folder, options.database.min_free_space)?;
+    let kept = &options.database;
+    let (key, former) = master_key::read(kept.master_key_file.as_deref(), &kept.former_master_key_file, folder)?;
+    let builder = match &kept.backup_path {
+        Some(backups) => builder.with_backups(backups.clone()),
+        None => builder,
+    };
     Ok(builder.with_store(store).open_with(None, key, former)?)
 }
 
@@ -64,11 +71,20 @@ async fn serve(options: &ServeOptions, platform: Arc<Platform>) -> Result<(), Fa
 async fn server_config(options: &ServeOptions) -> Result<ServerConfig, Failure> {
     let mut limits = ServerLimits::default();
     limits.rate = RateLimit { requests: options.requests_per_minute, window: Duration::from_secs(60) };
-    let config = ServerConfig::new((options.host, options.port).into())
-        .with_allowed_hosts(options.allow_host.clone())
-        .with_allowed_origins(options.allow_origin.clone())
+    let header = match options.trusted_proxy_header.as_str() {
+        "forwarded" => ForwardingHeader::Forwarded,
+        _ => ForwardingHeader::XForwardedFor,
+    };
+    let config = ServerConfig::new((options.listen.host, options.listen.port).into())
+        .with_allowed_hosts(options.listen.allow_host.clone())
+        .with_allowed_origins(options.listen.allow_origin.clone())
+        .with_trusted_proxies(TrustedProxies::new(options.trusted_proxy.clone(), header))
         .with_limits(limits)
         .with_outbound(providers::outbound_policy(options)?);
+    let config = match (&options.tls_cert, &options.tls_key) {
+        (Some(certificate), Some(key)) => config.with_tls(ServerTls::from_files(certificate, key)?),
+        _ => config,
+    };
     let Some(url) = &options.public_url else {
         if options.openid_issuer.is_some() {
             return Err("--openid-issuer needs --public-url: the provider sends users back to it".into());

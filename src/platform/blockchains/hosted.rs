@@ -8,7 +8,7 @@ use std::{
 
 use alloy_primitives::{Address, keccak256};
 
-use super::removal;
+use super::{removal, snapshots::Snapshots};
 use crate::{
     node::NetworkPool,
     platform::{
@@ -30,7 +30,7 @@ use crate::{
 
 /// Before the keys of a chain's part of the store, with the chain's id after it. No key of the default chain begins with it: hashes and
 /// heights don't, and ids have one length.
-const PART: &[u8] = b"\xffchain/";
+pub(super) const PART: &[u8] = b"\xffchain/";
 /// Chains whose records are read at once at boot.
 const BOOTED_AT_ONCE: NonZeroUsize = NonZeroUsize::new(256).expect("not zero");
 
@@ -50,6 +50,8 @@ pub(in crate::platform) struct Hosted {
     senders: Vec<Mutex<()>>,
     /// Exports that are to become chains, where the store does not outlive the process.
     pub(super) staged: Mutex<BTreeMap<String, Vec<u8>>>,
+    /// Deployments on the default chain at its snapshots, by their numbers.
+    pub(super) snapshots: Mutex<Snapshots>,
 }
 
 impl Hosted {
@@ -62,7 +64,17 @@ impl Hosted {
         let owners = default.iter().map(|chain| (chain.id().to_owned(), chain.owner().clone())).collect();
         let (open, owners, turns) = (RwLock::new(open), RwLock::new(owners), Mutex::default());
         let senders = (0..=u8::MAX).map(|_| Mutex::default()).collect();
-        Self { default, pool, store, open, owners, turns, senders, staged: Mutex::default() }
+        Self {
+            default,
+            pool,
+            store,
+            open,
+            owners,
+            turns,
+            senders,
+            staged: Mutex::default(),
+            snapshots: Mutex::default(),
+        }
     }
 
     /// Brings every chain of the store where its record says. One that can't be opened is failed, with the reason; the others go on.
@@ -237,7 +249,7 @@ impl Hosted {
 
     /// The part of the store of a chain; of the default chain what the service keeps of it.
     pub(in crate::platform) fn part_of(&self, id: &str) -> PrefixedStore {
-        PrefixedStore::new(Arc::clone(&self.store), [PART, id.as_bytes()].concat())
+        part_of(&self.store, id)
     }
 
     /// Returns whether chains outlive the process.
@@ -297,6 +309,11 @@ fn down(
         };
     }
     Ok(down)
+}
+
+/// Returns a chain's part of the store.
+pub(in crate::platform) fn part_of(store: &Arc<dyn KeyValue>, id: &str) -> PrefixedStore {
+    PrefixedStore::new(Arc::clone(store), [PART, id.as_bytes()].concat())
 }
 
 /// Sets the state of a chain, unless it was changed meanwhile to something that leaves nothing to say.

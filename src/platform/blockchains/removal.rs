@@ -4,7 +4,9 @@
 //! on at the next boot.
 
 use core::{num::NonZeroUsize, ops::ControlFlow};
+use std::{collections::BTreeSet, sync::Arc};
 
+use super::hosted::{PART, part_of};
 use crate::{
     platform::{
         PlatformError,
@@ -19,6 +21,8 @@ use crate::{
     store::{Batch, KeyValue, Order, PrefixedStore, Table},
 };
 
+/// Length of a chain's id: `bc_` and 16 hex digits.
+const ID_LEN: usize = 19;
 /// Keys that are deleted in one batch.
 const KEYS_PER_BATCH: usize = 4_096;
 /// Records that are deleted in one unit.
@@ -37,6 +41,31 @@ pub(super) fn remove(
     while context.records.unit(|unit| forget_sent(unit, stored, &DeploymentRecord::BY_BLOCKCHAIN))? {}
     while context.records.unit(|unit| forget_sent(unit, stored, &TransactionRecord::BY_BLOCKCHAIN))? {}
     context.records.unit(|unit| forget(context, unit, stored))
+}
+
+/// Deletes what the store has of chains without a record, in a store that is not served: an export that was staged, when the process ended
+/// before the import had a record. Returns how many chains there were.
+pub(in crate::platform) fn remove_orphans(
+    store: &Arc<dyn KeyValue>,
+    known: &BTreeSet<String>,
+) -> Result<u64, PlatformError> {
+    let (mut from, mut orphans) = (Vec::new(), 0_u64);
+    loop {
+        let mut found = None;
+        let scanned = store.scan_from(Table::Platform, PART, Some(&from), Order::Ascending, &mut |key, _| {
+            found = key.get(PART.len()..PART.len().saturating_add(ID_LEN)).map(<[u8]>::to_vec);
+            ControlFlow::Break(())
+        });
+        scanned.map_err(PlatformError::internal)?;
+        let Some(found) = found else { return Ok(orphans) };
+        let id = String::from_utf8_lossy(&found);
+        if !known.contains(&*id) {
+            let part = part_of(store, &id);
+            Table::ALL.into_iter().try_for_each(|table| empty(&part, table))?;
+            orphans = orphans.saturating_add(1);
+        }
+        from = [PART, &found, &[u8::MAX]].concat();
+    }
 }
 
 /// Deletes all pairs of a table of a chain's part of the store.

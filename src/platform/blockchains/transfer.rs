@@ -2,44 +2,116 @@
 
 use std::sync::{Arc, PoisonError};
 
+use alloy_primitives::{Address, U256};
+
 use super::{Blockchains, Hosted};
 use crate::{
-    chain::GenesisSpec,
+    chain::{Chain, GenesisSpec, is_of_system},
     node::Dump,
     platform::{
         PlatformError,
         blockchain::{Blockchain, BlockchainRecord, BlockchainSpec},
         principal::Principal,
-        records::{Stored, Unit},
+        records::{RecordError, Stored, Unit},
     },
-    store::{Batch, KeyValue as _, Table},
+    state::MemoryState,
+    store::{Batch, KeyValue as _, MemoryStore, Table},
 };
+
+/// Bytes of an export.
+pub const EXPORT_BYTES_MAX: usize = 48 << 20;
 
 /// Key of an export in the part of the store of the chain that it is to become.
 const STAGED: &[u8] = b"import";
 
+/// Stands for the treasury, whose address is not drawn yet, where a state is tried out.
+const PREMINED: Address = Address::repeat_byte(0xee);
+
+/// Returns what a genesis has that an export does not: parts of the protocol and of its system contracts.
+fn beyond_a_state(genesis: &GenesisSpec) -> Option<&'static str> {
+    let parts = [
+        (!genesis.validators.is_empty(), "validators"),
+        (!genesis.contracts.is_empty(), "contracts from templates"),
+        (genesis.staking.is_some(), "staking"),
+        (genesis.parameters.is_some(), "parameters"),
+        (genesis.governance.is_some(), "governance"),
+        (genesis.permissions.is_some(), "permissions"),
+        (genesis.modules.is_some(), "modules"),
+        (genesis.validator_registry.is_some(), "a registry of validators"),
+        (!genesis.consensus.is_null(), "a protocol"),
+        (genesis.accounts.keys().any(is_of_system), "accounts of system contracts"),
+    ];
+    parts.into_iter().find_map(|(is_there, part)| is_there.then_some(part))
+}
+
+/// Returns an error with its chain of causes, in one line.
+fn with_causes(failure: &dyn core::error::Error) -> String {
+    let causes = core::iter::successors(failure.source(), |cause| cause.source());
+    causes.fold(failure.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
 impl Blockchains<'_> {
-    /// Exports the state of a chain of the principal's workspace: accounts with their balances, nonces, code and storage, without blocks,
+    /// Exports the state of a chain that the principal may read: accounts with their balances, nonces, code and storage, without blocks,
     /// validators and keys. [`Blockchains::import`] and `chainbox dev --load-state` read it.
     ///
     /// # Errors
-    /// As [`Blockchains::require`]; [`PlatformError::Internal`] when the state can't be read.
+    /// As [`Blockchains::readable`]; [`PlatformError::Conflict`] for a state whose export is longer than [`EXPORT_BYTES_MAX`];
+    /// [`PlatformError::Internal`] when it can't be read.
     pub fn export(&self, principal: &Principal, id: &str) -> Result<Dump, PlatformError> {
-        self.require(principal, id)?.node().view().dump_state().map_err(PlatformError::internal)
+        let chain = self.readable(principal, id)?;
+        let (view, max) = (chain.node().view(), EXPORT_BYTES_MAX);
+        let too_long = |bytes: usize| PlatformError::Conflict {
+            message: format!(
+                "the state of blockchain {id} is too large for an export: it takes more than {bytes} of {max} bytes"
+            ),
+        };
+        // Told before all of it is in memory.
+        let estimate = view.chain().state_text_len(max as u64).map_err(PlatformError::internal)?;
+        if estimate > max as u64 {
+            return Err(too_long(usize::try_from(estimate).unwrap_or(usize::MAX)));
+        }
+        let dump = view.dump_state().map_err(PlatformError::internal)?;
+        if dump.as_bytes().len() > max { Err(too_long(dump.as_bytes().len())) } else { Ok(dump) }
     }
 
     /// Keeps an export for the chain that gets this id; the first step of an import, before [`Blockchains::provision_import`].
     ///
     /// # Errors
     /// [`PlatformError::Validation`] for what is no export of a state; [`PlatformError::Internal`] when the store fails.
-    pub fn stage_import(&self, id: &str, dump: &Dump) -> Result<(), PlatformError> {
+    pub fn stage_import(&self, id: &str, spec: &BlockchainSpec, dump: &Dump) -> Result<(), PlatformError> {
         let wrong = |got: String| PlatformError::field("state", "an export of a chain of this service", got);
-        let genesis = dump.genesis().map_err(|cause| wrong(cause.to_string()))?;
-        if !genesis.validators.is_empty() {
-            return Err(wrong("a dump of a whole chain, with its validators".to_owned()));
+        let mut genesis = dump.genesis().map_err(|cause| wrong(cause.to_string()))?;
+        if let Some(part) = beyond_a_state(&genesis) {
+            return Err(wrong(format!("a genesis with {part}, which no export has")));
         }
-        genesis.check().map_err(|cause| wrong(cause.to_string()))?;
+        // As the chain will have it, so that nothing is left to be refused when it is built.
+        let premine = spec.native_token.premine;
+        let mut balances = genesis.accounts.values().map(|account| account.balance);
+        balances.try_fold(premine, U256::checked_add).ok_or_else(|| {
+            let expected = "a premine that the balances of the state leave room for, below 2^256 in all";
+            PlatformError::field("blockchain.config.nativeToken.premine", expected, premine.to_string())
+        })?;
+        genesis.accounts.entry(PREMINED).or_default().balance = premine;
+        let (state, store) = (Arc::new(MemoryState::new()), Arc::new(MemoryStore::new()));
+        let built = Chain::builder(genesis, state, store).with_genesis();
+        drop(built.map_err(|cause| wrong(with_causes(&cause)))?);
         self.hosted.stage(id, dump)
+    }
+
+    /// Forgets what was staged for an id whose import was refused.
+    ///
+    /// # Errors
+    /// [`PlatformError::Internal`] when the store fails.
+    pub fn forget_import(&self, id: &str) -> Result<(), PlatformError> {
+        self.hosted.forget_staged(id)
+    }
+
+    /// Returns whether the workspace has a chain with this id already, so that nothing is to be staged for it.
+    ///
+    /// # Errors
+    /// [`PlatformError::Internal`] when the store fails.
+    pub fn is_provisioned(&self, principal: &Principal, id: &str) -> Result<bool, PlatformError> {
+        Ok(self.context.records.of::<BlockchainRecord>().get(&principal.owner(), id)?.is_some())
     }
 
     /// As [`Blockchains::provision`], of a chain whose genesis has the staged state. The premine of the specification is added to it.
@@ -72,7 +144,7 @@ impl Blockchains<'_> {
         dump: &Dump,
     ) -> Result<Arc<Blockchain>, PlatformError> {
         let id = self.new_id()?;
-        self.stage_import(&id, dump)?;
+        self.stage_import(&id, &spec, dump)?;
         self.context.records.unit(|unit| self.provision_import(unit, principal, &id, spec).map(drop))?;
         let chain = self.bring_up(principal, &id)?;
         chain.ok_or_else(|| PlatformError::not_found("blockchain", &id))
@@ -88,7 +160,7 @@ impl Hosted {
         }
         let mut batch = Batch::new();
         batch.put(Table::Platform, STAGED, dump.as_bytes());
-        self.part_of(id).write(batch).map_err(PlatformError::internal)
+        self.part_of(id).write(batch).map_err(|cause| RecordError::from(cause).into())
     }
 
     /// Returns the genesis of a staged export.
@@ -108,9 +180,13 @@ impl Hosted {
         if !stored.value.is_imported {
             return Ok(());
         }
-        self.staged.lock().unwrap_or_else(PoisonError::into_inner).remove(stored.id());
+        self.forget_staged(stored.id())
+    }
+
+    fn forget_staged(&self, id: &str) -> Result<(), PlatformError> {
+        self.staged.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
         let mut batch = Batch::new();
         batch.delete(Table::Platform, STAGED);
-        self.part_of(stored.id()).write(batch).map_err(PlatformError::internal)
+        self.part_of(id).write(batch).map_err(|cause| RecordError::from(cause).into())
     }
 }

@@ -53,6 +53,29 @@ impl Records {
         Ok(Self { store, clock, writing: Mutex::new(()) })
     }
 
+    /// Returns the format of the records in a store; `None` when it has none.
+    ///
+    /// # Errors
+    /// [`RecordError::Corrupt`], [`RecordError::Store`].
+    pub fn format_of(store: &dyn KeyValue) -> Result<Option<u32>, RecordError> {
+        stored_format(store)
+    }
+
+    /// Checks that this build reads the records of a store: they have its format, or one that it migrates.
+    ///
+    /// # Errors
+    /// [`RecordError::NewerFormat`], [`RecordError::NoMigration`], and as [`Records::format_of`].
+    pub fn check_format(store: &dyn KeyValue) -> Result<(), RecordError> {
+        let Some(found) = stored_format(store)? else { return Ok(()) };
+        if found > FORMAT {
+            return Err(RecordError::NewerFormat { found, supported: FORMAT });
+        }
+        match (found..FORMAT).find(|older| !MIGRATIONS.iter().any(|migration| migration.from == *older)) {
+            Some(found) => Err(RecordError::NoMigration { found, supported: FORMAT }),
+            None => Ok(()),
+        }
+    }
+
     /// The clock of the records.
     pub const fn clock(&self) -> &Arc<dyn Clock> {
         &self.clock

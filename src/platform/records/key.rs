@@ -124,6 +124,11 @@ pub(super) fn records_of(kind: &str) -> Vec<u8> {
     key(b'r', &[kind], b"")
 }
 
+/// Prefix of the keys of all records.
+pub(super) fn records_of_all() -> Vec<u8> {
+    key(b'r', &[], b"")
+}
+
 /// Reads owner and id from the part of a record's key after [`records_of`].
 pub(super) fn owner_and_id(rest: &[u8]) -> Option<(Owner, &str)> {
     let (owner, id) = core::str::from_utf8(rest).ok()?.split_once('\0')?;

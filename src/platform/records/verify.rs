@@ -1,7 +1,7 @@
 //! Whether indices and counts say what the records say.
 
 use core::ops::ControlFlow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use alloy_primitives::hex;
 
@@ -18,6 +18,41 @@ use crate::store::Order;
 pub(super) type IndexPairs = BTreeMap<Vec<u8>, Vec<u8>>;
 
 impl Records {
+    /// Returns the kinds of records that the store has, those of other versions among them.
+    ///
+    /// # Errors
+    /// [`RecordError::Store`].
+    pub fn kinds(&self) -> Result<BTreeSet<String>, RecordError> {
+        let (view, all) = (View::stored(self.store()), key::records_of_all());
+        let (mut kinds, mut from) = (BTreeSet::new(), Vec::new());
+        loop {
+            let mut next = None;
+            view.scan_from(&all, Some(&from), Order::Ascending, &mut |key, _| {
+                next = key[all.len()..].split(|byte| *byte == 0).next().map(<[u8]>::to_vec);
+                ControlFlow::Break(())
+            })?;
+            let Some(kind) = next else { return Ok(kinds) };
+            kinds.insert(String::from_utf8_lossy(&kind).into_owned());
+            // Past all keys of the kind, which end it by a zero.
+            from = [&all[..], &kind, &[1]].concat();
+        }
+    }
+
+    /// Calls `visit` with every record of a type, of all owners, in the order of their keys.
+    ///
+    /// # Errors
+    /// Those of reading, and those of `visit`.
+    pub fn for_every<T: Record, E: From<RecordError>>(
+        &self,
+        mut visit: impl FnMut(Stored<T>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let view = View::stored(self.store());
+        for (rest, bytes) in pairs(&view, &key::records_of(T::KIND)).map_err(E::from)? {
+            visit(stored::<T>(&rest, &bytes)?)?;
+        }
+        Ok(())
+    }
+
     /// Checks that the indices and counts of a type are those of its records, by reading all of them; returns how many records there are.
     ///
     /// # Errors
@@ -38,9 +73,7 @@ impl Records {
 pub(super) fn wanted_pairs<T: Record>(view: &View<'_>) -> Result<(u64, IndexPairs), RecordError> {
     let (mut wanted, mut counts, mut count) = (IndexPairs::new(), BTreeMap::<Vec<u8>, u64>::new(), 0_u64);
     for (rest, bytes) in pairs(view, &key::records_of(T::KIND))? {
-        let (owner, id) = key::owner_and_id(&rest)
-            .ok_or_else(|| RecordError::corrupt(T::KIND, &hex::encode(&rest), "its key has no owner".to_owned()))?;
-        let stored = Stored::<T>::decode(owner, id, &bytes)?;
+        let stored = stored::<T>(&rest, &bytes)?;
         count = count.saturating_add(1);
         for entry in entries(&stored) {
             if wanted.insert(entry.key, encode_place(&stored)).is_some() {
@@ -54,6 +87,13 @@ pub(super) fn wanted_pairs<T: Record>(view: &View<'_>) -> Result<(u64, IndexPair
     }
     wanted.extend(counts.into_iter().map(|(key, sum)| (key, sum.to_be_bytes().to_vec())));
     Ok((count, wanted))
+}
+
+/// Reads a record from its key, without the prefix, and its bytes.
+fn stored<T: Record>(rest: &[u8], bytes: &[u8]) -> Result<Stored<T>, RecordError> {
+    let (owner, id) = key::owner_and_id(rest)
+        .ok_or_else(|| RecordError::corrupt(T::KIND, &hex::encode(rest), "its key has no owner".to_owned()))?;
+    Stored::<T>::decode(owner, id, bytes)
 }
 
 /// Returns what the indices of a type hold.

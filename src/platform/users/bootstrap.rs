@@ -19,7 +19,7 @@ use crate::platform::{
 
 /// The token with which the first user signs up; there is at most one.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Bootstrap {
+pub(in crate::platform) struct Bootstrap {
     hash: [u8; 32],
 }
 

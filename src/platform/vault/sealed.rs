@@ -33,6 +33,16 @@ pub enum Purpose {
 }
 
 impl Purpose {
+    /// Every purpose.
+    pub(super) const ALL: [Self; 6] = [
+        Self::TokenHashes,
+        Self::InvitationToken,
+        Self::MailedToken,
+        Self::ChainTreasury,
+        Self::ChainValidators,
+        Self::WalletKey,
+    ];
+
     /// Name of the purpose, which never changes.
     pub const fn name(self) -> &'static str {
         match self {

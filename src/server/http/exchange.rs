@@ -25,6 +25,9 @@ use crate::server::{
     rest::{REQUEST_ID, RequestId, RouteName},
 };
 
+/// Users come by `https` alone for a year (RFC 6797), where the public URL is one.
+const HSTS: HeaderValue = HeaderValue::from_static("max-age=31536000");
+
 /// A request under way.
 struct Exchange {
     format: Format,
@@ -75,6 +78,9 @@ impl Exchange {
     fn end(self, context: &ServerContext, mut response: Response<Body>) -> Response<Body> {
         let (status, route, elapsed) = (response.status(), self.route.get(), self.started.elapsed());
         context.figures().end(&self.method, route, status, elapsed);
+        if context.is_https() {
+            response.headers_mut().insert(header::STRICT_TRANSPORT_SECURITY, HSTS);
+        }
         if self.id.0.is_empty() {
             return response;
         }

@@ -1,7 +1,7 @@
 //! Routing of requests to Ethereum JSON-RPC, WebSocket sessions, the page for browsers and the REST router.
 
 use std::{
-    net::SocketAddr,
+    net::{IpAddr, SocketAddr},
     num::NonZeroUsize,
     sync::{Arc, OnceLock},
 };
@@ -16,7 +16,7 @@ use tower::ServiceExt as _;
 
 use super::{
     Body, ServerConfig, body::BodyReader, budget::BodyBudget, figures::HttpFigures, metrics, page, plain,
-    refusal::Format, token::Presented, websocket::Sessions,
+    refusal::Format, tls::ServerTls, token::Presented, websocket::Sessions,
 };
 use crate::platform::{Platform, PublicUrl, records::PageRequest};
 use crate::server::{
@@ -83,6 +83,21 @@ impl ServerContext {
     /// The platform.
     pub(super) const fn platform(&self) -> &Arc<Platform> {
         self.chains.platform()
+    }
+
+    /// Certificate and key, where the server speaks TLS.
+    pub(super) const fn tls(&self) -> Option<&ServerTls> {
+        self.config.tls.as_ref()
+    }
+
+    /// Returns the address of a request's client.
+    pub(super) fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+        self.config.trusted_proxies.client(peer, headers)
+    }
+
+    /// Whether the service is reached by https.
+    pub(super) fn is_https(&self) -> bool {
+        self.public_url.is_https()
     }
 
     /// The WebSocket sessions.
@@ -203,10 +218,12 @@ pub(super) async fn dispatch(context: &Arc<ServerContext>, request: Request<Inco
     }
     if is_authorization(path) {
         name_route(&request, authorization_route(path));
-        return routed(context, context.authorization(), request).await;
+        return routed(context, context.authorization(), REST_BODY_BYTES_MAX, request).await;
     }
     if path == "/v1" || path.starts_with("/v1/") {
-        return routed(context, &context.service().1, request).await;
+        let (parts, body) = request.into_parts();
+        let bytes_max = context.service().0.body_bytes_max(&parts);
+        return routed(context, &context.service().1, bytes_max, Request::from_parts(parts, body)).await;
     }
     let message = format!("{path} was not found: Ethereum JSON-RPC is at /, the service under /v1");
     plain(StatusCode::NOT_FOUND, message)
@@ -253,11 +270,16 @@ async fn ethereum_of(context: &ServerContext, id: &str, request: Request<Incomin
 }
 
 /// A request to a router, with its whole body.
-async fn routed(context: &ServerContext, router: &axum::Router, request: Request<Incoming>) -> Response<Body> {
+async fn routed(
+    context: &ServerContext,
+    router: &axum::Router,
+    bytes_max: usize,
+    request: Request<Incoming>,
+) -> Response<Body> {
     let router = router.clone();
     let (parts, body) = request.into_parts();
     let (path, id) = (parts.uri.path().to_owned(), parts.extensions.get::<rest::RequestId>().cloned());
-    match context.bodies.read_up_to(body, REST_BODY_BYTES_MAX).await {
+    match context.bodies.read_up_to(body, bytes_max).await {
         Ok((body, _reservation)) => {
             let Ok(response) = router.oneshot(Request::from_parts(parts, Body::from(Vec::from(body)))).await;
             response.map(Body::new)

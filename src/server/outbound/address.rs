@@ -85,13 +85,13 @@ const fn is_isatap(address: Ipv6Addr) -> bool {
 }
 
 /// Returns whether a network has an address. A length above 32 is that of the whole address.
-pub(super) fn v4_contains(network: Ipv4Addr, length: u8, address: Ipv4Addr) -> bool {
+pub(in crate::server) fn v4_contains(network: Ipv4Addr, length: u8, address: Ipv4Addr) -> bool {
     let differing = network.to_bits() ^ address.to_bits();
     differing.leading_zeros() >= u32::from(length.min(32))
 }
 
 /// Returns whether a network has an address. A length above 128 is that of the whole address.
-pub(super) fn v6_contains(network: Ipv6Addr, length: u8, address: Ipv6Addr) -> bool {
+pub(in crate::server) fn v6_contains(network: Ipv6Addr, length: u8, address: Ipv6Addr) -> bool {
     let differing = network.to_bits() ^ address.to_bits();
     differing.leading_zeros() >= u32::from(length.min(128))
 }

@@ -23,6 +23,8 @@ pub(super) enum Answer {
     },
     /// A page of a list in the envelope.
     Page { schema: TypeSchema },
+    /// A JSON document of its own, without the envelope; errors are in it.
+    Document { schema: Value, description: &'static str },
     /// Another format, without the envelope.
     Foreign { content_type: &'static str, schema: Value, description: &'static str },
 }
@@ -34,13 +36,20 @@ pub(super) struct ApiResponse {
     pub(super) data: Value,
     pub(super) pagination: Option<Pagination>,
     pub(super) location: Option<String>,
+    /// The whole body, in place of `data` in the envelope.
+    pub(super) document: Option<Vec<u8>>,
 }
 
 impl ApiResponse {
     /// Returns 200 with a resource.
     pub(super) fn ok(data: &impl Serialize) -> Result<Self, ApiError> {
         let data = serde_json::to_value(data).map_err(|cause| ApiError::internal(&cause))?;
-        Ok(Self { status: StatusCode::OK, data, pagination: None, location: None })
+        Ok(Self { status: StatusCode::OK, data, pagination: None, location: None, document: None })
+    }
+
+    /// Returns 200 with a JSON document that is the whole body.
+    pub(super) const fn document(text: Vec<u8>) -> Self {
+        Self { status: StatusCode::OK, data: Value::Null, pagination: None, location: None, document: Some(text) }
     }
 
     /// Returns 201 with a new resource and its path.

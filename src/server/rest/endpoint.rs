@@ -20,7 +20,10 @@ use super::{
     request::Request,
     type_schema::TypeSchema,
 };
-use crate::{platform::Scope, server::api_error::ApiError};
+use crate::{
+    platform::Scope,
+    server::{api_error::ApiError, limits::REST_BODY_BYTES_MAX},
+};
 
 /// Who may call an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,6 +175,8 @@ pub(in crate::server) struct About {
     pub(super) parameters: Vec<Parameter>,
     pub(super) errors: Vec<ErrorCode>,
     pub(super) runs: Runs,
+    /// Bytes of its body.
+    pub(super) body_bytes_max: usize,
 }
 
 impl core::fmt::Debug for Endpoint {
@@ -286,8 +291,20 @@ impl Draft {
         summary: &'static str,
     ) -> Self {
         let (parameters, errors) = (Vec::new(), Vec::new());
-        let (description, runs) = ("", Runs::Briefly);
-        Self(About { method, path, operation, tag, access, summary, description, parameters, errors, runs })
+        let (description, runs, body_bytes_max) = ("", Runs::Briefly, REST_BODY_BYTES_MAX);
+        Self(About {
+            method,
+            path,
+            operation,
+            tag,
+            access,
+            summary,
+            description,
+            parameters,
+            errors,
+            runs,
+            body_bytes_max,
+        })
     }
 
     /// Says more than the summary, in Markdown.
@@ -311,6 +328,12 @@ impl Draft {
     /// Says where it runs.
     pub(super) fn runs(mut self, runs: Runs) -> Self {
         self.0.runs = runs;
+        self
+    }
+
+    /// Takes longer bodies than others, of callers with its scope.
+    pub(super) fn body_bytes_max(mut self, bytes: usize) -> Self {
+        self.0.body_bytes_max = bytes;
         self
     }
 
@@ -353,6 +376,18 @@ impl Draft {
             Ok(Outcome::Pending(handler(app, request)?.map(|value| ApiResponse::ok(&value))))
         };
         self.finish(Answer::one::<T>(StatusCode::OK), run)
+    }
+
+    /// Answers a JSON document without the envelope.
+    pub(super) fn answers_document(
+        self,
+        schema: Value,
+        description: &'static str,
+        handler: fn(&App, &Request) -> Result<Vec<u8>, ApiError>,
+    ) -> Endpoint {
+        let run =
+            move |app: &App, request: &Request, _| Ok(Outcome::Done(ApiResponse::document(handler(app, request)?)));
+        self.finish(Answer::Document { schema, description }, run)
     }
 
     /// Is served elsewhere, in the format of `answer`.

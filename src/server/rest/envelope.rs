@@ -46,6 +46,9 @@ impl Rendered {
             is_replayed: false,
         };
         match result {
+            Ok(ApiResponse { status, document: Some(document), .. }) => {
+                Self { body: document.into(), ..rendered(status, serde_json::Value::Null) }
+            }
             Ok(success) => {
                 let mut body = json!({
                     "success": true,

@@ -252,6 +252,11 @@ fn success(endpoint: &Endpoint, catalogue: &Catalogue, components: &mut BTreeMap
             });
             ("200".to_owned(), response)
         }
+        Answer::Document { schema, description } => {
+            let content = json!({ "application/json": { "schema": schema } });
+            let response = json!({ "description": description, "headers": headers(&[]), "content": content });
+            ("200".to_owned(), response)
+        }
         Answer::Foreign { content_type, schema, description } => {
             let response = json!({ "description": description, "content": { *content_type: { "schema": schema } } });
             ("200".to_owned(), response)

@@ -1,6 +1,7 @@
 //! The endpoints, one file a resource.
 
 mod accounts;
+mod admin;
 mod analytics;
 mod api_keys;
 mod blockchains;
@@ -17,6 +18,7 @@ mod resources;
 pub(super) mod templates;
 mod tokens;
 mod transactions;
+mod transfer;
 mod validator_body;
 mod validator_changes;
 mod validators;
@@ -37,6 +39,7 @@ pub(super) fn all() -> Vec<Endpoint> {
         workspaces::endpoints(),
         api_keys::endpoints(),
         blockchains::endpoints(),
+        transfer::endpoints(),
         metrics::endpoints(),
         analytics::endpoints(),
         blocks::endpoints(),
@@ -53,6 +56,7 @@ pub(super) fn all() -> Vec<Endpoint> {
         tokens::endpoints(),
         webhooks::endpoints(),
         json_rpc::endpoints(),
+        admin::endpoints(),
     ]
     .concat()
 }

@@ -32,7 +32,7 @@ use crate::{
     },
 };
 
-/// Address that a request came from, kept in its extensions.
+/// Address of the client of a request, kept in its extensions: its peer's, or what a trusted proxy says.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::server) struct PeerAddress(pub(in crate::server) IpAddr);
 
@@ -138,7 +138,7 @@ pub(super) async fn serve(
     let quota = admitted.quota;
     let query = parse_query(parts.uri.query().unwrap_or_default());
     let request = Request { id: id.clone(), principal: admitted.principal, path, query, id_seed: None };
-    let rendered = match prepare(&endpoint, &request, &parts.headers, &body) {
+    let rendered = match prepare_anywhere(&endpoint, &request, &parts.headers, &body).await {
         Ok(value) => run(app.clone(), Arc::clone(&endpoint), request, parts, body, value).await,
         Err(error) => Err(error),
     };
@@ -148,12 +148,27 @@ pub(super) async fn serve(
     response
 }
 
+/// Checks query and body; a long body on a thread that serves no connections.
+async fn prepare_anywhere(
+    endpoint: &Arc<Endpoint>,
+    request: &Request,
+    headers: &HeaderMap,
+    body: &Bytes,
+) -> Result<Value, ApiError> {
+    if body.len() <= REST_BODY_BYTES_MAX {
+        return prepare(endpoint, request, headers, body);
+    }
+    let (endpoint, request, headers, body) = (Arc::clone(endpoint), request.clone(), headers.clone(), body.clone());
+    let prepared = tokio::task::spawn_blocking(move || prepare(&endpoint, &request, &headers, &body)).await;
+    prepared.unwrap_or_else(|cause| Err(ApiError::internal(&cause)))
+}
+
 /// Checks query and body: 400, 413, 415, 422.
 fn prepare(endpoint: &Endpoint, request: &Request, headers: &HeaderMap, body: &[u8]) -> Result<Value, ApiError> {
     request.check_query(&endpoint.about.parameters)?;
     let Some(body_type) = &endpoint.body else { return Ok(Value::Null) };
-    if body.len() > REST_BODY_BYTES_MAX {
-        return Err(ApiError::payload_too_large(REST_BODY_BYTES_MAX));
+    if body.len() > endpoint.about.body_bytes_max {
+        return Err(ApiError::payload_too_large(endpoint.about.body_bytes_max));
     }
     let value = parse_json(headers, body)?;
     body_type.validate(&value)?;

@@ -6,6 +6,7 @@ is made for each request, so that no request takes away what others work on.
 
 import atexit
 import collections
+import itertools
 import json
 import os
 import random
@@ -15,8 +16,6 @@ from schemathesis.core.parameters import ParameterLocation
 from schemathesis.generation.meta import TestPhase
 from world import DEFAULT_BLOCKCHAIN, DEFAULT_WORKSPACE, World
 
-KEY_LENGTH_MAX = 255
-
 with open(os.environ["CHAINBOX_CONFIG"], encoding="utf-8") as file:
     world = World(json.load(file))
 
@@ -24,6 +23,7 @@ with open(os.environ["CHAINBOX_CONFIG"], encoding="utf-8") as file:
 choices = random.Random(1)
 statuses = collections.defaultdict(collections.Counter)
 sent_keys = set()
+fresh_keys = itertools.count(1)
 
 KEPT = {
     "workspaceId": DEFAULT_WORKSPACE,
@@ -79,8 +79,12 @@ def before_call(context, case, kwargs):
     name = operation_id(case)
     if case.path_parameters and not case.meta.is_negative_at(ParameterLocation.PATH):
         case.path_parameters.update(ids(name, case))
+    key = (case.headers or {}).get("Idempotency-Key")
     if case.meta.generation.mode.is_positive:
         prepare(name, case)
+    elif isinstance(key, str):
+        # What is wrong may be something else, and the key is then taken.
+        sent_keys.add(bare(key))
 
 
 def ids(name, case):
@@ -117,7 +121,13 @@ def deployment():
     }
 
 
+def importation():
+    """Returns a part of a body: the text of an export, which the schema can't describe."""
+    return {"state": world.exported}
+
+
 KNOWN_NAMES = {
+    "importBlockchain": importation,
     "deployContract": deployment,
     "addParticipant": lambda: {"participant": f"key:{world.new_key()}"},
 }
@@ -125,12 +135,16 @@ KNOWN_NAMES = {
 
 def unused(key):
     """Returns an idempotency key that no request had: one stands for one request, which the schema can't say."""
-    fresh, number = key, 0
-    while fresh in sent_keys:
-        number += 1
-        fresh = f"{key[: KEY_LENGTH_MAX - 8]}{number}"
-    sent_keys.add(fresh)
+    fresh = key
+    while bare(fresh) in sent_keys:
+        fresh = f"unused-{next(fresh_keys)}"
+    sent_keys.add(bare(fresh))
     return fresh
+
+
+def bare(key):
+    """Returns a key without its quotes: both spellings are one key."""
+    return key[1:-1] if len(key) > 1 and key[0] == key[-1] == '"' else key
 
 
 @schemathesis.hook
@@ -138,7 +152,7 @@ def after_call(context, case, response):
     if response.request.method == case.operation.method.upper():
         name = operation_id(case)
         statuses[name][response.status_code] += 1
-        if name == "createBlockchain" and response.status_code == 201:
+        if name in ("createBlockchain", "importBlockchain") and response.status_code == 201:
             chains.append(response.json()["data"]["id"])
             if len(chains) > CHAINS_MAX:
                 world.session.delete(f"{world.rest}/blockchains/{chains.popleft()}", timeout=30)

@@ -27,6 +27,7 @@ class World:
         self.key = self.new_key()
         self.invitation = self.new_invitation()
         self.chain, self.commanded_chain = self.new_chain(), self.new_chain()
+        self.exported = self.session.get(f"{self.rest}/blockchains/{self.chain}/export", timeout=30).text
         self.deployment = self.make(
             "/contracts/deploy",
             {

@@ -1,6 +1,6 @@
 //! Flags of `dev`.
 
-use std::{net::IpAddr, path::PathBuf, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
 use chainbox::{
     chain::Hardfork,
@@ -9,6 +9,8 @@ use chainbox::{
     primitives::{DEFAULT_MNEMONIC, U256, parse_decimal},
 };
 use clap::Args;
+
+use crate::server_args::{DatabaseOptions, ListenOptions};
 
 /// Chain id of a development chain by default.
 pub(crate) const DEFAULT_CHAIN_ID: u64 = 31_337;
@@ -20,18 +22,8 @@ pub(crate) const DEFAULT_GAS_LIMIT: u64 = 200_000_000;
 /// Flags of `dev`. Those that a genesis decides, too, are optional: only what the user gave is compared with it.
 #[derive(Args, Debug)]
 pub(crate) struct DevOptions {
-    /// Address to listen on
-    #[arg(long, env = "CHAINBOX_HOST", default_value = "127.0.0.1", help_heading = "Server")]
-    pub(crate) host: IpAddr,
-    /// Port to listen on; 0 picks a free one
-    #[arg(long, short, env = "CHAINBOX_PORT", default_value_t = 8545, help_heading = "Server")]
-    pub(crate) port: u16,
-    /// Host name to accept in requests beside localhost and IP addresses (protection against DNS rebinding); repeatable
-    #[arg(long, env = "CHAINBOX_ALLOW_HOST", value_name = "NAME", value_delimiter = ',', help_heading = "Server")]
-    pub(crate) allow_host: Vec<String>,
-    /// Origin of browser pages to accept when not on loopback, beside those of localhost; `*` for all; repeatable
-    #[arg(long, env = "CHAINBOX_ALLOW_ORIGIN", value_name = "ORIGIN", value_delimiter = ',', help_heading = "Server")]
-    pub(crate) allow_origin: Vec<String>,
+    #[command(flatten)]
+    pub(crate) listen: ListenOptions,
     /// Serve Ethereum JSON-RPC only to clients with this token: as Authorization: Bearer, or as the first WebSocket subprotocol
     #[arg(long, env = "CHAINBOX_RPC_TOKEN", value_name = "TOKEN", hide_env_values = true, help_heading = "Server")]
     pub(crate) rpc_token: Option<String>,
@@ -92,24 +84,8 @@ pub(crate) struct DevOptions {
     /// Keep the chain in a RocksDB database in this folder; needs a binary built with RocksDB (cargo feature rocksdb)
     #[arg(long, env = "CHAINBOX_DB_PATH", value_name = "FOLDER", help_heading = "State")]
     pub(crate) db_path: Option<PathBuf>,
-    /// File with the master key of the secrets in the database, 64 hex digits; also CHAINBOX_MASTER_KEY; by default CHAINBOX.key in the
-    /// database's folder, which is made when there is none
-    #[arg(long, env = "CHAINBOX_MASTER_KEY_FILE", value_name = "FILE", requires = "db_path", help_heading = "State")]
-    pub(crate) master_key_file: Option<PathBuf>,
-    /// File with a master key that the secrets may still be under; they are then put under the present one; repeatable
-    #[arg(
-        long,
-        env = "CHAINBOX_FORMER_MASTER_KEY_FILE",
-        value_name = "FILE",
-        value_delimiter = ',',
-        requires = "db_path",
-        help_heading = "State"
-    )]
-    pub(crate) former_master_key_file: Vec<PathBuf>,
-    /// Free space of the disk below which the database takes no writes: a number of bytes, or of KiB, MiB, GiB or TiB as in 512MiB;
-    /// reads go on, and so do writes once there is room [default: 256MiB]
-    #[arg(long, env = "CHAINBOX_MIN_FREE_SPACE", value_name = "SIZE", value_parser = bytes, requires = "db_path", help_heading = "State")]
-    pub(crate) min_free_space: Option<u64>,
+    #[command(flatten)]
+    pub(crate) database: DatabaseOptions,
     /// Genesis of the chain (JSON, also geth's form): docs/genesis.md, --genesis-example
     #[arg(long, env = "CHAINBOX_GENESIS", value_name = "FILE", conflicts_with = "load_state", help_heading = "State")]
     pub(crate) genesis: Option<PathBuf>,
@@ -137,15 +113,6 @@ pub(crate) struct DevOptions {
     /// Write accounts, keys, mnemonic, chain id, URLs and API key as JSON once the server accepts connections
     #[arg(long, env = "CHAINBOX_CONFIG_OUT", value_name = "FILE", help_heading = "Output")]
     pub(crate) config_out: Option<PathBuf>,
-}
-
-/// Parses a number of bytes, or one of a unit of IEC 80000-13.
-pub(crate) fn bytes(text: &str) -> Result<u64, String> {
-    const UNITS: [(&str, u32); 5] = [("KiB", 10), ("MiB", 20), ("GiB", 30), ("TiB", 40), ("B", 0)];
-    let unit = UNITS.iter().find_map(|(unit, shift)| Some((text.strip_suffix(unit)?, *shift)));
-    let (digits, shift) = unit.unwrap_or((text, 0));
-    let number = digits.trim_end().parse::<u64>().ok().and_then(|number| number.checked_mul(1 << shift));
-    number.ok_or_else(|| "expected a number of bytes below 2^64, or of KiB, MiB, GiB or TiB, as in 256MiB".to_owned())
 }
 
 /// Digits of a token after its decimal point.
@@ -190,25 +157,6 @@ mod tests {
 
     use super::*;
     use crate::args::Cli;
-
-    #[test]
-    fn sizes_have_a_unit_or_are_bytes() {
-        for (text, expected) in [
-            ("0", 0),
-            ("1000", 1_000),
-            ("7B", 7),
-            ("3KiB", 3 << 10),
-            ("256MiB", 256 << 20),
-            ("2 GiB", 2 << 30),
-            ("1TiB", 1 << 40),
-            ("16777215TiB", 16_777_215 << 40),
-        ] {
-            assert_eq!(bytes(text), Ok(expected), "{text}");
-        }
-        for text in ["", "MiB", "-1", "1.5GiB", "256MB", "256mib", "16777216TiB", "18446744073709551616"] {
-            assert!(bytes(text).unwrap_err().contains("256MiB"), "{text}");
-        }
-    }
 
     #[test]
     fn tokens_and_seconds_have_decimals() {

@@ -25,10 +25,11 @@ const COLUMNS: usize = 80;
 const RULE: &str = "==================";
 
 /// Returns the banner: accounts, keys, chain and URLs, in the layout of other development nodes.
-pub(crate) fn banner(started: &Started, options: &DevOptions, address: SocketAddr, api_key: &str) -> String {
+pub(crate) fn banner(started: &Started, options: &DevOptions, address: SocketAddr, api_key: Option<&str>) -> String {
     let mut text = format!("\n{HEADING}chainbox {}{HEADING:#}\n", env!("CARGO_PKG_VERSION"));
     write_accounts(&mut text, started);
     write_chain(&mut text, started, options);
+    let api_key = api_key.unwrap_or("none: the disk is full; that of the start before is still valid");
     let _ = writeln!(text, "\n{HEADING}API key{HEADING:#} (X-API-Key, valid for this process only)\n{RULE}\n{api_key}");
     for warning in warnings(options, address) {
         write_wrapped(&mut text, ("\nWarning: ", ERROR), &warning);
@@ -157,7 +158,7 @@ fn warnings(options: &DevOptions, address: SocketAddr) -> Vec<String> {
         }
         warnings.push(format!("listening on {}: {open}. {}", address.ip(), advice.join("; ")));
     }
-    if options.allow_origin.iter().any(|origin| origin == "*") {
+    if options.listen.allow_origin.iter().any(|origin| origin == "*") {
         warnings.push(
             "--allow-origin *: pages of every site may call this server from a browser that reaches it".to_owned(),
         );
@@ -182,7 +183,7 @@ mod tests {
         ];
         let loaded = Some(("a.dump".into(), LoadSummary::default()));
         let started = Started { node: Node::new(), store: None, loaded, notes };
-        let text = banner(&started, &options, ([0, 0, 0, 0], 65_535).into(), &format!("cbx_{}", "0".repeat(56)));
+        let text = banner(&started, &options, ([0, 0, 0, 0], 65_535).into(), Some(&*format!("cbx_{}", "0".repeat(56))));
         for line in anstream::adapter::strip_str(&text).to_string().lines() {
             assert!(line.chars().count() <= COLUMNS, "{line}");
         }

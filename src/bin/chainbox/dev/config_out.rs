@@ -20,7 +20,9 @@ pub(crate) struct Config {
     blockchain_id: String,
     genesis_hash: B256,
     urls: Urls,
-    api_key: String,
+    /// Absent where the disk is full and none could be made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    api_key: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -33,7 +35,7 @@ struct Urls {
 
 impl Config {
     /// Describes a node that listens on `address`; the URLs are for programs on this machine.
-    pub(crate) fn new(node: &Node, platform: &Platform, address: SocketAddr, api_key: &str) -> Self {
+    pub(crate) fn new(node: &Node, platform: &Platform, address: SocketAddr, api_key: Option<&str>) -> Self {
         let keys = node.keys();
         let address = reachable(address);
         Self {
@@ -49,7 +51,7 @@ impl Config {
                 rest: format!("http://{address}/v1"),
                 openapi: format!("http://{address}/v1/openapi.json"),
             },
-            api_key: api_key.to_owned(),
+            api_key: api_key.map(str::to_owned),
         }
     }
 }

@@ -21,7 +21,7 @@ pub(crate) struct Opened {
 /// # Errors
 /// The folder can't be opened.
 pub(crate) fn open(path: &Path, options: &DevOptions) -> Result<Opened, Box<dyn std::error::Error>> {
-    let store = database::open(path, options.min_free_space)?;
+    let store = database::open(path, options.database.min_free_space)?;
     let stored = || Chain::stored_spec(&*store).map_err(|cause| crate::files::with_causes(&cause));
     let genesis = if options.genesis.is_some() { None } else { stored()? };
     Ok(Opened { store, genesis })

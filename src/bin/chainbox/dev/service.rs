@@ -25,8 +25,12 @@ pub(crate) fn open(options: &DevOptions, started: &Started) -> Result<Platform, 
     let builder = Platform::builder(Arc::new(ChainClock::of(node))).with_networks(NetworkPool::new(threads)?);
     let opened = match (&started.store, &options.db_path) {
         (Some(store), Some(folder)) => {
-            let given = options.master_key_file.as_deref();
-            let (key, former) = master_key::read(given, &options.former_master_key_file, folder)?;
+            let given = options.database.master_key_file.as_deref();
+            let (key, former) = master_key::read(given, &options.database.former_master_key_file, folder)?;
+            let builder = match &options.database.backup_path {
+                Some(backups) => builder.with_backups(backups.clone()),
+                None => builder,
+            };
             builder.with_store(Arc::clone(store)).open_with(chain, key, former)
         }
         _ => builder.open(chain),

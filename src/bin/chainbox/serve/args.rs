@@ -1,27 +1,32 @@
 //! Flags of `serve`.
 
-use std::{net::IpAddr, path::PathBuf};
+use std::path::PathBuf;
 
+use chainbox::server::ProxyNetwork;
 use clap::Args;
+
+use crate::server_args::{DatabaseOptions, ListenOptions};
 
 /// Flags of `serve`.
 #[derive(Args, Debug)]
 pub(crate) struct ServeOptions {
-    /// Address to listen on
-    #[arg(long, env = "CHAINBOX_HOST", default_value = "127.0.0.1", help_heading = "Server")]
-    pub(crate) host: IpAddr,
-    /// Port to listen on; 0 picks a free one
-    #[arg(long, short, env = "CHAINBOX_PORT", default_value_t = 8545, help_heading = "Server")]
-    pub(crate) port: u16,
+    #[command(flatten)]
+    pub(crate) listen: ListenOptions,
     /// URL under which users reach the service: issuer of tokens, beginning of the links in pages and mails [default: that of the listener]
     #[arg(long, env = "CHAINBOX_PUBLIC_URL", value_name = "URL", help_heading = "Server")]
     pub(crate) public_url: Option<String>,
-    /// Host name to accept in requests beside localhost and IP addresses (protection against DNS rebinding); repeatable
-    #[arg(long, env = "CHAINBOX_ALLOW_HOST", value_name = "NAME", value_delimiter = ',', help_heading = "Server")]
-    pub(crate) allow_host: Vec<String>,
-    /// Origin of browser pages to accept when not on loopback, beside those of localhost; `*` for all; repeatable
-    #[arg(long, env = "CHAINBOX_ALLOW_ORIGIN", value_name = "ORIGIN", value_delimiter = ',', help_heading = "Server")]
-    pub(crate) allow_origin: Vec<String>,
+    /// File with the certificate to serve by TLS, and those of its authorities after it (PEM); it is read again when it changes
+    #[arg(long, env = "CHAINBOX_TLS_CERT", value_name = "FILE", requires = "tls_key", help_heading = "Server")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// File with the private key of the certificate (PEM)
+    #[arg(long, env = "CHAINBOX_TLS_KEY", value_name = "FILE", requires = "tls_cert", help_heading = "Server")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// Address or network (CIDR) of proxies in front of the service, whose word on the client's address is taken; repeatable
+    #[arg(long, env = "CHAINBOX_TRUSTED_PROXY", value_name = "CIDR", value_delimiter = ',', help_heading = "Server")]
+    pub(crate) trusted_proxy: Vec<ProxyNetwork>,
+    /// Header in which they name the client; the other is not read, since a client may have sent it
+    #[arg(long, env = "CHAINBOX_TRUSTED_PROXY_HEADER", value_name = "NAME", default_value = "x-forwarded-for", requires = "trusted_proxy", value_parser = clap::builder::PossibleValuesParser::new(["x-forwarded-for", "forwarded"]), help_heading = "Server")]
+    pub(crate) trusted_proxy_header: String,
     /// Requests that a caller may send in a minute; one more is 429
     #[arg(long, env = "CHAINBOX_REQUESTS_PER_MINUTE", value_name = "COUNT", default_value_t = 6_000, value_parser = clap::value_parser!(u64).range(1..), help_heading = "Server")]
     pub(crate) requests_per_minute: u64,
@@ -43,23 +48,8 @@ pub(crate) struct ServeOptions {
     /// Keep nothing: all is gone when the process ends
     #[arg(long, env = "CHAINBOX_IN_MEMORY", conflicts_with = "db_path", help_heading = "State")]
     pub(crate) in_memory: bool,
-    /// File with the master key of the secrets in the database, 64 hex digits; also CHAINBOX_MASTER_KEY; by default CHAINBOX.key in the
-    /// database's folder, which is made when there is none
-    #[arg(long, env = "CHAINBOX_MASTER_KEY_FILE", value_name = "FILE", requires = "db_path", help_heading = "State")]
-    pub(crate) master_key_file: Option<PathBuf>,
-    /// File with a master key that the secrets may still be under; they are then put under the present one; repeatable
-    #[arg(
-        long,
-        env = "CHAINBOX_FORMER_MASTER_KEY_FILE",
-        value_name = "FILE",
-        value_delimiter = ',',
-        requires = "db_path",
-        help_heading = "State"
-    )]
-    pub(crate) former_master_key_file: Vec<PathBuf>,
-    /// Free space of the disk below which the database takes no writes, such as 512MiB; reads go on [default: 256MiB]
-    #[arg(long, env = "CHAINBOX_MIN_FREE_SPACE", value_name = "SIZE", value_parser = crate::dev::args::bytes, requires = "db_path", help_heading = "State")]
-    pub(crate) min_free_space: Option<u64>,
+    #[command(flatten)]
+    pub(crate) database: DatabaseOptions,
 
     /// Relay that takes the service's mails: smtps://HOST, or smtp://HOST:PORT
     #[arg(long, env = "CHAINBOX_SMTP_URL", value_name = "URL", requires = "smtp_from", help_heading = "Mail")]

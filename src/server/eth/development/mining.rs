@@ -10,6 +10,7 @@ use super::time::time_error;
 use crate::{
     chain::ExecutedBlock,
     node::{MINING_INTERVAL_SECS_MAX, MineError, Mining, SnapshotId},
+    platform::PlatformError,
     primitives::Timestamp,
     server::{
         eth::{
@@ -38,7 +39,7 @@ pub(super) fn register(methods: &mut Methods) {
             _ => None,
         })
     });
-    methods.add_all(&["evm_snapshot", "anvil_snapshot"], 0, |eth, _| Ok(U64::from(eth.node.snapshot().get())));
+    methods.add_all(&["evm_snapshot", "anvil_snapshot"], 0, |eth, _| snapshot(eth));
     methods.add_all(&["evm_revert", "anvil_revert"], 1, revert);
 }
 
@@ -153,7 +154,31 @@ fn set_interval(eth: &Eth, args: &Args<'_>) -> Result<(), RpcError> {
 fn revert(eth: &Eth, args: &Args<'_>) -> Result<bool, RpcError> {
     let id: U256 = args.required(0, "snapshot")?;
     match u64::try_from(id) {
-        Ok(id) => eth.node.revert(SnapshotId::new(id)).map_err(|cause| command_failed(&cause, cause.full_disk())),
+        Ok(id) => {
+            let id = SnapshotId::new(id);
+            let reverted = eth.node.revert(id).map_err(|cause| command_failed(&cause, cause.full_disk()))?;
+            if let Some(records) = eth.records.as_ref().filter(|_| reverted) {
+                records.revert(id).map_err(|cause| records_failed(&cause))?;
+            }
+            Ok(reverted)
+        }
         Err(_) => Ok(false),
     }
+}
+
+/// `evm_snapshot`: of the chain, and of the records beside it.
+fn snapshot(eth: &Eth) -> Result<U64, RpcError> {
+    let id = eth.node.snapshot();
+    if let Some(records) = &eth.records {
+        records.keep(id).map_err(|cause| records_failed(&cause))?;
+    }
+    Ok(U64::from(id.get()))
+}
+
+fn records_failed(cause: &PlatformError) -> RpcError {
+    let disk = match cause {
+        PlatformError::StorageFull { disk } => Some(*disk),
+        _ => None,
+    };
+    command_failed(cause, disk)
 }

@@ -32,7 +32,7 @@ use crate::{
 /// A chain to create. Only the name is required.
 #[derive(Debug, Deserialize, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct CreateBlockchain {
+pub(super) struct CreateBlockchain {
     /// Name of the chain.
     #[schema(min_length = 1, max_length = 256, pattern = r"\S", example = "ledger")]
     name: String,
@@ -139,7 +139,7 @@ impl Body for CreateBlockchain {
 /// A chain.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct BlockchainView {
+pub(super) struct BlockchainView {
     /// Id of the chain in the service.
     #[schema(example = "bc_default")]
     id: String,
@@ -213,7 +213,7 @@ struct GenesisValidatorView {
 }
 
 impl BlockchainView {
-    fn new(app: &App, stored: &Stored<BlockchainRecord>) -> Self {
+    pub(super) fn new(app: &App, stored: &Stored<BlockchainRecord>) -> Self {
         let state = app.platform().blockchains().state(stored);
         let chain = app.platform().blockchains().in_state_to_read(stored.id());
         let (spec, view) = (&stored.value.spec, chain.as_ref().map(|chain| chain.node().view()));

@@ -1,0 +1,119 @@
+//! Export of a blockchain's state, and import as a new blockchain.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+
+use super::blockchains::{BlockchainView, CreateBlockchain};
+use crate::{
+    node::Dump,
+    platform::{BlockchainSpec, Scope},
+    server::{
+        api_error::ApiError,
+        limits::IMPORT_BODY_BYTES_MAX,
+        rest::{
+            App,
+            answer::Change,
+            body::Body,
+            endpoint::{Access, Endpoint, Runs, Tag},
+            error_code::ErrorCode,
+            request::Request,
+        },
+    },
+};
+
+/// A blockchain to make of an export.
+#[derive(Debug, Deserialize, ToSchema)]
+struct ImportBlockchain {
+    /// The blockchain to create; gas limit and rules of fees are the export's where it names none.
+    blockchain: CreateBlockchain,
+    /// Text of an export, as `GET /v1/blockchains/{blockchainId}/export` answers it. The premine is added to it.
+    #[schema(min_length = 2, pattern = r"^\s*\{")]
+    state: String,
+}
+
+/// The shortest export.
+const EXPORT: &str = r#"{"chain":{"genesis":{"chainId":31338,"accounts":{}}}}"#;
+
+impl Body for ImportBlockchain {
+    fn examples() -> Vec<(&'static str, Value)> {
+        let balance = r#"{"chain":{"genesis":{"chainId":31338,"accounts":{"0x1111111111111111111111111111111111111111":{"balance":"1000"}}}}}"#;
+        let all = json!({ "blockchain": { "name": "copy", "chainId": 54321, "features": ["smart-contracts"] }, "state": balance });
+        vec![("all fields", all), ("required fields", json!({ "blockchain": { "name": "copy" }, "state": EXPORT }))]
+    }
+}
+
+const EXPORTED: &str = "\
+Accounts with balances, nonces, code and storage after the newest block, for those who may read the blockchain. Blocks, validators, keys and the \
+records of system contracts, such as bonded stake, are not in it. `POST /v1/blockchains/import` and `chainbox dev --load-state` read it. The answer \
+is the document itself, without the envelope, and at most 48 MiB.";
+
+const IMPORTED: &str = "\
+The new blockchain has a chain id, keys and a treasury of its own. The body may be longer than others, at most 64 MiB.";
+
+pub(super) fn endpoints() -> Vec<Endpoint> {
+    let (tag, read, write) =
+        (Tag::Blockchains, Access::Scope(Scope::BlockchainRead), Access::Scope(Scope::BlockchainWrite));
+    vec![
+        Endpoint::get(
+            "/v1/blockchains/{blockchainId}/export",
+            "exportBlockchain",
+            tag,
+            read,
+            "Exports the state of a blockchain.",
+        )
+        .described(EXPORTED)
+        .fails_with(&[ErrorCode::Conflict])
+        .runs(Runs::Long)
+        .answers_document(export_schema(), "The export", export),
+        Endpoint::post(
+            "/v1/blockchains/import",
+            "importBlockchain",
+            tag,
+            write,
+            "Creates a blockchain with the state of an export.",
+        )
+        .described(IMPORTED)
+        .body_bytes_max(IMPORT_BODY_BYTES_MAX)
+        .runs(Runs::Long)
+        .takes::<ImportBlockchain>()
+        .creates(import),
+    ]
+}
+
+/// The parts of an export; the genesis is that of `docs/genesis.md`.
+fn export_schema() -> Value {
+    let chain = json!({
+        "type": "object",
+        "properties": {
+            "format": { "type": "integer", "minimum": 2 },
+            "genesis": { "type": "object", "required": ["chainId", "accounts"] },
+        },
+        "required": ["format", "genesis"],
+    });
+    json!({ "type": "object", "properties": { "chain": chain }, "required": ["chain"] })
+}
+
+fn export(app: &App, request: &Request) -> Result<Vec<u8>, ApiError> {
+    let dump = app.platform().blockchains().export(request.principal()?, request.path("blockchainId"))?;
+    Ok(dump.as_bytes().to_vec())
+}
+
+fn import(app: &App, request: &Request, body: ImportBlockchain) -> Result<Change<BlockchainView>, ApiError> {
+    let raw = serde_json::to_value(body.blockchain).map_err(|cause| ApiError::internal(&cause))?;
+    let spec = BlockchainSpec::read(raw)?;
+    let (platform, principal) = (app.platform(), request.principal()?);
+    let id = request.new_id(platform, "bc")?;
+    // Of a request that is run again the chain may be there already.
+    if !platform.blockchains().is_provisioned(principal, &id)? {
+        platform.blockchains().stage_import(&id, &spec, &Dump::from_bytes(body.state.into_bytes()))?;
+        let provisioned =
+            platform.unit(|unit| platform.blockchains().provision_import(unit, principal, &id, spec).map(drop));
+        if provisioned.is_err() {
+            platform.blockchains().forget_import(&id)?;
+        }
+        provisioned?;
+    }
+    platform.blockchains().bring_up(principal, &id)?;
+    Ok(Change::done(BlockchainView::new(app, &platform.blockchains().record(principal, &id)?)))
+}

@@ -1,0 +1,79 @@
+//! Snapshots of a development node's chain and its time cover the platform: its records and its clock.
+
+use serde_json::{Value, json};
+
+use crate::{
+    binary::{Dev, LIMIT, now},
+    serving::{Answer, send},
+};
+
+fn rest(dev: &Dev, key: &str, method: &str, path: &str, body: &Value) -> Answer {
+    let headers = format!("authorization: Bearer {key}\r\ncontent-type: application/json\r\n");
+    let body = if body.is_null() { String::new() } else { body.to_string() };
+    send(&dev.address(), method, path, &headers, &body).unwrap()
+}
+
+/// The chain's Ethereum JSON-RPC under `/v1`.
+fn eth(dev: &Dev, key: &str, method: &str, params: Value) -> Value {
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+    let answer = rest(dev, key, "POST", "/v1/blockchains/bc_default/eth", &call).json();
+    answer.get("result").unwrap_or_else(|| panic!("{method}: {answer}")).clone()
+}
+
+#[test]
+fn a_snapshot_of_the_default_chain_covers_its_deployments_and_time_travel_the_keys_expiry() {
+    let folder = tempfile::tempdir().unwrap();
+    let dev = Dev::start(folder.path(), &["--quiet"]);
+    let key = dev.config["apiKey"].as_str().unwrap().to_owned();
+    let deploy = |symbol: &str| {
+        let params = json!({ "name": "Gold", "symbol": symbol, "totalSupply": "1" });
+        let body = json!({ "blockchainId": "bc_default", "template": "erc20-token", "params": params });
+        rest(&dev, &key, "POST", "/v1/contracts/deploy", &body).data()
+    };
+    let listed = || {
+        let all = rest(&dev, &key, "GET", "/v1/contracts", &Value::Null).data();
+        let all = all.as_array().unwrap().iter();
+        all.map(|one| (one["id"].clone(), one["status"].clone())).collect::<Vec<_>>()
+    };
+    let first = deploy("ONE");
+    let short = json!({ "name": "short", "scopes": ["blockchain:read"], "expiresIn": "1h" });
+    let short = rest(&dev, &key, "POST", "/v1/auth/api-keys", &short).data()["key"].as_str().unwrap().to_owned();
+    let works = || rest(&dev, &short, "GET", "/v1/blockchains", &Value::Null).status;
+    assert_eq!(works(), 200);
+
+    let snapshot = eth(&dev, &key, "evm_snapshot", json!([]));
+    let second = deploy("TWO");
+    // One that waits for its block when the snapshot is reverted to.
+    eth(&dev, &key, "evm_setAutomine", json!([false]));
+    let third = deploy("THREE");
+    assert_eq!((listed().len(), &third["status"]), (3, &json!("pending")));
+    eth(&dev, &key, "evm_increaseTime", json!([3_700]));
+    assert_eq!(works(), 401, "the platform's clock goes with the chain's time");
+    assert_eq!(eth(&dev, &key, "evm_revert", json!([snapshot])), true);
+    assert_eq!(listed(), [(first["id"].clone(), json!("deployed"))]);
+    assert_eq!(works(), 200, "and back");
+    for gone in [&second, &third] {
+        let path = format!("/v1/contracts/{}", gone["id"].as_str().unwrap());
+        assert_eq!(rest(&dev, &key, "GET", &path, &Value::Null).status, 404);
+    }
+    eth(&dev, &key, "evm_setAutomine", json!([true]));
+    // Nonces go on from the snapshot's, and so do addresses.
+    let again = deploy("TWO");
+    assert_eq!((&again["contractAddress"], &again["status"]), (&second["contractAddress"], &json!("deployed")));
+    assert_eq!(eth(&dev, &key, "evm_revert", json!([snapshot])), false, "it was used");
+    assert_eq!(listed().len(), 2);
+
+    // A deployment that waited at the snapshot waits again after it.
+    eth(&dev, &key, "evm_setAutomine", json!([false]));
+    let waiting = deploy("WAIT");
+    let snapshot = eth(&dev, &key, "evm_snapshot", json!([]));
+    eth(&dev, &key, "evm_mine", json!([]));
+    assert_eq!(listed()[2], (waiting["id"].clone(), json!("deployed")));
+    deploy("LATE");
+    assert_eq!(eth(&dev, &key, "evm_revert", json!([snapshot])), true);
+    assert_eq!(listed()[2..], [(waiting["id"].clone(), json!("pending"))]);
+    eth(&dev, &key, "evm_mine", json!([]));
+    assert_eq!(listed()[2..], [(waiting["id"].clone(), json!("deployed"))]);
+    let deadline = now() + LIMIT;
+    assert!(dev.stop("-TERM").status.success() && now() < deadline);
+}

@@ -1,0 +1,168 @@
+//! Export and import of a blockchain by routes.
+
+use alloy_primitives::{Address, U256};
+use chainbox::{
+    chain::CallRequest,
+    node::{BlockRef, Node},
+    platform::{ApiKeySpec, PlatformError, Scope, Subject},
+    server::{IMPORT_BODY_BYTES_MAX, REST_BODY_BYTES_MAX},
+};
+use serde_json::{Value, json};
+
+use crate::http::{Reply, Service};
+
+const PAID: Address = Address::repeat_byte(0x77);
+
+async fn make(service: &Service, body: Value) -> String {
+    let reply = service.rest("POST", "/v1/blockchains", body).await;
+    assert_eq!(reply.status, 201, "{}", reply.body);
+    reply.json()["data"]["id"].as_str().unwrap().to_owned()
+}
+
+fn pay(service: &Service, chain: &str, amount: u64) {
+    let chain = service.platform.running_blockchain(chain).unwrap();
+    let request = CallRequest::call(PAID, []).with_from(chain.treasury().unwrap()).with_value(U256::from(amount));
+    service.platform.blockchains().send(&service.platform.service_principal(), chain.id(), request).unwrap();
+}
+
+fn balance(service: &Service, chain: &str) -> U256 {
+    let chain = service.platform.running_blockchain(chain).unwrap();
+    chain.node().view().balance(PAID, BlockRef::Latest).unwrap()
+}
+
+async fn import(service: &Service, body: &Value) -> Reply {
+    service.rest("POST", "/v1/blockchains/import", body.clone()).await
+}
+
+#[tokio::test]
+async fn a_blockchain_is_exported_and_imported_by_routes() {
+    let service = Service::start().await;
+    let source = make(&service, json!({ "name": "source", "chainId": 777 })).await;
+    pay(&service, &source, 5);
+    let params = json!({ "name": "Gold", "symbol": "GLD", "totalSupply": "1000" });
+    let deploy = json!({ "blockchainId": source, "template": "erc20-token", "params": params });
+    let deployed = service.rest("POST", "/v1/contracts/deploy", deploy).await;
+    assert_eq!(deployed.status, 201, "{}", deployed.body);
+    let contract: Address = deployed.json()["data"]["contractAddress"].as_str().unwrap().parse().unwrap();
+
+    let exported = service.rest("GET", &format!("/v1/blockchains/{source}/export"), Value::Null).await;
+    assert_eq!((exported.status, exported.header("content-type")), (200, Some("application/json")));
+    assert!(exported.header("x-request-id").is_some());
+    assert!(exported.json().get("success").is_none(), "the document itself, without an envelope");
+
+    let body = json!({ "blockchain": { "name": "copy", "chainId": 778, "consensus": "raft" }, "state": exported.body });
+    let imported = import(&service, &body).await;
+    assert_eq!(imported.status, 201, "{}", imported.body);
+    let copy = imported.json()["data"].clone();
+    let id = copy["id"].as_str().unwrap();
+    assert_eq!(imported.header("location"), Some(&*format!("/v1/blockchains/{id}")));
+    assert_eq!(
+        (&copy["chainId"], &copy["consensus"], &copy["status"]),
+        (&json!(778), &json!("raft"), &json!("running"))
+    );
+    assert_eq!(balance(&service, id), U256::from(5));
+    let code = |id: &str| {
+        let chain = service.platform.running_blockchain(id).unwrap();
+        chain.node().view().code(contract, BlockRef::Latest).unwrap()
+    };
+    assert!(!code(id).is_empty() && code(id) == code(&source));
+    let signer = |view: &Value| view["validators"][0]["signerAddress"].clone();
+    let original = service.rest("GET", &format!("/v1/blockchains/{source}"), Value::Null).await.json()["data"].clone();
+    assert_ne!(signer(&copy), signer(&original), "new keys");
+    assert_ne!(copy["treasury"], original["treasury"]);
+    pay(&service, id, 2);
+    assert_eq!((balance(&service, id), balance(&service, &source)), (U256::from(7), U256::from(5)));
+
+    let taken = import(&service, &body).await;
+    assert_eq!(taken.status, 409, "its chain id is taken: {}", taken.body);
+    // A development node takes the same text.
+    let dump = chainbox::node::Dump::from_bytes(exported.body.into_bytes());
+    Node::builder().with_genesis(dump.genesis().unwrap()).build().unwrap().load(&dump).unwrap();
+}
+
+#[tokio::test]
+async fn what_is_no_export_is_refused_by_its_field() {
+    let service = Service::start().await;
+    let text = |genesis: Value| json!({ "chain": { "genesis": genesis } }).to_string();
+    let with = |more: Value| {
+        let mut genesis = json!({ "chainId": 5, "accounts": {} });
+        genesis.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        text(genesis)
+    };
+    let dump = String::from_utf8(Node::new().dump().unwrap().as_bytes().to_vec()).unwrap();
+    let rich =
+        json!({ "accounts": { "0x1111111111111111111111111111111111111111": { "balance": U256::MAX.to_string() } } });
+    for (state, path) in [
+        ("{}".to_owned(), "state"),
+        ("{\"chain\":7}".to_owned(), "state"),
+        ("not JSON".to_owned(), "state"),
+        (dump, "state"),
+        (with(json!({ "gasLimit": "1" })), "state"),
+        (with(json!({ "colour": "red" })), "state"),
+        (with(json!({ "validators": [{ "address": "0x1111111111111111111111111111111111111111" }] })), "state"),
+        (
+            with(
+                json!({ "contracts": [{ "address": "0x1111111111111111111111111111111111111111", "template": "multicall" }] }),
+            ),
+            "state",
+        ),
+        (with(json!({ "accounts": { "0x0000000000000000000000000000000000001000": { "balance": "1" } } })), "state"),
+        (with(rich), "blockchain.config.nativeToken.premine"),
+    ] {
+        let reply = import(&service, &json!({ "blockchain": { "name": "x" }, "state": state })).await;
+        assert_eq!(reply.status, 422, "{state}: {}", reply.body);
+        assert_eq!(reply.json()["error"]["details"]["fields"][0]["path"], path, "{state}: {}", reply.body);
+    }
+    let listed = service.rest("GET", "/v1/blockchains", Value::Null).await.json();
+    assert_eq!(listed["pagination"]["total"], 1, "nothing is left of them: {listed}");
+}
+
+/// Who may not read a blockchain does not export it, and only participants export one with `privacy`.
+#[tokio::test]
+async fn an_export_is_for_readers() {
+    let service = Service::start().await;
+    let secret = make(&service, json!({ "name": "secret", "features": ["smart-contracts", "privacy"] })).await;
+    let key = |scopes: &[Scope]| {
+        let spec = ApiKeySpec { name: "other".to_owned(), scopes: scopes.iter().copied().collect(), lifetime_ms: None };
+        let platform = &service.platform;
+        let made = platform.unit(|unit| platform.api_keys().create(unit, &platform.service_principal(), spec));
+        made.map(|(value, _)| value.text().to_owned()).map_err(|cause: PlatformError| cause).unwrap()
+    };
+    let path = format!("/v1/blockchains/{secret}/export");
+    assert_eq!(service.rest("GET", &path, Value::Null).await.status, 200);
+    let bare = key(&[Scope::WorkspaceRead]);
+    let reply = service.send("GET", "/v1/blockchains/bc_default/export", &[("x-api-key", &bare)], "").await;
+    assert_eq!(
+        (reply.status, reply.json()["error"]["details"]["requiredScope"].as_str()),
+        (403, Some("blockchain:read"))
+    );
+    service.rest("POST", &format!("/v1/blockchains/{secret}/pause"), Value::Null).await;
+    assert_eq!(service.rest("GET", &path, Value::Null).await.status, 200, "a paused one is read");
+    let (chains, me) = (service.platform.blockchains(), service.platform.service_principal());
+    let ann = Subject::User("usr_ann".to_owned());
+    service.platform.unit(|unit| chains.add_participant(unit, &me, &secret, &ann)).unwrap();
+    service.platform.unit(|unit| chains.remove_participant(unit, &me, &secret, me.subject())).unwrap();
+    let reply = service.rest("GET", &path, Value::Null).await;
+    assert_eq!(reply.status, 403, "no participant any more: {}", reply.body);
+}
+
+/// An import alone may be longer than other bodies, of a caller who may import.
+#[tokio::test]
+async fn the_body_of_an_import_has_a_bound_of_its_own() {
+    let service = Service::start().await;
+    let body = |length: usize| {
+        let around = json!({ "blockchain": { "name": "long" }, "state": "{" }).to_string().len();
+        json!({ "blockchain": { "name": "long" }, "state": format!("{{{}", " ".repeat(length - around)) }).to_string()
+    };
+    let headers = [("x-api-key", service.api_key.as_str()), ("content-type", "application/json")];
+    let long = body(REST_BODY_BYTES_MAX + 1);
+    let reply = service.send("POST", "/v1/blockchains/import", &headers, &long).await;
+    assert_eq!(reply.status, 422, "it is read, and no export: {}", reply.body);
+    assert_eq!(service.send("POST", "/v1/blockchains", &headers, &long).await.status, 413);
+    let wrong = [("x-api-key", "cbx_wrong"), ("content-type", "application/json")];
+    assert_eq!(service.send("POST", "/v1/blockchains/import", &wrong, &long).await.status, 401);
+    let at = service.send("POST", "/v1/blockchains/import", &headers, &body(IMPORT_BODY_BYTES_MAX)).await;
+    assert_eq!(at.status, 422, "{}", at.body);
+    let past = service.send("POST", "/v1/blockchains/import", &headers, &body(IMPORT_BODY_BYTES_MAX + 1)).await;
+    assert_eq!((past.status, past.json()["error"]["code"].as_str()), (413, Some("PAYLOAD_TOO_LARGE")));
+}
