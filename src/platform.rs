@@ -59,7 +59,7 @@ pub use self::{
     plan::{Plan, Plans, Usage},
     principal::{Principal, Subject},
     public_url::{InvalidPublicUrl, PublicUrl},
-    resources::{ResourceKind, ResourceSummary},
+    resources::{ResourceKind, ResourceSort, ResourceSummary},
     scope::{Role, Scope, ScopeSet},
     token::Token,
     users::{Identity, Membership, Password, PasswordCost, Session, Users},
@@ -157,6 +157,11 @@ impl PlatformBuilder {
     ) -> Result<Platform, PlatformError> {
         let Self { store, clock, entropy, plans, password_cost, networks } = self;
         let records = Records::open(Arc::clone(&store), clock)?;
+        match resources::complete_indices(&records).map_err(PlatformError::from) {
+            // Reads go on when the disk is full.
+            Ok(()) | Err(PlatformError::StorageFull { .. }) => {}
+            Err(cause) => return Err(cause),
+        }
         let vault = Vault::new(master_key, Arc::clone(&entropy));
         let vault = former.into_iter().fold(vault, Vault::with_previous);
         vault.rewrap(&records)?;
@@ -289,7 +294,7 @@ impl Platform {
         })
     }
 
-    /// Returns the resources of a principal's workspace that it may see, of one kind or all.
+    /// Returns a page of the resources of a principal's workspace that it may see, of one kind or all, and the length of the whole list.
     ///
     /// # Errors
     /// [`PlatformError`] of reading.
@@ -297,8 +302,10 @@ impl Platform {
         &self,
         principal: &Principal,
         kind: Option<ResourceKind>,
-    ) -> Result<Vec<ResourceSummary>, PlatformError> {
-        resources::of(&self.context, principal, kind)
+        sort: ResourceSort,
+        request: &PageRequest,
+    ) -> Result<(Vec<ResourceSummary>, u64), PlatformError> {
+        resources::page(&self.context, principal, kind, sort, request)
     }
 
     /// The chain served on `/`, where there is one.
