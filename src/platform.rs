@@ -18,6 +18,7 @@ mod fields;
 mod health;
 mod idempotency;
 mod mail;
+mod metering;
 mod oauth;
 mod plan;
 mod principal;
@@ -51,6 +52,7 @@ pub use self::{
     health::Health,
     idempotency::{Begun, IdempotentRequests},
     mail::{Mail, Mailbox, Mails, ReceivedMail},
+    metering::{Metering, OverQuota},
     oauth::{
         AccessToken, AuthorizationRefusal, AuthorizationRequest, Authorized, ClientCredentials, ClientRegistration,
         Grant, Introspection, OAuth, OAuthClient, OAuthError, OAuthErrorCode, Parameters, ShownRefusal, TokenResponse,
@@ -71,6 +73,7 @@ use self::{
     blockchains::Hosted,
     context::Context,
     health::Probes,
+    metering::Meter,
     records::{Owner, PageRequest, Records, Unit, WorkspaceId},
     secret::Secret,
     vault::{MasterKey, Vault},
@@ -190,7 +193,8 @@ impl PlatformBuilder {
         }
         let hosted = Hosted::new(default_blockchain.clone(), networks, store);
         hosted.boot(&context)?;
-        let platform = Platform { context, default_blockchain, hosted, probes: Probes::default() };
+        let platform =
+            Platform { context, default_blockchain, hosted, probes: Probes::default(), meter: Meter::default() };
         platform.blockchains().send_all_unsettled();
         Ok(platform)
     }
@@ -203,6 +207,7 @@ pub struct Platform {
     default_blockchain: Option<Arc<Blockchain>>,
     hosted: Hosted,
     probes: Probes,
+    meter: Meter,
 }
 
 impl Platform {
@@ -281,6 +286,11 @@ impl Platform {
         Wallets { context: &self.context }
     }
 
+    /// Counting of what workspaces use.
+    pub const fn metering(&self) -> Metering<'_> {
+        Metering { context: &self.context, meter: &self.meter, hosted: &self.hosted }
+    }
+
     /// Returns what a principal's workspace used in the present period, and the bounds of its plan.
     ///
     /// # Errors
@@ -289,7 +299,11 @@ impl Platform {
         let owner = principal.owner();
         self.unit(|unit| {
             let plan = self.context.plan(unit, &owner)?;
-            let of = |usage: Usage| Ok((usage, plan::used(unit, &owner, usage)?, usage.limit(&plan)));
+            let pending = |usage| self.metering().pending(principal.workspace(), usage);
+            let of = |usage: Usage| {
+                let used = plan::used(unit, &owner, usage)?.saturating_add(pending(usage));
+                Ok((usage, used, usage.limit(&plan)))
+            };
             Usage::ALL.into_iter().map(of).collect()
         })
     }

@@ -11,6 +11,7 @@ mod figures;
 mod guard;
 mod metrics;
 mod page;
+mod paths;
 mod refusal;
 mod route;
 #[cfg(test)]
@@ -271,6 +272,9 @@ impl Server {
         };
         let _ = tokio::time::timeout(grace, ended).await;
         probes.abort();
+        let platform = Arc::clone(self.context.platform());
+        // What it can't write is lost with the process: requests and bytes since the last tick.
+        let _ = tokio::task::spawn_blocking(move || platform.metering().flush()).await;
     }
 }
 
@@ -285,6 +289,7 @@ async fn probe(context: Arc<route::ServerContext>) {
             platform.probe();
             // Where the store fails, the next tick tries again.
             let _ = platform.forget_expired();
+            let _ = platform.metering().flush();
         })
         .await;
     }

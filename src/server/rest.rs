@@ -52,7 +52,7 @@ use super::{
     chains::Chains,
     counters::panic_text,
     eth::rpc::EthRpc,
-    limits::{REST_BODY_BYTES_MAX, ServerLimits},
+    limits::{PAGE_LIMIT_MAX, ServerLimits},
     service_rpc::ServiceRpc,
 };
 use crate::platform::{Platform, PlatformError};
@@ -75,7 +75,7 @@ impl App {
         Self {
             service_rpc: ServiceRpc::new(chains.clone()),
             chains,
-            catalogue: Catalogue::new(),
+            catalogue: Catalogue::new(limits.page_limit_max),
             request_ids: RequestIds::default(),
             rates: Rates::new(limits.rate),
             admission: Arc::new(Semaphore::new(limits.rest_requests_max)),
@@ -126,6 +126,9 @@ impl App {
     }
 }
 
+/// Bytes that come in one part at most, so that a body past its bound is received up to the part that shows it.
+const RECEIVED_BYTES: usize = 1 << 20;
+
 /// Builds the router of all routes under `/v1`.
 pub(super) fn router(app: App) -> Router {
     let document = openapi::render(app.endpoints());
@@ -147,7 +150,7 @@ pub(super) fn router(app: App) -> Router {
         .method_not_allowed_fallback(|request: Request| async move {
             ApiError::method_not_allowed(request.method(), request.uri().path())
         })
-        .layer(DefaultBodyLimit::max(REST_BODY_BYTES_MAX))
+        .layer(DefaultBodyLimit::max(app.limits.rest_body_bytes_max))
         .layer(middleware::from_fn_with_state(app.clone(), identify))
         .with_state(app)
 }
@@ -166,11 +169,12 @@ async fn serve(
     if let Some(route) = parts.extensions.get::<RouteName>() {
         route.set(endpoint.about.path);
     }
+    let bytes_max = app.limits.rest_body_bytes_max;
     // What is past the bound was cut off when it was received: one byte more shows it.
-    let body: Result<Bytes, _> = axum::body::to_bytes(body, REST_BODY_BYTES_MAX.saturating_mul(2)).await;
+    let body: Result<Bytes, _> = axum::body::to_bytes(body, bytes_max.saturating_mul(2).max(RECEIVED_BYTES)).await;
     match body {
         Ok(body) => service::serve(app, endpoint, path, parts, body).await,
-        Err(_) => ApiError::payload_too_large(REST_BODY_BYTES_MAX).into_response(),
+        Err(_) => ApiError::payload_too_large(bytes_max).into_response(),
     }
 }
 
@@ -204,5 +208,5 @@ pub(super) fn refused(error: ApiError, id: &RequestId, now_ms: u64) -> Response 
 
 /// Returns the OpenAPI document as JSON text, as `/v1/openapi.json` serves it.
 pub fn openapi_json() -> String {
-    openapi::render(&Catalogue::new()).to_string()
+    openapi::render(&Catalogue::new(PAGE_LIMIT_MAX)).to_string()
 }

@@ -66,6 +66,8 @@ struct Sums {
     /// Timestamp of the block, in seconds.
     time: u64,
     transactions: u64,
+    /// Gas that was used.
+    gas: u64,
     /// Sum of the transactions' effective prices per unit of gas, in wei.
     prices: u128,
     /// Validators' duties, and those that were done.
@@ -107,6 +109,11 @@ impl MetricsLog {
     fn sums(&self) -> MutexGuard<'_, BTreeMap<(u64, B256), Sums>> {
         // A poisoned lock guards nothing half-done: sums are inserted and removed one by one.
         self.sums.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the gas that all blocks of the chain used.
+    pub(in crate::platform) fn gas_used(&self, view: &NodeView) -> Result<u64, PlatformError> {
+        Ok(self.sums_of(view, view.head()).map_err(PlatformError::from_query)?.gas)
     }
 
     /// Measures the chain that a view shows.
@@ -231,6 +238,7 @@ impl DutyRule {
         Sums {
             time: block.timestamp().as_secs(),
             transactions: parent.transactions.saturating_add(block.transactions().len() as u64),
+            gas: parent.gas.saturating_add(block.block().header().gas_used),
             prices: prices.fold(parent.prices, u128::saturating_add),
             duties: parent.duties.saturating_add(duties),
             done: parent.done.saturating_add(done),
