@@ -22,6 +22,7 @@ mod health;
 mod idempotency;
 mod mail;
 mod maintenance;
+mod metering;
 mod oauth;
 mod plan;
 mod principal;
@@ -65,6 +66,7 @@ pub use self::{
     idempotency::{Begun, IdempotentRequests},
     mail::{Mail, Mailbox, Mails, ReceivedMail},
     maintenance::{Backup, CheckReport, CheckedChain, Pruned, STATES_KEPT_MIN, check, prune},
+    metering::{Metering, OverQuota},
     oauth::{
         AccessToken, AuthorizationRefusal, AuthorizationRequest, Authorized, ClientCredentials, ClientRegistration,
         Grant, Introspection, OAuth, OAuthClient, OAuthError, OAuthErrorCode, Parameters, ShownRefusal, TokenResponse,
@@ -74,7 +76,7 @@ pub use self::{
     principal::{Principal, Subject},
     proposals::{Proposal, ProposalId, ProposalSpec, ProposalStatus, Proposals, Vote, VoteSpec},
     public_url::{InvalidPublicUrl, PublicUrl},
-    resources::{ResourceKind, ResourceSummary},
+    resources::{ResourceKind, ResourceSort, ResourceSummary},
     scope::{Role, Scope, ScopeSet},
     sent::TransactionRecord,
     token::Token,
@@ -97,6 +99,7 @@ use self::{
     context::Context,
     health::Probes,
     maintenance::Backups,
+    metering::Meter,
     records::{Owner, PageRequest, Records, Unit, WorkspaceId},
     secret::Secret,
     vault::{MasterKey, Vault},
@@ -189,6 +192,11 @@ impl PlatformBuilder {
     ) -> Result<Platform, PlatformError> {
         let Self { store, clock, entropy, plans, password_cost, networks, backups } = self;
         let records = Records::open(Arc::clone(&store), clock)?;
+        match resources::complete_indices(&records).map_err(PlatformError::from) {
+            // Reads go on when the disk is full.
+            Ok(()) | Err(PlatformError::StorageFull { .. }) => {}
+            Err(cause) => return Err(cause),
+        }
         let vault = Vault::new(master_key, Arc::clone(&entropy));
         let vault = former.into_iter().fold(vault, Vault::with_previous);
         vault.rewrap(&records)?;
@@ -218,7 +226,8 @@ impl PlatformBuilder {
         let hosted = Hosted::new(default_blockchain.clone(), networks, Arc::clone(&store));
         hosted.boot(&context)?;
         let (probes, backups) = (Probes::default(), Backups::new(backups));
-        let platform = Platform { context, store, default_blockchain, hosted, probes, backups };
+        let meter = Meter::default();
+        let platform = Platform { context, store, default_blockchain, hosted, probes, backups, meter };
         platform.blockchains().send_all_unsettled();
         Ok(platform)
     }
@@ -233,6 +242,7 @@ pub struct Platform {
     hosted: Hosted,
     probes: Probes,
     backups: Backups,
+    meter: Meter,
 }
 
 impl Platform {
@@ -337,6 +347,11 @@ impl Platform {
         Wallets { context: &self.context }
     }
 
+    /// Counting of what workspaces use.
+    pub const fn metering(&self) -> Metering<'_> {
+        Metering { context: &self.context, meter: &self.meter, hosted: &self.hosted }
+    }
+
     /// Returns what a principal's workspace used in the present period, and the bounds of its plan.
     ///
     /// # Errors
@@ -345,12 +360,16 @@ impl Platform {
         let owner = principal.owner();
         self.unit(|unit| {
             let plan = self.context.plan(unit, &owner)?;
-            let of = |usage: Usage| Ok((usage, plan::used(unit, &owner, usage)?, usage.limit(&plan)));
+            let pending = |usage| self.metering().pending(principal.workspace(), usage);
+            let of = |usage: Usage| {
+                let used = plan::used(unit, &owner, usage)?.saturating_add(pending(usage));
+                Ok((usage, used, usage.limit(&plan)))
+            };
             Usage::ALL.into_iter().map(of).collect()
         })
     }
 
-    /// Returns the resources of a principal's workspace that it may see, of one kind or all.
+    /// Returns a page of the resources of a principal's workspace that it may see, of one kind or all, and the length of the whole list.
     ///
     /// # Errors
     /// [`PlatformError`] of reading.
@@ -358,8 +377,10 @@ impl Platform {
         &self,
         principal: &Principal,
         kind: Option<ResourceKind>,
-    ) -> Result<Vec<ResourceSummary>, PlatformError> {
-        resources::of(&self.context, principal, kind)
+        sort: ResourceSort,
+        request: &PageRequest,
+    ) -> Result<(Vec<ResourceSummary>, u64), PlatformError> {
+        resources::page(&self.context, principal, kind, sort, request)
     }
 
     /// The chain served on `/`, where there is one.

@@ -11,6 +11,7 @@
 //! | `/v1/rpc` | JSON-RPC of the service |
 //! | `/oauth/...`, `/.well-known/oauth-authorization-server` | the authorization server, once [`AuthorizationServer`]'s router is mounted |
 //! | `/v1/...` | REST in an envelope, described by `/v1/openapi.json` |
+//! | `/metrics` | figures for Prometheus |
 //!
 //! | bound | value |
 //! |---|---|
@@ -18,6 +19,7 @@
 //! | body of `anvil_loadState` over HTTP | [`LOAD_BODY_BYTES_MAX`] |
 //! | REST body; that of an import | [`REST_BODY_BYTES_MAX`]; [`IMPORT_BODY_BYTES_MAX`] |
 //! | calls in a batch; bytes of their responses | [`BATCH_CALLS_MAX`]; [`BATCH_RESPONSE_BYTES_MAX`] |
+//! | items of a page | [`PAGE_LIMIT_MAX`] |
 //! | connections, WebSocket sessions, subscriptions of one, bytes being received, times | [`ServerLimits`] |
 //!
 //! | JSON-RPC error code | meaning | source |
@@ -75,6 +77,7 @@ mod ids;
 mod in_process;
 mod jsonrpc;
 mod limits;
+mod limits_file;
 pub mod mail;
 mod monitor;
 mod oauth;
@@ -97,10 +100,11 @@ pub use http::{
 pub use in_process::InProcess;
 pub use limits::{
     BATCH_CALLS_MAX, BATCH_RESPONSE_BYTES_MAX, BUFFERED_BODY_BYTES_MAX, COMMAND_WAIT_MAX, COMMANDS_WAITING_MAX,
-    CONNECTIONS_MAX, IMPORT_BODY_BYTES_MAX, LOAD_BODY_BYTES_MAX, READS_PER_CORE, READS_WAITING_MAX,
+    CONNECTIONS_MAX, IMPORT_BODY_BYTES_MAX, LOAD_BODY_BYTES_MAX, PAGE_LIMIT_MAX, READS_PER_CORE, READS_WAITING_MAX,
     REST_BODY_BYTES_MAX, REST_REQUESTS_MAX, RPC_BODY_BYTES_MAX, RateLimit, SUBSCRIPTIONS_MAX, ServerLimits,
     WEBSOCKETS_MAX,
 };
+pub use limits_file::{InvalidLimits, Limits};
 pub use monitor::{MonitoredCall, RpcMonitor};
 pub use oauth::{AuthorizationServer, LogInLink, LogInProvider};
 pub use rest::{TemplateParameter, TemplateView, endpoint_table, openapi_json};

@@ -10,7 +10,6 @@ use std::{
 
 /// Direct dependencies that others force a second version of, with the reason. An entry that is no longer needed fails.
 const FORCED: &[(&str, &str)] = &[
-    ("base64", "0.22 comes with alloy-transport and soketto; lettre has 0.23"),
     ("getrandom", "0.2 comes with rand 0.8 (soketto) and ring, 0.3 with rand 0.9 (jsonrpsee-core, imbl)"),
     ("sha2", "0.10 comes with alloy-eips (KZG commitments' versioned hashes)"),
 ];

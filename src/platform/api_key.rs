@@ -87,6 +87,9 @@ impl ApiKey {
         |key| Some(SortKey::new().flag(key.value.revoked_at_ms.is_some())),
         |key| SortKey::new().number(key.created_at_ms()),
     );
+    /// Keys of a workspace by name.
+    pub(super) const BY_NAME: Index<Self> =
+        Index::ordered("name", Reach::Owner, |_| Some(SortKey::new()), |key| SortKey::new().text(&key.value.name));
     /// Keys of a workspace by their maker.
     pub(super) const BY_CREATOR: Index<Self> = Index::ordered(
         "creator",
@@ -136,7 +139,8 @@ impl Stored<ApiKey> {
 
 impl Record for ApiKey {
     const KIND: &'static str = "key";
-    const INDICES: &'static [Index<Self>] = &[Self::BY_HASH, Self::BY_STATE, Self::BY_CREATOR];
+    const INDICES: &'static [Index<Self>] =
+        &[Self::BY_HASH, Self::BY_STATE, Self::BY_CREATOR, Self::BY_NAME, Index::UPDATED];
 }
 
 /// Leaves the hash out.

@@ -340,6 +340,11 @@ impl Blockchain {
         &self.engine
     }
 
+    /// Returns the gas that all its blocks used.
+    pub(super) fn gas_used(&self) -> Result<u64, PlatformError> {
+        self.metrics_log().gas_used(&self.node().view())
+    }
+
     pub(super) fn metrics_log(&self) -> &MetricsLog {
         &self.metrics
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     OsEntropy, PlatformError, Secret,
     entropy::{Entropy, EntropyError, random_id},
-    plan::{Plan, Plans},
+    plan::{Plan, Plans, Usage, check_quota, period},
     principal::Principal,
     records::{AuditLine, Owner, Records, Unit},
     users::PasswordCost,
@@ -37,6 +37,19 @@ impl Context {
 
     pub(super) fn id(&self, prefix: &str) -> Result<String, EntropyError> {
         random_id(&*self.entropy, prefix)
+    }
+
+    /// Returns the plan of a workspace as the store has it, outside of a unit of work.
+    pub(super) fn stored_plan(&self, owner: &Owner) -> Result<Plan, PlatformError> {
+        let workspace = self.records.of::<Workspace>().require(owner, owner.as_str())?;
+        self.plans.named(&workspace.value.billing_plan)
+    }
+
+    /// Checks that the gas of a workspace's plan is not used up, as far as it is counted.
+    pub(super) fn check_gas(&self, owner: &Owner) -> Result<(), PlatformError> {
+        let max = self.stored_plan(owner)?.gas_max;
+        let counter = Usage::Gas.counter_of(period(self.records.clock().now_ms()));
+        check_quota("gas in 30 days", self.records.counter(owner, &counter)?, max)
     }
 
     /// Returns the plan of a workspace. One whose plan is no longer configured is refused what is new.

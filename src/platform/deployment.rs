@@ -179,6 +179,13 @@ impl DeploymentRecord {
         |deployment| Some(Self::on_chain(&deployment.value.blockchain_id)),
         |deployment| SortKey::new().number(deployment.created_at_ms()),
     );
+    /// Deployments of a workspace by the name of their template.
+    pub(super) const BY_TEMPLATE: Index<Self> = Index::ordered(
+        "template",
+        Reach::Owner,
+        |_| Some(SortKey::new()),
+        |deployment| SortKey::new().text(&deployment.value.template),
+    );
     /// Deployments of a workspace that no block is known to have, by chain.
     pub(super) const UNSETTLED: Index<Self> = Index::ordered(
         "unsettled",
@@ -238,7 +245,8 @@ impl DeploymentRecord {
 impl Record for DeploymentRecord {
     const KIND: &'static str = "deployment";
     const VERSION: u16 = 3;
-    const INDICES: &'static [Index<Self>] = &[Self::BY_BLOCKCHAIN, Self::UNSETTLED, Self::TOKENS];
+    const INDICES: &'static [Index<Self>] =
+        &[Self::BY_BLOCKCHAIN, Self::UNSETTLED, Self::TOKENS, Self::BY_TEMPLATE, Index::UPDATED];
 
     /// Version 1 was written after its transaction was sent: what it has is all that is known. Version 2 had no tokens.
     fn upgrade(version: u16, bytes: &[u8]) -> Option<Self> {

@@ -4,9 +4,12 @@ use super::{
     ApiKey, BlockchainRecord, DeploymentRecord, PlatformError, Workspace,
     context::Context,
     principal::Principal,
-    records::{Index, Record, SortKey, Stored},
+    records::{
+        Entries, Index, Owner, PageRequest, Record, RecordError, Records, SortKey, Stored, chained_page, merged_page,
+    },
     scope::Scope,
 };
+use crate::store::Order;
 
 /// Type of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,46 +73,133 @@ pub struct ResourceSummary {
     pub updated_at_ms: u64,
 }
 
-/// Returns the resources of a principal's workspace that it may see.
-pub(super) fn of(
+/// Order of the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResourceSort {
+    /// By time of creation.
+    CreatedAt,
+    /// By name; that of a contract is its template's.
+    Name,
+    /// By the name of the type.
+    Kind,
+    /// By time of the last change.
+    UpdatedAt,
+}
+
+/// Counter that is 1 once the indices of the list have what was in the store before they were.
+const INDEXED: &str = "resources-indexed";
+
+/// Completes the indices of the list in a store that was written before they were.
+pub(super) fn complete_indices(records: &Records) -> Result<(), RecordError> {
+    if records.counter(&Owner::Service, INDEXED)? > 0 {
+        return Ok(());
+    }
+    records.complete_indices::<Workspace>()?;
+    records.complete_indices::<ApiKey>()?;
+    records.complete_indices::<BlockchainRecord>()?;
+    records.complete_indices::<DeploymentRecord>()?;
+    records.unit(|unit| unit.add(&Owner::Service, INDEXED, 1).map(drop))
+}
+
+/// Returns a page of the resources of a principal's workspace that it may see, and the length of the whole list. Read are the entries of
+/// indices up to the page, and the page's records.
+pub(super) fn page(
     context: &Context,
     principal: &Principal,
     only: Option<ResourceKind>,
-) -> Result<Vec<ResourceSummary>, PlatformError> {
-    let mut found = Vec::new();
-    let now_ms = context.records.clock().now_ms();
-    let is_wanted = |kind: ResourceKind| principal.may(kind.scope()) && only.is_none_or(|only| only == kind);
-    for kind in ResourceKind::ALL.into_iter().filter(|kind| is_wanted(*kind)) {
-        match kind {
-            ResourceKind::Workspace => add::<Workspace>(context, principal, &mut found, |stored| {
-                summary(stored, kind, &stored.value.name, None, "active")
-            })?,
-            ResourceKind::ApiKey => add::<ApiKey>(context, principal, &mut found, |stored| {
-                summary(stored, kind, &stored.value.name, None, stored.value.status(now_ms))
-            })?,
-            ResourceKind::Blockchain => add::<BlockchainRecord>(context, principal, &mut found, |stored| {
-                summary(stored, kind, &stored.value.spec.name, Some(stored.id()), stored.value.state.name())
-            })?,
-            ResourceKind::Contract => add::<DeploymentRecord>(context, principal, &mut found, |stored| {
-                let deployment = &stored.value;
-                summary(stored, kind, &deployment.template, Some(&deployment.blockchain_id), "sent")
-            })?,
+    sort: ResourceSort,
+    request: &PageRequest,
+) -> Result<(Vec<ResourceSummary>, u64), PlatformError> {
+    let is_wanted = |kind: &ResourceKind| principal.may(kind.scope()) && only.is_none_or(|only| only == *kind);
+    let mut kinds: Vec<ResourceKind> = ResourceKind::ALL.into_iter().filter(is_wanted).collect();
+    kinds.sort_by_key(|kind| kind.name());
+    if request.order == Order::Descending {
+        kinds.reverse();
+    }
+    let (owner, mut total, mut sources) = (principal.owner(), 0_u64, Vec::new());
+    for kind in &kinds {
+        let (entries, count) = kind.entries(context, &owner, sort, request.order)?;
+        total = total.saturating_add(count);
+        sources.push((entries, count));
+    }
+    let places = match sort {
+        ResourceSort::Kind => chained_page(&mut sources, request)?,
+        _ => {
+            let mut entries: Vec<Entries<'_>> = sources.into_iter().map(|(entries, _)| entries).collect();
+            merged_page(&mut entries, request)?
+        }
+    };
+    let mut found = Vec::with_capacity(places.len());
+    for (number, id) in places {
+        if let Some(kind) = kinds.get(number) {
+            // One that was deleted meanwhile is left out.
+            found.extend(kind.read(context, &owner, &id)?);
         }
     }
-    Ok(found)
+    Ok((found, total))
 }
 
-fn add<T: Record>(
-    context: &Context,
-    principal: &Principal,
-    found: &mut Vec<ResourceSummary>,
-    summary: impl Fn(&Stored<T>) -> ResourceSummary,
-) -> Result<(), PlatformError> {
-    let (all, owner) = (context.records.of::<T>(), principal.owner());
-    all.for_each(&Index::CREATED, &owner, &SortKey::new(), |stored| {
-        found.push(summary(&stored));
-        Ok::<_, PlatformError>(())
-    })
+impl ResourceKind {
+    /// Returns an owner's resources of the type in order, and how many there are.
+    fn entries<'a>(
+        self,
+        context: &'a Context,
+        owner: &Owner,
+        sort: ResourceSort,
+        order: Order,
+    ) -> Result<(Entries<'a>, u64), RecordError> {
+        let all = Lister { context, owner, sort, order };
+        match self {
+            Self::Workspace => all.list(&Workspace::BY_NAME),
+            Self::ApiKey => all.list(&ApiKey::BY_NAME),
+            Self::Blockchain => all.list(&BlockchainRecord::BY_NAME),
+            Self::Contract => all.list(&DeploymentRecord::BY_TEMPLATE),
+        }
+    }
+
+    fn read(self, context: &Context, owner: &Owner, id: &str) -> Result<Option<ResourceSummary>, RecordError> {
+        let (records, now_ms) = (&context.records, context.records.clock().now_ms());
+        Ok(match self {
+            Self::Workspace => records
+                .of::<Workspace>()
+                .get(owner, id)?
+                .map(|stored| summary(&stored, self, &stored.value.name, None, "active")),
+            Self::ApiKey => records
+                .of::<ApiKey>()
+                .get(owner, id)?
+                .map(|stored| summary(&stored, self, &stored.value.name, None, stored.value.status(now_ms))),
+            Self::Blockchain => records.of::<BlockchainRecord>().get(owner, id)?.map(|stored| {
+                let chain = &stored.value;
+                summary(&stored, self, &chain.spec.name, Some(stored.id()), chain.state.name())
+            }),
+            Self::Contract => records.of::<DeploymentRecord>().get(owner, id)?.map(|stored| {
+                let deployment = &stored.value;
+                summary(&stored, self, &deployment.template, Some(&deployment.blockchain_id), "sent")
+            }),
+        })
+    }
+}
+
+/// What a list of one type is read by.
+struct Lister<'a, 'o> {
+    context: &'a Context,
+    owner: &'o Owner,
+    sort: ResourceSort,
+    order: Order,
+}
+
+impl<'a> Lister<'a, '_> {
+    fn list<T: Record>(&self, by_name: &Index<T>) -> Result<(Entries<'a>, u64), RecordError> {
+        let (records, owner) = (self.context.records.of::<T>(), self.owner);
+        let count = records.count(&Index::CREATED, owner, &SortKey::new())?;
+        let entries = match self.sort {
+            ResourceSort::CreatedAt => records.entries(&Index::CREATED, owner, self.order),
+            ResourceSort::UpdatedAt => records.entries(&Index::UPDATED, owner, self.order),
+            ResourceSort::Name => records.entries(by_name, owner, self.order),
+            ResourceSort::Kind => records.by_id(owner, self.order),
+        };
+        Ok((entries, count))
+    }
 }
 
 fn summary<T>(
@@ -128,5 +218,128 @@ fn summary<T>(
         status: status.to_owned(),
         created_at_ms: stored.created_at_ms(),
         updated_at_ms: stored.updated_at_ms(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::{num::NonZeroUsize, time::Duration};
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::{
+        node::ManualClock,
+        platform::{ApiKeySpec, BlockchainSpec, DeploymentSpec, Platform, vault::MasterKey},
+        primitives::Timestamp,
+        store::{Batch, KeyValue, MemoryStore, Table, suite},
+    };
+
+    fn open(store: &Arc<MemoryStore>, clock: &Arc<ManualClock>) -> Platform {
+        let store: Arc<dyn KeyValue> = store.clone();
+        let key = MasterKey::new([7; 32].into());
+        Platform::builder(clock.clone()).with_store(store).open_with(None, key, Vec::new()).unwrap()
+    }
+
+    /// A workspace with resources of every type, several of one name, some changed in another order than they were made in.
+    fn filled() -> (Arc<MemoryStore>, Arc<ManualClock>, Platform) {
+        let (store, clock) = (Arc::new(MemoryStore::new()), Arc::new(ManualClock::new(Timestamp::from_secs(1_000))));
+        let platform = open(&store, &clock);
+        let me = platform.service_principal();
+        let mut keys = Vec::new();
+        for number in 0..140_u32 {
+            // Some at one moment.
+            if number % 3 == 0 {
+                clock.advance(Duration::from_secs(1));
+            }
+            let scopes = [Scope::BlockchainRead].into_iter().collect();
+            let spec = ApiKeySpec { name: format!("n{}", number % 7), scopes, lifetime_ms: None };
+            keys.push(platform.unit(|unit| platform.api_keys().create(unit, &me, spec)).unwrap().1.id().to_owned());
+        }
+        for name in ["n3", "n1"] {
+            clock.advance(Duration::from_secs(1));
+            let spec = BlockchainSpec::read(json!({ "name": name })).unwrap();
+            let chain = platform.blockchains().create(&me, spec).unwrap();
+            platform.blockchains().deploy(&me, DeploymentSpec::gold(chain.id())).unwrap();
+        }
+        for id in [&keys[90], &keys[10], &keys[50]] {
+            clock.advance(Duration::from_secs(1));
+            platform.unit(|unit| platform.api_keys().revoke(unit, &me, id)).unwrap();
+        }
+        (store, clock, platform)
+    }
+
+    fn request(number: usize, limit: usize, order: Order) -> PageRequest {
+        let nonzero = |number| NonZeroUsize::new(number).unwrap();
+        PageRequest::first(nonzero(limit)).with_number(nonzero(number)).in_order(order)
+    }
+
+    #[test]
+    fn every_page_of_every_order_is_that_of_the_sorted_list() {
+        let (_, _, platform) = filled();
+        let me = platform.service_principal();
+        let page = |kind, sort, request: &PageRequest| platform.resources(&me, kind, sort, request).unwrap();
+        for kind in [None, Some(ResourceKind::ApiKey), Some(ResourceKind::Contract)] {
+            let (all, total) = page(kind, ResourceSort::CreatedAt, &request(1, 1_000, Order::Ascending));
+            assert_eq!(all.len() as u64, total);
+            assert!(kind.is_some() || total == 140 + 2 + 2 + 1, "{total}");
+            for sort in [ResourceSort::CreatedAt, ResourceSort::Name, ResourceSort::Kind, ResourceSort::UpdatedAt] {
+                let mut sorted = all.clone();
+                sorted.sort_by_key(|one| {
+                    let field = match sort {
+                        ResourceSort::CreatedAt => format!("{:020}", one.created_at_ms),
+                        ResourceSort::UpdatedAt => format!("{:020}", one.updated_at_ms),
+                        ResourceSort::Name => one.name.clone(),
+                        ResourceSort::Kind => one.kind.name().to_owned(),
+                    };
+                    (field, one.id.clone())
+                });
+                for order in [Order::Ascending, Order::Descending] {
+                    for limit in [1, 7, 100] {
+                        let pages = all.len().div_ceil(limit);
+                        for number in [1, 2, pages / 2 + 1, pages, pages + 1] {
+                            let (found, of) = page(kind, sort, &request(number, limit, order));
+                            let wanted = sorted.iter().skip((number - 1) * limit).take(limit);
+                            assert_eq!(of, total);
+                            assert_eq!(
+                                found.iter().collect::<Vec<_>>(),
+                                wanted.collect::<Vec<_>>(),
+                                "{kind:?} {sort:?} {order:?} {limit} {number}"
+                            );
+                        }
+                    }
+                    sorted.reverse();
+                }
+            }
+        }
+        assert_eq!(platform.records().verify::<ApiKey>().unwrap(), 140);
+    }
+
+    #[test]
+    fn a_store_from_before_the_indices_gets_them() {
+        let (store, clock, platform) = filled();
+        let me = platform.service_principal();
+        let names = |platform: &Platform| {
+            platform.resources(&me, None, ResourceSort::Name, &request(1, 1_000, Order::Ascending)).unwrap()
+        };
+        let before = names(&platform);
+        drop(platform);
+        let mut batch = Batch::new();
+        let prefix = |rest: &str| [b"\xffplatform/", rest.as_bytes()].concat();
+        let mut removed = vec![prefix("c-\0resources-indexed")];
+        for of in ["key\0name\0", "key\0updated\0", "workspace\0name\0", "workspace\0updated\0"] {
+            removed.extend([prefix(&format!("i{of}")), prefix(&format!("n{of}"))]);
+        }
+        for (_, key, _) in suite::dump(&*store) {
+            if removed.iter().any(|prefix| key.starts_with(prefix)) {
+                batch.delete(Table::Platform, key);
+            }
+        }
+        store.write(batch).unwrap();
+        let platform = open(&store, &clock);
+        assert_eq!(platform.records().verify::<ApiKey>().unwrap(), 140);
+        assert_eq!(platform.records().verify::<Workspace>().unwrap(), 1);
+        assert_eq!(names(&platform), before);
     }
 }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::commands::QueueError;
 use crate::{
     node::FullDisk,
-    platform::{PlatformError, records::RecordError},
+    platform::{OverQuota, PlatformError, records::RecordError},
 };
 
 /// Error of a handler. The envelope layer writes its body.
@@ -82,6 +82,15 @@ impl ApiError {
             format!("more than {requests} requests in {} s: retry after {retry_after_secs} s", window.as_secs());
         let mut error = Self::new(StatusCode::TOO_MANY_REQUESTS, "RATE_LIMITED", message);
         error.details.insert("retryAfter".to_owned(), retry_after_secs.into());
+        error
+    }
+
+    /// Returns 429: the workspace's plan is used up.
+    pub(crate) fn plan_used_up(over: &OverQuota) -> Self {
+        let mut error = Self::new(StatusCode::TOO_MANY_REQUESTS, "RATE_LIMITED", over.to_string());
+        error.details.insert("retryAfter".to_owned(), over.resets_in_secs.into());
+        error.details.insert("usage".to_owned(), over.usage.name().into());
+        error.details.insert("limit".to_owned(), over.limit.into());
         error
     }
 

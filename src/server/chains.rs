@@ -128,7 +128,9 @@ impl Chains {
         principal.require(Scope::BlockchainRead)?;
         let chain = self.platform.blockchains().readable(principal, id)?;
         let rpc = self.rpc(id).ok_or_else(|| PlatformError::not_found("blockchain", id))?;
-        let sends = *chain.owner() == principal.owner() && principal.may(Scope::BlockchainDeploy);
+        let sends = *chain.owner() == principal.owner()
+            && principal.may(Scope::BlockchainDeploy)
+            && self.platform.blockchains().has_gas_left(&chain);
         Ok(if sends { rpc } else { rpc.read_only() })
     }
 

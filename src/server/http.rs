@@ -12,6 +12,7 @@ mod figures;
 mod guard;
 mod metrics;
 mod page;
+mod paths;
 mod refusal;
 mod route;
 #[cfg(test)]
@@ -307,6 +308,9 @@ impl Server {
         let _ = tokio::time::timeout(grace, ended).await;
         probes.abort();
         samples.abort();
+        let platform = Arc::clone(self.context.platform());
+        // What it can't write is lost with the process: requests and bytes since the last tick.
+        let _ = tokio::task::spawn_blocking(move || platform.metering().flush()).await;
     }
 }
 
@@ -323,6 +327,7 @@ async fn probe(context: Arc<route::ServerContext>) {
             let _ = platform.forget_expired();
             // Until the files are right, the certificate before them is shown.
             let _ = tls.map(|tls| tls.reload());
+            let _ = platform.metering().flush();
         })
         .await;
     }

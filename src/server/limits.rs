@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::Deserialize;
+
 /// Bytes of one JSON-RPC request body, geth's bound; [`LOAD_BODY_BYTES_MAX`] for methods that load a whole chain.
 pub const RPC_BODY_BYTES_MAX: usize = 5 << 20;
 /// Bytes of the body of `anvil_loadState` or `hardhat_loadState`, which send a whole chain over HTTP.
@@ -34,13 +36,17 @@ pub const READS_WAITING_MAX: usize = 1024;
 
 /// REST requests that are worked on at one time, by default.
 pub const REST_REQUESTS_MAX: usize = 512;
+/// Items of a page of a list that a client may ask for, by default.
+pub const PAGE_LIMIT_MAX: u64 = 100;
 
 /// So many requests of one caller in a window of time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct RateLimit {
     /// Requests of a window.
     pub requests: u64,
-    /// Length of the window.
+    /// Length of the window; `window_secs` in a file.
+    #[serde(rename = "window_secs", deserialize_with = "secs")]
     pub window: Duration,
 }
 
@@ -52,7 +58,8 @@ impl Default for RateLimit {
 }
 
 /// Bounds of a server, each with a default.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct ServerLimits {
     /// Connections open at one time; further ones are answered with 503 and closed.
@@ -66,20 +73,35 @@ pub struct ServerLimits {
     pub buffered_body_bytes_max: usize,
     /// REST requests that are worked on at one time; further ones are answered with 503.
     pub rest_requests_max: usize,
+    /// Bytes of one request body under `/v1` and `/oauth`; 413 past it.
+    pub rest_body_bytes_max: usize,
+    /// Bytes of one body of Ethereum JSON-RPC or message of a WebSocket; past it 413, or the session is closed. Methods that load a whole
+    /// chain take [`LOAD_BODY_BYTES_MAX`].
+    pub rpc_body_bytes_max: usize,
+    /// Calls in one JSON-RPC batch; a longer one is refused with error -32005.
+    pub batch_calls_max: u32,
+    /// Items of a page of a list that a client may ask for, from 20; 400 past it.
+    pub page_limit_max: u64,
     /// REST requests of one caller in a window: an API key, a user, or an address without credentials; further ones are answered with 429.
     pub rate: RateLimit,
     /// Time within which a client must send the head of its next request; a connection idle for longer is closed.
+    #[serde(rename = "head_timeout_secs", deserialize_with = "secs")]
     pub head_timeout: Duration,
     /// Time within which the next part of a request body must arrive; 408 after it.
+    #[serde(rename = "body_timeout_secs", deserialize_with = "secs")]
     pub body_timeout: Duration,
     /// Time for which a client waits for a response, body included; 503 after it. A command that has begun
     /// is finished, a row of blocks ends after the block under way.
+    #[serde(rename = "request_timeout_secs", deserialize_with = "secs")]
     pub request_timeout: Duration,
     /// Time between two pings of a WebSocket session.
+    #[serde(rename = "ping_interval_secs", deserialize_with = "secs")]
     pub ping_interval: Duration,
     /// Time after the last message or pong at which a WebSocket session is closed.
+    #[serde(rename = "idle_timeout_secs", deserialize_with = "secs")]
     pub idle_timeout: Duration,
     /// Time in which the client of a WebSocket session must take the next 64 KiB of a message; a slower one is closed.
+    #[serde(rename = "send_timeout_secs", deserialize_with = "secs")]
     pub send_timeout: Duration,
 }
 
@@ -91,6 +113,10 @@ impl Default for ServerLimits {
             subscriptions_max: SUBSCRIPTIONS_MAX,
             buffered_body_bytes_max: BUFFERED_BODY_BYTES_MAX,
             rest_requests_max: REST_REQUESTS_MAX,
+            rest_body_bytes_max: REST_BODY_BYTES_MAX,
+            rpc_body_bytes_max: RPC_BODY_BYTES_MAX,
+            batch_calls_max: BATCH_CALLS_MAX,
+            page_limit_max: PAGE_LIMIT_MAX,
             rate: RateLimit::default(),
             head_timeout: Duration::from_secs(60),
             body_timeout: Duration::from_secs(30),
@@ -102,10 +128,17 @@ impl Default for ServerLimits {
     }
 }
 
-/// Returns the bound of the body of a call of `method`, in bytes.
-pub(crate) fn body_bytes_max(method: Option<&str>) -> usize {
-    match method {
-        Some("anvil_loadState" | "hardhat_loadState") => LOAD_BODY_BYTES_MAX,
-        _ => RPC_BODY_BYTES_MAX,
+impl ServerLimits {
+    /// Returns the bound of the body of a call of `method`, in bytes.
+    pub(crate) fn body_bytes_max(&self, method: Option<&str>) -> usize {
+        match method {
+            Some("anvil_loadState" | "hardhat_loadState") => LOAD_BODY_BYTES_MAX.max(self.rpc_body_bytes_max),
+            _ => self.rpc_body_bytes_max,
+        }
     }
+}
+
+/// Reads whole seconds.
+fn secs<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    u64::deserialize(deserializer).map(Duration::from_secs)
 }

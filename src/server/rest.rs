@@ -50,14 +50,14 @@ pub use self::{
     table::endpoint_table,
 };
 
-use self::{catalogue::Catalogue, envelope::Rendered, rate::Rates, service::Admitted};
+use self::{catalogue::Catalogue, endpoint::Endpoint, envelope::Rendered, rate::Rates, service::Admitted};
 use super::{
     api_error::ApiError,
     chains::Chains,
     counters::panic_text,
     credentials,
     eth::rpc::EthRpc,
-    limits::{REST_BODY_BYTES_MAX, ServerLimits},
+    limits::{PAGE_LIMIT_MAX, ServerLimits},
     outbound::{OutboundClient, OutboundError, OutboundPolicy, SystemResolver, TlsRoots},
     service_rpc::ServiceRpc,
 };
@@ -89,7 +89,7 @@ impl App {
         Self {
             service_rpc: ServiceRpc::new(chains.clone()),
             chains,
-            catalogue: Catalogue::new(),
+            catalogue: Catalogue::new(limits.page_limit_max),
             request_ids: RequestIds::default(),
             rates: Rates::new(limits.rate),
             admission: Arc::new(Semaphore::new(limits.rest_requests_max)),
@@ -152,19 +152,26 @@ impl App {
         Ok((admitted, rpc))
     }
 
+    /// Bytes of a body of an endpoint.
+    fn bytes_max(&self, endpoint: &Endpoint) -> usize {
+        endpoint.about.body_bytes_max.unwrap_or(self.limits.rest_body_bytes_max)
+    }
+
     /// Returns how long the body of a request may be. Who may not send a longer one is refused before it is received.
     pub(super) fn body_bytes_max(&self, parts: &Parts) -> usize {
         let length = parts.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-        if parts.method == Method::GET || length.is_some_and(|length: usize| length <= REST_BODY_BYTES_MAX) {
-            return REST_BODY_BYTES_MAX;
+        let usual = self.limits.rest_body_bytes_max;
+        if parts.method == Method::GET || length.is_some_and(|length: usize| length <= usual) {
+            return usual;
         }
-        let Some((endpoint, _)) = self.endpoints().find(&parts.method, parts.uri.path()) else {
-            return REST_BODY_BYTES_MAX;
+        let found = self.endpoints().find(&parts.method, parts.uri.path());
+        let Some((endpoint, more)) = found.and_then(|(endpoint, _)| Some((endpoint, endpoint.about.body_bytes_max?)))
+        else {
+            return usual;
         };
-        let more = endpoint.about.body_bytes_max;
         let sends = || credentials::authenticate(self.platform(), &parts.headers, false);
         let may_send = |principal: Principal| endpoint.about.access.scope().is_some_and(|scope| principal.may(scope));
-        if more > REST_BODY_BYTES_MAX && sends().is_ok_and(may_send) { more } else { REST_BODY_BYTES_MAX }
+        if more > usual && sends().is_ok_and(may_send) { more } else { usual }
     }
 
     /// Runs what was accepted under an idempotency key before the process ended.
@@ -172,6 +179,9 @@ impl App {
         resume::resume(self)
     }
 }
+
+/// Bytes that come in one part at most, so that a body past its bound is received up to the part that shows it.
+const RECEIVED_BYTES: usize = 1 << 20;
 
 /// Builds the router of all routes under `/v1`.
 pub(super) fn router(app: App) -> Router {
@@ -194,7 +204,7 @@ pub(super) fn router(app: App) -> Router {
         .method_not_allowed_fallback(|request: Request| async move {
             ApiError::method_not_allowed(request.method(), request.uri().path())
         })
-        .layer(DefaultBodyLimit::max(REST_BODY_BYTES_MAX))
+        .layer(DefaultBodyLimit::max(app.limits.rest_body_bytes_max))
         .layer(middleware::from_fn_with_state(app.clone(), identify))
         .with_state(app)
 }
@@ -213,9 +223,9 @@ async fn serve(
     if let Some(route) = parts.extensions.get::<RouteName>() {
         route.set(endpoint.about.path);
     }
-    let bytes_max = endpoint.about.body_bytes_max;
+    let bytes_max = app.bytes_max(&endpoint);
     // What is past the bound was cut off when it was received: one byte more shows it.
-    let body: Result<Bytes, _> = axum::body::to_bytes(body, endpoint.about.body_bytes_max.saturating_mul(2)).await;
+    let body: Result<Bytes, _> = axum::body::to_bytes(body, bytes_max.saturating_mul(2).max(RECEIVED_BYTES)).await;
     match body {
         Ok(body) => service::serve(app, endpoint, path, parts, body).await,
         Err(_) => ApiError::payload_too_large(bytes_max).into_response(),
@@ -252,5 +262,5 @@ pub(super) fn refused(error: ApiError, id: &RequestId, now_ms: u64) -> Response 
 
 /// Returns the OpenAPI document as JSON text, as `/v1/openapi.json` serves it.
 pub fn openapi_json() -> String {
-    openapi::render(&Catalogue::new()).to_string()
+    openapi::render(&Catalogue::new(PAGE_LIMIT_MAX)).to_string()
 }

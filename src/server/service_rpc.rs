@@ -42,12 +42,12 @@ pub(super) struct ServiceRpc {
 }
 
 impl ServiceRpc {
-    /// Executes the calls in a body for a principal.
-    pub(super) async fn execute(&self, principal: Principal, body: &[u8]) -> Response<Body> {
+    /// Executes the calls in a body for a principal; a batch has at most so many.
+    pub(super) async fn execute(&self, principal: Principal, calls_max: u32, body: &[u8]) -> Response<Body> {
         let is_forbidden = scope_of_single(body).is_some_and(|scope| !principal.may(scope));
         let mut extensions = Extensions::new();
         extensions.insert(principal);
-        let mut response = framing::http_response(self.service.execute(body, extensions).await);
+        let mut response = framing::http_response(self.service.execute_up_to(calls_max, body, extensions).await);
         if is_forbidden {
             *response.status_mut() = StatusCode::FORBIDDEN;
         }

@@ -4,7 +4,7 @@ use std::{net::SocketAddr, sync::Arc};
 
 use chainbox::{
     node::Node,
-    platform::{Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, Platform, Scope},
+    platform::{Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, Plan, Plans, Platform, PlatformBuilder, Scope},
     server::{Chains, Counters, Server, ServerConfig, ServerLimits, WallClock},
 };
 use serde_json::{Value, json};
@@ -57,11 +57,25 @@ impl Service {
         Self::with(node, |config| config.with_limits(limits)).await
     }
 
+    /// Starts a server whose default workspace has a plan.
+    pub(crate) async fn planned(plan: Plan) -> Self {
+        let plans = Plans::default().with(Plans::UNLIMITED, plan);
+        Self::with_platform(Node::new(), |builder| builder.with_plans(plans), |config| config).await
+    }
+
     /// Starts a server over `node` with another configuration.
     pub(crate) async fn with(node: Node, config: impl FnOnce(ServerConfig) -> ServerConfig) -> Self {
+        Self::with_platform(node, |builder| builder, config).await
+    }
+
+    async fn with_platform(
+        node: Node,
+        builder: impl FnOnce(PlatformBuilder) -> PlatformBuilder,
+        config: impl FnOnce(ServerConfig) -> ServerConfig,
+    ) -> Self {
         let spec = BlockchainSpec::read(json!({ "name": "test" })).unwrap();
         let chain = Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), spec, node, 0);
-        let platform = Arc::new(Platform::builder(Arc::new(WallClock)).open(chain).unwrap());
+        let platform = Arc::new(builder(Platform::builder(Arc::new(WallClock))).open(chain).unwrap());
         let api_key = platform.create_api_key("test", &[Scope::Admin]).unwrap().text().to_owned();
         let config =
             config(ServerConfig::new(([127, 0, 0, 1], 0).into())).with_allowed_hosts(vec!["chain.example".to_owned()]);

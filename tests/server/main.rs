@@ -24,6 +24,7 @@ mod metrics;
 mod oauth;
 mod panics;
 mod pending;
+mod plans;
 mod pool_and_mining;
 mod refusals;
 mod rest;

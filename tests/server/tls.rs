@@ -2,7 +2,7 @@
 
 use std::{io::Read, net::TcpStream, path::Path, sync::Arc};
 
-use base64::Engine as _;
+use base64ct::{Base64, Encoding as _};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned, pki_types::CertificateDer};
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ use crate::{
 fn certificate(folder: &Path, name: &str) -> (String, String, CertificateDer<'static>) {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     let pem = |label: &str, der: &[u8]| {
-        let text = base64::engine::general_purpose::STANDARD.encode(der);
+        let text = Base64::encode_string(der);
         format!("-----BEGIN {label}-----\n{text}\n-----END {label}-----\n")
     };
     let (certificate, key) = (folder.join(format!("{name}.crt")), folder.join(format!("{name}.key")));

@@ -2,6 +2,7 @@
 
 pub(crate) mod args;
 mod console;
+mod limits;
 mod mails;
 mod providers;
 
@@ -10,7 +11,7 @@ use std::{error::Error, sync::Arc, time::Duration};
 use chainbox::{
     platform::{Platform, PublicUrl},
     server::{
-        Chains, ForwardingHeader, RateLimit, Server, ServerConfig, ServerLimits, ServerTls, TrustedProxies, WallClock,
+        Chains, ForwardingHeader, Limits, Server, ServerConfig, ServerLimits, ServerTls, TrustedProxies, WallClock,
     },
     store::KeyValue,
 };
@@ -27,17 +28,18 @@ const SHUTDOWN: Duration = Duration::from_secs(10);
 /// Runs until SIGINT or SIGTERM.
 pub(crate) fn run(options: &ServeOptions) -> Result<(), Failure> {
     let _log = log::start(&options.log);
-    let platform = Arc::new(open(options)?);
+    let limits = limits::read(options)?;
+    let platform = Arc::new(open(options, &limits)?);
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(cores.max(2)).enable_all().build()?;
-    let served = runtime.block_on(serve(options, platform));
+    let served = runtime.block_on(serve(options, platform, limits.server));
     runtime.shutdown_timeout(SHUTDOWN);
     served
 }
 
 /// Opens the platform with its chains.
-fn open(options: &ServeOptions) -> Result<Platform, Failure> {
-    let builder = Platform::builder(Arc::new(WallClock));
+fn open(options: &ServeOptions, limits: &Limits) -> Result<Platform, Failure> {
+    let builder = Platform::builder(Arc::new(WallClock)).with_plans(limits.plans.clone());
     let Some(folder) = &options.db_path else { return Ok(builder.open(None)?) };
     let store: Arc<dyn KeyValue> = database::open(folder, options.database.min_free_space)?;
     let kept = &options.database;
@@ -49,9 +51,9 @@ fn open(options: &ServeOptions) -> Result<Platform, Failure> {
     Ok(builder.with_store(store).open_with(None, key, former)?)
 }
 
-async fn serve(options: &ServeOptions, platform: Arc<Platform>) -> Result<(), Failure> {
+async fn serve(options: &ServeOptions, platform: Arc<Platform>, limits: ServerLimits) -> Result<(), Failure> {
     let chains = Chains::without_development(Arc::clone(&platform));
-    let config = server_config(options).await?;
+    let config = server_config(options, limits).await?;
     let server = Server::bind(chains, config).await.map_err(|cause| files::with_causes(&cause))?;
     let signal = stop::signal()?;
     let url = server.public_url().clone();
@@ -68,9 +70,7 @@ async fn serve(options: &ServeOptions, platform: Arc<Platform>) -> Result<(), Fa
     Ok(())
 }
 
-async fn server_config(options: &ServeOptions) -> Result<ServerConfig, Failure> {
-    let mut limits = ServerLimits::default();
-    limits.rate = RateLimit { requests: options.requests_per_minute, window: Duration::from_secs(60) };
+async fn server_config(options: &ServeOptions, limits: ServerLimits) -> Result<ServerConfig, Failure> {
     let header = match options.trusted_proxy_header.as_str() {
         "forwarded" => ForwardingHeader::Forwarded,
         _ => ForwardingHeader::XForwardedFor,

@@ -85,7 +85,7 @@ impl Sample {
     pub(super) fn of(figures: &ChainMetrics, before: Option<&Self>) -> Self {
         let thousandths = |value: f64| (value * THOUSANDTHS).round() as u64;
         let since = |total: u64, before: Option<u64>| total.saturating_sub(before.unwrap_or(0));
-        let gas = u64::try_from(figures.total_gas_used).unwrap_or(u64::MAX);
+        let gas = figures.total_gas_used;
         let values = Metric::ALL.map(|metric| match metric {
             Metric::Transactions => since(figures.total_transactions, before.map(|it| it.total_transactions)),
             Metric::GasUsed => since(gas, before.map(|it| it.total_gas)),

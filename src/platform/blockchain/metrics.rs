@@ -46,7 +46,7 @@ pub struct ChainMetrics {
     /// Transactions in all blocks of the chain.
     pub total_transactions: u64,
     /// Gas used by all blocks of the chain.
-    pub total_gas_used: u128,
+    pub total_gas_used: u64,
     /// Mean price per unit of gas that the transactions of the last 100 blocks paid, in wei; without any the next block's base fee.
     pub average_gas_price: u128,
     /// Part of the validators' duties in the last 100 blocks that were done, in percent; `None` before the first duty.
@@ -68,8 +68,8 @@ struct Sums {
     /// Timestamp of the block, in seconds.
     time: u64,
     transactions: u64,
-    /// Gas used.
-    gas: u128,
+    /// Gas that was used.
+    gas: u64,
     /// Sum of the transactions' effective prices per unit of gas, in wei.
     prices: u128,
     /// Validators' duties, and those that were done.
@@ -111,6 +111,11 @@ impl MetricsLog {
     fn sums(&self) -> MutexGuard<'_, BTreeMap<(u64, B256), Sums>> {
         // A poisoned lock guards nothing half-done: sums are inserted and removed one by one.
         self.sums.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the gas that all blocks of the chain used.
+    pub(in crate::platform) fn gas_used(&self, view: &NodeView) -> Result<u64, PlatformError> {
+        Ok(self.sums_of(view, view.head()).map_err(PlatformError::from_query)?.gas)
     }
 
     /// Measures the chain that a view shows.
@@ -236,7 +241,7 @@ impl DutyRule {
         Sums {
             time: block.timestamp().as_secs(),
             transactions: parent.transactions.saturating_add(block.transactions().len() as u64),
-            gas: parent.gas.saturating_add(u128::from(block.block().header().gas_used)),
+            gas: parent.gas.saturating_add(block.block().header().gas_used),
             prices: prices.fold(parent.prices, u128::saturating_add),
             duties: parent.duties.saturating_add(duties),
             done: parent.done.saturating_add(done),

@@ -67,7 +67,8 @@ impl BlockchainRecord {
 impl Record for BlockchainRecord {
     const KIND: &'static str = "blockchain";
     const VERSION: u16 = 2;
-    const INDICES: &'static [Index<Self>] = &[Self::BY_NAME, Self::BY_CHAIN_ID, Self::UNIQUE_CHAIN_ID, Self::ALL];
+    const INDICES: &'static [Index<Self>] =
+        &[Self::BY_NAME, Self::BY_CHAIN_ID, Self::UNIQUE_CHAIN_ID, Self::ALL, Index::UPDATED];
 
     /// Version 1 had the specification and the chain id alone: every chain ran.
     fn upgrade(version: u16, bytes: &[u8]) -> Option<Self> {

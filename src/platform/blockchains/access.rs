@@ -42,7 +42,7 @@ impl Blockchains<'_> {
     ///
     /// # Errors
     /// As [`Blockchains::readable`]; [`PlatformError::Forbidden`] for a public chain of another workspace, [`PlatformError::Conflict`] for
-    /// one that does not run, with its state.
+    /// one that does not run, with its state, and when the gas of the workspace's plan is used up.
     pub fn writable(&self, principal: &Principal, id: &str) -> Result<Arc<Blockchain>, PlatformError> {
         let stored = self.readable_record(principal, id)?;
         if *stored.owner() != principal.owner() {
@@ -50,12 +50,18 @@ impl Blockchains<'_> {
             return Err(PlatformError::Forbidden { message });
         }
         let chain = self.in_memory(&stored)?;
+        self.context.check_gas(stored.owner())?;
         match stored.value.state {
             ChainState::Running => Ok(chain),
             other => Err(PlatformError::Conflict {
                 message: format!("blockchain {id} is {}: it takes no transactions", other.name()),
             }),
         }
+    }
+
+    /// Returns whether the plan of a chain's workspace has gas left.
+    pub fn has_gas_left(&self, chain: &Blockchain) -> bool {
+        self.context.check_gas(chain.owner()).is_ok()
     }
 
     /// Calls `visit` with each chain in memory that the principal may read, in the order of their ids, until it breaks.

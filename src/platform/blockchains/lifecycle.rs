@@ -7,7 +7,7 @@ use crate::platform::{
     PlatformError,
     blockchain::{Blockchain, BlockchainRecord, BlockchainSpec, ChainCommand, ChainKeys, ChainState},
     context::audit,
-    plan::check_quota,
+    plan::{check_number, check_quota},
     principal::Principal,
     records::{Index, Owner, SortKey, Stored, Unit},
     wallet::create_treasury,
@@ -42,7 +42,10 @@ impl Blockchains<'_> {
             return Ok(stored);
         }
         let has = unit.of::<BlockchainRecord>().count(&Index::CREATED, &owner, &SortKey::new())?;
-        check_quota("blockchains", has, self.context.plan(unit, &owner)?.blockchains_max)?;
+        let plan = self.context.plan(unit, &owner)?;
+        check_quota("blockchains", has, plan.blockchains_max)?;
+        let validators = u64::try_from(spec.validators.len().max(1)).unwrap_or(u64::MAX);
+        check_number("validators of a blockchain", validators, plan.validators_max)?;
         let chain_id = self.chain_id(unit, principal, spec.chain_id)?;
         let keys = ChainKeys::draw(&*self.context.entropy, spec.validators_at_genesis() + spec.standby_keys())?;
         keys.seal(&self.context.vault, unit, &owner, id)?;

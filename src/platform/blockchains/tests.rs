@@ -5,6 +5,7 @@ mod deployments;
 mod figures;
 mod states;
 mod transfers;
+mod usage;
 
 use core::time::Duration;
 use std::sync::{

@@ -127,8 +127,9 @@ impl OAuth<'_> {
         }
         let (context, owner) = (self.context, principal.owner());
         let has = unit.of::<OAuthClient>().count(&Index::CREATED, &owner, &SortKey::new())?;
-        if has >= CLIENTS_MAX {
-            let message = format!("a workspace has at most {CLIENTS_MAX} OAuth clients: delete one first");
+        let max = context.plan(unit, &owner)?.oauth_clients_max.min(CLIENTS_MAX);
+        if has >= max {
+            let message = format!("the workspace has {max} OAuth clients, the most that it may have: delete one first");
             return Err(PlatformError::Conflict { message });
         }
         let secret = (!registration.is_public).then(|| Token::draw(&*context.entropy, TokenKind::ClientSecret));

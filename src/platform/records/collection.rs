@@ -20,6 +20,10 @@ impl<'a, T: Record> Collection<'a, T> {
         Self { view, of: PhantomData }
     }
 
+    pub(super) const fn view(&self) -> View<'a> {
+        self.view
+    }
+
     /// Returns an owner's record with this id. A record of another owner is not there, and a text that can be no id has none.
     ///
     /// # Errors

@@ -98,6 +98,16 @@ impl Records {
         number(&View::stored(self.store()), &key::counter(owner, name))
     }
 
+    /// Writes a batch that is made of what the store has, while no unit of work runs.
+    pub(super) fn write_alone(
+        &self,
+        make: impl FnOnce(&dyn KeyValue) -> Result<Batch, RecordError>,
+    ) -> Result<(), RecordError> {
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let batch = make(self.store())?;
+        if batch.is_empty() { Ok(()) } else { Ok(self.store.write(batch)?) }
+    }
+
     /// Runs a unit of work: what `work` changes is written as one batch when it succeeds, and dropped when it fails.
     ///
     /// One unit runs at a time. `work` must be short: it reads and decides. What takes long (building a chain, sending a transaction,

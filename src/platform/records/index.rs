@@ -70,7 +70,8 @@ enum Entries {
     Ordered,
 }
 
-/// An index of a type of record. Its name is part of keys and never changes; a new one needs a [`Migration`](super::Migration).
+/// An index of a type of record. Its name is part of keys and never changes; a new one needs a [`Migration`](super::Migration), or
+/// [`Records::complete_indices`](super::Records::complete_indices) before the type is first used.
 pub struct Index<T: 'static> {
     name: &'static str,
     reach: Reach,
@@ -98,6 +99,10 @@ impl<T> fmt::Debug for Index<T> {
     }
 }
 
+fn updated<T>(stored: &Stored<T>) -> SortKey {
+    SortKey::new().number(stored.updated_at_ms())
+}
+
 /// The index that every type has: an owner's records in the order of their creation.
 fn created<T>(stored: &Stored<T>) -> SortKey {
     SortKey::new().number(stored.created_at_ms())
@@ -106,6 +111,9 @@ fn created<T>(stored: &Stored<T>) -> SortKey {
 impl<T> Index<T> {
     /// All records of an owner, by time of creation. Every type has it beside those that it declares.
     pub const CREATED: Self = Self::ordered("created", Reach::Owner, |_| Some(SortKey::new()), created::<T>);
+
+    /// All records of an owner, by time of their last change; of the types that declare it.
+    pub const UPDATED: Self = Self::ordered("updated", Reach::Owner, |_| Some(SortKey::new()), updated::<T>);
 
     /// Declares an index with at most one record in a group. A record without a group is not in it.
     pub const fn unique(name: &'static str, reach: Reach, group: fn(&Stored<T>) -> Option<SortKey>) -> Self {

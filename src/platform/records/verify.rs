@@ -12,7 +12,7 @@ use super::{
     key,
     view::View,
 };
-use crate::store::Order;
+use crate::store::{Batch, Order, Table};
 
 /// Keys and values of the entries of all indices of a type, and of the numbers of entries.
 pub(super) type IndexPairs = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -66,6 +66,25 @@ impl Records {
         let Some((key, _)) = differing else { return Ok(count) };
         let reason = "an index or a count is not what the records say".to_owned();
         Err(RecordError::corrupt(T::KIND, &hex::encode(key), reason))
+    }
+}
+
+impl Records {
+    /// Writes what the indices of a type lack of its records, in one batch: for an index that the store's writer did not know. To be called
+    /// before the type is used.
+    ///
+    /// # Errors
+    /// [`RecordError`] of reading and writing.
+    pub fn complete_indices<T: Record>(&self) -> Result<(), RecordError> {
+        self.write_alone(|store| {
+            let view = View::stored(store);
+            let (wanted, found) = (wanted_pairs::<T>(&view)?.1, found_pairs::<T>(&view)?);
+            let mut batch = Batch::new();
+            for (key, value) in wanted.into_iter().filter(|(key, value)| found.get(key) != Some(value)) {
+                batch.put(Table::Platform, key, value);
+            }
+            Ok(batch)
+        })
     }
 }
 

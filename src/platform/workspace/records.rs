@@ -112,9 +112,19 @@ impl Workspace {
     }
 }
 
+impl Workspace {
+    /// By name.
+    pub(in crate::platform) const BY_NAME: Index<Self> = Index::ordered(
+        "name",
+        Reach::Owner,
+        |_| Some(SortKey::new()),
+        |workspace| SortKey::new().text(&workspace.value.name),
+    );
+}
+
 impl Record for Workspace {
     const KIND: &'static str = "workspace";
-    const INDICES: &'static [Index<Self>] = &[Self::BY_CREATOR];
+    const INDICES: &'static [Index<Self>] = &[Self::BY_CREATOR, Self::BY_NAME, Index::UPDATED];
 }
 
 /// A member of a workspace; its id is the user's.

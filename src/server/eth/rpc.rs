@@ -137,7 +137,7 @@ impl Dispatch for EthDispatch {
             || SIGNS.iter().any(|prefix| request.method.starts_with(prefix));
         if self.rpc.is_read_only && changes {
             let message = "these credentials may read the chain and send nothing to it: sending needs the scope blockchain:deploy in \
-                           the chain's workspace";
+                           the chain's workspace, whose plan must have gas left";
             return ResponseFuture::ready(MethodResponse::error(request.id, error(FORBIDDEN, message)));
         }
         let Some(MethodCallback::Sync(callback)) = self.rpc.methods.method(&request.method) else {

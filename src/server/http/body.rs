@@ -10,10 +10,7 @@ use jsonrpsee::server::http::is_json;
 use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
 
 use super::budget::{BodyBudget, Reservation};
-use crate::server::{
-    jsonrpc::framing::RefusedBody,
-    limits::{RPC_BODY_BYTES_MAX, ServerLimits, body_bytes_max},
-};
+use crate::server::{jsonrpc::framing::RefusedBody, limits::ServerLimits};
 
 /// A body, with its share of the bytes that all clients may send at one time.
 pub(super) type Received = (Bytes, Reservation);
@@ -35,19 +32,20 @@ impl BodyReader {
             ));
         }
         let declared = body.size_hint().lower();
-        let longest = body_bytes_max(Some("anvil_loadState"));
+        let longest = self.limits.body_bytes_max(Some("anvil_loadState"));
         if declared > longest as u64 {
             return Err(too_long(longest));
         }
-        let mut bytes_max = RPC_BODY_BYTES_MAX;
+        let most = self.limits.rpc_body_bytes_max;
+        let mut bytes_max = most;
         let mut looked_at = 0;
         self.read(body, |received| {
             // The method decides on a body that is longer than most may be. It is looked for when twice as much has come.
             let is_long = declared > bytes_max as u64 && received.len() / 2 >= looked_at;
-            if bytes_max == RPC_BODY_BYTES_MAX && (is_long || received.len() > bytes_max) {
+            if bytes_max == most && (is_long || received.len() > bytes_max) {
                 looked_at = received.len();
                 let method = method_of(received);
-                bytes_max = body_bytes_max(method.as_deref());
+                bytes_max = self.limits.body_bytes_max(method.as_deref());
                 if method.is_some() && declared > bytes_max as u64 {
                     return Err(too_long(bytes_max));
                 }

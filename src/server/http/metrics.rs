@@ -16,7 +16,7 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use super::{Body, plain, route::ServerContext};
+use super::{Body, figures::HttpFigures, plain};
 use crate::{
     platform::{Blockchains, Feature, PlatformError, Principal},
     server::{
@@ -35,8 +35,18 @@ const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// Before the name of every figure.
 const PREFIX: &str = "chainbox";
 
+/// What the figures are collected from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Source<'a> {
+    pub(super) app: &'a rest::App,
+    pub(super) chains: &'a Chains,
+    pub(super) figures: &'a HttpFigures,
+    /// Whether they need no credentials.
+    pub(super) is_open: bool,
+}
+
 /// Answers a request for the figures.
-pub(super) async fn serve<B>(context: &ServerContext, request: Request<B>) -> Response<Body> {
+pub(super) async fn serve<B>(source: &Source<'_>, request: Request<B>) -> Response<Body> {
     let (parts, _) = request.into_parts();
     if let Some(route) = parts.extensions.get::<RouteName>() {
         route.set(PATH);
@@ -46,13 +56,13 @@ pub(super) async fn serve<B>(context: &ServerContext, request: Request<B>) -> Re
         response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
         return response;
     }
-    let principal = match admit(context, &parts) {
+    let principal = match admit(source, &parts) {
         Ok(principal) => principal,
         Err(refused) => return refused,
     };
-    let is_open = context.has_open_metrics();
-    let (chains, figures) = (context.chains().clone(), context.figures().clone());
-    let collected = context.chains().workers().read(Length::Long, move |_| {
+    let Source { is_open, .. } = *source;
+    let (chains, figures) = (source.chains.clone(), source.figures.clone());
+    let collected = source.chains.workers().read(Length::Long, move |_| {
         let mut registry = Registry::with_prefix(PREFIX);
         if principal.owner() == chains.platform().service_principal().owner() {
             figures.register(&mut registry);
@@ -71,11 +81,11 @@ pub(super) async fn serve<B>(context: &ServerContext, request: Request<B>) -> Re
 }
 
 /// Returns for whom the figures are collected.
-fn admit(context: &ServerContext, parts: &hyper::http::request::Parts) -> Result<Principal, Response<Body>> {
-    if context.has_open_metrics() {
-        return Ok(context.platform().service_principal());
+fn admit(source: &Source<'_>, parts: &hyper::http::request::Parts) -> Result<Principal, Response<Body>> {
+    if source.is_open {
+        return Ok(source.chains.platform().service_principal());
     }
-    let admitted = rest::admit_admin(context.app(), parts).map_err(|error| {
+    let admitted = rest::admit_admin(source.app, parts).map_err(|error| {
         let mut response = plain(error.status(), error.message().to_owned());
         let headers = response.headers_mut();
         if error.status() == StatusCode::UNAUTHORIZED {

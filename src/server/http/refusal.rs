@@ -7,7 +7,7 @@ use hyper::{
 };
 use serde_json::json;
 
-use super::{Body, plain, route};
+use super::{Body, paths, plain};
 use crate::server::{
     api_error::ApiError,
     jsonrpc::framing,
@@ -36,8 +36,8 @@ impl Format {
         match path {
             "/" => Self::Ethereum,
             "/v1/rpc" => Self::ServiceRpc,
-            _ if route::chain_of(path).is_some() => Self::Ethereum,
-            _ if route::is_authorization(path) => Self::OAuth,
+            _ if paths::chain_of(path).is_some() => Self::Ethereum,
+            _ if paths::is_authorization(path) => Self::OAuth,
             _ if path == "/v1" || path.starts_with("/v1/") => Self::Envelope,
             _ => Self::Text,
         }

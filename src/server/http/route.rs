@@ -15,21 +15,28 @@ use jsonrpsee::{server::ws, types::Extensions};
 use tower::ServiceExt as _;
 
 use super::{
-    Body, ServerConfig, body::BodyReader, budget::BodyBudget, figures::HttpFigures, metrics, page, plain,
-    refusal::Format, tls::ServerTls, token::Presented, websocket::Sessions,
+    Body, ServerConfig,
+    body::BodyReader,
+    budget::BodyBudget,
+    figures::HttpFigures,
+    metrics, page,
+    paths::{authorization_route, chain_of, is_authorization},
+    plain,
+    refusal::Format,
+    tls::ServerTls,
+    token::Presented,
+    websocket::Sessions,
 };
 use crate::platform::{Platform, PublicUrl, records::PageRequest};
 use crate::server::{
     chains::Chains,
     eth::rpc::{EthHttpService, EthRpc},
     jsonrpc::framing,
-    limits::{REST_BODY_BYTES_MAX, ServerLimits},
+    limits::ServerLimits,
     oauth::AuthorizationServer,
     rest,
 };
 
-/// Path of the authorization server's metadata (RFC 8414).
-const AUTHORIZATION_METADATA: &str = "/.well-known/oauth-authorization-server";
 /// Methods of the paths of Ethereum JSON-RPC.
 const ETHEREUM_METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, OPTIONS");
 
@@ -164,11 +171,6 @@ impl ServerContext {
         self.on_loopback
     }
 
-    /// Whether `/metrics` needs no credentials.
-    pub(super) const fn has_open_metrics(&self) -> bool {
-        self.config.has_open_metrics
-    }
-
     /// The figures of HTTP.
     pub(super) const fn figures(&self) -> &HttpFigures {
         &self.figures
@@ -189,17 +191,6 @@ impl ServerContext {
     }
 }
 
-/// Returns the id of the chain whose Ethereum JSON-RPC is at a path.
-pub(super) fn chain_of(path: &str) -> Option<&str> {
-    let id = path.strip_prefix("/v1/blockchains/")?.strip_suffix("/eth")?;
-    (!id.contains('/')).then_some(id)
-}
-
-/// Whether the authorization server has a path.
-pub(super) fn is_authorization(path: &str) -> bool {
-    ["/oauth/", "/v1/oauth/", AUTHORIZATION_METADATA].iter().any(|prefix| path.starts_with(prefix))
-}
-
 /// Answers a request by its path.
 pub(super) async fn dispatch(context: &Arc<ServerContext>, request: Request<Incoming>) -> Response<Body> {
     let path = request.uri().path();
@@ -210,7 +201,8 @@ pub(super) async fn dispatch(context: &Arc<ServerContext>, request: Request<Inco
         };
     }
     if path == metrics::PATH {
-        return metrics::serve(context, request).await;
+        let (chains, figures, is_open) = (context.chains(), context.figures(), context.config.has_open_metrics);
+        return metrics::serve(&metrics::Source { app: context.app(), chains, figures, is_open }, request).await;
     }
     if let Some(id) = chain_of(path).map(str::to_owned) {
         name_route(&request, "/v1/blockchains/{blockchainId}/eth");
@@ -218,7 +210,7 @@ pub(super) async fn dispatch(context: &Arc<ServerContext>, request: Request<Inco
     }
     if is_authorization(path) {
         name_route(&request, authorization_route(path));
-        return routed(context, context.authorization(), REST_BODY_BYTES_MAX, request).await;
+        return routed(context, context.authorization(), context.limits().rest_body_bytes_max, request).await;
     }
     if path == "/v1" || path.starts_with("/v1/") {
         let (parts, body) = request.into_parts();
@@ -233,20 +225,6 @@ fn name_route(request: &Request<Incoming>, name: &'static str) {
     if let Some(route) = request.extensions().get::<rest::RouteName>() {
         route.set(name);
     }
-}
-
-/// Returns the name of the authorization server's endpoint at a path; one for all its other paths.
-fn authorization_route(path: &str) -> &'static str {
-    let path = path.strip_prefix("/v1").unwrap_or(path);
-    let all = [
-        AUTHORIZATION_METADATA,
-        "/oauth/authorize",
-        "/oauth/token",
-        "/oauth/revoke",
-        "/oauth/introspect",
-        "/oauth/register",
-    ];
-    all.into_iter().find(|known| path == *known).unwrap_or("/oauth/*")
 }
 
 /// Ethereum JSON-RPC of a chain of the service, for whom may read it; who may not deploy sends no transaction.
@@ -264,7 +242,9 @@ async fn ethereum_of(context: &ServerContext, id: &str, request: Request<Incomin
     if is_websocket {
         return context.sessions.upgrade(rpc, Request::from_parts(parts, body), None).await;
     }
+    let received = usize::try_from(hyper::body::Body::size_hint(&body).lower()).unwrap_or(usize::MAX);
     let mut response = post(context, &rpc.http_service(), Request::from_parts(parts, body)).await;
+    admitted.count_bytes(app, received, &response);
     admitted.tell(response.headers_mut());
     response
 }
@@ -327,7 +307,10 @@ async fn ethereum(
 async fn post(context: &ServerContext, service: &EthHttpService, request: Request<Incoming>) -> Response<Body> {
     let (parts, body) = request.into_parts();
     match context.bodies.read_rpc(&parts.headers, body).await {
-        Ok((body, _reservation)) => framing::http_response(service.execute(&body, Extensions::new()).await),
+        Ok((body, _reservation)) => {
+            let calls_max = context.limits().batch_calls_max;
+            framing::http_response(service.execute_up_to(calls_max, &body, Extensions::new()).await)
+        }
         Err(refused) => framing::refusal(refused),
     }
 }

@@ -32,8 +32,17 @@ async fn send(address: std::net::SocketAddr, path: &str, headers: &str, body: &V
     (status, head.to_lowercase(), serde_json::from_str(body).unwrap_or_else(|_| panic!("no JSON: {text}")))
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_missed_deadline_is_answered_in_the_format_of_its_path() {
+/// A server with these bounds, whose default chain's turn is taken: what changes the chain waits.
+struct Held {
+    address: std::net::SocketAddr,
+    key: String,
+    release: std::sync::mpsc::Sender<()>,
+    holder: tokio::task::JoinHandle<()>,
+    stop: oneshot::Sender<()>,
+    serving: tokio::task::JoinHandle<()>,
+}
+
+async fn held(change: impl FnOnce(&mut ServerLimits)) -> Held {
     let spec = BlockchainSpec::read(json!({ "name": "test" })).unwrap();
     let chain = Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), spec, Node::new(), 0);
     let platform = Arc::new(Platform::builder(Arc::new(WallClock)).open(chain).unwrap());
@@ -41,7 +50,7 @@ async fn a_missed_deadline_is_answered_in_the_format_of_its_path() {
     let chains = Chains::new(platform);
     let commands = chains.default_rpc().unwrap().commands().clone();
     let mut limits = ServerLimits::default();
-    limits.request_timeout = Duration::from_millis(100);
+    change(&mut limits);
     let config = ServerConfig::new(([127, 0, 0, 1], 0).into()).with_limits(limits);
     let server = Server::bind(chains, config).await.unwrap();
     let address = server.local_addr();
@@ -49,7 +58,6 @@ async fn a_missed_deadline_is_answered_in_the_format_of_its_path() {
     let serving = tokio::spawn(server.serve(async {
         let _ = stopped.await;
     }));
-    // The chain's turn is taken until the end: what changes it waits.
     let (release, released) = std::sync::mpsc::channel::<()>();
     let (started, has_started) = oneshot::channel();
     let holder = tokio::spawn(async move {
@@ -60,11 +68,66 @@ async fn a_missed_deadline_is_answered_in_the_format_of_its_path() {
         commands.run(Length::Long, work).await.unwrap();
     });
     has_started.await.unwrap();
+    Held { address, key, release, holder, stop, serving }
+}
 
-    let headers = format!("x-api-key: {key}\r\nx-request-id: req-of-mine\r\n");
+impl Held {
+    async fn end(self) {
+        drop(self.release);
+        self.holder.await.unwrap();
+        drop(self.stop);
+        self.serving.await.unwrap();
+    }
+}
+
+fn deployment() -> Value {
     let params = json!({ "name": "Gold", "symbol": "GLD", "totalSupply": "1000" });
-    let deployment = json!({ "blockchainId": "bc_default", "template": "erc20-token", "params": params });
-    let (status, head, body) = send(address, "/v1/contracts/deploy", &headers, &deployment).await;
+    json!({ "blockchainId": "bc_default", "template": "erc20-token", "params": params })
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_past_those_that_are_worked_on_at_one_time_are_refused() {
+    let held = held(|limits| limits.rest_requests_max = 1).await;
+    let (address, headers) = (held.address, format!("x-api-key: {}\r\n", held.key));
+    let first = headers.clone();
+    let waiting = tokio::spawn(async move {
+        // It is refused itself while one of those below has the place.
+        loop {
+            let response = send(address, "/v1/contracts/deploy", &first, &deployment()).await;
+            if response.0 != 503 {
+                return response;
+            }
+        }
+    });
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "eth_chainId", "params": [] });
+    let refused = async {
+        // Once the first one has its place, it keeps it.
+        let mut in_a_row = 0;
+        loop {
+            let (status, head, body) = send(address, "/v1/workspaces", &headers, &json!({ "name": "x" })).await;
+            in_a_row = if status == 503 { in_a_row + 1 } else { 0 };
+            if in_a_row == 20 {
+                return (head, body);
+            }
+        }
+    };
+    let (head, body) = tokio::time::timeout(Duration::from_secs(30), refused).await.unwrap();
+    assert_eq!((&body["success"], &body["error"]["code"]), (&json!(false), &json!("UNAVAILABLE")), "{body}");
+    assert!(head.contains("retry-after: 1") && body["error"]["message"].as_str().unwrap().starts_with("1 requests"));
+    for path in ["/v1/rpc", "/v1/blockchains/bc_default/eth"] {
+        assert_eq!(send(address, path, &headers, &call).await.0, 503, "{path}");
+    }
+    assert_eq!(send(address, "/", "", &call).await.2["result"], "0x7a69", "not in the way of Ethereum JSON-RPC on /");
+    held.end().await;
+    assert_eq!(waiting.await.unwrap().0, 201, "what was let in is finished");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_missed_deadline_is_answered_in_the_format_of_its_path() {
+    let held = held(|limits| limits.request_timeout = Duration::from_millis(100)).await;
+    let (address, key) = (held.address, &held.key);
+    let headers = format!("x-api-key: {key}\r\nx-request-id: req-of-mine\r\n");
+    let (status, head, body) = send(address, "/v1/contracts/deploy", &headers, &deployment()).await;
     assert_eq!(
         (status, &body["success"], &body["error"]["code"]),
         (503, &json!(false), &json!("UNAVAILABLE")),
@@ -89,8 +152,5 @@ async fn a_missed_deadline_is_answered_in_the_format_of_its_path() {
             "{path}: {body}"
         );
     }
-    drop(release);
-    holder.await.unwrap();
-    drop(stop);
-    serving.await.unwrap();
+    held.end().await;
 }

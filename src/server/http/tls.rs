@@ -123,7 +123,7 @@ fn read(certificate: &Path, key: &Path) -> Result<ServerConfig, TlsError> {
 
 #[cfg(test)]
 mod tests {
-    use base64::Engine as _;
+    use base64ct::{Base64, Encoding as _};
 
     use super::*;
 
@@ -131,7 +131,7 @@ mod tests {
         let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
         let paths = (folder.join(format!("{name}.crt")), folder.join(format!("{name}.key")));
         let pem = |label: &str, der: &[u8]| {
-            let text = base64::engine::general_purpose::STANDARD.encode(der);
+            let text = Base64::encode_string(der);
             format!("-----BEGIN {label}-----\n{text}\n-----END {label}-----\n")
         };
         fs::write(&paths.0, pem("CERTIFICATE", made.cert.der())).unwrap();

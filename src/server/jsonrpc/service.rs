@@ -64,8 +64,18 @@ impl<D: Dispatch> JsonRpcService<D> {
     /// Executes the call, notification or batch in a body and returns the response; `None` for notifications (JSON-RPC 2.0, 4.1).
     /// Every call gets `extensions`.
     pub(crate) async fn execute(&self, body: &[u8], extensions: Extensions) -> Option<Box<RawValue>> {
+        self.execute_up_to(BATCH_CALLS_MAX, body, extensions).await
+    }
+
+    /// As [`JsonRpcService::execute`], of a batch with at most so many calls.
+    pub(crate) async fn execute_up_to(
+        &self,
+        calls_max: u32,
+        body: &[u8],
+        extensions: Extensions,
+    ) -> Option<Box<RawValue>> {
         if body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
-            return self.execute_batch(body, &extensions).await;
+            return self.execute_batch(calls_max, body, &extensions).await;
         }
         match Message::read(body, &extensions) {
             Message::Call(request, raw_id) => Some(self.call(request, raw_id).await),
@@ -77,7 +87,7 @@ impl<D: Dispatch> JsonRpcService<D> {
         }
     }
 
-    async fn execute_batch(&self, body: &[u8], extensions: &Extensions) -> Option<Box<RawValue>> {
+    async fn execute_batch(&self, calls_max: u32, body: &[u8], extensions: &Extensions) -> Option<Box<RawValue>> {
         let entries: Vec<&RawValue> = match serde_json::from_slice(body) {
             Ok(entries) => entries,
             Err(cause) => {
@@ -87,8 +97,8 @@ impl<D: Dispatch> JsonRpcService<D> {
         if entries.is_empty() {
             return Some(error_response(Id::Null, error(INVALID_REQUEST, "empty batch")));
         }
-        if entries.len() > BATCH_CALLS_MAX as usize {
-            let message = format!("batch too large: {} calls of at most {BATCH_CALLS_MAX}", entries.len());
+        if entries.len() > calls_max as usize {
+            let message = format!("batch too large: {} calls of at most {calls_max}", entries.len());
             return Some(error_response(Id::Null, error(LIMIT_EXCEEDED, message)));
         }
         let mut responses = BatchResponses::new(self.dispatch.response_bytes_max().min(BATCH_RESPONSE_BYTES_MAX));

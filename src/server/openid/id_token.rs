@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use base64ct::{Base64UrlUnpadded, Encoding as _};
 use ring::digest::{SHA256, SHA512, digest};
 use serde::Deserialize;
 use subtle::ConstantTimeEq;
@@ -174,7 +174,7 @@ pub(super) fn access_token_hash(algorithm: Algorithm, token: &str) -> String {
     };
     let hash = digest(function, token.as_bytes());
     let half = hash.as_ref().len() / 2;
-    URL_SAFE_NO_PAD.encode(&hash.as_ref()[..half])
+    Base64UrlUnpadded::encode_string(&hash.as_ref()[..half])
 }
 
 #[cfg(test)]

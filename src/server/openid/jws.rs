@@ -1,6 +1,6 @@
 //! Signed tokens: the compact serialisation (RFC 7515, 7.1), and signatures by published keys (RFC 7517, RFC 7518, RFC 8037).
 
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use base64ct::{Base64UrlUnpadded, Encoding as _};
 use ring::signature::{
     ECDSA_P256_SHA256_FIXED, ED25519, RSA_PKCS1_2048_8192_SHA256, RsaPublicKeyComponents, UnparsedPublicKey,
 };
@@ -75,7 +75,7 @@ impl PublicKey {
         if jwk.usage.is_some_and(|usage| usage != "sig") {
             return None;
         }
-        let bytes = |text: Option<String>| URL_SAFE_NO_PAD.decode(text?).ok();
+        let bytes = |text: Option<String>| Base64UrlUnpadded::decode_vec(&text?).ok();
         let material = match (jwk.kty.as_str(), jwk.crv.as_deref()) {
             ("RSA", _) => Material::Rsa { n: bytes(jwk.n)?, e: bytes(jwk.e)? },
             ("EC", Some("P-256")) => Material::P256([&[4], &bytes(jwk.x)?[..], &bytes(jwk.y)?[..]].concat()),
@@ -139,7 +139,7 @@ impl<'a> SignedToken<'a> {
         }
         let (message, signature) = token.rsplit_once('.').ok_or_else(|| format("expected three parts"))?;
         let (header, payload) = message.split_once('.').ok_or_else(|| format("expected three parts"))?;
-        let decode = |part: &str| URL_SAFE_NO_PAD.decode(part).map_err(|_| format("a part is no base64url"));
+        let decode = |part: &str| Base64UrlUnpadded::decode_vec(part).map_err(|_| format("a part is no base64url"));
         let (header, payload, signature) = (decode(header)?, decode(payload)?, decode(signature)?);
         let header: Header =
             serde_json::from_slice(&header).map_err(|_| format("its header is no JSON object with alg"))?;
@@ -227,7 +227,7 @@ mod tests {
     }
 
     fn header(header: &Value) -> String {
-        format!("{}.e30.AAAA", URL_SAFE_NO_PAD.encode(header.to_string()))
+        format!("{}.e30.AAAA", Base64UrlUnpadded::encode_string(header.to_string().as_bytes()))
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! One login: what the browser takes along, and what it brings back.
 
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use base64ct::{Base64UrlUnpadded, Encoding as _};
 use ring::digest::{SHA256, digest};
 use zeroize::Zeroizing;
 
@@ -32,14 +32,14 @@ impl OpenIdLogin {
         let draw = || -> Result<Zeroizing<String>, OpenIdError> {
             let mut bytes = Zeroizing::new([0; RANDOM_BYTES]);
             entropy.fill(&mut *bytes)?;
-            Ok(Zeroizing::new(URL_SAFE_NO_PAD.encode(bytes.as_slice())))
+            Ok(Zeroizing::new(Base64UrlUnpadded::encode_string(bytes.as_slice())))
         };
         Ok(Self { state: draw()?, nonce: draw()?, verifier: draw()? })
     }
 
     /// Returns the challenge of the verifier by S256 (RFC 7636, 4.2).
     pub(super) fn challenge(&self) -> String {
-        URL_SAFE_NO_PAD.encode(digest(&SHA256, self.verifier.as_bytes()))
+        Base64UrlUnpadded::encode_string(digest(&SHA256, self.verifier.as_bytes()).as_ref())
     }
 }
 

@@ -3,7 +3,7 @@
 use core::fmt;
 use std::sync::Arc;
 
-use base64::{Engine, engine::general_purpose::STANDARD};
+use base64ct::{Base64, Encoding as _};
 use hyper::header::{self, HeaderValue};
 use serde::Deserialize;
 use subtle::ConstantTimeEq;
@@ -222,7 +222,7 @@ const USER_INFO: &str = "user information";
 fn basic(client_id: &str, secret: &str) -> Result<HeaderValue, OpenIdError> {
     let encode = |text: &str| url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
     let pair = Zeroizing::new(format!("{}:{}", encode(client_id), encode(secret)));
-    secret_header("client secret", &Zeroizing::new(format!("Basic {}", STANDARD.encode(pair.as_bytes()))))
+    secret_header("client secret", &Zeroizing::new(format!("Basic {}", Base64::encode_string(pair.as_bytes()))))
 }
 
 fn secret_header(what: &'static str, value: &str) -> Result<HeaderValue, OpenIdError> {

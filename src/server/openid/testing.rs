@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use base64ct::{Base64UrlUnpadded, Encoding as _};
 use ring::{
     rand::SystemRandom,
     rsa::{KeyPair as RsaKeyPair, KeyPairComponents, PublicKeyComponents},
@@ -48,7 +48,7 @@ const RSA: [&str; 7] = [
 
 impl SigningKey {
     pub(in crate::server) fn rsa(id: Option<&'static str>) -> Self {
-        let [n, d, p, q, dp, dq, qi] = RSA.map(|text| URL_SAFE_NO_PAD.decode(text).unwrap());
+        let [n, d, p, q, dp, dq, qi] = RSA.map(|text| Base64UrlUnpadded::decode_vec(text).unwrap());
         let public_key = PublicKeyComponents { n, e: vec![1, 0, 1] };
         let components = KeyPairComponents { public_key, d, p, q, dP: dp, dQ: dq, qInv: qi };
         Self { id, pair: Pair::Rsa(RsaKeyPair::from_components(&components).unwrap()) }
@@ -68,7 +68,7 @@ impl SigningKey {
 
     /// The key as it is published.
     pub(in crate::server) fn published(&self) -> Value {
-        let text = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
+        let text = |bytes: &[u8]| Base64UrlUnpadded::encode_string(bytes);
         let mut jwk = match &self.pair {
             Pair::Rsa(_) => json!({ "kty": "RSA", "n": RSA[0], "e": "AQAB" }),
             Pair::P256(pair) => {
@@ -94,8 +94,11 @@ impl SigningKey {
         if let Some(id) = self.id {
             header["kid"] = id.into();
         }
-        let message =
-            format!("{}.{}", URL_SAFE_NO_PAD.encode(header.to_string()), URL_SAFE_NO_PAD.encode(claims.to_string()));
+        let message = format!(
+            "{}.{}",
+            Base64UrlUnpadded::encode_string(header.to_string().as_bytes()),
+            Base64UrlUnpadded::encode_string(claims.to_string().as_bytes())
+        );
         let random = SystemRandom::new();
         let signature = match &self.pair {
             Pair::Rsa(pair) => {
@@ -106,7 +109,7 @@ impl SigningKey {
             Pair::P256(pair) => pair.sign(&random, message.as_bytes()).unwrap().as_ref().to_vec(),
             Pair::Ed25519(pair) => pair.sign(message.as_bytes()).as_ref().to_vec(),
         };
-        format!("{message}.{}", URL_SAFE_NO_PAD.encode(signature))
+        format!("{message}.{}", Base64UrlUnpadded::encode_string(signature.as_ref()))
     }
 }
 

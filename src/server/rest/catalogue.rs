@@ -4,16 +4,20 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use axum::http::Method;
 
-use super::{endpoint::Endpoint, routes};
+use super::{endpoint::Endpoint, page::Page, routes};
 
 /// All endpoints of the service.
 #[derive(Clone, Debug)]
 pub(super) struct Catalogue(Arc<[Arc<Endpoint>]>);
 
 impl Catalogue {
-    /// The endpoints of every resource.
-    pub(super) fn new() -> Self {
-        Self(routes::all().into_iter().map(Arc::new).collect())
+    /// The endpoints of every resource; a page of a list has at most so many items.
+    pub(super) fn new(page_limit_max: u64) -> Self {
+        let bounded = |mut endpoint: Endpoint| {
+            Page::bound(&mut endpoint.about.parameters, page_limit_max);
+            Arc::new(endpoint)
+        };
+        Self(routes::all().into_iter().map(bounded).collect())
     }
 
     /// The endpoints in the order of the document.

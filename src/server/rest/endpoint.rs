@@ -20,10 +20,7 @@ use super::{
     request::Request,
     type_schema::TypeSchema,
 };
-use crate::{
-    platform::Scope,
-    server::{api_error::ApiError, limits::REST_BODY_BYTES_MAX},
-};
+use crate::{platform::Scope, server::api_error::ApiError};
 
 /// Who may call an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -176,7 +173,7 @@ pub(in crate::server) struct About {
     pub(super) errors: Vec<ErrorCode>,
     pub(super) runs: Runs,
     /// Bytes of its body.
-    pub(super) body_bytes_max: usize,
+    pub(super) body_bytes_max: Option<usize>,
 }
 
 impl core::fmt::Debug for Endpoint {
@@ -291,7 +288,7 @@ impl Draft {
         summary: &'static str,
     ) -> Self {
         let (parameters, errors) = (Vec::new(), Vec::new());
-        let (description, runs, body_bytes_max) = ("", Runs::Briefly, REST_BODY_BYTES_MAX);
+        let (description, runs, body_bytes_max) = ("", Runs::Briefly, None);
         Self(About {
             method,
             path,
@@ -333,7 +330,7 @@ impl Draft {
 
     /// Takes longer bodies than others, of callers with its scope.
     pub(super) fn body_bytes_max(mut self, bytes: usize) -> Self {
-        self.0.body_bytes_max = bytes;
+        self.0.body_bytes_max = Some(bytes);
         self
     }
 

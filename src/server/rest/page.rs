@@ -3,11 +3,15 @@
 use core::num::NonZeroUsize;
 
 use super::{answer::Pagination, parameter::Parameter, request::Request};
-use crate::{platform::records::PageRequest, server::api_error::ApiError, store::Order};
+use crate::{
+    platform::records::PageRequest,
+    server::{api_error::ApiError, limits::PAGE_LIMIT_MAX},
+    store::Order,
+};
 
 const LIMIT_DEFAULT: u64 = 20;
-/// Items on a page, at most.
-const LIMIT_MAX: u64 = 100;
+/// Name of the parameter with the items on a page.
+const LIMIT: &str = "limit";
 /// Number of the last page that can be asked for.
 const PAGE_MAX: u64 = 1_000_000_000;
 
@@ -28,9 +32,19 @@ impl Page {
         let first = sorts.first().map(|field| format!("{field}:asc"));
         [
             Parameter::integer("page", "Number of the page, from 1.", 1, PAGE_MAX, 1),
-            Parameter::integer("limit", "Items on the page.", 1, LIMIT_MAX, LIMIT_DEFAULT),
+            Self::limit(PAGE_LIMIT_MAX),
             Parameter::one_of("sort", "Field to sort by, with :asc or :desc.", choices, first.as_deref()),
         ]
+    }
+
+    fn limit(max: u64) -> Parameter {
+        Parameter::integer(LIMIT, "Items on the page.", 1, max, LIMIT_DEFAULT)
+    }
+
+    /// Sets the bound of the items on a page in the parameters of a list.
+    pub(super) fn bound(parameters: &mut [Parameter], limit_max: u64) {
+        let limits = parameters.iter_mut().filter(|parameter| parameter.name == LIMIT);
+        limits.for_each(|parameter| *parameter = Self::limit(limit_max));
     }
 
     /// Reads a page from parameters that were checked.
@@ -40,7 +54,7 @@ impl Page {
         let (field, direction) = sort.split_once(':').unwrap_or((sort, "asc"));
         Ok(Self {
             number: number("page", 1),
-            limit: number("limit", LIMIT_DEFAULT),
+            limit: number(LIMIT, LIMIT_DEFAULT),
             sort_field: field.to_owned(),
             descending: direction == "desc",
         })

@@ -12,7 +12,9 @@ use axum::{
     http::{HeaderMap, request::Parts},
     response::Response,
 };
+use hyper::body::Body as HttpBody;
 use serde_json::Value;
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
     App,
@@ -39,39 +41,63 @@ pub(in crate::server) struct PeerAddress(pub(in crate::server) IpAddr);
 /// Who sends a request, and what its quota is.
 pub(in crate::server) struct Admitted {
     pub(in crate::server) principal: Option<Principal>,
-    quota: Quota,
+    quota: Option<Quota>,
+    /// Its place among the requests that are worked on at one time.
+    _place: OwnedSemaphorePermit,
 }
 
 impl Admitted {
+    /// Counts the bytes of request and response as used by the caller's workspace.
+    pub(in crate::server) fn count_bytes<B: HttpBody>(
+        &self,
+        app: &App,
+        received: usize,
+        response: &axum::http::Response<B>,
+    ) {
+        let Some(principal) = &self.principal else { return };
+        let sent = response.body().size_hint().lower();
+        let bytes = u64::try_from(received).unwrap_or(u64::MAX).saturating_add(sent);
+        app.platform().metering().count_bytes(principal.workspace(), bytes);
+    }
+
     /// Adds what the caller is told of its quota.
     pub(in crate::server) fn tell(&self, headers: &mut HeaderMap) {
-        self.quota.tell(headers);
+        if let Some(quota) = &self.quota {
+            quota.tell(headers);
+        }
     }
 }
 
 /// A refused request, and what its caller is told of its quota.
 pub(in crate::server) struct Refused {
     error: ApiError,
-    quota: Quota,
+    /// `None` for one that was refused before it was counted.
+    quota: Option<Quota>,
 }
 
 impl Refused {
+    fn tell(&self, headers: &mut HeaderMap) {
+        if let Some(quota) = &self.quota {
+            quota.tell(headers);
+        }
+    }
+
     /// Returns the response of JSON-RPC.
     pub(super) fn into_json_rpc(self) -> Response {
         let mut response = service_rpc::refused(&self.error);
-        self.quota.tell(response.headers_mut());
+        self.tell(response.headers_mut());
         response
     }
 
     /// Returns the response.
     pub(in crate::server) fn into_response(self, id: &RequestId, now_ms: u64) -> Response {
-        let mut response = Rendered::of(Err(self.error), id, now_ms).into_response();
-        self.quota.tell(response.headers_mut());
+        let mut response = Rendered::of(Err(self.error.clone()), id, now_ms).into_response();
+        self.tell(response.headers_mut());
         response
     }
 }
 
-/// Checks credentials, rate and scope: 401, 429, 403.
+/// Checks concurrency, credentials, rate, scope and the workspace's plan: 503, 401, 429, 403, 429.
 pub(in crate::server) fn admit(
     app: &App,
     access: Access,
@@ -79,6 +105,9 @@ pub(in crate::server) fn admit(
     peer: Option<PeerAddress>,
     workspace: Option<&str>,
 ) -> Result<Admitted, Refused> {
+    let place = Arc::clone(&app.admission).try_acquire_owned();
+    let place =
+        place.map_err(|_| Refused { error: ApiError::too_many_at_once(app.limits.rest_requests_max), quota: None })?;
     let address = peer.map_or_else(|| "unknown".to_owned(), |PeerAddress(address)| address.to_string());
     let authenticated = match access {
         Access::Public => Ok(None),
@@ -90,7 +119,7 @@ pub(in crate::server) fn admit(
         Ok(None) | Err(_) => address,
     };
     let quota = app.rates.count(&caller);
-    let refuse = |error| Refused { error, quota };
+    let refuse = |error| Refused { error, quota: Some(quota) };
     if quota.is_exceeded() {
         let limit = quota.limit();
         return Err(refuse(ApiError::rate_limited(limit.requests, limit.window, quota.resets_in_secs())));
@@ -105,7 +134,11 @@ pub(in crate::server) fn admit(
     if let (Some(principal), Some(scope)) = (&principal, access.scope()) {
         principal.require(scope).map_err(|cause| refuse(cause.into()))?;
     }
-    Ok(Admitted { principal, quota })
+    if let Some(principal) = &principal {
+        let counted = app.platform().metering().count_request(principal.workspace());
+        counted.map_err(|over| refuse(ApiError::plan_used_up(&over)))?;
+    }
+    Ok(Admitted { principal, quota: Some(quota), _place: place })
 }
 
 /// Lets in who has the scope `admin`, to what is served beside the router.
@@ -125,26 +158,23 @@ pub(super) async fn serve(
     body: Bytes,
 ) -> Response {
     let id = parts.extensions.get::<RequestId>().cloned().unwrap_or_else(|| app.request_ids.of(&parts.headers));
-    let Ok(_permit) = Arc::clone(&app.admission).try_acquire_owned() else {
-        let busy = ApiError::too_many_at_once(app.limits.rest_requests_max);
-        return Rendered::of(Err(busy), &id, app.now_ms()).into_response();
-    };
     let peer = parts.extensions.get::<PeerAddress>().copied();
     let workspace = path.get("workspaceId").map(String::as_str);
     let admitted = match admit(&app, endpoint.about.access, &parts.headers, peer, workspace) {
         Ok(admitted) => admitted,
         Err(refused) => return refused.into_response(&id, app.now_ms()),
     };
-    let quota = admitted.quota;
     let query = parse_query(parts.uri.query().unwrap_or_default());
-    let request = Request { id: id.clone(), principal: admitted.principal, path, query, id_seed: None };
-    let rendered = match prepare_anywhere(&endpoint, &request, &parts.headers, &body).await {
+    let request = Request { id: id.clone(), principal: admitted.principal.clone(), path, query, id_seed: None };
+    let (received, bytes_max) = (body.len(), app.bytes_max(&endpoint));
+    let rendered = match prepare_anywhere(&endpoint, &request, &parts.headers, &body, bytes_max).await {
         Ok(value) => run(app.clone(), Arc::clone(&endpoint), request, parts, body, value).await,
         Err(error) => Err(error),
     };
     let rendered = rendered.unwrap_or_else(|error| Rendered::of(Err(error), &id, app.now_ms()));
     let mut response = rendered.into_response();
-    quota.tell(response.headers_mut());
+    admitted.count_bytes(&app, received, &response);
+    admitted.tell(response.headers_mut());
     response
 }
 
@@ -154,21 +184,28 @@ async fn prepare_anywhere(
     request: &Request,
     headers: &HeaderMap,
     body: &Bytes,
+    bytes_max: usize,
 ) -> Result<Value, ApiError> {
     if body.len() <= REST_BODY_BYTES_MAX {
-        return prepare(endpoint, request, headers, body);
+        return prepare(endpoint, request, headers, body, bytes_max);
     }
     let (endpoint, request, headers, body) = (Arc::clone(endpoint), request.clone(), headers.clone(), body.clone());
-    let prepared = tokio::task::spawn_blocking(move || prepare(&endpoint, &request, &headers, &body)).await;
+    let prepared = tokio::task::spawn_blocking(move || prepare(&endpoint, &request, &headers, &body, bytes_max)).await;
     prepared.unwrap_or_else(|cause| Err(ApiError::internal(&cause)))
 }
 
 /// Checks query and body: 400, 413, 415, 422.
-fn prepare(endpoint: &Endpoint, request: &Request, headers: &HeaderMap, body: &[u8]) -> Result<Value, ApiError> {
+fn prepare(
+    endpoint: &Endpoint,
+    request: &Request,
+    headers: &HeaderMap,
+    body: &[u8],
+    bytes_max: usize,
+) -> Result<Value, ApiError> {
     request.check_query(&endpoint.about.parameters)?;
     let Some(body_type) = &endpoint.body else { return Ok(Value::Null) };
-    if body.len() > endpoint.about.body_bytes_max {
-        return Err(ApiError::payload_too_large(endpoint.about.body_bytes_max));
+    if body.len() > bytes_max {
+        return Err(ApiError::payload_too_large(bytes_max));
     }
     let value = parse_json(headers, body)?;
     body_type.validate(&value)?;

@@ -4,12 +4,13 @@ use super::{
     catalogue::Catalogue,
     endpoint::{Access, Endpoint},
 };
+use crate::server::limits::PAGE_LIMIT_MAX;
 
 /// Returns the table of all endpoints in Markdown, as `docs/service-api.md` shows it: route, credentials, codes of errors.
 pub fn endpoint_table() -> String {
     let mut table =
         "| route | operation | needs | errors beside 400, 401, 403, 429, 500, 503 |\n|---|---|---|---|\n".to_owned();
-    for endpoint in Catalogue::new().iter() {
+    for endpoint in Catalogue::new(PAGE_LIMIT_MAX).iter() {
         table.push_str(&row(endpoint));
     }
     table

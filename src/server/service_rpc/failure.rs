@@ -117,6 +117,9 @@ pub(in crate::server) fn refused(error: &ApiError) -> Response {
     let failure = ErrorObjectOwned::from(RpcFailure::of(code, error));
     let mut response =
         (error.status(), Json(json!({ "jsonrpc": "2.0", "error": failure, "id": null }))).into_response();
+    if let Some(secs) = error.retry_after_secs() {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(secs));
+    }
     if error.status() == StatusCode::UNAUTHORIZED {
         let challenge = HeaderValue::from_static("Bearer realm=\"chainbox\"");
         response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);

@@ -27,9 +27,12 @@ pub(crate) struct ServeOptions {
     /// Header in which they name the client; the other is not read, since a client may have sent it
     #[arg(long, env = "CHAINBOX_TRUSTED_PROXY_HEADER", value_name = "NAME", default_value = "x-forwarded-for", requires = "trusted_proxy", value_parser = clap::builder::PossibleValuesParser::new(["x-forwarded-for", "forwarded"]), help_heading = "Server")]
     pub(crate) trusted_proxy_header: String,
-    /// Requests that a caller may send in a minute; one more is 429
-    #[arg(long, env = "CHAINBOX_REQUESTS_PER_MINUTE", value_name = "COUNT", default_value_t = 6_000, value_parser = clap::value_parser!(u64).range(1..), help_heading = "Server")]
-    pub(crate) requests_per_minute: u64,
+    /// Requests that a caller may send in a minute; one more is 429 [default: 6000]
+    #[arg(long, env = "CHAINBOX_REQUESTS_PER_MINUTE", value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Server")]
+    pub(crate) requests_per_minute: Option<u64>,
+    /// TOML file with bounds of the server and quotas of plans, as docs/platform.md lists them
+    #[arg(long, env = "CHAINBOX_LIMITS", value_name = "FILE", help_heading = "Server")]
+    pub(crate) limits: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) log: crate::log::LogOptions,
     /// Print nothing but the log

@@ -37,7 +37,7 @@ use crate::server::{
         errors::{self, LIMIT_EXCEEDED, RpcError, error, invalid_params},
         service::{Dispatch, JsonRpcService},
     },
-    limits::{RPC_BODY_BYTES_MAX, ServerLimits},
+    limits::ServerLimits,
 };
 
 /// Messages that wait for the client to take them; senders wait for a place.
@@ -115,7 +115,7 @@ pub(super) async fn run(
     let counters = Arc::clone(rpc.counters());
     let mut writing = tokio::spawn(write(writer, queued, end.clone(), limits, counters));
     let session = Arc::new(Session { rpc, limits, queue, subscriptions: Mutex::default(), end: end.clone() });
-    let mut reader = FrameReader::new(reader, budget, RPC_BODY_BYTES_MAX);
+    let mut reader = FrameReader::new(reader, budget, limits.rpc_body_bytes_max);
     let mut calls = JoinSet::new();
     tokio::select! {
         () = read(&mut reader, &session, &mut calls) => {}
@@ -221,7 +221,7 @@ impl Session {
         let dispatch =
             SessionDispatch { eth: self.rpc.dispatch(), session: Arc::clone(self), opened: Arc::clone(&opened) };
         let service = JsonRpcService::new(dispatch, Arc::clone(self.rpc.counters()));
-        let response = service.execute(&message, Extensions::new()).await;
+        let response = service.execute_up_to(self.limits.batch_calls_max, &message, Extensions::new()).await;
         drop(message);
         if let Some(response) = response
             && self.queue.send(Outgoing::Text(response)).await.is_err()

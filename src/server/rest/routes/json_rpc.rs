@@ -13,7 +13,6 @@ use crate::{
     platform::Scope,
     server::{
         jsonrpc::framing,
-        limits::REST_BODY_BYTES_MAX,
         rest::{
             App, PeerAddress, RouteName,
             answer::Answer,
@@ -96,14 +95,17 @@ pub(in crate::server::rest) async fn post_rpc(State(app): State<App>, request: A
         let message = "expected a body of application/json: send the header content-type: application/json".to_owned();
         return framing::refusal((StatusCode::UNSUPPORTED_MEDIA_TYPE, message)).map(AxumBody::new);
     }
-    let body: Bytes = match axum::body::to_bytes(body, REST_BODY_BYTES_MAX).await {
+    let bytes_max = app.limits.rest_body_bytes_max;
+    let body: Bytes = match axum::body::to_bytes(body, bytes_max).await {
         Ok(body) => body,
         Err(_) => {
-            let message = format!("the body is longer than {REST_BODY_BYTES_MAX} bytes");
+            let message = format!("the body is longer than {bytes_max} bytes");
             return framing::refusal((StatusCode::PAYLOAD_TOO_LARGE, message)).map(AxumBody::new);
         }
     };
-    let mut response = app.service_rpc.execute(principal, &body).await.map(AxumBody::new);
+    let calls_max = app.limits.batch_calls_max;
+    let mut response = app.service_rpc.execute(principal, calls_max, &body).await.map(AxumBody::new);
+    admitted.count_bytes(&app, body.len(), &response);
     admitted.tell(response.headers_mut());
     response
 }

@@ -4,13 +4,13 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::{
-    platform::{ResourceKind, ResourceSummary},
+    platform::{ResourceKind, ResourceSort, ResourceSummary},
     server::{
         api_error::ApiError,
         clock,
         rest::{
             App,
-            endpoint::{Access, Endpoint, Runs, Tag},
+            endpoint::{Access, Endpoint, Tag},
             page::Page,
             parameter::Parameter,
             request::Request,
@@ -71,20 +71,18 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         )
         .described("Resources of a type are listed to those who have the scope that reads it.")
         .parameter(Parameter::one_of("type", "Only resources of this type.", names, None))
-        .runs(Runs::Long)
         .lists(&["createdAt", "name", "type", "updatedAt"], list),
     ]
 }
 
 fn list(app: &App, request: &Request, page: &Page) -> Result<(Vec<Resource>, u64), ApiError> {
     let kind = request.query("type").and_then(ResourceKind::from_name);
-    let mut all = app.platform().resources(request.principal()?, kind)?;
-    match page.sort_field() {
-        "name" => all.sort_by(|a, b| (&a.name, &a.id).cmp(&(&b.name, &b.id))),
-        "type" => all.sort_by(|a, b| (a.kind.name(), &a.id).cmp(&(b.kind.name(), &b.id))),
-        "updatedAt" => all.sort_by(|a, b| (a.updated_at_ms, &a.id).cmp(&(b.updated_at_ms, &b.id))),
-        _ => all.sort_by(|a, b| (a.created_at_ms, &a.id).cmp(&(b.created_at_ms, &b.id))),
-    }
-    let total = all.len() as u64;
-    Ok((page.select(all).into_iter().map(Resource::from).collect(), total))
+    let sort = match page.sort_field() {
+        "name" => ResourceSort::Name,
+        "type" => ResourceSort::Kind,
+        "updatedAt" => ResourceSort::UpdatedAt,
+        _ => ResourceSort::CreatedAt,
+    };
+    let (found, total) = app.platform().resources(request.principal()?, kind, sort, &page.request())?;
+    Ok((found.into_iter().map(Resource::from).collect(), total))
 }

@@ -1,0 +1,125 @@
+//! What workspaces use: counted, written, found again after a restart, and bounded by their plans.
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::{World, conflict, height};
+use crate::{
+    node::{BlockRef, ManualClock},
+    platform::{Blockchain, OverQuota, Plan, Plans, Platform, Principal, Usage},
+    primitives::{Height, Timestamp},
+    store::{
+        MemoryStore,
+        testing::{FailingStore, WriteFault},
+    },
+};
+
+const PERIOD: Duration = Duration::from_secs(30 * 86_400);
+
+fn used(platform: &Platform, principal: &Principal, wanted: Usage) -> u64 {
+    let all = platform.usage(principal).unwrap();
+    all.into_iter().find(|(usage, ..)| *usage == wanted).unwrap().1
+}
+
+fn platform(store: Arc<FailingStore>, clock: Arc<ManualClock>, plan: Plan) -> Platform {
+    let plans = Plans::default().with(Plans::UNLIMITED, plan);
+    let key = crate::platform::vault::MasterKey::new([7; 32].into());
+    Platform::builder(clock).with_store(store).with_plans(plans).open_with(None, key, Vec::new()).unwrap()
+}
+
+#[test]
+fn requests_and_bytes_are_bounded_for_a_period_and_survive_what_fails() {
+    let plan = Plan { requests_max: 3, bytes_max: 1_000, ..Plan::UNLIMITED };
+    let (clock, store) = (Arc::new(ManualClock::new(Timestamp::from_secs(0))), Arc::new(MemoryStore::new()));
+    let store = Arc::new(FailingStore::new(store));
+    let first = platform(store.clone(), clock.clone(), plan);
+    let me = first.service_principal();
+    let request = |platform: &Platform| platform.metering().count_request(me.workspace());
+    request(&first).unwrap();
+    first.metering().count_bytes(me.workspace(), 400);
+    assert_eq!(
+        (used(&first, &me, Usage::Requests), used(&first, &me, Usage::Bytes)),
+        (1, 400),
+        "before they are written"
+    );
+    // What can't be written is written by the next flush, once.
+    store.fail(WriteFault::after(0));
+    assert!(first.metering().flush().is_err());
+    request(&first).unwrap();
+    store.recover();
+    first.metering().flush().unwrap();
+    first.metering().flush().unwrap();
+    assert_eq!((used(&first, &me, Usage::Requests), used(&first, &me, Usage::Bytes)), (2, 400));
+    // A process that dies loses what no flush has written, and that alone.
+    request(&first).unwrap();
+    assert!(request(&first).is_err());
+    drop(first);
+    let second = platform(store, clock.clone(), plan);
+    assert_eq!(used(&second, &me, Usage::Requests), 2);
+    request(&second).unwrap();
+    clock.advance(Duration::from_secs(60));
+    let over = OverQuota { usage: Usage::Requests, limit: 3, resets_in_secs: 30 * 86_400 - 60 };
+    assert_eq!(request(&second), Err(over));
+    assert_eq!(used(&second, &me, Usage::Requests), 3, "a refused one is not counted");
+    // In the next period, up to the bytes.
+    clock.advance(PERIOD);
+    second.metering().flush().unwrap();
+    request(&second).unwrap();
+    second.metering().count_bytes(me.workspace(), 999);
+    request(&second).unwrap();
+    second.metering().count_bytes(me.workspace(), 1);
+    assert!(matches!(request(&second), Err(OverQuota { usage: Usage::Bytes, limit: 1_000, .. })));
+    second.metering().flush().unwrap();
+    assert!(request(&second).is_err());
+    assert_eq!((used(&second, &me, Usage::Requests), used(&second, &me, Usage::Bytes)), (2, 1_000));
+}
+
+/// Gas of all blocks, one by one.
+fn gas_of(chain: &Blockchain) -> u64 {
+    let view = chain.node().view();
+    let block = |number: u64| view.block(BlockRef::Number(Height::new(number))).unwrap();
+    (0..=height(chain)).map(|number| block(number).block().header().gas_used).sum()
+}
+
+#[test]
+fn gas_is_counted_once_also_over_a_restart_and_bounds_what_is_sent() {
+    let mut world = World::new();
+    let chain = world.create(json!({ "name": "x", "config": { "blockTime": "2s" } }));
+    let id = chain.id().to_owned();
+    let of_default = |world: &World| gas_of(world.platform.default_blockchain().unwrap());
+    for round in 0..3 {
+        let chain = world.platform.blockchains().writable(&world.me(), &id).unwrap();
+        world.pay(&chain).unwrap();
+        world.run(&chain, 4);
+        let total = gas_of(&chain) + of_default(&world);
+        assert!(total >= 21_000 * (round + 1));
+        if round != 1 {
+            world.platform.metering().flush().unwrap();
+            world.platform.metering().flush().unwrap();
+            assert_eq!(used(&world.platform, &world.me(), Usage::Gas), total, "round {round}");
+        }
+        world = world.restarted(Duration::from_secs(1));
+    }
+    // The owner of another workspace has a plan with a bound.
+    let store = Arc::new(FailingStore::new(Arc::new(MemoryStore::new())));
+    let clock = Arc::new(ManualClock::new(Timestamp::from_secs(1_750_000_000)));
+    let bounded = platform(store, clock, Plan { gas_max: 30_000, ..Plan::UNLIMITED });
+    let me = bounded.service_principal();
+    let spec = super::named("y");
+    let chain = bounded.blockchains().create(&me, spec).unwrap();
+    let pay = || {
+        let request = crate::chain::CallRequest::call(alloy_primitives::Address::repeat_byte(7), []);
+        let request = request.with_from(chain.treasury().unwrap()).with_value(crate::primitives::U256::from(5));
+        bounded.blockchains().send(&me, chain.id(), request)
+    };
+    for _ in 0..2 {
+        pay().unwrap();
+        bounded.metering().flush().unwrap();
+    }
+    assert_eq!(used(&bounded, &me, Usage::Gas), 42_000, "the block that passes the bound is whole");
+    assert!(conflict(pay()).contains("30000 gas in 30 days"));
+    assert!(!bounded.blockchains().has_gas_left(&chain));
+    assert!(bounded.blockchains().readable(&me, chain.id()).is_ok(), "reads go on");
+}

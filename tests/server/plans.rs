@@ -1,0 +1,143 @@
+//! Quotas of plans: each at its bound, and one past it.
+
+use chainbox::{node::Node, platform::Plan};
+use serde_json::{Value, json};
+
+use crate::http::{Reply, Service};
+
+fn refused(reply: &Reply, says: &str) {
+    let body = reply.json();
+    assert_eq!((reply.status, &body["error"]["code"]), (409, &json!("CONFLICT")), "{body}");
+    assert!(body["error"]["message"].as_str().unwrap().contains(says), "{body}");
+}
+
+async fn bearer(service: &Service, path: &str, body: Value) -> Reply {
+    let authorization = format!("Bearer {}", service.api_key);
+    let headers = [("authorization", authorization.as_str()), ("content-type", "application/json")];
+    service.send("POST", path, &headers, &body.to_string()).await
+}
+
+#[tokio::test]
+async fn a_workspace_has_what_its_plan_allows_and_no_more() {
+    let plan = Plan {
+        blockchains_max: 2,
+        validators_max: 2,
+        oauth_clients_max: 1,
+        api_keys_max: 2,
+        members_max: 2,
+        ..Plan::UNLIMITED
+    };
+    let service = Service::planned(plan).await;
+    // The default chain and the key of the tests are there already.
+    let of_validators = |count: u8| {
+        let validator = |byte: u8| json!({ "address": format!("0x{}", format!("{byte:02x}").repeat(20)), "name": "v" });
+        json!({ "name": "x", "validators": (1..=count).map(validator).collect::<Vec<_>>() })
+    };
+    let create = async |count| service.rest("POST", "/v1/blockchains", of_validators(count)).await;
+    refused(&create(3).await, "allows 2 validators of a blockchain, and 3 are asked for");
+    assert_eq!(create(2).await.status, 201);
+    refused(&create(1).await, "allows 2 blockchains");
+
+    let key = json!({ "name": "k", "scopes": ["blockchain:read"] });
+    assert_eq!(bearer(&service, "/v1/auth/api-keys", key.clone()).await.status, 201);
+    refused(&bearer(&service, "/v1/auth/api-keys", key).await, "allows 2 live API keys");
+
+    for (number, status) in [(1, 201), (2, 201), (3, 409)] {
+        let invitee = json!({ "email": format!("u{number}@example.org"), "role": "viewer" });
+        let reply = service.rest("POST", "/v1/workspaces/ws_default/invitations", invitee).await;
+        assert_eq!(reply.status, status, "{}", reply.body);
+    }
+
+    let client = json!({ "client_name": "c", "redirect_uris": ["https://app.example/back"], "token_endpoint_auth_method": "none" });
+    let first = bearer(&service, "/oauth/register", client.clone()).await;
+    assert_eq!(first.status, 201, "{}", first.body);
+    let second = bearer(&service, "/oauth/register", client).await;
+    assert!(second.status == 400 && second.body.contains("1 OAuth clients"), "{} {}", second.status, second.body);
+}
+
+#[tokio::test]
+async fn requests_past_the_plan_are_429_until_the_period_ends() {
+    let service = Service::planned(Plan { requests_max: 3, ..Plan::UNLIMITED }).await;
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "blockchain.getBlock", "params": {} });
+    assert_eq!(service.rest("GET", "/v1/blockchains", Value::Null).await.status, 200);
+    assert_eq!(service.rest("POST", "/v1/rpc", call.clone()).await.status, 200);
+    let eth = json!({ "jsonrpc": "2.0", "id": 1, "method": "eth_chainId", "params": [] });
+    assert_eq!(service.rest("POST", "/v1/blockchains/bc_default/eth", eth.clone()).await.status, 200);
+    let over = service.rest("GET", "/v1/blockchains", Value::Null).await;
+    let error = over.json()["error"].clone();
+    assert_eq!((over.status, &error["code"]), (429, &json!("RATE_LIMITED")), "{error}");
+    assert_eq!((&error["details"]["usage"], &error["details"]["limit"]), (&json!("requests"), &json!(3)));
+    assert_eq!(over.header("retry-after"), Some(error["details"]["retryAfter"].to_string().as_str()));
+    let over = service.rest("POST", "/v1/rpc", call).await;
+    assert_eq!((over.status, &over.json()["error"]["data"]["code"]), (429, &json!("RATE_LIMITED")));
+    assert!(over.header("retry-after").is_some());
+    assert_eq!(service.rest("POST", "/v1/blockchains/bc_default/eth", eth).await.status, 429);
+    assert_eq!(service.send("GET", "/v1/health", &[], "").await.status, 200, "what needs no credentials is nobody's");
+}
+
+#[tokio::test]
+async fn usage_is_listed_with_the_bounds_of_the_plan() {
+    let service = Service::planned(Plan { bytes_max: 1 << 20, ..Plan::UNLIMITED }).await;
+    let body = json!({ "blockchainId": "bc_default", "template": "erc20-token", "params": { "name": "Gold", "symbol": "GLD", "totalSupply": "1000" } });
+    let sent = body.to_string().len() as u64;
+    let reply = service.rest("POST", "/v1/contracts/deploy", body).await;
+    assert_eq!(reply.status, 201, "{}", reply.body);
+    service.platform.metering().flush().unwrap();
+    let list = service.rest("GET", "/v1/workspaces/ws_default/usage", Value::Null).await.json()["data"].clone();
+    let of = |id: &str| list.as_array().unwrap().iter().find(|usage| usage["id"] == id).unwrap().clone();
+    assert_eq!((&of("requests")["used"], &of("requests")["limit"]), (&json!(2), &Value::Null), "this one counts");
+    assert_eq!(of("transactions")["used"], 1);
+    let node = service.platform.default_blockchain().unwrap().node();
+    assert_eq!(of("gas")["used"], json!(node.view().head().block().header().gas_used));
+    assert_eq!(
+        (&of("bytes")["used"], &of("bytes")["limit"]),
+        (&json!(sent + reply.body.len() as u64), &json!(1 << 20))
+    );
+}
+
+#[tokio::test]
+async fn bounds_of_the_server_hold_at_the_bound_and_one_past_it() {
+    let service = Service::limited(Node::new(), |limits| {
+        limits.rest_body_bytes_max = 300;
+        limits.rpc_body_bytes_max = 400;
+        limits.batch_calls_max = 2;
+        limits.page_limit_max = 20;
+    })
+    .await;
+    let body = |len: usize| {
+        let text = json!({ "name": "" }).to_string();
+        let name = "n".repeat(200);
+        format!(r#"{{"name":"{name}"{}}}"#, " ".repeat(len - text.len() - name.len()))
+    };
+    let headers = [("x-api-key", service.api_key.as_str()), ("content-type", "application/json")];
+    for (len, status) in [(300, 201), (301, 413)] {
+        let reply = service.send("POST", "/v1/workspaces", &headers, &body(len)).await;
+        assert_eq!(reply.status, status, "{len}: {}", reply.body);
+        assert_eq!(reply.json()["success"], status == 201);
+    }
+    for (limit, status) in [(20, 200), (21, 400)] {
+        let reply = service.rest("GET", &format!("/v1/workspaces?limit={limit}"), Value::Null).await;
+        assert_eq!(reply.status, status, "{}", reply.body);
+        assert!(status == 200 || reply.body.contains("between 1 and 20"), "{}", reply.body);
+    }
+    let document = service.send("GET", "/v1/openapi.json", &[], "").await.json();
+    let parameters = document["paths"]["/v1/workspaces"]["get"]["parameters"].as_array().unwrap();
+    let limit = parameters.iter().find(|parameter| parameter["name"] == "limit").unwrap();
+    assert_eq!(limit["schema"]["maximum"], 20, "the document says it");
+
+    let padded = |len: usize| {
+        let call = r#"{"jsonrpc":"2.0","id":1,"method":"eth_chainId"}"#;
+        format!("{call}{}", " ".repeat(len - call.len()))
+    };
+    for (len, status) in [(400, 200), (401, 413)] {
+        assert_eq!(service.rpc_text(&padded(len)).await.status, status, "{len}");
+    }
+    for path in ["/", "/v1/rpc", "/v1/blockchains/bc_default/eth"] {
+        let method = if path == "/v1/rpc" { "blockchain.getBlock" } else { "eth_chainId" };
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": method });
+        let two = service.send("POST", path, &headers, &json!([call, call]).to_string()).await.json();
+        assert_eq!(two.as_array().map(Vec::len), Some(2), "{path}: {two}");
+        let three = service.send("POST", path, &headers, &json!([call, call, call]).to_string()).await.json();
+        assert_eq!(three["error"]["code"], -32005, "{path}: {three}");
+    }
+}
