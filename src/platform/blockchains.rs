@@ -4,6 +4,7 @@ mod access;
 mod deployments;
 mod hosted;
 mod lifecycle;
+mod part;
 mod removal;
 mod sending;
 mod snapshots;
@@ -15,10 +16,7 @@ pub use self::transfer::EXPORT_BYTES_MAX;
 
 use std::sync::Arc;
 
-pub(super) use self::{
-    hosted::{Hosted, part_of},
-    removal::remove_orphans,
-};
+pub(super) use self::{hosted::Hosted, part::part_of, removal::remove_orphans};
 use super::{
     PlatformError,
     blockchain::{Blockchain, BlockchainRecord, metrics::ChainMetrics},
