@@ -6,6 +6,7 @@ mod deployments;
 mod hosted;
 mod kept;
 mod lifecycle;
+mod part;
 mod removal;
 mod sending;
 mod snapshots;
@@ -20,7 +21,8 @@ use std::sync::Arc;
 pub use self::sending::Outgoing;
 pub(super) use self::{
     calls::{check_call, signed_call},
-    hosted::{Hosted, part_of},
+    hosted::Hosted,
+    part::part_of,
     removal::remove_orphans,
 };
 use super::{

@@ -145,8 +145,8 @@ impl Vault {
         records.for_every::<SealedSecret, VaultError>(|sealed| {
             // Only the place where a secret is used knows its purpose.
             let changed = VaultError::ChangedKey { id: sealed.id().to_owned() };
-            let opened = Purpose::ALL.into_iter().map(|purpose| self.open_sealed(&sealed, purpose));
-            let other = opened.filter(|opened| !matches!(opened, Err(VaultError::NotAuthentic { .. }))).next();
+            let mut opened = Purpose::ALL.into_iter().map(|purpose| self.open_sealed(&sealed, purpose));
+            let other = opened.find(|opened| !matches!(opened, Err(VaultError::NotAuthentic { .. })));
             count = count.saturating_add(1);
             other.unwrap_or(Err(changed)).map(drop)
         })?;

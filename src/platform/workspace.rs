@@ -20,6 +20,8 @@ pub use self::{
     records::{Invitation, Member, User, Workspace},
 };
 
+use core::num::NonZeroUsize;
+
 use super::{
     PlatformError,
     api_key::ApiKey,
@@ -28,10 +30,11 @@ use super::{
     deployment::DeploymentRecord,
     oauth,
     principal::{Principal, Subject},
-    records::{Index, Owner, Record, RecordError, SortKey, Stored, Unit, WorkspaceId},
+    records::{Index, Owner, PageRequest, Record, RecordError, SortKey, Stored, Unit, WorkspaceId},
     scope::Role,
     wallet,
 };
+use crate::store::Order;
 
 /// Rules of users and workspaces.
 #[derive(Clone, Copy, Debug)]
@@ -153,6 +156,46 @@ impl Workspaces<'_> {
         }
         found.sort_by(|a, b| (a.created_at_ms(), a.id()).cmp(&(b.created_at_ms(), b.id())));
         Ok(found)
+    }
+
+    /// Returns a page of [`Workspaces::of_caller`], by time of creation, and the length of the whole list.
+    ///
+    /// # Errors
+    /// As [`Workspaces::of_caller`].
+    pub fn page_of_caller(
+        &self,
+        caller: &Principal,
+        request: &PageRequest,
+    ) -> Result<(Vec<Stored<Workspace>>, u64), PlatformError> {
+        if !matches!(caller.subject(), Subject::ApiKey(_)) {
+            let mut all = self.of_caller(caller)?;
+            let total = all.len() as u64;
+            if request.order == Order::Descending {
+                all.reverse();
+            }
+            return Ok((all.into_iter().skip(request.skipped()).take(request.limit.get()).collect(), total));
+        }
+        // A key's own workspace is older than all that the key has made, which an index has in order.
+        let (records, home) = (self.context.records.of::<Workspace>(), caller.home());
+        let group = SortKey::new().text(&caller.subject().to_string());
+        let made = records.count(&Workspace::BY_CREATOR, &Owner::Service, &group)?;
+        let (total, skipped) = (made.saturating_add(1), request.skipped());
+        let own_place = match request.order {
+            Order::Ascending => 0,
+            Order::Descending => usize::try_from(made).unwrap_or(usize::MAX),
+        };
+        let has_own = (skipped..skipped.saturating_add(request.limit.get())).contains(&own_place);
+        let skipped = skipped.saturating_sub(usize::from(skipped > own_place));
+        let mut found = Vec::new();
+        if let Some(limit) = NonZeroUsize::new(request.limit.get().saturating_sub(usize::from(has_own))) {
+            let request = PageRequest::first(limit).skipping(skipped).in_order(request.order);
+            found = records.page(&Workspace::BY_CREATOR, &Owner::Service, &group, &request)?.items;
+        }
+        if has_own {
+            let place = if own_place == 0 { 0 } else { found.len() };
+            found.insert(place, records.require(&home, home.as_str())?);
+        }
+        Ok((found, total))
     }
 
     /// Returns the address of e-mail of a user; empty for one that is gone.

@@ -8,7 +8,7 @@ use std::{
 
 use alloy_primitives::{Address, keccak256};
 
-use super::{removal, snapshots::Snapshots};
+use super::{part::part_of, removal, snapshots::Snapshots};
 use crate::{
     node::NetworkPool,
     platform::{
@@ -28,9 +28,6 @@ use crate::{
     store::{KeyValue, PrefixedStore},
 };
 
-/// Before the keys of a chain's part of the store, with the chain's id after it. No key of the default chain begins with it: hashes and
-/// heights don't, and ids have one length.
-pub(super) const PART: &[u8] = b"\xffchain/";
 /// Chains whose records are read at once at boot.
 const BOOTED_AT_ONCE: NonZeroUsize = NonZeroUsize::new(256).expect("not zero");
 
@@ -309,11 +306,6 @@ fn down(
         };
     }
     Ok(down)
-}
-
-/// Returns a chain's part of the store.
-pub(in crate::platform) fn part_of(store: &Arc<dyn KeyValue>, id: &str) -> PrefixedStore {
-    PrefixedStore::new(Arc::clone(store), [PART, id.as_bytes()].concat())
 }
 
 /// Sets the state of a chain, unless it was changed meanwhile to something that leaves nothing to say.

@@ -6,7 +6,7 @@
 use core::{num::NonZeroUsize, ops::ControlFlow};
 use std::{collections::BTreeSet, sync::Arc};
 
-use super::hosted::{PART, part_of};
+use super::part::{PART, part_of};
 use crate::{
     platform::{
         PlatformError,

@@ -8,7 +8,7 @@ use crate::{
     chain::Chain,
     node::Clock,
     platform::{
-        ApiKey, BlockchainRecord, DeploymentRecord, OsEntropy, Session, User, Wallet, Workspace,
+        ApiKey, BlockchainRecord, DeploymentRecord, HostedValidator, TransactionRecord, Webhook, OsEntropy, Session, User, Wallet, Workspace,
         attempts::Attempts,
         oauth::{AccessToken, Grant, OAuthClient},
         records::{AuditLine, IdempotentRequest, OutboxEntry, Record, RecordError, Records},
@@ -91,7 +91,7 @@ const fn kind<T: Record>() -> Kind {
 }
 
 /// Every kind of record.
-pub(super) const KINDS: [Kind; 20] = [
+pub(super) const KINDS: [Kind; 23] = [
     kind::<AccessToken>(),
     kind::<ApiKey>(),
     kind::<Attempts>(),
@@ -100,6 +100,7 @@ pub(super) const KINDS: [Kind; 20] = [
     kind::<Bootstrap>(),
     kind::<DeploymentRecord>(),
     kind::<Grant>(),
+    kind::<HostedValidator>(),
     kind::<IdempotentRequest>(),
     kind::<Identity>(),
     kind::<Invitation>(),
@@ -109,8 +110,10 @@ pub(super) const KINDS: [Kind; 20] = [
     kind::<OutboxEntry>(),
     kind::<SealedSecret>(),
     kind::<Session>(),
+    kind::<TransactionRecord>(),
     kind::<User>(),
     kind::<Wallet>(),
+    kind::<Webhook>(),
     kind::<Workspace>(),
 ];
 

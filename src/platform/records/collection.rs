@@ -83,7 +83,7 @@ impl<'a, T: Record> Collection<'a, T> {
         }
         let prefix = key::group(T::KIND, index.name(), index.reach_of(owner), group.as_bytes());
         let from = match &request.start {
-            PageStart::Number(_) => None,
+            PageStart::Number(_) | PageStart::Skipping(_) => None,
             PageStart::After(cursor) => Some([&prefix, cursor.as_bytes()].concat()),
         };
         let (mut places, mut has_more, mut last) = (Vec::new(), false, Vec::new());

@@ -37,6 +37,8 @@ impl Cursor {
 pub enum PageStart {
     /// The page with this number, from 1. What lies before it is walked over in the index, without reading the records.
     Number(NonZeroUsize),
+    /// What follows this many records, which are walked over in the index.
+    Skipping(usize),
     /// What follows a cursor, at the cost of the page alone.
     After(Cursor),
 }
@@ -64,6 +66,12 @@ impl PageRequest {
         Self { start: PageStart::Number(number), ..self }
     }
 
+    /// Returns the request for what follows this many records.
+    #[must_use]
+    pub fn skipping(self, records: usize) -> Self {
+        Self { start: PageStart::Skipping(records), ..self }
+    }
+
     /// Returns the request for what follows a cursor.
     #[must_use]
     pub fn after(self, cursor: Cursor) -> Self {
@@ -77,9 +85,10 @@ impl PageRequest {
     }
 
     /// Entries of the index before the page.
-    pub(super) const fn skipped(&self) -> usize {
+    pub(in crate::platform) const fn skipped(&self) -> usize {
         match &self.start {
             PageStart::Number(number) => (number.get() - 1).saturating_mul(self.limit.get()),
+            PageStart::Skipping(records) => *records,
             PageStart::After(_) => 0,
         }
     }

@@ -1,6 +1,6 @@
 //! Tests of the rules of workspaces, members, invitations and API keys.
 
-use core::time::Duration;
+use core::{num::NonZeroUsize, time::Duration};
 use std::sync::Arc;
 
 use serde_json::json;
@@ -14,7 +14,7 @@ use crate::{
         vault::SealedSecret,
     },
     primitives::Timestamp,
-    store::{KeyValue, MemoryStore, suite},
+    store::{KeyValue, MemoryStore, Order, suite},
 };
 
 const DAY: Duration = Duration::from_secs(86_400);
@@ -337,4 +337,34 @@ fn a_plan_bounds_keys_and_members() {
         world.unit(|unit| members.invite(unit, &owner, &format!("m{number}@example.org"), Role::Viewer)).unwrap();
     }
     assert_eq!(refused(world.unit(|unit| members.invite(unit, &owner, "m5@example.org", Role::Viewer))), "conflict");
+}
+
+/// Each page of what a key sees is the part of the whole list, in both directions: its own workspace, and those that it made.
+#[test]
+fn pages_of_a_callers_workspaces_are_parts_of_the_whole_list() {
+    let world = World::new();
+    let owner = world.workspace();
+    let (value, _) = world.key(&owner, &[Scope::Admin]);
+    let caller = world.platform.api_keys().authenticate(&value).unwrap().unwrap();
+    let workspaces = world.platform.workspaces();
+    for made in 0..5 {
+        let whole = workspaces.of_caller(&caller).unwrap();
+        assert_eq!(whole.len(), made + 1);
+        for order in [Order::Ascending, Order::Descending] {
+            let mut ids: Vec<&str> = whole.iter().map(|stored| stored.id()).collect();
+            if order == Order::Descending {
+                ids.reverse();
+            }
+            for (limit, number) in (1..=7).flat_map(|limit| (1..=7).map(move |number| (limit, number))) {
+                let place = |number: usize| NonZeroUsize::new(number).unwrap();
+                let request = PageRequest::first(place(limit)).with_number(place(number)).in_order(order);
+                let (page, total) = workspaces.page_of_caller(&caller, &request).unwrap();
+                let page: Vec<&str> = page.iter().map(|stored| stored.id()).collect();
+                let wanted: Vec<&str> = ids.iter().copied().skip((number - 1) * limit).take(limit).collect();
+                assert_eq!((page, total), (wanted, ids.len() as u64), "{order:?} {limit} {number}");
+            }
+        }
+        world.clock.advance(Duration::from_secs(1));
+        world.unit(|unit| workspaces.create_by(unit, &caller, Workspace::named("more")).map(drop)).unwrap();
+    }
 }

@@ -347,9 +347,8 @@ fn create(app: &App, request: &Request, body: CreateWorkspace) -> Result<Change<
 }
 
 fn list(app: &App, request: &Request, page: &Page) -> Result<(Vec<WorkspaceView>, u64), ApiError> {
-    let all = app.platform().workspaces().of_caller(request.principal()?)?;
-    let total = all.len() as u64;
-    Ok((page.select(all).iter().map(WorkspaceView::new).collect(), total))
+    let (found, total) = app.platform().workspaces().page_of_caller(request.principal()?, &page.request())?;
+    Ok((found.iter().map(WorkspaceView::new).collect(), total))
 }
 
 fn get(app: &App, request: &Request) -> Result<WorkspaceView, ApiError> {
