@@ -51,9 +51,7 @@ impl Proposals<'_> {
     pub fn submit(&self, principal: &Principal, spec: &ProposalSpec) -> Result<ProposalId, PlatformError> {
         let chain = self.governed(principal, &spec.blockchain_id)?;
         let hash = match &spec.signed_transaction {
-            Some(raw) => {
-                self.chains.send_signed(principal, chain.id(), raw, (GOVERNANCE_ADDRESS, &spec::SELECTORS))?
-            }
+            Some(raw) => self.chains.send_signed(principal, chain.id(), raw, (GOVERNANCE_ADDRESS, &spec::SELECTORS))?,
             None => {
                 let request = CallRequest { from: spec.from, ..spec.call() };
                 let request = self.with_sender(principal, &chain, request)?;
@@ -153,7 +151,8 @@ fn check_governance(chain: &Blockchain) -> Result<(), PlatformError> {
     if chain.node().view().chain().has_governance() {
         return Ok(());
     }
-    let message = format!("blockchain {} was made without a governance contract: nobody proposes or votes there", chain.id());
+    let message =
+        format!("blockchain {} was made without a governance contract: nobody proposes or votes there", chain.id());
     Err(PlatformError::Conflict { message })
 }
 

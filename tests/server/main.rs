@@ -17,6 +17,7 @@ mod in_process;
 mod limits;
 mod method_list;
 mod methods;
+mod network;
 mod oauth;
 mod panics;
 mod pending;

@@ -89,7 +89,10 @@ impl GenesisParts<'_> {
         // Without any in the specification, the one that there is belongs to the treasury, which can vote and stake at once.
         let operator = named.map_or(self.treasury, |named| named.address);
         let mut validator = GenesisValidator::new(key.address(), U256::ZERO).with_operator(operator);
-        validator.name = named.map(|named| named.name.clone()).filter(|name| !name.is_empty()).unwrap_or_else(|| format!("validator {index}"));
+        validator.name = named
+            .map(|named| named.name.clone())
+            .filter(|name| !name.is_empty())
+            .unwrap_or_else(|| format!("validator {index}"));
         validator
     }
 

@@ -19,7 +19,8 @@ pub(in crate::platform) fn signed_call(
     selectors: &[[u8; 4]],
 ) -> Result<Transaction, PlatformError> {
     let wrong = |got: String| {
-        let expected = format!("a signed transaction that calls the function of this operation at {contract} (EIP-2718)");
+        let expected =
+            format!("a signed transaction that calls the function of this operation at {contract} (EIP-2718)");
         PlatformError::field("signedTransaction", expected, got)
     };
     let transaction = Transaction::decode(raw).map_err(|cause| wrong(cause.to_string()))?;

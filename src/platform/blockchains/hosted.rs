@@ -289,7 +289,11 @@ fn down(
     let mut down: BTreeSet<Address> = standby.iter().map(KeyPair::address).collect();
     for validator in HostedValidator::of_chain(&context.records, stored.owner(), stored.id())? {
         let HostedValidator { sealing_key, is_stopped, .. } = validator.value;
-        if is_stopped { down.insert(sealing_key) } else { down.remove(&sealing_key) };
+        if is_stopped {
+            down.insert(sealing_key)
+        } else {
+            down.remove(&sealing_key)
+        };
     }
     Ok(down)
 }

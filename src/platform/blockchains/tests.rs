@@ -5,6 +5,7 @@ mod deployments;
 mod figures;
 mod states;
 mod transfers;
+mod validators;
 
 use core::time::Duration;
 use std::sync::{

@@ -41,7 +41,8 @@ impl ProposalId {
     pub fn read(text: &str) -> Result<Self, PlatformError> {
         let parse = || {
             let (chain, rest) = text.strip_prefix(PREFIX)?.rsplit_once('_')?;
-            let (hash, place) = rest.split_once('-').map_or((rest, Some(0)), |(hash, place)| (hash, place.parse().ok()));
+            let (hash, place) =
+                rest.split_once('-').map_or((rest, Some(0)), |(hash, place)| (hash, place.parse().ok()));
             let transaction = (hash.len() == 64).then(|| hash.parse().ok()).flatten()?;
             Some(Self { blockchain_id: format!("{CHAIN_PREFIX}{chain}"), transaction, place: place? })
         };
@@ -63,7 +64,8 @@ mod tests {
         for id in [&id, &third] {
             assert_eq!(ProposalId::read(&id.text()).as_ref(), Ok(id));
         }
-        for text in ["", "none_0123456789abcdef", "prop_x_12", &format!("{}-0", id.text()), &format!("{}0", id.text())] {
+        for text in ["", "none_0123456789abcdef", "prop_x_12", &format!("{}-0", id.text()), &format!("{}0", id.text())]
+        {
             assert!(matches!(ProposalId::read(text), Err(PlatformError::NotFound { .. })), "{text}");
         }
     }

@@ -147,7 +147,10 @@ mod tests {
             let call = spec.call();
             assert!(call.input.starts_with(&selector));
             let (terms, read) = read_call(&call.input).unwrap();
-            assert_eq!((read, terms.votingPeriodSecs, terms.quorumPermille, terms.thresholdPermille), (action, 60, 400, 0));
+            assert_eq!(
+                (read, terms.votingPeriodSecs, terms.quorumPermille, terms.thresholdPermille),
+                (action, 60, 400, 0)
+            );
         }
         assert_eq!(read_call(&[1, 2, 3, 4]), None);
     }

@@ -62,7 +62,12 @@ impl Proposals<'_> {
     /// # Errors
     /// [`PlatformError::Conflict`] for a proposal that takes no votes, a voter without weight, more weight than the voter has, and what else
     /// the contract refuses; as [`Proposals::get`].
-    pub fn vote(&self, principal: &Principal, id: &ProposalId, spec: &VoteSpec) -> Result<(Address, B256), PlatformError> {
+    pub fn vote(
+        &self,
+        principal: &Principal,
+        id: &ProposalId,
+        spec: &VoteSpec,
+    ) -> Result<(Address, B256), PlatformError> {
         let (chain, proposal) = self.get(principal, id)?;
         self.governed(principal, chain.id())?;
         let Some(number) = proposal.number else {

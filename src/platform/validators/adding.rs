@@ -55,8 +55,7 @@ impl Validators<'_> {
         let chain = self.chains.writable(principal, chain)?;
         let id = ValidatorId::new(chain.id(), new.operator);
         if chain.network().is_none() {
-            let message =
-                "the chain makes blocks on demand, in one process, and takes no more validators: make a chain with a \
+            let message = "the chain makes blocks on demand, in one process, and takes no more validators: make a chain with a \
                  blockTime";
             return Err(PlatformError::Conflict { message: message.to_owned() });
         }
@@ -110,7 +109,9 @@ impl Validators<'_> {
         let transaction = signed_call(raw, contract, selectors)?;
         let named = match contract == STAKING_ADDRESS {
             true => transaction.sender(),
-            false => registry::addValidatorCall::abi_decode(transaction.input()).map_or(Address::ZERO, |call| call.validator),
+            false => {
+                registry::addValidatorCall::abi_decode(transaction.input()).map_or(Address::ZERO, |call| call.validator)
+            }
         };
         if named != new.operator {
             let expected = format!("a transaction by which {} joins", new.operator);
@@ -171,7 +172,9 @@ impl Validators<'_> {
         counted.iter().filter(up).for_each(|one| reached += u128::from(one.weight));
         let (is_enough, rule) = match chain.node().consensus() {
             ConsensusKind::Poa | ConsensusKind::Raft => (reached * 2 > all, "more than half"),
-            ConsensusKind::Pos | ConsensusKind::Dpos | ConsensusKind::Pbft => (reached * 3 > all * 2, "more than two thirds"),
+            ConsensusKind::Pos | ConsensusKind::Dpos | ConsensusKind::Pbft => {
+                (reached * 3 > all * 2, "more than two thirds")
+            }
         };
         if is_enough {
             return Ok(());
@@ -227,7 +230,8 @@ impl Validators<'_> {
             return Ok(CallRequest::call(STAKING_ADDRESS, input).with_from(new.operator).with_value(amount));
         }
         let payer = new.from.map_or_else(|| wallets.default_sender(principal, chain), Ok)?;
-        let nonce = contract.staking_view(view.head(), &stake::noncesCall { operator: new.operator }).map_err(unreadable)?;
+        let nonce =
+            contract.staking_view(view.head(), &stake::noncesCall { operator: new.operator }).map_err(unreadable)?;
         let Some((deadline, consent)) = new.consent.clone() else {
             return Err(no_consent(new.operator, payer, sealing.key, nonce));
         };
@@ -301,7 +305,8 @@ fn keep(
     let id = ValidatorId::new(chain.id(), kept.operator).text();
     let others = HostedValidator::of_unit(unit, chain.owner(), chain.id())?;
     if others.iter().any(|other| other.value.sealing_key == kept.sealing_key && other.id() != id) {
-        let message = format!("the sealing key {} was given to another validator meanwhile: try again", kept.sealing_key);
+        let message =
+            format!("the sealing key {} was given to another validator meanwhile: try again", kept.sealing_key);
         return Err(PlatformError::Conflict { message });
     }
     match unit.of::<HostedValidator>().get(chain.owner(), &id)? {

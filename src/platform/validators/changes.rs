@@ -10,7 +10,11 @@ use super::{
 use crate::{
     chain::CallRequest,
     platform::{
-        PlatformError, blockchain::Blockchain, blockchains::{check_call, signed_call}, principal::Principal, validator::ValidatorId,
+        PlatformError,
+        blockchain::Blockchain,
+        blockchains::{check_call, signed_call},
+        principal::Principal,
+        validator::ValidatorId,
         wallet::Wallets,
     },
     system::{
@@ -105,8 +109,8 @@ impl Validators<'_> {
             return conflict("the chain has no stake: give a percentage of the validator's weight");
         };
         let administrator = self.administrator(principal, &chain)?;
-        let call =
-            registry::slashCall { validator: validator.operator, partPpm: part, reason: spec.reason.clone() }.abi_encode();
+        let call = registry::slashCall { validator: validator.operator, partPpm: part, reason: spec.reason.clone() }
+            .abi_encode();
         let request = CallRequest::call(VALIDATORS_ADDRESS, call).with_from(administrator);
         check_call(&chain, &request)?;
         self.chains.send(principal, chain.id(), request)

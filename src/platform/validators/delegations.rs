@@ -9,7 +9,11 @@ use super::{Validator, Validators, unreadable};
 use crate::{
     chain::{CallRequest, LogFilter},
     platform::{
-        PlatformError, blockchain::Blockchain, blockchains::{check_call, signed_call}, principal::Principal, validator::ValidatorId,
+        PlatformError,
+        blockchain::Blockchain,
+        blockchains::{check_call, signed_call},
+        principal::Principal,
+        validator::ValidatorId,
         wallet::Wallets,
     },
     primitives::Height,
@@ -50,7 +54,8 @@ impl Validators<'_> {
         };
         let logs = view.logs(&filter, EVENTS_MAX).map_err(PlatformError::from_query)?;
         let mut delegators = BTreeSet::from([validator.operator]);
-        delegators.extend(logs.iter().filter_map(|found| found.log.topics().get(1)).map(|word| Address::from_word(*word)));
+        delegators
+            .extend(logs.iter().filter_map(|found| found.log.topics().get(1)).map(|word| Address::from_word(*word)));
         let mut found = Vec::new();
         for delegator in delegators {
             let call = stake::delegationCall { delegator, validator: validator.operator };
@@ -82,7 +87,9 @@ impl Validators<'_> {
         let validator = validator.operator;
         let request = match takes_back {
             true => CallRequest::call(STAKING_ADDRESS, stake::undelegateCall { validator, amount }.abi_encode()),
-            false => CallRequest::call(STAKING_ADDRESS, stake::delegateCall { validator }.abi_encode()).with_value(amount),
+            false => {
+                CallRequest::call(STAKING_ADDRESS, stake::delegateCall { validator }.abi_encode()).with_value(amount)
+            }
         };
         let request = request.with_from(delegator);
         check_call(&chain, &request)?;

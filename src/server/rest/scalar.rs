@@ -86,7 +86,8 @@ impl PartialSchema for AmountOrInteger {
     fn schema() -> RefOr<Schema> {
         let types = SchemaType::from_iter([Type::String, Type::Integer]);
         let schema = ObjectBuilder::new().schema_type(types).pattern(Some("^[0-9]{1,77}$")).minimum(Some(0));
-        let description = "An amount in the smallest unit: a decimal integer of at most 77 digits in a string, or an integer.";
+        let description =
+            "An amount in the smallest unit: a decimal integer of at most 77 digits in a string, or an integer.";
         schema.description(Some(description)).examples(["1000000000000000000"]).into()
     }
 }
@@ -102,7 +103,9 @@ impl<'de> Deserialize<'de> for AmountOrInteger {
         let wrong = || D::Error::custom("a decimal integer string in the smallest unit, or an integer");
         match serde_json::Value::deserialize(deserializer)? {
             serde_json::Value::String(text) => parse_amount(&text).map(Self).ok_or_else(wrong),
-            serde_json::Value::Number(number) => number.as_u64().map(|amount| Self(U256::from(amount))).ok_or_else(wrong),
+            serde_json::Value::Number(number) => {
+                number.as_u64().map(|amount| Self(U256::from(amount))).ok_or_else(wrong)
+            }
             _ => Err(wrong()),
         }
     }

@@ -93,12 +93,9 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         )
         .parameter(from)
         .parameter(to)
-        .parameter(Parameter::text(
-            "address",
-            "The contract that emitted them.",
-            "^0x[0-9a-fA-F]{40}$",
-            |text| text.starts_with("0x") && text.parse::<Address>().is_ok(),
-        ))
+        .parameter(Parameter::text("address", "The contract that emitted them.", "^0x[0-9a-fA-F]{40}$", |text| {
+            text.starts_with("0x") && text.parse::<Address>().is_ok()
+        }))
         .parameter(Parameter::text(
             "topic",
             "Their first topic: the hash of the event's signature.",

@@ -107,7 +107,9 @@ impl CreateProposal {
         });
         Ok(ProposalSpec {
             blockchain_id: self.blockchain_id,
-            action: self.kind.map_or(Ok(ProposalAction::Text), |kind| action(kind, self.changes.unwrap_or_default()))?,
+            action: self
+                .kind
+                .map_or(Ok(ProposalAction::Text), |kind| action(kind, self.changes.unwrap_or_default()))?,
             title: self.title.unwrap_or_default(),
             description: self.description.unwrap_or_default(),
             voting_period_secs: period.transpose()?,

@@ -153,9 +153,8 @@ fn list(app: &App, request: &Request, page: &Page) -> Result<(Vec<TransactionVie
     }
     let total = all.len() as u64;
     let shown = page.select(all).into_iter();
-    let views = shown.filter_map(|(block, index)| {
-        Some(TransactionView::mined(&block, index, block.transactions().get(index)?))
-    });
+    let views = shown
+        .filter_map(|(block, index)| Some(TransactionView::mined(&block, index, block.transactions().get(index)?)));
     Ok((views.collect(), total))
 }
 

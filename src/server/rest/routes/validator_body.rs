@@ -122,7 +122,9 @@ impl AddValidator {
         let nested = metadata.get("name").and_then(Value::as_str).map(str::to_owned);
         let address = self.sealing_address.map(|address| address.0);
         let proof = self.sealing_proof.map(|text| bytes("sealingProof", &text)).transpose()?.unwrap_or_default();
-        let consent = self.consent.map(|consent| Ok::<_, ApiError>((consent.deadline, bytes("consent.signature", &consent.signature)?)));
+        let consent = self
+            .consent
+            .map(|consent| Ok::<_, ApiError>((consent.deadline, bytes("consent.signature", &consent.signature)?)));
         Ok(NewValidator {
             operator: self.address.0,
             name: self.name.or(nested).unwrap_or_default(),

@@ -245,7 +245,12 @@ fn list_delegations(app: &App, request: &Request, page: &Page) -> Result<(Vec<De
     Ok((page.select(all).into_iter().map(view).collect(), total))
 }
 
-fn delegate(app: &App, request: &Request, body: &Delegate, takes_back: bool) -> Result<Change<ValidatorView>, ApiError> {
+fn delegate(
+    app: &App,
+    request: &Request,
+    body: &Delegate,
+    takes_back: bool,
+) -> Result<Change<ValidatorView>, ApiError> {
     let (validators, principal, id) = (app.platform().validators(), request.principal()?, id_of(request)?);
     let hash = match signed(body.signed_transaction.as_deref())? {
         Some(raw) => validators.delegate_signed(principal, &id, &raw, takes_back)?,
