@@ -27,7 +27,7 @@ fn chains_of_all_protocols_run_by_the_clock_with_keys_of_their_own_and_go_on_aft
     for kind in ConsensusKind::ALL {
         let chain = world.create(of_four(kind.name()));
         let network = chain.network().unwrap();
-        assert_eq!(network.nodes().len(), 5, "four validators and the observer");
+        assert_eq!(network.nodes().len(), 13, "four validators, eight on standby and the observer");
         let first = height(&chain);
         world.run(&chain, 6);
         let paid = world.pay(&chain).unwrap();

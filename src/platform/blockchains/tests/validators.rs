@@ -56,11 +56,8 @@ fn a_chain_has_eight_standby_keys_and_its_validators_go_with_it() {
     let (id, me) = (chain.id().to_owned(), world.me());
     world.run(&chain, 2);
     let add = |byte: u8| {
-        let new = NewValidator {
-            operator: Address::repeat_byte(byte),
-            metadata: "{}".to_owned(),
-            ..NewValidator::default()
-        };
+        let new =
+            NewValidator { operator: Address::repeat_byte(byte), metadata: "{}".to_owned(), ..NewValidator::default() };
         world.platform.validators().add(&me, &id, &new)
     };
     for byte in 0x10..0x18 {
