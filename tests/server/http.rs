@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, sync::Arc};
 
 use chainbox::{
-    node::Node,
+    node::{Clock, Node},
     platform::{Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, Plan, Plans, Platform, PlatformBuilder, Scope},
     server::{Chains, Counters, Server, ServerConfig, ServerLimits, WallClock},
 };
@@ -68,14 +68,28 @@ impl Service {
         Self::with_platform(node, |builder| builder, config).await
     }
 
+    /// Starts a server whose platform goes by a clock of the test's own.
+    pub(crate) async fn timed(clock: Arc<dyn Clock>) -> Self {
+        Self::at(Node::new(), clock, |builder| builder, |config| config).await
+    }
+
     async fn with_platform(
         node: Node,
         builder: impl FnOnce(PlatformBuilder) -> PlatformBuilder,
         config: impl FnOnce(ServerConfig) -> ServerConfig,
     ) -> Self {
+        Self::at(node, Arc::new(WallClock), builder, config).await
+    }
+
+    async fn at(
+        node: Node,
+        clock: Arc<dyn Clock>,
+        builder: impl FnOnce(PlatformBuilder) -> PlatformBuilder,
+        config: impl FnOnce(ServerConfig) -> ServerConfig,
+    ) -> Self {
         let spec = BlockchainSpec::read(json!({ "name": "test" })).unwrap();
         let chain = Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), spec, node, 0);
-        let platform = Arc::new(builder(Platform::builder(Arc::new(WallClock))).open(chain).unwrap());
+        let platform = Arc::new(builder(Platform::builder(clock)).open(chain).unwrap());
         let api_key = platform.create_api_key("test", &[Scope::Admin]).unwrap().text().to_owned();
         let config =
             config(ServerConfig::new(([127, 0, 0, 1], 0).into())).with_allowed_hosts(vec!["chain.example".to_owned()]);

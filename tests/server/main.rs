@@ -21,6 +21,7 @@ mod log;
 mod method_list;
 mod methods;
 mod metrics;
+mod network;
 mod oauth;
 mod panics;
 mod pending;

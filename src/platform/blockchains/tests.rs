@@ -6,6 +6,7 @@ mod figures;
 mod states;
 mod transfers;
 mod usage;
+mod validators;
 
 use core::time::Duration;
 use std::sync::{

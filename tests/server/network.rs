@@ -1,0 +1,417 @@
+//! Validators and governance by routes alone, on each protocol: networks in real time, by a clock that the test moves.
+//!
+//! No test waits: a second of the chain's time takes as long as its blocks need.
+
+use core::time::Duration;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use alloy_sol_types::SolCall;
+use chainbox::{
+    chain::CallRequest,
+    consensus::{dpos, pbft, pos},
+    node::{BlockRef, Clock},
+    platform::Blockchain,
+    primitives::{Address, Gas, Height, KeyPair, Timestamp, U256},
+    system::governance::{GOVERNANCE_ADDRESS, interface as governance},
+};
+use serde_json::{Value, json};
+
+use crate::http::{Reply, Service};
+
+const START_MS: u64 = 1_750_000_000_000;
+/// Validators of genesis.
+const COUNT: usize = 4;
+
+/// A clock in milliseconds that a test moves.
+#[derive(Debug)]
+struct TestClock(AtomicU64);
+
+impl Clock for TestClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_secs(self.now_ms() / 1000)
+    }
+
+    fn now_ms(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A service with one chain of four validators, whose operators' keys the test has.
+struct World {
+    clock: Arc<TestClock>,
+    service: Service,
+    operators: Vec<KeyPair>,
+    chain: Arc<Blockchain>,
+}
+
+impl World {
+    async fn new(consensus: &str) -> Self {
+        let clock = Arc::new(TestClock(AtomicU64::new(START_MS)));
+        let service = Service::timed(clock.clone()).await;
+        let mut operators: Vec<_> =
+            (0..COUNT).map(|index| KeyPair::from_seed(7, &format!("operator {index}"))).collect();
+        // As the list of validators is sorted.
+        operators.sort_by_key(KeyPair::address);
+        let listed = operators.iter().map(|key| json!({ "address": key.address().to_string() }));
+        let body = json!({
+            "name": consensus, "consensus": consensus, "config": { "blockTime": "1s" },
+            "validators": listed.collect::<Vec<_>>(),
+        });
+        let made = service.rest("POST", "/v1/blockchains", body).await;
+        assert_eq!(made.status, 201, "{}", made.body);
+        let chain = service.platform.running_blockchain(made.json()["data"]["id"].as_str().unwrap()).unwrap();
+        Self { clock, service, operators, chain }
+    }
+
+    /// Lets time pass, and the network run in it as a punctual pool would let it.
+    fn run(&self, secs: u64) {
+        let network = self.chain.network().unwrap();
+        let end = self.clock.now_ms() + secs * 1000;
+        while let Some(wake) = network.next_wake().map(|at| u64::try_from(at.as_millis()).unwrap()) {
+            let wake = wake.max(self.clock.now_ms());
+            if wake > end {
+                break;
+            }
+            self.clock.0.fetch_max(wake, Ordering::Relaxed);
+            network.advance(Duration::from_millis(wake)).unwrap();
+        }
+        self.clock.0.fetch_max(end, Ordering::Relaxed);
+        network.advance(Duration::from_millis(end)).unwrap();
+    }
+
+    async fn call(&self, method: &str, path: &str, body: Value) -> Reply {
+        self.service.rest(method, path, body).await
+    }
+
+    async fn ok(&self, method: &str, path: &str, body: Value) -> Value {
+        let reply = self.call(method, path, body).await;
+        assert!(matches!(reply.status, 200 | 201), "{method} {path}: {}", reply.body);
+        reply.json()["data"].clone()
+    }
+
+    async fn conflict(&self, method: &str, path: &str, body: Value) -> String {
+        let reply = self.call(method, path, body).await;
+        assert_eq!(reply.status, 409, "{method} {path}: {}", reply.body);
+        reply.json()["error"]["message"].as_str().unwrap().to_owned()
+    }
+
+    fn path(&self, rest: &str) -> String {
+        format!("/v1/blockchains/{}{rest}", self.chain.id())
+    }
+
+    async fn validator(&self, id: &str) -> Value {
+        self.ok("GET", &format!("/v1/validators/{id}"), Value::Null).await
+    }
+
+    async fn status(&self, id: &str) -> Value {
+        self.ok("GET", &format!("/v1/validators/{id}/status"), Value::Null).await
+    }
+
+    /// Runs until a validator has a state.
+    async fn until(&self, id: &str, states: &[&str]) -> Value {
+        for _ in 0..60 {
+            let found = self.validator(id).await;
+            if states.iter().any(|state| found["status"] == *state) {
+                return found;
+            }
+            self.run(10);
+        }
+        panic!("{id} never came to {states:?}: {}", self.validator(id).await);
+    }
+
+    /// A call of the governance contract, signed by an operator.
+    fn signed(&self, operator: usize, call: &impl SolCall) -> String {
+        let key = &self.operators[operator];
+        let request = CallRequest::call(GOVERNANCE_ADDRESS, call.abi_encode()).with_from(key.address());
+        let unsigned = self.chain.node().unsigned(request).unwrap();
+        unsigned.sign(key).unwrap().encoded().to_string()
+    }
+
+    fn height(&self) -> u64 {
+        self.chain.node().view().head().height().get()
+    }
+
+    fn block_time(&self, height: u64) -> u64 {
+        let view = self.chain.node().view();
+        let time = |height| view.block(BlockRef::Number(Height::new(height))).unwrap().timestamp().as_secs();
+        time(height) - time(height - 1)
+    }
+
+    /// What the newest blocks say that a key missed, counted by the test itself.
+    fn missed(&self, consensus: &str, key: Address, blocks: u64) -> u64 {
+        let view = self.chain.node().view();
+        let mut keys: Vec<Address> = view.chain().spec().validators.iter().map(|validator| validator.address).collect();
+        keys.sort_unstable();
+        let head = self.height();
+        let is_missed = |height: &u64| {
+            let block = view.block(BlockRef::Number(Height::new(*height))).unwrap();
+            let (payload, author) = (block.block().protocol_payload().clone(), block.block().header().beneficiary);
+            match consensus {
+                "proof-of-authority" => keys[(*height % COUNT as u64) as usize] == key && author != key,
+                "proof-of-stake" => pos::Payload::decode(&payload).unwrap().absent.contains(&key),
+                "delegated-proof-of-stake" => dpos::Payload::decode(&payload).unwrap().absent.contains(&key),
+                "pbft" => pbft::Payload::decode(&payload).unwrap().absent.contains(&key),
+                _ => false,
+            }
+        };
+        (head + 1 - blocks..=head).filter(is_missed).count() as u64
+    }
+}
+
+/// The whole life of validators and a proposal.
+async fn lives(consensus: &str) {
+    let world = World::new(consensus).await;
+    let has_stake = consensus.ends_with("stake");
+    world.run(5);
+    let listed = world.ok("GET", &world.path("/validators"), Value::Null).await;
+    let listed = listed.as_array().unwrap();
+    assert_eq!(listed.len(), COUNT, "{listed:?}");
+    assert!(listed.iter().all(|one| one["status"] == "active" && one["process"] == "up"), "{listed:?}");
+    assert_eq!(listed[0]["stake"].is_null(), !has_stake);
+    let ids: Vec<String> = listed.iter().map(|one| one["id"].as_str().unwrap().to_owned()).collect();
+
+    stopped_and_started(&world, consensus, &ids[3]).await;
+    let new = added(&world, has_stake, consensus).await;
+    staked(&world, has_stake, &new, &ids).await;
+    slashed_and_removed(&world, has_stake, consensus, &new, &ids).await;
+    block_time_changed(&world, has_stake, &ids[3]).await;
+}
+
+/// One validator is down for a while, and the blocks say so.
+async fn stopped_and_started(world: &World, consensus: &str, id: &str) {
+    let path = |rest: &str| format!("/v1/validators/{id}{rest}");
+    let down = world.ok("POST", &path("/stop"), Value::Null).await;
+    assert_eq!(down["process"], "down");
+    assert!(world.conflict("POST", &path("/stop"), Value::Null).await.contains("stopped already"));
+    let before = world.height();
+    // Two epochs of proof of stake, for a vote is missing only once it can't come any more.
+    world.run(if consensus == "proof-of-stake" { 110 } else { 30 });
+    assert!(world.height() > before + 8, "the others go on: {} after {before}", world.height());
+    let status = world.status(id).await;
+    assert_eq!(status["process"], "down");
+    assert!(status["currentBlock"].as_u64().unwrap() <= before + 1, "{status}");
+    let key: Address = down["sealingAddress"].as_str().unwrap().parse().unwrap();
+    let missed = world.missed(consensus, key, status["windowBlocks"].as_u64().unwrap());
+    assert_eq!(status["missedBlocks"], missed, "{status}");
+    if consensus == "raft" {
+        assert!(status["uptime"].is_null(), "{status}");
+    } else {
+        assert!(missed > 0 && status["uptime"].as_f64().unwrap() < 100.0, "{status}");
+    }
+    assert_eq!(world.ok("POST", &path("/start"), Value::Null).await["process"], "up");
+    assert!(world.conflict("POST", &path("/start"), Value::Null).await.contains("not stopped"));
+    world.run(20);
+    let status = world.status(id).await;
+    assert!(status["currentBlock"].as_u64().unwrap() + 2 >= world.height(), "it has caught up: {status}");
+}
+
+/// A validator joins, with a key that the service drew, and seals.
+async fn added(world: &World, has_stake: bool, consensus: &str) -> String {
+    let treasury = world.chain.treasury().unwrap().to_string();
+    let stranger = "0x5555555555555555555555555555555555555555";
+    let operator = if has_stake { treasury.as_str() } else { stranger };
+    let all = world.path("/validators");
+    if has_stake {
+        let refused = world.conflict("POST", &all, json!({ "address": stranger })).await;
+        assert!(refused.contains("JoinConsent"), "{refused}");
+    }
+    let body = json!({
+        "address": operator, "name": "five", "stake": "32000000000000000000", "commission": 5, "metadata": { "location": "Bern" },
+    });
+    let made = world.ok("POST", &all, body.clone()).await;
+    assert_eq!((&made["name"], &made["metadata"]["location"]), (&json!("five"), &json!("Bern")));
+    assert_eq!((&made["status"], &made["process"]), (&json!("joining"), &json!("up")), "{made}");
+    let id = made["id"].as_str().unwrap().to_owned();
+    let active = world.until(&id, &["active"]).await;
+    assert_eq!(active["commission"].as_f64(), has_stake.then_some(5.0), "{active}");
+    let again = world.conflict("POST", &all, body).await;
+    assert!(again.contains("already"), "{again}");
+    world.run(40);
+    let status = world.status(&id).await;
+    assert!(status["currentBlock"].as_u64().unwrap() + 2 >= world.height(), "{status}");
+    // A primary of PBFT and a leader of Raft stay while they do their work.
+    if !matches!(consensus, "raft" | "pbft") {
+        assert!(status["sealedBlocks"].as_u64().unwrap() > 0, "{status}");
+    }
+    id
+}
+
+async fn staked(world: &World, has_stake: bool, new: &str, ids: &[String]) {
+    let path = format!("/v1/validators/{new}/stake");
+    let more = json!({ "stake": "40000000000000000000" });
+    let delegations = format!("/v1/validators/{}/delegations", ids[0]);
+    if !has_stake {
+        assert!(world.conflict("PUT", &path, more).await.contains("without stake"));
+        assert!(
+            world.conflict("POST", &delegations, json!({ "amount": "1000000000" })).await.contains("without stake")
+        );
+        return;
+    }
+    world.ok("PUT", &path, more.clone()).await;
+    world.ok("POST", &delegations, json!({ "amount": "2000000000000000000" })).await;
+    world.run(10);
+    assert_eq!(world.validator(new).await["selfStake"], "40000000000000000000");
+    assert!(world.conflict("PUT", &path, more).await.contains("already"));
+    let less = world.conflict("PUT", &format!("/v1/validators/{}/stake", ids[0]), json!({ "stake": "1000" })).await;
+    assert!(less.contains("its operator"), "{less}");
+    let listed = world.ok("GET", &delegations, Value::Null).await;
+    let treasury = world.chain.treasury().unwrap().to_string();
+    let own = listed.as_array().unwrap().iter().find(|one| one["delegator"] == treasury).unwrap();
+    assert_eq!(own["amount"], "2000000000000000000", "{listed}");
+}
+
+async fn slashed_and_removed(world: &World, has_stake: bool, consensus: &str, new: &str, ids: &[String]) {
+    let slash = |id: &str| format!("/v1/validators/{id}/slash");
+    let penalty = json!({ "percentage": 10, "reason": "downtime" });
+    let one = |id: &str| format!("/v1/validators/{id}");
+    if has_stake {
+        assert!(world.conflict("POST", &slash(new), penalty).await.contains("evidence"));
+        assert!(world.conflict("DELETE", &one(&ids[0]), Value::Null).await.contains("validator-remove"));
+        world.ok("DELETE", &one(new), Value::Null).await;
+        world.until(new, &["exiting", "unbonding"]).await;
+        return;
+    }
+    let by_amount = world.conflict("POST", &slash(new), json!({ "amount": "5", "reason": "x" })).await;
+    assert!(by_amount.contains("percentage"), "{by_amount}");
+    let sent = world.ok("POST", &slash(new), penalty.clone()).await;
+    assert_eq!(sent["authority"], "validators-administrator");
+    // Who weighs 1 is out by any penalty; and may be added again, with the key that it has.
+    let out = world.until(new, &["removed"]).await;
+    let again = json!({ "address": out["address"], "name": "five again" });
+    world.ok("POST", &world.path("/validators"), again).await;
+    let back = world.until(new, &["active"]).await;
+    assert_eq!(back["sealingAddress"], out["sealingAddress"]);
+    world.ok("DELETE", &one(new), Value::Null).await;
+    world.until(new, &["removed"]).await;
+    if consensus == "pbft" {
+        for (method, path, body) in [("DELETE", one(&ids[0]), Value::Null), ("POST", slash(&ids[0]), penalty)] {
+            let refused = world.conflict(method, &path, body).await;
+            assert!(refused.contains("TooFewValidators"), "{refused}");
+        }
+    }
+    let elsewhere = KeyPair::from_seed(8, "a key held elsewhere");
+    let proof =
+        chainbox::system::validators::prove_sealing_key(world.chain.chain_id(), Address::repeat_byte(0x66), &elsewhere);
+    let body = json!({
+        "address": Address::repeat_byte(0x66).to_string(), "sealingAddress": elsewhere.address().to_string(),
+        "sealingProof": proof.to_string(),
+    });
+    for id in &ids[..2] {
+        world.ok("POST", &format!("/v1/validators/{id}/stop"), Value::Null).await;
+    }
+    let refused = world.conflict("POST", &world.path("/validators"), body).await;
+    assert!(refused.contains("held elsewhere"), "{refused}");
+    for id in &ids[..2] {
+        world.ok("POST", &format!("/v1/validators/{id}/start"), Value::Null).await;
+    }
+    world.run(40);
+}
+
+/// A proposal that changes the block time is voted through, and the blocks follow.
+async fn block_time_changed(world: &World, has_stake: bool, last: &str) {
+    let change = json!({
+        "blockchainId": world.chain.id(), "title": "Slower blocks", "type": "parameter-change", "changes": { "blockTime": "2s" },
+    });
+    let no_voter = world.call("POST", "/v1/governance/proposals", change).await;
+    // The treasury may be a validator still, on its way out.
+    assert!(no_voter.status == 409 || has_stake, "{}", no_voter.body);
+    let terms = governance::Terms {
+        title: "Slower blocks".to_owned(),
+        description: "Every two seconds.".to_owned(),
+        votingPeriodSecs: 20,
+        ..Default::default()
+    };
+    let changes = vec![governance::Change { parameter: 1, value: U256::from(2) }];
+    let raw = world.signed(0, &governance::proposeParameterChangeCall { terms, changes });
+    let body = json!({ "blockchainId": world.chain.id(), "signedTransaction": raw });
+    let made = world.ok("POST", "/v1/governance/proposals", body).await;
+    assert_eq!((&made["status"], &made["changes"]["blockTime"]), (&json!("pending"), &json!("2")), "{made}");
+    let path = format!("/v1/governance/proposals/{}", made["id"].as_str().unwrap());
+    world.run(3);
+    let active = world.ok("GET", &path, Value::Null).await;
+    assert_eq!(active["status"], "active", "{active}");
+    let number: u64 = active["number"].as_u64().unwrap();
+    let vote = |operator: usize, option: u8, weight: u64| {
+        let (id, weight) = (U256::from(number), U256::from(weight));
+        let call = governance::voteCall { id, option, weight, reason: "why not".to_owned() };
+        json!({ "signedTransaction": world.signed(operator, &call) })
+    };
+    let ballot = format!("{path}/vote");
+    // The third changes its mind; the fourth vetoes with a part of its weight, where that has parts.
+    // The one that was down for long is in jail with proof of stake, and without weight.
+    let last = world.validator(last).await;
+    let is_in_jail = last["status"] == "jailed";
+    assert_eq!(is_in_jail, !last["jailedUntil"].is_null(), "{last}");
+    let voters = if is_in_jail { COUNT - 1 } else { COUNT };
+    for (operator, option, weight) in [(0, 1, 0), (1, 1, 0), (2, 3, 0), (3, 4, 1)].into_iter().take(voters) {
+        world.ok("POST", &ballot, vote(operator, option, weight)).await;
+    }
+    world.run(4);
+    world.ok("POST", &ballot, vote(2, 1, 0)).await;
+    let call =
+        governance::voteCall { id: U256::from(number), option: 1, weight: U256::from(u64::MAX), reason: String::new() };
+    let key = &world.operators[1];
+    let gas = Gas::new(500_000);
+    let request = CallRequest::call(GOVERNANCE_ADDRESS, call.abi_encode()).with_from(key.address()).with_gas(gas);
+    let raw = world.chain.node().unsigned(request).unwrap().sign(key).unwrap().encoded().to_string();
+    let refused = world.conflict("POST", &ballot, json!({ "signedTransaction": raw })).await;
+    assert!(refused.contains("WeightAbovePower"), "{refused}");
+    world.run(3);
+    let votes = world.ok("GET", &format!("{path}/votes"), Value::Null).await;
+    let votes = votes.as_array().unwrap();
+    assert_eq!(votes.len(), voters, "{votes:?}");
+    assert_eq!(votes.iter().filter(|one| one["vote"] == "yes").count(), 3, "{votes:?}");
+    let veto = votes.iter().find(|one| one["vote"] == "veto");
+    assert_eq!(veto.is_none(), is_in_jail);
+    assert!(veto.is_none_or(|veto| veto["weight"] == "1" && veto["reason"] == "why not"), "{veto:?}");
+    let mut ended = Value::Null;
+    for _ in 0..10 {
+        world.run(5);
+        ended = world.ok("GET", &path, Value::Null).await;
+        if ended["status"] != "active" {
+            break;
+        }
+    }
+    assert_eq!(ended["status"], "executed", "{ended}");
+    let listed = world.ok("GET", &world.path("/proposals?sort=number:desc&limit=1"), Value::Null).await;
+    assert_eq!(listed[0]["id"], made["id"], "{listed}");
+    for _ in 0..60 {
+        world.run(10);
+        if world.block_time(world.height()) == 2 {
+            break;
+        }
+    }
+    let head = world.height();
+    world.run(20);
+    let newest = world.height();
+    assert!(newest > head + 5, "{newest} after {head}");
+    assert!((head + 1..=newest).all(|height| world.block_time(height) == 2), "blocks come every two seconds");
+}
+
+#[tokio::test]
+async fn validators_and_a_proposal_live_by_routes_on_proof_of_authority() {
+    lives("proof-of-authority").await;
+}
+
+#[tokio::test]
+async fn validators_and_a_proposal_live_by_routes_on_proof_of_stake() {
+    lives("proof-of-stake").await;
+}
+
+#[tokio::test]
+async fn validators_and_a_proposal_live_by_routes_on_delegated_proof_of_stake() {
+    lives("delegated-proof-of-stake").await;
+}
+
+#[tokio::test]
+async fn validators_and_a_proposal_live_by_routes_on_pbft() {
+    lives("pbft").await;
+}
+
+#[tokio::test]
+async fn validators_and_a_proposal_live_by_routes_on_raft() {
+    lives("raft").await;
+}
