@@ -13,7 +13,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{BuildState, Committee, Payload, Pbft, Seal, View, downtime_window::DowntimeWindow};
+use super::{Body, BuildState, Committee, Payload, Pbft, PbftMessage, Seal, View, downtime_window::DowntimeWindow};
 use crate::{
     chain::Block,
     consensus::{
@@ -131,6 +131,19 @@ impl Pbft {
     /// Returns whose commits for the head arrived here; nobody where absences are not reported.
     pub(crate) const fn present(&self) -> &BTreeSet<Address> {
         &self.attendance.present
+    }
+
+    /// Returns the sender and the block of a commit that a member sent.
+    pub(crate) fn commit_of(&self, message: &PbftMessage) -> Option<(Address, BlockId)> {
+        let Body::Commit { block, .. } = &message.body else { return None };
+        let sender = self.signer_of(message).ok()?;
+        self.committee().contains(&sender).then_some((sender, *block))
+    }
+
+    /// Loses a member's commit for the head.
+    #[cfg(test)]
+    pub(crate) fn lose_attendance(&mut self, member: &Address) {
+        self.attendance.present.remove(member);
     }
 
     /// Returns whether this replica has requested the block after its head, which is not built yet.

@@ -90,6 +90,12 @@ impl Pbft {
         self.me.and_then(|me| self.suspicions.get(&me)).is_some_and(|message| self.is_current(message))
     }
 
+    /// Returns whether it stays in its view although `f + 1` validators suspect the primary, itself among them.
+    pub(crate) fn ignores_suspicions(&self) -> bool {
+        let suspecting = self.suspicions.values().filter(|message| self.is_current(message)).count();
+        !self.is_changing && self.suspects_primary() && suspecting >= self.quorums().weak()
+    }
+
     /// Resends this replica's suspicion, and while it changes the view those that made it leave the one before.
     pub(super) fn resend_suspicions(&self, effects: &mut Vec<Effect>) {
         let own = self.me.and_then(|me| self.suspicions.get(&me)).filter(|message| self.is_current(message));

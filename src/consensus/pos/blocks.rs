@@ -19,7 +19,7 @@ use crate::{
         mutation::{self, Mutation},
         orphans::Orphan,
     },
-    primitives::{Address, B256, Timestamp},
+    primitives::{Address, B256, Height, Timestamp},
     system::ValidatorUpdates,
 };
 
@@ -65,6 +65,11 @@ impl BlockIntake for Pos {
         effects: &mut Vec<Effect>,
     ) -> Result<(), Rejection> {
         let id = BlockId::of(&block);
+        if self.tree.get(&id.hash).is_some() && self.is_synced(from, id.height) {
+            // The head is on another branch, and the first blocks of the chain that is requested are here.
+            effects.extend(self.intake.continue_catch_up(id.height, self.slot));
+            return Ok(());
+        }
         if self.tree.get(&id.hash).is_some() || self.is_waiting(&id) {
             return Err(Rejection::Unexpected { what: "block" });
         }
@@ -139,10 +144,15 @@ impl Pos {
         let is_voted = |((signer, _), unknown): (&(Address, u64), &UnknownBlockVote)| {
             unknown.vote.data.head == id && !self.offences.contains_key(signer)
         };
-        let is_synced = |catch_up: CatchUp| Some(catch_up.from) == from && catch_up.next == id.height;
         self.intake.orphans.has_children(id)
             || self.unknown_block_votes.iter().any(is_voted)
-            || self.intake.catch_up.is_some_and(is_synced)
+            || self.is_synced(from, id.height)
+    }
+
+    /// Whether a block of this height is the next one of the peer's chain that is requested.
+    fn is_synced(&self, from: Option<ReplicaId>, height: Height) -> bool {
+        let is_next = |catch_up: CatchUp| Some(catch_up.from) == from && catch_up.next == height;
+        self.intake.catch_up.is_some_and(is_next)
     }
 
     /// Whether a block is pending, waits for its parent, or waits for its slot.

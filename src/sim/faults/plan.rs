@@ -346,14 +346,6 @@ impl FaultKind {
         }
     }
 
-    /// Returns whether it stops, delays or alters messages between replicas.
-    pub(in crate::sim) const fn is_of_links(&self) -> bool {
-        matches!(
-            self,
-            Self::Link(_) | Self::Partition { .. } | Self::OneWay { .. } | Self::Isolate { .. } | Self::Split { .. }
-        )
-    }
-
     /// Returns the affected replica; `None` for faults of the network.
     pub const fn replica(&self) -> Option<ReplicaId> {
         match self {

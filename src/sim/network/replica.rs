@@ -35,8 +35,8 @@ use crate::{
         RuleError,
     },
     consensus::{
-        AnyProtocol, BlockId, BuildRequest, ChainEvent, Event, Evidence, Finality, Protocol, RecordValue, Records,
-        Rejection, ReplicaId, Ticket, TimerId, ValidatorSet, Verdict,
+        AnyProtocol, BlockId, BuildRequest, ChainEvent, ConsensusMessage, Event, Evidence, Finality, Protocol,
+        RecordValue, Records, Rejection, ReplicaId, Ticket, TimerId, ValidatorSet, Verdict,
         effect_handler::{Outbox, carry_out, persisted},
     },
     primitives::{Address, Transaction},
@@ -174,6 +174,11 @@ impl Replica {
         self.observations.last_rejection.as_ref()
     }
 
+    /// Returns the newest message that reached its protocol since the process started, and how many have.
+    pub(in crate::sim) const fn last_message(&self) -> (u64, Option<&ConsensusMessage>) {
+        (self.observations.messages, self.observations.last_message.as_ref())
+    }
+
     /// Returns the block that its protocol requested, when blocks are made on demand.
     pub const fn wanted(&self) -> Option<&BuildRequest> {
         self.wanted.as_ref()
@@ -264,6 +269,7 @@ impl Replica {
     /// Processes one event and all events that follow from it at the same instant.
     pub(super) fn handle(&mut self, event: Event, env: &mut Environment) -> Result<(), NetworkError> {
         let Buffers { mut inbox, mut effects } = core::mem::take(&mut env.buffers);
+        self.observations.note_input(&event);
         inbox.push_back(event);
         while let Some(event) = inbox.pop_front() {
             if !self.misbehaviour.is_empty() {

@@ -10,7 +10,7 @@ use crate::{
     },
     sim::{
         check::invariant,
-        faults::plan::{Behaviour, FaultKind, LinkEffect, LinkFault, Trigger},
+        faults::plan::{Behaviour, Delay, FaultKind, LinkEffect, LinkFault, Trigger},
     },
     system::staking::StakingParams,
 };
@@ -68,6 +68,36 @@ fn a_member_that_only_an_observer_hears_is_absent() {
     assert!(reports(&network, mute) > 12, "{}", reports(&network, mute));
 }
 
+/// Who is late for all is absent, though all have its commits before they commit the next block.
+#[test]
+fn a_member_that_is_late_for_all_is_absent() {
+    let mut network = network();
+    let (_, slow) = primary_and_other(&network);
+    let delay = Delay::Constant { delay: Duration::from_millis(1_000) };
+    network.begin_fault(FaultKind::SlowExecution { replica: slow, delay }).unwrap();
+    network.run_to_height(Height::new(20)).unwrap();
+    assert!(reports(&network, slow) > 12, "{}", reports(&network, slow));
+}
+
+/// What counts is which commits reached the author, whatever its protocol keeps of them.
+#[test]
+fn an_honest_author_that_loses_a_commit_reports_wrongly() {
+    let mut network = network();
+    let (primary, other) = primary_and_other(&network);
+    let address = network.replica(other).unwrap().address().unwrap();
+    network.run_to_height(Height::new(5)).unwrap();
+    // The quorum's commits made the block; those of all arrive before the next one is requested.
+    let has_all = |network: &Network| protocol(network, primary).present().len() == 4;
+    network.run_until(Duration::from_secs(5), has_all).unwrap();
+    assert!(!protocol(&network, primary).is_building() && protocol(&network, primary).proposed().is_none());
+    let AnyProtocol::Pbft(pbft) = &mut network.replicas[primary.index()].protocol else { panic!("not pbft") };
+    pbft.lose_attendance(&address);
+    let NetworkError::Violated(violation) = network.run_to_height(Height::new(8)).unwrap_err() else {
+        panic!("not violated")
+    };
+    assert_eq!(violation.invariant, "absences-own");
+}
+
 /// What the author learns after it made the block does not make its report a wrong one, though the next view repeats the block.
 #[test]
 fn a_block_that_the_next_view_repeats_reports_whom_its_author_lacked() {
@@ -118,7 +148,7 @@ fn reports_are_not_wrong_while_links_hold_the_suspicions_of_those_who_know_bette
     let most = (0..4).map(|member| reports(&network, id(member))).max();
     assert!(most > Some(12), "{most:?}");
     assert!((0..4).map(id).any(|member| protocol(&network, member).view().get() == 1), "they arrived");
-    // Where nobody suspects, held links excuse nothing.
+    // Where nobody suspects, nothing excuses them.
     let violated = mutation::with(Mutation::PbftBelievesReports, with_held_suspicions).unwrap_err();
     let NetworkError::Violated(violation) = violated else { panic!("{violated}") };
     assert_eq!(violation.invariant, "absences-unjust");

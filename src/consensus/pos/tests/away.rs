@@ -40,6 +40,36 @@ fn whoever_missed_the_replacement_of_all_validators_follows_the_new_ones() {
     assert!(!mutation::with(Mutation::PosShutsOutStrangers, follows_strangers));
 }
 
+/// Replica 4 has two blocks of what becomes the chain, and its head on another branch below the second. Without votes the branch with the
+/// higher hash wins.
+#[test]
+fn whoever_knows_the_next_blocks_of_the_chain_and_has_its_head_elsewhere_follows_it() {
+    let mut lab = Lab::with_extra(4, 1, config());
+    let silent = |lab: &mut Lab, slots: u64| {
+        (0..slots).for_each(|_| {
+            lab.tick();
+            lab.propose();
+        });
+    };
+    silent(&mut lab, 5);
+    let chain = lab.chain_of(4);
+    let (first, second) = (chain[3].clone(), chain[4].clone());
+    lab.isolate(4);
+    lab.tick();
+    let slot = lab.fixture.slot;
+    let mut other = lab.forge(4, first.parent_hash(), slot, &[]);
+    while other.hash() < first.hash() {
+        other = lab.forge(4, first.parent_hash(), slot, &[]);
+    }
+    lab.give_block(4, &other);
+    silent(&mut lab, 40);
+    assert_eq!((lab.heads()[4], other.height().next()), (other.hash(), second.height()));
+    assert!(lab.replica(4).state_of(&second.hash()).is_some(), "what it has to request first is here");
+    lab.reconnect(4);
+    lab.run(3);
+    assert_eq!(lab.heads()[4], lab.heads()[0]);
+}
+
 /// Validator 4, with most of the stake, asks to leave while the others are away, and restarts meanwhile if `restarts`.
 fn leaves_when_the_others_are_back(restarts: bool) {
     let mut lab = Lab::with_extra(4, 1, config());

@@ -6,7 +6,7 @@ use super::{Invariant, Violation, honest};
 use crate::{
     chain::ExecutedBlock,
     consensus::{
-        AnyProtocol, Protocol, ReplicaId,
+        AnyProtocol, ConsensusMessage, Protocol, ReplicaId,
         pbft::{Payload, Pbft},
     },
     primitives::{Address, B256, Height},
@@ -19,17 +19,22 @@ const HEIGHTS_MAX: u64 = 64;
 
 /// On a chain of PBFT whose blocks report absences:
 ///
-/// - no honest replica reports a validator whose commit for the parent it has when it requests the block (`absences-own`). A block that a later
-///   view repeats says what its author knew when it was built;
-/// - reports of an honest validator whose commit for the parent `f + 1` honest members of the committee have when the first of them commits the
-///   block are at most half of any window of the staking contract, and fewer than it punishes, so that such a validator is not jailed
-///   (`absences-unjust`). Observers have no say: whom they alone hear is absent. While faults of links are in force, reports by honest authors do
-///   not count, which lack what links hold, nor those of a view that `f + 1` of these members suspect, whose suspicions may be held;
+/// - no honest replica reports a validator whose commit for the parent had reached it when it requested the block (`absences-own`). That is all
+///   that can be asked of it: who is late for it, or heard by others alone, is absent. A block that a later view repeats says what its
+///   author knew when it was built;
+/// - reports by dishonest authors, of an honest validator whose commit for the parent has reached `f + 1` honest members of the committee when
+///   the first of them commits the block, are at most half of any window of the staking contract, and fewer than it punishes, so that such a
+///   validator is not jailed (`absences-unjust`). Those of a view whose primary `f + 1` of these members suspect do not count: they have done
+///   what they can. Nor do observers, who have no vote with which to end a view;
+/// - who suspects a primary, and has the suspicions of `f` others, stays in the view no longer (`absences-unjust`). So what keeps a suspected
+///   primary is that suspicions or view-changes do not arrive;
 /// - the staking contract counts the reports that the blocks have (`absences-counted`).
 #[derive(Clone, Debug, Default)]
 pub struct JustAbsences {
     heads: BTreeMap<ReplicaId, B256>,
-    /// By block: the honest members that have each validator's commit for it.
+    /// Whose commits for its head reached each honest replica.
+    received: BTreeMap<ReplicaId, Received>,
+    /// By block: the honest members that each validator's commit for it reached.
     commits: BTreeMap<(Height, B256), BTreeMap<Address, BTreeSet<ReplicaId>>>,
     /// Whose commits for its head an honest replica had when it requested the block after it, until that is built.
     building: BTreeMap<ReplicaId, (B256, BTreeSet<Address>)>,
@@ -37,11 +42,38 @@ pub struct JustAbsences {
     built: BTreeMap<(Height, B256), BTreeSet<Address>>,
     /// Members that each block reports.
     reports: BTreeMap<Height, BTreeSet<Address>>,
-    /// Heights of unjust reports.
+    /// Heights of reports that nobody ended.
     unjust: BTreeMap<Address, BTreeSet<Height>>,
     /// The block since which each validator has been bonded.
     bonded: BTreeMap<Address, Height>,
     reported: u64,
+}
+
+/// What reached a replica's process, whatever its protocol keeps of it.
+#[derive(Clone, Debug, Default)]
+struct Received {
+    head: B256,
+    restarts: u64,
+    messages: u64,
+    /// Whose commits the head has, and whose came later.
+    members: BTreeSet<Address>,
+}
+
+impl Received {
+    fn update(&mut self, replica: &Replica, pbft: &Pbft) {
+        let (head, restarts) = (pbft.head(), replica.counters().restarts);
+        if (self.head, self.restarts) != (head.hash, restarts) {
+            (self.head, self.restarts, self.members) = (head.hash, restarts, pbft.present().clone());
+        }
+        let (messages, last) = replica.last_message();
+        if core::mem::replace(&mut self.messages, messages) != messages
+            && let Some(ConsensusMessage::Pbft(message)) = last
+            && let Some((sender, block)) = pbft.commit_of(message)
+            && block == head
+        {
+            self.members.insert(sender);
+        }
+    }
 }
 
 impl Invariant for JustAbsences {
@@ -57,6 +89,10 @@ impl Invariant for JustAbsences {
         let Some(replica) = honest(network, step) else { return Ok(()) };
         let AnyProtocol::Pbft(pbft) = replica.protocol() else { return Ok(()) };
         let Some(staking) = replica.chain().spec().staking.filter(|_| pbft.reports_absences()) else { return Ok(()) };
+        if pbft.ignores_suspicions() {
+            let detail = format!("{} stays in view {} though f + 1 suspect its primary", replica.id(), pbft.view());
+            return Err(Violation::new("absences-unjust", network, detail));
+        }
         let head = replica.chain().head();
         // Before what the replica knows of its new head: another may be the first to commit it.
         if self.heads.insert(replica.id(), head.hash()) != Some(head.hash())
@@ -81,14 +117,16 @@ impl JustAbsences {
     /// Notes whose commits a replica has for its head, and had when it requested the block that it proposes.
     fn note(&mut self, replica: &Replica, pbft: &Pbft) {
         let (head, id) = (pbft.head(), replica.id());
+        let received = self.received.entry(id).or_default();
+        received.update(replica, pbft);
         if replica.address().is_some_and(|address| pbft.committee().contains(&address)) {
             let commits = self.commits.entry((head.height, head.hash)).or_default();
-            for member in pbft.present() {
+            for member in &received.members {
                 commits.entry(*member).or_default().insert(id);
             }
         }
         let requested = self.building.remove(&id).filter(|(parent, _)| *parent == head.hash);
-        let had = || requested.map_or_else(|| pbft.present().clone(), |(_, had)| had);
+        let had = || requested.map_or_else(|| received.members.clone(), |(_, had)| had);
         if pbft.is_building() {
             self.building.insert(id, (head.hash, had()));
         } else if let Some(own) = pbft.proposed().filter(|block| Some(block.header().beneficiary) == replica.address())
@@ -124,11 +162,10 @@ impl JustAbsences {
         let window = u64::from(staking.downtime_window);
         let unpunished = window - window * u64::from(staking.downtime_min_signed_ppm) / 1_000_000;
         let weak = pbft.committee().quorums().weak();
-        let may_hold = network.faults().any(|(_, fault)| fault.is_of_links());
-        for member in absent.iter().filter(|member| is_honest(member)) {
+        for member in absent.iter().filter(|member| !is_honest_author && is_honest(member)) {
             let Some(seen) = self.commits.get(&parent).and_then(|commits| commits.get(member)) else { continue };
-            let is_suspected = || seen.iter().filter(|id| suspects(network, **id)).count() >= weak;
-            if seen.len() < weak || (may_hold && (is_honest_author || is_suspected())) {
+            let suspecting = seen.iter().filter(|id| suspects(network, **id)).count();
+            if seen.len() < weak || suspecting >= weak {
                 continue;
             }
             let heights = self.unjust.entry(*member).or_default();

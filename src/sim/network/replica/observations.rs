@@ -2,7 +2,7 @@
 
 use imbl::{OrdMap, Vector};
 
-use crate::consensus::{Evidence, Rejection};
+use crate::consensus::{ConsensusMessage, Event, Evidence, Rejection};
 
 /// Pieces of evidence stored; later ones are only counted.
 const EVIDENCE_MAX: usize = 256;
@@ -42,6 +42,10 @@ pub(super) struct Observations {
     /// Named coverage points, with counts.
     pub(super) marks: OrdMap<&'static str, u64>,
     pub(super) last_rejection: Option<Rejection>,
+    /// Messages of other replicas that reached its protocol.
+    pub(super) messages: u64,
+    /// The newest of them since the process started.
+    pub(super) last_message: Option<ConsensusMessage>,
 }
 
 impl Observations {
@@ -50,6 +54,18 @@ impl Observations {
         self.counters.evidence += 1;
         if self.evidence.len() < EVIDENCE_MAX {
             self.evidence.push_back(evidence);
+        }
+    }
+
+    /// Records what reaches the protocol.
+    pub(super) fn note_input(&mut self, event: &Event) {
+        match event {
+            Event::Start => self.last_message = None,
+            Event::Message { message, .. } => {
+                self.messages += 1;
+                self.last_message = Some(message.clone());
+            }
+            _ => {}
         }
     }
 
