@@ -8,7 +8,8 @@ use crate::{
     chain::Chain,
     node::Clock,
     platform::{
-        ApiKey, BlockchainRecord, DeploymentRecord, HostedValidator, TransactionRecord, Webhook, OsEntropy, Session, User, Wallet, Workspace,
+        ApiKey, BlockchainRecord, DeploymentRecord, HostedValidator, OsEntropy, Session, TransactionRecord, User,
+        Wallet, Webhook, Workspace,
         attempts::Attempts,
         oauth::{AccessToken, Grant, OAuthClient},
         records::{AuditLine, IdempotentRequest, OutboxEntry, Record, RecordError, Records},
