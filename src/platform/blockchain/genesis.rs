@@ -13,6 +13,7 @@ use crate::{
     },
     primitives::{KeyPair, Timestamp, U256},
     system::{
+        Parameter,
         governance::{GOVERNANCE_ADDRESS, GovernanceSpec},
         modules::ModulesConfig,
         parameters::ParametersSpec,
@@ -70,7 +71,10 @@ impl GenesisParts<'_> {
         genesis.validator_registry = (!has_stake).then(|| ValidatorsConfig::new(self.treasury));
         genesis.governance =
             Some(GovernanceSpec { min_voting_period_secs: VOTING_PERIOD_MIN_SECS, ..GovernanceSpec::default() });
-        genesis.parameters = Some(ParametersSpec::new(GOVERNANCE_ADDRESS));
+        // A time between blocks beyond the parameter's range stays what it is.
+        let period = spec.block_time.map_or(1, |time| u128::from(time.as_secs()));
+        genesis.parameters =
+            Parameter::BlockTime.range().contains(&period).then(|| ParametersSpec::new(GOVERNANCE_ADDRESS));
         genesis.modules = Some(ModulesConfig::new(GOVERNANCE_ADDRESS));
         genesis.permissions = spec.has(Feature::Permissions).then(|| self.permissions());
         genesis

@@ -33,6 +33,12 @@ KEPT = {
     "apiKeyId": world.key,
     "blockchainId": world.chain,
     "deploymentId": world.deployment,
+    "validatorId": world.validator,
+    "tokenId": world.token,
+    "webhookId": world.webhook,
+    "block": "latest",
+    "hash": world.transaction,
+    "address": world.account,
 }
 
 
@@ -48,6 +54,7 @@ DELETED = {
     "rotateApiKey": lambda: {"apiKeyId": world.new_key()},
     "revokeApiKey": lambda: {"apiKeyId": world.new_key()},
     "deleteBlockchain": lambda: {"blockchainId": world.new_chain()},
+    "deleteWebhook": lambda: {"webhookId": world.new_webhook()},
     "removeParticipant": lambda: {"blockchainId": world.chain, "participantId": world.new_participant()},
 }
 
@@ -81,6 +88,8 @@ def before_call(context, case, kwargs):
     if case.path_parameters and not case.meta.is_negative_at(ParameterLocation.PATH):
         case.path_parameters.update(ids(name, case))
     key = (case.headers or {}).get("Idempotency-Key")
+    if case.meta.generation.mode.is_positive and name == "getTimeSeries":
+        case.query["blockchainId"] = world.chain
     if case.meta.generation.mode.is_positive:
         prepare(name, case)
     elif isinstance(key, str):
@@ -127,7 +136,33 @@ def importation():
     return {"state": world.exported}
 
 
+def token():
+    """Returns a body of one standard, without what another has."""
+    nothing = ("decimals", "features", "distribution", "asset", "uri", "from", "signedTransaction")
+    named = {"blockchainId": DEFAULT_BLOCKCHAIN, "standard": "ERC721", "name": "Art", "symbol": "ART", "totalSupply": "2"}
+    return dict.fromkeys(nothing) | named
+
+
+def contract_call():
+    """Returns a part of a body that calls a function which the token of the world has."""
+    return {"method": "totalSupply", "args": [], "data": None, "from": None, "blockNumber": None}
+
+
+def execution():
+    nothing = ("data", "value", "from", "gasLimit", "signedTransaction")
+    return dict.fromkeys(nothing) | {"method": "transfer", "args": [f"0x{'11' * 20}", "0"]}
+
+
+def webhook():
+    return {"url": "https://example.com/hook", "filters": None, "blockchainId": None}
+
+
 KNOWN_NAMES = {
+    "createToken": token,
+    "callContract": contract_call,
+    "executeContract": execution,
+    "createWebhook": webhook,
+    "updateWebhook": lambda: {"url": "https://example.com/hook"},
     "importBlockchain": importation,
     "deployContract": deployment,
     "addParticipant": lambda: {"participant": f"key:{world.new_key()}"},
@@ -144,6 +179,11 @@ RULED_FIELDS = {
     "createBlockchain": r"config\.(blockTime|nativeToken\.premine)|validators(\[\d+\]\.address)?",
     "deployContract": r"template|params(\..+)?|from|gasLimit|signedTransaction",
     "addParticipant": r"participant",
+    "createToken": r"(name|decimals|totalSupply|features|distribution|asset|uri|from|signedTransaction|params)\b.*",
+    "callContract": r"method|args(\[\d+\])?|data",
+    "executeContract": r"method|args(\[\d+\])?|data|value|from|gasLimit|signedTransaction",
+    "createWebhook": r"url|blockchainId",
+    "updateWebhook": r"url",
 }
 
 

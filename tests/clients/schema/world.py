@@ -28,6 +28,12 @@ class World:
         self.invitation = self.new_invitation()
         self.chain, self.commanded_chain = self.new_chain(), self.new_chain()
         self.exported = self.session.get(f"{self.rest}/blockchains/{self.chain}/export", timeout=30).text
+        self.validator = self.first(f"/blockchains/{DEFAULT_BLOCKCHAIN}/validators")["id"]
+        token = {"blockchainId": DEFAULT_BLOCKCHAIN, "standard": "ERC20", "name": "Gold", "symbol": "GLD", "totalSupply": "1000"}
+        self.token = self.make("/tokens", token)
+        made = self.session.get(f"{self.rest}/tokens/{self.token}", timeout=30).json()["data"]
+        self.transaction, self.account = made["transactionHash"], made["from"]
+        self.webhook = self.new_webhook()
         self.deployment = self.make(
             "/contracts/deploy",
             {
@@ -43,6 +49,14 @@ class World:
         if answer.status_code != 201:
             raise RuntimeError(f"POST {path}: expected 201, got {answer.status_code} {answer.text}")
         return answer.json()["data"]["id"]
+
+    def first(self, path):
+        """Returns the first item of a list."""
+        return self.session.get(self.rest + path, timeout=30).json()["data"][0]
+
+    def new_webhook(self):
+        """Nobody listens there: what is delivered is refused at once."""
+        return self.make("/webhooks", {"url": "http://127.0.0.1:1025/", "events": ["contract.deployed"]})
 
     def new_workspace(self):
         return self.make("/workspaces", {"name": f"work {next(self.numbers)}"})
