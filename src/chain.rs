@@ -105,6 +105,7 @@ pub use base_fee::{BaseFeeParams, next_base_fee};
 pub use block::{Block, BlockDecodeError, BodyError, EXTRA_DATA_BYTES_MAX, TransactionIndex, split_parameters};
 pub use cache::ExecutionCache;
 pub use candidates::{BuiltBlock, Candidates};
+#[cfg(feature = "platform")]
 pub(crate) use dump::is_of_system;
 pub use dump::{ChainDump, DumpedBlock};
 pub use error::{

@@ -21,7 +21,9 @@ use crate::{
 };
 
 /// Text of an account without storage, and of a storage slot, in bytes, about: code is a marker of a template.
+#[cfg(feature = "platform")]
 const ACCOUNT_TEXT_BYTES: u64 = 256;
+#[cfg(feature = "platform")]
 const SLOT_TEXT_BYTES: u64 = 140;
 
 /// Version of the document format. Format 1 had impersonated transactions as a form of signature.
@@ -104,6 +106,7 @@ impl Chain {
     ///
     /// # Errors
     /// [`ReadError::State`] when the state can't be read.
+    #[cfg(feature = "platform")]
     pub(crate) fn state_text_len(&self, bytes_max: u64) -> Result<u64, ReadError> {
         let state = self.state_of(self.head().hash())?;
         let mut bytes = 0_u64;

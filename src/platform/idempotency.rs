@@ -25,7 +25,7 @@ const SEALED_AT_ONCE: core::num::NonZeroUsize = core::num::NonZeroUsize::new(64)
 #[derive(Debug)]
 pub enum Begun {
     /// It is the first: it is to be run.
-    Run(Accepted),
+    Run(Box<Accepted>),
     /// It is a repetition: this is the response.
     Replay(Response),
 }
@@ -61,7 +61,7 @@ impl<'a> IdempotentRequests<'a> {
                 // Of a request under the same key that has expired.
                 self.context.vault.discard(unit, stored.owner(), stored.id())?;
                 self.seal(unit, stored, Purpose::IdempotentRequest, request)?;
-                Ok(Begun::Run(accepted))
+                Ok(Begun::Run(Box::new(accepted)))
             }
             Acceptance::Repeated(accepted) => self.response(accepted.request()).map(Begun::Replay),
         }

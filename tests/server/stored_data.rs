@@ -51,8 +51,7 @@ fn without_counts_of_requests(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(without_counts_of_requests),
         Value::Object(members) => {
-            if members.get("id").is_some_and(|name| name == "requests" || name == "bytes")
-            {
+            if members.get("id").is_some_and(|name| name == "requests" || name == "bytes") {
                 members.clear();
             }
             members.values_mut().for_each(without_counts_of_requests);

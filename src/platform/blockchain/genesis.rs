@@ -13,10 +13,9 @@ use crate::{
     },
     primitives::{KeyPair, Timestamp, U256},
     system::{
-        Parameter,
         governance::{GOVERNANCE_ADDRESS, GovernanceSpec},
         modules::ModulesConfig,
-        parameters::ParametersSpec,
+        parameters::{Parameter, ParametersSpec},
         permissions::PermissionsConfig,
         validators::ValidatorsConfig,
     },

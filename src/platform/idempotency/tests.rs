@@ -35,7 +35,7 @@ fn accept(platform: &Platform, key: &str, request: &[u8]) -> Result<Begun, Platf
 
 fn first(platform: &Platform, key: &str, request: &[u8]) -> Accepted {
     let Begun::Run(accepted) = accept(platform, key, request).unwrap() else { panic!("{key} is the first") };
-    accepted
+    *accepted
 }
 
 fn replay(platform: &Platform, key: &str, request: &[u8]) -> Response {

@@ -20,6 +20,9 @@ use crate::{
 /// Characters of an invalid value that an error repeats.
 const SHOWN_MAX: usize = 80;
 
+/// Largest number below which every whole one is a float: 2^53.
+const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
+
 /// The body of a request.
 pub(super) trait Body: DeserializeOwned + ToSchema + 'static {
     /// Whole bodies with their names: one with every field, and one with the required fields only.
@@ -77,7 +80,8 @@ pub(super) fn parse_json(headers: &HeaderMap, body: &[u8]) -> Result<Value, ApiE
 ///
 /// # Errors
 /// 422 with the fields.
-pub(super) fn read_body<B: Body>(body: Value) -> Result<B, ApiError> {
+pub(super) fn read_body<B: Body>(mut body: Value) -> Result<B, ApiError> {
+    write_whole_numbers(&mut body);
     let read: B = serde_path_to_error::deserialize(body).map_err(|cause| {
         let path = cause.path().to_string();
         let path = if path == "." { String::new() } else { path };
@@ -85,6 +89,23 @@ pub(super) fn read_body<B: Body>(body: Value) -> Result<B, ApiError> {
     })?;
     let fields = read.check();
     if fields.is_empty() { Ok(read) } else { Err(PlatformError::Validation { fields }.into()) }
+}
+
+/// Writes numbers such as `5.0` without a fraction: to JSON Schema they are integers (Validation, 6.1.1), to serde they are not.
+fn write_whole_numbers(value: &mut Value) {
+    match value {
+        Value::Number(number) => {
+            let whole = number.as_f64().filter(|_| number.is_f64()).filter(|it| it.fract() == 0.0);
+            match whole.filter(|it| it.abs() <= WHOLE_MAX) {
+                Some(whole) if whole < 0.0 => *value = Value::from(whole as i64),
+                Some(whole) => *value = Value::from(whole as u64),
+                None => {}
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(write_whole_numbers),
+        Value::Object(members) => members.values_mut().for_each(write_whole_numbers),
+        Value::Null | Value::Bool(_) | Value::String(_) => {}
+    }
 }
 
 /// Adds the fields that an error of the schema names.
@@ -175,5 +196,19 @@ fn shown(value: &Value) -> String {
     match text.char_indices().nth(SHOWN_MAX) {
         Some((end, _)) => format!("{}...", &text[..end]),
         None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn numbers_without_a_fraction_are_integers() {
+        let mut body = json!({ "a": 5.0, "b": [-2.0, 1.5, 3], "c": { "d": 1e300 }, "e": "5.0" });
+        write_whole_numbers(&mut body);
+        assert_eq!(body.to_string(), json!({ "a": 5, "b": [-2, 1.5, 3], "c": { "d": 1e300 }, "e": "5.0" }).to_string());
     }
 }

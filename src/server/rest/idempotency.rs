@@ -90,7 +90,7 @@ pub(super) fn accept(
     let request = Zeroizing::new(postcard::to_allocvec(kept).map_err(|cause| ApiError::internal(&cause))?);
     let requests = app.platform().idempotency();
     Ok(match app.platform().unit(|unit| requests.accept(unit, principal, key, operation, &request))? {
-        Begun::Run(accepted) => Begin::Run(Some(Box::new(accepted))),
+        Begun::Run(accepted) => Begin::Run(Some(accepted)),
         Begun::Replay(response) => Begin::Replay(Rendered::replayed(response)),
     })
 }

@@ -68,6 +68,7 @@ BEFORE = {
 
 # Operations that would keep others from succeeding get something of their own: a plan has quotas, a halted chain answers 409.
 CHANGED = {"updateWorkspace": {"workspaceId": world.new_workspace()}}
+CHANGED["getTransaction"] = {"blockchainId": DEFAULT_BLOCKCHAIN, "hash": world.transaction}
 CHANGED |= {command: {"blockchainId": world.commanded_chain} for command in BEFORE}
 
 # Links name these too; no request may delete, change or halt them.
@@ -179,6 +180,7 @@ RULED_FIELDS = {
     "createBlockchain": r"config\.(blockTime|nativeToken\.premine)|validators(\[\d+\]\.address)?",
     "deployContract": r"template|params(\..+)?|from|gasLimit|signedTransaction",
     "addParticipant": r"participant",
+    "importBlockchain": r"state|blockchain\..+",
     "createToken": r"(name|decimals|totalSupply|features|distribution|asset|uri|from|signedTransaction|params)\b.*",
     "callContract": r"method|args(\[\d+\])?|data",
     "executeContract": r"method|args(\[\d+\])?|data|value|from|gasLimit|signedTransaction",

@@ -109,8 +109,8 @@ impl Body for AddValidator {
 
 fn depth(value: &Value) -> usize {
     match value {
-        Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or_default(),
-        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or_default(),
+        Value::Object(members) => members.values().map(depth).max().map_or(1, |inner| inner.saturating_add(1)),
+        Value::Array(items) => items.iter().map(depth).max().map_or(1, |inner| inner.saturating_add(1)),
         _ => 0,
     }
 }
