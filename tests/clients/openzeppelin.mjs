@@ -27,7 +27,7 @@ const rows = {
   'erc721-nft': {
     parameters: () => ({
       name: 'Art', symbol: 'ART', baseURI: 'ipfs://art/', owner: alice.address, features: all('mintable', 'burnable', 'pausable', 'votes'),
-      royaltyReceiver: carol.address, royaltyFee: 250,
+      royaltyReceiver: carol.address, royaltyFee: 250, distribution: [],
     }),
     contracts: ['ERC721Enumerable', 'ERC721URIStorage', 'ERC721Pausable', 'ERC721Burnable', 'ERC721Royalty', 'ERC721Votes', 'AccessControl'],
     wizard: [
@@ -39,7 +39,7 @@ const rows = {
   'erc1155-multi': {
     parameters: () => ({
       uri: 'ipfs://items/{id}.json', owner: alice.address, features: all('mintable', 'burnable', 'pausable'), royaltyReceiver: carol.address,
-      royaltyFee: 250,
+      royaltyFee: 250, distribution: [],
     }),
     contracts: ['ERC1155Supply', 'ERC1155Pausable', 'ERC1155Burnable', 'ERC2981', 'AccessControl'],
     wizard: [

@@ -361,3 +361,26 @@ fn describe_params(components: &mut BTreeMap<String, Value>, descriptors: impl I
         components.insert(format!("{}.params", descriptor.name), descriptor.json_schema());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::limits::PAGE_LIMIT_MAX;
+
+    #[test]
+    fn schemas_of_one_name_are_one() {
+        let mut seen: BTreeMap<String, Value> = BTreeMap::new();
+        for endpoint in Catalogue::new(PAGE_LIMIT_MAX).iter() {
+            let answer = match &endpoint.answer {
+                Answer::Resource { schema, .. } | Answer::Page { schema } => Some(schema),
+                Answer::Document { .. } | Answer::Foreign { .. } => None,
+            };
+            let body = endpoint.body.as_ref().map(|body| &body.schema);
+            for (name, schema) in answer.into_iter().chain(body).flat_map(TypeSchema::all) {
+                if let Some(known) = seen.insert(name.clone(), schema.clone()) {
+                    assert_eq!(known, schema, "two types have the name {name}");
+                }
+            }
+        }
+    }
+}

@@ -41,13 +41,19 @@ impl TypeSchema {
 
     /// Adds the schema, and those that it refers to, to the document's.
     pub(super) fn add_to(&self, components: &mut BTreeMap<String, Value>) {
+        components.extend(self.all());
+    }
+
+    /// The schema and those that it refers to, by name.
+    pub(super) fn all(&self) -> Vec<(String, Value)> {
         let mut schemas = Vec::new();
         (self.collect)(&mut schemas);
-        for (name, schema) in schemas {
+        let closed = |schema| {
             let mut schema = serde_json::to_value(schema).unwrap_or_default();
             close(&mut schema);
-            components.insert(name, schema);
-        }
+            schema
+        };
+        schemas.into_iter().map(|(name, schema)| (name, closed(schema))).collect()
     }
 
     /// The schema as a document of its own.

@@ -170,7 +170,7 @@ struct AbiView {
 /// An event of a contract.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct EventView {
+struct ContractEventView {
     /// Signature of the event; null of one that the contract's ABI does not have.
     #[schema(example = "Transfer(address,address,uint256)")]
     event: Option<String>,
@@ -191,7 +191,7 @@ struct EventView {
     timestamp: String,
 }
 
-impl EventView {
+impl ContractEventView {
     fn new(ContractEvent { log, decoded, .. }: ContractEvent) -> Self {
         let (event, args) = decoded.unzip();
         Self {
@@ -329,7 +329,7 @@ fn output_of(chain: &Blockchain, request: &CallRequest, at: BlockRef) -> Result<
     Err(PlatformError::Conflict { message: format!("the call fails: {reason}") }.into())
 }
 
-fn events(app: &App, request: &Request, page: &Page) -> Result<(Vec<EventView>, u64), ApiError> {
+fn events(app: &App, request: &Request, page: &Page) -> Result<(Vec<ContractEventView>, u64), ApiError> {
     let (chain, contract) = contract_of(app, request)?;
     let height = |name, default| Height::new(request.query(name).and_then(|it| it.parse().ok()).unwrap_or(default));
     let head = chain.node().view().head().height();
@@ -340,5 +340,5 @@ fn events(app: &App, request: &Request, page: &Page) -> Result<(Vec<EventView>, 
     let abi = abi_of(chain.node(), contract).unwrap_or_default();
     let found = events_of(&chain, contract, &abi, LogFilter { from, to, ..LogFilter::default() })?;
     let total = found.len() as u64;
-    Ok((page.select(found).into_iter().map(EventView::new).collect(), total))
+    Ok((page.select(found).into_iter().map(ContractEventView::new).collect(), total))
 }

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use super::blockchains::{BlockchainView, CreateBlockchain};
 use crate::{
     node::Dump,
-    platform::{BlockchainSpec, Scope},
+    platform::{BlockchainSpec, PlatformError, Scope},
     server::{
         api_error::ApiError,
         limits::IMPORT_BODY_BYTES_MAX,
@@ -101,7 +101,7 @@ fn export(app: &App, request: &Request) -> Result<Vec<u8>, ApiError> {
 
 fn import(app: &App, request: &Request, body: ImportBlockchain) -> Result<Change<BlockchainView>, ApiError> {
     let raw = serde_json::to_value(body.blockchain).map_err(|cause| ApiError::internal(&cause))?;
-    let spec = BlockchainSpec::read(raw)?;
+    let spec = BlockchainSpec::read(raw).map_err(of_blockchain)?;
     let (platform, principal) = (app.platform(), request.principal()?);
     let id = request.new_id(platform, "bc")?;
     // Of a request that is run again the chain may be there already.
@@ -112,8 +112,15 @@ fn import(app: &App, request: &Request, body: ImportBlockchain) -> Result<Change
         if provisioned.is_err() {
             platform.blockchains().forget_import(&id)?;
         }
-        provisioned?;
+        provisioned.map_err(of_blockchain)?;
     }
-    platform.blockchains().bring_up(principal, &id)?;
+    platform.blockchains().bring_up(principal, &id).map_err(of_blockchain)?;
     Ok(Change::done(BlockchainView::new(app, &platform.blockchains().record(principal, &id)?)))
+}
+
+/// Names the fields of a specification as they are in the body.
+fn of_blockchain(cause: PlatformError) -> PlatformError {
+    let PlatformError::Validation { mut fields } = cause else { return cause };
+    fields.iter_mut().for_each(|field| field.path = format!("blockchain.{}", field.path));
+    PlatformError::Validation { fields }
 }

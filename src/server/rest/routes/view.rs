@@ -73,7 +73,7 @@ pub(super) fn beside_signed(fields: &[(&str, bool)]) -> Vec<FieldError> {
 /// State of a transaction: `pending` leads to `success` or `failed`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum TransactionStatus {
+pub(super) enum SentStatus {
     Pending,
     Success,
     Failed,
@@ -88,7 +88,7 @@ pub(super) struct SentTransaction {
     /// Hash of the transaction.
     transaction_hash: String,
     /// State of the transaction.
-    status: TransactionStatus,
+    status: SentStatus,
     /// Height of the block with the transaction; null while it is pending.
     block_number: Option<u64>,
 }
@@ -99,10 +99,10 @@ impl SentTransaction {
         let (status, block_number) = match chain.node().view().transaction(hash).map_err(PlatformError::from_query)? {
             Some(Found::Mined { block, index }) => {
                 let is_success = block.receipts().get(index as usize).is_some_and(|receipt| receipt.is_success());
-                let status = if is_success { TransactionStatus::Success } else { TransactionStatus::Failed };
+                let status = if is_success { SentStatus::Success } else { SentStatus::Failed };
                 (status, Some(block.height().get()))
             }
-            _ => (TransactionStatus::Pending, None),
+            _ => (SentStatus::Pending, None),
         };
         Ok(Self { blockchain_id: chain.id().to_owned(), transaction_hash: hash.to_string(), status, block_number })
     }
