@@ -53,7 +53,7 @@ pub enum SlashPart {
 pub struct SlashSpec {
     /// What is taken.
     pub part: SlashPart,
-    /// Why.
+    /// Misbehaviour for which the validator is slashed, 1 to 256 characters.
     pub reason: String,
     /// Whether the caller has sent evidence.
     pub has_evidence: bool,

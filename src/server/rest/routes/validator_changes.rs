@@ -65,7 +65,7 @@ struct Slash {
     percentage: Option<Percent>,
     /// Amount of stake, in the smallest unit.
     amount: Option<AmountOrInteger>,
-    /// Why.
+    /// Misbehaviour for which it is slashed, 1 to 256 characters.
     #[schema(min_length = 1, max_length = 256, pattern = r"\S")]
     reason: String,
     /// Evidence, where the protocol takes any.
