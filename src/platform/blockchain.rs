@@ -33,7 +33,7 @@ use super::{
 };
 use crate::{
     consensus::ConsensusKind,
-    node::{BuildError, MINING_INTERVAL_SECS_MAX, Node, PacedNetwork},
+    node::{BuildError, MINING_INTERVAL_SECS_MAX, Node, PacedNetwork, QueryError},
     primitives::Gas,
     sim::NetworkError,
 };
@@ -248,7 +248,7 @@ impl Blockchain {
             treasury: node.accounts().first().copied(),
             metrics: Arc::new(MetricsLog::new(DutyRule::new(
                 node.consensus(),
-                0,
+                false,
                 node.view().chain().spec().validators.len() as u64,
             ))),
             engine: Engine::OnDemand(node),
@@ -316,9 +316,15 @@ impl Blockchain {
         self.engine.failure()
     }
 
+    /// Seconds from a block to the next now, which governance may have changed since the start; `None` where blocks come on demand.
+    pub(super) fn block_time_secs(&self) -> Result<Option<u64>, QueryError> {
+        let at_first = self.spec.block_time.filter(|_| self.network().is_some()).map(|period| period.as_secs());
+        Ok(self.node().view().block_time_secs()?.or(at_first))
+    }
+
     /// Returns whether a running chain with a block time has made no block for ten of them and half a minute.
     pub fn is_behind(&self, now_ms: u64) -> bool {
-        let Some(block_time) = self.spec.block_time else { return false };
+        let Some(at_first) = self.spec.block_time else { return false };
         let is_first = self.watched_since_ms.compare_exchange(0, now_ms, Ordering::Relaxed, Ordering::Relaxed).is_ok();
         if self.node().is_halted() || is_first {
             self.watched_since_ms.store(now_ms, Ordering::Relaxed);
@@ -326,7 +332,8 @@ impl Blockchain {
         }
         let newest = self.node().view().head().block().timestamp().as_secs();
         let start = newest.max(self.watched_since_ms.load(Ordering::Relaxed) / 1000);
-        (now_ms / 1000).saturating_sub(start) > block_time.as_secs().saturating_mul(10).saturating_add(30)
+        let block_time = self.block_time_secs().ok().flatten().unwrap_or(at_first.as_secs());
+        (now_ms / 1000).saturating_sub(start) > block_time.saturating_mul(10).saturating_add(30)
     }
 
     /// Name of an operator of genesis; `None` for one that joined later.

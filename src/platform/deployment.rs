@@ -130,10 +130,7 @@ fn descriptor(chain: &Blockchain, name: &str) -> Result<Descriptor, Vec<String>>
 /// Returns what parameters may depend on: who deploys, and the time of the chain's blocks.
 fn context(chain: &Blockchain, deployer: Address) -> Result<DeploymentContext<'static>, PlatformError> {
     let context = DeploymentContext::new(deployer);
-    if let Some(period) = chain.spec().block_time.filter(|_| chain.network().is_some()) {
-        return Ok(context.with_block_time(period.as_secs()));
-    }
-    Ok(match chain.node().view().block_time_secs().map_err(PlatformError::from_query)? {
+    Ok(match chain.block_time_secs().map_err(PlatformError::from_query)? {
         Some(secs) => context.with_block_time(secs),
         None => context,
     })

@@ -10,6 +10,8 @@ pub const VALIDATORS_MAX: u32 = 4_096;
 /// Ten years, in seconds: the longest time that a parameter may have.
 const TIME_MAX: u128 = 315_360_000;
 
+/// A year.
+const BLOCK_TIME_SECS_MAX: u128 = 31_536_000;
 /// Half of the range of stakes, so that products of two amounts fit 256 bits.
 const AMOUNT_MAX: u128 = (1 << 127) - 1;
 
@@ -99,7 +101,7 @@ impl Parameter {
     /// A block always has room for the transactions that change a parameter back, and no fee keeps them out.
     pub const fn range(self) -> RangeInclusive<u128> {
         match self {
-            Self::BlockTime => 1..=86_400,
+            Self::BlockTime => 1..=BLOCK_TIME_SECS_MAX,
             Self::GasLimit => 1_000_000..=1_000_000_000_000_000,
             Self::BaseFeeChangeDenominator => 1..=1_000_000,
             Self::ElasticityMultiplier => 1..=1_000,

@@ -16,6 +16,8 @@ mod http;
 mod in_process;
 #[cfg(feature = "rocksdb")]
 mod killed;
+#[cfg(feature = "rocksdb")]
+mod killed_network;
 mod limits;
 mod log;
 mod method_list;

@@ -120,10 +120,15 @@ async fn a_chain_is_named_to_those_who_may_read_it_with_the_figures_of_its_route
     assert!(!theirs.contains("chainbox_http_"), "the process is the operator's");
     assert_eq!(samples(&mine)["chainbox_blockchains"], 3.0);
 
-    let route = service.rest("GET", "/v1/blockchains/bc_default/metrics", Value::Null).await.json()["data"].clone();
-    let found = samples(&scrape(&service, &service.api_key).await.body);
+    assert_eq!(figures_that_agree(&service, "bc_default").await["currentBlock"], 3);
+}
+
+/// Returns the figures of the route of a chain's metrics, which `/metrics` shows likewise.
+pub(crate) async fn figures_that_agree(service: &Service, chain: &str) -> Value {
+    let route =
+        service.rest("GET", &format!("/v1/blockchains/{chain}/metrics"), Value::Null).await.json()["data"].clone();
+    let found = samples(&scrape(service, &service.api_key).await.body);
     let gwei = route["averageGasPrice"].as_str().unwrap().trim_end_matches(" gwei").parse::<f64>().unwrap();
-    assert_eq!(route["currentBlock"], 3);
     for (figure, value) in [
         ("block_height", route["currentBlock"].as_f64()),
         ("block_time_seconds", route["blockTime"].as_f64()),
@@ -134,7 +139,8 @@ async fn a_chain_is_named_to_those_who_may_read_it_with_the_figures_of_its_route
         ("mempool_transactions", route["mempoolSize"].as_f64()),
         ("transactions_total", route["totalTransactions"].as_f64()),
     ] {
-        let name = format!("chainbox_chain_{figure}{{blockchain_id=\"bc_default\"}}");
+        let name = format!("chainbox_chain_{figure}{{blockchain_id=\"{chain}\"}}");
         assert_eq!(found.get(&name).copied(), value, "{name}");
     }
+    route
 }

@@ -10,16 +10,19 @@ use std::sync::{
 
 use alloy_sol_types::SolCall;
 use chainbox::{
-    chain::CallRequest,
-    consensus::{dpos, pbft, pos},
+    chain::{Block, CallRequest},
+    consensus::{dpos, pbft, pos, raft},
     node::{BlockRef, Clock},
     platform::Blockchain,
-    primitives::{Address, Gas, Height, KeyPair, Timestamp, U256},
+    primitives::{Address, Bytes, Gas, Height, KeyPair, Timestamp, U256},
     system::governance::{GOVERNANCE_ADDRESS, interface as governance},
 };
 use serde_json::{Value, json};
 
-use crate::http::{Reply, Service};
+use crate::{
+    http::{Reply, Service},
+    metrics::figures_that_agree,
+};
 
 const START_MS: u64 = 1_750_000_000_000;
 /// Validators of genesis.
@@ -49,12 +52,17 @@ struct World {
 
 impl World {
     async fn new(consensus: &str) -> Self {
-        let clock = Arc::new(TestClock(AtomicU64::new(START_MS)));
-        let service = Service::timed(clock.clone()).await;
         let mut operators: Vec<_> =
             (0..COUNT).map(|index| KeyPair::from_seed(7, &format!("operator {index}"))).collect();
         // As the list of validators is sorted.
         operators.sort_by_key(KeyPair::address);
+        Self::with(consensus, operators).await
+    }
+
+    /// Without operators the one validator is the treasury's.
+    async fn with(consensus: &str, operators: Vec<KeyPair>) -> Self {
+        let clock = Arc::new(TestClock(AtomicU64::new(START_MS)));
+        let service = Service::timed(clock.clone()).await;
         let listed = operators.iter().map(|key| json!({ "address": key.address().to_string() }));
         let body = json!({
             "name": consensus, "consensus": consensus, "config": { "blockTime": "1s" },
@@ -130,34 +138,136 @@ impl World {
         unsigned.sign(key).unwrap().encoded().to_string()
     }
 
+    /// Proposes something that the treasury, the one validator, votes through.
+    async fn voted_through(&self, kind: &str, changes: Value) -> Value {
+        let body = json!({
+            "blockchainId": self.chain.id(), "title": kind, "type": kind, "changes": changes, "votingPeriod": "10s",
+        });
+        let made = self.ok("POST", "/v1/governance/proposals", body).await;
+        assert_eq!((&made["type"], &made["status"]), (&json!(kind), &json!("pending")), "{made}");
+        let path = format!("/v1/governance/proposals/{}", made["id"].as_str().unwrap());
+        self.run(3);
+        self.ok("POST", &format!("{path}/vote"), json!({ "vote": "yes" })).await;
+        self.ended(&path).await
+    }
+
+    /// Runs until a proposal is not open any more.
+    async fn ended(&self, path: &str) -> Value {
+        for _ in 0..10 {
+            self.run(5);
+            let found = self.ok("GET", path, Value::Null).await;
+            if found["status"] != "active" {
+                return found;
+            }
+        }
+        panic!("{path} never ended");
+    }
+
     fn height(&self) -> u64 {
         self.chain.node().view().head().height().get()
     }
 
     fn block_time(&self, height: u64) -> u64 {
-        let view = self.chain.node().view();
-        let time = |height| view.block(BlockRef::Number(Height::new(height))).unwrap().timestamp().as_secs();
-        time(height) - time(height - 1)
+        self.block(height).header().timestamp - self.block(height - 1).header().timestamp
     }
 
-    /// What the newest blocks say that a key missed, counted by the test itself.
-    fn missed(&self, consensus: &str, key: Address, blocks: u64) -> u64 {
+    fn block(&self, height: u64) -> Arc<Block> {
+        self.chain.node().view().block(BlockRef::Number(Height::new(height))).unwrap().block().clone()
+    }
+
+    /// Whom a block reports as absent.
+    fn absent(&self, consensus: &str, block: &Block) -> Vec<Address> {
+        let payload = block.protocol_payload();
+        match consensus {
+            "proof-of-stake" => pos::Payload::decode(payload).unwrap().absent,
+            "delegated-proof-of-stake" => dpos::Payload::decode(payload).unwrap().absent,
+            "pbft" => pbft::Payload::decode(payload).unwrap().absent,
+            _ => Vec::new(),
+        }
+    }
+
+    /// What a validator of genesis had to do in the newest blocks, and what it missed, counted by the test itself.
+    fn duties(&self, consensus: &str, key: Address, blocks: u64) -> (u64, u64) {
         let view = self.chain.node().view();
         let mut keys: Vec<Address> = view.chain().spec().validators.iter().map(|validator| validator.address).collect();
         keys.sort_unstable();
         let head = self.height();
-        let is_missed = |height: &u64| {
-            let block = view.block(BlockRef::Number(Height::new(*height))).unwrap();
-            let (payload, author) = (block.block().protocol_payload().clone(), block.block().header().beneficiary);
-            match consensus {
-                "proof-of-authority" => keys[(*height % COUNT as u64) as usize] == key && author != key,
-                "proof-of-stake" => pos::Payload::decode(&payload).unwrap().absent.contains(&key),
-                "delegated-proof-of-stake" => dpos::Payload::decode(&payload).unwrap().absent.contains(&key),
-                "pbft" => pbft::Payload::decode(&payload).unwrap().absent.contains(&key),
-                _ => false,
+        let mut found = (0, 0);
+        for height in head + 1 - blocks..=head {
+            let block = self.block(height);
+            let is_own = block.header().beneficiary == key;
+            let is_missed = match consensus {
+                "proof-of-authority" => keys[(height % COUNT as u64) as usize] == key && !is_own,
+                _ => self.absent(consensus, &block).contains(&key),
+            };
+            let has_duty = match consensus {
+                "proof-of-authority" => keys[(height % COUNT as u64) as usize] == key,
+                "pbft" => true,
+                "raft" => false,
+                _ => is_own || is_missed,
+            };
+            found = (found.0 + u64::from(has_duty), found.1 + u64::from(is_missed));
+        }
+        found
+    }
+
+    /// The duties of all validators in a block, and those done, counted by the test itself. `members` are those of PBFT's committee.
+    fn duties_of_block(&self, consensus: &str, height: u64, members: u64) -> (u64, u64) {
+        let (block, parent) = (self.block(height), self.block(height - 1));
+        let absent = self.absent(consensus, &block).len() as u64;
+        match consensus {
+            "proof-of-authority" => (1, u64::from(block.header().difficulty == U256::from(2))),
+            "proof-of-stake" if height > 1 => {
+                let slot = |block: &Block| pos::Payload::decode(block.protocol_payload()).unwrap().slot;
+                (slot(&block) - slot(&parent), 1)
             }
-        };
-        (head + 1 - blocks..=head).filter(is_missed).count() as u64
+            "delegated-proof-of-stake" if height > 1 => (1 + absent, 1),
+            "pbft" => (members, members - absent),
+            "raft" if height > 1 => {
+                let term = |block: &Block| raft::Payload::decode(block.protocol_payload()).unwrap().term;
+                (1 + term(&block) - term(&parent), 1)
+            }
+            _ => (1, 1),
+        }
+    }
+
+    /// The route of metrics and `/metrics` say of the last 100 blocks what those blocks say.
+    async fn figures_are_those_of_the_blocks(&self, consensus: &str) {
+        let figures = figures_that_agree(&self.service, self.chain.id()).await;
+        let head = self.height();
+        let first = head.saturating_sub(100).max(1);
+        let time = |height| self.block(height).header().timestamp;
+        let secs = (time(head) - time(first)) as f64;
+        let (mut all, mut in_window, mut prices, mut duties, mut done) = (0, 0, 0, 0, 0);
+        let mut members = COUNT as u64;
+        for height in 1..=head {
+            let block = self.block(height);
+            let count = block.transactions().len() as u64;
+            all += count;
+            // While the window begins with the chain, its first block counts.
+            if height > first || first == 1 {
+                in_window += count;
+                let base_fee = block.base_fee().unwrap_or(0);
+                prices += block.transactions().iter().map(|one| one.effective_gas_price(base_fee)).sum::<u128>();
+                let (had, did) = self.duties_of_block(consensus, height, members);
+                (duties, done) = (duties + had, done + did);
+            }
+            if consensus == "pbft" {
+                let next = pbft::Payload::decode(block.protocol_payload()).unwrap().successor;
+                members = next.map_or(members, |set| set.len() as u64);
+            }
+        }
+        assert_eq!((&figures["currentBlock"], &figures["totalTransactions"]), (&json!(head), &json!(all)));
+        assert_eq!(figures["blockTime"], json!(secs / (head - first) as f64), "{figures}");
+        assert_eq!(figures["transactionsPerSecond"], json!(in_window as f64 / secs), "{figures}");
+        assert_eq!(figures["validatorUptime"], json!(100.0 * done as f64 / duties as f64), "{consensus}: {figures}");
+        if let Some(price) = prices.checked_div(u128::from(in_window)) {
+            let gwei: f64 = figures["averageGasPrice"].as_str().unwrap().trim_end_matches(" gwei").parse().unwrap();
+            assert_eq!((gwei * 1e9).round(), price as f64, "{figures}");
+        }
+        let validators = self.ok("GET", &self.path("/validators?limit=100"), Value::Null).await;
+        let active = validators.as_array().unwrap().iter().filter(|one| one["validates"] == true).count();
+        assert_eq!(figures["activeValidators"], json!(active), "{validators}");
     }
 }
 
@@ -178,6 +288,10 @@ async fn lives(consensus: &str) {
     staked(&world, has_stake, &new, &ids).await;
     slashed_and_removed(&world, has_stake, consensus, &new, &ids).await;
     block_time_changed(&world, has_stake, &ids[3]).await;
+    if has_stake {
+        voted_out(&world, &ids[3]).await;
+    }
+    world.figures_are_those_of_the_blocks(consensus).await;
 }
 
 /// One validator is down for a while, and the blocks say so.
@@ -194,13 +308,15 @@ async fn stopped_and_started(world: &World, consensus: &str, id: &str) {
     assert_eq!(status["process"], "down");
     assert!(status["currentBlock"].as_u64().unwrap() <= before + 1, "{status}");
     let key: Address = down["sealingAddress"].as_str().unwrap().parse().unwrap();
-    let missed = world.missed(consensus, key, status["windowBlocks"].as_u64().unwrap());
+    let (duties, missed) = world.duties(consensus, key, status["windowBlocks"].as_u64().unwrap());
     assert_eq!(status["missedBlocks"], missed, "{status}");
     if consensus == "raft" {
         assert!(status["uptime"].is_null(), "{status}");
     } else {
-        assert!(missed > 0 && status["uptime"].as_f64().unwrap() < 100.0, "{status}");
+        assert_eq!(status["uptime"], json!(100.0 * (duties - missed) as f64 / duties as f64), "{status}");
+        assert!(missed > 0, "{status}");
     }
+    world.figures_are_those_of_the_blocks(consensus).await;
     assert_eq!(world.ok("POST", &path("/start"), Value::Null).await["process"], "up");
     assert!(world.conflict("POST", &path("/start"), Value::Null).await.contains("not stopped"));
     world.run(20);
@@ -367,14 +483,7 @@ async fn block_time_changed(world: &World, has_stake: bool, last: &str) {
     let veto = votes.iter().find(|one| one["vote"] == "veto");
     assert_eq!(veto.is_none(), is_in_jail);
     assert!(veto.is_none_or(|veto| veto["weight"] == "1" && veto["reason"] == "why not"), "{veto:?}");
-    let mut ended = Value::Null;
-    for _ in 0..10 {
-        world.run(5);
-        ended = world.ok("GET", &path, Value::Null).await;
-        if ended["status"] != "active" {
-            break;
-        }
-    }
+    let ended = world.ended(&path).await;
     assert_eq!(ended["status"], "executed", "{ended}");
     let listed = world.ok("GET", &world.path("/proposals?sort=number:desc&limit=1"), Value::Null).await;
     assert_eq!(listed[0]["id"], made["id"], "{listed}");
@@ -389,6 +498,60 @@ async fn block_time_changed(world: &World, has_stake: bool, last: &str) {
     let newest = world.height();
     assert!(newest > head + 5, "{newest} after {head}");
     assert!((head + 1..=newest).all(|height| world.block_time(height) == 2), "blocks come every two seconds");
+}
+
+/// A proposal that removes a validator with stake.
+async fn voted_out(world: &World, id: &str) {
+    let validator = world.validator(id).await["address"].as_str().unwrap().parse().unwrap();
+    let terms = governance::Terms { title: "One less".to_owned(), votingPeriodSecs: 20, ..Default::default() };
+    let raw = world.signed(0, &governance::proposeValidatorRemoveCall { terms, validator });
+    let body = json!({ "blockchainId": world.chain.id(), "signedTransaction": raw });
+    let made = world.ok("POST", "/v1/governance/proposals", body).await;
+    assert_eq!((&made["type"], &made["status"]), (&json!("validator-remove"), &json!("pending")), "{made}");
+    let path = format!("/v1/governance/proposals/{}", made["id"].as_str().unwrap());
+    world.run(4);
+    let number = world.ok("GET", &path, Value::Null).await["number"].as_u64().unwrap();
+    for operator in 0..3 {
+        let (id, weight) = (U256::from(number), U256::ZERO);
+        let call = governance::voteCall { id, option: 1, weight, reason: String::new() };
+        let body = json!({ "signedTransaction": world.signed(operator, &call) });
+        world.ok("POST", &format!("{path}/vote"), body).await;
+    }
+    let ended = world.ended(&path).await;
+    assert_eq!(ended["status"], "executed", "{ended}");
+    world.until(id, &["exiting", "unbonding", "removed"]).await;
+}
+
+#[tokio::test]
+async fn proposals_of_the_other_types_are_executed() {
+    for consensus in ["proof-of-authority", "delegated-proof-of-stake"] {
+        let world = World::with(consensus, Vec::new()).await;
+        world.run(5);
+        let gas = world.voted_through("parameter-change", json!({ "gasLimit": "40000000" })).await;
+        assert_eq!(gas["status"], "executed", "{gas}");
+        world.run(30);
+        assert_eq!(world.block(world.height()).header().gas_limit, 40_000_000, "{consensus}");
+        let text = world.voted_through("text", json!({})).await;
+        assert_eq!(text["status"], "executed", "{text}");
+        let height = world.height() + 1_000;
+        let plan = json!({ "name": "second", "height": height, "info": "a note" });
+        let upgrade = world.voted_through("upgrade", plan).await;
+        assert_eq!(upgrade["status"], "executed", "{upgrade}");
+        let input = governance::upgradePlanCall {}.abi_encode();
+        let call = json!({
+            "jsonrpc": "2.0", "id": 1, "method": "eth_call",
+            "params": [{ "to": GOVERNANCE_ADDRESS, "data": Bytes::from(input) }],
+        });
+        let answer = world.call("POST", &world.path("/eth"), call).await.json();
+        let bytes: Bytes = answer["result"].as_str().unwrap().parse().unwrap();
+        let kept = governance::upgradePlanCall::abi_decode_returns(&bytes).unwrap();
+        assert_eq!((kept.name.as_str(), kept.height), ("second", height));
+        let add = json!({
+            "blockchainId": world.chain.id(), "title": "One more", "type": "validator-add",
+            "changes": { "address": "0x5555555555555555555555555555555555555555" },
+        });
+        world.conflict("POST", "/v1/governance/proposals", add).await;
+    }
 }
 
 #[tokio::test]

@@ -15,7 +15,7 @@ use crate::{
     system::{
         governance::{GOVERNANCE_ADDRESS, GovernanceSpec},
         modules::ModulesConfig,
-        parameters::{Parameter, ParametersSpec},
+        parameters::ParametersSpec,
         permissions::PermissionsConfig,
         validators::ValidatorsConfig,
     },
@@ -70,10 +70,7 @@ impl GenesisParts<'_> {
         genesis.validator_registry = (!has_stake).then(|| ValidatorsConfig::new(self.treasury));
         genesis.governance =
             Some(GovernanceSpec { min_voting_period_secs: VOTING_PERIOD_MIN_SECS, ..GovernanceSpec::default() });
-        // A time between blocks beyond the parameter's range stays what it is.
-        let period = spec.block_time.map_or(1, |time| u128::from(time.as_secs()));
-        genesis.parameters =
-            Parameter::BlockTime.range().contains(&period).then(|| ParametersSpec::new(GOVERNANCE_ADDRESS));
+        genesis.parameters = Some(ParametersSpec::new(GOVERNANCE_ADDRESS));
         genesis.modules = Some(ModulesConfig::new(GOVERNANCE_ADDRESS));
         genesis.permissions = spec.has(Feature::Permissions).then(|| self.permissions());
         genesis

@@ -237,7 +237,7 @@ impl DutyRule {
         let base_fee = block.block().base_fee().unwrap_or(0);
         let prices = block.transactions().iter().map(|transaction| transaction.effective_gas_price(base_fee));
         let is_first = block.height().get() == 1;
-        let (duties, done, after) = self.duties(&parent.after, (!is_first).then_some(parent.time), block.block());
+        let (duties, done, after) = self.duties(&parent.after, is_first, block.block());
         Sums {
             time: block.timestamp().as_secs(),
             transactions: parent.transactions.saturating_add(block.transactions().len() as u64),

@@ -262,8 +262,8 @@ impl Hosted {
         let standby = validators.split_off(record.spec.validators_at_genesis().min(validators.len()));
         let down = down(context, stored, &standby)?;
         let store: Option<Arc<dyn KeyValue>> = if self.is_durable() { Some(Arc::new(self.part_of(id))) } else { None };
-        let period = record.spec.block_time.map_or(0, |period| period.as_secs());
-        let rule = DutyRule::new(record.spec.consensus, period, validators.len() as u64);
+        let is_paced = record.spec.block_time.is_some();
+        let rule = DutyRule::new(record.spec.consensus, is_paced, validators.len() as u64);
         let metrics = match &store {
             Some(store) => MetricsLog::open(rule, &**store)?,
             None => MetricsLog::new(rule),
@@ -285,7 +285,7 @@ impl Hosted {
                 (genesis.genesis(), Some(consensus(&record.spec)))
             }
         };
-        let engine = Engine::open(&self.pool, parts, genesis, consensus, record.spec.block_time.is_some())?;
+        let engine = Engine::open(&self.pool, parts, genesis, consensus, is_paced)?;
         Ok(Blockchain::of_record(stored, engine, metrics))
     }
 }
