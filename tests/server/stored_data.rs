@@ -32,8 +32,9 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Reading routes whose answers are of the moment, and those that need no data.
-const OF_THE_MOMENT: [&str; 4] = ["/v1/health", "/v1/analytics/timeseries", "/v1/openapi.json", "/v1/docs"];
+/// Reading routes whose answers are of the moment (a restart begins each replica at the head), and those that need no data.
+const OF_THE_MOMENT: [&str; 5] =
+    ["/v1/health", "/v1/analytics/timeseries", "/v1/openapi.json", "/v1/docs", "/v1/validators/{validatorId}/status"];
 
 /// What every reading route of the OpenAPI document shows of everything that was made, by path.
 fn shown(service: &Serving, key: &str) -> BTreeMap<String, Value> {
@@ -53,9 +54,27 @@ fn shown(service: &Serving, key: &str) -> BTreeMap<String, Value> {
         let json: Option<Value> = serde_json::from_str(&answer.body).ok();
         let mut data = json.map_or(Value::from(answer.body), |json| json.get("data").cloned().unwrap_or(json));
         without_counts_of_requests(&mut data);
+        if path == "/v1/resources" {
+            // A start notes which deployments blocks have, and changes their records by it.
+            data.as_array_mut().unwrap().iter_mut().for_each(|item| item["updatedAt"] = Value::Null);
+        }
         shown.insert(path, data);
     }
     shown
+}
+
+fn assert_same(got: &BTreeMap<String, Value>, want: &BTreeMap<String, Value>, after: &str) {
+    for (path, want) in want {
+        let got = got.get(path).unwrap_or_else(|| panic!("{path} is not shown after {after}"));
+        match (got.as_array(), want.as_array()) {
+            // A backup is a line of its own.
+            (Some(got), Some(want)) if path.ends_with("/audit") => {
+                assert!(got.starts_with(want), "{path} after {after}")
+            }
+            _ => assert_eq!(got, want, "{path} after {after}"),
+        }
+    }
+    assert_eq!(got.len(), want.len(), "after {after}");
 }
 
 /// The paths of a template, with the ids of everything that there is.
@@ -177,7 +196,7 @@ fn everything_survives_restart_backup_and_restore() {
     assert!(code == Some(1) && said.contains("in use"), "{said}");
     service.stop();
     let service = Serving::start(&flags);
-    assert_eq!(shown(&service, &key), before, "after a restart");
+    assert_same(&shown(&service, &key), &before, "a restart");
     service.stop();
 
     let offline = at("offline");
@@ -200,7 +219,7 @@ fn everything_survives_restart_backup_and_restore() {
         let (code, said) = db(&[&["check"], &named[..]].concat());
         assert!(code == Some(0) && said.contains("nothing is wrong") && said.contains("open under"), "{said}");
         let service = Serving::start(&named);
-        assert_eq!(shown(&service, &key), before, "backup {number}");
+        assert_same(&shown(&service, &key), &before, &format!("backup {number}"));
         assert_eq!(service.request(&reader, "GET", "/v1/workspaces", &Value::Null).status, 200, "its key is valid");
         let again = json!({ "blockchainId": chain["id"], "template": "erc20-token", "params": params });
         assert_eq!(service.request(&key, "POST", "/v1/contracts/deploy", &again).status, 201, "the chain goes on");
