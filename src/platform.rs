@@ -13,6 +13,7 @@ mod blockchains;
 mod context;
 mod contract_call;
 mod contract_events;
+mod contract_plan;
 mod deployment;
 mod entropy;
 mod error;
@@ -23,6 +24,7 @@ mod idempotency;
 mod mail;
 mod maintenance;
 mod metering;
+mod modules;
 mod oauth;
 mod plan;
 mod principal;
@@ -52,21 +54,23 @@ pub use self::{
     analytics::{Analytics, Metric, SAMPLE_SECS, SeriesPoint, SeriesRequest},
     api_key::{ApiKey, ApiKeySpec, ApiKeyValue, ApiKeys},
     blockchain::{
-        Blockchain, BlockchainRecord, BlockchainSpec, ChainCommand, ChainState, Feature, NativeToken, ValidatorSpec,
-        metrics::ChainMetrics,
+        Blockchain, BlockchainRecord, BlockchainSpec, ChainCommand, ChainState, Feature, NativeToken, Upgrades,
+        ValidatorSpec, metrics::ChainMetrics,
     },
     blockchains::{Blockchains, EXPORT_BYTES_MAX, Outgoing},
     contract_call::{ContractCall, EncodedCall, abi_of},
     contract_events::{ContractEvent, events_of},
+    contract_plan::PlacedContract,
     deployment::{DeploymentRecord, DeploymentSpec},
     entropy::{Entropy, EntropyError, OsEntropy},
     error::{FieldError, PlatformError},
-    fields::Fields,
+    fields::{Fields, TextOrObject},
     health::Health,
     idempotency::{Begun, IdempotentRequests},
     mail::{Mail, Mailbox, Mails, ReceivedMail},
     maintenance::{Backup, CheckReport, CheckedChain, Pruned, STATES_KEPT_MIN, check, prune},
     metering::{Metering, OverQuota},
+    modules::{HostedModule, Module, ModuleKind, ModuleSpec, ModuleState, Modules},
     oauth::{
         AccessToken, AuthorizationRefusal, AuthorizationRequest, Authorized, ClientCredentials, ClientRegistration,
         Grant, Introspection, OAuth, OAuthClient, OAuthError, OAuthErrorCode, Parameters, ShownRefusal, TokenResponse,
@@ -335,6 +339,11 @@ impl Platform {
     /// Rules of tokens.
     pub const fn tokens(&self) -> Tokens<'_> {
         Tokens { blockchains: self.blockchains() }
+    }
+
+    /// Rules of modules.
+    pub const fn modules(&self) -> Modules<'_> {
+        Modules { blockchains: self.blockchains() }
     }
 
     /// Rules of idempotent requests.

@@ -18,6 +18,7 @@ use crate::{
             metrics::{DutyRule, MetricsLog, SharedMetrics},
         },
         context::{Context, audit},
+        modules::genesis::modules_of_genesis,
         principal::{Principal, Subject},
         records::{Owner, PageRequest, SortKey, Stored},
         scope::Role,
@@ -163,7 +164,7 @@ impl Hosted {
         match stored.value.state {
             ChainState::Provisioning | ChainState::Running => self.opened(context, &stored, Self::run).map(Some),
             ChainState::Paused => self.opened(context, &stored, Self::pause).map(Some),
-            ChainState::Stopped | ChainState::Failed { .. } => {
+            ChainState::Created | ChainState::Stopped | ChainState::Failed { .. } => {
                 self.close(id, stored.value.state.name());
                 Ok(None)
             }
@@ -281,6 +282,7 @@ impl Hosted {
                     validators: &parts.validators,
                     timestamp: Timestamp::from_secs(self.pool.now().as_secs()),
                     imported: if record.is_imported { Some(self.staged(id)?) } else { None },
+                    modules: modules_of_genesis(&context.records, stored)?,
                 };
                 (genesis.genesis(), Some(consensus(&record.spec)))
             }

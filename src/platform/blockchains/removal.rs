@@ -13,6 +13,7 @@ use crate::{
         blockchain::{BlockchainRecord, ChainKeys},
         context::Context,
         deployment::DeploymentRecord,
+        modules::record::HostedModule,
         records::{Index, PageRequest, Record, SortKey, Stored, Unit},
         sent::TransactionRecord,
         validator::HostedValidator,
@@ -107,6 +108,9 @@ pub(super) fn forget(
     let (owner, id) = (stored.owner(), stored.id());
     for validator in HostedValidator::of_unit(unit, owner, id)? {
         unit.delete(&validator)?;
+    }
+    for module in HostedModule::of_unit(unit, owner, id)? {
+        unit.delete(&module)?;
     }
     wallet::delete_treasury(context, unit, owner, id)?;
     ChainKeys::discard(&context.vault, unit, owner, id)?;

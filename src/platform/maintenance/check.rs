@@ -8,7 +8,7 @@ use crate::{
     chain::Chain,
     node::Clock,
     platform::{
-        ApiKey, BlockchainRecord, DeploymentRecord, HostedValidator, OsEntropy, Session, TransactionRecord, User,
+        ApiKey, BlockchainRecord, DeploymentRecord, HostedModule, HostedValidator, OsEntropy, Session, TransactionRecord, User,
         Wallet, Webhook, Workspace,
         attempts::Attempts,
         oauth::{AccessToken, Grant, OAuthClient},
@@ -92,7 +92,7 @@ const fn kind<T: Record>() -> Kind {
 }
 
 /// Every kind of record.
-pub(super) const KINDS: [Kind; 23] = [
+pub(super) const KINDS: [Kind; 24] = [
     kind::<AccessToken>(),
     kind::<ApiKey>(),
     kind::<Attempts>(),
@@ -101,6 +101,7 @@ pub(super) const KINDS: [Kind; 23] = [
     kind::<Bootstrap>(),
     kind::<DeploymentRecord>(),
     kind::<Grant>(),
+    kind::<HostedModule>(),
     kind::<HostedValidator>(),
     kind::<IdempotentRequest>(),
     kind::<Identity>(),
