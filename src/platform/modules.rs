@@ -26,10 +26,8 @@ pub use self::{
     state::{Module, ModuleState},
 };
 use super::{
-    Blockchain, BlockchainRecord, ChainState, FieldError, PlatformError,
-    blockchains::Blockchains,
-    principal::Principal,
-    records::Stored,
+    Blockchain, BlockchainRecord, ChainState, FieldError, PlatformError, blockchains::Blockchains,
+    principal::Principal, records::Stored,
 };
 
 /// Rules of modules.
@@ -64,8 +62,7 @@ impl ModuleSpec {
         }
         let built: Vec<&str> =
             ModuleKind::ALL.into_iter().filter(|kind| kind.is_in_this_build()).map(ModuleKind::name).collect();
-        let message =
-            format!("this build has no module {}: it can enable {}", self.kind.name(), built.join(", "));
+        let message = format!("this build has no module {}: it can enable {}", self.kind.name(), built.join(", "));
         Err(PlatformError::Conflict { message })
     }
 }

@@ -8,8 +8,8 @@ use crate::{
     chain::Chain,
     node::Clock,
     platform::{
-        ApiKey, BlockchainRecord, DeploymentRecord, HostedModule, HostedValidator, OsEntropy, Session, TransactionRecord, User,
-        Wallet, Webhook, Workspace,
+        ApiKey, BlockchainRecord, DeploymentRecord, HostedModule, HostedValidator, OsEntropy, Session,
+        TransactionRecord, User, Wallet, Webhook, Workspace,
         attempts::Attempts,
         oauth::{AccessToken, Grant, OAuthClient},
         records::{AuditLine, IdempotentRequest, OutboxEntry, Record, RecordError, Records},

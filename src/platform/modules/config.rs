@@ -6,8 +6,8 @@ mod scalars;
 use alloy_primitives::U256;
 use serde_json::{Map, Value};
 
-use self::scalars::{Percent, own_token, percent, text_within, token};
 pub(super) use self::scalars::{BlockSpan, TokenChoice};
+use self::scalars::{Percent, own_token, percent, text_within, token};
 use super::ModuleKind;
 use crate::platform::{FieldError, Fields, PlatformError};
 

@@ -54,7 +54,8 @@ fn of_defi(defi: &DefiConfig, around: Surroundings) -> Vec<PlannedContract> {
         plan.push(router.linked("factory", FACTORY).linked("WETH", WRAPPED));
     }
     if defi.lending {
-        let feed = json!({ "decimals": 8, "description": "native token in the lent token", "answer": defi.price.to_string() });
+        let feed =
+            json!({ "decimals": 8, "description": "native token in the lent token", "answer": defi.price.to_string() });
         plan.push(PlannedContract::new(FEED, PriceFeed::NAME, feed));
         let terms = json!({ "ltv": defi.ltv.text(), "liquidationThreshold": defi.liquidation_threshold.text() });
         let market = PlannedContract::new("lending", Lending::NAME, terms).linked("collateral", WRAPPED);
@@ -98,7 +99,8 @@ fn of_nft(nft: &NftConfig, around: Surroundings) -> Vec<PlannedContract> {
 fn of_dao(dao: &DaoConfig, around: Surroundings) -> Result<Vec<PlannedContract>, PlatformError> {
     let blocks = |field: &str, span: BlockSpan| {
         let on_demand = || {
-            let expected = "a number of blocks: the chain makes them on demand, so that nobody knows how long they take";
+            let expected =
+                "a number of blocks: the chain makes them on demand, so that nobody knows how long they take";
             PlatformError::field(format!("config.{field}"), expected, "a duration")
         };
         span.blocks(around.block_time_secs).ok_or_else(on_demand)

@@ -51,7 +51,8 @@ impl Modules<'_> {
         let stored = self.blockchains.record(principal, &spec.blockchain_id)?;
         let config = spec.read()?;
         if !stored.value.spec.has(Feature::SmartContracts) {
-            let message = format!("blockchain {} was made without the feature smart-contracts, which modules need", stored.id());
+            let message =
+                format!("blockchain {} was made without the feature smart-contracts, which modules need", stored.id());
             return Err(PlatformError::Conflict { message });
         }
         if self.unstarted(principal, &spec.blockchain_id)?.is_some() {
@@ -80,6 +81,9 @@ impl Modules<'_> {
                 Some(kind) => Some(token_of_other(kind, &others, |_| true)?),
             };
             let (_, contracts) = placed(config, spec.kind, &chain.value, token)?;
+            if token_of(&contracts).is_none() {
+                check_nobody_needs(spec.kind, others.iter().map(|other| &other.value))?;
+            }
             let record = record_of(spec, contracts, Vec::new());
             let id = HostedModule::id(chain.id(), spec.kind);
             match unit.of::<HostedModule>().get(chain.owner(), &id)? {
@@ -122,9 +126,10 @@ impl Modules<'_> {
                 }
                 Ok((batch(operations), placed))
             };
-            let sent = self.blockchains.send_planned(principal, (chain.id(), id), sender, plan, |unit, hash, placed| {
-                keep(unit, principal, &module_id, spec, placed, hash)
-            });
+            let sent =
+                self.blockchains.send_planned(principal, (chain.id(), id), sender, plan, |unit, hash, placed| {
+                    keep(unit, principal, &module_id, spec, placed, hash)
+                });
             if let Err(cause) = sent {
                 self.take_back(principal, &module_id, former.as_ref())?;
                 return Err(cause);
@@ -144,12 +149,8 @@ impl Modules<'_> {
     /// that is not on; as [`Blockchains::writable`](crate::platform::Blockchains::writable).
     pub fn disable(&self, principal: &Principal, id: &str, chain: &str, name: &str) -> Result<Module, PlatformError> {
         let module = self.get(principal, chain, name)?;
-        let dependent = self.dependents(principal, chain, name)?;
-        if let Some(other) = dependent.first() {
-            let message = format!("the module {other} works with the token of {name}: disable {other} first");
-            return Err(PlatformError::Conflict { message });
-        }
         let kind = ModuleKind::from_name(name);
+        self.check_nobody_on_needs(principal, chain, kind)?;
         if self.unstarted(principal, chain)?.is_some() {
             self.blockchains.context.records.unit(|unit| {
                 let chain = in_unit(unit, principal, chain)?;
@@ -174,16 +175,22 @@ impl Modules<'_> {
         };
         let call = registry_calls::disableCall { name: name.to_owned() }.abi_encode();
         let request = CallRequest::call(MODULES_ADDRESS, call);
-        self.blockchains.send_planned(principal, (chain.id(), id), sender, |_| Ok((request, ())), |unit, hash, ()| {
-            if let Some(kind) = kind
-                && let Some(mut stored) =
-                    unit.of::<HostedModule>().get(chain.owner(), &HostedModule::id(chain.id(), kind))?
-            {
-                stored.value.transactions.push(hash);
-                unit.replace(&stored)?;
-            }
-            audit(unit, principal, "module.disable", format!("blockchain {}: {name}", chain.id()))
-        })?;
+        self.blockchains.send_planned(
+            principal,
+            (chain.id(), id),
+            sender,
+            |_| Ok((request, ())),
+            |unit, hash, ()| {
+                if let Some(kind) = kind
+                    && let Some(mut stored) =
+                        unit.of::<HostedModule>().get(chain.owner(), &HostedModule::id(chain.id(), kind))?
+                {
+                    stored.value.transactions.push(hash);
+                    unit.replace(&stored)?;
+                }
+                audit(unit, principal, "module.disable", format!("blockchain {}: {name}", chain.id()))
+            },
+        )?;
         self.get(principal, chain.id(), name)
     }
 
@@ -223,8 +230,8 @@ impl Modules<'_> {
             ModuleState::Enabled if former.value.config() == spec.config => {
                 return conflict(format!("the module {name} is enabled with this configuration"));
             }
-            ModuleState::Failed => return Ok(()),
-            ModuleState::Enabled | ModuleState::Disabled => {}
+            ModuleState::Failed if known_contracts(chain, Some(former))?.is_empty() => return Ok(()),
+            ModuleState::Enabled | ModuleState::Disabled | ModuleState::Failed => {}
         }
         let read = ModuleConfig::read(spec.kind, &former.value.config());
         if read.is_ok_and(|former| config.only_adds_to(&former)) {
@@ -259,8 +266,7 @@ impl Modules<'_> {
                     .filter(|module| module.state == ModuleState::Enabled)
                     .map(|module| module.name)
                     .collect();
-                let records =
-                    HostedModule::of_chain(&self.blockchains.context.records, chain.owner(), chain.id())?;
+                let records = HostedModule::of_chain(&self.blockchains.context.records, chain.owner(), chain.id())?;
                 Some(token_of_other(kind, &records, |name| on.iter().any(|one| one == name))?)
             }
         };
@@ -268,16 +274,21 @@ impl Modules<'_> {
         Ok(Surroundings { block_time_secs, other_token })
     }
 
-    /// Names of the modules that are on, or to be, and work with the token of one.
-    fn dependents(&self, principal: &Principal, chain: &str, name: &str) -> Result<Vec<String>, PlatformError> {
-        let is_dependent = |module: &Module| {
-            let kind = ModuleKind::from_name(&module.name)?;
-            let config = ModuleConfig::read(kind, module.config.as_ref()?).ok()?;
-            config.depends_on().filter(|other| other.name() == name)
-        };
+    /// Refuses to disable a module whose token another one works with that is on, or is to be.
+    fn check_nobody_on_needs(
+        &self,
+        principal: &Principal,
+        chain: &str,
+        kind: Option<ModuleKind>,
+    ) -> Result<(), PlatformError> {
+        let Some(kind) = kind else { return Ok(()) };
         let found = self.list(principal, chain)?;
         let on = found.iter().filter(|it| matches!(it.state, ModuleState::Enabled | ModuleState::Pending));
-        Ok(on.filter(|module| is_dependent(module).is_some()).map(|module| module.name.clone()).collect())
+        let names: Vec<&str> = on.map(|module| module.name.as_str()).collect();
+        let owner = principal.owner();
+        let records = HostedModule::of_chain(&self.blockchains.context.records, &owner, chain)?;
+        let on = records.iter().map(|stored| &stored.value).filter(|module| names.contains(&module.kind.name()));
+        check_nobody_needs(kind, on)
     }
 
     /// Undoes the record of a module whose transaction the chain has refused.
@@ -303,11 +314,7 @@ impl Modules<'_> {
 }
 
 /// Reads a chain that has not started.
-fn in_unit(
-    unit: &Unit<'_>,
-    principal: &Principal,
-    chain: &str,
-) -> Result<Stored<BlockchainRecord>, PlatformError> {
+fn in_unit(unit: &Unit<'_>, principal: &Principal, chain: &str) -> Result<Stored<BlockchainRecord>, PlatformError> {
     let stored = unit.of::<BlockchainRecord>().require(&principal.owner(), chain)?;
     if stored.value.state == ChainState::Created {
         return Ok(stored);
@@ -330,6 +337,22 @@ fn token_of_other(
     token_of(&record.value.contracts).ok_or_else(|| PlatformError::Conflict {
         message: format!("the module {} has no token of its own: name one by its address", kind.name()),
     })
+}
+
+/// Refuses to take the token of a module from another that works with it.
+fn check_nobody_needs<'m>(
+    kind: ModuleKind,
+    others: impl Iterator<Item = &'m HostedModule>,
+) -> Result<(), PlatformError> {
+    for other in others.filter(|other| other.kind != kind) {
+        let config = ModuleConfig::read(other.kind, &other.config());
+        if config.is_ok_and(|config| config.depends_on() == Some(kind)) {
+            let (name, other) = (kind.name(), other.kind.name());
+            let message = format!("the module {other} works with the token of {name}: disable {other} first");
+            return Err(PlatformError::Conflict { message });
+        }
+    }
+    Ok(())
 }
 
 /// Where governance owns the modules, only what it has voted for is deployed.
@@ -363,8 +386,7 @@ fn known_contracts(
 
 fn enable_operation(spec: &ModuleSpec) -> Operation {
     let hash = record_of(spec, Vec::new(), Vec::new()).config_hash();
-    let call =
-        registry_calls::enableCall { name: spec.kind.name().to_owned(), version: VERSION, configHash: hash };
+    let call = registry_calls::enableCall { name: spec.kind.name().to_owned(), version: VERSION, configHash: hash };
     Operation::call(MODULES_ADDRESS, &call)
 }
 

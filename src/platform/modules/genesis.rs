@@ -37,7 +37,8 @@ pub(in crate::platform) fn modules_of_genesis(
     let mut sorted: Vec<_> = of_genesis().map(|module| (depth(module.kind), module)).collect();
     sorted.sort_by_key(|(depth, _)| *depth);
     for (_, module) in sorted {
-        let unreadable = |_| PlatformError::internal(format!("the configuration of {} is of another version", module.kind.name()));
+        let unreadable =
+            |_| PlatformError::internal(format!("the configuration of {} is of another version", module.kind.name()));
         let config = ModuleConfig::read(module.kind, &module.config()).map_err(unreadable)?;
         let token = config.depends_on().and_then(|kind| tokens.get(&kind).copied());
         made.extend(placed(&config, module.kind, &chain.value, token)?.0);

@@ -26,16 +26,8 @@ pub enum ModuleKind {
 
 impl ModuleKind {
     /// Every module.
-    pub const ALL: [Self; 8] = [
-        Self::Defi,
-        Self::Nft,
-        Self::Dao,
-        Self::Bridge,
-        Self::Oracle,
-        Self::Identity,
-        Self::Privacy,
-        Self::Storage,
-    ];
+    pub const ALL: [Self; 8] =
+        [Self::Defi, Self::Nft, Self::Dao, Self::Bridge, Self::Oracle, Self::Identity, Self::Privacy, Self::Storage];
 
     /// Name of the module, in the service and in the registry of a chain.
     pub const fn name(self) -> &'static str {

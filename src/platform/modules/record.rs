@@ -5,12 +5,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::kind::ModuleKind;
+use crate::platform::records::Owner;
 use crate::platform::{
     PlatformError,
     contract_plan::PlacedContract,
     records::{Collection, Index, Reach, Record, Records, SortKey, Stored, Unit},
 };
-use crate::platform::records::Owner;
 
 /// Version of the modules of this build.
 pub(super) const VERSION: u32 = 1;

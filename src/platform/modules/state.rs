@@ -4,7 +4,7 @@ use alloy_primitives::{Address, B256};
 use alloy_sol_types::SolCall;
 use serde_json::{Map, Value};
 
-use super::{kind::ModuleKind, record::HostedModule};
+use super::record::HostedModule;
 use crate::{
     chain::{CallRequest, StateOverrides, SystemViewError},
     node::{BlockRef, Located, QueryError},

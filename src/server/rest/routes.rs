@@ -12,6 +12,7 @@ mod events;
 mod health;
 mod json_rpc;
 mod metrics;
+mod modules;
 mod proposal_body;
 mod proposals;
 mod resources;
@@ -39,6 +40,7 @@ pub(super) fn all() -> Vec<Endpoint> {
         workspaces::endpoints(),
         api_keys::endpoints(),
         blockchains::endpoints(),
+        modules::endpoints(),
         transfer::endpoints(),
         metrics::endpoints(),
         analytics::endpoints(),

@@ -115,7 +115,8 @@ pub(super) fn own_token(name: &str, symbol: &str) -> TokenChoice {
 /// Reads a token: an address, the name of a module of `others`, or what a new one is made with.
 pub(super) fn token(fields: &mut Fields, name: &str, others: &[ModuleKind]) -> Option<TokenChoice> {
     let names: Vec<&str> = others.iter().map(|kind| kind.name()).collect();
-    let of_module = if names.is_empty() { String::new() } else { format!(", the name of a module ({})", names.join(", ")) };
+    let of_module =
+        if names.is_empty() { String::new() } else { format!(", the name of a module ({})", names.join(", ")) };
     let expected = format!("an address (0x and 40 hex digits){of_module}, or an object with name and symbol");
     match fields.text_or_object(name, &expected)? {
         TextOrObject::Text(text) => {
