@@ -28,6 +28,7 @@ mod modules;
 mod oauth;
 mod plan;
 mod principal;
+mod projects;
 mod proposals;
 mod public_url;
 pub mod records;
@@ -78,6 +79,10 @@ pub use self::{
     },
     plan::{Plan, Plans, Usage},
     principal::{Principal, Subject},
+    projects::{
+        Project, ProjectChain, ProjectKind, ProjectNetwork, ProjectSpec, ProjectState, ProjectTemplate, Projects,
+        TEMPLATES as PROJECT_TEMPLATES,
+    },
     proposals::{Proposal, ProposalId, ProposalSpec, ProposalStatus, Proposals, Vote, VoteSpec},
     public_url::{InvalidPublicUrl, PublicUrl},
     resources::{ResourceKind, ResourceSort, ResourceSummary},
@@ -233,6 +238,7 @@ impl PlatformBuilder {
         let meter = Meter::default();
         let platform = Platform { context, store, default_blockchain, hosted, probes, backups, meter };
         platform.blockchains().send_all_unsettled();
+        platform.projects().finish_all()?;
         Ok(platform)
     }
 }
@@ -344,6 +350,11 @@ impl Platform {
     /// Rules of modules.
     pub const fn modules(&self) -> Modules<'_> {
         Modules { blockchains: self.blockchains() }
+    }
+
+    /// Rules of projects.
+    pub const fn projects(&self) -> Projects<'_> {
+        Projects { blockchains: self.blockchains() }
     }
 
     /// Rules of idempotent requests.

@@ -326,7 +326,7 @@ fn set_state(
 
 impl Principal {
     /// The service as a principal of a workspace, for what it does on its own.
-    fn of_service(owner: &Owner) -> Result<Self, PlatformError> {
+    pub(in crate::platform) fn of_service(owner: &Owner) -> Result<Self, PlatformError> {
         let missing = || PlatformError::internal("a chain of no workspace");
         let workspace = owner.workspace().ok_or_else(missing)?;
         Ok(Self::new(Subject::Service, workspace.clone(), Role::Owner.cap()))

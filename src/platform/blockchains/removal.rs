@@ -112,7 +112,7 @@ pub(super) fn forget(
     for module in HostedModule::of_unit(unit, owner, id)? {
         unit.delete(&module)?;
     }
-    wallet::delete_treasury(context, unit, owner, id)?;
+    wallet::delete_of_chain(context, unit, owner, (id, stored.value.spec.validators.len()))?;
     ChainKeys::discard(&context.vault, unit, owner, id)?;
     let present = unit.of::<BlockchainRecord>().get(owner, id)?;
     present.map_or(Ok(()), |present| Ok(unit.delete(&present)?))

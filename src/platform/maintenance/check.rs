@@ -8,7 +8,7 @@ use crate::{
     chain::Chain,
     node::Clock,
     platform::{
-        ApiKey, BlockchainRecord, DeploymentRecord, HostedModule, HostedValidator, OsEntropy, Session,
+        ApiKey, BlockchainRecord, DeploymentRecord, HostedModule, HostedValidator, OsEntropy, Project, Session,
         TransactionRecord, User, Wallet, Webhook, Workspace,
         attempts::Attempts,
         oauth::{AccessToken, Grant, OAuthClient},
@@ -92,7 +92,7 @@ const fn kind<T: Record>() -> Kind {
 }
 
 /// Every kind of record.
-pub(super) const KINDS: [Kind; 24] = [
+pub(super) const KINDS: [Kind; 25] = [
     kind::<AccessToken>(),
     kind::<ApiKey>(),
     kind::<Attempts>(),
@@ -111,6 +111,7 @@ pub(super) const KINDS: [Kind; 24] = [
     kind::<OAuthClient>(),
     kind::<OutboxEntry>(),
     kind::<SealedSecret>(),
+    kind::<Project>(),
     kind::<Session>(),
     kind::<TransactionRecord>(),
     kind::<User>(),

@@ -13,6 +13,7 @@ mod health;
 mod json_rpc;
 mod metrics;
 mod modules;
+mod projects;
 mod proposal_body;
 mod proposals;
 mod resources;
@@ -39,6 +40,7 @@ pub(super) fn all() -> Vec<Endpoint> {
         resources::endpoints(),
         workspaces::endpoints(),
         api_keys::endpoints(),
+        projects::endpoints(),
         blockchains::endpoints(),
         modules::endpoints(),
         transfer::endpoints(),
