@@ -172,7 +172,7 @@ fn configs() -> [(&'static str, Value); 3] {
 #[test]
 fn modules_of_a_running_chain_are_wired_and_stay_after_a_restart() {
     let world = World::new();
-    let id = world.make(json!({ "name": "x" }));
+    let id = world.make(json!({ "name": "x", "features": ["smart-contracts", "permissions"] }));
     let chain = world.chain(&id);
     assert_eq!(world.platform.modules().list(&world.me(), &id).unwrap(), []);
     let [defi, nft, dao] = configs().map(|(name, config)| world.enable(&id, name, config));
