@@ -13,6 +13,7 @@ mod blockchains;
 mod context;
 mod contract_call;
 mod contract_events;
+mod contract_plan;
 mod deployment;
 mod entropy;
 mod error;
@@ -23,9 +24,11 @@ mod idempotency;
 mod mail;
 mod maintenance;
 mod metering;
+mod modules;
 mod oauth;
 mod plan;
 mod principal;
+mod projects;
 mod proposals;
 mod public_url;
 pub mod records;
@@ -52,21 +55,23 @@ pub use self::{
     analytics::{Analytics, Metric, SAMPLE_SECS, SeriesPoint, SeriesRequest},
     api_key::{ApiKey, ApiKeySpec, ApiKeyValue, ApiKeys},
     blockchain::{
-        Blockchain, BlockchainRecord, BlockchainSpec, ChainCommand, ChainState, Feature, NativeToken, ValidatorSpec,
-        metrics::ChainMetrics,
+        Blockchain, BlockchainRecord, BlockchainSpec, ChainCommand, ChainState, Feature, NativeToken, Upgrades,
+        ValidatorSpec, metrics::ChainMetrics,
     },
     blockchains::{Blockchains, EXPORT_BYTES_MAX, Outgoing},
     contract_call::{ContractCall, EncodedCall, abi_of},
     contract_events::{ContractEvent, events_of},
+    contract_plan::PlacedContract,
     deployment::{DeploymentRecord, DeploymentSpec},
     entropy::{Entropy, EntropyError, OsEntropy},
     error::{FieldError, PlatformError},
-    fields::Fields,
+    fields::{Fields, TextOrObject},
     health::Health,
     idempotency::{Begun, IdempotentRequests},
     mail::{Mail, Mailbox, Mails, ReceivedMail},
     maintenance::{Backup, CheckReport, CheckedChain, Pruned, STATES_KEPT_MIN, check, prune},
     metering::{Metering, OverQuota},
+    modules::{HostedModule, Module, ModuleKind, ModuleSpec, ModuleState, Modules},
     oauth::{
         AccessToken, AuthorizationRefusal, AuthorizationRequest, Authorized, ClientCredentials, ClientRegistration,
         Grant, Introspection, OAuth, OAuthClient, OAuthError, OAuthErrorCode, Parameters, ShownRefusal, TokenResponse,
@@ -74,6 +79,10 @@ pub use self::{
     },
     plan::{Plan, Plans, Usage},
     principal::{Principal, Subject},
+    projects::{
+        Project, ProjectChain, ProjectKind, ProjectNetwork, ProjectSpec, ProjectState, ProjectTemplate, Projects,
+        TEMPLATES as PROJECT_TEMPLATES,
+    },
     proposals::{Proposal, ProposalId, ProposalSpec, ProposalStatus, Proposals, Vote, VoteSpec},
     public_url::{InvalidPublicUrl, PublicUrl},
     resources::{ResourceKind, ResourceSort, ResourceSummary},
@@ -229,6 +238,7 @@ impl PlatformBuilder {
         let meter = Meter::default();
         let platform = Platform { context, store, default_blockchain, hosted, probes, backups, meter };
         platform.blockchains().send_all_unsettled();
+        platform.projects().finish_all()?;
         Ok(platform)
     }
 }
@@ -335,6 +345,16 @@ impl Platform {
     /// Rules of tokens.
     pub const fn tokens(&self) -> Tokens<'_> {
         Tokens { blockchains: self.blockchains() }
+    }
+
+    /// Rules of modules.
+    pub const fn modules(&self) -> Modules<'_> {
+        Modules { blockchains: self.blockchains() }
+    }
+
+    /// Rules of projects.
+    pub const fn projects(&self) -> Projects<'_> {
+        Projects { blockchains: self.blockchains() }
     }
 
     /// Rules of idempotent requests.

@@ -121,6 +121,38 @@ pub struct BlockchainSpec {
     pub validators: Vec<ValidatorSpec>,
     /// Names of its [`Feature`]s; `smart-contracts` alone by default.
     pub features: Vec<String>,
+    /// Who enables and disables modules.
+    pub upgrades: Upgrades,
+    /// Whether it starts as soon as it is made.
+    pub starts: bool,
+}
+
+/// Who enables and disables the modules of a chain: the owner of its registry of modules.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum Upgrades {
+    /// The chain's authority: its treasury.
+    #[default]
+    Authority,
+    /// Its governance, by proposals.
+    Governance,
+}
+
+impl Upgrades {
+    /// All values.
+    pub const ALL: [Self; 2] = [Self::Authority, Self::Governance];
+
+    /// Name in the service.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Authority => "authority",
+            Self::Governance => "governance",
+        }
+    }
+
+    fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| one.name() == name)
+    }
 }
 
 impl BlockchainSpec {
@@ -174,15 +206,30 @@ impl BlockchainSpec {
             premine: token.amount("premine").unwrap_or(defaults.premine),
         };
         config.absorb(token);
+        let upgrades = config.choice("upgrades", &Upgrades::ALL.map(Upgrades::name), Upgrades::from_name);
         fields.absorb(config);
         let validators = read_validators(&mut fields);
         let mut features = fields.choices("features", &FEATURES);
         if !names_features {
             features.push(Feature::SmartContracts.name().to_owned());
         }
+        let starts = fields.boolean("start").unwrap_or(true);
         fields.finish()?;
         let kind = kind.unwrap_or_else(|| "private".to_owned());
-        Ok(Self { name, kind, consensus, chain_id, block_time, block_gas_limit, native_token, validators, features })
+        let upgrades = upgrades.unwrap_or_default();
+        Ok(Self {
+            name,
+            kind,
+            consensus,
+            chain_id,
+            block_time,
+            block_gas_limit,
+            native_token,
+            validators,
+            features,
+            upgrades,
+            starts,
+        })
     }
 }
 
@@ -383,9 +430,12 @@ mod tests {
                 "nativeToken": { "name": "Coin", "symbol": "CN", "premine": "1000000" },
             },
             "validators": [{ "address": "0x1111111111111111111111111111111111111111", "name": "one" }],
-            "features": ["smart-contracts", "permissions", "privacy"],
+            "features": ["smart-contracts", "permissions", "privacy"], "start": false,
         });
+        let mut whole = whole;
+        whole["config"]["upgrades"] = "governance".into();
         let spec = BlockchainSpec::read(whole).unwrap();
+        assert_eq!((spec.upgrades, spec.starts), (Upgrades::Governance, false));
         assert_eq!(
             (spec.chain_id, spec.block_time, spec.block_gas_limit),
             (Some(12345), Some(Duration::from_secs(5)), Some(Gas::new(30_000_000)))
@@ -393,6 +443,7 @@ mod tests {
         assert_eq!(spec.validators[0].address, address!("1111111111111111111111111111111111111111"));
         let short = BlockchainSpec::read(json!({ "name": "x" })).unwrap();
         assert_eq!((short.kind.as_str(), short.consensus, short.chain_id), ("private", ConsensusKind::Poa, None));
+        assert_eq!((short.upgrades, short.starts), (Upgrades::Authority, true));
         assert_eq!(short.native_token.premine, U256::from(10).pow(U256::from(24)));
         assert!(short.has(Feature::SmartContracts) && !short.has(Feature::Privacy));
         let bare = BlockchainSpec::read(json!({ "name": "x", "features": [] })).unwrap();
@@ -405,6 +456,8 @@ mod tests {
             (json!({ "name": "x", "consensus": "magic" }), "consensus"),
             (json!({ "name": "x", "config": { "blockGasLimit": "1" } }), "config.blockGasLimit"),
             (json!({ "name": "x", "chainId": 0 }), "chainId"),
+            (json!({ "name": "x", "config": { "upgrades": "nobody" } }), "config.upgrades"),
+            (json!({ "name": "x", "start": "later" }), "start"),
             (json!({ "name": "x", "validators": [{}] }), "validators[0].address"),
             (json!({ "name": "x", "colour": 1 }), "colour"),
             (json!({}), "name"),

@@ -9,6 +9,15 @@ use crate::primitives::{DurationUnits, parse_amount, parse_duration_secs};
 /// Characters of an invalid value that an error repeats.
 const SHOWN_MAX: usize = 80;
 
+/// A field that is a text or an object.
+#[derive(Debug)]
+pub enum TextOrObject {
+    /// A text.
+    Text(String),
+    /// An object, being read.
+    Object(Fields),
+}
+
 /// A JSON object being read. Each accessor takes its field out; [`Fields::finish`] refuses fields that are left.
 #[derive(Debug)]
 pub struct Fields {
@@ -105,6 +114,35 @@ impl Fields {
     pub fn object(&mut self, name: &str) -> Self {
         let map = self.take(name, "an object", |value| value.as_object().cloned()).unwrap_or_default();
         Self { path: self.at(name), map, errors: Vec::new() }
+    }
+
+    /// Reads a field that is a text or an object; pass the object to [`Fields::absorb`] afterwards.
+    pub fn text_or_object(&mut self, name: &str, expected: &str) -> Option<TextOrObject> {
+        let path = self.at(name);
+        self.take(name, expected, |value| match value {
+            Value::String(text) => Some(TextOrObject::Text(text.clone())),
+            Value::Object(map) => Some(TextOrObject::Object(Self { path, map: map.clone(), errors: Vec::new() })),
+            _ => None,
+        })
+    }
+
+    /// Reads an array of strings by `read`, each once; an element that it does not know is refused by its own path.
+    pub fn list<T: PartialEq>(
+        &mut self,
+        name: &str,
+        expected: &str,
+        read: impl Fn(&str) -> Option<T>,
+    ) -> Option<Vec<T>> {
+        let values = self.take(name, "an array", |value| value.as_array().cloned())?;
+        let mut found = Vec::new();
+        for (index, value) in values.iter().enumerate() {
+            match value.as_str().and_then(&read) {
+                Some(one) if !found.contains(&one) => found.push(one),
+                Some(_) => self.refuse(&format!("{name}[{index}]"), "a value that is not there before", shown(value)),
+                None => self.refuse(&format!("{name}[{index}]"), expected, shown(value)),
+            }
+        }
+        Some(found)
     }
 
     /// Reads an array of at most `max` objects. Pass each to [`Fields::absorb`] afterwards.

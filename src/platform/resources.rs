@@ -1,7 +1,7 @@
 //! Everything in a workspace as one list.
 
 use super::{
-    ApiKey, BlockchainRecord, DeploymentRecord, PlatformError, Workspace,
+    ApiKey, BlockchainRecord, DeploymentRecord, HostedModule, PlatformError, Project, Workspace,
     context::Context,
     principal::Principal,
     records::{
@@ -22,11 +22,16 @@ pub enum ResourceKind {
     Blockchain,
     /// A contract that was deployed.
     Contract,
+    /// A module of a chain that the service enabled.
+    Module,
+    /// A project.
+    Project,
 }
 
 impl ResourceKind {
     /// Every type.
-    pub const ALL: [Self; 4] = [Self::Workspace, Self::ApiKey, Self::Blockchain, Self::Contract];
+    pub const ALL: [Self; 6] =
+        [Self::Workspace, Self::ApiKey, Self::Blockchain, Self::Contract, Self::Module, Self::Project];
 
     /// Name of the type in the service.
     pub const fn name(self) -> &'static str {
@@ -35,6 +40,8 @@ impl ResourceKind {
             Self::ApiKey => "api-key",
             Self::Blockchain => "blockchain",
             Self::Contract => "contract",
+            Self::Module => "module",
+            Self::Project => "project",
         }
     }
 
@@ -46,8 +53,8 @@ impl ResourceKind {
     /// Scope of those who may see it.
     const fn scope(self) -> Scope {
         match self {
-            Self::Workspace | Self::ApiKey => Scope::WorkspaceRead,
-            Self::Blockchain | Self::Contract => Scope::BlockchainRead,
+            Self::Workspace | Self::ApiKey | Self::Project => Scope::WorkspaceRead,
+            Self::Blockchain | Self::Contract | Self::Module => Scope::BlockchainRead,
         }
     }
 }
@@ -154,6 +161,8 @@ impl ResourceKind {
             Self::ApiKey => all.list(&ApiKey::BY_NAME),
             Self::Blockchain => all.list(&BlockchainRecord::BY_NAME),
             Self::Contract => all.list(&DeploymentRecord::BY_TEMPLATE),
+            Self::Module => all.list(&HostedModule::BY_NAME),
+            Self::Project => all.list(&Project::BY_NAME),
         }
     }
 
@@ -175,6 +184,15 @@ impl ResourceKind {
             Self::Contract => records.of::<DeploymentRecord>().get(owner, id)?.map(|stored| {
                 let deployment = &stored.value;
                 summary(&stored, self, &deployment.template, Some(&deployment.blockchain_id), "sent")
+            }),
+            Self::Module => records.of::<HostedModule>().get(owner, id)?.map(|stored| {
+                let module = &stored.value;
+                summary(&stored, self, module.kind.name(), Some(&module.blockchain_id), "recorded")
+            }),
+            Self::Project => records.of::<Project>().get(owner, id)?.map(|stored| {
+                let project = &stored.value;
+                let status = if project.is_unplanned { "provisioning" } else { "recorded" };
+                summary(&stored, self, &project.name, Some(&project.blockchain_id), status)
             }),
         })
     }

@@ -27,6 +27,8 @@ pub enum WalletUse {
     Managed,
     /// It got the premine of the chain with this id.
     Treasury(String),
+    /// It operates a validator of the chain with this id from genesis on.
+    Operator(String),
 }
 
 /// A wallet of a workspace. Its key is in the vault.
@@ -84,15 +86,36 @@ pub(super) fn create_treasury(
     create(context, unit, owner, &treasury_id(chain), name, WalletUse::Treasury(chain.to_owned()))
 }
 
-/// Deletes the treasury of a chain with its key; that of a chain without one is no error.
-pub(super) fn delete_treasury(
+/// Draws the wallet that operates a validator of a chain, by its number from 1 on.
+pub(super) fn create_operator(
     context: &Context,
     unit: &mut Unit<'_>,
     owner: &Owner,
     chain: &str,
+    number: usize,
+) -> Result<Stored<Wallet>, PlatformError> {
+    let (id, name) = (operator_id(chain, number), format!("validator {number} of {chain}"));
+    create(context, unit, owner, &id, name, WalletUse::Operator(chain.to_owned()))
+}
+
+/// Deletes the treasury of a chain, and the wallets of up to `operators` validators, with their keys; what is not there is no error.
+pub(super) fn delete_of_chain(
+    context: &Context,
+    unit: &mut Unit<'_>,
+    owner: &Owner,
+    (chain, operators): (&str, usize),
 ) -> Result<(), PlatformError> {
-    let wallet = unit.of::<Wallet>().get(owner, &treasury_id(chain))?;
-    wallet.map_or(Ok(()), |wallet| delete(context, unit, &wallet))
+    let ids = (1..=operators).map(|number| operator_id(chain, number)).chain([treasury_id(chain)]);
+    for id in ids {
+        if let Some(wallet) = unit.of::<Wallet>().get(owner, &id)? {
+            delete(context, unit, &wallet)?;
+        }
+    }
+    Ok(())
+}
+
+fn operator_id(chain: &str, number: usize) -> String {
+    format!("{}_{number}", treasury_id(chain))
 }
 
 /// Deletes all wallets of a workspace with their keys, in the unit that deletes the workspace.

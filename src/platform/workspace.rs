@@ -30,6 +30,7 @@ use super::{
     deployment::DeploymentRecord,
     oauth,
     principal::{Principal, Subject},
+    projects::record::Project,
     records::{Index, Owner, PageRequest, Record, RecordError, SortKey, Stored, Unit, WorkspaceId},
     scope::Role,
     wallet,
@@ -275,11 +276,13 @@ fn check_is_empty(unit: &Unit<'_>, owner: &Owner) -> Result<(), PlatformError> {
     let chains = unit.of::<BlockchainRecord>().count(&Index::CREATED, owner, &all)?;
     let deployments = unit.of::<DeploymentRecord>().count(&Index::CREATED, owner, &all)?;
     let keys = unit.of::<ApiKey>().count(&ApiKey::BY_STATE, owner, &ApiKey::live())?;
-    let has: Vec<String> = [("blockchain", chains), ("deployment", deployments), ("live API key", keys)]
-        .into_iter()
-        .filter(|(_, count)| *count > 0)
-        .map(|(name, count)| format!("{count} {name}{}", if count == 1 { "" } else { "s" }))
-        .collect();
+    let projects = unit.of::<Project>().count(&Index::CREATED, owner, &all)?;
+    let has: Vec<String> =
+        [("blockchain", chains), ("deployment", deployments), ("project", projects), ("live API key", keys)]
+            .into_iter()
+            .filter(|(_, count)| *count > 0)
+            .map(|(name, count)| format!("{count} {name}{}", if count == 1 { "" } else { "s" }))
+            .collect();
     if has.is_empty() {
         return Ok(());
     }

@@ -4,8 +4,12 @@ use std::{net::SocketAddr, sync::Arc};
 
 use chainbox::{
     node::{Clock, Node},
-    platform::{Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, Plan, Plans, Platform, PlatformBuilder, Scope},
+    platform::{
+        Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, Plan, Plans, Platform, PlatformBuilder, Scope,
+        vault::MasterKey,
+    },
     server::{Chains, Counters, Server, ServerConfig, ServerLimits, WallClock},
+    store::KeyValue,
 };
 use serde_json::{Value, json};
 use tokio::{
@@ -73,6 +77,15 @@ impl Service {
         Self::at(Node::new(), clock, |builder| builder, |config| config).await
     }
 
+    /// Starts a server over a store, under a master key that is the same each time.
+    pub(crate) async fn stored(store: Arc<dyn KeyValue>) -> Self {
+        let spec = BlockchainSpec::read(json!({ "name": "test" })).unwrap();
+        let chain = Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), spec, Node::new(), 0);
+        let builder = Platform::builder(Arc::new(WallClock)).with_store(store);
+        let platform = builder.open_with(chain, MasterKey::new([7; 32].into()), Vec::new()).unwrap();
+        Self::serve(Arc::new(platform), |config| config).await
+    }
+
     async fn with_platform(
         node: Node,
         builder: impl FnOnce(PlatformBuilder) -> PlatformBuilder,
@@ -90,6 +103,10 @@ impl Service {
         let spec = BlockchainSpec::read(json!({ "name": "test" })).unwrap();
         let chain = Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), spec, node, 0);
         let platform = Arc::new(builder(Platform::builder(clock)).open(chain).unwrap());
+        Self::serve(platform, config).await
+    }
+
+    async fn serve(platform: Arc<Platform>, config: impl FnOnce(ServerConfig) -> ServerConfig) -> Self {
         let api_key = platform.create_api_key("test", &[Scope::Admin]).unwrap().text().to_owned();
         let config =
             config(ServerConfig::new(([127, 0, 0, 1], 0).into())).with_allowed_hosts(vec!["chain.example".to_owned()]);

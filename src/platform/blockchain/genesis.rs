@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use alloy_primitives::Address;
 
-use super::{BlockchainSpec, Feature};
+use super::{BlockchainSpec, Feature, Upgrades};
 use crate::{
     chain::{GenesisContract, GenesisSpec, GenesisValidator},
     consensus::{
@@ -14,7 +14,7 @@ use crate::{
     primitives::{KeyPair, Timestamp, U256},
     system::{
         governance::{GOVERNANCE_ADDRESS, GovernanceSpec},
-        modules::ModulesConfig,
+        modules::{ModuleConfig, ModulesConfig},
         parameters::ParametersSpec,
         permissions::PermissionsConfig,
         validators::ValidatorsConfig,
@@ -43,6 +43,8 @@ pub(in crate::platform) struct GenesisParts<'a> {
     pub(in crate::platform) timestamp: Timestamp,
     /// The genesis of an export, whose accounts and rules of fees and gas the chain takes over.
     pub(in crate::platform) imported: Option<GenesisSpec>,
+    /// Modules that are on from genesis on, with their contracts.
+    pub(in crate::platform) modules: (Vec<ModuleConfig>, Vec<GenesisContract>),
 }
 
 impl GenesisParts<'_> {
@@ -71,7 +73,13 @@ impl GenesisParts<'_> {
         genesis.governance =
             Some(GovernanceSpec { min_voting_period_secs: VOTING_PERIOD_MIN_SECS, ..GovernanceSpec::default() });
         genesis.parameters = Some(ParametersSpec::new(GOVERNANCE_ADDRESS));
-        genesis.modules = Some(ModulesConfig::new(GOVERNANCE_ADDRESS));
+        let owner = match spec.upgrades {
+            Upgrades::Authority => self.treasury,
+            Upgrades::Governance => GOVERNANCE_ADDRESS,
+        };
+        let (enabled, contracts) = core::mem::take(&mut self.modules);
+        genesis.modules = Some(ModulesConfig { authority: owner, enabled });
+        genesis.contracts.extend(contracts);
         genesis.permissions = spec.has(Feature::Permissions).then(|| self.permissions());
         genesis
     }

@@ -1,12 +1,18 @@
 //! The record of a blockchain.
 
+use core::time::Duration;
+
 use alloy_primitives::Address;
 use serde::{Deserialize, Serialize};
 
-use super::{BlockchainSpec, ChainState};
-use crate::platform::{
-    Subject,
-    records::{Index, Reach, Record, SortKey},
+use super::{BlockchainSpec, ChainState, NativeToken, Upgrades, ValidatorSpec};
+use crate::{
+    consensus::ConsensusKind,
+    platform::{
+        Subject,
+        records::{Index, Reach, Record, SortKey},
+    },
+    primitives::Gas,
 };
 
 /// A blockchain of a workspace. Its keys are in the vault, its blocks in its own part of the store.
@@ -66,14 +72,66 @@ impl BlockchainRecord {
 
 impl Record for BlockchainRecord {
     const KIND: &'static str = "blockchain";
-    const VERSION: u16 = 2;
+    const VERSION: u16 = 3;
     const INDICES: &'static [Index<Self>] =
         &[Self::BY_NAME, Self::BY_CHAIN_ID, Self::UNIQUE_CHAIN_ID, Self::ALL, Index::UPDATED];
 
-    /// Version 1 had the specification and the chain id alone: every chain ran.
+    /// Version 1 had the specification and the chain id alone: every chain ran. Up to version 2 governance owned the modules of all chains,
+    /// and each started as it was made.
     fn upgrade(version: u16, bytes: &[u8]) -> Option<Self> {
-        let (spec, chain_id) = (version == 1).then(|| postcard::from_bytes(bytes).ok()).flatten()?;
-        Some(Self::running(spec, chain_id))
+        if version == 1 {
+            let (spec, chain_id): (SpecV2, u64) = postcard::from_bytes(bytes).ok()?;
+            return Some(Self::running(spec.into(), chain_id));
+        }
+        let record: RecordV2 = (version == 2).then(|| postcard::from_bytes(bytes).ok()).flatten()?;
+        let RecordV2 { spec, chain_id, state, treasury, participants, is_imported } = record;
+        Some(Self { spec: spec.into(), chain_id, state, treasury, participants, is_imported })
+    }
+}
+
+/// The second version of [`BlockchainRecord`].
+#[derive(Serialize, Deserialize)]
+struct RecordV2 {
+    spec: SpecV2,
+    chain_id: u64,
+    state: ChainState,
+    treasury: Option<Address>,
+    participants: Vec<Subject>,
+    is_imported: bool,
+}
+
+/// The specification in the first two versions.
+#[derive(Serialize, Deserialize)]
+struct SpecV2 {
+    name: String,
+    kind: String,
+    #[serde(with = "consensus_name")]
+    consensus: ConsensusKind,
+    chain_id: Option<u64>,
+    block_time: Option<Duration>,
+    block_gas_limit: Option<Gas>,
+    native_token: NativeToken,
+    validators: Vec<ValidatorSpec>,
+    features: Vec<String>,
+}
+
+impl From<SpecV2> for BlockchainSpec {
+    fn from(former: SpecV2) -> Self {
+        let SpecV2 { name, kind, consensus, chain_id, block_time, block_gas_limit, native_token, validators, features } =
+            former;
+        Self {
+            name,
+            kind,
+            consensus,
+            chain_id,
+            block_time,
+            block_gas_limit,
+            native_token,
+            validators,
+            features,
+            upgrades: Upgrades::Governance,
+            starts: true,
+        }
     }
 }
 
@@ -101,10 +159,35 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_of_version_1_is_of_a_chain_that_runs() {
+    fn records_of_former_versions_are_of_chains_whose_modules_governance_owns() {
+        let former = || SpecV2 {
+            name: "x".to_owned(),
+            kind: "private".to_owned(),
+            consensus: ConsensusKind::Raft,
+            chain_id: None,
+            block_time: None,
+            block_gas_limit: None,
+            native_token: NativeToken::default(),
+            validators: Vec::new(),
+            features: vec!["smart-contracts".to_owned()],
+        };
         let spec = BlockchainSpec::read(json!({ "name": "x", "consensus": "raft" })).unwrap();
-        let bytes = postcard::to_allocvec(&(&spec, 77_u64)).unwrap();
-        assert_eq!(BlockchainRecord::upgrade(1, &bytes), Some(BlockchainRecord::running(spec, 77)));
-        assert_eq!(BlockchainRecord::upgrade(0, &bytes), None);
+        let spec = BlockchainSpec { upgrades: Upgrades::Governance, ..spec };
+        let first = postcard::to_allocvec(&(former(), 77_u64)).unwrap();
+        assert_eq!(BlockchainRecord::upgrade(1, &first), Some(BlockchainRecord::running(spec.clone(), 77)));
+        let (state, treasury) = (ChainState::Paused, Some(Address::repeat_byte(7)));
+        let (participants, is_imported) = (vec![Subject::Service], true);
+        let second = RecordV2 {
+            spec: former(),
+            chain_id: 77,
+            state: state.clone(),
+            treasury,
+            participants: participants.clone(),
+            is_imported,
+        };
+        let second = postcard::to_allocvec(&second).unwrap();
+        let want = BlockchainRecord { spec, chain_id: 77, state, treasury, participants, is_imported };
+        assert_eq!(BlockchainRecord::upgrade(2, &second), Some(want));
+        assert_eq!(BlockchainRecord::upgrade(0, &second), None);
     }
 }

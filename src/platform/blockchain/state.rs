@@ -9,6 +9,8 @@ use crate::platform::PlatformError;
 /// | from | by | to |
 /// |---|---|---|
 /// | (none) | create, import | provisioning |
+/// | (none) | create with `start: false` | created |
+/// | created | start | provisioning |
 /// | provisioning | its network is built | running |
 /// | running | pause | paused |
 /// | paused | resume | running |
@@ -34,6 +36,8 @@ pub enum ChainState {
     },
     /// It is being deleted.
     Deleting,
+    /// Its record and keys exist, and its genesis is not made yet: modules may be added to it.
+    Created,
 }
 
 /// What its owner has a chain do.
@@ -46,7 +50,7 @@ pub enum ChainCommand {
     Resume,
     /// From running or paused to stopped.
     Stop,
-    /// From stopped or failed to running.
+    /// From stopped or failed to running, from created to provisioning.
     Start,
     /// From every state to deleting.
     Delete,
@@ -62,6 +66,7 @@ impl ChainState {
             Self::Stopped => "stopped",
             Self::Failed { .. } => "failed",
             Self::Deleting => "deleting",
+            Self::Created => "created",
         }
     }
 
@@ -77,6 +82,7 @@ impl ChainState {
     pub fn after(&self, command: ChainCommand) -> Result<Self, PlatformError> {
         let next = match (command, self) {
             (ChainCommand::Delete, _) => Self::Deleting,
+            (ChainCommand::Start, Self::Created | Self::Provisioning) => Self::Provisioning,
             (ChainCommand::Pause, Self::Running | Self::Paused) => Self::Paused,
             (ChainCommand::Resume, Self::Running | Self::Paused)
             | (ChainCommand::Start, Self::Running | Self::Stopped | Self::Failed { .. }) => Self::Running,
@@ -125,7 +131,7 @@ impl ChainCommand {
             Self::Pause => "running",
             Self::Resume => "paused",
             Self::Stop => "running or paused",
-            Self::Start => "stopped or failed",
+            Self::Start => "created, stopped or failed",
             Self::Delete => "in any state",
         }
     }
@@ -136,8 +142,9 @@ mod tests {
     use super::*;
 
     /// The table of the docs, by rows of states and columns of [`ChainCommand::ALL`]; `-` is refused.
-    const TABLE: [(&str, [&str; 5]); 6] = [
-        ("provisioning", ["-", "-", "-", "-", "deleting"]),
+    const TABLE: [(&str, [&str; 5]); 7] = [
+        ("created", ["-", "-", "-", "provisioning", "deleting"]),
+        ("provisioning", ["-", "-", "-", "provisioning", "deleting"]),
         ("running", ["paused", "running", "stopped", "running", "deleting"]),
         ("paused", ["paused", "running", "stopped", "-", "deleting"]),
         ("stopped", ["-", "-", "stopped", "running", "deleting"]),
@@ -148,6 +155,7 @@ mod tests {
     #[test]
     fn every_state_takes_the_commands_of_the_table() {
         let states = [
+            ChainState::Created,
             ChainState::Provisioning,
             ChainState::Running,
             ChainState::Paused,

@@ -18,6 +18,7 @@ use crate::{
             metrics::{DutyRule, MetricsLog, SharedMetrics},
         },
         context::{Context, audit},
+        modules::genesis::modules_of_genesis,
         principal::{Principal, Subject},
         records::{Owner, PageRequest, SortKey, Stored},
         scope::Role,
@@ -163,7 +164,7 @@ impl Hosted {
         match stored.value.state {
             ChainState::Provisioning | ChainState::Running => self.opened(context, &stored, Self::run).map(Some),
             ChainState::Paused => self.opened(context, &stored, Self::pause).map(Some),
-            ChainState::Stopped | ChainState::Failed { .. } => {
+            ChainState::Created | ChainState::Stopped | ChainState::Failed { .. } => {
                 self.close(id, stored.value.state.name());
                 Ok(None)
             }
@@ -281,6 +282,7 @@ impl Hosted {
                     validators: &parts.validators,
                     timestamp: Timestamp::from_secs(self.pool.now().as_secs()),
                     imported: if record.is_imported { Some(self.staged(id)?) } else { None },
+                    modules: modules_of_genesis(&context.records, stored)?,
                 };
                 (genesis.genesis(), Some(consensus(&record.spec)))
             }
@@ -324,7 +326,7 @@ fn set_state(
 
 impl Principal {
     /// The service as a principal of a workspace, for what it does on its own.
-    fn of_service(owner: &Owner) -> Result<Self, PlatformError> {
+    pub(in crate::platform) fn of_service(owner: &Owner) -> Result<Self, PlatformError> {
         let missing = || PlatformError::internal("a chain of no workspace");
         let workspace = owner.workspace().ok_or_else(missing)?;
         Ok(Self::new(Subject::Service, workspace.clone(), Role::Owner.cap()))

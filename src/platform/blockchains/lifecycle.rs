@@ -50,10 +50,11 @@ impl Blockchains<'_> {
         let keys = ChainKeys::draw(&*self.context.entropy, spec.validators_at_genesis() + spec.standby_keys())?;
         keys.seal(&self.context.vault, unit, &owner, id)?;
         let treasury = create_treasury(self.context, unit, &owner, id, &spec.name)?;
+        let state = if spec.starts { ChainState::Provisioning } else { ChainState::Created };
         let record = BlockchainRecord {
             spec,
             chain_id,
-            state: ChainState::Provisioning,
+            state,
             treasury: Some(treasury.value.address),
             participants: vec![self.first_participant(principal)?],
             is_imported: false,

@@ -13,6 +13,7 @@ use crate::{
         blockchain::{BlockchainRecord, ChainKeys},
         context::Context,
         deployment::DeploymentRecord,
+        modules::record::HostedModule,
         records::{Index, PageRequest, Record, SortKey, Stored, Unit},
         sent::TransactionRecord,
         validator::HostedValidator,
@@ -108,7 +109,10 @@ pub(super) fn forget(
     for validator in HostedValidator::of_unit(unit, owner, id)? {
         unit.delete(&validator)?;
     }
-    wallet::delete_treasury(context, unit, owner, id)?;
+    for module in HostedModule::of_unit(unit, owner, id)? {
+        unit.delete(&module)?;
+    }
+    wallet::delete_of_chain(context, unit, owner, (id, stored.value.spec.validators.len()))?;
     ChainKeys::discard(&context.vault, unit, owner, id)?;
     let present = unit.of::<BlockchainRecord>().get(owner, id)?;
     present.map_or(Ok(()), |present| Ok(unit.delete(&present)?))

@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     chain::CallRequest,
+    node::BlockRef,
     platform::{
         PlatformError,
         plan::{Usage, check_use, count_use},
@@ -99,6 +100,41 @@ impl<'a> Blockchains<'a> {
     /// [`PlatformError::Internal`] when the store fails.
     pub fn sent(&self, principal: &Principal, id: &str) -> Result<Option<Stored<TransactionRecord>>, PlatformError> {
         Ok(self.context.records.of::<TransactionRecord>().get(&principal.owner(), id)?)
+    }
+
+    /// Signs what `plan` makes of the sender's next nonce, and sends it once: with an id that the workspace has it sends that again if no
+    /// block has it. What `record` writes is in the batch that keeps the transaction.
+    ///
+    /// # Errors
+    /// As [`Blockchains::send_as`], those of `plan` and of `record`: nothing is sent then.
+    pub(in crate::platform) fn send_planned<T>(
+        &self,
+        principal: &Principal,
+        (chain, id): (&str, &str),
+        sender: Address,
+        plan: impl FnOnce(u64) -> Result<(CallRequest, T), PlatformError>,
+        record: impl FnOnce(&mut Unit<'_>, B256, T) -> Result<(), PlatformError>,
+    ) -> Result<Stored<TransactionRecord>, PlatformError> {
+        let (chain, owner) = (self.writable(principal, chain)?, principal.owner());
+        if let Some(known) = self.sent(principal, id)? {
+            self.send_or_take_back(&chain, &known)?;
+            return Ok(known);
+        }
+        let _ = self.settle::<TransactionRecord>(&chain)?;
+        let wallets = Wallets { context: self.context };
+        let _turn = self.turn_of(sender);
+        let nonce = chain.node().view().nonce(sender, BlockRef::Pending).map_err(PlatformError::from_query)?;
+        let (request, made) = plan(nonce)?;
+        let unsigned = wallets.prepare(principal, &chain, request.with_from(sender).with_nonce(nonce))?;
+        let stored = self.context.records.unit(|unit| {
+            check_use(unit, &owner, Usage::Transactions, self.context.plan(unit, &owner)?.transactions_max)?;
+            count_use(unit, &owner, Usage::Transactions)?;
+            let signed = wallets.sign(unit, principal, &chain, unsigned)?;
+            record(unit, signed.hash(), made)?;
+            Ok::<_, PlatformError>(unit.insert(&owner, id, TransactionRecord::new(chain.id(), &signed))?)
+        })?;
+        self.send_or_take_back(&chain, &stored)?;
+        Ok(stored)
     }
 
     fn keep_and_send(

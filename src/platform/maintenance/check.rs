@@ -8,8 +8,8 @@ use crate::{
     chain::Chain,
     node::Clock,
     platform::{
-        ApiKey, BlockchainRecord, DeploymentRecord, HostedValidator, OsEntropy, Session, TransactionRecord, User,
-        Wallet, Webhook, Workspace,
+        ApiKey, BlockchainRecord, DeploymentRecord, HostedModule, HostedValidator, OsEntropy, Project, Session,
+        TransactionRecord, User, Wallet, Webhook, Workspace,
         attempts::Attempts,
         oauth::{AccessToken, Grant, OAuthClient},
         records::{AuditLine, IdempotentRequest, OutboxEntry, Record, RecordError, Records},
@@ -92,7 +92,7 @@ const fn kind<T: Record>() -> Kind {
 }
 
 /// Every kind of record.
-pub(super) const KINDS: [Kind; 23] = [
+pub(super) const KINDS: [Kind; 25] = [
     kind::<AccessToken>(),
     kind::<ApiKey>(),
     kind::<Attempts>(),
@@ -101,6 +101,7 @@ pub(super) const KINDS: [Kind; 23] = [
     kind::<Bootstrap>(),
     kind::<DeploymentRecord>(),
     kind::<Grant>(),
+    kind::<HostedModule>(),
     kind::<HostedValidator>(),
     kind::<IdempotentRequest>(),
     kind::<Identity>(),
@@ -110,6 +111,7 @@ pub(super) const KINDS: [Kind; 23] = [
     kind::<OAuthClient>(),
     kind::<OutboxEntry>(),
     kind::<SealedSecret>(),
+    kind::<Project>(),
     kind::<Session>(),
     kind::<TransactionRecord>(),
     kind::<User>(),

@@ -54,8 +54,12 @@ pub(in crate::server) enum Tag {
     Workspaces,
     /// API keys.
     ApiKeys,
+    /// Chains with contracts, from templates.
+    Projects,
     /// Chains.
     Blockchains,
+    /// Modules of chains.
+    Modules,
     /// Blocks, transactions, accounts and events of chains.
     ChainData,
     /// Validators of chains.
@@ -74,11 +78,13 @@ pub(in crate::server) enum Tag {
 
 impl Tag {
     /// Every group, in the order of the document.
-    pub(super) const ALL: [Self; 11] = [
+    pub(super) const ALL: [Self; 13] = [
         Self::Service,
         Self::Workspaces,
         Self::ApiKeys,
+        Self::Projects,
         Self::Blockchains,
+        Self::Modules,
         Self::ChainData,
         Self::Validators,
         Self::Governance,
@@ -94,7 +100,9 @@ impl Tag {
             Self::Service => "Service",
             Self::Workspaces => "Workspaces",
             Self::ApiKeys => "API keys",
+            Self::Projects => "Projects",
             Self::Blockchains => "Blockchains",
+            Self::Modules => "Modules",
             Self::ChainData => "Chain data",
             Self::Validators => "Validators",
             Self::Governance => "Governance",
@@ -111,7 +119,9 @@ impl Tag {
             Self::Service => "The service itself",
             Self::Workspaces => "Workspaces, their members and invitations",
             Self::ApiKeys => "Credentials of programs",
+            Self::Projects => "Chains with contracts, each from a template",
             Self::Blockchains => "Chains of this process",
+            Self::Modules => "Parts of the service that chains have on, with their contracts",
             Self::ChainData => "Blocks, transactions, accounts and events of chains",
             Self::Validators => "Validators of chains, as their protocols have them",
             Self::Governance => "Proposals and votes on chain",

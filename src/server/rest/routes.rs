@@ -12,6 +12,8 @@ mod events;
 mod health;
 mod json_rpc;
 mod metrics;
+mod modules;
+mod projects;
 mod proposal_body;
 mod proposals;
 mod resources;
@@ -38,7 +40,9 @@ pub(super) fn all() -> Vec<Endpoint> {
         resources::endpoints(),
         workspaces::endpoints(),
         api_keys::endpoints(),
+        projects::endpoints(),
         blockchains::endpoints(),
+        modules::endpoints(),
         transfer::endpoints(),
         metrics::endpoints(),
         analytics::endpoints(),

@@ -36,6 +36,7 @@ KEPT = {
     "validatorId": world.validator,
     "tokenId": world.token,
     "webhookId": world.webhook,
+    "projectId": world.project,
     "block": "latest",
     "hash": world.transaction,
     "address": world.account,
@@ -55,6 +56,8 @@ DELETED = {
     "revokeApiKey": lambda: {"apiKeyId": world.new_key()},
     "deleteBlockchain": lambda: {"blockchainId": world.new_chain()},
     "deleteWebhook": lambda: {"webhookId": world.new_webhook()},
+    "deleteProject": lambda: {"workspaceId": DEFAULT_WORKSPACE, "projectId": world.new_project()},
+    "disableModule": lambda: {"blockchainId": world.module_chain, "module": world.new_module("dao")},
     "removeParticipant": lambda: {"blockchainId": world.chain, "participantId": world.new_participant()},
 }
 
@@ -69,6 +72,10 @@ BEFORE = {
 # Operations that would keep others from succeeding get something of their own: a plan has quotas, a halted chain answers 409.
 CHANGED = {"updateWorkspace": {"workspaceId": world.new_workspace()}}
 CHANGED["getTransaction"] = {"blockchainId": DEFAULT_BLOCKCHAIN, "hash": world.transaction}
+# Before a chain starts its modules are changed at will.
+CHANGED |= dict.fromkeys(
+    ("enableModule", "listModules", "getModule"), {"blockchainId": world.module_chain, "module": world.module}
+)
 CHANGED |= {command: {"blockchainId": world.commanded_chain} for command in BEFORE}
 
 # Links name these too; no request may delete, change or halt them.
@@ -105,7 +112,8 @@ def ids(name, case):
     if name in DELETED:
         return DELETED[name]() if is_shared or not is_linked else {}
     if name in CHANGED:
-        return CHANGED[name] if is_shared or not is_linked else {}
+        changed = {key: value for key, value in CHANGED[name].items() if key in case.path_parameters}
+        return changed if is_shared or not is_linked else {}
     return {} if is_linked else {key: KEPT[key] for key in case.path_parameters}
 
 
@@ -158,7 +166,17 @@ def webhook():
     return {"url": "https://example.com/hook", "filters": None, "blockchainId": None}
 
 
+def project():
+    return {
+        "type": "dapp",
+        "template": "erc20-token",
+        "config": {"blockchain": "proof-of-authority", "network": "development", "features": ["smart-contracts", "mintable"]},
+    }
+
+
 KNOWN_NAMES = {
+    "createProject": project,
+    "enableModule": lambda: {"module": "nft", "config": {"marketplaceFee": "2.5"}},
     "createToken": token,
     "callContract": contract_call,
     "executeContract": execution,
@@ -181,6 +199,8 @@ RULED_FIELDS = {
     "deployContract": r"template|params(\..+)?|from|gasLimit|signedTransaction",
     "addParticipant": r"participant",
     "importBlockchain": r"state|blockchain\..+",
+    "createProject": r"template|config\.(blockchain|network|features\[\d+\])",
+    "enableModule": r"config\..+",
     "createToken": r"(name|decimals|totalSupply|features|distribution|asset|uri|from|signedTransaction|params)\b.*",
     "callContract": r"method|args(\[\d+\])?|data",
     "executeContract": r"method|args(\[\d+\])?|data|value|from|gasLimit|signedTransaction",
@@ -219,8 +239,11 @@ def after_call(context, case, response):
     if response.request.method == case.operation.method.upper():
         name = operation_id(case)
         statuses[name][response.status_code] += 1
-        if name in ("createBlockchain", "importBlockchain") and response.status_code == 201:
-            chains.append(response.json()["data"]["id"])
+        if name in ("createBlockchain", "importBlockchain", "createProject") and response.status_code == 201:
+            data = response.json()["data"]
+            # A project on a chain that was there has no network.
+            if name != "createProject" or data["network"] is not None:
+                chains.append(data["blockchainId"] if name == "createProject" else data["id"])
             if len(chains) > CHAINS_MAX:
                 world.session.delete(f"{world.rest}/blockchains/{chains.popleft()}", timeout=30)
 

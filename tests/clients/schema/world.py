@@ -27,6 +27,9 @@ class World:
         self.key = self.new_key()
         self.invitation = self.new_invitation()
         self.chain, self.commanded_chain = self.new_chain(), self.new_chain()
+        self.module_chain = self.make("/blockchains", {"name": "modules", "start": False})
+        self.module = self.new_module("nft")
+        self.project = self.new_project()
         self.exported = self.session.get(f"{self.rest}/blockchains/{self.chain}/export", timeout=30).text
         self.validator = self.first(f"/blockchains/{DEFAULT_BLOCKCHAIN}/validators")["id"]
         token = {"blockchainId": DEFAULT_BLOCKCHAIN, "standard": "ERC20", "name": "Gold", "symbol": "GLD", "totalSupply": "1000"}
@@ -70,6 +73,14 @@ class World:
 
     def new_chain(self):
         return self.make("/blockchains", {"name": f"chain {next(self.numbers)}", "features": ["privacy"]})
+
+    def new_module(self, name):
+        return self.make(f"/blockchains/{self.module_chain}/modules", {"module": name})
+
+    def new_project(self):
+        """Returns a project on the default chain, so that no chain is made for it."""
+        body = {"name": f"project {next(self.numbers)}", "config": {"blockchain": DEFAULT_BLOCKCHAIN}}
+        return self.make(f"/workspaces/{DEFAULT_WORKSPACE}/projects", body)
 
     def new_participant(self):
         """Returns somebody who may read the chain, as operations name it."""

@@ -55,6 +55,9 @@ pub(super) struct CreateBlockchain {
     /// Features; labels that change nothing else.
     #[schema(max_items = 3, example = json!(["smart-contracts"]))]
     features: Option<Vec<Feature>>,
+    /// Whether it starts as soon as it is made. One that does not is `created`: modules may be added to its genesis until it is started.
+    #[schema(default = true)]
+    start: Option<bool>,
 }
 
 /// Who may read a chain.
@@ -96,6 +99,17 @@ struct CreateConfig {
     block_gas_limit: Option<String>,
     /// Token that pays for gas.
     native_token: Option<CreateNativeToken>,
+    /// Who enables and disables modules: the chain's authority, which is its treasury, or its governance by proposals.
+    #[schema(default = "authority")]
+    upgrades: Option<Upgrades>,
+}
+
+/// Who enables and disables the modules of a chain.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum Upgrades {
+    Authority,
+    Governance,
 }
 
 /// The native token of a chain to create.
@@ -128,9 +142,10 @@ impl Body for CreateBlockchain {
             "config": {
                 "blockTime": "2s", "blockGasLimit": "30000000",
                 "nativeToken": { "name": "Ether", "symbol": "ETH", "premine": "1000000000000000000000000" },
+                "upgrades": "authority",
             },
             "validators": [{ "address": "0x1111111111111111111111111111111111111111", "name": "one" }],
-            "features": ["smart-contracts"],
+            "features": ["smart-contracts"], "start": true,
         });
         vec![("all fields", all), ("required fields", json!({ "name": "ledger" }))]
     }
@@ -154,7 +169,7 @@ pub(super) struct BlockchainView {
     /// Chain id (EIP-155).
     #[schema(example = 31337)]
     chain_id: u64,
-    /// `provisioning`, `running`, `paused`, `stopped`, `failed` or `deleting`.
+    /// `created`, `provisioning`, `running`, `paused`, `stopped`, `failed` or `deleting`.
     #[schema(example = "running")]
     status: &'static str,
     /// Why it failed; null otherwise.
@@ -187,6 +202,9 @@ struct ConfigView {
     block_gas_limit: Option<String>,
     /// Token that pays for gas.
     native_token: NativeTokenView,
+    /// Who enables and disables modules: `authority` or `governance`.
+    #[schema(example = "authority")]
+    upgrades: &'static str,
 }
 
 /// A native token.
@@ -236,6 +254,7 @@ impl BlockchainView {
                     symbol: spec.native_token.symbol.clone(),
                     premine: spec.native_token.premine.to_string(),
                 },
+                upgrades: spec.upgrades.name(),
             },
             validators: chain.as_ref().map(|chain| validators(spec, chain)).unwrap_or_default(),
             features: spec.features.clone(),
@@ -317,7 +336,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             "startBlockchain",
             tag,
             write,
-            "Starts a blockchain that was stopped or has failed.",
+            "Starts a blockchain that was stopped, has failed or was never started.",
         )
         .runs(Runs::Long)
         .acts(|app, request| command(app, request, ChainCommand::Start)),

@@ -45,7 +45,7 @@ struct CreateWorkspace {
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct Settings {
-    /// Network of projects that name none.
+    /// Network of projects that name none: development, testnet or mainnet.
     #[schema(min_length = 1, max_length = 256, pattern = r"\S", example = "development")]
     default_network: Option<String>,
     /// A configured plan.
@@ -116,7 +116,7 @@ struct UpdateWorkspace {
 
 impl Body for UpdateWorkspace {
     fn examples() -> Vec<(&'static str, Value)> {
-        let all = json!({ "name": "laboratory", "description": "", "settings": { "defaultNetwork": "staging" } });
+        let all = json!({ "name": "laboratory", "description": "", "settings": { "defaultNetwork": "testnet" } });
         vec![("all fields", all), ("required fields", json!({}))]
     }
 }

@@ -1,0 +1,165 @@
+//! What a module is at the newest block: the registry of the chain says whether it is on, the record what it is made of.
+
+use alloy_primitives::{Address, B256};
+use alloy_sol_types::SolCall;
+use serde_json::{Map, Value};
+
+use super::record::HostedModule;
+use crate::{
+    chain::{CallRequest, StateOverrides, SystemViewError},
+    node::{BlockRef, Located, QueryError},
+    platform::{Blockchain, PlatformError, contract_plan::PlacedContract, records::Stored},
+    system::modules::{MODULES_ADDRESS, ModuleRecord, interface as sol},
+};
+
+/// State of a module, as the chain has it.
+///
+/// | from | by | to |
+/// |---|---|---|
+/// | (none) | enable | pending |
+/// | pending | the block with the transaction, or genesis | enabled, failed |
+/// | enabled | disable, in a block | disabled |
+/// | disabled, failed | enable | pending |
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ModuleState {
+    /// Its transaction waits for a block, or its chain has not started.
+    Pending,
+    /// The registry has it on with this configuration, and its contracts are there.
+    Enabled,
+    /// Its transaction had no effect.
+    Failed,
+    /// The registry has it off.
+    Disabled,
+}
+
+impl ModuleState {
+    /// Name of the state.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Enabled => "enabled",
+            Self::Failed => "failed",
+            Self::Disabled => "disabled",
+        }
+    }
+}
+
+/// A module of a chain at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Module {
+    /// Id of the chain.
+    pub blockchain_id: String,
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: u32,
+    /// Its configuration; `None` of one that is in the registry alone.
+    pub config: Option<Map<String, Value>>,
+    /// Hash of the configuration.
+    pub config_hash: B256,
+    /// Its contracts.
+    pub contracts: Vec<PlacedContract>,
+    /// Transactions that enabled, changed and disabled it.
+    pub transactions: Vec<B256>,
+    /// Its state.
+    pub state: ModuleState,
+    /// Height of the block that changed it last in the registry; `None` before.
+    pub since: Option<u64>,
+}
+
+impl Module {
+    /// A module of a record, in a state.
+    pub(super) fn of_record(record: &HostedModule, state: ModuleState, since: Option<u64>) -> Self {
+        Self {
+            blockchain_id: record.blockchain_id.clone(),
+            name: record.kind.name().to_owned(),
+            version: record.version,
+            config: Some(record.config()),
+            config_hash: record.config_hash(),
+            contracts: record.contracts.clone(),
+            transactions: record.transactions.clone(),
+            state,
+            since,
+        }
+    }
+
+    /// One that is in the registry alone, as governance puts it there.
+    fn of_registry(chain: &Blockchain, entry: &ModuleRecord) -> Self {
+        Self {
+            blockchain_id: chain.id().to_owned(),
+            name: entry.name.clone(),
+            version: entry.version,
+            config: None,
+            config_hash: entry.config_hash,
+            contracts: Vec::new(),
+            transactions: Vec::new(),
+            state: if entry.is_enabled { ModuleState::Enabled } else { ModuleState::Disabled },
+            since: Some(entry.since.get()),
+        }
+    }
+}
+
+/// Returns the modules of a chain by name: those of the registry, and those of records that are not in it.
+pub(super) fn all(chain: &Blockchain, records: &[Stored<HostedModule>]) -> Result<Vec<Module>, PlatformError> {
+    let entries = registry(chain)?;
+    let mut found: Vec<Module> = Vec::new();
+    for stored in records {
+        let record = &stored.value;
+        let entry = entries.iter().find(|entry| entry.name == record.kind.name());
+        let state = state_of(chain, record, entry)?;
+        found.push(Module::of_record(record, state, entry.map(|entry| entry.since.get())));
+    }
+    let is_known = |name: &str| records.iter().any(|stored| stored.value.kind.name() == name);
+    found.extend(entries.iter().filter(|entry| !is_known(&entry.name)).map(|entry| Module::of_registry(chain, entry)));
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(found)
+}
+
+/// Returns the registry's modules at the newest block; none of a chain without one.
+pub(super) fn registry(chain: &Blockchain) -> Result<Vec<ModuleRecord>, PlatformError> {
+    let view = chain.node().view();
+    match view.chain().modules(view.head()) {
+        Ok(found) => Ok(found),
+        Err(SystemViewError::Absent { .. }) => Ok(Vec::new()),
+        Err(cause) => Err(PlatformError::from_query(QueryError::from(cause))),
+    }
+}
+
+/// Returns who enables and disables the modules of a chain; `None` of a chain without a registry.
+pub(super) fn authority(chain: &Blockchain) -> Result<Option<Address>, PlatformError> {
+    let request = CallRequest::call(MODULES_ADDRESS, sol::ownerCall {}.abi_encode());
+    let outcome = chain.node().view().call(&request, BlockRef::Latest, &StateOverrides::default(), None);
+    let outcome = outcome.map_err(PlatformError::from_query)?;
+    Ok(outcome.success_output().and_then(|output| sol::ownerCall::abi_decode_returns(output).ok()))
+}
+
+/// Returns whether a contract is there at the newest block.
+pub(super) fn is_there(chain: &Blockchain, address: Address) -> Result<bool, PlatformError> {
+    let code = chain.node().view().code(address, BlockRef::Latest).map_err(PlatformError::from_query)?;
+    Ok(!code.is_empty())
+}
+
+fn state_of(
+    chain: &Blockchain,
+    record: &HostedModule,
+    entry: Option<&ModuleRecord>,
+) -> Result<ModuleState, PlatformError> {
+    if let Some(newest) = record.transactions.last() {
+        let found = chain.node().view().transaction(*newest).map_err(PlatformError::from_query)?;
+        if matches!(found, Some(Located::Pooled(_))) {
+            return Ok(ModuleState::Pending);
+        }
+    }
+    let Some(entry) = entry else { return Ok(ModuleState::Failed) };
+    if !entry.is_enabled {
+        return Ok(ModuleState::Disabled);
+    }
+    for contract in &record.contracts {
+        if !is_there(chain, contract.address)? {
+            return Ok(ModuleState::Failed);
+        }
+    }
+    Ok(if entry.config_hash == record.config_hash() { ModuleState::Enabled } else { ModuleState::Failed })
+}

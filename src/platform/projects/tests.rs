@@ -1,0 +1,293 @@
+//! Projects of each template, on new chains and on those that are there; crashes, refusals, ends.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use alloy_sol_types::SolCall;
+use serde_json::json;
+
+use super::{super::*, *};
+use crate::{
+    chain::{CallRequest, StateOverrides},
+    consensus::ConsensusKind,
+    node::{BlockRef, Clock, Database, Node},
+    primitives::{Address, Timestamp, U256},
+    store::testing::MemoryDisk,
+    templates::{
+        erc20::interface as erc20, governance_dao::interface as governor, lending::interface as lending,
+        liquidity_router::interface as router, staking_pool::interface as staking,
+    },
+};
+
+const IDS: (&str, &str) = ("prj_00000000000000aa", "bc_00000000000000aa");
+
+#[derive(Debug)]
+struct TestClock(AtomicU64);
+
+impl Clock for TestClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_secs(self.now_ms() / 1000)
+    }
+
+    fn now_ms(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A platform on a disk.
+struct World {
+    disk: Arc<MemoryDisk>,
+    platform: Platform,
+}
+
+impl World {
+    fn new() -> Self {
+        Self::on(Arc::new(MemoryDisk::new()))
+    }
+
+    fn on(disk: Arc<MemoryDisk>) -> Self {
+        let store: Arc<dyn KeyValue> = disk.clone();
+        let clock = Arc::new(TestClock(AtomicU64::new(1_750_000_000_000)));
+        let node = Node::builder().with_database(Database::Store(store.clone())).build().unwrap();
+        let spec = BlockchainSpec::read(json!({ "name": "default" })).unwrap();
+        let chain = Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), spec, node, 0);
+        let builder = Platform::builder(clock).with_store(store);
+        let builder = builder
+            .with_plans(Plans::default().with(Plans::UNLIMITED, Plan { blockchains_max: 12, ..Plan::UNLIMITED }));
+        let platform = builder.open_with(chain, MasterKey::new([7; 32].into()), Vec::new()).unwrap();
+        Self { disk, platform }
+    }
+
+    fn me(&self) -> Principal {
+        self.platform.service_principal()
+    }
+
+    fn try_create(&self, spec: &ProjectSpec) -> Result<Stored<Project>, PlatformError> {
+        let ids = (self.platform.new_id("prj").unwrap(), self.platform.new_id("bc").unwrap());
+        self.platform.projects().create(&self.me(), (&ids.0, &ids.1), spec)
+    }
+
+    fn state(&self, project: &Stored<Project>) -> ProjectState {
+        self.platform.projects().state(project).unwrap()
+    }
+
+    fn chain(&self, project: &Stored<Project>) -> Arc<Blockchain> {
+        self.platform.blockchains().writable(&self.me(), &project.value.blockchain_id).unwrap()
+    }
+
+    fn count<T: Record>(&self) -> u64 {
+        self.platform.records().verify::<T>().unwrap()
+    }
+}
+
+use super::super::records::Record;
+
+fn of(kind: ProjectKind, template: &str) -> ProjectSpec {
+    ProjectSpec { kind, template: Some(template.to_owned()), ..ProjectSpec::named("Gold rush") }
+}
+
+fn ask<C: SolCall>(chain: &Blockchain, contract: Address, call: &C) -> C::Return {
+    let request = CallRequest::call(contract, call.abi_encode());
+    let outcome = chain.node().view().call(&request, BlockRef::Latest, &StateOverrides::default(), None).unwrap();
+    C::abi_decode_returns(outcome.success_output().unwrap()).unwrap()
+}
+
+fn at(project: &Stored<Project>, name: &str) -> Address {
+    project.value.contracts.iter().find(|contract| contract.name == name).unwrap().address
+}
+
+fn paths(spec: &ProjectSpec) -> Vec<String> {
+    spec.check().into_iter().map(|error| error.path).collect()
+}
+
+#[test]
+fn each_template_sets_up_its_chain_and_contracts() {
+    let world = World::new();
+    for template in &TEMPLATES {
+        let kind = template.kinds[0];
+        assert!(!template.summary.is_empty());
+        let options = template.options.iter().map(|option| (*option).to_owned()).collect();
+        let made = world.try_create(&ProjectSpec { features: options, ..of(kind, template.name) }).unwrap();
+        assert_eq!(world.state(&made), ProjectState::Active, "{}", template.name);
+        let chain = world.chain(&made);
+        assert!(template.chain_features.iter().all(|feature| chain.spec().has(*feature)), "{}", template.name);
+        match template.name {
+            "erc20-token" => {
+                assert_eq!(ask(&chain, at(&made, "token"), &erc20::nameCall {}), "Gold rush");
+                assert_eq!(ask(&chain, at(&made, "token"), &erc20::symbolCall {}), "GOLDR");
+            }
+            "defi-exchange" => {
+                assert_eq!(ask(&chain, at(&made, "router"), &router::factoryCall {}), at(&made, "factory"));
+            }
+            "lending-market" => {
+                let reserves = ask(&chain, at(&made, "lending"), &lending::getReservesListCall {});
+                assert_eq!(reserves, [at(&made, "token"), at(&made, "wrapped-native")]);
+            }
+            "staking" => {
+                assert_eq!(ask(&chain, at(&made, "staking"), &staking::stakingTokenCall {}), at(&made, "token"));
+            }
+            "dao" => {
+                let governor = at(&made, "governor");
+                assert_eq!(ask(&chain, governor, &governor::tokenCall {}), at(&made, "token"));
+                assert_eq!(ask(&chain, governor, &governor::timelockCall {}), at(&made, "timelock"));
+            }
+            "nft-marketplace" => assert_eq!(made.value.contracts.len(), 3, "with auctions"),
+            _ => {}
+        }
+    }
+    for kind in ProjectKind::ALL {
+        assert_eq!(ProjectTemplate::default_of(kind).kinds[0], kind, "each type has a default");
+    }
+}
+
+#[test]
+fn networks_are_what_they_are_called() {
+    let world = World::new();
+    let made = |network: &str| {
+        let named = ProjectSpec { network: Some(network.to_owned()), ..of(ProjectKind::Dapp, "erc20-token") };
+        let made = world.try_create(&named).unwrap();
+        (world.chain(&made), made)
+    };
+    let (chain, _) = made("testnet");
+    assert_eq!(chain.spec().block_time.unwrap().as_secs(), 2);
+    let (chain, project) = made("mainnet");
+    let validators: Vec<Address> = chain.spec().validators.iter().map(|one| one.address).collect();
+    assert_eq!((chain.spec().block_time.unwrap().as_secs(), validators.len()), (5, 4));
+    let wallets = world.platform.wallets();
+    let owner = world.me().owner();
+    assert!(
+        validators.iter().all(|one| wallets.with_address(&owner, *one).unwrap().is_some()),
+        "the service signs for them"
+    );
+    assert_eq!(world.state(&project), ProjectState::Provisioning, "its transaction waits for a block");
+    let before = world.count::<Wallet>();
+    world.platform.blockchains().carry_out(&world.me(), chain.id(), ChainCommand::Delete).unwrap();
+    assert_eq!(world.count::<Wallet>(), before - 5, "the operators' and the treasury");
+    assert!(matches!(world.state(&project), ProjectState::Failed { reason } if reason.contains("deleted")));
+    // The workspace's default.
+    let mut workspace = world.platform.workspaces().get(&world.me()).unwrap();
+    workspace.value.default_network = Some("moon".to_owned());
+    let changed =
+        world.platform.unit(|unit| world.platform.workspaces().update(unit, &world.me(), &workspace)).unwrap();
+    let Err(PlatformError::Validation { fields }) = world.try_create(&ProjectSpec::named("x")) else { panic!() };
+    assert_eq!(
+        (fields[0].path.as_str(), fields[0].got.as_str()),
+        ("config.network", "the workspace's defaultNetwork, moon")
+    );
+    let mut workspace = changed;
+    workspace.value.default_network = Some("testnet".to_owned());
+    world.platform.unit(|unit| world.platform.workspaces().update(unit, &world.me(), &workspace)).unwrap();
+    let project = world.try_create(&ProjectSpec::named("x")).unwrap();
+    assert_eq!(project.value.network, Some(ProjectNetwork::Testnet));
+}
+
+#[test]
+fn a_chain_that_is_there_gets_the_contracts() {
+    let world = World::new();
+    let on = |chain: &str| ProjectSpec { blockchain: Some(chain.to_owned()), ..of(ProjectKind::Token, "erc20-token") };
+    let chains = world.count::<BlockchainRecord>();
+    let made = world.try_create(&on(DEFAULT_BLOCKCHAIN_ID)).unwrap();
+    assert_eq!((world.state(&made), world.count::<BlockchainRecord>()), (ProjectState::Active, chains));
+    assert_eq!(made.value.network, None);
+    let owner = world.chain(&made).treasury().unwrap();
+    let supply = ask(&world.chain(&made), at(&made, "token"), &erc20::balanceOfCall { account: owner });
+    assert_eq!(supply, U256::from(10).pow(U256::from(24)));
+    let bare = BlockchainSpec::read(json!({ "name": "bare", "features": [] })).unwrap();
+    let bare = world.platform.blockchains().create(&world.me(), bare).unwrap();
+    for (chain, words) in [(bare.id(), "smart-contracts"), ("bc_nobody", "not found")] {
+        let refused = world.try_create(&on(chain)).unwrap_err().to_string();
+        assert!(refused.contains(words), "{refused}");
+    }
+    assert_eq!(world.count::<Project>(), 1);
+}
+
+#[test]
+fn what_a_project_can_t_be_is_refused_with_what_it_can() {
+    let (dapp, known) = (of(ProjectKind::Dapp, "dao"), Some(DEFAULT_BLOCKCHAIN_ID.to_owned()));
+    let some = |text: &str| Some(text.to_owned());
+    for (spec, path, words) in [
+        (of(ProjectKind::Token, "dao"), "template", "one of erc20-token"),
+        (ProjectSpec { blockchain: some("proof-of-work"), ..dapp.clone() }, "config.blockchain", "proof-of-stake"),
+        (ProjectSpec { network: some("moon"), ..dapp.clone() }, "config.network", "development, testnet, mainnet"),
+        (
+            ProjectSpec { blockchain: known.clone(), network: some("testnet"), ..dapp.clone() },
+            "config.network",
+            "no value",
+        ),
+        (
+            ProjectSpec { features: vec!["privacy".into(), "auctions".into()], ..dapp.clone() },
+            "config.features[1]",
+            "mintable",
+        ),
+        (ProjectSpec { blockchain: known, features: vec!["privacy".into()], ..dapp }, "config.features[0]", "mintable"),
+    ] {
+        assert_eq!(paths(&spec), [path], "{spec:?}");
+        assert!(spec.check()[0].expected.contains(words), "{:?}", spec.check());
+    }
+    let world = World::new();
+    let readers = [Scope::WorkspaceWrite, Scope::BlockchainWrite].into_iter().collect();
+    let me = world.me();
+    let short = Principal::new(me.subject().clone(), me.workspace().clone(), readers);
+    let refused = world.platform.projects().create(&short, IDS, &ProjectSpec::named("x"));
+    assert_eq!(refused, Err(PlatformError::MissingScope { scope: Scope::BlockchainDeploy }));
+}
+
+#[test]
+fn a_full_plan_leaves_nothing() {
+    let world = World::new();
+    let workspace = world.platform.workspaces().get(&world.me()).unwrap();
+    let has = world.count::<BlockchainRecord>();
+    for _ in has..12 {
+        world.try_create(&ProjectSpec::named("x")).unwrap();
+    }
+    let (projects, wallets) = (world.count::<Project>(), world.count::<Wallet>());
+    let refused = world.try_create(&ProjectSpec { network: Some("mainnet".to_owned()), ..ProjectSpec::named("x") });
+    assert!(refused.unwrap_err().to_string().contains("12 blockchains"), "{}", workspace.value.billing_plan);
+    assert_eq!((world.count::<Project>(), world.count::<Wallet>()), (projects, wallets));
+}
+
+#[test]
+fn every_crash_of_a_project_leaves_nothing_or_what_the_next_start_finishes() {
+    let world = World::new();
+    let before = world.disk.writes();
+    let spec = of(ProjectKind::Defi, "staking");
+    world.platform.projects().create(&world.me(), IDS, &spec).unwrap();
+    let (crashes, mut kept) = (world.disk.crashes(), 0);
+    assert!(crashes.len() > before + 2);
+    for crashed in crashes.into_iter().skip(before.saturating_sub(1)) {
+        let world = World::on(crashed);
+        let projects = world.platform.projects();
+        let found = projects.all().get(&world.me().owner(), IDS.0).unwrap();
+        let chain = world.platform.blockchains().record(&world.me(), IDS.1);
+        assert_eq!(found.is_some(), chain.is_ok(), "both or neither");
+        if let Some(found) = found {
+            kept += 1;
+            assert_eq!(world.state(&found), ProjectState::Active);
+            let staked = ask(&world.chain(&found), at(&found, "staking"), &staking::stakingTokenCall {});
+            assert_eq!(staked, at(&found, "token"));
+        }
+        // Run again under its id, it is there once.
+        let again = projects.create(&world.me(), IDS, &spec).unwrap();
+        assert_eq!((world.state(&again), world.count::<Project>()), (ProjectState::Active, 1));
+        assert_eq!(world.chain(&again).node().view().head().height().get(), 1, "one transaction");
+    }
+    assert!(kept > 2, "{kept}");
+}
+
+#[test]
+fn a_project_is_changed_and_deleted_and_its_workspace_is_kept_while_it_has_one() {
+    let world = World::new();
+    let made = world.try_create(&ProjectSpec::named("x")).unwrap();
+    let projects = world.platform.projects();
+    let change = (Some("y".to_owned()), None);
+    let changed = world.platform.unit(|unit| projects.update(unit, &world.me(), made.id(), change)).unwrap();
+    assert_eq!((changed.value.name.as_str(), changed.value.description.as_str()), ("y", ""));
+    world.platform.blockchains().carry_out(&world.me(), &made.value.blockchain_id, ChainCommand::Delete).unwrap();
+    let kept = world.platform.unit(|unit| world.platform.workspaces().delete(unit, &world.me()));
+    assert!(kept.unwrap_err().to_string().contains("1 project"));
+    world.platform.unit(|unit| projects.delete(unit, &world.me(), made.id())).unwrap();
+    assert!(matches!(projects.require(&world.me(), made.id()), Err(PlatformError::NotFound { .. })));
+    assert_eq!(ProjectChain::read("raft"), Some(ProjectChain::New(ConsensusKind::Raft)));
+}

@@ -1,0 +1,178 @@
+//! Modules of chains by the service's routes: on running chains, before the start, by a vote.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use chainbox::{node::Clock, primitives::Timestamp, store::testing::MemoryDisk};
+use serde_json::{Value, json};
+
+use crate::http::{Reply, Service};
+
+/// A clock in milliseconds that a test moves.
+#[derive(Debug)]
+struct TestClock(AtomicU64);
+
+impl Clock for TestClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_secs(self.now_ms() / 1000)
+    }
+
+    fn now_ms(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+async fn ok(service: &Service, method: &str, path: &str, body: Value) -> Value {
+    let reply = service.rest(method, path, body).await;
+    assert!(matches!(reply.status, 200 | 201), "{method} {path}: {}", reply.body);
+    if reply.status == 201 {
+        let found = service.rest("GET", reply.header("location").unwrap(), Value::Null).await;
+        assert_eq!(found.json()["data"], reply.json()["data"], "{path}");
+    }
+    reply.json()["data"].clone()
+}
+
+async fn refused(service: &Service, method: &str, path: &str, body: Value) -> String {
+    let reply = service.rest(method, path, body).await;
+    assert_eq!(reply.status, 409, "{method} {path}: {}", reply.body);
+    reply.json()["error"]["message"].as_str().unwrap().to_owned()
+}
+
+/// Makes a chain; returns its path.
+async fn chain(service: &Service, body: Value) -> String {
+    format!("/v1/blockchains/{}", ok(service, "POST", "/v1/blockchains", body).await["id"].as_str().unwrap())
+}
+
+/// Code of a contract of a module.
+async fn code(service: &Service, chain: &str, module: &Value, name: &str) -> String {
+    let contracts = module["contracts"].as_array().unwrap();
+    let address = &contracts.iter().find(|contract| contract["name"] == name).unwrap()["address"];
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "eth_getCode", "params": [address, "latest"] });
+    let reply: Reply = service.rest("POST", &format!("{chain}/eth"), call).await;
+    reply.json()["result"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn modules_are_enabled_changed_and_disabled_and_outlive_the_process() {
+    let disk = Arc::new(MemoryDisk::new());
+    let service = Service::stored(disk.clone()).await;
+    let chain = chain(&service, json!({ "name": "x" })).await;
+    let all = format!("{chain}/modules");
+    let documented = json!({
+        "module": "defi",
+        "config": { "features": ["dex", "lending", "staking"], "swapFee": "0.3", "liquidationThreshold": "80" },
+    });
+    let defi = ok(&service, "POST", &all, documented.clone()).await;
+    assert_eq!(
+        (&defi["status"], &defi["sinceBlock"], &defi["config"]),
+        (&json!("enabled"), &json!(1), &documented["config"])
+    );
+    for name in ["router", "factory", "lending", "price-feed", "staking", "token", "wrapped-native"] {
+        assert!(code(&service, &chain, &defi, name).await.len() > 2, "{name}");
+    }
+    for module in ["nft", "dao"] {
+        let made = ok(&service, "POST", &all, json!({ "module": module })).await;
+        assert_eq!(made["status"], "enabled", "{made}");
+    }
+    assert!(refused(&service, "POST", &all, documented).await.contains("is enabled"));
+    for module in ["bridge", "oracle", "identity", "privacy", "storage"] {
+        let message = refused(&service, "POST", &all, json!({ "module": module })).await;
+        assert!(message.contains("defi, nft, dao"), "{message}");
+    }
+    let wrong = service.rest("POST", &all, json!({ "module": "defi", "config": { "swapFee": "1" } })).await;
+    assert_eq!(wrong.status, 422, "{}", wrong.body);
+    let field = wrong.json()["error"]["details"]["fields"][0].clone();
+    assert_eq!(field["path"], "config.swapFee");
+    assert!(field["expected"].as_str().unwrap().starts_with("0.3"), "{field}");
+    let off = ok(&service, "DELETE", &format!("{all}/dao"), Value::Null).await;
+    assert_eq!(off["status"], "disabled");
+    assert!(code(&service, &chain, &off, "governor").await.len() > 2, "its contracts stay");
+    let resources = ok(&service, "GET", "/v1/resources?type=module&sort=name", Value::Null).await;
+    let names: Vec<&Value> = resources.as_array().unwrap().iter().map(|one| &one["name"]).collect();
+    assert_eq!(names, ["dao", "defi", "nft"]);
+    let before = ok(&service, "GET", &all, Value::Null).await;
+    drop(service);
+    let service = Service::stored(disk).await;
+    assert_eq!(ok(&service, "GET", &all, Value::Null).await, before);
+    ok(&service, "POST", &all, json!({ "module": "dao" })).await;
+}
+
+#[tokio::test]
+async fn a_chain_that_starts_later_has_its_modules_from_block_0_on() {
+    let service = Service::start().await;
+    let chain = chain(&service, json!({ "name": "x", "start": false })).await;
+    let path = |rest: &str| format!("{chain}/{rest}");
+    let created = ok(&service, "GET", &chain, Value::Null).await;
+    assert_eq!((&created["status"], &created["genesisHash"]), (&json!("created"), &Value::Null));
+    assert!(refused(&service, "POST", &path("pause"), Value::Null).await.contains("created"));
+    let made = ok(&service, "POST", &path("modules"), json!({ "module": "defi" })).await;
+    assert_eq!((&made["status"], &made["sinceBlock"]), (&json!("pending"), &Value::Null));
+    ok(&service, "POST", &path("modules"), json!({ "module": "nft" })).await;
+    ok(&service, "DELETE", &path("modules/nft"), Value::Null).await;
+    let started = ok(&service, "POST", &path("start"), Value::Null).await;
+    assert_eq!((&started["status"], &started["currentBlock"]), (&json!("running"), &json!(0)));
+    let found = ok(&service, "GET", &path("modules"), Value::Null).await;
+    assert_eq!(found.as_array().unwrap().len(), 1);
+    assert_eq!((&found[0]["status"], &found[0]["sinceBlock"]), (&json!("enabled"), &json!(0)));
+    assert_eq!(found[0]["contracts"], made["contracts"]);
+    assert!(code(&service, &chain, &found[0], "router").await.len() > 2);
+    // A chain that never starts is deleted.
+    let other = self::chain(&service, json!({ "name": "y", "start": false })).await;
+    ok(&service, "DELETE", &other, Value::Null).await;
+    assert_eq!(service.rest("GET", &other, Value::Null).await.status, 404);
+}
+
+#[tokio::test]
+async fn where_governance_owns_the_modules_a_vote_comes_first() {
+    let clock = Arc::new(TestClock(AtomicU64::new(1_750_000_000_000)));
+    let service = Service::timed(clock.clone()).await;
+    let chain = chain(&service, json!({ "name": "x", "config": { "upgrades": "governance" } })).await;
+    let (id, all) = (chain.rsplit('/').next().unwrap(), format!("{chain}/modules"));
+    let config = json!({ "features": ["dex"] });
+    let body = json!({ "module": "defi", "config": config });
+    let message = refused(&service, "POST", &all, body.clone()).await;
+    assert!(message.contains("module-enable"), "{message}");
+    let proposal = json!({
+        "blockchainId": id, "title": "Exchange", "type": "module-enable", "votingPeriod": "10s",
+        "changes": { "module": "defi", "config": config },
+    });
+    let made = ok(&service, "POST", "/v1/governance/proposals", proposal.clone()).await;
+    let path = format!("/v1/governance/proposals/{}", made["id"].as_str().unwrap());
+    ok(&service, "POST", &format!("{path}/vote"), json!({ "vote": "yes" })).await;
+    clock.0.fetch_add(11_000, Ordering::Relaxed);
+    // The next block counts the votes, and executes.
+    let token = json!({ "blockchainId": id, "standard": "ERC20", "name": "Gold", "symbol": "GLD" });
+    ok(&service, "POST", "/v1/tokens", token).await;
+    assert_eq!(ok(&service, "GET", &path, Value::Null).await["status"], "executed");
+    let voted = ok(&service, "GET", &format!("{all}/defi"), Value::Null).await;
+    assert_eq!((&voted["status"], &voted["contracts"]), (&json!("enabled"), &json!([])));
+    let other = refused(&service, "POST", &all, json!({ "module": "defi" })).await;
+    assert!(other.contains("propose"), "another configuration: {other}");
+    let wired = ok(&service, "POST", &all, body.clone()).await;
+    assert_eq!((&wired["status"], &wired["configHash"]), (&json!("enabled"), &voted["configHash"]));
+    assert!(code(&service, &chain, &wired, "router").await.len() > 2);
+    assert!(refused(&service, "POST", &all, body).await.contains("is enabled"));
+    assert!(refused(&service, "DELETE", &format!("{all}/defi"), Value::Null).await.contains("governance owns"));
+
+    // Where the treasury decides, nobody votes on modules.
+    let chain = self::chain(&service, json!({ "name": "y" })).await;
+    let mut proposal = proposal;
+    proposal["blockchainId"] = chain.rsplit('/').next().unwrap().into();
+    let message = refused(&service, "POST", "/v1/governance/proposals", proposal).await;
+    assert!(message.contains("ModulesNotOwned"), "{message}");
+}
+
+#[tokio::test]
+async fn a_repeated_request_enables_once() {
+    let service = Service::start().await;
+    let chain = chain(&service, json!({ "name": "x" })).await;
+    let headers =
+        [("x-api-key", service.api_key.as_str()), ("content-type", "application/json"), ("idempotency-key", "defi")];
+    let body = json!({ "module": "defi" }).to_string();
+    let first = service.send("POST", &format!("{chain}/modules"), &headers, &body).await;
+    let again = service.send("POST", &format!("{chain}/modules"), &headers, &body).await;
+    assert_eq!((first.status, again.status, &first.body), (201, 201, &again.body));
+    assert_eq!(ok(&service, "GET", &chain, Value::Null).await["currentBlock"], 1);
+}

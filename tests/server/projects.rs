@@ -1,0 +1,85 @@
+//! Projects by the service's routes.
+
+use std::sync::Arc;
+
+use chainbox::{platform::Scope, store::testing::MemoryDisk};
+use serde_json::{Value, json};
+
+use crate::http::Service;
+
+const ALL: &str = "/v1/workspaces/ws_default/projects";
+
+async fn ok(service: &Service, method: &str, path: &str, body: Value) -> Value {
+    let reply = service.rest(method, path, body).await;
+    assert!(matches!(reply.status, 200 | 201), "{method} {path}: {}", reply.body);
+    reply.json()["data"].clone()
+}
+
+#[tokio::test]
+async fn a_project_is_made_read_changed_and_deleted_and_outlives_the_process() {
+    let disk = Arc::new(MemoryDisk::new());
+    let service = Service::stored(disk.clone()).await;
+    let body = json!({
+        "name": "exchange", "type": "dapp", "template": "defi-exchange",
+        "config": { "blockchain": "proof-of-stake", "network": "development", "features": ["smart-contracts", "burnable"] },
+    });
+    let made = ok(&service, "POST", ALL, body).await;
+    assert_eq!((&made["status"], &made["network"]), (&json!("active"), &json!("development")));
+    let chain =
+        ok(&service, "GET", &format!("/v1/blockchains/{}", made["blockchainId"].as_str().unwrap()), Value::Null).await;
+    assert_eq!((&chain["consensus"], &chain["currentBlock"]), (&json!("proof-of-stake"), &json!(1)));
+    let path = format!("{ALL}/{}", made["id"].as_str().unwrap());
+    assert_eq!(ok(&service, "GET", &path, Value::Null).await, made);
+    let bare = ok(&service, "POST", ALL, json!({ "name": "bare" })).await;
+    assert_eq!((&bare["type"], &bare["template"], &bare["contracts"]), (&json!("dapp"), &json!("blank"), &json!([])));
+    let changed = ok(&service, "PATCH", &path, json!({ "description": "Gold for ether" })).await;
+    assert_eq!((&changed["name"], &changed["description"]), (&json!("exchange"), &json!("Gold for ether")));
+    let listed = ok(&service, "GET", &format!("{ALL}?sort=name"), Value::Null).await;
+    assert_eq!((&listed[0]["id"], &listed[1]["id"]), (&bare["id"], &made["id"]));
+    let resources = ok(&service, "GET", "/v1/resources?type=project", Value::Null).await;
+    assert_eq!(resources.as_array().unwrap().len(), 2);
+    drop(service);
+    let service = Service::stored(disk).await;
+    assert_eq!(ok(&service, "GET", &path, Value::Null).await, changed);
+    ok(&service, "DELETE", &path, Value::Null).await;
+    assert_eq!(service.rest("GET", &path, Value::Null).await.status, 404);
+    ok(&service, "GET", &format!("/v1/blockchains/{}", made["blockchainId"].as_str().unwrap()), Value::Null).await;
+}
+
+#[tokio::test]
+async fn unknown_values_are_refused_with_the_list() {
+    let service = Service::start().await;
+    for (body, path, words) in [
+        (json!({ "name": "x", "type": "game" }), "type", "dapp, token, nft, defi, dao, network"),
+        (json!({ "name": "x", "template": "casino" }), "template", "defi-exchange"),
+        (json!({ "name": "x", "type": "dao", "template": "staking" }), "template", "one of dao"),
+        (json!({ "name": "x", "config": { "blockchain": "proof-of-work" } }), "config.blockchain", "pbft"),
+        (json!({ "name": "x", "config": { "network": "moon" } }), "config.network", "testnet"),
+        (json!({ "name": "x", "config": { "features": ["speed"] } }), "config.features[0]", "privacy"),
+    ] {
+        let reply = service.rest("POST", ALL, body.clone()).await;
+        assert_eq!(reply.status, 422, "{body}: {}", reply.body);
+        let field = reply.json()["error"]["details"]["fields"][0].clone();
+        assert_eq!(field["path"], path, "{body}");
+        assert!(field["expected"].as_str().unwrap().contains(words), "{field}");
+    }
+    assert_eq!(ok(&service, "GET", ALL, Value::Null).await, json!([]));
+}
+
+#[tokio::test]
+async fn who_may_not_make_chains_or_deploy_makes_no_project() {
+    let service = Service::start().await;
+    let body = json!({ "name": "x" }).to_string();
+    let all = [Scope::WorkspaceWrite, Scope::BlockchainWrite, Scope::BlockchainDeploy];
+    for (lacking, scopes) in
+        [(Some(all[1]), vec![all[0], all[2]]), (Some(all[2]), all[..2].to_vec()), (None, all.to_vec())]
+    {
+        let key = service.platform.create_api_key("some", &scopes).unwrap().text().to_owned();
+        let headers = [("x-api-key", key.as_str()), ("content-type", "application/json")];
+        let reply = service.send("POST", ALL, &headers, &body).await;
+        assert_eq!(reply.status, if lacking.is_some() { 403 } else { 201 }, "{}", reply.body);
+        if let Some(scope) = lacking {
+            assert_eq!(reply.json()["error"]["details"]["requiredScope"], scope.name());
+        }
+    }
+}
