@@ -13,6 +13,7 @@ mod blockchains;
 mod context;
 mod contract_call;
 mod contract_events;
+mod dapps;
 mod deployment;
 mod entropy;
 mod error;
@@ -58,6 +59,10 @@ pub use self::{
     blockchains::{Blockchains, EXPORT_BYTES_MAX, Outgoing},
     contract_call::{ContractCall, EncodedCall, abi_of},
     contract_events::{ContractEvent, events_of},
+    dapps::{
+        ComponentState, CustomDomain, DappChange, DappComponent, DappFigure, DappFrontend, DappRecord, DappSpec,
+        DappState, DappTheme, Dapps, PlannedDapp,
+    },
     deployment::{DeploymentRecord, DeploymentSpec},
     entropy::{Entropy, EntropyError, OsEntropy},
     error::{FieldError, PlatformError},
@@ -335,6 +340,11 @@ impl Platform {
     /// Rules of tokens.
     pub const fn tokens(&self) -> Tokens<'_> {
         Tokens { blockchains: self.blockchains() }
+    }
+
+    /// Rules of dApps.
+    pub const fn dapps(&self) -> Dapps<'_> {
+        Dapps { blockchains: self.blockchains() }
     }
 
     /// Rules of idempotent requests.

@@ -1,7 +1,7 @@
 //! Everything in a workspace as one list.
 
 use super::{
-    ApiKey, BlockchainRecord, DeploymentRecord, PlatformError, Workspace,
+    ApiKey, BlockchainRecord, DappRecord, DeploymentRecord, PlatformError, Workspace,
     context::Context,
     principal::Principal,
     records::{
@@ -22,11 +22,13 @@ pub enum ResourceKind {
     Blockchain,
     /// A contract that was deployed.
     Contract,
+    /// A dApp.
+    Dapp,
 }
 
 impl ResourceKind {
     /// Every type.
-    pub const ALL: [Self; 4] = [Self::Workspace, Self::ApiKey, Self::Blockchain, Self::Contract];
+    pub const ALL: [Self; 5] = [Self::Workspace, Self::ApiKey, Self::Blockchain, Self::Contract, Self::Dapp];
 
     /// Name of the type in the service.
     pub const fn name(self) -> &'static str {
@@ -35,6 +37,7 @@ impl ResourceKind {
             Self::ApiKey => "api-key",
             Self::Blockchain => "blockchain",
             Self::Contract => "contract",
+            Self::Dapp => "dapp",
         }
     }
 
@@ -47,7 +50,7 @@ impl ResourceKind {
     const fn scope(self) -> Scope {
         match self {
             Self::Workspace | Self::ApiKey => Scope::WorkspaceRead,
-            Self::Blockchain | Self::Contract => Scope::BlockchainRead,
+            Self::Blockchain | Self::Contract | Self::Dapp => Scope::BlockchainRead,
         }
     }
 }
@@ -154,6 +157,7 @@ impl ResourceKind {
             Self::ApiKey => all.list(&ApiKey::BY_NAME),
             Self::Blockchain => all.list(&BlockchainRecord::BY_NAME),
             Self::Contract => all.list(&DeploymentRecord::BY_TEMPLATE),
+            Self::Dapp => all.list(&DappRecord::BY_NAME),
         }
     }
 
@@ -175,6 +179,11 @@ impl ResourceKind {
             Self::Contract => records.of::<DeploymentRecord>().get(owner, id)?.map(|stored| {
                 let deployment = &stored.value;
                 summary(&stored, self, &deployment.template, Some(&deployment.blockchain_id), "sent")
+            }),
+            Self::Dapp => records.of::<DappRecord>().get(owner, id)?.map(|stored| {
+                let dapp = &stored.value;
+                let status = if dapp.deployment.is_some() { "sent" } else { "deployed" };
+                summary(&stored, self, &dapp.name, dapp.blockchain_id.as_deref(), status)
             }),
         })
     }
