@@ -22,7 +22,7 @@ pub use self::{
     state::{ComponentState, DappFigure, DappState},
 };
 use super::{
-    Blockchain, DEFAULT_BLOCKCHAIN_ID, Feature, PlatformError, Workspace,
+    Blockchain, DEFAULT_BLOCKCHAIN_ID, Feature, PlatformError, Workspace, Workspaces,
     blockchain::BlockchainRecord,
     blockchains::Blockchains,
     context::audit,
@@ -135,6 +135,20 @@ impl<'a> Dapps<'a> {
     /// [`PlatformError::NotFound`].
     pub fn require(&self, principal: &Principal, id: &str) -> Result<Stored<DappRecord>, PlatformError> {
         Ok(self.all().require(&principal.owner(), id)?)
+    }
+
+    /// Returns a caller as it acts in the workspace of a dApp: its own, or another in which it may act.
+    ///
+    /// # Errors
+    /// [`PlatformError::NotFound`], also for a dApp of a workspace that is not the caller's.
+    pub fn acting_on(&self, caller: &Principal, id: &str) -> Result<Principal, PlatformError> {
+        let not_found = || PlatformError::not_found("dapp", id);
+        let found = self.all().find(&Dapp::BY_ID, &Owner::Service, &SortKey::new().text(id))?.ok_or_else(not_found)?;
+        let workspaces = Workspaces { context: self.blockchains.context };
+        workspaces.acting_in(caller, found.owner().as_str()).map_err(|cause| match cause {
+            PlatformError::NotFound { .. } => not_found(),
+            other => other,
+        })
     }
 
     /// Returns a page of the dApps of the principal's workspace, by the time of their making.

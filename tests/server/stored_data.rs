@@ -32,7 +32,7 @@ fn copy(from: &Path, to: &Path) {
 
 /// What the routes show of everything that was made.
 fn shown(service: &Serving, key: &str) -> Value {
-    let lists = ["/v1/workspaces", "/v1/auth/api-keys", "/v1/blockchains", "/v1/contracts"];
+    let lists = ["/v1/workspaces", "/v1/auth/api-keys", "/v1/blockchains", "/v1/contracts", "/v1/dapps"];
     let mut shown: Vec<Value> = lists.iter().map(|path| json!(service.all(key, path))).collect();
     shown.push(service.get(key, "/v1/workspaces/ws_default/usage"));
     for chain in service.all(key, "/v1/blockchains") {
@@ -40,6 +40,9 @@ fn shown(service: &Serving, key: &str) -> Value {
         let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "eth_getBlockByNumber", "params": ["latest", true] });
         shown.push(service.request(key, "POST", &format!("/v1/blockchains/{id}/eth"), &call).json());
         shown.push(service.all(key, &format!("/v1/blockchains/{id}/participants")).into());
+    }
+    for dapp in service.all(key, "/v1/dapps") {
+        shown.push(service.request(key, "GET", dapp["site"].as_str().unwrap(), &Value::Null).body.into());
     }
     let mut shown = json!(shown);
     without_counts_of_requests(&mut shown);
@@ -83,6 +86,8 @@ fn everything_survives_backup_and_restore() {
     );
     let params = json!({ "name": "Gold", "symbol": "GLD", "totalSupply": "1000" });
     make("/v1/contracts/deploy", json!({ "blockchainId": chain["id"], "template": "erc20-token", "params": params }));
+    let shop = json!({ "name": "Shop", "template": "defi", "blockchainId": chain["id"], "frontend": { "customDomain": "shop.example" } });
+    make("/v1/dapps", shop);
     let before = shown(&service, &key);
     let online = make("/v1/admin/backups", Value::Null);
     let id = online["id"].as_str().unwrap();

@@ -36,6 +36,7 @@ KEPT = {
     "validatorId": world.validator,
     "tokenId": world.token,
     "webhookId": world.webhook,
+    "dappId": world.dapp,
     "block": "latest",
     "hash": world.transaction,
     "address": world.account,
@@ -55,6 +56,7 @@ DELETED = {
     "revokeApiKey": lambda: {"apiKeyId": world.new_key()},
     "deleteBlockchain": lambda: {"blockchainId": world.new_chain()},
     "deleteWebhook": lambda: {"webhookId": world.new_webhook()},
+    "deleteDapp": lambda: {"dappId": world.new_dapp()},
     "removeParticipant": lambda: {"blockchainId": world.chain, "participantId": world.new_participant()},
 }
 
@@ -154,6 +156,20 @@ def execution():
     return dict.fromkeys(nothing) | {"method": "transfer", "args": [f"0x{'11' * 20}", "0"]}
 
 
+def planned_dapp():
+    """Returns a body of components that know each other."""
+    components = [{"type": "token", "config": {"name": "Gold", "symbol": "GLD", "totalSupply": "1000"}}]
+    nothing = dict.fromkeys(("workspaceId", "blockchainId"))
+    return nothing | {"template": "token-sale", "components": components, "from": world.account}
+
+
+def dapp():
+    domain = f"shop{next(fresh_keys)}.example"
+    nothing = {"from": None, "signedTransaction": None}
+    frontend = {"theme": "auto", "customDomain": domain, "public": True}
+    return planned_dapp() | nothing | {"name": "Shop", "frontend": frontend}
+
+
 def webhook():
     return {"url": "https://example.com/hook", "filters": None, "blockchainId": None}
 
@@ -163,6 +179,9 @@ KNOWN_NAMES = {
     "callContract": contract_call,
     "executeContract": execution,
     "createWebhook": webhook,
+    "createDapp": dapp,
+    "planDapp": planned_dapp,
+    "updateDapp": lambda: {"frontend": None},
     "updateWebhook": lambda: {"url": "https://example.com/hook"},
     "importBlockchain": importation,
     "deployContract": deployment,
@@ -185,6 +204,9 @@ RULED_FIELDS = {
     "callContract": r"method|args(\[\d+\])?|data",
     "executeContract": r"method|args(\[\d+\])?|data|value|from|gasLimit|signedTransaction",
     "createWebhook": r"url|blockchainId",
+    "createDapp": r"template|components(\[\d+\].*)?|frontend\.(customDomain|public)|blockchainId|from|signedTransaction",
+    "planDapp": r"template|components(\[\d+\].*)?|blockchainId",
+    "updateDapp": r"frontend\.(customDomain|public)",
     "updateWebhook": r"url",
 }
 
