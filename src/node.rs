@@ -67,7 +67,7 @@ pub use ancestors::REORG_DEPTH_MAX;
 pub use builder::{Database, NodeBuilder};
 pub use bulk::{BulkError, MinedBulk};
 pub use clock::{Clock, ClockOffset, ManualClock};
-pub use compose::{COMPONENTS_MAX, Component, ComponentKind, ComposeError, Dapp};
+pub use compose::{COMPONENTS_MAX, Component, ComponentKind, ComposeError, Dapp, DappDeployer, DappPlan};
 pub use contract::Contract;
 pub use contract_error::ContractError;
 pub use deployed::Deployed;

@@ -14,6 +14,7 @@ mod context;
 mod contract_call;
 mod contract_events;
 mod contract_plan;
+mod dapps;
 mod deployment;
 mod entropy;
 mod error;
@@ -62,6 +63,10 @@ pub use self::{
     contract_call::{ContractCall, EncodedCall, abi_of},
     contract_events::{ContractEvent, events_of},
     contract_plan::PlacedContract,
+    dapps::{
+        ComponentState, CustomDomain, DappChange, DappComponent, DappFigure, DappFrontend, DappRecord, DappSpec,
+        DappState, DappTheme, Dapps, PlannedDapp,
+    },
     deployment::{DeploymentRecord, DeploymentSpec},
     entropy::{Entropy, EntropyError, OsEntropy},
     error::{FieldError, PlatformError},
@@ -355,6 +360,11 @@ impl Platform {
     /// Rules of projects.
     pub const fn projects(&self) -> Projects<'_> {
         Projects { blockchains: self.blockchains() }
+    }
+
+    /// Rules of dApps.
+    pub const fn dapps(&self) -> Dapps<'_> {
+        Dapps { blockchains: self.blockchains() }
     }
 
     /// Rules of idempotent requests.

@@ -70,6 +70,7 @@ mod commands;
 mod counters;
 mod credentials;
 mod decode;
+mod domain_proof;
 mod driver;
 mod eth;
 mod http;
@@ -91,6 +92,7 @@ pub use chains::Chains;
 pub use clock::{ChainClock, WallClock, date, now_ms};
 pub use counters::Counters;
 pub use decode::{decode_call, decode_error, describe_revert};
+pub use domain_proof::{ResolveTxt, ResolvingTxt, SystemTxtResolver};
 pub use driver::drive;
 pub use eth::rpc::EthRpc;
 pub use http::{

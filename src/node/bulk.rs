@@ -100,9 +100,7 @@ impl Node {
         if let Some(index) = operations.iter().position(|one| one.target.is_zero() && one.data.is_empty()) {
             return Err(BulkError::NoInitCode { index });
         }
-        if self.view().code(BATCH_ADDRESS, BlockRef::Latest).map_err(ContractError::from)?.is_empty() {
-            return Err(ContractError::NoCode { address: BATCH_ADDRESS }.into());
-        }
+        self.check_batch()?;
         let input = Batch::executeCall { operations: operations.to_vec() }.abi_encode();
         let request = CallRequest { nonce, ..CallRequest::call(BATCH_ADDRESS, input).with_from(from) };
         let mined = self.send_and_mine(request.clone());
@@ -112,6 +110,25 @@ impl Node {
         let results = Batch::executeCall::abi_decode_returns(&outcome.output).unwrap_or_default();
         let are_creations = operations.iter().map(|operation| operation.target.is_zero()).collect();
         Ok(MinedBulk { mined, results, are_creations })
+    }
+
+    /// Checks that the chain has the template `batch` at its address.
+    pub(super) fn check_batch(&self) -> Result<(), BulkError> {
+        if self.view().code(BATCH_ADDRESS, BlockRef::Latest).map_err(ContractError::from)?.is_empty() {
+            return Err(ContractError::NoCode { address: BATCH_ADDRESS }.into());
+        }
+        Ok(())
+    }
+
+    /// Tries the request of operations on the pending block.
+    pub(super) fn check_bulk(&self, request: CallRequest, operations: &[Operation]) -> Result<(), BulkError> {
+        let outcome = self.view().call(&request, BlockRef::Pending, &StateOverrides::new(), None);
+        let outcome = outcome.map_err(ContractError::from)?;
+        if outcome.is_success() {
+            return Ok(());
+        }
+        let error = self.contract_error(&request, outcome);
+        Err(self.bulk_error(error, &request, operations))
     }
 
     fn bulk_error(&self, error: ContractError, bulk: &CallRequest, operations: &[Operation]) -> BulkError {

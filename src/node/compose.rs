@@ -2,16 +2,22 @@
 
 mod component;
 mod creations;
+mod error;
 mod parts;
 mod plan;
+mod planned;
 mod wiring;
 
 use std::collections::BTreeMap;
 
-pub use self::component::{COMPONENTS_MAX, Component, ComponentKind};
 use self::plan::Deployer;
-use super::{BlockRef, BulkError, ContractError, MinedTransaction, Node, QueryError};
-use crate::{primitives::Address, templates::batch::Operation, vm::ParameterError};
+pub use self::{
+    component::{COMPONENTS_MAX, Component, ComponentKind},
+    error::ComposeError,
+    planned::{DappDeployer, DappPlan},
+};
+use super::{BlockRef, ContractError, MinedTransaction, Node, QueryError};
+use crate::primitives::Address;
 
 /// A dApp that was deployed.
 #[derive(Clone, Debug)]
@@ -43,27 +49,6 @@ impl Dapp {
     }
 }
 
-/// Why a dApp was not deployed. Nothing of it was, unless its transaction is not mined yet.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ComposeError {
-    /// The components are wrong; nothing was sent.
-    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
-    Invalid(Vec<ParameterError>),
-    /// A step failed.
-    #[error("{step} failed, and nothing was deployed: {source}")]
-    Step {
-        /// The component and what was done.
-        step: String,
-        /// Why it failed.
-        #[source]
-        source: ContractError,
-    },
-    /// The transaction was not sent, not mined, or ran out of gas.
-    #[error(transparent)]
-    Bulk(BulkError),
-}
-
 impl Node {
     /// Deploys components that know each other, in one transaction of `from`: all of them or none.
     ///
@@ -91,25 +76,51 @@ impl Node {
     /// # Errors
     /// [`ComposeError`]; nothing is deployed then, but where the transaction waits in the pool ([`ContractError::NotMined`]).
     pub fn compose(&self, from: Address, components: &[Component]) -> Result<Dapp, ComposeError> {
-        let unread = |error: QueryError| ComposeError::Bulk(ContractError::from(error).into());
-        let view = self.view();
-        let nonce = view.nonce(from, BlockRef::Pending).map_err(unread)?;
-        let block_time_secs = view.block_time_secs().map_err(unread)?;
-        let deployer = Deployer { address: from, nonce, block_time_secs };
-        let mut plan = creations::creations(components, self.templates(), deployer).map_err(ComposeError::Invalid)?;
-        plan.steps.extend(wiring::steps(components, &plan, from).map_err(ComposeError::Invalid)?);
-        let operations: Vec<Operation> = plan.steps.iter().map(|step| step.operation.clone()).collect();
-        let bulk = self.bulk_at(from, Some(nonce), &operations).map_err(|error| match error {
-            BulkError::Operation { index, source } => {
-                ComposeError::Step { step: plan.steps[index].purpose.clone(), source }
-            }
-            other => ComposeError::Bulk(other),
-        })?;
+        let plan = self.plan_dapp(DappDeployer::new(from), components)?;
+        let mined = self.bulk_at(from, Some(plan.nonce), &plan.operations()).map_err(|error| plan.failure(error))?;
         let kinds = components.iter().map(|component| component.kind);
+        let DappPlan { plan, .. } = plan;
         Ok(Dapp {
-            mined: bulk.mined().clone(),
+            mined: mined.mined().clone(),
             components: kinds.zip(plan.components).collect(),
             addresses: plan.addresses,
         })
+    }
+
+    /// Plans a dApp as [`Node::compose`] deploys it, and sends nothing: for a caller that signs the transaction itself.
+    ///
+    /// ```
+    /// use chainbox::node::{Component, DappDeployer, Node};
+    /// let node = Node::new();
+    /// let token = serde_json::json!([{ "type": "token", "config": { "name": "Gold", "symbol": "GLD", "totalSupply": "1000" } }]);
+    /// let components = Component::read_list(&token).unwrap();
+    /// let plan = node.plan_dapp(DappDeployer::new(node.accounts()[0]), &components)?;
+    /// node.check_dapp(&plan)?;
+    /// let planned = plan.components().to_vec();
+    /// assert_eq!(node.compose(node.accounts()[0], &components)?.components()[0].1, planned[0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ComposeError::Invalid`]; [`ComposeError::Bulk`] when the chain can't be read, or has no template `batch` at its address.
+    pub fn plan_dapp(&self, deployer: DappDeployer, components: &[Component]) -> Result<DappPlan, ComposeError> {
+        let unread = |error: QueryError| ComposeError::Bulk(ContractError::from(error).into());
+        let (view, from) = (self.view(), deployer.address);
+        self.check_batch().map_err(ComposeError::Bulk)?;
+        let nonce = deployer.nonce.map_or_else(|| view.nonce(from, BlockRef::Pending), Ok).map_err(unread)?;
+        let block_time_secs = deployer.block_time_secs.map_or_else(|| view.block_time_secs(), |secs| Ok(Some(secs)));
+        let block_time_secs = block_time_secs.map_err(unread)?;
+        let deployer = Deployer { address: from, nonce, block_time_secs };
+        let mut plan = creations::creations(components, self.templates(), deployer).map_err(ComposeError::Invalid)?;
+        plan.steps.extend(wiring::steps(components, &plan, from).map_err(ComposeError::Invalid)?);
+        Ok(DappPlan { from, nonce, plan })
+    }
+
+    /// Tries the transaction of a plan on the pending block.
+    ///
+    /// # Errors
+    /// [`ComposeError::Step`] for the first step that fails; [`ComposeError::Bulk`] when the chain can't be read, or it fails as a whole.
+    pub fn check_dapp(&self, plan: &DappPlan) -> Result<(), ComposeError> {
+        self.check_bulk(plan.request(), &plan.operations()).map_err(|error| plan.failure(error))
     }
 }

@@ -1,7 +1,7 @@
 //! Everything in a workspace as one list.
 
 use super::{
-    ApiKey, BlockchainRecord, DeploymentRecord, HostedModule, PlatformError, Project, Workspace,
+    ApiKey, BlockchainRecord, DappRecord, DeploymentRecord, HostedModule, PlatformError, Project, Workspace,
     context::Context,
     principal::Principal,
     records::{
@@ -26,12 +26,14 @@ pub enum ResourceKind {
     Module,
     /// A project.
     Project,
+    /// A dApp.
+    Dapp,
 }
 
 impl ResourceKind {
     /// Every type.
-    pub const ALL: [Self; 6] =
-        [Self::Workspace, Self::ApiKey, Self::Blockchain, Self::Contract, Self::Module, Self::Project];
+    pub const ALL: [Self; 7] =
+        [Self::Workspace, Self::ApiKey, Self::Blockchain, Self::Contract, Self::Module, Self::Project, Self::Dapp];
 
     /// Name of the type in the service.
     pub const fn name(self) -> &'static str {
@@ -42,6 +44,7 @@ impl ResourceKind {
             Self::Contract => "contract",
             Self::Module => "module",
             Self::Project => "project",
+            Self::Dapp => "dapp",
         }
     }
 
@@ -54,7 +57,7 @@ impl ResourceKind {
     const fn scope(self) -> Scope {
         match self {
             Self::Workspace | Self::ApiKey | Self::Project => Scope::WorkspaceRead,
-            Self::Blockchain | Self::Contract | Self::Module => Scope::BlockchainRead,
+            Self::Blockchain | Self::Contract | Self::Module | Self::Dapp => Scope::BlockchainRead,
         }
     }
 }
@@ -163,6 +166,7 @@ impl ResourceKind {
             Self::Contract => all.list(&DeploymentRecord::BY_TEMPLATE),
             Self::Module => all.list(&HostedModule::BY_NAME),
             Self::Project => all.list(&Project::BY_NAME),
+            Self::Dapp => all.list(&DappRecord::BY_NAME),
         }
     }
 
@@ -193,6 +197,11 @@ impl ResourceKind {
                 let project = &stored.value;
                 let status = if project.is_unplanned { "provisioning" } else { "recorded" };
                 summary(&stored, self, &project.name, Some(&project.blockchain_id), status)
+            }),
+            Self::Dapp => records.of::<DappRecord>().get(owner, id)?.map(|stored| {
+                let dapp = &stored.value;
+                let status = if dapp.deployment.is_some() { "sent" } else { "deployed" };
+                summary(&stored, self, &dapp.name, dapp.blockchain_id.as_deref(), status)
             }),
         })
     }

@@ -27,6 +27,7 @@ use super::{
     api_key::ApiKey,
     blockchain::BlockchainRecord,
     context::{Context, audit},
+    dapps::record::DappRecord,
     deployment::DeploymentRecord,
     oauth,
     principal::{Principal, Subject},
@@ -275,14 +276,20 @@ fn check_is_empty(unit: &Unit<'_>, owner: &Owner) -> Result<(), PlatformError> {
     let all = SortKey::new();
     let chains = unit.of::<BlockchainRecord>().count(&Index::CREATED, owner, &all)?;
     let deployments = unit.of::<DeploymentRecord>().count(&Index::CREATED, owner, &all)?;
+    let dapps = unit.of::<DappRecord>().count(&Index::CREATED, owner, &all)?;
     let keys = unit.of::<ApiKey>().count(&ApiKey::BY_STATE, owner, &ApiKey::live())?;
     let projects = unit.of::<Project>().count(&Index::CREATED, owner, &all)?;
-    let has: Vec<String> =
-        [("blockchain", chains), ("deployment", deployments), ("project", projects), ("live API key", keys)]
-            .into_iter()
-            .filter(|(_, count)| *count > 0)
-            .map(|(name, count)| format!("{count} {name}{}", if count == 1 { "" } else { "s" }))
-            .collect();
+    let has: Vec<String> = [
+        ("blockchain", chains),
+        ("deployment", deployments),
+        ("dapp", dapps),
+        ("project", projects),
+        ("live API key", keys),
+    ]
+    .into_iter()
+    .filter(|(_, count)| *count > 0)
+    .map(|(name, count)| format!("{count} {name}{}", if count == 1 { "" } else { "s" }))
+    .collect();
     if has.is_empty() {
         return Ok(());
     }

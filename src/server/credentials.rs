@@ -34,6 +34,11 @@ pub(crate) fn authenticate(
     }
 }
 
+/// Returns whether the headers carry credentials, valid or not.
+pub(crate) fn are_given(headers: &HeaderMap) -> bool {
+    headers.contains_key(API_KEY) || headers.contains_key(header::AUTHORIZATION)
+}
+
 fn by_api_key(platform: &Platform, key: &str) -> Result<Principal, ApiError> {
     let known = platform.api_keys().authenticate(key)?;
     known.ok_or_else(|| ApiError::unauthorized("the API key is not known here, was revoked or has expired"))

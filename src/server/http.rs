@@ -7,6 +7,7 @@ mod budget;
 mod client_address;
 mod connection;
 mod cors;
+mod domains;
 mod exchange;
 mod figures;
 mod guard;
@@ -39,6 +40,7 @@ use url::Url;
 use self::token::RpcToken;
 use super::{
     chains::Chains,
+    domain_proof::{ResolveTxt, SystemTxtResolver},
     limits::ServerLimits,
     oauth::{LogInLink, LogInProvider},
     outbound::OutboundPolicy,
@@ -77,6 +79,7 @@ pub struct ServerConfig {
     providers: Vec<LogInProvider>,
     has_open_metrics: bool,
     outbound: OutboundPolicy,
+    txt_resolver: Arc<dyn ResolveTxt>,
     tls: Option<ServerTls>,
     trusted_proxies: TrustedProxies,
 }
@@ -98,6 +101,7 @@ impl ServerConfig {
             providers: Vec::new(),
             has_open_metrics: false,
             outbound: OutboundPolicy::default(),
+            txt_resolver: Arc::new(SystemTxtResolver::default()),
             tls: None,
             trusted_proxies: TrustedProxies::default(),
         }
@@ -119,6 +123,12 @@ impl ServerConfig {
     #[must_use]
     pub fn with_outbound(self, outbound: OutboundPolicy) -> Self {
         Self { outbound, ..self }
+    }
+
+    /// Looks for the TXT records that prove domains of dApps by this resolver; by default by the machine's name servers.
+    #[must_use]
+    pub fn with_txt_resolver(self, txt_resolver: Arc<dyn ResolveTxt>) -> Self {
+        Self { txt_resolver, ..self }
     }
 
     /// Serves Ethereum JSON-RPC only to clients with this token: as `Authorization: Bearer`, on a WebSocket also as first subprotocol.

@@ -7,6 +7,7 @@ mod answer;
 mod body;
 mod catalogue;
 mod docs;
+mod domain_site;
 mod endpoint;
 mod envelope;
 mod error_code;
@@ -56,6 +57,7 @@ use super::{
     chains::Chains,
     counters::panic_text,
     credentials,
+    domain_proof::{ResolveTxt, SystemTxtResolver},
     eth::rpc::EthRpc,
     limits::{PAGE_LIMIT_MAX, ServerLimits},
     outbound::{OutboundClient, OutboundError, OutboundPolicy, SystemResolver, TlsRoots},
@@ -74,6 +76,15 @@ pub(super) struct App {
     limits: ServerLimits,
     service_rpc: ServiceRpc,
     outbound: Arc<Outbound>,
+    domains: Arc<Domains>,
+}
+
+/// What the domains of dApps need.
+#[derive(Debug)]
+struct Domains {
+    /// Names under which the service is reached.
+    own_hosts: Vec<String>,
+    resolver: Arc<dyn ResolveTxt>,
 }
 
 /// The client of requests to the outside, made at the first of them.
@@ -95,7 +106,23 @@ impl App {
             admission: Arc::new(Semaphore::new(limits.rest_requests_max)),
             limits,
             outbound: Arc::default(),
+            domains: Arc::new(Domains { own_hosts: Vec::new(), resolver: Arc::new(SystemTxtResolver::default()) }),
         }
+    }
+
+    /// Looks for proofs of domains by this resolver, and keeps the names under which the service is reached from being claimed.
+    pub(super) fn with_domains(self, own_hosts: Vec<String>, resolver: Arc<dyn ResolveTxt>) -> Self {
+        Self { domains: Arc::new(Domains { own_hosts, resolver }), ..self }
+    }
+
+    /// Names under which the service is reached.
+    fn own_hosts(&self) -> &[String] {
+        &self.domains.own_hosts
+    }
+
+    /// The source of TXT records.
+    fn txt_resolver(&self) -> &dyn ResolveTxt {
+        &*self.domains.resolver
     }
 
     /// Permits other addresses to requests to the outside.

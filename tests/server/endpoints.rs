@@ -264,7 +264,8 @@ fn mutations(value: &Value, path: &str, pass: &mut dyn FnMut(Value, String)) {
     let at = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
     match value {
         // What the parameters of a template are is its chain's concern.
-        Value::Object(_) if path == "params" || path == "metadata" || path == "evidence" => {}
+        Value::Object(_)
+            if path == "params" || path == "metadata" || path == "evidence" || path.ends_with(".config") => {}
         // So is what the arguments of a function are its contract's.
         Value::Array(_) if path == "args" => {}
         Value::Object(members) => {

@@ -5,6 +5,7 @@
 mod access;
 mod authenticity;
 mod binary;
+mod dapps;
 mod endpoints;
 mod extremes;
 mod filters;

@@ -187,6 +187,12 @@ fn everything_survives_restart_backup_and_restore() {
     // Blocks of a paused network are not of the moment.
     let network = paused_network(&service, &key);
     assert_eq!(service.get(&key, &format!("/v1/blockchains/{network}"))["status"], "paused");
+    let shop = json!({
+        "name": "Shop", "template": "defi", "blockchainId": id, "frontend": { "customDomain": "shop.example" },
+    });
+    make("/v1/dapps", shop);
+    make(&format!("/v1/blockchains/{}/modules", id.as_str().unwrap()), json!({ "module": "dao" }));
+    make("/v1/workspaces/ws_default/projects", json!({ "name": "first" }));
     let before = shown(&service, &key);
     let online = make("/v1/admin/backups", Value::Null);
     let id = online["id"].as_str().unwrap();

@@ -7,6 +7,7 @@ use crate::platform::{
     PlatformError,
     blockchain::Blockchain,
     context::audit,
+    dapps::record::DappRecord,
     deployment::{DeploymentRecord, DeploymentSpec, Sending},
     plan::{Usage, check_use, count_use},
     principal::Principal,
@@ -95,19 +96,20 @@ impl<'a> Blockchains<'a> {
     }
 
     /// A full plan is told before anything is simulated.
-    fn check_quota_of_transactions(&self, principal: &Principal) -> Result<(), PlatformError> {
+    pub(in crate::platform) fn check_quota_of_transactions(&self, principal: &Principal) -> Result<(), PlatformError> {
         let owner = principal.owner();
         self.context.records.unit(|unit| {
             check_use(unit, &owner, Usage::Transactions, self.context.plan(unit, &owner)?.transactions_max)
         })
     }
 
-    /// Sends the transactions that no block and no pool has: of deployments, and of other requests.
+    /// Sends the transactions that no block and no pool has: of deployments, of dApps, and of other requests.
     pub(super) fn send_unsettled(&self, chain: &Blockchain) -> Result<(), PlatformError> {
         if chain.node().is_halted() {
             return Ok(());
         }
         self.send_unsettled_of::<DeploymentRecord>(chain)?;
+        self.send_unsettled_of::<DappRecord>(chain)?;
         self.send_unsettled_of::<TransactionRecord>(chain)
     }
 

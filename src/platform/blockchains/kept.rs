@@ -19,7 +19,7 @@ const SETTLED_AT_ONCE: NonZeroUsize = NonZeroUsize::new(64).expect("not zero");
 
 impl Blockchains<'_> {
     /// Sends the transaction of a record unless the chain has it; takes the record back when the chain refuses it.
-    pub(super) fn send_or_take_back<T: SentRecord>(
+    pub(in crate::platform) fn send_or_take_back<T: SentRecord>(
         &self,
         chain: &Blockchain,
         stored: &Stored<T>,
@@ -40,7 +40,7 @@ impl Blockchains<'_> {
 
     /// Notes which of a chain's oldest unsettled transactions are in blocks, so that nobody looks for them again; returns whether it noted
     /// any.
-    pub(super) fn settle<T: SentRecord>(&self, chain: &Blockchain) -> Result<bool, PlatformError> {
+    pub(in crate::platform) fn settle<T: SentRecord>(&self, chain: &Blockchain) -> Result<bool, PlatformError> {
         let view = chain.node().view();
         let request = PageRequest::first(SETTLED_AT_ONCE);
         let open = self.context.records.of::<T>().page(&T::UNSETTLED, chain.owner(), &on_chain(chain), &request)?;

@@ -1,4 +1,4 @@
-//! Deleting a chain: what is in the store under its prefix, its deployments, its keys, its record.
+//! Deleting a chain: what is in the store under its prefix, its deployments and dApps, its keys, its record.
 //!
 //! The record says so first. Everything after it is done in bounded batches, each of which finds what is left; a crash between them goes
 //! on at the next boot.
@@ -12,6 +12,7 @@ use crate::{
         PlatformError,
         blockchain::{BlockchainRecord, ChainKeys},
         context::Context,
+        dapps::record::DappRecord,
         deployment::DeploymentRecord,
         modules::record::HostedModule,
         records::{Index, PageRequest, Record, SortKey, Stored, Unit},
@@ -40,6 +41,7 @@ pub(super) fn remove(
         Table::ALL.into_iter().try_for_each(|table| empty(part, table))?;
     }
     while context.records.unit(|unit| forget_sent(unit, stored, &DeploymentRecord::BY_BLOCKCHAIN))? {}
+    while context.records.unit(|unit| forget_sent(unit, stored, &DappRecord::BY_BLOCKCHAIN))? {}
     while context.records.unit(|unit| forget_sent(unit, stored, &TransactionRecord::BY_BLOCKCHAIN))? {}
     context.records.unit(|unit| forget(context, unit, stored))
 }

@@ -186,7 +186,7 @@ impl<'a> Blockchains<'a> {
     }
 
     /// Keeps others from signing for a sender, from the nonce to the pool.
-    pub(super) fn turn_of(&self, sender: Address) -> MutexGuard<'a, ()> {
+    pub(in crate::platform) fn turn_of(&self, sender: Address) -> MutexGuard<'a, ()> {
         self.hosted.sender_turn(sender).lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

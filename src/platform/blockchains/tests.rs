@@ -1,6 +1,7 @@
 //! Tests of chains by rule, without HTTP: networks in real time by an injected clock, states, access, figures, deployments.
 
 mod access;
+mod dapps;
 mod deployments;
 mod figures;
 mod states;

@@ -8,8 +8,8 @@ use crate::{
     chain::Chain,
     node::Clock,
     platform::{
-        ApiKey, BlockchainRecord, DeploymentRecord, HostedModule, HostedValidator, OsEntropy, Project, Session,
-        TransactionRecord, User, Wallet, Webhook, Workspace,
+        ApiKey, BlockchainRecord, DappRecord, DeploymentRecord, HostedModule, HostedValidator, OsEntropy, Project,
+        Session, TransactionRecord, User, Wallet, Webhook, Workspace,
         attempts::Attempts,
         oauth::{AccessToken, Grant, OAuthClient},
         records::{AuditLine, IdempotentRequest, OutboxEntry, Record, RecordError, Records},
@@ -92,13 +92,14 @@ const fn kind<T: Record>() -> Kind {
 }
 
 /// Every kind of record.
-pub(super) const KINDS: [Kind; 25] = [
+pub(super) const KINDS: [Kind; 26] = [
     kind::<AccessToken>(),
     kind::<ApiKey>(),
     kind::<Attempts>(),
     kind::<AuditLine>(),
     kind::<BlockchainRecord>(),
     kind::<Bootstrap>(),
+    kind::<DappRecord>(),
     kind::<DeploymentRecord>(),
     kind::<Grant>(),
     kind::<HostedModule>(),

@@ -15,7 +15,7 @@ use hyper::{
 use tracing::{Instrument as _, Span, field::Empty, info_span};
 
 use super::{
-    Body, cors, guard, plain,
+    Body, cors, domains, guard, plain,
     refusal::Format,
     route::{self, ServerContext},
 };
@@ -103,6 +103,12 @@ impl Exchange {
 /// Checks host and origin, and answers within the deadline.
 async fn checked(context: &Arc<ServerContext>, exchange: &Exchange, request: Request<Incoming>) -> Response<Body> {
     if let Err(refusal) = guard::check(request.headers(), context.config(), context.is_on_loopback()) {
+        if let guard::Refusal::Host(host) = &refusal
+            && let Some(response) = domains::serve(context, host, request).await
+        {
+            exchange.route.set("/v1/dapps/{dappId}/site");
+            return response;
+        }
         let (status, message) = (StatusCode::FORBIDDEN, refusal.message());
         // A page of another site learns as little as it can.
         return if exchange.id.0.is_empty() {

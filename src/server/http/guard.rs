@@ -63,7 +63,7 @@ pub(super) fn is_origin_configured(origin: &str, config: &ServerConfig) -> bool 
 }
 
 /// Names that are accepted beside those of this machine: configured ones, and that of the public URL.
-fn hosts(config: &ServerConfig) -> impl Iterator<Item = &String> {
+pub(super) fn hosts(config: &ServerConfig) -> impl Iterator<Item = &String> {
     config.allowed_hosts.iter().chain(&config.public_host)
 }
 

@@ -19,7 +19,7 @@ use super::{
     body::BodyReader,
     budget::BodyBudget,
     figures::HttpFigures,
-    metrics, page,
+    guard, metrics, page,
     paths::{authorization_route, chain_of, is_authorization},
     plain,
     refusal::Format,
@@ -121,6 +121,8 @@ impl ServerContext {
         self.service.get_or_init(|| {
             let app =
                 rest::App::new(self.chains.clone(), self.config.limits).with_outbound(self.config.outbound.clone());
+            let own_hosts = guard::hosts(&self.config).cloned().collect();
+            let app = app.with_domains(own_hosts, Arc::clone(&self.config.txt_resolver));
             let router = rest::router(app.clone());
             (app, router)
         })

@@ -23,8 +23,8 @@ pub(super) enum Answer {
     },
     /// A page of a list in the envelope.
     Page { schema: TypeSchema },
-    /// A JSON document of its own, without the envelope; errors are in it.
-    Document { schema: Value, description: &'static str },
+    /// A document of its own, without the envelope; errors are in it.
+    Document { content_type: &'static str, schema: Value, description: &'static str },
     /// Another format, without the envelope.
     Foreign { content_type: &'static str, schema: Value, description: &'static str },
 }
@@ -37,7 +37,16 @@ pub(super) struct ApiResponse {
     pub(super) pagination: Option<Pagination>,
     pub(super) location: Option<String>,
     /// The whole body, in place of `data` in the envelope.
-    pub(super) document: Option<Vec<u8>>,
+    pub(super) document: Option<Document>,
+}
+
+/// A whole body.
+#[derive(Clone, Debug)]
+pub(super) enum Document {
+    /// JSON text.
+    Json(Vec<u8>),
+    /// A page for a browser.
+    Html(String),
 }
 
 impl ApiResponse {
@@ -49,7 +58,19 @@ impl ApiResponse {
 
     /// Returns 200 with a JSON document that is the whole body.
     pub(super) const fn document(text: Vec<u8>) -> Self {
-        Self { status: StatusCode::OK, data: Value::Null, pagination: None, location: None, document: Some(text) }
+        Self {
+            status: StatusCode::OK,
+            data: Value::Null,
+            pagination: None,
+            location: None,
+            document: Some(Document::Json(text)),
+        }
+    }
+
+    /// Returns 200 with a page for a browser.
+    pub(super) const fn html(page: String) -> Self {
+        let document = Some(Document::Html(page));
+        Self { status: StatusCode::OK, data: Value::Null, pagination: None, location: None, document }
     }
 
     /// Returns 201 with a new resource and its path.

@@ -27,6 +27,8 @@ use crate::{platform::Scope, server::api_error::ApiError};
 pub(in crate::server) enum Access {
     /// Everybody, without credentials.
     Public,
+    /// Everybody; with credentials, which must be valid then, what they may see.
+    Optional,
     /// Everybody with valid credentials; the answer has what they may see.
     Authenticated,
     /// Whose credentials have the scope.
@@ -39,7 +41,7 @@ impl Access {
     /// Scope that it needs.
     pub(super) const fn scope(self) -> Option<Scope> {
         match self {
-            Self::Public | Self::Authenticated => None,
+            Self::Public | Self::Optional | Self::Authenticated => None,
             Self::Scope(scope) | Self::Bearer(scope) => Some(scope),
         }
     }
@@ -70,6 +72,8 @@ pub(in crate::server) enum Tag {
     Contracts,
     /// Tokens.
     Tokens,
+    /// dApps and their pages.
+    Dapps,
     /// Subscriptions to events.
     Webhooks,
     /// JSON-RPC of the service and of chains.
@@ -78,7 +82,7 @@ pub(in crate::server) enum Tag {
 
 impl Tag {
     /// Every group, in the order of the document.
-    pub(super) const ALL: [Self; 13] = [
+    pub(super) const ALL: [Self; 14] = [
         Self::Service,
         Self::Workspaces,
         Self::ApiKeys,
@@ -90,6 +94,7 @@ impl Tag {
         Self::Governance,
         Self::Contracts,
         Self::Tokens,
+        Self::Dapps,
         Self::Webhooks,
         Self::JsonRpc,
     ];
@@ -108,6 +113,7 @@ impl Tag {
             Self::Governance => "Governance",
             Self::Contracts => "Contracts",
             Self::Tokens => "Tokens",
+            Self::Dapps => "dApps",
             Self::Webhooks => "Webhooks",
             Self::JsonRpc => "JSON-RPC",
         }
@@ -129,6 +135,7 @@ impl Tag {
             Self::Tokens => {
                 "Tokens of the standards ERC20, ERC721, ERC1155 and ERC4626, who has them, and their transfers"
             }
+            Self::Dapps => "Contracts that know each other, deployed together, and their page",
             Self::Webhooks => "Subscriptions to events",
             Self::JsonRpc => "Queries and transactions",
         }
@@ -394,7 +401,18 @@ impl Draft {
     ) -> Endpoint {
         let run =
             move |app: &App, request: &Request, _| Ok(Outcome::Done(ApiResponse::document(handler(app, request)?)));
-        self.finish(Answer::Document { schema, description }, run)
+        self.finish(Answer::Document { content_type: "application/json", schema, description }, run)
+    }
+
+    /// Answers a page for a browser, without the envelope.
+    pub(super) fn answers_page(
+        self,
+        description: &'static str,
+        handler: fn(&App, &Request) -> Result<String, ApiError>,
+    ) -> Endpoint {
+        let run = move |app: &App, request: &Request, _| Ok(Outcome::Done(ApiResponse::html(handler(app, request)?)));
+        let schema = serde_json::json!({ "type": "string" });
+        self.finish(Answer::Document { content_type: "text/html", schema, description }, run)
     }
 
     /// Is served elsewhere, in the format of `answer`.

@@ -2,14 +2,14 @@
 
 use axum::{
     body::Body,
-    http::{HeaderValue, StatusCode, header},
+    http::{HeaderName, HeaderValue, StatusCode, header},
     response::Response,
 };
 use serde_json::json;
 use zeroize::Zeroizing;
 
 use super::{
-    answer::ApiResponse,
+    answer::{ApiResponse, Document},
     request::{REQUEST_ID, RequestId},
 };
 use crate::{
@@ -19,6 +19,17 @@ use crate::{
 
 /// Header that tells a replayed response from a first one.
 const REPLAYED: &str = "idempotent-replayed";
+
+/// What a page may do: it has its style in itself, and nothing else (CSP 3).
+const PAGE_POLICY: &str = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
+
+/// Headers of pages.
+const PAGE_HEADERS: [(HeaderName, &str); 4] = [
+    (header::CONTENT_SECURITY_POLICY, PAGE_POLICY),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (header::CACHE_CONTROL, "no-store"),
+];
 
 /// A response in its envelope, as it is sent and as it is kept for repetitions of the request. Its body may show a secret.
 #[derive(Clone, PartialEq, Eq)]
@@ -30,6 +41,8 @@ pub(super) struct Rendered {
     challenges: bool,
     retry_after_secs: Option<u64>,
     is_replayed: bool,
+    /// Whether the body is HTML, not JSON.
+    is_page: bool,
 }
 
 impl Rendered {
@@ -44,10 +57,15 @@ impl Rendered {
             challenges: false,
             retry_after_secs: None,
             is_replayed: false,
+            is_page: false,
         };
         match result {
             Ok(ApiResponse { status, document: Some(document), .. }) => {
-                Self { body: document.into(), ..rendered(status, serde_json::Value::Null) }
+                let (body, is_page) = match document {
+                    Document::Json(text) => (text, false),
+                    Document::Html(page) => (page.into_bytes(), true),
+                };
+                Self { body: body.into(), is_page, ..rendered(status, serde_json::Value::Null) }
             }
             Ok(success) => {
                 let mut body = json!({
@@ -78,6 +96,7 @@ impl Rendered {
             challenges: false,
             retry_after_secs: None,
             is_replayed: true,
+            is_page: false,
         }
     }
 
@@ -101,7 +120,11 @@ impl Rendered {
         let mut response = Response::new(Body::from(core::mem::take(&mut *self.body)));
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let content_type = if self.is_page { "text/html; charset=utf-8" } else { "application/json" };
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+        if self.is_page {
+            headers.extend(PAGE_HEADERS.map(|(name, value)| (name, HeaderValue::from_static(value))));
+        }
         if let Ok(id) = HeaderValue::try_from(self.request_id) {
             headers.insert(REQUEST_ID, id);
         }

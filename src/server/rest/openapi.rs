@@ -111,6 +111,7 @@ fn operation(endpoint: &Endpoint, catalogue: &Catalogue, components: &mut BTreeM
 fn description(endpoint: &Endpoint) -> String {
     let needs = match endpoint.about.access {
         Access::Public => "Needs no credentials.".to_owned(),
+        Access::Optional => "Needs no credentials for what is public.".to_owned(),
         Access::Authenticated => "Needs credentials, of any scope.".to_owned(),
         Access::Scope(scope) => format!("Needs the scope `{}`.", scope.name()),
         Access::Bearer(scope) => format!("Needs a bearer token with the scope `{}`.", scope.name()),
@@ -125,6 +126,7 @@ fn security(access: Access) -> Value {
     let scopes: Vec<&str> = access.scope().map(Scope::name).into_iter().collect();
     match access {
         Access::Public => json!([]),
+        Access::Optional => json!([{}, { "apiKey": [] }, { "bearer": [] }, { "oauth2": scopes }]),
         Access::Bearer(_) => json!([{ "bearer": [] }, { "oauth2": scopes }]),
         Access::Authenticated | Access::Scope(_) => json!([{ "apiKey": [] }, { "bearer": [] }, { "oauth2": scopes }]),
     }
@@ -176,6 +178,7 @@ fn variable(name: &str) -> &'static str {
         "userId" => "Id of the member's user.",
         "invitationId" => "Id of the invitation.",
         "apiKeyId" => "Id of the API key.",
+        "dappId" => "Id of the dApp.",
         "deploymentId" => "Id of the deployment.",
         _ => "Id of the resource.",
     }
@@ -252,8 +255,8 @@ fn success(endpoint: &Endpoint, catalogue: &Catalogue, components: &mut BTreeMap
             });
             ("200".to_owned(), response)
         }
-        Answer::Document { schema, description } => {
-            let content = json!({ "application/json": { "schema": schema } });
+        Answer::Document { content_type, schema, description } => {
+            let content = json!({ *content_type: { "schema": schema } });
             let response = json!({ "description": description, "headers": headers(&[]), "content": content });
             ("200".to_owned(), response)
         }

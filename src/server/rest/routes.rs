@@ -8,6 +8,10 @@ mod blockchains;
 mod blocks;
 mod contract_calls;
 mod contracts;
+mod dapp_body;
+mod dapp_site;
+mod dapp_view;
+mod dapps;
 mod events;
 mod health;
 mod json_rpc;
@@ -31,6 +35,7 @@ mod workspaces;
 
 use super::endpoint::Endpoint;
 
+pub(super) use dapp_site::page as dapp_page;
 pub(super) use json_rpc::{ETHEREUM_ACCESS, post_rpc};
 
 /// All endpoints, in the order of the document.
@@ -58,6 +63,7 @@ pub(super) fn all() -> Vec<Endpoint> {
         contract_calls::endpoints(),
         templates::endpoints(),
         tokens::endpoints(),
+        dapps::endpoints(),
         webhooks::endpoints(),
         json_rpc::endpoints(),
         admin::endpoints(),

@@ -111,6 +111,7 @@ pub(in crate::server) fn admit(
     let address = peer.map_or_else(|| "unknown".to_owned(), |PeerAddress(address)| address.to_string());
     let authenticated = match access {
         Access::Public => Ok(None),
+        Access::Optional if !credentials::are_given(headers) => Ok(None),
         _ => credentials::authenticate(app.platform(), headers, matches!(access, Access::Bearer(_))).map(Some),
     };
     let caller = match &authenticated {

@@ -20,6 +20,7 @@ fn row(endpoint: &Endpoint) -> String {
     let about = &endpoint.about;
     let needs = match about.access {
         Access::Public => "nothing".to_owned(),
+        Access::Optional => "nothing, or credentials".to_owned(),
         Access::Authenticated => "credentials".to_owned(),
         Access::Scope(scope) => format!("`{}`", scope.name()),
         Access::Bearer(scope) => format!("`{}`, Bearer", scope.name()),

@@ -37,6 +37,7 @@ KEPT = {
     "tokenId": world.token,
     "webhookId": world.webhook,
     "projectId": world.project,
+    "dappId": world.dapp,
     "block": "latest",
     "hash": world.transaction,
     "address": world.account,
@@ -58,6 +59,7 @@ DELETED = {
     "deleteWebhook": lambda: {"webhookId": world.new_webhook()},
     "deleteProject": lambda: {"workspaceId": DEFAULT_WORKSPACE, "projectId": world.new_project()},
     "disableModule": lambda: {"blockchainId": world.module_chain, "module": world.new_module("dao")},
+    "deleteDapp": lambda: {"dappId": world.new_dapp()},
     "removeParticipant": lambda: {"blockchainId": world.chain, "participantId": world.new_participant()},
 }
 
@@ -162,6 +164,20 @@ def execution():
     return dict.fromkeys(nothing) | {"method": "transfer", "args": [f"0x{'11' * 20}", "0"]}
 
 
+def planned_dapp():
+    """Returns a body of components that know each other."""
+    components = [{"type": "token", "config": {"name": "Gold", "symbol": "GLD", "totalSupply": "1000"}}]
+    nothing = dict.fromkeys(("workspaceId", "blockchainId"))
+    return nothing | {"template": "token-sale", "components": components, "from": world.account}
+
+
+def dapp():
+    domain = f"shop{next(fresh_keys)}.example"
+    nothing = {"from": None, "signedTransaction": None}
+    frontend = {"theme": "auto", "customDomain": domain, "public": True}
+    return planned_dapp() | nothing | {"name": "Shop", "frontend": frontend}
+
+
 def webhook():
     return {"url": "https://example.com/hook", "filters": None, "blockchainId": None}
 
@@ -181,6 +197,9 @@ KNOWN_NAMES = {
     "callContract": contract_call,
     "executeContract": execution,
     "createWebhook": webhook,
+    "createDapp": dapp,
+    "planDapp": planned_dapp,
+    "updateDapp": lambda: {"frontend": None},
     "updateWebhook": lambda: {"url": "https://example.com/hook"},
     "importBlockchain": importation,
     "deployContract": deployment,
@@ -205,6 +224,9 @@ RULED_FIELDS = {
     "callContract": r"method|args(\[\d+\])?|data",
     "executeContract": r"method|args(\[\d+\])?|data|value|from|gasLimit|signedTransaction",
     "createWebhook": r"url|blockchainId",
+    "createDapp": r"template|components(\[\d+\].*)?|frontend\.(customDomain|public)|blockchainId|from|signedTransaction",
+    "planDapp": r"template|components(\[\d+\].*)?|blockchainId",
+    "updateDapp": r"frontend\.(customDomain|public)",
     "updateWebhook": r"url",
 }
 

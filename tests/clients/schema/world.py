@@ -37,6 +37,7 @@ class World:
         made = self.session.get(f"{self.rest}/tokens/{self.token}", timeout=30).json()["data"]
         self.transaction, self.account = made["transactionHash"], made["from"]
         self.webhook = self.new_webhook()
+        self.dapp = self.new_dapp()
         self.deployment = self.make(
             "/contracts/deploy",
             {
@@ -60,6 +61,15 @@ class World:
     def new_webhook(self):
         """Nobody listens there: what is delivered is refused at once."""
         return self.make("/webhooks", {"url": "http://127.0.0.1:1025/", "events": ["contract.deployed"]})
+
+    def new_dapp(self):
+        """Returns a dApp of two components, with a public page."""
+        components = [
+            {"type": "token", "config": {"name": "Gold", "symbol": "GLD", "totalSupply": "1000"}},
+            {"type": "staking", "config": {"stakingToken": "GLD"}},
+        ]
+        body = {"name": f"dapp {next(self.numbers)}", "components": components, "frontend": {"public": True}}
+        return self.make("/dapps", body)
 
     def new_workspace(self):
         return self.make("/workspaces", {"name": f"work {next(self.numbers)}"})

@@ -46,7 +46,16 @@ pub(super) struct Deployed {
 impl Deployed {
     /// Looks for the transaction of a deployment.
     pub(super) fn of(chain: &Blockchain, deployment: &DeploymentRecord) -> Result<Self, ApiError> {
-        let found = chain.node().view().transaction(deployment.transaction_hash).map_err(PlatformError::from_query)?;
+        Ok(Self::by(chain, deployment.transaction_hash)?)
+    }
+
+    /// That of what needs no transaction.
+    pub(super) const NOTHING_LEFT: Self =
+        Self { status: DeploymentStatus::Deployed, block_number: None, gas_used: None };
+
+    /// Looks for a deploying transaction.
+    pub(super) fn by(chain: &Blockchain, hash: B256) -> Result<Self, PlatformError> {
+        let found = chain.node().view().transaction(hash).map_err(PlatformError::from_query)?;
         let Some(Found::Mined { block, index }) = found else {
             return Ok(Self { status: DeploymentStatus::Pending, block_number: None, gas_used: None });
         };

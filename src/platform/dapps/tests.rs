@@ -1,0 +1,253 @@
+//! dApps: their chain, their components, their page and its readers, their domain.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::{
+    chain::CallRequest,
+    node::{ComponentKind, ManualClock, Node},
+    platform::{BlockchainSpec, Platform, Subject, scope::ScopeSet},
+    primitives::{Gas, KeyPair, TransactionRequest, U256},
+};
+
+fn platform() -> Platform {
+    let spec = BlockchainSpec::read(json!({ "name": "test" })).unwrap();
+    let chain = Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), spec, Node::new(), 0);
+    Platform::builder(Arc::new(ManualClock::default())).open(chain).unwrap()
+}
+
+fn spec(components: Value) -> DappSpec {
+    DappSpec { components: components.as_array().unwrap().clone(), ..DappSpec::named("Shop") }
+}
+
+/// All eight components, the ones that are needed last.
+fn all() -> Value {
+    let owners = [format!("{}", Address::repeat_byte(1)), format!("{}", Address::repeat_byte(2))];
+    json!([
+        { "type": "staking", "config": { "stakingToken": "GLD", "rewardRate": "10", "lockPeriod": "30d", "fund": "6000" } },
+        { "type": "liquidity-pool", "config": { "token0": "GLD", "token1": "SLV" } },
+        { "type": "lending", "config": { "token": "SLV", "collateral": "GLD", "oracle": { "answer": "200000000" } } },
+        { "type": "governance", "config": { "name": "Council", "token": "GLD", "ownsToken": true } },
+        { "type": "nft-marketplace", "config": { "fee": "2.5", "token": "GLD" } },
+        { "type": "auction", "config": { "token": "SLV" } },
+        { "type": "multisig", "name": "Owners", "config": { "owners": owners, "threshold": 2 } },
+        { "type": "token", "config": { "name": "Gold", "symbol": "GLD", "totalSupply": "100000", "features": ["mintable", "votes"] } },
+        { "type": "token", "config": { "name": "Silver", "symbol": "SLV", "totalSupply": "500" } },
+    ])
+}
+
+fn create(platform: &Platform, id: &str, spec: &DappSpec) -> Result<Stored<DappRecord>, PlatformError> {
+    platform.dapps().create(&platform.service_principal(), id, spec, &["service.example".to_owned()])
+}
+
+fn paths(result: Result<Stored<DappRecord>, PlatformError>) -> Vec<String> {
+    match result {
+        Err(PlatformError::Validation { fields }) => fields.into_iter().map(|field| field.path).collect(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn claim(platform: &Platform, id: &str, domain: &str) -> Result<Stored<DappRecord>, PlatformError> {
+    let change = DappChange { domain: Some(Some(domain.to_owned())), ..DappChange::default() };
+    update(platform, id, change)
+}
+
+fn update(platform: &Platform, id: &str, change: DappChange) -> Result<Stored<DappRecord>, PlatformError> {
+    let me = platform.service_principal();
+    platform.unit(|unit| platform.dapps().update(unit, &me, id, change, &["service.example".to_owned()]))
+}
+
+#[test]
+fn all_eight_components_are_one_transaction_and_tell_their_state() {
+    let platform = platform();
+    let chain = platform.default_blockchain().unwrap();
+    let before = chain.node().view().head().height().get();
+    let stored = create(&platform, "dapp_1", &spec(all())).unwrap();
+    assert_eq!(chain.node().view().head().height().get(), before + 1);
+    let again = create(&platform, "dapp_1", &spec(all())).unwrap();
+    assert_eq!((chain.node().view().head().height().get(), again), (before + 1, stored.clone()));
+    let state = platform.dapps().state(&stored.value).unwrap().unwrap();
+    let kinds: Vec<_> = stored.value.components.iter().map(|component| component.kind.as_str()).collect();
+    for kind in ComponentKind::ALL {
+        assert!(kinds.contains(&kind.name()), "{}", kind.name());
+    }
+    let figure = |index: usize, label: &str| {
+        let found = state.components[index].figures.iter().find(|figure| figure.label == label);
+        found.unwrap_or_else(|| panic!("{label}: {:?}", state.components[index])).value.clone()
+    };
+    assert!(state.components.iter().all(|component| component.is_deployed));
+    let of = |index: usize| stored.value.components[index].address.to_string();
+    for (index, label, value) in [
+        (0, "Staked", "0"),
+        (0, "Reward a second", "10"),
+        (0, "Lock period, in seconds", "2592000"),
+        (0, "Staked token", of(7).as_str()),
+        (1, "Reserve of the first", "0"),
+        (2, "Asset", of(8).as_str()),
+        (2, "Supplied", "0"),
+        (2, "Borrowed", "0"),
+        (3, "Proposals", "0"),
+        (3, "Voting token", of(7).as_str()),
+        (4, "Listings", "0"),
+        (4, "Fee", "2.50 %"),
+        (5, "Auctions", "0"),
+        (6, "Threshold", "2 of 2"),
+        (7, "Supply, in the smallest unit", "100000"),
+        (8, "Symbol", "SLV"),
+    ] {
+        assert_eq!(figure(index, label), value, "{index} {label}");
+    }
+    assert!(figure(3, "Quorum").contains(" of "), "{}", figure(3, "Quorum"));
+    // The state is live.
+    let me = platform.service_principal();
+    let burn = crate::templates::erc20::interface::transferCall { to: Address::repeat_byte(7), value: U256::from(1) };
+    let call = CallRequest::call(stored.value.components[8].address, alloy_sol_types::SolCall::abi_encode(&burn));
+    platform.blockchains().send(&me, DEFAULT_BLOCKCHAIN_ID, call).unwrap();
+    assert!(platform.dapps().state(&stored.value).unwrap().unwrap().height > state.height);
+}
+
+#[test]
+fn what_is_wrong_with_components_is_named_and_nothing_is_kept() {
+    let platform = platform();
+    let gold = json!({ "type": "token", "config": { "name": "Gold", "symbol": "GLD", "totalSupply": "9" } });
+    let deep = (0..9).fold(json!(1), |inner, _| json!([inner]));
+    let long = "x".repeat(65 << 10);
+    for (components, path) in [
+        (json!([{ "type": "bank" }]), "components[0].type"),
+        (
+            json!([gold, { "type": "staking", "config": { "stakingToken": "SLV" } }]),
+            "components[1].config.stakingToken",
+        ),
+        (json!([gold, { "type": "multisig", "config": { "owners": ["GLD"], "threshold": 2 } }]), "components[1]"),
+        (
+            json!([gold, { "type": "staking", "config": { "stakingToken": "GLD", "rewardRate": "1", "fund": "10" } }]),
+            "components[1]",
+        ),
+        (json!([{ "type": "token", "config": { "name": deep } }]), "components[0].config"),
+        (json!([{ "type": "token", "config": { "name": long } }]), "components"),
+    ] {
+        assert_eq!(paths(create(&platform, "dapp_1", &spec(components))), [path]);
+    }
+    let unknown = DappSpec { template: Some("bank".to_owned()), ..DappSpec::named("Shop") };
+    assert_eq!(paths(create(&platform, "dapp_1", &unknown)), ["template"]);
+    // What the dApp's own component breaks in one of the template is the template's.
+    let own = json!([{ "type": "token", "name": "token", "config": { "features": [] } }]);
+    let broken = DappSpec { template: Some("dao".to_owned()), ..spec(own) };
+    assert_eq!(paths(create(&platform, "dapp_1", &broken)), ["template"]);
+    assert_eq!(platform.records().verify::<DappRecord>().unwrap(), 0);
+}
+
+#[test]
+fn a_dapp_has_the_named_the_default_or_the_only_chain() {
+    let platform = platform();
+    let me = platform.service_principal();
+    let token = json!([{ "type": "token", "config": { "name": "Gold", "symbol": "GLD", "totalSupply": "9" } }]);
+    let on = |id: &str| create(&platform, id, &spec(token.clone())).unwrap().value.blockchain_id.unwrap();
+    assert_eq!(on("dapp_1"), DEFAULT_BLOCKCHAIN_ID);
+    let second =
+        platform.blockchains().create(&me, BlockchainSpec::read(json!({ "name": "second" })).unwrap()).unwrap();
+    assert_eq!(on("dapp_2"), DEFAULT_BLOCKCHAIN_ID);
+    platform
+        .unit(|unit| {
+            let mut workspace = unit.of::<Workspace>().require(&me.owner(), me.owner().as_str())?;
+            workspace.value.default_network = Some("second".to_owned());
+            Ok(unit.replace(&workspace)?)
+        })
+        .unwrap();
+    assert_eq!(on("dapp_3"), second.id());
+    let named = DappSpec { blockchain_id: Some(DEFAULT_BLOCKCHAIN_ID.to_owned()), ..spec(token.clone()) };
+    assert_eq!(create(&platform, "dapp_4", &named).unwrap().value.blockchain_id.unwrap(), DEFAULT_BLOCKCHAIN_ID);
+    assert_eq!(create(&platform, "dapp_5", &DappSpec::named("page")).unwrap().value.blockchain_id, None);
+}
+
+#[test]
+fn a_signed_transaction_must_be_the_planned_one() {
+    let platform = platform();
+    let (me, chain) = (platform.service_principal(), platform.default_blockchain().unwrap());
+    let key = KeyPair::from_seed(3, "somebody");
+    let fund = CallRequest::call(key.address(), []).with_value(U256::from(10).pow(U256::from(20)));
+    platform.blockchains().send(&me, DEFAULT_BLOCKCHAIN_ID, fund).unwrap();
+    let body = DappSpec { from: Some(key.address()), ..spec(all().as_array().unwrap()[7..].to_vec().into()) };
+    let plan = platform.dapps().plan(&me, &body).unwrap();
+    assert_eq!((plan.nonce, plan.components.len()), (0, 2));
+    let signed = |data: Vec<u8>| {
+        let request = TransactionRequest {
+            chain_id: Some(chain.chain_id()),
+            nonce: plan.nonce,
+            to: Some(plan.to),
+            input: data.into(),
+            gas_limit: Gas::new(10_000_000),
+            max_fee_per_gas: 10_000_000_000,
+            ..Default::default()
+        };
+        DappSpec { signed_transaction: Some(request.sign(&key).unwrap().encoded()), ..body.clone() }
+    };
+    assert_eq!(paths(create(&platform, "dapp_1", &signed(vec![1, 2, 3]))), ["signedTransaction"]);
+    let stored = create(&platform, "dapp_1", &signed(plan.data.to_vec())).unwrap();
+    assert_eq!(stored.value.deployment.as_ref().unwrap().from, key.address());
+    let addresses: Vec<_> = stored.value.components.iter().map(|component| component.address).collect();
+    assert_eq!(addresses, plan.components.iter().map(|(_, address)| *address).collect::<Vec<_>>());
+    assert!(platform.dapps().state(&stored.value).unwrap().unwrap().components.iter().all(|one| one.is_deployed));
+}
+
+#[test]
+fn a_page_is_read_by_whom_it_is_for() {
+    let platform = platform();
+    let token = json!([{ "type": "token", "config": { "name": "Gold", "symbol": "GLD", "totalSupply": "9" } }]);
+    create(&platform, "dapp_1", &spec(token)).unwrap();
+    create(&platform, "dapp_2", &DappSpec::named("page")).unwrap();
+    let (me, dapps) = (platform.service_principal(), platform.dapps());
+    let somebody = platform.unit(|unit| {
+        let id = crate::platform::records::WorkspaceId::drawn("ws_other".to_owned());
+        unit.insert(&Owner::from(&id), "ws_other", Workspace::named("other"))?;
+        Ok(id)
+    });
+    let stranger = Principal::new(Subject::Service, somebody.unwrap(), me.scopes().clone());
+    let powerless = Principal::new(Subject::Service, me.workspace().clone(), ScopeSet::default());
+    for id in ["dapp_1", "dapp_2"] {
+        assert!(dapps.site(Some(&me), id).is_ok());
+        assert!(matches!(dapps.site(None, id), Err(PlatformError::NotFound { .. })));
+        assert!(matches!(dapps.site(Some(&stranger), id), Err(PlatformError::NotFound { .. })));
+        assert!(matches!(dapps.site(Some(&powerless), id), Err(PlatformError::MissingScope { .. })));
+        update(&platform, id, DappChange { is_public: Some(true), ..DappChange::default() }).unwrap();
+        for reader in [None, Some(&stranger), Some(&powerless)] {
+            assert!(dapps.site(reader, id).is_ok());
+        }
+    }
+    platform.unit(|unit| dapps.delete(unit, &me, "dapp_1")).unwrap();
+    assert!(matches!(dapps.site(Some(&me), "dapp_1"), Err(PlatformError::NotFound { .. })));
+}
+
+#[test]
+fn a_domain_is_unique_proved_and_starts_again_when_it_changes() {
+    let platform = platform();
+    let (me, dapps) = (platform.service_principal(), platform.dapps());
+    let public = |name: &str| DappSpec { is_public: true, ..DappSpec::named(name) };
+    create(&platform, "dapp_1", &DappSpec { domain: Some("Shop.Example".to_owned()), ..public("one") }).unwrap();
+    create(&platform, "dapp_2", &public("two")).unwrap();
+    assert!(matches!(claim(&platform, "dapp_2", "shop.example"), Err(PlatformError::Conflict { .. })));
+    let taken = DappSpec { domain: Some("shop.example".to_owned()), ..public("three") };
+    assert!(matches!(create(&platform, "dapp_3", &taken), Err(PlatformError::Conflict { .. })));
+    assert_eq!(paths(claim(&platform, "dapp_2", "service.example")), ["frontend.customDomain"]);
+    assert!(dapps.site_of_domain("shop.example").unwrap().is_none(), "not proved");
+    let (_, domain) = dapps.unproved(&me, "dapp_1").unwrap();
+    assert_eq!((domain.token.len(), domain.is_verified), (2 * TOKEN_BYTES, false));
+    platform.unit(|unit| dapps.note_proof(unit, &me, "dapp_1", &domain)).unwrap();
+    assert_eq!(dapps.site_of_domain("shop.example").unwrap().unwrap().id(), "dapp_1");
+    // The same name stays proved, a page that is not public is not served.
+    assert!(claim(&platform, "dapp_1", "SHOP.example").unwrap().value.frontend.domain.unwrap().is_verified);
+    update(&platform, "dapp_1", DappChange { is_public: Some(false), ..DappChange::default() }).unwrap();
+    assert!(dapps.site_of_domain("shop.example").unwrap().is_none());
+    assert!(matches!(dapps.unproved(&me, "dapp_1"), Err(PlatformError::Conflict { .. })));
+    update(&platform, "dapp_1", DappChange { is_public: Some(true), ..DappChange::default() }).unwrap();
+    let moved = claim(&platform, "dapp_1", "other.example").unwrap().value.frontend.domain.unwrap();
+    assert!(!moved.is_verified && moved.token != domain.token);
+    let late = platform.unit(|unit| dapps.note_proof(unit, &me, "dapp_1", &domain));
+    assert!(matches!(late, Err(PlatformError::Conflict { .. })), "{late:?}");
+    assert!(claim(&platform, "dapp_2", "shop.example").is_ok(), "free again");
+    let without = update(&platform, "dapp_2", DappChange { domain: Some(None), ..DappChange::default() }).unwrap();
+    assert_eq!(without.value.frontend.domain, None);
+    assert!(matches!(dapps.unproved(&me, "dapp_2"), Err(PlatformError::Conflict { .. })));
+}
