@@ -114,12 +114,13 @@ impl ProjectSpec {
 
     /// Features of its chain: those that it names, those of the template, and `smart-contracts` where neither has any.
     pub(super) fn chain_features(&self) -> Vec<String> {
-        let named = self.features.iter().map(String::as_str).filter(|name| FEATURES.contains(name));
-        let of_template = self.template().chain_features.iter().copied().map(Feature::name);
+        let is_of_chain = |name: &&String| FEATURES.iter().any(|one| one == name);
+        let named = self.features.iter().filter(is_of_chain).cloned();
+        let of_template = self.template().chain_features.iter().map(|feature| feature.name().to_owned());
         let mut features: Vec<String> = Vec::new();
         for name in named.chain(of_template) {
-            if !features.iter().any(|known| known == name) {
-                features.push(name.to_owned());
+            if !features.contains(&name) {
+                features.push(name);
             }
         }
         if features.is_empty() {

@@ -5,7 +5,7 @@ use std::{error::Error, sync::Arc};
 
 use chainbox::{
     node::{BlockRef, NetworkPool, Node},
-    platform::{Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, NativeToken, Platform},
+    platform::{Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, NativeToken, Platform, Upgrades},
     primitives::U256,
     server::{ChainClock, now_ms},
 };
@@ -55,5 +55,7 @@ fn describe(options: &DevOptions, node: &Node) -> BlockchainSpec {
         },
         validators: Vec::new(),
         features: vec!["smart-contracts".to_owned()],
+        upgrades: Upgrades::default(),
+        starts: true,
     }
 }
