@@ -61,7 +61,7 @@ pub use self::{
     contract_events::{ContractEvent, events_of},
     dapps::{
         ComponentState, CustomDomain, DappChange, DappComponent, DappFigure, DappFrontend, DappRecord, DappSpec,
-        DappState, DappTheme, Dapps, PlannedDapp,
+        DappState, DappTheme, Dapps, PlannedDapp, domain_name,
     },
     deployment::{DeploymentRecord, DeploymentSpec},
     entropy::{Entropy, EntropyError, OsEntropy},
