@@ -65,7 +65,7 @@ pub use self::{
     contract_plan::PlacedContract,
     dapps::{
         ComponentState, CustomDomain, DappChange, DappComponent, DappFigure, DappFrontend, DappRecord, DappSpec,
-        DappState, DappTheme, Dapps, PlannedDapp,
+        DappState, DappTheme, Dapps, PlannedDapp, domain_name,
     },
     deployment::{DeploymentRecord, DeploymentSpec},
     entropy::{Entropy, EntropyError, OsEntropy},

@@ -17,6 +17,7 @@ use alloy_primitives::{Address, hex};
 use self::record::{DappDeployment, DappRecord as Dapp};
 pub use self::{
     composing::PlannedDapp,
+    domain::domain_name,
     record::{CustomDomain, DappComponent, DappFrontend, DappRecord, DappTheme},
     spec::DappSpec,
     state::{ComponentState, DappFigure, DappState},
@@ -84,7 +85,15 @@ impl<'a> Dapps<'a> {
         let frontend = DappFrontend { theme: spec.theme, is_public: spec.is_public, domain };
         self.check_domain_is_free(id, &frontend)?;
         let (name, template) = (spec.name.clone(), spec.template.clone());
-        let record = Dapp { name, template, blockchain_id: None, components: Vec::new(), frontend, deployment: None };
+        let record = Dapp {
+            name,
+            template,
+            blockchain_id: None,
+            components: Vec::new(),
+            frontend,
+            deployment: None,
+            changed_at_ms: 0,
+        };
         if components.is_empty() {
             return self.create_page(principal, id, spec, record);
         }
@@ -123,7 +132,8 @@ impl<'a> Dapps<'a> {
             None => None,
         };
         self.blockchains.context.records.unit(|unit| {
-            let stored = unit.insert(&principal.owner(), id, Dapp { blockchain_id, ..record })?;
+            let record = Dapp { blockchain_id, changed_at_ms: unit.now_ms(), ..record };
+            let stored = unit.insert(&principal.owner(), id, record)?;
             audit(unit, principal, "dapp.create", format!("dapp {id}"))?;
             Ok(stored)
         })
@@ -186,6 +196,7 @@ impl<'a> Dapps<'a> {
         frontend.is_public = is_public.unwrap_or(frontend.is_public);
         self.check_domain_is_free(id, frontend)?;
         stored.value.name = name.unwrap_or(stored.value.name);
+        stored.value.changed_at_ms = unit.now_ms();
         if let Some(chain) = stored.value.blockchain_id.as_ref().filter(|_| is_public == Some(true)) {
             check_publicity(&*self.blockchains.readable(principal, chain)?, true)?;
         }
@@ -293,6 +304,7 @@ impl<'a> Dapps<'a> {
                 return Err(PlatformError::Conflict { message });
             }
         }
+        stored.value.changed_at_ms = unit.now_ms();
         let stored = unit.replace(&stored)?;
         audit(unit, principal, "dapp.verify-domain", format!("dapp {id}: {}", proved.name))?;
         Ok(stored)

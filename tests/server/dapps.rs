@@ -167,7 +167,7 @@ async fn what_is_wrong_with_a_component_is_named_by_its_path() {
             "components[1].config.colour",
         ),
         (
-            json!({ "type": "token", "config": { "name": "Gold", "symbol": "G", "totalSupply": 7.5 } }),
+            json!({ "type": "token", "config": { "name": "Silver", "symbol": "SLV", "totalSupply": 7.5 } }),
             "components[1].config.totalSupply",
         ),
         (json!({ "type": "multisig", "config": { "owners": ["GLD"], "threshold": 2 } }), "components[1]"),

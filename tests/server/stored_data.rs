@@ -98,7 +98,7 @@ fn filled(service: &Serving, key: &str, template: &str) -> Vec<String> {
         "tokenId" => each("/v1/tokens", "id"),
         "dappId" => each("/v1/dapps", "id"),
         "projectId" => each(&format!("{}projects", before.trim_end_matches("projects/")), "id"),
-        "module" => each(&format!("/v1/blockchains/{chain}/modules"), "module"),
+        "module" => each(&format!("/v1/blockchains/{chain}/modules"), "id"),
         "webhookId" => each("/v1/webhooks", "id"),
         "validatorId" => of_chains("validators", "id"),
         "proposalId" => of_chains("proposals", "id"),

@@ -1,6 +1,7 @@
 //! Snapshots of the default chain of a development node: they cover the records of what was done on it.
 //!
-//! A revert takes the chain's deployments back to those of the snapshot. Mails in the outbox, audit lines and counts of use are not of the chain:
+//! A revert takes the chain's deployments back to those of the snapshot, and deletes the dApps that were made since: their contracts are gone.
+//! The page of another dApp is not of the chain, and stays as it is. Mails in the outbox, audit lines and counts of use are not of the chain:
 //! what was sent, done and signed stays so. Snapshots end with the process, as those of the node do.
 
 use std::{
@@ -10,13 +11,22 @@ use std::{
 
 use super::Blockchains;
 use crate::platform::{
-    DEFAULT_BLOCKCHAIN_ID, PlatformError, default_workspace,
+    DEFAULT_BLOCKCHAIN_ID, PlatformError,
+    dapps::record::DappRecord,
+    default_workspace,
     deployment::DeploymentRecord,
-    records::{Collection, Owner, RecordError, Stored},
+    records::{Collection, Index, Owner, Record, RecordError, SortKey, Stored, Unit},
 };
 
-/// Deployments at each snapshot, by its number.
-pub(super) type Snapshots = BTreeMap<u64, Vec<Stored<DeploymentRecord>>>;
+/// Records of the default chain at a snapshot.
+#[derive(Debug)]
+pub(super) struct Snapshot {
+    deployments: Vec<Stored<DeploymentRecord>>,
+    dapps: Vec<Stored<DappRecord>>,
+}
+
+/// The snapshots by their numbers.
+pub(super) type Snapshots = BTreeMap<u64, Snapshot>;
 
 impl Blockchains<'_> {
     /// Keeps the records of the default chain for a snapshot that was taken of it.
@@ -24,7 +34,11 @@ impl Blockchains<'_> {
     /// # Errors
     /// [`PlatformError::Internal`] when the store fails.
     pub fn keep_snapshot(&self, number: u64) -> Result<(), PlatformError> {
-        let present = on_default(self.context.records.of())?;
+        let records = &self.context.records;
+        let present = Snapshot {
+            deployments: on_default(records.of(), &DeploymentRecord::BY_BLOCKCHAIN)?,
+            dapps: on_default(records.of(), &DappRecord::BY_BLOCKCHAIN)?,
+        };
         self.hosted.snapshots.lock().unwrap_or_else(PoisonError::into_inner).insert(number, present);
         Ok(())
     }
@@ -38,7 +52,9 @@ impl Blockchains<'_> {
         let mut snapshots = self.hosted.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(kept) = snapshots.get(&number) else { return Ok(()) };
         self.context.records.unit(|unit| {
-            let present = on_default(unit.of())?;
+            let Snapshot { deployments: kept, dapps } = kept;
+            revert_dapps(unit, dapps)?;
+            let present = on_default(unit.of(), &DeploymentRecord::BY_BLOCKCHAIN)?;
             let ids: BTreeSet<&str> = kept.iter().map(Stored::id).collect();
             for record in present.iter().filter(|record| !ids.contains(record.id())) {
                 unit.delete(record)?;
@@ -62,11 +78,27 @@ impl Blockchains<'_> {
     }
 }
 
-/// Returns the deployments on the default chain.
-fn on_default(deployments: Collection<'_, DeploymentRecord>) -> Result<Vec<Stored<DeploymentRecord>>, RecordError> {
-    let (owner, group) = (Owner::Workspace(default_workspace()), DeploymentRecord::on_chain(DEFAULT_BLOCKCHAIN_ID));
+/// Deletes the dApps that were made since a snapshot, and takes the deployment of the others back to what it was.
+fn revert_dapps(unit: &mut Unit<'_>, kept: &[Stored<DappRecord>]) -> Result<(), PlatformError> {
+    for mut dapp in on_default(unit.of(), &DappRecord::BY_BLOCKCHAIN)? {
+        match kept.iter().find(|old| old.id() == dapp.id()) {
+            None => unit.delete(&dapp)?,
+            Some(old) if old.value.deployment == dapp.value.deployment => {}
+            Some(old) => {
+                // Whether a block has its transaction is looked for again.
+                dapp.value.deployment.clone_from(&old.value.deployment);
+                unit.replace(&dapp)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns the records of the default chain, by an index that groups them by chain.
+fn on_default<T: Record>(records: Collection<'_, T>, index: &Index<T>) -> Result<Vec<Stored<T>>, RecordError> {
+    let (owner, group) = (Owner::Workspace(default_workspace()), SortKey::new().text(DEFAULT_BLOCKCHAIN_ID));
     let mut found = Vec::new();
-    deployments.for_each(&DeploymentRecord::BY_BLOCKCHAIN, &owner, &group, |record| {
+    records.for_each(index, &owner, &group, |record| {
         found.push(record);
         Ok::<_, RecordError>(())
     })?;

@@ -121,7 +121,7 @@ impl Dapps<'_> {
         let (owner, context) = (principal.owner(), self.blockchains.context);
         context.records.unit(|unit| {
             check_use(unit, &owner, Usage::Transactions, context.plan(unit, &owner)?.transactions_max)?;
-            let record = record(unit)?;
+            let record = DappRecord { changed_at_ms: unit.now_ms(), ..record(unit)? };
             let stored = unit.insert(&owner, id, record)?;
             count_use(unit, &owner, Usage::Transactions)?;
             audit(unit, principal, "dapp.create", format!("dapp {id}"))?;

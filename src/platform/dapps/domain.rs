@@ -15,9 +15,22 @@ const SPECIAL: [&str; 8] = ["alt", "arpa", "internal", "invalid", "local", "loca
 /// Returns a domain in lower case.
 ///
 /// # Errors
-/// [`PlatformError::Validation`] of `frontend.customDomain` for what is no domain name of at least two labels of letters, digits and `-`
-/// (RFC 1123, 2.1), for an IP address, a name of special use, and one of the service's own.
+/// As [`domain_name`]; also for a name of the service's own.
 pub(super) fn read(text: &str, own: &[String]) -> Result<String, PlatformError> {
+    let name = domain_name(text)?;
+    if own.iter().any(|own| own.eq_ignore_ascii_case(&name)) {
+        let expected = "another domain name than the service's own";
+        return Err(PlatformError::field("frontend.customDomain", expected, text));
+    }
+    Ok(name)
+}
+
+/// Returns the name of a dApp's domain in lower case.
+///
+/// # Errors
+/// [`PlatformError::Validation`] of `frontend.customDomain` for what is no domain name of at least two labels of letters, digits and `-`
+/// (RFC 1123, 2.1), for an IP address, and for a name of special use.
+pub fn domain_name(text: &str) -> Result<String, PlatformError> {
     let wrong = |expected: &str| Err(PlatformError::field("frontend.customDomain", expected, text));
     let name = text.to_ascii_lowercase();
     let labels: Vec<&str> = name.split('.').collect();
@@ -30,9 +43,6 @@ pub(super) fn read(text: &str, own: &[String]) -> Result<String, PlatformError> 
     }
     if SPECIAL.contains(&last) {
         return wrong("a domain name of the public name system, not one of special use");
-    }
-    if own.iter().any(|own| own.eq_ignore_ascii_case(&name)) {
-        return wrong("another domain name than the service's own");
     }
     Ok(name)
 }

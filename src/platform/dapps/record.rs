@@ -98,6 +98,8 @@ pub struct DappRecord {
     pub frontend: DappFrontend,
     /// What deploys the components; `None` without any.
     pub deployment: Option<DappDeployment>,
+    /// Time of the last change by somebody, in milliseconds since the Unix epoch: the record's own is also that of its settlement.
+    pub changed_at_ms: u64,
 }
 
 impl DappRecord {

@@ -126,7 +126,7 @@ impl Reader<'_> {
         let parts =
             (self.ask(&governance::quorumNumerator_0Call {})?, self.ask(&governance::quorumDenominatorCall {})?);
         if let (Some(numerator), Some(denominator)) = parts {
-            self.push("Quorum", format!("{numerator} of {denominator} votes"));
+            self.push("Quorum", format!("{numerator}/{denominator} of all votes"));
         }
         self.show("Voting token", governance::tokenCall {}, |address| address.to_string())?;
         self.show("Timelock", governance::timelockCall {}, |address| address.to_string())

@@ -193,6 +193,26 @@ fn a_signed_transaction_must_be_the_planned_one() {
 }
 
 #[test]
+fn a_revert_of_the_chain_deletes_the_dapps_made_since() {
+    let platform = platform();
+    let token = json!([{ "type": "token", "config": { "name": "Gold", "symbol": "GLD", "totalSupply": "9" } }]);
+    create(&platform, "dapp_1", &spec(token.clone())).unwrap();
+    platform.blockchains().keep_snapshot(1).unwrap();
+    create(&platform, "dapp_2", &spec(token)).unwrap();
+    create(&platform, "dapp_3", &DappSpec::named("page")).unwrap();
+    let renamed = DappChange { name: Some("Renamed".to_owned()), ..DappChange::default() };
+    update(&platform, "dapp_1", renamed).unwrap();
+    let me = platform.service_principal();
+    assert!(platform.dapps().require(&me, "dapp_1").unwrap().value.deployment.unwrap().is_settled);
+    platform.blockchains().revert_to_snapshot(1).unwrap();
+    let first = platform.dapps().require(&me, "dapp_1").unwrap().value;
+    assert_eq!((first.name.as_str(), first.deployment.unwrap().is_settled), ("Renamed", false));
+    assert!(platform.dapps().require(&me, "dapp_2").is_err(), "its contracts are gone");
+    assert!(platform.dapps().require(&me, "dapp_3").is_ok(), "it has none");
+    assert_eq!(platform.records().verify::<DappRecord>().unwrap(), 2);
+}
+
+#[test]
 fn a_page_is_read_by_whom_it_is_for() {
     let platform = platform();
     let token = json!([{ "type": "token", "config": { "name": "Gold", "symbol": "GLD", "totalSupply": "9" } }]);

@@ -174,7 +174,7 @@ def planned_dapp():
 def dapp():
     domain = f"shop{next(fresh_keys)}.example"
     nothing = {"from": None, "signedTransaction": None}
-    frontend = {"theme": "auto", "customDomain": domain, "public": True}
+    frontend = {"theme": "auto", "customDomain": domain, "public": False}
     return planned_dapp() | nothing | {"name": "Shop", "frontend": frontend}
 
 

@@ -63,12 +63,12 @@ class World:
         return self.make("/webhooks", {"url": "http://127.0.0.1:1025/", "events": ["contract.deployed"]})
 
     def new_dapp(self):
-        """Returns a dApp of two components, with a public page."""
+        """Returns a dApp of two components."""
         components = [
             {"type": "token", "config": {"name": "Gold", "symbol": "GLD", "totalSupply": "1000"}},
             {"type": "staking", "config": {"stakingToken": "GLD"}},
         ]
-        body = {"name": f"dapp {next(self.numbers)}", "components": components, "frontend": {"public": True}}
+        body = {"name": f"dapp {next(self.numbers)}", "components": components}
         return self.make("/dapps", body)
 
     def new_workspace(self):

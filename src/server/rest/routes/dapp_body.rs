@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use crate::{
-    platform::{DappChange, DappSpec, DappTheme, FieldError},
+    platform::{DappChange, DappSpec, DappTheme, FieldError, PlatformError, domain_name},
     server::{
         api_error::ApiError,
         rest::{
@@ -235,7 +235,19 @@ impl Body for CreateDapp {
     }
 
     fn check(&self) -> Vec<FieldError> {
-        if self.signed_transaction.is_some() { beside_signed(&[("from", self.from.is_some())]) } else { Vec::new() }
+        let mut fields = check_domain(self.frontend.as_ref().and_then(|page| page.custom_domain.as_deref()));
+        if self.signed_transaction.is_some() {
+            fields.extend(beside_signed(&[("from", self.from.is_some())]));
+        }
+        fields
+    }
+}
+
+/// Returns what is wrong with a domain.
+fn check_domain(name: Option<&str>) -> Vec<FieldError> {
+    match name.map(domain_name) {
+        Some(Err(PlatformError::Validation { fields })) => fields,
+        _ => Vec::new(),
     }
 }
 
@@ -254,5 +266,9 @@ impl Body for UpdateDapp {
         let all =
             json!({ "name": "Gold market", "frontend": { "theme": "light", "customDomain": null, "public": true } });
         vec![("all fields", all), ("required fields", json!({}))]
+    }
+
+    fn check(&self) -> Vec<FieldError> {
+        check_domain(self.frontend.as_ref().and_then(|page| page.custom_domain.as_ref()?.as_deref()))
     }
 }

@@ -76,11 +76,12 @@ fn summary(dapp: &DappRecord, status: Option<DeploymentStatus>) -> &'static str 
 fn section(component: &DappComponent, state: Option<&ComponentState>) -> Markup {
     let config: serde_json::Value = serde_json::from_str(&component.config).unwrap_or_default();
     let configured = config["name"].as_str().or(config["symbol"].as_str());
+    let (kind, name) = (kind(&component.kind), configured.or(component.name.as_deref()));
     html! {
         section {
             h2 {
-                (configured.or(component.name.as_deref()).unwrap_or(kind(&component.kind)))
-                small { (kind(&component.kind)) }
+                (name.unwrap_or(kind))
+                @if name.is_some() { small { (kind) } }
             }
             dl {
                 dt { "Address" }

@@ -133,7 +133,8 @@ impl ComponentView {
 
 impl DappView {
     pub(super) fn new(app: &App, stored: &Stored<DappRecord>) -> Result<Self, PlatformError> {
-        let DappRecord { name, template, blockchain_id, components, frontend, deployment } = &stored.value;
+        let DappRecord { name, template, blockchain_id, components, frontend, deployment, changed_at_ms } =
+            &stored.value;
         let deployed = deployed(app, &stored.value)?;
         Ok(Self {
             id: stored.id().to_owned(),
@@ -154,7 +155,7 @@ impl DappView {
             transaction_hash: deployment.as_ref().map(|deployment| deployment.transaction_hash.to_string()),
             block_number: deployed.and_then(|deployed| deployed.block_number),
             created_at: clock::iso_8601(stored.created_at_ms()),
-            updated_at: clock::iso_8601(stored.updated_at_ms()),
+            updated_at: clock::iso_8601(*changed_at_ms),
         })
     }
 }
