@@ -86,8 +86,8 @@ pub use self::{
     users::{Identity, Membership, Password, PasswordCost, Session, Users},
     validator::{HostedValidator, ValidatorId},
     validators::{
-        Delegation, NewValidator, SlashPart, SlashSpec, StakeSpec, Validator, ValidatorDuties, ValidatorProcess,
-        ValidatorState, Validators,
+        Delegation, DelegationOrder, DelegationSpec, NewValidator, SlashPart, SlashSpec, StakeSpec, Validator,
+        ValidatorDuties, ValidatorProcess, ValidatorState, Validators,
     },
     wallet::{Wallet, WalletUse, Wallets},
     webhooks::{Webhook, WebhookChange, WebhookEvent, Webhooks, signature::SignedDelivery},

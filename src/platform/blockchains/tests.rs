@@ -3,6 +3,7 @@
 mod access;
 mod deployments;
 mod figures;
+mod requests;
 mod states;
 mod transfers;
 mod usage;
