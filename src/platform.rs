@@ -192,7 +192,8 @@ impl PlatformBuilder {
     ) -> Result<Platform, PlatformError> {
         let Self { store, clock, entropy, plans, password_cost, networks, backups } = self;
         let records = Records::open(Arc::clone(&store), clock)?;
-        match resources::complete_indices(&records).map_err(PlatformError::from) {
+        let completed = resources::complete_indices(&records).and_then(|()| sent::complete_indices(&records));
+        match completed.map_err(PlatformError::from) {
             // Reads go on when the disk is full.
             Ok(()) | Err(PlatformError::StorageFull { .. }) => {}
             Err(cause) => return Err(cause),
@@ -447,7 +448,8 @@ fn forget_expired(context: &Context, some: &PageRequest) -> Result<usize, Platfo
     let users = Users { context }.forget_expired(some)?;
     let grants = OAuth { context }.forget_expired(some)?;
     let responses = IdempotentRequests { context }.forget_expired(some)?;
-    Ok(users.saturating_add(grants).saturating_add(responses))
+    let transactions = sent::forget_settled(&context.records, some)?;
+    Ok(users.saturating_add(grants).saturating_add(responses).saturating_add(transactions))
 }
 
 fn make_default_workspace(context: &Context) -> Result<(), PlatformError> {

@@ -1,7 +1,8 @@
 //! Snapshots of the default chain of a development node: they cover the records of what was done on it.
 //!
-//! A revert takes the chain's deployments back to those of the snapshot. Mails in the outbox, audit lines and counts of use are not of the chain:
-//! what was sent, done and signed stays so. Snapshots end with the process, as those of the node do.
+//! A revert takes the chain's deployments and the transactions that the service sent back to those of the snapshot. Proposals and votes are
+//! the chain's own. Audit lines and counts of use are not of the chain, and the outbox has mails alone, which tell of users and workspaces:
+//! what was done, signed and mailed stays so. Snapshots end with the process, as those of the node do.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,11 +13,20 @@ use super::Blockchains;
 use crate::platform::{
     DEFAULT_BLOCKCHAIN_ID, PlatformError, default_workspace,
     deployment::DeploymentRecord,
-    records::{Collection, Owner, RecordError, Stored},
+    records::{Collection, Index, Owner, Record, RecordError, SortKey, Stored, Unit},
+    sent::TransactionRecord,
 };
 
-/// Deployments at each snapshot, by its number.
-pub(super) type Snapshots = BTreeMap<u64, Vec<Stored<DeploymentRecord>>>;
+/// What is kept of the records at each snapshot, by its number.
+pub(super) type Snapshots = BTreeMap<u64, Kept>;
+
+/// The records of the default chain at a snapshot.
+#[derive(Debug)]
+pub(super) struct Kept {
+    deployments: Vec<Stored<DeploymentRecord>>,
+    /// Whether a block was known to have it, by the id of each transaction that the service sent.
+    transactions: BTreeMap<String, bool>,
+}
 
 impl Blockchains<'_> {
     /// Keeps the records of the default chain for a snapshot that was taken of it.
@@ -24,7 +34,11 @@ impl Blockchains<'_> {
     /// # Errors
     /// [`PlatformError::Internal`] when the store fails.
     pub fn keep_snapshot(&self, number: u64) -> Result<(), PlatformError> {
-        let present = on_default(self.context.records.of())?;
+        let transactions = on_default(self.context.records.of(), &TransactionRecord::BY_BLOCKCHAIN)?;
+        let present = Kept {
+            deployments: on_default(self.context.records.of(), &DeploymentRecord::BY_BLOCKCHAIN)?,
+            transactions: transactions.iter().map(|sent| (sent.id().to_owned(), sent.value.is_settled)).collect(),
+        };
         self.hosted.snapshots.lock().unwrap_or_else(PoisonError::into_inner).insert(number, present);
         Ok(())
     }
@@ -38,35 +52,55 @@ impl Blockchains<'_> {
         let mut snapshots = self.hosted.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(kept) = snapshots.get(&number) else { return Ok(()) };
         self.context.records.unit(|unit| {
-            let present = on_default(unit.of())?;
-            let ids: BTreeSet<&str> = kept.iter().map(Stored::id).collect();
-            for record in present.iter().filter(|record| !ids.contains(record.id())) {
-                unit.delete(record)?;
-            }
-            for record in kept {
-                match present.iter().find(|now| now.id() == record.id()) {
-                    Some(now) if now.value == record.value => {}
-                    // Whether a block has its transaction is looked for again.
-                    Some(now) => {
-                        let mut now = now.clone();
-                        now.value = record.value.clone();
-                        unit.replace(&now)?;
-                    }
-                    None => drop(unit.insert(record.owner(), record.id(), record.value.clone())?),
-                }
-            }
-            Ok::<_, PlatformError>(())
+            revert_deployments(unit, &kept.deployments)?;
+            revert_transactions(unit, &kept.transactions)
         })?;
         snapshots.split_off(&number);
         Ok(())
     }
 }
 
-/// Returns the deployments on the default chain.
-fn on_default(deployments: Collection<'_, DeploymentRecord>) -> Result<Vec<Stored<DeploymentRecord>>, RecordError> {
-    let (owner, group) = (Owner::Workspace(default_workspace()), DeploymentRecord::on_chain(DEFAULT_BLOCKCHAIN_ID));
+fn revert_deployments(unit: &mut Unit<'_>, kept: &[Stored<DeploymentRecord>]) -> Result<(), RecordError> {
+    let present = on_default(unit.of(), &DeploymentRecord::BY_BLOCKCHAIN)?;
+    let ids: BTreeSet<&str> = kept.iter().map(Stored::id).collect();
+    for record in present.iter().filter(|record| !ids.contains(record.id())) {
+        unit.delete(record)?;
+    }
+    for record in kept {
+        match present.iter().find(|now| now.id() == record.id()) {
+            Some(now) if now.value == record.value => {}
+            // Whether a block has its transaction is looked for again.
+            Some(now) => {
+                let mut now = now.clone();
+                now.value = record.value.clone();
+                unit.replace(&now)?;
+            }
+            None => drop(unit.insert(record.owner(), record.id(), record.value.clone())?),
+        }
+    }
+    Ok(())
+}
+
+/// One that was forgotten since the snapshot had been in a block for a day, and stays forgotten.
+fn revert_transactions(unit: &mut Unit<'_>, kept: &BTreeMap<String, bool>) -> Result<(), RecordError> {
+    for mut now in on_default(unit.of(), &TransactionRecord::BY_BLOCKCHAIN)? {
+        match kept.get(now.id()) {
+            None => unit.delete(&now)?,
+            Some(was_settled) if *was_settled == now.value.is_settled => {}
+            Some(was_settled) => {
+                now.value.is_settled = *was_settled;
+                unit.replace(&now)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns the records on the default chain, by an index of an owner's records by chain.
+fn on_default<T: Record>(records: Collection<'_, T>, by_chain: &Index<T>) -> Result<Vec<Stored<T>>, RecordError> {
+    let (owner, group) = (Owner::Workspace(default_workspace()), SortKey::new().text(DEFAULT_BLOCKCHAIN_ID));
     let mut found = Vec::new();
-    deployments.for_each(&DeploymentRecord::BY_BLOCKCHAIN, &owner, &group, |record| {
+    records.for_each(by_chain, &owner, &group, |record| {
         found.push(record);
         Ok::<_, RecordError>(())
     })?;

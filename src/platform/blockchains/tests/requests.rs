@@ -137,3 +137,68 @@ fn a_refused_join_keeps_no_validator() {
     assert_eq!(world.platform.validators().list(&me, chain.id()).unwrap().len(), before.len());
     assert!(world.platform.blockchains().sent(&me, "tx_1").unwrap().is_none());
 }
+
+#[test]
+fn settled_transactions_are_forgotten_after_a_day_unless_a_request_still_runs() {
+    let world = World::new();
+    let chain = world.create(json!({ "name": "x" }));
+    let (platform, me) = (&world.platform, world.me());
+    let forgotten = |after_ms: u64| {
+        world.clock.0.fetch_add(after_ms, Ordering::Relaxed);
+        let before = platform.records().verify::<TransactionRecord>().unwrap();
+        platform.forget_expired().unwrap();
+        before - platform.records().verify::<TransactionRecord>().unwrap()
+    };
+    const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
+    // The second finds the first in a block; nobody has looked for the second.
+    for _ in 0..2 {
+        world.pay(&chain).unwrap();
+    }
+    assert_eq!(forgotten(DAY_MS - 1), 0);
+    let accepted = platform.unit(|unit| platform.idempotency().accept(unit, &me, "key", "op", b"request")).unwrap();
+    let crate::platform::Begun::Run(accepted) = accepted else { panic!("it is the first") };
+    assert_eq!(forgotten(1), 1, "it was sent before the request");
+    for _ in 0..2 {
+        world.pay(&chain).unwrap();
+    }
+    assert_eq!(forgotten(2 * DAY_MS), 1, "the one sent before the request, not the one after it");
+    platform.unit(|unit| platform.idempotency().withdraw(unit, &accepted)).unwrap();
+    assert_eq!(forgotten(0), 1);
+    assert_eq!(forgotten(9 * DAY_MS), 0, "one that no block is known to have stays");
+}
+
+#[test]
+fn a_revert_of_the_default_chain_takes_back_what_was_sent_on_it() {
+    let world = World::new();
+    let (platform, me) = (&world.platform, world.me());
+    let (chain, other) = (platform.default_blockchain().unwrap(), world.create(json!({ "name": "other" })));
+    let (chains, node) = (platform.blockchains(), chain.node());
+    let gold = |chain: &Blockchain| crate::platform::DeploymentSpec::gold(chain.id());
+    let to = Address::repeat_byte(7);
+    let send = |chain: &Blockchain, id: &str| {
+        let request = CallRequest::call(to, []).with_value(U256::from(5));
+        chains.send_as(&me, chain.id(), id, request.into()).unwrap().value.hash
+    };
+    let first = send(&chain, "tx_1");
+    let deployed = chains.deploy(&me, gold(&chain)).unwrap();
+    let snapshot = node.snapshot();
+    chains.keep_snapshot(snapshot.get()).unwrap();
+    let second = send(&chain, "tx_2");
+    let elsewhere = send(&other, "tx_3");
+    let gone = chains.deploy(&me, gold(&chain)).unwrap();
+    assert!(chains.sent(&me, "tx_1").unwrap().unwrap().value.is_settled, "it was found in its block");
+
+    assert!(node.revert(snapshot).unwrap());
+    chains.revert_to_snapshot(snapshot.get()).unwrap();
+    let kept = chains.sent(&me, "tx_1").unwrap().unwrap();
+    assert_eq!((kept.value.hash, kept.value.is_settled), (first, true));
+    assert!(chains.sent(&me, "tx_2").unwrap().is_none());
+    assert_eq!(chains.sent(&me, "tx_3").unwrap().unwrap().value.hash, elsewhere, "another chain's");
+    assert!(chains.deployments().get(&me.owner(), deployed.id()).unwrap().is_some());
+    assert!(chains.deployments().get(&me.owner(), gone.id()).unwrap().is_none());
+    // The request that sent it is run again: the transaction is the same, and is sent.
+    assert!(node.receipt(second).unwrap().is_none());
+    assert_eq!(send(&chain, "tx_2"), second);
+    assert!(node.receipt(second).unwrap().unwrap().is_success());
+    assert_eq!(platform.records().verify::<TransactionRecord>().unwrap(), 3);
+}
