@@ -6,6 +6,7 @@
 mod answer;
 mod body;
 mod catalogue;
+mod deprecation;
 mod docs;
 mod endpoint;
 mod envelope;
