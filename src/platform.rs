@@ -290,7 +290,7 @@ impl Platform {
 
     /// Rules of users: sign-up, log-in, sessions.
     pub const fn users(&self) -> Users<'_> {
-        Users { context: &self.context }
+        Users { context: &self.context, client: None }
     }
 
     /// Rules of the OAuth 2.0 authorization server.
@@ -445,7 +445,7 @@ impl Platform {
 
 /// Deletes some of each kind of what has expired; returns how many records.
 fn forget_expired(context: &Context, some: &PageRequest) -> Result<usize, PlatformError> {
-    let users = Users { context }.forget_expired(some)?;
+    let users = Users { context, client: None }.forget_expired(some)?;
     let grants = OAuth { context }.forget_expired(some)?;
     let responses = IdempotentRequests { context }.forget_expired(some)?;
     let transactions = sent::forget_settled(&context.records, some)?;

@@ -125,6 +125,7 @@ pub(in crate::server) fn admit(
         return Err(refuse(ApiError::rate_limited(limit.requests, limit.window, quota.resets_in_secs())));
     }
     let principal = authenticated.map_err(refuse)?;
+    let principal = principal.map(|principal| principal.with_client(peer.map(|PeerAddress(address)| address)));
     let principal = match (principal, workspace) {
         (Some(principal), Some(workspace)) => {
             Some(app.platform().workspaces().acting_in(&principal, workspace).map_err(|cause| refuse(cause.into()))?)
@@ -165,7 +166,6 @@ pub(super) async fn serve(
         Ok(admitted) => serve_admitted(app, endpoint, path, parts, body, (id, admitted)).await,
         Err(refused) => refused.into_response(&id, app.now_ms()),
     };
-    let query = parse_query(parts.uri.query().unwrap_or_default());
     if let Some(deprecation) = deprecation {
         deprecation.tell(response.headers_mut());
     }
@@ -181,6 +181,7 @@ async fn serve_admitted(
     body: Bytes,
     (id, admitted): (RequestId, Admitted),
 ) -> Response {
+    let query = parse_query(parts.uri.query().unwrap_or_default());
     let request = Request { id: id.clone(), principal: admitted.principal.clone(), path, query, id_seed: None };
     let (received, bytes_max) = (body.len(), app.bytes_max(&endpoint));
     let rendered = match prepare_anywhere(&endpoint, &request, &parts.headers, &body, bytes_max).await {
