@@ -100,8 +100,8 @@ pub use self::{
     users::{Identity, Membership, Password, PasswordCost, Session, Users},
     validator::{HostedValidator, ValidatorId},
     validators::{
-        Delegation, NewValidator, SlashPart, SlashSpec, StakeSpec, Validator, ValidatorDuties, ValidatorProcess,
-        ValidatorState, Validators,
+        Delegation, DelegationOrder, DelegationSpec, NewValidator, SlashPart, SlashSpec, StakeSpec, Validator,
+        ValidatorDuties, ValidatorProcess, ValidatorState, Validators,
     },
     wallet::{Wallet, WalletUse, Wallets},
     webhooks::{Webhook, WebhookChange, WebhookEvent, Webhooks, signature::SignedDelivery},
@@ -206,7 +206,8 @@ impl PlatformBuilder {
     ) -> Result<Platform, PlatformError> {
         let Self { store, clock, entropy, plans, password_cost, networks, backups } = self;
         let records = Records::open(Arc::clone(&store), clock)?;
-        match resources::complete_indices(&records).map_err(PlatformError::from) {
+        let completed = resources::complete_indices(&records).and_then(|()| sent::complete_indices(&records));
+        match completed.map_err(PlatformError::from) {
             // Reads go on when the disk is full.
             Ok(()) | Err(PlatformError::StorageFull { .. }) => {}
             Err(cause) => return Err(cause),
@@ -304,7 +305,7 @@ impl Platform {
 
     /// Rules of users: sign-up, log-in, sessions.
     pub const fn users(&self) -> Users<'_> {
-        Users { context: &self.context }
+        Users { context: &self.context, client: None }
     }
 
     /// Rules of the OAuth 2.0 authorization server.
@@ -474,10 +475,11 @@ impl Platform {
 
 /// Deletes some of each kind of what has expired; returns how many records.
 fn forget_expired(context: &Context, some: &PageRequest) -> Result<usize, PlatformError> {
-    let users = Users { context }.forget_expired(some)?;
+    let users = Users { context, client: None }.forget_expired(some)?;
     let grants = OAuth { context }.forget_expired(some)?;
     let responses = IdempotentRequests { context }.forget_expired(some)?;
-    Ok(users.saturating_add(grants).saturating_add(responses))
+    let transactions = sent::forget_settled(&context.records, some)?;
+    Ok(users.saturating_add(grants).saturating_add(responses).saturating_add(transactions))
 }
 
 fn make_default_workspace(context: &Context) -> Result<(), PlatformError> {

@@ -18,6 +18,8 @@ use super::{
 pub(super) enum Bounded {
     /// Passwords tried for an address of e-mail (OWASP ASVS 5.0, 6.3.1).
     LogIn,
+    /// Passwords tried by the client at an address of the network, for whatever address of e-mail.
+    LogInFrom,
     /// Mails with a token to an address of e-mail.
     Mail,
 }
@@ -26,6 +28,7 @@ impl Bounded {
     const fn name(self) -> &'static str {
         match self {
             Self::LogIn => "log-in",
+            Self::LogInFrom => "log-in-from",
             Self::Mail => "mail",
         }
     }
@@ -34,6 +37,7 @@ impl Bounded {
     pub(super) const fn attempts_max(self) -> u32 {
         match self {
             Self::LogIn => 10,
+            Self::LogInFrom => 100,
             Self::Mail => 5,
         }
     }
@@ -41,7 +45,7 @@ impl Bounded {
     /// Length of the window, which begins with its first attempt, in milliseconds.
     pub(super) const fn window_ms(self) -> u64 {
         match self {
-            Self::LogIn => 15 * 60 * 1000,
+            Self::LogIn | Self::LogInFrom => 15 * 60 * 1000,
             Self::Mail => 60 * 60 * 1000,
         }
     }

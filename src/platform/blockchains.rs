@@ -19,12 +19,7 @@ pub use self::transfer::EXPORT_BYTES_MAX;
 use std::sync::Arc;
 
 pub use self::sending::Outgoing;
-pub(super) use self::{
-    calls::{check_call, signed_call},
-    hosted::Hosted,
-    part::part_of,
-    removal::remove_orphans,
-};
+pub(super) use self::{calls::signed_call, hosted::Hosted, part::part_of, removal::remove_orphans};
 use super::{
     PlatformError,
     blockchain::{Blockchain, BlockchainRecord, metrics::ChainMetrics},

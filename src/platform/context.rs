@@ -66,6 +66,7 @@ pub(super) fn audit(
     action: &str,
     target: String,
 ) -> Result<(), PlatformError> {
-    let line = AuditLine { subject: principal.subject().to_string(), action: action.to_owned(), target };
+    let (subject, client) = (principal.subject().to_string(), principal.client());
+    let line = AuditLine { subject, action: action.to_owned(), target, client };
     Ok(unit.audit(&principal.owner(), line)?)
 }

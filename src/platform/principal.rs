@@ -1,6 +1,7 @@
 //! Who acts: the subject of a request, the workspace that it acts in, and what it may do there.
 
 use core::fmt;
+use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
@@ -50,12 +51,25 @@ pub struct Principal {
     home: WorkspaceId,
     workspace: WorkspaceId,
     scopes: ScopeSet,
+    /// Address that its request came from.
+    client: Option<IpAddr>,
 }
 
 impl Principal {
     /// Creates a principal. `scopes` are those of its credentials, already capped by its role.
     pub fn new(subject: Subject, workspace: WorkspaceId, scopes: ScopeSet) -> Self {
-        Self { subject, home: workspace.clone(), workspace, scopes }
+        Self { subject, home: workspace.clone(), workspace, scopes, client: None }
+    }
+
+    /// Adds the address that its request came from, for the audit log.
+    #[must_use]
+    pub fn with_client(self, client: Option<IpAddr>) -> Self {
+        Self { client, ..self }
+    }
+
+    /// The address that its request came from, where that is known.
+    pub const fn client(&self) -> Option<IpAddr> {
+        self.client
     }
 
     /// Returns the same sender in another workspace, with what it may do there.

@@ -23,7 +23,7 @@ pub use self::{
 use super::{
     PlatformError,
     blockchain::Blockchain,
-    blockchains::{Blockchains, check_call},
+    blockchains::{Blockchains, Outgoing, signed_call},
     context::audit,
     principal::Principal,
 };
@@ -43,25 +43,33 @@ pub struct Proposals<'a> {
 }
 
 impl Proposals<'_> {
-    /// Submits a proposal, by the default sender or the one that it names, or by a transaction that somebody else has signed.
+    /// Submits a proposal, by the default sender or the one that it names, or by a transaction that somebody else has signed, under
+    /// the id of the request ([`Blockchains::send_as`]).
     ///
     /// # Errors
     /// [`PlatformError::Conflict`] on a chain without governance, for a proposer without weight and for what the contract refuses, such
     /// as a proposal that could not be executed; as [`Blockchains::writable`].
-    pub fn submit(&self, principal: &Principal, spec: &ProposalSpec) -> Result<ProposalId, PlatformError> {
+    pub fn submit(
+        &self,
+        principal: &Principal,
+        request: &str,
+        spec: &ProposalSpec,
+    ) -> Result<ProposalId, PlatformError> {
         let chain = self.governed(principal, &spec.blockchain_id)?;
-        let hash = match &spec.signed_transaction {
-            Some(raw) => self.chains.send_signed(principal, chain.id(), raw, (GOVERNANCE_ADDRESS, &spec::SELECTORS))?,
-            None => {
-                let request = CallRequest { from: spec.from, ..spec.call() };
-                let request = self.with_sender(principal, &chain, request)?;
-                check_call(&chain, &request)?;
-                self.chains.send_with(principal, chain.id(), request, |unit| {
-                    audit(unit, principal, "governance.propose", format!("blockchain {}", chain.id()))
-                })?
-            }
+        let make = || {
+            let outgoing: Outgoing = match &spec.signed_transaction {
+                Some(raw) => signed_call(raw, GOVERNANCE_ADDRESS, &spec::SELECTORS)?.into(),
+                None => {
+                    let request = CallRequest { from: spec.from, ..spec.call() };
+                    self.with_sender(principal, &chain, request)?.into()
+                }
+            };
+            Ok((outgoing, ()))
         };
-        Ok(ProposalId::new(chain.id(), hash))
+        let sent = self.chains.send_made(principal, (&chain, request), make, |unit, ()| {
+            audit(unit, principal, "governance.propose", format!("blockchain {}", chain.id()))
+        })?;
+        Ok(ProposalId::new(chain.id(), sent.value.hash))
     }
 
     /// Returns a proposal, which may wait in the pool, and its chain.

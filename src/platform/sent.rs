@@ -1,10 +1,14 @@
 //! Transactions that are kept, signed, before they are sent. A crash between leaves a record whose transaction is sent again when its chain
 //! is next brought up; so is one that was in the pool alone when the process ended.
 
+use core::num::NonZeroUsize;
+
 use alloy_primitives::{Address, B256, Bytes};
 use serde::{Deserialize, Serialize};
 
-use super::records::{Index, Reach, Record, SortKey};
+use super::records::{
+    IdempotentRequest, Index, KEPT_MS, Owner, PageRequest, Reach, Record, RecordError, Records, SortKey, Stored,
+};
 use crate::primitives::Transaction;
 
 /// A record with a signed transaction.
@@ -42,6 +46,13 @@ impl TransactionRecord {
         |sent| Some(SortKey::new().text(&sent.value.blockchain_id)),
         |sent| SortKey::new().number(sent.created_at_ms()),
     );
+    /// Those that a block is known to have, of the whole service, by the time at which that was found.
+    const SETTLED: Index<Self> = Index::ordered(
+        "settled",
+        Reach::Service,
+        |sent| sent.value.is_settled.then(SortKey::new),
+        |sent| SortKey::new().number(sent.updated_at_ms()),
+    );
 
     pub(super) fn new(blockchain_id: &str, transaction: &Transaction) -> Self {
         Self {
@@ -57,7 +68,44 @@ impl TransactionRecord {
 impl Record for TransactionRecord {
     const KIND: &'static str = "transaction";
     const VERSION: u16 = 1;
-    const INDICES: &'static [Index<Self>] = &[Self::BY_BLOCKCHAIN, Self::UNSETTLED];
+    const INDICES: &'static [Index<Self>] = &[Self::BY_BLOCKCHAIN, Self::UNSETTLED, Self::SETTLED];
+}
+
+/// Counter that is 1 once the index of settled transactions has what was in the store before it was.
+const INDEXED: &str = "settled-transactions-indexed";
+
+/// Completes the index of settled transactions in a store that was written before it was.
+pub(super) fn complete_indices(records: &Records) -> Result<(), RecordError> {
+    if records.counter(&Owner::Service, INDEXED)? > 0 {
+        return Ok(());
+    }
+    records.complete_indices::<TransactionRecord>()?;
+    records.unit(|unit| unit.add(&Owner::Service, INDEXED, 1).map(drop))
+}
+
+/// Deletes transactions that a block was found to have as long ago as the response to an idempotent request is kept, at most as many as
+/// `page` takes; returns how many. While a request is not answered, nothing that was sent since it was accepted is deleted: it will find
+/// its transaction when it is run again.
+pub(super) fn forget_settled(records: &Records, page: &PageRequest) -> Result<usize, RecordError> {
+    records.unit(|unit| {
+        let first = PageRequest::first(NonZeroUsize::MIN);
+        let unfinished = IdempotentRequest::UNFINISHED;
+        let unfinished = unit.of::<IdempotentRequest>().page(&unfinished, &Owner::Service, &SortKey::new(), &first)?;
+        let is_awaited = |sent: &Stored<TransactionRecord>| {
+            unfinished.items.first().is_some_and(|request| sent.created_at_ms() >= request.created_at_ms())
+        };
+        let settled =
+            unit.of::<TransactionRecord>().page(&TransactionRecord::SETTLED, &Owner::Service, &SortKey::new(), page)?;
+        let now_ms = unit.now_ms();
+        let is_old = |sent: &Stored<TransactionRecord>| sent.updated_at_ms().saturating_add(KEPT_MS) <= now_ms;
+        let old = settled.items.into_iter().take_while(|sent| is_old(sent) && !is_awaited(sent));
+        let mut count = 0_usize;
+        for sent in old {
+            unit.delete(&sent)?;
+            count = count.saturating_add(1);
+        }
+        Ok(count)
+    })
 }
 
 impl SentRecord for TransactionRecord {

@@ -35,6 +35,8 @@ pub use self::{
     session::Session,
 };
 
+use std::net::IpAddr;
+
 use super::{
     PlatformError, attempts,
     context::Context,
@@ -52,6 +54,8 @@ const HOME_NAME_MAX: usize = 64;
 #[derive(Clone, Copy, Debug)]
 pub struct Users<'a> {
     pub(super) context: &'a Context,
+    /// Address of the client that they are asked by.
+    pub(super) client: Option<IpAddr>,
 }
 
 /// A workspace that a user is a member of.
@@ -120,6 +124,20 @@ impl Users<'_> {
         })
     }
 
+    /// Returns the rules as the client at an address asks by them: it is in the lines of the audit log, and its attempts to log in are
+    /// counted together.
+    #[must_use]
+    pub const fn of_client(self, client: Option<IpAddr>) -> Self {
+        Self { client, ..self }
+    }
+
+    /// Adds a line about a user to the audit log of the service.
+    fn audit(&self, unit: &mut Unit<'_>, user: &str, action: &str) -> Result<(), PlatformError> {
+        let (subject, target) = (format!("user:{user}"), format!("user {user}"));
+        let line = AuditLine { subject, action: action.to_owned(), target, client: self.client };
+        Ok(unit.audit(&Owner::Service, line)?)
+    }
+
     /// Returns the user with an address in its normal form.
     fn by_email(&self, unit: &Unit<'_>, email: &str) -> Result<Option<Stored<User>>, PlatformError> {
         Ok(unit.of::<User>().find(&User::BY_EMAIL, &Owner::Service, &SortKey::new().text(email))?)
@@ -139,10 +157,4 @@ impl Users<'_> {
         user.value.home = workspace.owner().workspace().cloned();
         Ok(unit.replace(&user)?)
     }
-}
-
-/// Adds a line about a user to the audit log of the service.
-fn audit(unit: &mut Unit<'_>, user: &str, action: &str) -> Result<(), PlatformError> {
-    let line = AuditLine { subject: format!("user:{user}"), action: action.to_owned(), target: format!("user {user}") };
-    Ok(unit.audit(&Owner::Service, line)?)
 }

@@ -18,7 +18,7 @@ use alloy_primitives::Address;
 pub use self::{
     delegations::Delegation,
     duties::ValidatorDuties,
-    orders::{NewValidator, SlashPart, SlashSpec, StakeSpec},
+    orders::{DelegationOrder, DelegationSpec, NewValidator, SlashPart, SlashSpec, StakeSpec},
     shape::{Validator, ValidatorProcess, ValidatorState},
 };
 use super::{

@@ -57,6 +57,30 @@ impl Default for RateLimit {
     }
 }
 
+/// So many forms of one address in a window of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct FormRate {
+    /// Forms of a window.
+    pub requests: u64,
+    /// Length of the window; `window_secs` in a file.
+    #[serde(rename = "window_secs", deserialize_with = "secs")]
+    pub window: Duration,
+}
+
+impl Default for FormRate {
+    /// 300 forms a minute.
+    fn default() -> Self {
+        Self { requests: 300, window: Duration::from_secs(60) }
+    }
+}
+
+impl From<FormRate> for RateLimit {
+    fn from(rate: FormRate) -> Self {
+        Self { requests: rate.requests, window: rate.window }
+    }
+}
+
 /// Bounds of a server, each with a default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -84,6 +108,9 @@ pub struct ServerLimits {
     pub page_limit_max: u64,
     /// REST requests of one caller in a window: an API key, a user, or an address without credentials; further ones are answered with 429.
     pub rate: RateLimit,
+    /// Forms of the authorization server's pages that one address sends in a window; further ones are answered with 429. What programs
+    /// send to `/oauth/token` and the like counts by [`rate`](Self::rate), by address too.
+    pub form_rate: FormRate,
     /// Time within which a client must send the head of its next request; a connection idle for longer is closed.
     #[serde(rename = "head_timeout_secs", deserialize_with = "secs")]
     pub head_timeout: Duration,
@@ -118,6 +145,7 @@ impl Default for ServerLimits {
             batch_calls_max: BATCH_CALLS_MAX,
             page_limit_max: PAGE_LIMIT_MAX,
             rate: RateLimit::default(),
+            form_rate: FormRate::default(),
             head_timeout: Duration::from_secs(60),
             body_timeout: Duration::from_secs(30),
             request_timeout: Duration::from_secs(600),

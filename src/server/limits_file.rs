@@ -89,6 +89,8 @@ fn check(limits: &ServerLimits) -> Result<(), InvalidLimits> {
         ("batch_calls_max", limits.batch_calls_max.into()),
         ("rate.requests", limits.rate.requests),
         ("rate.window_secs", limits.rate.window.as_secs()),
+        ("form_rate.requests", limits.form_rate.requests),
+        ("form_rate.window_secs", limits.form_rate.window.as_secs()),
         ("head_timeout_secs", limits.head_timeout.as_secs()),
         ("body_timeout_secs", limits.body_timeout.as_secs()),
         ("request_timeout_secs", limits.request_timeout.as_secs()),
@@ -117,12 +119,13 @@ mod tests {
     #[test]
     fn every_limit_is_read_and_what_is_left_out_stays() {
         let limits = Limits::from_toml(
-            "[server]\nconnections_max = 7\nrest_body_bytes_max = 10\npage_limit_max = 20\nbody_timeout_secs = 3\nrate.requests = 5\n[plans.small]\noauth_clients_max = 1\ngas_max = 9\n",
+            "[server]\nconnections_max = 7\nrest_body_bytes_max = 10\npage_limit_max = 20\nbody_timeout_secs = 3\nrate.requests = 5\nform_rate.requests = 6\n[plans.small]\noauth_clients_max = 1\ngas_max = 9\n",
         )
         .unwrap();
         let server = limits.server;
         assert_eq!((server.connections_max, server.rest_body_bytes_max, server.page_limit_max), (7, 10, 20));
         assert_eq!((server.body_timeout, server.rate.requests), (Duration::from_secs(3), 5));
+        assert_eq!((server.form_rate.requests, server.form_rate.window), (6, Duration::from_secs(60)));
         assert_eq!((server.rate.window, server.batch_calls_max), (Duration::from_secs(60), 1000));
         let small = limits.plans.named("small").unwrap();
         assert_eq!(small, Plan { oauth_clients_max: 1, gas_max: 9, ..Plan::UNLIMITED });
@@ -140,6 +143,7 @@ mod tests {
             ("[server]\npage_limit_max = 19", "20 to 1000"),
             ("[server]\npage_limit_max = 1001", "20 to 1000"),
             ("[server]\nrate = { requests = 0 }", "rate.requests"),
+            ("[server]\nform_rate = { window_secs = 0 }", "form_rate.window_secs"),
             ("[plans.free]\nchains = 1", "chains"),
             ("[plan.free]", "plan"),
         ] {

@@ -40,7 +40,7 @@ use std::sync::Arc;
 use axum::{
     Router,
     http::{HeaderValue, StatusCode, header},
-    response::IntoResponse,
+    response::{IntoResponse, Response},
     routing::{get, post},
 };
 use tokio::sync::Semaphore;
@@ -141,6 +141,11 @@ impl AuthorizationServer {
         let platform = Arc::clone(&self.platform);
         tokio::task::spawn_blocking(move || work(&platform)).await.map_err(PlatformError::internal)?
     }
+}
+
+/// Returns the page that refuses a form of a client that has sent too many.
+pub(in crate::server) fn too_many_forms(retry_after_secs: u64) -> Response {
+    failure::Failure::Platform(PlatformError::TooManyAttempts { retry_after_secs }).into_response()
 }
 
 fn endpoints() -> Router<AuthorizationServer> {

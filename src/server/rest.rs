@@ -6,6 +6,7 @@
 mod answer;
 mod body;
 mod catalogue;
+mod deprecation;
 mod docs;
 mod domain_site;
 mod endpoint;
@@ -43,6 +44,7 @@ use futures_util::FutureExt as _;
 use tokio::sync::Semaphore;
 
 pub(super) use self::{
+    rate::Rates,
     request::{REQUEST_ID, RequestId, RequestIds, RouteName},
     service::{PeerAddress, admit_admin},
 };
@@ -51,7 +53,7 @@ pub use self::{
     table::endpoint_table,
 };
 
-use self::{catalogue::Catalogue, endpoint::Endpoint, envelope::Rendered, rate::Rates, service::Admitted};
+use self::{catalogue::Catalogue, endpoint::Endpoint, envelope::Rendered, service::Admitted};
 use super::{
     api_error::ApiError,
     chains::Chains,

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use chainbox::{
     node::Node,
-    server::{BATCH_RESPONSE_BYTES_MAX, LOAD_BODY_BYTES_MAX, RPC_BODY_BYTES_MAX},
+    server::{
+        BATCH_RESPONSE_BYTES_MAX, ForwardingHeader, LOAD_BODY_BYTES_MAX, RPC_BODY_BYTES_MAX, ServerLimits,
+        TrustedProxies,
+    },
 };
 use serde_json::{Value, json};
 use tokio::{
@@ -124,6 +127,12 @@ async fn a_body_that_does_not_come_is_408() {
         timeout(PATIENCE, stream.read_exact(&mut start)).await.unwrap().unwrap();
         assert_eq!(&start, b"HTTP/1.1 408", "{path}");
     }
+    let document = service.send("GET", "/v1/openapi.json", &[], "").await.json();
+    let answers = |method: &str| document["paths"]["/v1/blockchains"][method]["responses"].clone();
+    assert!(
+        answers("post")["408"].is_object() && answers("get")["408"].is_null(),
+        "the document says where it can come"
+    );
 }
 
 #[tokio::test]
@@ -183,4 +192,43 @@ async fn intervals_have_bounds() {
         let body = json!({ "name": "slow", "config": { "blockTime": time } });
         assert_eq!(service.rest("POST", "/v1/blockchains", body).await.status, status, "{time}");
     }
+}
+
+/// Forms and what programs send are counted apart, each by the address that a trusted proxy names.
+#[tokio::test]
+async fn what_an_address_posts_to_the_authorization_server_has_bounds() {
+    let mut limits = ServerLimits::default();
+    (limits.form_rate.requests, limits.rate.requests) = (2, 3);
+    let proxies = TrustedProxies::new(vec!["127.0.0.1".parse().unwrap()], ForwardingHeader::XForwardedFor);
+    let service = Service::with(Node::new(), |config| config.with_limits(limits).with_trusted_proxies(proxies)).await;
+    let post = async |path: &str, address: &str| {
+        let headers = [("content-type", "application/x-www-form-urlencoded"), ("x-forwarded-for", address)];
+        service.send("POST", path, &headers, "email=a%40example.org&password=x").await
+    };
+    for (path, taken, status) in [("/oauth/login", 2, 403), ("/v1/oauth/token", 3, 401)] {
+        for left in (0..taken).rev() {
+            let reply = post(path, "203.0.113.1").await;
+            assert_eq!(reply.status, status, "{path}: {}", reply.body);
+            assert_eq!(reply.header("ratelimit"), Some(format!("\"default\";r={left};t=60").as_str()), "{path}");
+        }
+        let refused = post(path, "203.0.113.1").await;
+        assert_eq!((refused.status, refused.header("retry-after")), (429, Some("60")), "{path}: {}", refused.body);
+        assert_eq!(refused.header("ratelimit"), Some("\"default\";r=0;t=60"), "{path}");
+        assert_eq!(post(path, "203.0.113.2").await.status, status, "{path}: another address");
+    }
+    let page = service.send("GET", "/oauth/login", &[("x-forwarded-for", "203.0.113.1")], "").await;
+    assert_eq!(page.status, 200, "pages are read all the same");
+    assert_eq!(post("/v1/oauth/signup", "203.0.113.1").await.status, 429, "one bound for all forms");
+
+    let changed = json!({ "name": "mine" }).to_string();
+    let headers = [
+        ("x-api-key", service.api_key.as_str()),
+        ("content-type", "application/json"),
+        ("x-forwarded-for", "203.0.113.9"),
+    ];
+    assert_eq!(service.send("PATCH", "/v1/workspaces/ws_default", &headers, &changed).await.status, 200);
+    let lines = service.rest("GET", "/v1/workspaces/ws_default/audit", Value::Null).await.json();
+    let lines = lines["data"].as_array().unwrap().clone();
+    let last = lines.last().unwrap();
+    assert_eq!((&last["action"], &last["client"]), (&json!("workspace.update"), &json!("203.0.113.9")));
 }

@@ -4,15 +4,13 @@ use std::sync::{MutexGuard, PoisonError};
 
 use alloy_primitives::{Address, B256};
 
-use super::{
-    Blockchains,
-    calls::{check_call, signed_call},
-};
+use super::{Blockchains, calls::check_call};
 use crate::{
     chain::CallRequest,
     node::BlockRef,
     platform::{
         PlatformError,
+        blockchain::Blockchain,
         plan::{Usage, check_use, count_use},
         principal::Principal,
         records::{Stored, Unit},
@@ -31,28 +29,37 @@ pub enum Outgoing {
     Signed(Box<Transaction>),
 }
 
+impl Outgoing {
+    /// Returns the call that is tried before it is sent.
+    fn call(&self) -> CallRequest {
+        match self {
+            Self::Request(request) => (**request).clone(),
+            Self::Signed(signed) => CallRequest::call(signed.to().unwrap_or_default(), signed.input().clone())
+                .with_from(signed.sender())
+                .with_value(signed.value()),
+        }
+    }
+}
+
+impl From<CallRequest> for Outgoing {
+    fn from(request: CallRequest) -> Self {
+        Self::Request(Box::new(request))
+    }
+}
+
+impl From<Transaction> for Outgoing {
+    fn from(signed: Transaction) -> Self {
+        Self::Signed(Box::new(signed))
+    }
+}
+
 impl<'a> Blockchains<'a> {
     /// As [`Blockchains::send_as`], for nothing that is run again.
     ///
     /// # Errors
     /// As [`Blockchains::send_as`].
     pub fn send(&self, principal: &Principal, chain: &str, request: CallRequest) -> Result<B256, PlatformError> {
-        self.send_with(principal, chain, request, |_| Ok(()))
-    }
-
-    /// As [`Blockchains::send`]; `record` is in the unit that counts the transaction, before it is sent.
-    ///
-    /// # Errors
-    /// As [`Blockchains::send`], and those of `record`: nothing is sent then.
-    pub(in crate::platform) fn send_with(
-        &self,
-        principal: &Principal,
-        chain: &str,
-        request: CallRequest,
-        record: impl FnOnce(&mut Unit<'_>) -> Result<(), PlatformError>,
-    ) -> Result<B256, PlatformError> {
-        let id = self.context.id("tx")?;
-        Ok(self.keep_and_send(principal, chain, &id, Outgoing::Request(Box::new(request)), record)?.value.hash)
+        Ok(self.send_as(principal, chain, &self.context.id("tx")?, Outgoing::Request(Box::new(request)))?.value.hash)
     }
 
     /// Sends a transaction under an id that was drawn for the request, once: with the id of one of the workspace it sends that again if no
@@ -72,26 +79,27 @@ impl<'a> Blockchains<'a> {
         self.keep_and_send(principal, chain, id, outgoing, |_| Ok(()))
     }
 
-    /// Sends a call that somebody else has signed, of a contract's function, whose selector is one of `selectors`.
+    /// As [`Blockchains::send_as`], of what `make` returns. A request that is run again and has kept its transaction makes nothing and
+    /// checks nothing: the chain may have changed by that very transaction. `record` gets what else was made, in the unit that keeps the
+    /// transaction, before it is sent.
     ///
     /// # Errors
-    /// As [`Blockchains::writable`]; [`PlatformError::Validation`] of `signedTransaction` for another transaction,
-    /// [`PlatformError::Conflict`] for one that would fail or is refused.
-    pub(in crate::platform) fn send_signed(
+    /// As [`Blockchains::send_as`], [`PlatformError::Conflict`] for a call that would fail, those of `make` and of `record`: nothing is
+    /// sent then.
+    pub(in crate::platform) fn send_made<T>(
         &self,
         principal: &Principal,
-        id: &str,
-        raw: &[u8],
-        (contract, selectors): (Address, &[[u8; 4]]),
-    ) -> Result<B256, PlatformError> {
-        let chain = self.writable(principal, id)?;
-        let transaction = signed_call(raw, contract, selectors)?;
-        let request = CallRequest::call(contract, transaction.input().clone());
-        check_call(&chain, &request.with_from(transaction.sender()).with_value(transaction.value()))?;
-        let id = self.context.id("tx")?;
-        let sent =
-            self.keep_and_send(principal, chain.id(), &id, Outgoing::Signed(Box::new(transaction)), |_| Ok(()))?;
-        Ok(sent.value.hash)
+        (chain, id): (&Blockchain, &str),
+        make: impl FnOnce() -> Result<(Outgoing, T), PlatformError>,
+        record: impl FnOnce(&mut Unit<'_>, T) -> Result<(), PlatformError>,
+    ) -> Result<Stored<TransactionRecord>, PlatformError> {
+        if let Some(known) = self.sent(principal, id)? {
+            self.send_or_take_back(chain, &known)?;
+            return Ok(known);
+        }
+        let (outgoing, made) = make()?;
+        check_call(chain, &outgoing.call())?;
+        self.keep_and_send(principal, chain.id(), id, outgoing, |unit| record(unit, made))
     }
 
     /// Returns a transaction of the principal's workspace by the id of its request.

@@ -1,8 +1,9 @@
 //! Snapshots of the default chain of a development node: they cover the records of what was done on it.
 //!
-//! A revert takes the chain's deployments back to those of the snapshot, and deletes the dApps that were made since: their contracts are gone.
-//! The page of another dApp is not of the chain, and stays as it is. Mails in the outbox, audit lines and counts of use are not of the chain:
-//! what was sent, done and signed stays so. Snapshots end with the process, as those of the node do.
+//! A revert takes the chain's deployments and the transactions that the service sent back to those of the snapshot, and deletes the dApps that
+//! were made since: their contracts are gone. The page of another dApp is not of the chain, and stays as it is. Proposals and votes are the
+//! chain's own. Audit lines and counts of use are not of the chain, and the outbox has mails alone, which tell of users and workspaces: what was
+//! done, signed and mailed stays so. Snapshots end with the process, as those of the node do.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,17 +17,20 @@ use crate::platform::{
     default_workspace,
     deployment::DeploymentRecord,
     records::{Collection, Index, Owner, Record, RecordError, SortKey, Stored, Unit},
+    sent::TransactionRecord,
 };
 
-/// Records of the default chain at a snapshot.
+/// What is kept of the records at each snapshot, by its number.
+pub(super) type Snapshots = BTreeMap<u64, Kept>;
+
+/// The records of the default chain at a snapshot.
 #[derive(Debug)]
-pub(super) struct Snapshot {
+pub(super) struct Kept {
     deployments: Vec<Stored<DeploymentRecord>>,
     dapps: Vec<Stored<DappRecord>>,
+    /// Whether a block was known to have it, by the id of each transaction that the service sent.
+    transactions: BTreeMap<String, bool>,
 }
-
-/// The snapshots by their numbers.
-pub(super) type Snapshots = BTreeMap<u64, Snapshot>;
 
 impl Blockchains<'_> {
     /// Keeps the records of the default chain for a snapshot that was taken of it.
@@ -34,10 +38,11 @@ impl Blockchains<'_> {
     /// # Errors
     /// [`PlatformError::Internal`] when the store fails.
     pub fn keep_snapshot(&self, number: u64) -> Result<(), PlatformError> {
-        let records = &self.context.records;
-        let present = Snapshot {
-            deployments: on_default(records.of(), &DeploymentRecord::BY_BLOCKCHAIN)?,
-            dapps: on_default(records.of(), &DappRecord::BY_BLOCKCHAIN)?,
+        let transactions = on_default(self.context.records.of(), &TransactionRecord::BY_BLOCKCHAIN)?;
+        let present = Kept {
+            deployments: on_default(self.context.records.of(), &DeploymentRecord::BY_BLOCKCHAIN)?,
+            dapps: on_default(self.context.records.of(), &DappRecord::BY_BLOCKCHAIN)?,
+            transactions: transactions.iter().map(|sent| (sent.id().to_owned(), sent.value.is_settled)).collect(),
         };
         self.hosted.snapshots.lock().unwrap_or_else(PoisonError::into_inner).insert(number, present);
         Ok(())
@@ -52,26 +57,9 @@ impl Blockchains<'_> {
         let mut snapshots = self.hosted.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(kept) = snapshots.get(&number) else { return Ok(()) };
         self.context.records.unit(|unit| {
-            let Snapshot { deployments: kept, dapps } = kept;
-            revert_dapps(unit, dapps)?;
-            let present = on_default(unit.of(), &DeploymentRecord::BY_BLOCKCHAIN)?;
-            let ids: BTreeSet<&str> = kept.iter().map(Stored::id).collect();
-            for record in present.iter().filter(|record| !ids.contains(record.id())) {
-                unit.delete(record)?;
-            }
-            for record in kept {
-                match present.iter().find(|now| now.id() == record.id()) {
-                    Some(now) if now.value == record.value => {}
-                    // Whether a block has its transaction is looked for again.
-                    Some(now) => {
-                        let mut now = now.clone();
-                        now.value = record.value.clone();
-                        unit.replace(&now)?;
-                    }
-                    None => drop(unit.insert(record.owner(), record.id(), record.value.clone())?),
-                }
-            }
-            Ok::<_, PlatformError>(())
+            revert_dapps(unit, &kept.dapps)?;
+            revert_deployments(unit, &kept.deployments)?;
+            revert_transactions(unit, &kept.transactions)
         })?;
         snapshots.split_off(&number);
         Ok(())
@@ -94,11 +82,47 @@ fn revert_dapps(unit: &mut Unit<'_>, kept: &[Stored<DappRecord>]) -> Result<(), 
     Ok(())
 }
 
-/// Returns the records of the default chain, by an index that groups them by chain.
-fn on_default<T: Record>(records: Collection<'_, T>, index: &Index<T>) -> Result<Vec<Stored<T>>, RecordError> {
+fn revert_deployments(unit: &mut Unit<'_>, kept: &[Stored<DeploymentRecord>]) -> Result<(), RecordError> {
+    let present = on_default(unit.of(), &DeploymentRecord::BY_BLOCKCHAIN)?;
+    let ids: BTreeSet<&str> = kept.iter().map(Stored::id).collect();
+    for record in present.iter().filter(|record| !ids.contains(record.id())) {
+        unit.delete(record)?;
+    }
+    for record in kept {
+        match present.iter().find(|now| now.id() == record.id()) {
+            Some(now) if now.value == record.value => {}
+            // Whether a block has its transaction is looked for again.
+            Some(now) => {
+                let mut now = now.clone();
+                now.value = record.value.clone();
+                unit.replace(&now)?;
+            }
+            None => drop(unit.insert(record.owner(), record.id(), record.value.clone())?),
+        }
+    }
+    Ok(())
+}
+
+/// One that was forgotten since the snapshot had been in a block for a day, and stays forgotten.
+fn revert_transactions(unit: &mut Unit<'_>, kept: &BTreeMap<String, bool>) -> Result<(), RecordError> {
+    for mut now in on_default(unit.of(), &TransactionRecord::BY_BLOCKCHAIN)? {
+        match kept.get(now.id()) {
+            None => unit.delete(&now)?,
+            Some(was_settled) if *was_settled == now.value.is_settled => {}
+            Some(was_settled) => {
+                now.value.is_settled = *was_settled;
+                unit.replace(&now)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns the records on the default chain, by an index of an owner's records by chain.
+fn on_default<T: Record>(records: Collection<'_, T>, by_chain: &Index<T>) -> Result<Vec<Stored<T>>, RecordError> {
     let (owner, group) = (Owner::Workspace(default_workspace()), SortKey::new().text(DEFAULT_BLOCKCHAIN_ID));
     let mut found = Vec::new();
-    records.for_each(index, &owner, &group, |record| {
+    records.for_each(by_chain, &owner, &group, |record| {
         found.push(record);
         Ok::<_, RecordError>(())
     })?;

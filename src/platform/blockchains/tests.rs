@@ -4,6 +4,7 @@ mod access;
 mod dapps;
 mod deployments;
 mod figures;
+mod requests;
 mod states;
 mod transfers;
 mod usage;

@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 use alloy_primitives::{Address, B256, Bytes, U256};
 use alloy_sol_types::{SolCall, SolEvent};
 
-use super::{ProposalId, Proposals, unreadable};
+use super::{Proposal, ProposalId, Proposals, unreadable};
 use crate::{
     chain::{CallRequest, LogFilter},
     platform::{
         PlatformError,
-        blockchains::{check_call, signed_call},
+        blockchain::Blockchain,
+        blockchains::{Outgoing, signed_call},
         context::audit,
         principal::Principal,
     },
@@ -57,7 +58,8 @@ pub struct Vote {
 }
 
 impl Proposals<'_> {
-    /// Votes on a proposal, in place of what the voter voted before. Returns the voter and the hash of the transaction.
+    /// Votes on a proposal, in place of what the voter voted before, by a transaction under the id of the request
+    /// ([`Blockchains::send_as`](crate::platform::Blockchains::send_as)). Returns the voter and the hash of the transaction.
     ///
     /// # Errors
     /// [`PlatformError::Conflict`] for a proposal that takes no votes, a voter without weight, more weight than the voter has, and what else
@@ -66,39 +68,48 @@ impl Proposals<'_> {
         &self,
         principal: &Principal,
         id: &ProposalId,
+        request: &str,
         spec: &VoteSpec,
     ) -> Result<(Address, B256), PlatformError> {
         let (chain, proposal) = self.get(principal, id)?;
         self.governed(principal, chain.id())?;
+        let make = || Ok((self.vote_call(principal, &chain, &proposal, spec)?, ()));
+        let sent = self.chains.send_made(principal, (&chain, request), make, |unit, ()| {
+            audit(unit, principal, "governance.vote", format!("proposal {}", id.text()))
+        })?;
+        Ok((sent.value.from, sent.value.hash))
+    }
+
+    /// Returns the transaction of a vote.
+    fn vote_call(
+        &self,
+        principal: &Principal,
+        chain: &Blockchain,
+        proposal: &Proposal,
+        spec: &VoteSpec,
+    ) -> Result<Outgoing, PlatformError> {
         let Some(number) = proposal.number else {
-            let message = format!("proposal {} is in no block yet: vote when it is active", id.text());
+            let message = format!("proposal {} is in no block yet: vote when it is active", proposal.id.text());
             return Err(PlatformError::Conflict { message });
         };
         let number = U256::from(number);
-        let (option, weight, reason, from) = match spec {
+        match spec {
             VoteSpec::Signed(raw) => {
-                let selectors = [sol::voteCall::SELECTOR];
-                let transaction = signed_call(raw, GOVERNANCE_ADDRESS, &selectors)?;
+                let transaction = signed_call(raw, GOVERNANCE_ADDRESS, &[sol::voteCall::SELECTOR])?;
                 let call = sol::voteCall::abi_decode(transaction.input());
                 if call.map_or(true, |call| call.id != number) {
                     let expected = format!("a vote on the proposal with the number {number}");
                     return Err(PlatformError::field("signedTransaction", expected, "another call"));
                 }
-                let hash = self.chains.send_signed(principal, chain.id(), raw, (GOVERNANCE_ADDRESS, &selectors))?;
-                return Ok((transaction.sender(), hash));
+                Ok(transaction.into())
             }
-            VoteSpec::Cast { option, weight, reason, from } => (*option, *weight, reason.clone(), *from),
-        };
-        let weight = weight.unwrap_or_default();
-        let input = sol::voteCall { id: number, option: option.code(), weight, reason }.abi_encode();
-        let request = CallRequest { from, ..CallRequest::call(GOVERNANCE_ADDRESS, input) };
-        let request = self.with_sender(principal, &chain, request)?;
-        let voter = request.sender();
-        check_call(&chain, &request)?;
-        let hash = self.chains.send_with(principal, chain.id(), request, |unit| {
-            audit(unit, principal, "governance.vote", format!("proposal {}", id.text()))
-        })?;
-        Ok((voter, hash))
+            VoteSpec::Cast { option, weight, reason, from } => {
+                let (option, weight, reason) = (option.code(), weight.unwrap_or_default(), reason.clone());
+                let input = sol::voteCall { id: number, option, weight, reason }.abi_encode();
+                let request = CallRequest { from: *from, ..CallRequest::call(GOVERNANCE_ADDRESS, input) };
+                Ok(self.with_sender(principal, chain, request)?.into())
+            }
+        }
     }
 
     /// Returns the votes on a proposal that count, in ascending order of the voters.

@@ -18,7 +18,7 @@ use crate::platform::scope::ScopeSet;
 /// Characters of a client's key.
 pub const IDEMPOTENCY_KEY_LEN_MAX: usize = 255;
 /// Time for which a response is kept, in milliseconds: a day.
-const KEPT_MS: u64 = 24 * 60 * 60 * 1000;
+pub(in crate::platform) const KEPT_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// Response that a repeated request gets. Its body may show a secret.
 #[derive(Clone, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq as _;
 
 use super::{
-    Users, audit,
+    Users,
     password::{Password, PasswordHash},
 };
 use crate::platform::{
@@ -78,7 +78,7 @@ impl Users<'_> {
             unit.insert(&Owner::from(&home), &id, Member { role: Role::Owner })?;
             let user = User { password: Some(hash), home: Some(home), ..User::new(&email)? };
             let user = unit.insert(&Owner::Service, &id, user)?;
-            audit(unit, &id, "user.bootstrap")?;
+            self.audit(unit, &id, "user.bootstrap")?;
             Ok(user)
         })
     }

@@ -4,7 +4,7 @@ use alloy_primitives::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::{Users, audit};
+use super::Users;
 use crate::platform::{
     PlatformError,
     records::{Index, Owner, Reach, Record, SortKey, Stored},
@@ -76,7 +76,7 @@ impl Users<'_> {
             let identity =
                 Identity { issuer: issuer.to_owned(), subject: subject.to_owned(), user: user.id().to_owned() };
             unit.insert(&Owner::Service, &identity_id, identity)?;
-            audit(unit, user.id(), "user.link-identity")?;
+            self.audit(unit, user.id(), "user.link-identity")?;
             Ok(user)
         })
     }

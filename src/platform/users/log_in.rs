@@ -1,10 +1,11 @@
 //! Log-in with a password, and its change.
 //!
 //! Ten attempts for an address in a quarter of an hour, whether it has a user or not. An attempt is counted before its password is hashed,
-//! so that attempts side by side are no way around the bound. An unknown address costs a hash too.
+//! so that attempts side by side are no way around the bound. An unknown address costs a hash too. Who tries many addresses of e-mail from one
+//! of the network has a hundred attempts in that time; those that succeed count too, so that an account of one's own starts no new count.
 
 use super::{
-    Users, audit,
+    Users,
     password::{Password, PasswordHash},
     session::{self, Session},
 };
@@ -24,7 +25,12 @@ impl Users<'_> {
         let context = self.context;
         let wrong = || PlatformError::WrongCredentials;
         let email = normalised_email(email).map_err(|_| wrong())?;
-        context.records.unit(|unit| attempts::count(context, unit, Bounded::LogIn, &email))?;
+        context.records.unit(|unit| {
+            if let Some(client) = self.client {
+                attempts::count(context, unit, Bounded::LogInFrom, &client.to_string())?;
+            }
+            attempts::count(context, unit, Bounded::LogIn, &email)
+        })?;
         let group = SortKey::new().text(&email);
         let user = context.records.of::<User>().find(&User::BY_EMAIL, &Owner::Service, &group)?;
         let kept = user.as_ref().and_then(|user| user.value.password.clone());
@@ -60,7 +66,7 @@ impl Users<'_> {
             changed.value.password = Some(hash);
             let user = unit.replace(&changed)?;
             session::end_all(unit, user.id(), Some(session.id()))?;
-            audit(unit, user.id(), "user.change-password")?;
+            self.audit(unit, user.id(), "user.change-password")?;
             Ok(user)
         })
     }

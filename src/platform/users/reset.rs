@@ -1,7 +1,7 @@
 //! Reset of a forgotten password.
 
 use super::{
-    Users, audit,
+    Users,
     mailed_token::{self, MailedAct},
     password::{Password, PasswordHash},
     session,
@@ -48,7 +48,7 @@ impl Users<'_> {
             oauth::delete_of_user(unit, user.id(), None)?;
             mailed_token::delete_for(context, unit, &user.value.email)?;
             attempts::forget(context, unit, Bounded::LogIn, &user.value.email)?;
-            audit(unit, user.id(), "user.reset-password")?;
+            self.audit(unit, user.id(), "user.reset-password")?;
             Ok(user)
         })
     }

@@ -6,7 +6,7 @@ use alloy_primitives::hex;
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq as _;
 
-use super::{Users, audit};
+use super::Users;
 use crate::platform::{
     PlatformError,
     expiry::expired,
@@ -80,7 +80,7 @@ impl Users<'_> {
             }
             let expires_at_ms = unit.now_ms().saturating_add(IDLE_MS);
             unit.insert(&Owner::Service, &id, Session { user: user.to_owned(), hash, expires_at_ms })?;
-            audit(unit, user, "user.log-in")
+            self.audit(unit, user, "user.log-in")
         })?;
         Ok(token)
     }
@@ -122,7 +122,7 @@ impl Users<'_> {
                 return Ok(());
             };
             unit.delete(&session)?;
-            audit(unit, &session.value.user, "user.log-out")
+            self.audit(unit, &session.value.user, "user.log-out")
         })
     }
 

@@ -5,7 +5,7 @@
 //! Paverd, "Pre-hijacked accounts", 2022, "unexpired session" and "trojan identifier").
 
 use super::{
-    Users, audit,
+    Users,
     mailed_token::{self, MailedAct},
     password::{Password, PasswordHash},
 };
@@ -60,7 +60,7 @@ impl Users<'_> {
             let user = self.insert(unit, email, Some(hash))?;
             mailed_token::delete_for(context, unit, email)?;
             attempts::forget(context, unit, Bounded::LogIn, signed_up.id())?;
-            audit(unit, user.id(), "user.confirm")?;
+            self.audit(unit, user.id(), "user.confirm")?;
             Ok(user)
         })
     }

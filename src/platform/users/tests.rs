@@ -258,6 +258,27 @@ fn log_in_is_bounded_for_known_and_unknown_addresses_alike() {
     }
 }
 
+#[test]
+fn log_ins_are_bounded_by_the_clients_address_too() {
+    let world = World::new();
+    world.user("ann@example.org");
+    let client = |last: u8| world.platform.users().of_client(Some([203, 0, 113, last].into()));
+    for number in 0..Bounded::LogInFrom.attempts_max() {
+        let tried = client(1).log_in(&format!("somebody{number}@example.org"), &password(OTHER));
+        assert_eq!(tried, Err(PlatformError::WrongCredentials), "{number}");
+    }
+    let log_in = |last| client(last).log_in("ann@example.org", &password(PASSWORD)).map(drop);
+    assert_eq!(
+        log_in(1),
+        Err(PlatformError::TooManyAttempts { retry_after_secs: 900 }),
+        "of whatever address of e-mail"
+    );
+    assert_eq!(log_in(2), Ok(()), "another client");
+    world.log_in("ann@example.org", PASSWORD).unwrap();
+    world.clock.advance(Duration::from_secs(900));
+    assert_eq!(log_in(1), Ok(()));
+}
+
 /// An unknown address costs a hash as a wrong password does: otherwise the time of the answer would tell which addresses are known.
 #[test]
 fn an_unknown_address_takes_as_long_as_a_wrong_password() {
@@ -444,12 +465,13 @@ fn a_user_of_the_first_version_is_read() {
 fn what_users_do_is_in_the_audit_log() {
     let world = World::new();
     let user = world.user("ann@example.org");
-    let session = world.platform.users().start_session(user.id()).unwrap();
+    let client = Some([203, 0, 113, 7].into());
+    let session = world.platform.users().of_client(client).start_session(user.id()).unwrap();
     world.platform.users().end_session(session.text()).unwrap();
     let lines = world.platform.records().of::<AuditLine>();
     let page = lines.page(&Index::CREATED, &Owner::Service, &SortKey::new(), &many()).unwrap();
-    let actions: Vec<String> = page.items.into_iter().map(|line| line.value.action).collect();
-    assert_eq!(actions, ["user.confirm", "user.log-in", "user.log-out"]);
+    let actions: Vec<_> = page.items.iter().map(|line| (line.value.action.as_str(), line.value.client)).collect();
+    assert_eq!(actions, [("user.confirm", None), ("user.log-in", client), ("user.log-out", None)]);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::{
     platform::{
         PlatformError,
         blockchain::{Blockchain, ChainKeys},
-        blockchains::{check_call, signed_call},
+        blockchains::{Outgoing, signed_call},
         context::audit,
         principal::Principal,
         records::Unit,
@@ -37,7 +37,8 @@ struct Sealing {
 }
 
 impl Validators<'_> {
-    /// Adds a validator to a chain: sends the transaction by which it joins, and starts its replica. Returns the hash of the transaction.
+    /// Adds a validator to a chain: sends the transaction by which it joins, under the id of the request
+    /// ([`Blockchains::send_as`](crate::platform::Blockchains::send_as)), and starts its replica. Returns the hash of the transaction.
     ///
     /// On a chain without stake the administrator of the validators' contract adds it. With stake the operator joins: by a wallet of the
     /// workspace, by its consent to another's paying, or by a transaction that it signed.
@@ -50,6 +51,7 @@ impl Validators<'_> {
         &self,
         principal: &Principal,
         chain: &str,
+        request: &str,
         new: &NewValidator,
     ) -> Result<(ValidatorId, alloy_primitives::B256), PlatformError> {
         let chain = self.chains.writable(principal, chain)?;
@@ -59,13 +61,44 @@ impl Validators<'_> {
                  blockTime";
             return Err(PlatformError::Conflict { message: message.to_owned() });
         }
-        if self.find(&chain, new.operator)?.is_some_and(|known| !known.state.is_out() && known.weight > 0) {
+        let (before, was_registered) = (self.kept(&chain, &id)?, self.is_registered(&chain, new.operator)?);
+        let make = || self.join(principal, &chain, new);
+        let sent = self
+            .chains
+            .send_made(principal, (&chain, request), make, |unit, joining| keep(unit, principal, &chain, joining));
+        if sent.is_err() && before.is_none() {
+            self.forget_refused(principal, &chain, &id, request)?;
+        }
+        let hash = sent?.value.hash;
+        if let Some(kept) = self.kept(&chain, &id)?
+            && let Some((network, replica)) = chain.engine().replica_of(kept.sealing_key)
+            && network.is_stopped(replica)
+        {
+            // One that was a validator before goes on from its own records.
+            let started = if was_registered { network.start(replica) } else { network.start_at_primary(replica) };
+            started.map_err(refused)?;
+        }
+        Ok((id, hash))
+    }
+
+    /// Returns the transaction by which a validator joins, and its record.
+    fn join(
+        &self,
+        principal: &Principal,
+        chain: &Blockchain,
+        new: &NewValidator,
+    ) -> Result<(Outgoing, HostedValidator), PlatformError> {
+        if self.find(chain, new.operator)?.is_some_and(|known| !known.state.is_out() && known.weight > 0) {
             let message = format!("{} is a validator of {} already", new.operator, chain.id());
             return Err(PlatformError::Conflict { message });
         }
-        let sealing = self.sealing(&chain, new)?;
-        self.check_quorum(&chain, new, &sealing)?;
-        let kept = HostedValidator {
+        let sealing = self.sealing(chain, new)?;
+        self.check_quorum(chain, new, &sealing)?;
+        let outgoing = match &new.signed_transaction {
+            Some(raw) => signed_join(chain, new, raw)?,
+            None => self.join_request(principal, chain, new, &sealing)?.into(),
+        };
+        let joining = HostedValidator {
             blockchain_id: chain.id().to_owned(),
             operator: new.operator,
             sealing_key: sealing.key,
@@ -73,59 +106,42 @@ impl Validators<'_> {
             metadata: new.metadata.clone(),
             is_stopped: false,
         };
-        let hash = match &new.signed_transaction {
-            Some(raw) => self.send_joined(principal, &chain, new, raw, kept)?,
-            None => {
-                let request = self.join_request(principal, &chain, new, &sealing)?;
-                check_call(&chain, &request)?;
-                self.chains.send_with(principal, chain.id(), request, |unit| keep(unit, principal, &chain, kept))?
-            }
-        };
-        if let Some((network, replica)) = chain.engine().replica_of(sealing.key)
-            && network.is_stopped(replica)
-        {
-            // One that was a validator before goes on from its own records.
-            let started =
-                if sealing.is_registered { network.start(replica) } else { network.start_at_primary(replica) };
-            started.map_err(refused)?;
-        }
-        Ok((id, hash))
+        Ok((outgoing, joining))
     }
 
-    /// Sends the operator's own transaction, and keeps the record if the chain takes it.
-    fn send_joined(
+    /// Deletes the record of a validator whose transaction the chain has refused.
+    fn forget_refused(
         &self,
         principal: &Principal,
         chain: &Blockchain,
-        new: &NewValidator,
-        raw: &[u8],
-        kept: HostedValidator,
-    ) -> Result<alloy_primitives::B256, PlatformError> {
-        let selectors = [stake::joinCall::SELECTOR, stake::joinWithKeyCall::SELECTOR];
-        let (contract, selectors) = match chain.node().view().chain().has_stake() {
-            true => (STAKING_ADDRESS, &selectors[..]),
-            false => (VALIDATORS_ADDRESS, &[registry::addValidatorCall::SELECTOR][..]),
-        };
-        let transaction = signed_call(raw, contract, selectors)?;
-        let named = match contract == STAKING_ADDRESS {
-            true => transaction.sender(),
-            false => {
-                registry::addValidatorCall::abi_decode(transaction.input()).map_or(Address::ZERO, |call| call.validator)
-            }
-        };
-        if named != new.operator {
-            let expected = format!("a transaction by which {} joins", new.operator);
-            return Err(PlatformError::field("signedTransaction", expected, format!("one of {named}")));
+        id: &ValidatorId,
+        request: &str,
+    ) -> Result<(), PlatformError> {
+        if self.chains.sent(principal, request)?.is_some() {
+            return Ok(());
         }
-        let hash = self.chains.send_signed(principal, chain.id(), raw, (contract, selectors))?;
-        self.chains.context.records.unit(|unit| keep(unit, principal, chain, kept))?;
-        Ok(hash)
+        self.chains.context.records.unit(|unit| {
+            let kept = unit.of::<HostedValidator>().get(chain.owner(), &id.text())?;
+            kept.map_or(Ok(()), |kept| Ok(unit.delete(&kept)?))
+        })
+    }
+
+    /// Returns the record of a validator, if it has one.
+    fn kept(&self, chain: &Blockchain, id: &ValidatorId) -> Result<Option<HostedValidator>, PlatformError> {
+        let kept = self.chains.context.records.of::<HostedValidator>().get(chain.owner(), &id.text())?;
+        Ok(kept.map(|kept| kept.value))
+    }
+
+    /// Returns whether the chain knows a sealing key of an operator.
+    fn is_registered(&self, chain: &Blockchain, operator: Address) -> Result<bool, PlatformError> {
+        let known = self.record_of(chain, operator)?.sealing_key;
+        Ok(known != operator && !known.is_zero())
     }
 
     /// Returns the key of a validator that joins: the one that it had, one held elsewhere, or a standby key that nobody has.
     fn sealing(&self, chain: &Blockchain, new: &NewValidator) -> Result<Sealing, PlatformError> {
-        let known = self.record_of(chain, new.operator)?.sealing_key;
-        if known != new.operator && !known.is_zero() {
+        if self.is_registered(chain, new.operator)? {
+            let known = self.record_of(chain, new.operator)?.sealing_key;
             return Ok(Sealing { key: known, proof: Bytes::new(), is_registered: true });
         }
         if let Some((key, proof)) = new.sealing.clone() {
@@ -267,6 +283,25 @@ impl Validators<'_> {
         );
         Err(PlatformError::Conflict { message })
     }
+}
+
+/// Reads the operator's own transaction by which it joins.
+fn signed_join(chain: &Blockchain, new: &NewValidator, raw: &[u8]) -> Result<Outgoing, PlatformError> {
+    let selectors = [stake::joinCall::SELECTOR, stake::joinWithKeyCall::SELECTOR];
+    let (transaction, named) = if chain.node().view().chain().has_stake() {
+        let transaction = signed_call(raw, STAKING_ADDRESS, &selectors)?;
+        let sender = transaction.sender();
+        (transaction, sender)
+    } else {
+        let transaction = signed_call(raw, VALIDATORS_ADDRESS, &[registry::addValidatorCall::SELECTOR])?;
+        let call = registry::addValidatorCall::abi_decode(transaction.input());
+        (transaction, call.map_or(Address::ZERO, |call| call.validator))
+    };
+    if named != new.operator {
+        let expected = format!("a transaction by which {} joins", new.operator);
+        return Err(PlatformError::field("signedTransaction", expected, format!("one of {named}")));
+    }
+    Ok(transaction.into())
 }
 
 fn join_call(commission: u16, sealing: &Sealing) -> Vec<u8> {

@@ -12,7 +12,7 @@ use crate::{
     platform::{
         PlatformError,
         blockchain::Blockchain,
-        blockchains::{check_call, signed_call},
+        blockchains::{Outgoing, signed_call},
         principal::Principal,
         validator::ValidatorId,
         wallet::Wallets,
@@ -25,15 +25,32 @@ use crate::{
 };
 
 impl Validators<'_> {
-    /// Changes the own stake of a validator. More is paid by the operator, if it is a wallet of the workspace, else as a gift by the
+    /// Changes the own stake of a validator, by a transaction under the id of the request ([`Blockchains::send_as`]). More is paid by the operator, if it is a wallet of the workspace, else as a gift by the
     /// sender; less only the operator takes out.
     ///
     /// # Errors
     /// [`PlatformError::Conflict`] on a chain without stake, for less of another's operator, for the stake that it has, and for what the
     /// contract refuses.
-    pub fn set_stake(&self, principal: &Principal, id: &ValidatorId, spec: &StakeSpec) -> Result<B256, PlatformError> {
+    pub fn set_stake(
+        &self,
+        principal: &Principal,
+        id: &ValidatorId,
+        request: &str,
+        spec: &StakeSpec,
+    ) -> Result<B256, PlatformError> {
         let (chain, validator) = self.commanded(principal, id)?;
-        let present = own_stake(&chain, &validator)?;
+        self.send(principal, (&chain, request), || self.stake_change(principal, &chain, &validator, spec))
+    }
+
+    /// Returns the transaction that brings a validator's own stake to what is asked for.
+    fn stake_change(
+        &self,
+        principal: &Principal,
+        chain: &Blockchain,
+        validator: &Validator,
+        spec: &StakeSpec,
+    ) -> Result<Outgoing, PlatformError> {
+        let present = own_stake(chain, validator)?;
         let (stake, from) = match spec {
             StakeSpec::Signed(raw) => {
                 let selectors =
@@ -49,12 +66,12 @@ impl Validators<'_> {
                     let expected = format!("a change of the stake of {}", validator.operator);
                     return Err(PlatformError::field("signedTransaction", expected, "one of another validator"));
                 }
-                return self.chains.send_signed(principal, chain.id(), raw, (STAKING_ADDRESS, &selectors));
+                return Ok(transaction.into());
             }
             StakeSpec::Whole { stake, from } => (*stake, *from),
         };
         let wallets = Wallets { context: self.chains.context };
-        let is_own = wallets.can_sign(principal, &chain, validator.operator)?;
+        let is_own = wallets.can_sign(principal, chain, validator.operator)?;
         let request = match stake.checked_sub(present) {
             Some(U256::ZERO) => {
                 let message = format!("the validator's own stake is {present} already");
@@ -64,7 +81,7 @@ impl Validators<'_> {
                 let payer = match from {
                     Some(from) => from,
                     None if is_own => validator.operator,
-                    None => wallets.default_sender(principal, &chain)?,
+                    None => wallets.default_sender(principal, chain)?,
                 };
                 let gift = stake::stakeForCall { validator: validator.operator }.abi_encode();
                 CallRequest::call(STAKING_ADDRESS, gift).with_from(payer).with_value(more)
@@ -81,8 +98,7 @@ impl Validators<'_> {
                 return Err(PlatformError::Conflict { message });
             }
         };
-        check_call(&chain, &request)?;
-        self.chains.send(principal, chain.id(), request)
+        Ok(request.into())
     }
 
     /// Slashes a validator, by the authority that the chain has for it: the administrator of the validators' contract.
@@ -90,8 +106,24 @@ impl Validators<'_> {
     /// # Errors
     /// [`PlatformError::Conflict`] on a chain with stake, which slashes by the evidence in its blocks alone; for an amount where weights
     /// count, and where too few validators would be left.
-    pub fn slash(&self, principal: &Principal, id: &ValidatorId, spec: &SlashSpec) -> Result<B256, PlatformError> {
+    pub fn slash(
+        &self,
+        principal: &Principal,
+        id: &ValidatorId,
+        request: &str,
+        spec: &SlashSpec,
+    ) -> Result<B256, PlatformError> {
         let (chain, validator) = self.commanded(principal, id)?;
+        self.send(principal, (&chain, request), || self.penalty(principal, &chain, &validator, spec))
+    }
+
+    fn penalty(
+        &self,
+        principal: &Principal,
+        chain: &Blockchain,
+        validator: &Validator,
+        spec: &SlashSpec,
+    ) -> Result<Outgoing, PlatformError> {
         let conflict = |message: &str| Err(PlatformError::Conflict { message: message.to_owned() });
         if chain.node().view().chain().has_stake() {
             return conflict(
@@ -108,12 +140,10 @@ impl Validators<'_> {
         let SlashPart::Ppm(part) = spec.part else {
             return conflict("the chain has no stake: give a percentage of the validator's weight");
         };
-        let administrator = self.administrator(principal, &chain)?;
+        let administrator = self.administrator(principal, chain)?;
         let call = registry::slashCall { validator: validator.operator, partPpm: part, reason: spec.reason.clone() }
             .abi_encode();
-        let request = CallRequest::call(VALIDATORS_ADDRESS, call).with_from(administrator);
-        check_call(&chain, &request)?;
-        self.chains.send(principal, chain.id(), request)
+        Ok(CallRequest::call(VALIDATORS_ADDRESS, call).with_from(administrator).into())
     }
 
     /// Removes a validator from the active set, by the protocol's own rule: with stake its operator leaves, else the administrator of the
@@ -121,11 +151,21 @@ impl Validators<'_> {
     ///
     /// # Errors
     /// [`PlatformError::Conflict`] with stake for an operator that is no wallet of the workspace, and where too few would be left.
-    pub fn remove(&self, principal: &Principal, id: &ValidatorId) -> Result<B256, PlatformError> {
+    pub fn remove(&self, principal: &Principal, id: &ValidatorId, request: &str) -> Result<B256, PlatformError> {
         let (chain, validator) = self.commanded(principal, id)?;
+        self.send(principal, (&chain, request), || self.leave(principal, &chain, &validator))
+    }
+
+    /// Returns the transaction by which a validator leaves.
+    fn leave(
+        &self,
+        principal: &Principal,
+        chain: &Blockchain,
+        validator: &Validator,
+    ) -> Result<Outgoing, PlatformError> {
         let request = if chain.node().view().chain().has_stake() {
             let wallets = Wallets { context: self.chains.context };
-            if !wallets.can_sign(principal, &chain, validator.operator)? {
+            if !wallets.can_sign(principal, chain, validator.operator)? {
                 let message = format!(
                     "its operator {} alone lets it leave, and is no wallet of the workspace: it sends exit() to {STAKING_ADDRESS}, or a \
                      proposal of type validator-remove takes it out",
@@ -135,16 +175,26 @@ impl Validators<'_> {
             }
             CallRequest::call(STAKING_ADDRESS, stake::exitCall {}.abi_encode()).with_from(validator.operator)
         } else {
-            let administrator = self.administrator(principal, &chain)?;
+            let administrator = self.administrator(principal, chain)?;
             let call = registry::setValidatorCall { validator: validator.operator, weight: 0 };
             if validator.weight == 0 {
-                let message = format!("validator {} is out already", id.text());
+                let message = format!("validator {} is out already", validator.id.text());
                 return Err(PlatformError::Conflict { message });
             }
             CallRequest::call(VALIDATORS_ADDRESS, call.abi_encode()).with_from(administrator)
         };
-        check_call(&chain, &request)?;
-        self.chains.send(principal, chain.id(), request)
+        Ok(request.into())
+    }
+
+    /// Sends what `make` returns under the id of a request, once.
+    pub(super) fn send(
+        &self,
+        principal: &Principal,
+        to: (&Blockchain, &str),
+        make: impl FnOnce() -> Result<Outgoing, PlatformError>,
+    ) -> Result<B256, PlatformError> {
+        let sent = self.chains.send_made(principal, to, || Ok((make()?, ())), |_, ()| Ok(()))?;
+        Ok(sent.value.hash)
     }
 }
 

@@ -5,13 +5,17 @@ use std::collections::BTreeSet;
 use alloy_primitives::{Address, B256, Bytes, U256};
 use alloy_sol_types::{SolCall, SolEvent};
 
-use super::{Validator, Validators, unreadable};
+use super::{
+    Validator, Validators,
+    orders::{DelegationOrder, DelegationSpec},
+    unreadable,
+};
 use crate::{
     chain::{CallRequest, LogFilter},
     platform::{
         PlatformError,
         blockchain::Blockchain,
-        blockchains::{check_call, signed_call},
+        blockchains::{Outgoing, signed_call},
         principal::Principal,
         validator::ValidatorId,
         wallet::Wallets,
@@ -68,56 +72,49 @@ impl Validators<'_> {
         Ok(found)
     }
 
-    /// Delegates to a validator, or takes a delegation back, of `from` or the default sender.
+    /// Delegates to a validator, or takes a delegation back, by a transaction under the id of the request ([`Blockchains::send_as`]).
     ///
     /// # Errors
-    /// [`PlatformError::Conflict`] on a chain without stake, and for what the contract refuses.
+    /// [`PlatformError::Conflict`] on a chain without stake, and for what the contract refuses; [`PlatformError::Validation`] for another
+    /// signed transaction.
+    ///
+    /// [`Blockchains::send_as`]: crate::platform::Blockchains::send_as
     pub fn delegate(
         &self,
         principal: &Principal,
         id: &ValidatorId,
-        amount: U256,
-        from: Option<Address>,
-        takes_back: bool,
+        request: &str,
+        spec: &DelegationSpec,
     ) -> Result<B256, PlatformError> {
         let (chain, validator) = self.commanded(principal, id)?;
         check_stake(&chain, &validator)?;
-        let wallets = Wallets { context: self.chains.context };
-        let delegator = from.map_or_else(|| wallets.default_sender(principal, &chain), Ok)?;
         let validator = validator.operator;
-        let request = match takes_back {
-            true => CallRequest::call(STAKING_ADDRESS, stake::undelegateCall { validator, amount }.abi_encode()),
-            false => {
-                CallRequest::call(STAKING_ADDRESS, stake::delegateCall { validator }.abi_encode()).with_value(amount)
+        self.send(principal, (&chain, request), || match &spec.order {
+            DelegationOrder::Signed(raw) => signed_delegation(validator, raw, spec.takes_back),
+            DelegationOrder::Amount { amount, from } => {
+                let call = match spec.takes_back {
+                    true => stake::undelegateCall { validator, amount: *amount }.abi_encode(),
+                    false => stake::delegateCall { validator }.abi_encode(),
+                };
+                let wallets = Wallets { context: self.chains.context };
+                let delegator = from.map_or_else(|| wallets.default_sender(principal, &chain), Ok)?;
+                let value = if spec.takes_back { U256::ZERO } else { *amount };
+                Ok(CallRequest::call(STAKING_ADDRESS, call).with_from(delegator).with_value(value).into())
             }
-        };
-        let request = request.with_from(delegator);
-        check_call(&chain, &request)?;
-        self.chains.send(principal, chain.id(), request)
+        })
     }
+}
 
-    /// As [`Validators::delegate`], by a transaction that somebody else has signed.
-    ///
-    /// # Errors
-    /// As [`Validators::delegate`]; [`PlatformError::Validation`] for another transaction.
-    pub fn delegate_signed(
-        &self,
-        principal: &Principal,
-        id: &ValidatorId,
-        raw: &Bytes,
-        takes_back: bool,
-    ) -> Result<B256, PlatformError> {
-        let (chain, validator) = self.commanded(principal, id)?;
-        check_stake(&chain, &validator)?;
-        let selector = if takes_back { stake::undelegateCall::SELECTOR } else { stake::delegateCall::SELECTOR };
-        let transaction = signed_call(raw, STAKING_ADDRESS, &[selector])?;
-        // The validator is the first argument of both.
-        if transaction.input().get(16..36) != Some(validator.operator.as_slice()) {
-            let expected = format!("a delegation to {}", validator.operator);
-            return Err(PlatformError::field("signedTransaction", expected, "one to another validator"));
-        }
-        self.chains.send_signed(principal, chain.id(), raw, (STAKING_ADDRESS, &[selector]))
+/// Reads a delegation to a validator that somebody else has signed.
+fn signed_delegation(validator: Address, raw: &Bytes, takes_back: bool) -> Result<Outgoing, PlatformError> {
+    let selector = if takes_back { stake::undelegateCall::SELECTOR } else { stake::delegateCall::SELECTOR };
+    let transaction = signed_call(raw, STAKING_ADDRESS, &[selector])?;
+    // The validator is the first argument of both.
+    if transaction.input().get(16..36) != Some(validator.as_slice()) {
+        let expected = format!("a delegation to {validator}");
+        return Err(PlatformError::field("signedTransaction", expected, "one to another validator"));
     }
+    Ok(transaction.into())
 }
 
 fn check_stake(chain: &Blockchain, validator: &Validator) -> Result<(), PlatformError> {

@@ -39,6 +39,29 @@ pub enum StakeSpec {
     Signed(Bytes),
 }
 
+/// A delegation, or one that is taken back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DelegationSpec {
+    /// What is sent.
+    pub order: DelegationOrder,
+    /// Whether it takes delegated stake back.
+    pub takes_back: bool,
+}
+
+/// How much is delegated, and by whom.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DelegationOrder {
+    /// By a transaction that the service signs.
+    Amount {
+        /// Amount in the smallest unit.
+        amount: U256,
+        /// The delegator; the default sender by default.
+        from: Option<Address>,
+    },
+    /// By a transaction that somebody else has signed.
+    Signed(Bytes),
+}
+
 /// A part of a validator's stake or weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlashPart {

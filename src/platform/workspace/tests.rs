@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::{
     node::{ManualClock, Node},
     platform::{
-        ApiKey, ApiKeySpec, Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, Invitation, Member, Platform,
+        ApiKey, ApiKeySpec, Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, Invitation, Member, Plans, Platform,
         PlatformError, Principal, Role, Scope, User, Workspace,
         records::{AuditLine, Index, OutboxEntry, PageRequest, SortKey, Unit},
         vault::SealedSecret,
@@ -91,6 +91,26 @@ fn refused<T>(result: Result<T, PlatformError>) -> &'static str {
         PlatformError::Validation { .. } => "invalid",
         other => panic!("{other}"),
     }
+}
+
+#[test]
+fn members_and_invitations_share_the_plans_places() {
+    let world = World::new();
+    let (owner, members) = (world.workspace(), world.platform.workspaces().members());
+    let invite = |name: &str| {
+        world.unit(|unit| members.invite(unit, &owner, &format!("{name}@example.org"), Role::Viewer)).map(drop)
+    };
+    let places = Plans::default().named(Plans::DEFAULT).unwrap().members_max;
+    // The owner has one, and an accepted invitation keeps its own.
+    let (first, _) = world.member(&owner, "first", Role::Viewer);
+    for number in 2..places {
+        invite(&format!("guest{number}")).unwrap();
+    }
+    let Err(PlatformError::Conflict { message }) = invite("one-more") else { panic!("must be refused") };
+    assert!(message.contains(&format!("allows {places} members")), "{message}");
+    world.unit(|unit| members.remove(unit, &owner, &first)).unwrap();
+    invite("one-more").unwrap();
+    assert!(invite("another").is_err());
 }
 
 #[test]

@@ -14,6 +14,12 @@ pub(super) fn is_authorization(path: &str) -> bool {
     ["/oauth/", "/v1/oauth/", AUTHORIZATION_METADATA].iter().any(|prefix| path.starts_with(prefix))
 }
 
+/// Whether programs and not browsers send what is posted to the authorization server at a path.
+pub(super) fn is_for_programs(path: &str) -> bool {
+    let path = path.strip_prefix("/v1").unwrap_or(path);
+    ["/oauth/token", "/oauth/revoke", "/oauth/introspect", "/oauth/register"].contains(&path)
+}
+
 /// Returns the name of the authorization server's endpoint at a path; one for all its other paths.
 pub(super) fn authorization_route(path: &str) -> &'static str {
     let path = path.strip_prefix("/v1").unwrap_or(path);

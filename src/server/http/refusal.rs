@@ -70,7 +70,7 @@ fn error(status: StatusCode, message: String) -> ApiError {
 
 fn oauth(status: StatusCode, message: &str) -> Response<Body> {
     let code = match status {
-        StatusCode::SERVICE_UNAVAILABLE => "temporarily_unavailable",
+        StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => "temporarily_unavailable",
         StatusCode::INTERNAL_SERVER_ERROR => "server_error",
         _ => "invalid_request",
     };

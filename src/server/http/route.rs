@@ -20,7 +20,7 @@ use super::{
     budget::BodyBudget,
     figures::HttpFigures,
     guard, metrics, page,
-    paths::{authorization_route, chain_of, is_authorization},
+    paths::{authorization_route, chain_of, is_authorization, is_for_programs},
     plain,
     refusal::Format,
     tls::ServerTls,
@@ -33,7 +33,7 @@ use crate::server::{
     eth::rpc::{EthHttpService, EthRpc},
     jsonrpc::framing,
     limits::ServerLimits,
-    oauth::AuthorizationServer,
+    oauth::{AuthorizationServer, too_many_forms},
     rest,
 };
 
@@ -56,6 +56,10 @@ pub(super) struct ServerContext {
     sessions: Sessions,
     request_ids: rest::RequestIds,
     figures: HttpFigures,
+    /// Forms of the authorization server's pages, by address.
+    form_rates: rest::Rates,
+    /// What programs send to the authorization server, by address.
+    program_rates: rest::Rates,
 }
 
 impl ServerContext {
@@ -74,6 +78,8 @@ impl ServerContext {
             sessions: Sessions::new(limits, budget),
             request_ids: rest::RequestIds::default(),
             figures: HttpFigures::default(),
+            form_rates: rest::Rates::new(limits.form_rate.into()),
+            program_rates: rest::Rates::new(limits.rate),
         }
     }
 
@@ -212,7 +218,7 @@ pub(super) async fn dispatch(context: &Arc<ServerContext>, request: Request<Inco
     }
     if is_authorization(path) {
         name_route(&request, authorization_route(path));
-        return routed(context, context.authorization(), context.limits().rest_body_bytes_max, request).await;
+        return authorization(context, request).await;
     }
     if path == "/v1" || path.starts_with("/v1/") {
         let (parts, body) = request.into_parts();
@@ -227,6 +233,32 @@ fn name_route(request: &Request<Incoming>, name: &'static str) {
     if let Some(route) = request.extensions().get::<rest::RouteName>() {
         route.set(name);
     }
+}
+
+/// A request to the authorization server. What is posted is counted by the client's address: forms of its pages apart from what programs
+/// send.
+async fn authorization(context: &Arc<ServerContext>, request: Request<Incoming>) -> Response<Body> {
+    let bytes_max = context.limits().rest_body_bytes_max;
+    let client = request.extensions().get::<rest::PeerAddress>().map(|rest::PeerAddress(address)| address.to_string());
+    let Some(client) = client.filter(|_| *request.method() == Method::POST) else {
+        return routed(context, context.authorization(), bytes_max, request).await;
+    };
+    let path = request.uri().path();
+    let is_for_programs = is_for_programs(path);
+    let rates = if is_for_programs { &context.program_rates } else { &context.form_rates };
+    let quota = rates.count(&client);
+    let mut response = match (quota.is_exceeded(), is_for_programs) {
+        (false, _) => routed(context, context.authorization(), bytes_max, request).await,
+        (true, false) => too_many_forms(quota.resets_in_secs()).map(Body::new),
+        (true, true) => {
+            let id = request.extensions().get::<rest::RequestId>().cloned();
+            let id = id.unwrap_or_else(|| rest::RequestId(String::new()));
+            let message = format!("too many requests of one address: try again in {} s", quota.resets_in_secs());
+            Format::of(path).refusal(StatusCode::TOO_MANY_REQUESTS, message, &id, context.now_ms())
+        }
+    };
+    quota.tell(response.headers_mut());
+    response
 }
 
 /// Ethereum JSON-RPC of a chain of the service, for whom may read it; who may not deploy sends no transaction.

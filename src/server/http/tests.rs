@@ -123,6 +123,18 @@ async fn requests_past_those_that_are_worked_on_at_one_time_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_answered_before_the_deadline_is_no_refusal() {
+    let held = held(|limits| limits.request_timeout = Duration::from_secs(30)).await;
+    let (address, headers) = (held.address, format!("x-api-key: {}\r\n", held.key));
+    let waiting = tokio::spawn(async move { send(address, "/v1/contracts/deploy", &headers, &deployment()).await });
+    // It waits longer than the deadline of the test below.
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert!(!waiting.is_finished());
+    held.end().await;
+    assert_eq!(waiting.await.unwrap().0, 201);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_missed_deadline_is_answered_in_the_format_of_its_path() {
     let held = held(|limits| limits.request_timeout = Duration::from_millis(100)).await;
     let (address, key) = (held.address, &held.key);

@@ -252,6 +252,7 @@ fn give_up(records: &Records, entry: &Stored<OutboxEntry>) -> Result<(), RecordE
         subject: "service".to_owned(),
         action: "mail.undeliverable".to_owned(),
         target: format!("{} {}", entry.value.topic, entry.id()),
+        client: None,
     };
     unless_changed(records.unit(|unit| {
         unit.delete(entry)?;

@@ -43,7 +43,7 @@ fn encoded(text: &str) -> String {
 /// Begins the session of a user who has shown to be itself, in place of the one that the browser has.
 pub(super) fn signed_in(server: &AuthorizationServer, browser: &Browser, user: &str, place: &str) -> Answer {
     browser.end_session(server)?;
-    let token = server.platform.users().start_session(user)?;
+    let token = server.platform.users().of_client(browser.client()).start_session(user)?;
     Ok(redirect_with(place, session_cookie(server, &token)))
 }
 
@@ -98,8 +98,8 @@ pub(super) async fn show_log_in(
 pub(super) async fn log_in(State(server): State<AuthorizationServer>, request: Request<Body>) -> Answer {
     let (browser, form) = form::read_own(&server, request).await?;
     let (email, password) = (form.first("email").to_owned(), Password::new(form.first("password")));
-    let tried = email.clone();
-    match server.hash(move |platform| platform.users().log_in(&tried, &password)).await {
+    let (tried, client) = (email.clone(), browser.client());
+    match server.hash(move |platform| platform.users().of_client(client).log_in(&tried, &password)).await {
         Ok(user) => signed_in(&server, &browser, user.id(), return_to(&form)),
         Err(cause @ (PlatformError::WrongCredentials | PlatformError::TooManyAttempts { .. })) => {
             Ok(log_in_page(&server, &browser, return_to(&form), &email, Some(&cause)))
@@ -168,7 +168,8 @@ pub(super) async fn change_password(State(server): State<AuthorizationServer>, r
     let (browser, form) = form::read_own(&server, request).await?;
     let session = browser.session().ok_or(Failure::NoSession)?.clone();
     let [old, new] = ["password", "new_password"].map(|name| Password::new(form.first(name)));
-    match server.hash(move |platform| platform.users().change_password(&session, &old, &new)).await {
+    let client = browser.client();
+    match server.hash(move |platform| platform.users().of_client(client).change_password(&session, &old, &new)).await {
         Ok(_) => {
             let content = html! { p { "Your other sessions have ended." } nav { a href=(ACCOUNT) { "Your account" } } };
             Ok(page(&server, &browser, Page::titled("The password is changed"), content))

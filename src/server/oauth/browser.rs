@@ -2,10 +2,15 @@
 //!
 //! There is one cookie. Before the log-in it ties the forms to the browser; with the log-in it gets a new value, the session's.
 
+use std::net::IpAddr;
+
 use axum::http::{HeaderMap, HeaderValue, header};
 
 use super::AuthorizationServer;
-use crate::platform::{Parameters, PlatformError, Session, Token, User, records::Stored};
+use crate::{
+    platform::{Parameters, PlatformError, Session, Token, User, records::Stored},
+    server::rest::PeerAddress,
+};
 
 /// A browser that sends a request.
 pub(super) struct Browser {
@@ -14,6 +19,8 @@ pub(super) struct Browser {
     /// Whether the cookie is yet to be set.
     is_new: bool,
     session: Option<Stored<Session>>,
+    /// Address that the request came from.
+    client: Option<IpAddr>,
 }
 
 impl Browser {
@@ -23,10 +30,25 @@ impl Browser {
         match cookie(headers, cookie_name(server)) {
             Some(token) => {
                 let session = users.session(&token)?;
-                Ok(Self { token, is_new: false, session })
+                Ok(Self { token, is_new: false, session, client: None })
             }
-            None => Ok(Self { token: users.draw_browser_token()?.text().to_owned(), is_new: true, session: None }),
+            None => Ok(Self {
+                token: users.draw_browser_token()?.text().to_owned(),
+                is_new: true,
+                session: None,
+                client: None,
+            }),
         }
+    }
+
+    /// Adds the address that the request came from.
+    pub(super) fn with_client(self, client: Option<PeerAddress>) -> Self {
+        Self { client: client.map(|PeerAddress(address)| address), ..self }
+    }
+
+    /// Address that the request came from, where that is known.
+    pub(super) const fn client(&self) -> Option<IpAddr> {
+        self.client
     }
 
     /// The session, when somebody is logged in.
@@ -51,7 +73,7 @@ impl Browser {
 
     /// Ends the session, as before another begins.
     pub(super) fn end_session(&self, server: &AuthorizationServer) -> Result<(), PlatformError> {
-        server.platform.users().end_session(&self.token)
+        server.platform.users().of_client(self.client).end_session(&self.token)
     }
 
     /// Returns the header that sets the cookie, when the browser has none yet.

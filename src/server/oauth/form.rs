@@ -6,7 +6,10 @@ use axum::{
 };
 
 use super::{AuthorizationServer, browser::Browser, failure::Failure};
-use crate::platform::{OAuthError, OAuthErrorCode, Parameters};
+use crate::{
+    platform::{OAuthError, OAuthErrorCode, Parameters},
+    server::rest::PeerAddress,
+};
 
 /// Bytes of a form.
 pub(super) const FORM_BYTES_MAX: usize = 64 * 1024;
@@ -37,7 +40,8 @@ pub(super) async fn read_own(
     server: &AuthorizationServer,
     request: Request<body::Body>,
 ) -> Result<(Browser, Parameters), Failure> {
+    let client = request.extensions().get::<PeerAddress>().copied();
     let (headers, form) = read(request).await?;
-    let browser = Browser::of(server, &headers)?;
+    let browser = Browser::of(server, &headers)?.with_client(client);
     if browser.is_own_form(server, &form) { Ok((browser, form)) } else { Err(Failure::ForeignForm) }
 }

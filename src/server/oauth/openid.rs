@@ -8,6 +8,7 @@ use std::{
 };
 
 use axum::{
+    Extension,
     extract::{Path, RawQuery, State},
     http::HeaderMap,
 };
@@ -21,7 +22,10 @@ use super::{
 };
 use crate::{
     platform::{OsEntropy, Parameters, PublicUrl},
-    server::openid::{Callback, OpenIdLogin, OpenIdProvider},
+    server::{
+        openid::{Callback, OpenIdLogin, OpenIdProvider},
+        rest::PeerAddress,
+    },
 };
 
 /// Log-ins that have begun and are kept; the oldest goes when there is one more.
@@ -121,16 +125,18 @@ pub(super) async fn end(
     State(server): State<AuthorizationServer>,
     Path(segment): Path<String>,
     RawQuery(query): RawQuery,
+    client: Option<Extension<PeerAddress>>,
     headers: HeaderMap,
 ) -> Answer {
     let provider = provider(&server, &segment)?;
-    let browser = Browser::of(&server, &headers)?;
+    let browser = Browser::of(&server, &headers)?.with_client(client.map(|Extension(client)| client));
     let pending = server.pending.take(&browser.form_token(&server), server.now_ms());
     let pending = pending.filter(|pending| pending.segment == segment).ok_or(Failure::ForeignForm)?;
     let callback = Callback::from_query(&query.unwrap_or_default());
     let failed = |cause| Failure::Provider { name: provider.name.clone(), cause };
     let identity = provider.provider.exchange(&pending.login, &callback).await.map_err(failed)?;
     let email = identity.email.as_deref().filter(|_| identity.email_verified);
-    let user = server.platform.users().by_identity(&identity.issuer, &identity.subject, email)?;
+    let user =
+        server.platform.users().of_client(browser.client()).by_identity(&identity.issuer, &identity.subject, email)?;
     signed_in(&server, &browser, user.id(), &pending.place)
 }

@@ -90,9 +90,10 @@ pub(super) async fn sign_up(State(server): State<AuthorizationServer>, request: 
     let (browser, form) = form::read_own(&server, request).await?;
     let (email, password) = (form.first("email").to_owned(), Password::new(form.first("new_password")));
     let (tried, bootstrap) = (email.clone(), form.first("bootstrap_token").to_owned());
+    let client = browser.client();
     let done = server.hash(move |platform| match bootstrap.as_str() {
-        "" => platform.users().sign_up(&tried, &password).map(|()| None),
-        token => platform.users().sign_up_first(token, &tried, &password).map(Some),
+        "" => platform.users().of_client(client).sign_up(&tried, &password).map(|()| None),
+        token => platform.users().of_client(client).sign_up_first(token, &tried, &password).map(Some),
     });
     match done.await {
         Ok(None) => Ok(mail_sent(&server, &browser, "To finish, follow the link in it within 24 hours.")),
@@ -149,8 +150,8 @@ pub(super) async fn show_confirm(
 pub(super) async fn confirm(State(server): State<AuthorizationServer>, request: Request<Body>) -> Answer {
     let (browser, form) = form::read_own(&server, request).await?;
     let (token, password) = (form.first("token").to_owned(), Password::new(form.first("password")));
-    let tried = token.clone();
-    match server.hash(move |platform| platform.users().confirm(&tried, &password)).await {
+    let (tried, client) = (token.clone(), browser.client());
+    match server.hash(move |platform| platform.users().of_client(client).confirm(&tried, &password)).await {
         Ok(user) => signed_in(&server, &browser, user.id(), "/oauth/account"),
         Err(PlatformError::WrongCredentials) => {
             let wrong = PlatformError::Forbidden { message: "it is not the password of the sign-up".to_owned() };
@@ -224,8 +225,8 @@ pub(super) async fn show_reset(
 pub(super) async fn reset(State(server): State<AuthorizationServer>, request: Request<Body>) -> Answer {
     let (browser, form) = form::read_own(&server, request).await?;
     let (token, password) = (form.first("token").to_owned(), Password::new(form.first("new_password")));
-    let tried = token.clone();
-    match server.hash(move |platform| platform.users().reset(&tried, &password)).await {
+    let (tried, client) = (token.clone(), browser.client());
+    match server.hash(move |platform| platform.users().of_client(client).reset(&tried, &password)).await {
         Ok(_) => {
             let content = html! { p { "Log in with it." } nav { a href="/oauth/login" { "Log in" } } };
             Ok(page(&server, &browser, Page::titled("The password is changed"), content))

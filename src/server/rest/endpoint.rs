@@ -14,6 +14,7 @@ use super::{
     App,
     answer::{Answer, ApiResponse, Change, Located},
     body::{Body, BodyType, read_body},
+    deprecation::Deprecation,
     error_code::ErrorCode,
     page::Page,
     parameter::Parameter,
@@ -191,6 +192,8 @@ pub(in crate::server) struct About {
     pub(super) runs: Runs,
     /// Bytes of its body.
     pub(super) body_bytes_max: Option<usize>,
+    /// What is said of it when it is going to end.
+    pub(super) deprecation: Option<Deprecation>,
 }
 
 impl core::fmt::Debug for Endpoint {
@@ -199,62 +202,29 @@ impl core::fmt::Debug for Endpoint {
     }
 }
 
+/// Declares the functions that start an endpoint, one for each method.
+macro_rules! starts {
+    ($($name:ident $method:ident),*) => {
+        impl Endpoint {
+            $(
+                #[doc = concat!("Starts a `", stringify!($method), "`.")]
+                pub(super) fn $name(
+                    path: &'static str,
+                    operation: &'static str,
+                    tag: Tag,
+                    access: Access,
+                    summary: &'static str,
+                ) -> Draft {
+                    Draft::new(Method::$method, path, operation, tag, access, summary)
+                }
+            )*
+        }
+    };
+}
+
+starts!(get GET, post POST, put PUT, patch PATCH, delete DELETE);
+
 impl Endpoint {
-    /// Starts a `GET`.
-    pub(super) fn get(
-        path: &'static str,
-        operation: &'static str,
-        tag: Tag,
-        access: Access,
-        summary: &'static str,
-    ) -> Draft {
-        Draft::new(Method::GET, path, operation, tag, access, summary)
-    }
-
-    /// Starts a `POST`.
-    pub(super) fn post(
-        path: &'static str,
-        operation: &'static str,
-        tag: Tag,
-        access: Access,
-        summary: &'static str,
-    ) -> Draft {
-        Draft::new(Method::POST, path, operation, tag, access, summary)
-    }
-
-    /// Starts a `PUT`.
-    pub(super) fn put(
-        path: &'static str,
-        operation: &'static str,
-        tag: Tag,
-        access: Access,
-        summary: &'static str,
-    ) -> Draft {
-        Draft::new(Method::PUT, path, operation, tag, access, summary)
-    }
-
-    /// Starts a `PATCH`.
-    pub(super) fn patch(
-        path: &'static str,
-        operation: &'static str,
-        tag: Tag,
-        access: Access,
-        summary: &'static str,
-    ) -> Draft {
-        Draft::new(Method::PATCH, path, operation, tag, access, summary)
-    }
-
-    /// Starts a `DELETE`.
-    pub(super) fn delete(
-        path: &'static str,
-        operation: &'static str,
-        tag: Tag,
-        access: Access,
-        summary: &'static str,
-    ) -> Draft {
-        Draft::new(Method::DELETE, path, operation, tag, access, summary)
-    }
-
     /// Names of the variables in its path, in order.
     pub(super) fn path_variables(&self) -> impl Iterator<Item = &'static str> {
         self.about.path.split('/').filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'))
@@ -280,7 +250,12 @@ impl Endpoint {
             codes.push(ErrorCode::NotFound);
         }
         if self.body.is_some() {
-            codes.extend([ErrorCode::PayloadTooLarge, ErrorCode::UnsupportedMediaType, ErrorCode::Validation]);
+            codes.extend([
+                ErrorCode::RequestTimeout,
+                ErrorCode::PayloadTooLarge,
+                ErrorCode::UnsupportedMediaType,
+                ErrorCode::Validation,
+            ]);
         }
         if self.is_idempotent() {
             codes.extend([ErrorCode::Conflict, ErrorCode::Validation]);
@@ -305,7 +280,7 @@ impl Draft {
         summary: &'static str,
     ) -> Self {
         let (parameters, errors) = (Vec::new(), Vec::new());
-        let (description, runs, body_bytes_max) = ("", Runs::Briefly, None);
+        let (description, runs, body_bytes_max, deprecation) = ("", Runs::Briefly, None, None);
         Self(About {
             method,
             path,
@@ -318,6 +293,7 @@ impl Draft {
             errors,
             runs,
             body_bytes_max,
+            deprecation,
         })
     }
 
@@ -342,6 +318,13 @@ impl Draft {
     /// Says where it runs.
     pub(super) fn runs(mut self, runs: Runs) -> Self {
         self.0.runs = runs;
+        self
+    }
+
+    /// Is going to end: every answer says so.
+    #[cfg_attr(not(test), expect(dead_code, reason = "no endpoint is deprecated yet"))]
+    pub(super) fn deprecated(mut self, deprecation: Deprecation) -> Self {
+        self.0.deprecation = Some(deprecation);
         self
     }
 

@@ -13,6 +13,8 @@ pub(in crate::server) enum ErrorCode {
     Forbidden,
     /// 404.
     NotFound,
+    /// 408.
+    RequestTimeout,
     /// 409.
     Conflict,
     /// 409.
@@ -41,6 +43,7 @@ impl ErrorCode {
             Self::Unauthorized => StatusCode::UNAUTHORIZED,
             Self::Forbidden => StatusCode::FORBIDDEN,
             Self::NotFound => StatusCode::NOT_FOUND,
+            Self::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
             Self::Conflict | Self::InsufficientBalance => StatusCode::CONFLICT,
             Self::Pruned => StatusCode::GONE,
             Self::PayloadTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
@@ -59,6 +62,7 @@ impl ErrorCode {
             Self::Unauthorized => "UNAUTHORIZED",
             Self::Forbidden => "FORBIDDEN",
             Self::NotFound => "NOT_FOUND",
+            Self::RequestTimeout => "REQUEST_TIMEOUT",
             Self::Conflict => "CONFLICT",
             Self::InsufficientBalance => "INSUFFICIENT_BALANCE",
             Self::Pruned => "PRUNED",
@@ -78,6 +82,7 @@ impl ErrorCode {
             Self::Unauthorized => "No valid credentials",
             Self::Forbidden => "The credentials lack the scope, or the role does not permit it",
             Self::NotFound => "No such resource in the workspace",
+            Self::RequestTimeout => "The body did not come in time",
             Self::Conflict => "The present state does not allow it, or a request with the idempotency key still runs",
             Self::InsufficientBalance => "The balance does not cover it: `required` and `available` in the details",
             Self::Pruned => "The history was pruned",

@@ -66,11 +66,12 @@ pub(super) async fn serve(document: Arc<str>) -> Response {
     ([(header::CONTENT_TYPE, json)], document.to_string()).into_response()
 }
 
-const ERROR_CODES: [ErrorCode; 13] = [
+const ERROR_CODES: [ErrorCode; 14] = [
     ErrorCode::BadRequest,
     ErrorCode::Unauthorized,
     ErrorCode::Forbidden,
     ErrorCode::NotFound,
+    ErrorCode::RequestTimeout,
     ErrorCode::Conflict,
     ErrorCode::InsufficientBalance,
     ErrorCode::Pruned,
@@ -82,7 +83,7 @@ const ERROR_CODES: [ErrorCode; 13] = [
     ErrorCode::Unavailable,
 ];
 
-fn operation(endpoint: &Endpoint, catalogue: &Catalogue, components: &mut BTreeMap<String, Value>) -> Value {
+pub(super) fn operation(endpoint: &Endpoint, catalogue: &Catalogue, components: &mut BTreeMap<String, Value>) -> Value {
     let about = &endpoint.about;
     let mut operation = json!({
         "operationId": about.operation,
@@ -92,6 +93,9 @@ fn operation(endpoint: &Endpoint, catalogue: &Catalogue, components: &mut BTreeM
         "security": security(about.access),
         "responses": responses(endpoint, catalogue, components),
     });
+    if about.deprecation.is_some() {
+        mark_deprecated(&mut operation);
+    }
     let parameters = parameters(endpoint);
     if !parameters.is_empty() {
         operation["parameters"] = parameters.into();
@@ -106,6 +110,22 @@ fn operation(endpoint: &Endpoint, catalogue: &Catalogue, components: &mut BTreeM
         });
     }
     operation
+}
+
+/// Says that an operation is deprecated, and which headers all its answers have.
+fn mark_deprecated(operation: &mut Value) {
+    operation["deprecated"] = true.into();
+    let told = [
+        ("Deprecation", "Since when the operation is deprecated, as RFC 9745 writes it."),
+        ("Sunset", "From when it may answer no more, as RFC 8594 writes it."),
+        ("Link", "What says more, with the relation deprecation."),
+    ];
+    let responses = operation["responses"].as_object_mut();
+    for response in responses.into_iter().flat_map(Map::values_mut) {
+        for (name, description) in told {
+            response["headers"][name] = json!({ "description": description, "schema": { "type": "string" } });
+        }
+    }
 }
 
 fn description(endpoint: &Endpoint) -> String {

@@ -27,7 +27,7 @@ struct Window {
 
 /// Counts the requests of each caller.
 #[derive(Clone, Debug)]
-pub(super) struct Rates {
+pub(in crate::server) struct Rates {
     limit: RateLimit,
     clock: Arc<dyn Ticks>,
     windows: Arc<Mutex<HashMap<String, Window>>>,
@@ -35,7 +35,7 @@ pub(super) struct Rates {
 
 /// What is left to a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Quota {
+pub(in crate::server) struct Quota {
     limit: RateLimit,
     remaining: u64,
     /// Seconds until the window ends, rounded up.
@@ -45,7 +45,7 @@ pub(super) struct Quota {
 
 impl Rates {
     /// Counts from zero.
-    pub(super) fn new(limit: RateLimit) -> Self {
+    pub(in crate::server) fn new(limit: RateLimit) -> Self {
         Self::with_clock(limit, Arc::new(MonotonicClock::default()))
     }
 
@@ -54,7 +54,7 @@ impl Rates {
     }
 
     /// Counts a request of `caller`, unless its window is full.
-    pub(super) fn count(&self, caller: &str) -> Quota {
+    pub(in crate::server) fn count(&self, caller: &str) -> Quota {
         let (now, limit) = (self.clock.elapsed(), self.limit);
         let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
         if windows.len() >= CALLERS_MAX && !windows.contains_key(caller) {
@@ -84,22 +84,22 @@ impl Rates {
 
 impl Quota {
     /// Whether the request is one too many.
-    pub(super) const fn is_exceeded(&self) -> bool {
+    pub(in crate::server) const fn is_exceeded(&self) -> bool {
         self.is_exceeded
     }
 
     /// Requests of a window.
-    pub(super) const fn limit(&self) -> RateLimit {
+    pub(in crate::server) const fn limit(&self) -> RateLimit {
         self.limit
     }
 
     /// Seconds until the caller may try again.
-    pub(super) const fn resets_in_secs(&self) -> u64 {
+    pub(in crate::server) const fn resets_in_secs(&self) -> u64 {
         self.resets_in_secs
     }
 
     /// Tells the caller.
-    pub(super) fn tell(&self, headers: &mut HeaderMap) {
+    pub(in crate::server) fn tell(&self, headers: &mut HeaderMap) {
         let policy = format!("\"default\";q={};w={}", self.limit.requests, self.limit.window.as_secs());
         let state = format!("\"default\";r={};t={}", self.remaining, self.resets_in_secs);
         for (name, value) in [("ratelimit-policy", policy), ("ratelimit", state)] {

@@ -126,6 +126,7 @@ pub(in crate::server) fn admit(
         return Err(refuse(ApiError::rate_limited(limit.requests, limit.window, quota.resets_in_secs())));
     }
     let principal = authenticated.map_err(refuse)?;
+    let principal = principal.map(|principal| principal.with_client(peer.map(|PeerAddress(address)| address)));
     let principal = match (principal, workspace) {
         (Some(principal), Some(workspace)) => {
             Some(app.platform().workspaces().acting_in(&principal, workspace).map_err(|cause| refuse(cause.into()))?)
@@ -161,10 +162,26 @@ pub(super) async fn serve(
     let id = parts.extensions.get::<RequestId>().cloned().unwrap_or_else(|| app.request_ids.of(&parts.headers));
     let peer = parts.extensions.get::<PeerAddress>().copied();
     let workspace = path.get("workspaceId").map(String::as_str);
-    let admitted = match admit(&app, endpoint.about.access, &parts.headers, peer, workspace) {
-        Ok(admitted) => admitted,
-        Err(refused) => return refused.into_response(&id, app.now_ms()),
+    let deprecation = endpoint.about.deprecation;
+    let mut response = match admit(&app, endpoint.about.access, &parts.headers, peer, workspace) {
+        Ok(admitted) => serve_admitted(app, endpoint, path, parts, body, (id, admitted)).await,
+        Err(refused) => refused.into_response(&id, app.now_ms()),
     };
+    if let Some(deprecation) = deprecation {
+        deprecation.tell(response.headers_mut());
+    }
+    response
+}
+
+/// Answers a request that is let in.
+async fn serve_admitted(
+    app: App,
+    endpoint: Arc<Endpoint>,
+    path: BTreeMap<String, String>,
+    parts: Parts,
+    body: Bytes,
+    (id, admitted): (RequestId, Admitted),
+) -> Response {
     let query = parse_query(parts.uri.query().unwrap_or_default());
     let request = Request { id: id.clone(), principal: admitted.principal.clone(), path, query, id_seed: None };
     let (received, bytes_max) = (body.len(), app.bytes_max(&endpoint));

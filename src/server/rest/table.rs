@@ -9,7 +9,8 @@ use crate::server::limits::PAGE_LIMIT_MAX;
 /// Returns the table of all endpoints in Markdown, as `docs/service-api.md` shows it: route, credentials, codes of errors.
 pub fn endpoint_table() -> String {
     let mut table =
-        "| route | operation | needs | errors beside 400, 401, 403, 429, 500, 503 |\n|---|---|---|---|\n".to_owned();
+        "| route | operation | needs | errors beside 400, 401, 403, 408, 429, 500, 503 |\n|---|---|---|---|\n"
+            .to_owned();
     for endpoint in Catalogue::new(PAGE_LIMIT_MAX).iter() {
         table.push_str(&row(endpoint));
     }
@@ -26,7 +27,7 @@ fn row(endpoint: &Endpoint) -> String {
         Access::Bearer(scope) => format!("`{}`, Bearer", scope.name()),
     };
     let mut statuses: Vec<String> = endpoint.errors().iter().map(|code| code.status().as_str().to_owned()).collect();
-    statuses.retain(|status| !matches!(status.as_str(), "400" | "401" | "403" | "429" | "500" | "503"));
+    statuses.retain(|status| !matches!(status.as_str(), "400" | "401" | "403" | "408" | "429" | "500" | "503"));
     statuses.dedup();
     format!("| {} `{}` | {} | {needs} | {} |\n", about.method, about.path, about.operation, statuses.join(", "))
 }

@@ -17,7 +17,7 @@ fn a_stopped_validator_is_down_and_an_added_one_is_up_after_a_restart() {
         let first = ValidatorId::new(&id, Address::repeat_byte(1));
         let fifth = ValidatorId::new(&id, Address::repeat_byte(5));
         let new = NewValidator { operator: fifth.operator, metadata: "{}".to_owned(), ..NewValidator::default() };
-        world.platform.validators().add(&me, &id, &new).unwrap();
+        world.platform.validators().add(&me, &id, &world.platform.new_id("tx").unwrap(), &new).unwrap();
         assert!(conflict(world.platform.validators().start(&me, &first)).contains("not stopped"));
         world.platform.validators().stop(&me, &first).unwrap();
         let validators = world.platform.validators();
@@ -58,7 +58,7 @@ fn a_chain_has_eight_standby_keys_and_its_validators_go_with_it() {
     let add = |byte: u8| {
         let new =
             NewValidator { operator: Address::repeat_byte(byte), metadata: "{}".to_owned(), ..NewValidator::default() };
-        world.platform.validators().add(&me, &id, &new)
+        world.platform.validators().add(&me, &id, &world.platform.new_id("tx").unwrap(), &new)
     };
     for byte in 0x10..0x18 {
         add(byte).unwrap();

@@ -17,7 +17,7 @@ fn add_note(records: &Records, owner: &Owner, number: u64) {
         .unit(|unit| {
             unit.insert(owner, &format!("n{number}"), Note::titled(&number.to_string()))?;
             let (action, target) = ("note.create".to_owned(), format!("note n{number}"));
-            unit.audit(owner, AuditLine { subject: "user:usr_1".to_owned(), action, target })?;
+            unit.audit(owner, AuditLine { subject: "user:usr_1".to_owned(), action, target, client: None })?;
             unit.publish(owner, "note.created", number.to_be_bytes().to_vec())?;
             unit.add(owner, "notes", 1)
         })

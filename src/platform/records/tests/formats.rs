@@ -44,7 +44,12 @@ fn fill(records: &Records) {
             unit.insert(&other, "n1", Note { shelf: 3, ..Note::titled("zero \0 in it") })?;
             unit.audit(
                 &owner,
-                AuditLine { subject: "user:u".into(), action: "note.create".into(), target: "note n1".into() },
+                AuditLine {
+                    subject: "user:u".into(),
+                    action: "note.create".into(),
+                    target: "note n1".into(),
+                    client: None,
+                },
             )?;
             unit.publish(&Owner::Service, "mail", b"hello".to_vec())?;
             unit.add(&owner, "transactions", 258)

@@ -20,8 +20,12 @@ fn lines_of_one_moment_keep_their_order() {
     let records = Records::open(Arc::new(MemoryStore::new()), clock()).unwrap();
     let owner = workspace("ws_a");
     for number in 0..20 {
-        let line =
-            AuditLine { subject: "user:u".to_owned(), action: "test".to_owned(), target: format!("note n{number}") };
+        let line = AuditLine {
+            subject: "user:u".to_owned(),
+            action: "test".to_owned(),
+            target: format!("note n{number}"),
+            client: None,
+        };
         records.unit(|unit| unit.audit(&owner, line)).unwrap();
     }
     let page = records.of::<AuditLine>().page(&Index::CREATED, &owner, &SortKey::new(), &limit(100)).unwrap();

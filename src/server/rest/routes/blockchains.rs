@@ -291,55 +291,59 @@ impl Located for BlockchainView {
     }
 }
 
+/// Path, operation, summary and handler of a command that changes the state of a chain.
+type Command =
+    (&'static str, &'static str, &'static str, fn(&App, &Request) -> Result<Change<BlockchainView>, ApiError>);
+
+const COMMANDS: [Command; 4] = [
+    (
+        "/v1/blockchains/{blockchainId}/pause",
+        "pauseBlockchain",
+        "Pauses a running blockchain: it makes no blocks and takes no transactions; reads go on.",
+        |app, request| command(app, request, ChainCommand::Pause),
+    ),
+    ("/v1/blockchains/{blockchainId}/resume", "resumeBlockchain", "Lets a paused blockchain go on.", |app, request| {
+        command(app, request, ChainCommand::Resume)
+    }),
+    (
+        "/v1/blockchains/{blockchainId}/stop",
+        "stopBlockchain",
+        "Takes a blockchain out of memory: nothing of it is read until it is started.",
+        |app, request| command(app, request, ChainCommand::Stop),
+    ),
+    (
+        "/v1/blockchains/{blockchainId}/start",
+        "startBlockchain",
+        "Starts a blockchain that was stopped, has failed or was never started.",
+        |app, request| command(app, request, ChainCommand::Start),
+    ),
+];
+
 pub(super) fn endpoints() -> Vec<Endpoint> {
     let tag = Tag::Blockchains;
     let (read, write) = (Access::Scope(Scope::BlockchainRead), Access::Scope(Scope::BlockchainWrite));
-    let (all, one) = ("/v1/blockchains", "/v1/blockchains/{blockchainId}");
+    let (list_path, one) = ("/v1/blockchains", "/v1/blockchains/{blockchainId}");
     let participants = "/v1/blockchains/{blockchainId}/participants";
-    vec![
-        Endpoint::post(all, "createBlockchain", tag, write, "Creates a blockchain in this process and starts it.")
-            .runs(Runs::Long)
-            .takes::<CreateBlockchain>()
-            .creates(create),
-        Endpoint::get(all, "listBlockchains", tag, read, "Lists the blockchains of the workspace, oldest first.")
+    let commands = COMMANDS.map(|(path, operation, summary, carry_out)| {
+        Endpoint::post(path, operation, tag, write, summary).runs(Runs::Long).acts(carry_out)
+    });
+    let mut all = vec![
+        Endpoint::post(
+            list_path,
+            "createBlockchain",
+            tag,
+            write,
+            "Creates a blockchain in this process and starts it.",
+        )
+        .runs(Runs::Long)
+        .takes::<CreateBlockchain>()
+        .creates(create),
+        Endpoint::get(list_path, "listBlockchains", tag, read, "Lists the blockchains of the workspace, oldest first.")
             .lists(&["createdAt", "name", "chainId"], list),
         Endpoint::get(one, "getBlockchain", tag, read, "Returns one blockchain, in any state.").reads(get),
-        Endpoint::post(
-            "/v1/blockchains/{blockchainId}/pause",
-            "pauseBlockchain",
-            tag,
-            write,
-            "Pauses a running blockchain: it makes no blocks and takes no transactions; reads go on.",
-        )
-        .runs(Runs::Long)
-        .acts(|app, request| command(app, request, ChainCommand::Pause)),
-        Endpoint::post(
-            "/v1/blockchains/{blockchainId}/resume",
-            "resumeBlockchain",
-            tag,
-            write,
-            "Lets a paused blockchain go on.",
-        )
-        .runs(Runs::Long)
-        .acts(|app, request| command(app, request, ChainCommand::Resume)),
-        Endpoint::post(
-            "/v1/blockchains/{blockchainId}/stop",
-            "stopBlockchain",
-            tag,
-            write,
-            "Takes a blockchain out of memory: nothing of it is read until it is started.",
-        )
-        .runs(Runs::Long)
-        .acts(|app, request| command(app, request, ChainCommand::Stop)),
-        Endpoint::post(
-            "/v1/blockchains/{blockchainId}/start",
-            "startBlockchain",
-            tag,
-            write,
-            "Starts a blockchain that was stopped, has failed or was never started.",
-        )
-        .runs(Runs::Long)
-        .acts(|app, request| command(app, request, ChainCommand::Start)),
+    ];
+    all.extend(commands);
+    all.extend([
         Endpoint::delete(
             one,
             "deleteBlockchain",
@@ -375,7 +379,8 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         )
         .fails_with(&[ErrorCode::Conflict])
         .acts(remove_participant),
-    ]
+    ]);
+    all
 }
 
 fn create(app: &App, request: &Request, body: CreateBlockchain) -> Result<Change<BlockchainView>, ApiError> {

@@ -235,7 +235,7 @@ fn create(app: &App, request: &Request, body: CreateProposal) -> Result<Change<P
     let chain = body.blockchain_id().to_owned();
     let spec = body.spec()?;
     platform.blockchains().writable(principal, &chain)?;
-    let id = platform.proposals().submit(principal, &spec)?;
+    let id = platform.proposals().submit(principal, &request.new_id(platform, "tx")?, &spec)?;
     Ok(Change::done(ProposalView::new(platform.proposals().get(principal, &id)?.1)))
 }
 

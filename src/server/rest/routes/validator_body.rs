@@ -279,3 +279,32 @@ impl Located for ValidatorView {
         format!("/v1/validators/{}", self.id)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::rest::body::read_body;
+
+    #[test]
+    fn metadata_has_a_bound_of_bytes_and_of_levels() {
+        let refused = |metadata: Value| {
+            let body = json!({ "address": "0x5555555555555555555555555555555555555555", "metadata": metadata });
+            let fields = serde_json::from_value::<AddValidator>(body.clone()).unwrap().check();
+            assert_eq!(read_body::<AddValidator>(body).is_err(), !fields.is_empty());
+            fields.into_iter().map(|field| (field.path, field.got)).collect::<Vec<_>>()
+        };
+        let of_bytes = |bytes: usize| json!({ "note": "x".repeat(bytes - json!({ "note": "" }).to_string().len()) });
+        assert_eq!(of_bytes(METADATA_BYTES_MAX).to_string().len(), METADATA_BYTES_MAX);
+        assert_eq!(refused(of_bytes(METADATA_BYTES_MAX)), []);
+        let one_more = refused(of_bytes(METADATA_BYTES_MAX + 1));
+        assert_eq!(one_more, [("metadata".to_owned(), "4097 bytes".to_owned())]);
+        // The object itself is the first level.
+        let of_levels = |levels: usize| {
+            let inner = (1..levels)
+                .fold(json!(1), |inner, level| if level % 2 == 0 { json!([inner]) } else { json!({ "a": inner }) });
+            json!({ "a": inner })
+        };
+        assert_eq!(refused(of_levels(METADATA_DEPTH_MAX)), []);
+        assert_eq!(refused(of_levels(METADATA_DEPTH_MAX + 1)), [("metadata".to_owned(), "more levels".to_owned())]);
+    }
+}

@@ -9,7 +9,7 @@ use super::{
     validators::{id_of, of_validator},
 };
 use crate::{
-    platform::{FieldError, Scope, SlashPart, SlashSpec, StakeSpec},
+    platform::{DelegationOrder, DelegationSpec, FieldError, Scope, SlashPart, SlashSpec, StakeSpec},
     server::{
         api_error::ApiError,
         rest::{
@@ -211,7 +211,8 @@ fn set_stake(app: &App, request: &Request, body: SetStake) -> Result<Change<Vali
             from: body.from.map(|from| from.0),
         },
     };
-    let hash = app.platform().validators().set_stake(request.principal()?, &id_of(request)?, &spec)?;
+    let sent_as = request.new_id(app.platform(), "tx")?;
+    let hash = app.platform().validators().set_stake(request.principal()?, &id_of(request)?, &sent_as, &spec)?;
     shown(app, request, hash)
 }
 
@@ -222,14 +223,15 @@ fn slash(app: &App, request: &Request, body: Slash) -> Result<Change<SlashView>,
     };
     let spec = SlashSpec { part, reason: body.reason, has_evidence: body.evidence.is_some() };
     let (validators, id) = (app.platform().validators(), id_of(request)?);
-    let hash = validators.slash(request.principal()?, &id, &spec)?;
+    let hash = validators.slash(request.principal()?, &id, &request.new_id(app.platform(), "tx")?, &spec)?;
     let validator = ValidatorView::new(validators.get(request.principal()?, &id)?.1).with_transaction(hash);
     let authority = "validators-administrator";
     Ok(Change::done(SlashView { authority, transaction_hash: hash.to_string(), validator }))
 }
 
 fn remove(app: &App, request: &Request) -> Result<Change<ValidatorView>, ApiError> {
-    let hash = app.platform().validators().remove(request.principal()?, &id_of(request)?)?;
+    let sent_as = request.new_id(app.platform(), "tx")?;
+    let hash = app.platform().validators().remove(request.principal()?, &id_of(request)?, &sent_as)?;
     shown(app, request, hash)
 }
 
@@ -251,14 +253,15 @@ fn delegate(
     body: &Delegate,
     takes_back: bool,
 ) -> Result<Change<ValidatorView>, ApiError> {
-    let (validators, principal, id) = (app.platform().validators(), request.principal()?, id_of(request)?);
-    let hash = match signed(body.signed_transaction.as_deref())? {
-        Some(raw) => validators.delegate_signed(principal, &id, &raw, takes_back)?,
-        None => {
-            let amount = body.amount.map(|amount| amount.0).unwrap_or_default();
-            validators.delegate(principal, &id, amount, body.from.map(|from| from.0), takes_back)?
-        }
+    let order = match signed(body.signed_transaction.as_deref())? {
+        Some(raw) => DelegationOrder::Signed(raw),
+        None => DelegationOrder::Amount {
+            amount: body.amount.map(|amount| amount.0).unwrap_or_default(),
+            from: body.from.map(|from| from.0),
+        },
     };
+    let (spec, sent_as) = (DelegationSpec { order, takes_back }, request.new_id(app.platform(), "tx")?);
+    let hash = app.platform().validators().delegate(request.principal()?, &id_of(request)?, &sent_as, &spec)?;
     shown(app, request, hash)
 }
 

@@ -123,7 +123,8 @@ pub(super) fn id_of(request: &Request) -> Result<ValidatorId, ApiError> {
 
 fn add(app: &App, request: &Request, body: AddValidator) -> Result<Change<ValidatorView>, ApiError> {
     let (validators, principal) = (app.platform().validators(), request.principal()?);
-    let (id, hash) = validators.add(principal, request.path("blockchainId"), &body.spec()?)?;
+    let sent_as = request.new_id(app.platform(), "tx")?;
+    let (id, hash) = validators.add(principal, request.path("blockchainId"), &sent_as, &body.spec()?)?;
     let (_, validator) = validators.get(principal, &id)?;
     Ok(Change::done(ValidatorView::new(validator).with_transaction(hash)))
 }

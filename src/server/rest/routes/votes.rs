@@ -173,7 +173,7 @@ fn vote(app: &App, request: &Request, body: CastVote) -> Result<Change<SentVoteV
             from: body.from.map(|from| from.0),
         },
     };
-    let (voter, hash) = proposals.vote(principal, &id, &spec)?;
+    let (voter, hash) = proposals.vote(principal, &id, &request.new_id(app.platform(), "tx")?, &spec)?;
     let (voter, transaction_hash) = (voter.to_string(), hash.to_string());
     Ok(Change::done(SentVoteView { proposal_id: id.text(), voter, vote: body.vote, transaction_hash }))
 }

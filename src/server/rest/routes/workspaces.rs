@@ -282,6 +282,9 @@ struct AuditView {
     action: String,
     /// What it was done to.
     target: String,
+    /// Address of the client that asked for it; null of what the service did by itself.
+    #[schema(example = "203.0.113.7")]
+    client: Option<String>,
     /// Time: ISO 8601, UTC.
     created_at: String,
 }
@@ -397,6 +400,7 @@ fn audit(app: &App, request: &Request, page: &Page) -> Result<(Vec<AuditView>, u
         subject: stored.value.subject.clone(),
         action: stored.value.action.clone(),
         target: stored.value.target.clone(),
+        client: stored.value.client.map(|address| address.to_string()),
         created_at: clock::iso_8601(stored.created_at_ms()),
     };
     Ok((found.items.iter().map(view).collect(), found.total))
