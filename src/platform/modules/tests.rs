@@ -17,9 +17,9 @@ use crate::{
     store::testing::MemoryDisk,
     system::modules::{MODULES_ADDRESS, interface as registry},
     templates::{
-        erc20::interface as erc20, erc721::interface as erc721, governance_dao::interface as governor,
-        lending::interface as lending, liquidity_router::interface as router, marketplace::interface as marketplace,
-        staking_pool::interface as staking,
+        erc20::interface as erc20, erc721::interface as erc721, erc1155::interface as erc1155,
+        governance_dao::interface as governor, lending::interface as lending, liquidity_router::interface as router,
+        marketplace::interface as marketplace, staking_pool::interface as staking,
     },
 };
 
@@ -293,6 +293,38 @@ fn parts_are_added_and_what_is_there_stays_as_it_is() {
     assert_eq!((on.state, on.contracts), (ModuleState::Enabled, more.contracts));
     assert_eq!(chain.node().view().head().height(), height.next());
     assert!(matches!(world.disable(&id, "nft"), Err(PlatformError::NotFound { .. })));
+}
+
+#[test]
+fn tokens_are_those_of_other_modules_or_named_by_their_addresses() {
+    let world = World::new();
+    let id = world.make(json!({ "name": "x", "config": { "blockTime": "2s" } }));
+    let chain = world.chain(&id);
+    let enabled = |module: &str, config: Value| {
+        assert_eq!(world.enable(&id, module, config).state, ModuleState::Pending);
+        assert!(conflict(world.try_enable(&id, module, json!({}))).contains("waits for a block"));
+        world.run(&chain, 6);
+        let module = world.platform.modules().get(&world.me(), &id, module).unwrap();
+        assert_eq!(module.state, ModuleState::Enabled, "{module:?}");
+        module
+    };
+    let dao = enabled("dao", json!({ "votingDelay": 3, "votingPeriod": "1h", "timelockDelay": "1d" }));
+    let governor = at(&dao, "governor");
+    assert_eq!(ask(&chain, governor, &governor::votingDelayCall {}), U256::from(3));
+    assert_eq!(ask(&chain, governor, &governor::votingPeriodCall {}), U256::from(1_800));
+    let votes = at(&dao, "token");
+    let multi =
+        json!({ "standard": "ERC1155", "collection": { "uri": "ipfs://{id}" }, "royalty": "5", "token": "dao" });
+    let nft = enabled("nft", multi);
+    let uri = erc1155::uriCall { id: U256::ONE };
+    assert_eq!(ask(&chain, at(&nft, "collection"), &uri), "ipfs://{id}");
+    assert!(nft.contracts.iter().all(|contract| contract.name != "token"), "it makes none of its own");
+    assert!(conflict(world.disable(&id, "dao")).contains("disable nft first"));
+    let nobodys = world.try_enable(&id, "defi", json!({ "token": Address::repeat_byte(9).to_string() }));
+    assert!(matches!(nobodys, Err(PlatformError::Validation { .. })), "{nobodys:?}");
+    let defi = enabled("defi", json!({ "features": ["staking"], "token": votes.to_string() }));
+    assert_eq!(ask(&chain, at(&defi, "staking"), &staking::stakingTokenCall {}), votes);
+    assert!(conflict(world.try_enable(&id, "dao", json!({ "token": "defi" }))).contains("which stays"));
 }
 
 #[test]

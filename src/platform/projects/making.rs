@@ -125,7 +125,8 @@ impl Projects<'_> {
             self.blockchains.context.records.unit(|unit| {
                 let mut present = unit.of::<Project>().require(&owner, stored.id())?;
                 present.value.is_unplanned = false;
-                Ok::<_, PlatformError>(drop(unit.replace(&present)?))
+                unit.replace(&present)?;
+                Ok::<_, PlatformError>(())
             })?;
             return self.require(principal, stored.id());
         }

@@ -8,7 +8,10 @@ use std::sync::{
 use alloy_sol_types::SolCall;
 use serde_json::json;
 
-use super::{super::*, *};
+use super::{
+    super::{records::Record, *},
+    *,
+};
 use crate::{
     chain::{CallRequest, StateOverrides},
     consensus::ConsensusKind,
@@ -81,8 +84,6 @@ impl World {
         self.platform.records().verify::<T>().unwrap()
     }
 }
-
-use super::super::records::Record;
 
 fn of(kind: ProjectKind, template: &str) -> ProjectSpec {
     ProjectSpec { kind, template: Some(template.to_owned()), ..ProjectSpec::named("Gold rush") }
