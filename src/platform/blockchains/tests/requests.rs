@@ -12,6 +12,8 @@ use crate::{
 
 /// A token in its smallest unit.
 const TOKEN: u64 = 1_000_000_000_000_000_000;
+/// A day in milliseconds.
+const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 
 /// A request under one id, as it is run for the first time and again.
 type Request<'a> = &'a dyn Fn(&Platform, &Principal) -> Result<B256, PlatformError>;
@@ -149,7 +151,6 @@ fn settled_transactions_are_forgotten_after_a_day_unless_a_request_still_runs() 
         platform.forget_expired().unwrap();
         before - platform.records().verify::<TransactionRecord>().unwrap()
     };
-    const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
     // The second finds the first in a block; nobody has looked for the second.
     for _ in 0..2 {
         world.pay(&chain).unwrap();
