@@ -180,13 +180,13 @@ fn a_revert_of_the_default_chain_takes_back_what_was_sent_on_it() {
         let request = CallRequest::call(to, []).with_value(U256::from(5));
         chains.send_as(&me, chain.id(), id, request.into()).unwrap().value.hash
     };
-    let first = send(&chain, "tx_1");
-    let deployed = chains.deploy(&me, gold(&chain)).unwrap();
+    let first = send(chain, "tx_1");
+    let deployed = chains.deploy(&me, gold(chain)).unwrap();
     let snapshot = node.snapshot();
     chains.keep_snapshot(snapshot.get()).unwrap();
-    let second = send(&chain, "tx_2");
+    let second = send(chain, "tx_2");
     let elsewhere = send(&other, "tx_3");
-    let gone = chains.deploy(&me, gold(&chain)).unwrap();
+    let gone = chains.deploy(&me, gold(chain)).unwrap();
     assert!(chains.sent(&me, "tx_1").unwrap().unwrap().value.is_settled, "it was found in its block");
 
     assert!(node.revert(snapshot).unwrap());
@@ -199,7 +199,7 @@ fn a_revert_of_the_default_chain_takes_back_what_was_sent_on_it() {
     assert!(chains.deployments().get(&me.owner(), gone.id()).unwrap().is_none());
     // The request that sent it is run again: the transaction is the same, and is sent.
     assert!(node.receipt(second).unwrap().is_none());
-    assert_eq!(send(&chain, "tx_2"), second);
+    assert_eq!(send(chain, "tx_2"), second);
     assert!(node.receipt(second).unwrap().unwrap().is_success());
     assert_eq!(platform.records().verify::<TransactionRecord>().unwrap(), 3);
 }
