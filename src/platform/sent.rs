@@ -98,7 +98,7 @@ pub(super) fn forget_settled(records: &Records, page: &PageRequest) -> Result<us
             unit.of::<TransactionRecord>().page(&TransactionRecord::SETTLED, &Owner::Service, &SortKey::new(), page)?;
         let now_ms = unit.now_ms();
         let is_old = |sent: &Stored<TransactionRecord>| sent.updated_at_ms().saturating_add(KEPT_MS) <= now_ms;
-        let old = settled.items.into_iter().take_while(|sent| is_old(sent) && !is_awaited(sent));
+        let old = settled.items.into_iter().take_while(is_old).filter(|sent| !is_awaited(sent));
         let mut count = 0_usize;
         for sent in old {
             unit.delete(&sent)?;

@@ -12,6 +12,8 @@ use crate::{
 
 /// A token in its smallest unit.
 const TOKEN: u64 = 1_000_000_000_000_000_000;
+/// A day in milliseconds.
+const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 
 /// A request under one id, as it is run for the first time and again.
 type Request<'a> = &'a dyn Fn(&Platform, &Principal) -> Result<B256, PlatformError>;
@@ -149,7 +151,6 @@ fn settled_transactions_are_forgotten_after_a_day_unless_a_request_still_runs() 
         platform.forget_expired().unwrap();
         before - platform.records().verify::<TransactionRecord>().unwrap()
     };
-    const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
     // The second finds the first in a block; nobody has looked for the second.
     for _ in 0..2 {
         world.pay(&chain).unwrap();
@@ -179,13 +180,13 @@ fn a_revert_of_the_default_chain_takes_back_what_was_sent_on_it() {
         let request = CallRequest::call(to, []).with_value(U256::from(5));
         chains.send_as(&me, chain.id(), id, request.into()).unwrap().value.hash
     };
-    let first = send(&chain, "tx_1");
-    let deployed = chains.deploy(&me, gold(&chain)).unwrap();
+    let first = send(chain, "tx_1");
+    let deployed = chains.deploy(&me, gold(chain)).unwrap();
     let snapshot = node.snapshot();
     chains.keep_snapshot(snapshot.get()).unwrap();
-    let second = send(&chain, "tx_2");
+    let second = send(chain, "tx_2");
     let elsewhere = send(&other, "tx_3");
-    let gone = chains.deploy(&me, gold(&chain)).unwrap();
+    let gone = chains.deploy(&me, gold(chain)).unwrap();
     assert!(chains.sent(&me, "tx_1").unwrap().unwrap().value.is_settled, "it was found in its block");
 
     assert!(node.revert(snapshot).unwrap());
@@ -198,7 +199,7 @@ fn a_revert_of_the_default_chain_takes_back_what_was_sent_on_it() {
     assert!(chains.deployments().get(&me.owner(), gone.id()).unwrap().is_none());
     // The request that sent it is run again: the transaction is the same, and is sent.
     assert!(node.receipt(second).unwrap().is_none());
-    assert_eq!(send(&chain, "tx_2"), second);
+    assert_eq!(send(chain, "tx_2"), second);
     assert!(node.receipt(second).unwrap().unwrap().is_success());
     assert_eq!(platform.records().verify::<TransactionRecord>().unwrap(), 3);
 }
