@@ -25,6 +25,7 @@ fn line(number: u64) -> AuditLine {
         subject: "user:usr_0123456789abcdef".to_owned(),
         action: "blockchain.create".to_owned(),
         target: format!("blockchain bc_{number:016x}"),
+        client: None,
     }
 }
 

@@ -67,7 +67,7 @@ impl Blockchains<'_> {
 }
 
 /// Deletes the dApps that were made since a snapshot, and takes the deployment of the others back to what it was.
-fn revert_dapps(unit: &mut Unit<'_>, kept: &[Stored<DappRecord>]) -> Result<(), PlatformError> {
+fn revert_dapps(unit: &mut Unit<'_>, kept: &[Stored<DappRecord>]) -> Result<(), RecordError> {
     for mut dapp in on_default(unit.of(), &DappRecord::BY_BLOCKCHAIN)? {
         match kept.iter().find(|old| old.id() == dapp.id()) {
             None => unit.delete(&dapp)?,
