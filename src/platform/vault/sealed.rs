@@ -34,13 +34,16 @@ pub enum Purpose {
 
 impl Purpose {
     /// Every purpose.
-    pub(super) const ALL: [Self; 6] = [
+    pub(super) const ALL: [Self; 9] = [
         Self::TokenHashes,
         Self::InvitationToken,
         Self::MailedToken,
         Self::ChainTreasury,
         Self::ChainValidators,
         Self::WalletKey,
+        Self::IdempotentRequest,
+        Self::IdempotentResponse,
+        Self::WebhookSecret,
     ];
 
     /// Name of the purpose, which never changes.
