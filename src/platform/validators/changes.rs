@@ -25,7 +25,7 @@ use crate::{
 };
 
 impl Validators<'_> {
-    /// Changes the own stake of a validator, by a transaction under the id of the request ([`Blockchains::send_as`]). More is paid by the operator, if it is a wallet of the workspace, else as a gift by the
+    /// Changes the own stake of a validator, by a transaction under the id of the request (kept before it is sent). More is paid by the operator, if it is a wallet of the workspace, else as a gift by the
     /// sender; less only the operator takes out.
     ///
     /// # Errors

@@ -219,7 +219,7 @@ RULED_FIELDS = {
     "addParticipant": r"participant",
     "importBlockchain": r"state|blockchain\..+",
     "createProject": r"template|config\.(blockchain|network|features\[\d+\])",
-    "enableModule": r"config\..+",
+    "enableModule": r"config\.[\s\S]*",
     "createToken": r"(name|decimals|totalSupply|features|distribution|asset|uri|from|signedTransaction|params)\b.*",
     "callContract": r"method|args(\[\d+\])?|data",
     "executeContract": r"method|args(\[\d+\])?|data|value|from|gasLimit|signedTransaction",

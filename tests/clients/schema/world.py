@@ -3,6 +3,7 @@
 import html
 import itertools
 import re
+import time
 
 import requests
 
@@ -50,6 +51,10 @@ class World:
     def make(self, path, body):
         """Posts a body and returns the id of what it made."""
         answer = self.session.post(self.rest + path, json=body, timeout=30)
+        if answer.status_code == 429:
+            # The drawn requests have used up the minute's quota.
+            time.sleep(int(answer.headers["Retry-After"]) + 1)
+            answer = self.session.post(self.rest + path, json=body, timeout=30)
         if answer.status_code != 201:
             raise RuntimeError(f"POST {path}: expected 201, got {answer.status_code} {answer.text}")
         return answer.json()["data"]["id"]
