@@ -54,7 +54,12 @@ pub(super) fn random_bytes<const LEN: usize>(entropy: &dyn Entropy) -> Result<[u
 /// Generators for tests.
 #[cfg(test)]
 pub(super) mod testing {
-    use core::sync::atomic::{AtomicU8, Ordering};
+    use core::{
+        cell::Cell,
+        sync::atomic::{AtomicU8, AtomicU64, Ordering},
+    };
+
+    use alloy_primitives::keccak256;
 
     use super::{Entropy, EntropyError};
 
@@ -72,6 +77,33 @@ pub(super) mod testing {
     impl Entropy for CountingEntropy {
         fn fill(&self, bytes: &mut [u8]) -> Result<(), EntropyError> {
             bytes.fill(self.0.fetch_add(1, Ordering::Relaxed));
+            Ok(())
+        }
+    }
+
+    /// A stream of bytes that is the same in each run of a test, and another for each generator of the test, so that a restarted
+    /// process repeats no id.
+    #[derive(Debug)]
+    pub(crate) struct SeededEntropy {
+        seed: u64,
+        calls: AtomicU64,
+    }
+
+    impl SeededEntropy {
+        /// The next generator of the thread, which runs one test.
+        pub(crate) fn of_thread() -> Self {
+            std::thread_local!(static MADE: Cell<u64> = const { Cell::new(0) });
+            Self { seed: MADE.replace(MADE.get() + 1), calls: AtomicU64::new(0) }
+        }
+    }
+
+    impl Entropy for SeededEntropy {
+        fn fill(&self, bytes: &mut [u8]) -> Result<(), EntropyError> {
+            let call = self.calls.fetch_add(1, Ordering::Relaxed);
+            for (at, part) in (0_u64..).zip(bytes.chunks_mut(32)) {
+                let block = keccak256([self.seed, call, at].map(u64::to_be_bytes).concat());
+                part.copy_from_slice(&block[..part.len()]);
+            }
             Ok(())
         }
     }

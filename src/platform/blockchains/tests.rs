@@ -24,7 +24,7 @@ use crate::{
     node::{Clock, Database, Node},
     platform::{
         Blockchain, BlockchainSpec, ChainCommand, ChainState, DEFAULT_BLOCKCHAIN_ID, Plan, Plans, Platform,
-        PlatformError, Principal, Role, Subject, Workspace, vault::MasterKey,
+        PlatformError, Principal, Role, Subject, Workspace, entropy::testing::SeededEntropy, vault::MasterKey,
     },
     primitives::Timestamp,
     store::{KeyValue, testing::MemoryDisk},
@@ -61,7 +61,8 @@ impl World {
         let node = Node::builder().with_database(Database::Store(store.clone())).build().unwrap();
         let chain = Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), named("default"), node, 0);
         let plan = Plan { transactions_max: 100, ..Plan::UNLIMITED };
-        let builder = Platform::builder(clock.clone()).with_store(store);
+        let builder =
+            Platform::builder(clock.clone()).with_store(store).with_entropy(Arc::new(SeededEntropy::of_thread()));
         let builder = builder.with_plans(Plans::default().with(Plans::DEFAULT, plan));
         let platform = builder.open_with(chain, MasterKey::new([7; 32].into()), Vec::new()).unwrap();
         Self { disk, clock, platform }

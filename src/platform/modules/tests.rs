@@ -13,6 +13,7 @@ use super::{super::*, *};
 use crate::{
     chain::{CallRequest, StateOverrides},
     node::{BlockRef, Clock, Database, Node},
+    platform::entropy::testing::SeededEntropy,
     primitives::{Address, Height, Timestamp, U256},
     store::testing::MemoryDisk,
     system::modules::{MODULES_ADDRESS, interface as registry},
@@ -55,7 +56,8 @@ impl World {
         let node = Node::builder().with_database(Database::Store(store.clone())).build().unwrap();
         let spec = BlockchainSpec::read(json!({ "name": "default" })).unwrap();
         let chain = Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), spec, node, 0);
-        let builder = Platform::builder(clock.clone()).with_store(store);
+        let builder =
+            Platform::builder(clock.clone()).with_store(store).with_entropy(Arc::new(SeededEntropy::of_thread()));
         let platform = builder.open_with(chain, MasterKey::new([7; 32].into()), Vec::new()).unwrap();
         Self { disk, clock, platform }
     }

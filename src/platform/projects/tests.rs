@@ -16,6 +16,7 @@ use crate::{
     chain::{CallRequest, StateOverrides},
     consensus::ConsensusKind,
     node::{BlockRef, Clock, Database, Node},
+    platform::entropy::testing::SeededEntropy,
     primitives::{Address, Timestamp, U256},
     store::testing::MemoryDisk,
     templates::{
@@ -56,7 +57,7 @@ impl World {
         let node = Node::builder().with_database(Database::Store(store.clone())).build().unwrap();
         let spec = BlockchainSpec::read(json!({ "name": "default" })).unwrap();
         let chain = Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), spec, node, 0);
-        let builder = Platform::builder(clock).with_store(store);
+        let builder = Platform::builder(clock).with_store(store).with_entropy(Arc::new(SeededEntropy::of_thread()));
         let builder = builder
             .with_plans(Plans::default().with(Plans::UNLIMITED, Plan { blockchains_max: 12, ..Plan::UNLIMITED }));
         let platform = builder.open_with(chain, MasterKey::new([7; 32].into()), Vec::new()).unwrap();
