@@ -123,26 +123,20 @@ impl<'a> Blockchains<'a> {
         plan: impl FnOnce(u64) -> Result<(CallRequest, T), PlatformError>,
         record: impl FnOnce(&mut Unit<'_>, B256, T) -> Result<(), PlatformError>,
     ) -> Result<Stored<TransactionRecord>, PlatformError> {
-        let (chain, owner) = (self.writable(principal, chain)?, principal.owner());
-        if let Some(known) = self.sent(principal, id)? {
-            self.send_or_take_back(&chain, &known)?;
-            return Ok(known);
-        }
-        let _ = self.settle::<TransactionRecord>(&chain)?;
-        let wallets = Wallets { context: self.context };
-        let _turn = self.turn_of(sender);
-        let nonce = chain.node().view().nonce(sender, BlockRef::Pending).map_err(PlatformError::from_query)?;
-        let (request, made) = plan(nonce)?;
-        let unsigned = wallets.prepare(principal, &chain, request.with_from(sender).with_nonce(nonce))?;
-        let stored = self.context.records.unit(|unit| {
-            check_use(unit, &owner, Usage::Transactions, self.context.plan(unit, &owner)?.transactions_max)?;
-            count_use(unit, &owner, Usage::Transactions)?;
-            let signed = wallets.sign(unit, principal, &chain, unsigned)?;
-            record(unit, signed.hash(), made)?;
-            Ok::<_, PlatformError>(unit.insert(&owner, id, TransactionRecord::new(chain.id(), &signed))?)
-        })?;
-        self.send_or_take_back(&chain, &stored)?;
-        Ok(stored)
+        self.send_once(principal, (chain, id), |chain| {
+            let wallets = Wallets { context: self.context };
+            let turn = self.turn_of(sender);
+            let nonce = chain.node().view().nonce(sender, BlockRef::Pending).map_err(PlatformError::from_query)?;
+            let (request, made) = plan(nonce)?;
+            let unsigned = wallets.prepare(principal, chain, request.with_from(sender).with_nonce(nonce))?;
+            let stored = self.context.records.unit(|unit| {
+                self.count_transaction(unit, principal)?;
+                let signed = wallets.sign(unit, principal, chain, unsigned)?;
+                record(unit, signed.hash(), made)?;
+                keep(unit, principal, (chain, id), &signed)
+            })?;
+            Ok((stored, Some(turn)))
+        })
     }
 
     fn keep_and_send(
@@ -153,48 +147,69 @@ impl<'a> Blockchains<'a> {
         outgoing: Outgoing,
         record: impl FnOnce(&mut Unit<'_>) -> Result<(), PlatformError>,
     ) -> Result<Stored<TransactionRecord>, PlatformError> {
-        let (chain, owner) = (self.writable(principal, chain)?, principal.owner());
+        self.send_once(principal, (chain, id), |chain| match outgoing {
+            Outgoing::Signed(transaction) => {
+                let stored = self.context.records.unit(|unit| {
+                    self.count_transaction(unit, principal)?;
+                    record(unit)?;
+                    keep(unit, principal, (chain, id), &transaction)
+                })?;
+                Ok((stored, None))
+            }
+            Outgoing::Request(mut request) => {
+                let wallets = Wallets { context: self.context };
+                let sender = request.from.map_or_else(|| wallets.default_sender(principal, chain), Ok)?;
+                request.from = Some(sender);
+                let turn = self.turn_of(sender);
+                let unsigned = wallets.prepare(principal, chain, *request)?;
+                let stored = self.context.records.unit(|unit| {
+                    self.count_transaction(unit, principal)?;
+                    record(unit)?;
+                    let signed = wallets.sign(unit, principal, chain, unsigned)?;
+                    keep(unit, principal, (chain, id), &signed)
+                })?;
+                Ok((stored, Some(turn)))
+            }
+        })
+    }
+
+    /// Sends what `make` keeps, in the sender's turn; with an id that the workspace has, sends that again if no block has it.
+    fn send_once(
+        &self,
+        principal: &Principal,
+        (chain, id): (&str, &str),
+        make: impl FnOnce(&Blockchain) -> Result<(Stored<TransactionRecord>, Option<MutexGuard<'a, ()>>), PlatformError>,
+    ) -> Result<Stored<TransactionRecord>, PlatformError> {
+        let chain = self.writable(principal, chain)?;
         if let Some(known) = self.sent(principal, id)? {
             self.send_or_take_back(&chain, &known)?;
             return Ok(known);
         }
         let _ = self.settle::<TransactionRecord>(&chain)?;
-        let wallets = Wallets { context: self.context };
-        let count = |unit: &mut Unit<'_>| {
-            check_use(unit, &owner, Usage::Transactions, self.context.plan(unit, &owner)?.transactions_max)?;
-            count_use(unit, &owner, Usage::Transactions)?;
-            record(unit)
-        };
-        let keep = |unit: &mut Unit<'_>, transaction: &Transaction| {
-            Ok::<_, PlatformError>(unit.insert(&owner, id, TransactionRecord::new(chain.id(), transaction))?)
-        };
-        let (stored, _turn) = match outgoing {
-            Outgoing::Signed(transaction) => {
-                let stored = self.context.records.unit(|unit| {
-                    count(unit)?;
-                    keep(unit, &transaction)
-                })?;
-                (stored, None)
-            }
-            Outgoing::Request(mut request) => {
-                let sender = request.from.map_or_else(|| wallets.default_sender(principal, &chain), Ok)?;
-                request.from = Some(sender);
-                let turn = self.turn_of(sender);
-                let unsigned = wallets.prepare(principal, &chain, *request)?;
-                let stored = self.context.records.unit(|unit| {
-                    count(unit)?;
-                    let signed = wallets.sign(unit, principal, &chain, unsigned)?;
-                    keep(unit, &signed)
-                })?;
-                (stored, Some(turn))
-            }
-        };
+        let (stored, _turn) = make(&chain)?;
         self.send_or_take_back(&chain, &stored)?;
         Ok(stored)
+    }
+
+    /// Counts a transaction of the principal's workspace, within its plan.
+    fn count_transaction(&self, unit: &mut Unit<'_>, principal: &Principal) -> Result<(), PlatformError> {
+        let owner = principal.owner();
+        check_use(unit, &owner, Usage::Transactions, self.context.plan(unit, &owner)?.transactions_max)?;
+        Ok(count_use(unit, &owner, Usage::Transactions)?)
     }
 
     /// Keeps others from signing for a sender, from the nonce to the pool.
     pub(in crate::platform) fn turn_of(&self, sender: Address) -> MutexGuard<'a, ()> {
         self.hosted.sender_turn(sender).lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Keeps a transaction under the id of its request.
+fn keep(
+    unit: &mut Unit<'_>,
+    principal: &Principal,
+    (chain, id): (&Blockchain, &str),
+    transaction: &Transaction,
+) -> Result<Stored<TransactionRecord>, PlatformError> {
+    Ok(unit.insert(&principal.owner(), id, TransactionRecord::new(chain.id(), transaction))?)
 }
