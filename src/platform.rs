@@ -15,6 +15,7 @@ mod contract_call;
 mod contract_events;
 mod contract_plan;
 mod dapps;
+
 mod deployment;
 mod entropy;
 mod error;
@@ -41,6 +42,7 @@ mod sent;
 mod tests;
 mod token;
 mod tokens;
+mod transaction_outcome;
 mod users;
 mod validator;
 mod validators;
@@ -97,6 +99,7 @@ pub use self::{
     tokens::{
         Allotment, Holder, TokenDetails, TokenFeatures, TokenSpec, TokenStandard, TokenTransfer, Tokens, Vesting,
     },
+    transaction_outcome::{TransactionOutcome, TransactionState},
     users::{Identity, Membership, Password, PasswordCost, Session, Users},
     validator::{HostedValidator, ValidatorId},
     validators::{
@@ -411,7 +414,7 @@ impl Platform {
         sort: ResourceSort,
         request: &PageRequest,
     ) -> Result<(Vec<ResourceSummary>, u64), PlatformError> {
-        resources::page(&self.context, principal, kind, sort, request)
+        resources::page(self.blockchains(), principal, kind, sort, request)
     }
 
     /// The chain served on `/`, where there is one.

@@ -23,7 +23,7 @@ pub use self::{
     state::{ComponentState, DappFigure, DappState},
 };
 use super::{
-    Blockchain, DEFAULT_BLOCKCHAIN_ID, Feature, PlatformError, Workspace, Workspaces,
+    Blockchain, DEFAULT_BLOCKCHAIN_ID, Feature, PlatformError, TransactionOutcome, Workspace, Workspaces,
     blockchain::BlockchainRecord,
     blockchains::Blockchains,
     context::audit,
@@ -256,6 +256,16 @@ impl<'a> Dapps<'a> {
     /// [`PlatformError::Internal`] when the chain can't be read.
     pub fn state(&self, dapp: &DappRecord) -> Result<Option<DappState>, PlatformError> {
         self.running_chain(dapp).map(|chain| state::read(&chain, &dapp.components)).transpose()
+    }
+
+    /// Returns what became of the transaction of a dApp; `None` while its chain is not in memory. One without components has nothing left
+    /// to deploy.
+    ///
+    /// # Errors
+    /// [`PlatformError::Internal`] when the chain can't be read.
+    pub fn deployed(&self, dapp: &DappRecord) -> Result<Option<TransactionOutcome>, PlatformError> {
+        let Some(deployment) = &dapp.deployment else { return Ok(Some(TransactionOutcome::NOTHING_LEFT)) };
+        self.running_chain(dapp).map(|chain| TransactionOutcome::of(&chain, deployment.transaction_hash)).transpose()
     }
 
     /// Returns the chain of a dApp, if it is in memory.

@@ -32,14 +32,16 @@ pub struct Projects<'a> {
     pub(super) blockchains: Blockchains<'a>,
 }
 
-/// State of a project, as its chain has it. Of a chain that is stopped it is `active` once the transaction of the contracts is signed.
+/// State of a project, as its chain has it.
 ///
 /// | from | by | to |
 /// |---|---|---|
 /// | (none) | create | provisioning |
 /// | provisioning | the block with its contracts | active |
 /// | provisioning | a failure of the chain, or of the transaction | failed |
-/// | active | the end of its chain | failed |
+/// | active | pause, stop of its chain | paused, stopped |
+/// | paused, stopped | resume, start of its chain | active |
+/// | active, paused, stopped | the end of its chain | failed |
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProjectState {
@@ -47,11 +49,28 @@ pub enum ProjectState {
     Provisioning,
     /// Chain and contracts are there.
     Active,
+    /// Its chain is paused: it is read, and takes no transactions.
+    Paused,
+    /// Its chain is stopped.
+    Stopped,
     /// They are not.
     Failed {
         /// Why.
         reason: String,
     },
+}
+
+impl ProjectState {
+    /// Name of the state.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Provisioning => "provisioning",
+            Self::Active => "active",
+            Self::Paused => "paused",
+            Self::Stopped => "stopped",
+            Self::Failed { .. } => "failed",
+        }
+    }
 }
 
 impl<'a> Projects<'a> {
@@ -121,19 +140,21 @@ impl<'a> Projects<'a> {
         let Some(chain) = chains.get(stored.owner(), &project.blockchain_id)? else {
             return failed("its blockchain was deleted".to_owned());
         };
-        match self.blockchains.state(&chain) {
+        let present = match self.blockchains.state(&chain) {
             ChainState::Failed { reason } => return failed(format!("its blockchain has failed: {reason}")),
             ChainState::Deleting => return failed("its blockchain is being deleted".to_owned()),
             ChainState::Created | ChainState::Provisioning => return Ok(ProjectState::Provisioning),
-            ChainState::Running | ChainState::Paused | ChainState::Stopped => {}
-        }
+            ChainState::Stopped => return Ok(ProjectState::Stopped),
+            ChainState::Paused => ProjectState::Paused,
+            ChainState::Running => ProjectState::Active,
+        };
         if project.is_unplanned {
             return Ok(ProjectState::Provisioning);
         }
         let (Some(hash), Some(chain)) =
             (project.transaction, self.blockchains.in_state_to_read(&project.blockchain_id))
         else {
-            return Ok(ProjectState::Active);
+            return Ok(present);
         };
         let view = chain.node().view();
         if let Some(Located::Pooled(_)) = view.transaction(hash).map_err(PlatformError::from_query)? {
@@ -144,6 +165,6 @@ impl<'a> Projects<'a> {
                 return failed(format!("the transaction {hash} of its contracts had no effect"));
             }
         }
-        Ok(ProjectState::Active)
+        Ok(present)
     }
 }

@@ -1,7 +1,9 @@
 //! Everything in a workspace as one list.
 
 use super::{
-    ApiKey, BlockchainRecord, DappRecord, DeploymentRecord, HostedModule, PlatformError, Project, Workspace,
+    ApiKey, BlockchainRecord, DappRecord, Dapps, DeploymentRecord, HostedModule, Modules, PlatformError, Project,
+    Projects, TransactionOutcome, Workspace,
+    blockchains::Blockchains,
     context::Context,
     principal::Principal,
     records::{
@@ -75,7 +77,7 @@ pub struct ResourceSummary {
     pub workspace_id: String,
     /// Id of the blockchain that it is on.
     pub blockchain_id: Option<String>,
-    /// Its state, as its own route tells it.
+    /// Its state, as its own route tells it; `unavailable` while the caller can't read the chain that knows it.
     pub status: String,
     /// Time of creation, in milliseconds since the Unix epoch.
     pub created_at_ms: u64,
@@ -114,12 +116,13 @@ pub(super) fn complete_indices(records: &Records) -> Result<(), RecordError> {
 /// Returns a page of the resources of a principal's workspace that it may see, and the length of the whole list. Read are the entries of
 /// indices up to the page, and the page's records.
 pub(super) fn page(
-    context: &Context,
+    blockchains: Blockchains<'_>,
     principal: &Principal,
     only: Option<ResourceKind>,
     sort: ResourceSort,
     request: &PageRequest,
 ) -> Result<(Vec<ResourceSummary>, u64), PlatformError> {
+    let context = blockchains.context;
     let is_wanted = |kind: &ResourceKind| principal.may(kind.scope()) && only.is_none_or(|only| only == *kind);
     let mut kinds: Vec<ResourceKind> = ResourceKind::ALL.into_iter().filter(is_wanted).collect();
     kinds.sort_by_key(|kind| kind.name());
@@ -143,7 +146,7 @@ pub(super) fn page(
     for (number, id) in places {
         if let Some(kind) = kinds.get(number) {
             // One that was deleted meanwhile is left out.
-            found.extend(kind.read(context, &owner, &id)?);
+            found.extend(Reader { blockchains, principal, kind: *kind }.read(&owner, &id)?);
         }
     }
     Ok((found, total))
@@ -169,43 +172,86 @@ impl ResourceKind {
             Self::Dapp => all.list(&DappRecord::BY_NAME),
         }
     }
+}
 
-    fn read(self, context: &Context, owner: &Owner, id: &str) -> Result<Option<ResourceSummary>, RecordError> {
-        let (records, now_ms) = (&context.records, context.records.clock().now_ms());
-        Ok(match self {
-            Self::Workspace => records
-                .of::<Workspace>()
-                .get(owner, id)?
-                .map(|stored| summary(&stored, self, &stored.value.name, None, "active")),
-            Self::ApiKey => records
-                .of::<ApiKey>()
-                .get(owner, id)?
-                .map(|stored| summary(&stored, self, &stored.value.name, None, stored.value.status(now_ms))),
-            Self::Blockchain => records.of::<BlockchainRecord>().get(owner, id)?.map(|stored| {
-                let chain = &stored.value;
-                summary(&stored, self, &chain.spec.name, Some(stored.id()), chain.state.name())
+/// Reads the resources of a page, each with its state.
+#[derive(Clone, Copy)]
+struct Reader<'a> {
+    blockchains: Blockchains<'a>,
+    principal: &'a Principal,
+    kind: ResourceKind,
+}
+
+impl Reader<'_> {
+    fn read(self, owner: &Owner, id: &str) -> Result<Option<ResourceSummary>, PlatformError> {
+        match self.kind {
+            ResourceKind::Workspace => {
+                self.of::<Workspace>(owner, id, |stored| Ok((stored.value.name.clone(), None, "active")))
+            }
+            ResourceKind::ApiKey => self.of::<ApiKey>(owner, id, |stored| {
+                let now_ms = self.blockchains.context.records.clock().now_ms();
+                Ok((stored.value.name.clone(), None, stored.value.status(now_ms)))
             }),
-            Self::Contract => records.of::<DeploymentRecord>().get(owner, id)?.map(|stored| {
-                let deployment = &stored.value;
-                summary(&stored, self, &deployment.template, Some(&deployment.blockchain_id), "sent")
+            ResourceKind::Blockchain => self.of::<BlockchainRecord>(owner, id, |stored| {
+                let chain = stored.id().to_owned();
+                Ok((stored.value.spec.name.clone(), Some(chain), self.blockchains.state(stored).name()))
             }),
-            Self::Module => records.of::<HostedModule>().get(owner, id)?.map(|stored| {
-                let module = &stored.value;
-                summary(&stored, self, module.kind.name(), Some(&module.blockchain_id), "recorded")
+            ResourceKind::Contract => self.of::<DeploymentRecord>(owner, id, |stored| self.contract(&stored.value)),
+            ResourceKind::Module => self.of::<HostedModule>(owner, id, |stored| self.module(&stored.value)),
+            ResourceKind::Project => self.of::<Project>(owner, id, |stored| {
+                let state = Projects { blockchains: self.blockchains }.state(stored)?;
+                Ok((stored.value.name.clone(), Some(stored.value.blockchain_id.clone()), state.name()))
             }),
-            Self::Project => records.of::<Project>().get(owner, id)?.map(|stored| {
-                let project = &stored.value;
-                let status = if project.is_unplanned { "provisioning" } else { "recorded" };
-                summary(&stored, self, &project.name, Some(&project.blockchain_id), status)
+            ResourceKind::Dapp => self.of::<DappRecord>(owner, id, |stored| {
+                let deployed = Dapps { blockchains: self.blockchains }.deployed(&stored.value)?;
+                let status = deployed.map_or(UNAVAILABLE, |deployed| deployed.state.of_deployment());
+                Ok((stored.value.name.clone(), stored.value.blockchain_id.clone(), status))
             }),
-            Self::Dapp => records.of::<DappRecord>().get(owner, id)?.map(|stored| {
-                let dapp = &stored.value;
-                let status = if dapp.deployment.is_some() { "sent" } else { "deployed" };
-                summary(&stored, self, &dapp.name, dapp.blockchain_id.as_deref(), status)
-            }),
-        })
+        }
+    }
+
+    fn contract(self, deployment: &DeploymentRecord) -> Result<Described, PlatformError> {
+        let status = match self.blockchains.readable(self.principal, &deployment.blockchain_id) {
+            Ok(chain) => TransactionOutcome::of(&chain, deployment.transaction_hash)?.state.of_deployment(),
+            Err(_) => UNAVAILABLE,
+        };
+        Ok((deployment.template.clone(), Some(deployment.blockchain_id.clone()), status))
+    }
+
+    fn module(self, module: &HostedModule) -> Result<Described, PlatformError> {
+        let (chain, name) = (&module.blockchain_id, module.kind.name());
+        let found = Modules { blockchains: self.blockchains }.get(self.principal, chain, name);
+        let status = found.map_or(UNAVAILABLE, |module| module.state.name());
+        Ok((name.to_owned(), Some(chain.clone()), status))
+    }
+
+    /// Reads a record, and describes it by name, chain and state.
+    fn of<T: Record>(
+        self,
+        owner: &Owner,
+        id: &str,
+        describe: impl FnOnce(&Stored<T>) -> Result<Described, PlatformError>,
+    ) -> Result<Option<ResourceSummary>, PlatformError> {
+        let Some(stored) = self.blockchains.context.records.of::<T>().get(owner, id)? else { return Ok(None) };
+        let (name, blockchain_id, status) = describe(&stored)?;
+        Ok(Some(ResourceSummary {
+            id: stored.id().to_owned(),
+            kind: self.kind,
+            name,
+            workspace_id: stored.owner().as_str().to_owned(),
+            blockchain_id,
+            status: status.to_owned(),
+            created_at_ms: stored.created_at_ms(),
+            updated_at_ms: stored.updated_at_ms(),
+        }))
     }
 }
+
+/// Name, id of the chain and state of a resource.
+type Described = (String, Option<String>, &'static str);
+
+/// State of what is on a chain that the caller can't read at present.
+const UNAVAILABLE: &str = "unavailable";
 
 /// What a list of one type is read by.
 struct Lister<'a, 'o> {
@@ -226,25 +272,6 @@ impl<'a> Lister<'a, '_> {
             ResourceSort::Kind => records.by_id(owner, self.order),
         };
         Ok((entries, count))
-    }
-}
-
-fn summary<T>(
-    stored: &Stored<T>,
-    kind: ResourceKind,
-    name: &str,
-    blockchain_id: Option<&str>,
-    status: &str,
-) -> ResourceSummary {
-    ResourceSummary {
-        id: stored.id().to_owned(),
-        kind,
-        name: name.to_owned(),
-        workspace_id: stored.owner().as_str().to_owned(),
-        blockchain_id: blockchain_id.map(str::to_owned),
-        status: status.to_owned(),
-        created_at_ms: stored.created_at_ms(),
-        updated_at_ms: stored.updated_at_ms(),
     }
 }
 

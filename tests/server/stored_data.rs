@@ -77,6 +77,31 @@ fn assert_same(got: &BTreeMap<String, Value>, want: &BTreeMap<String, Value>, af
     assert_eq!(got.len(), want.len(), "after {after}");
 }
 
+/// Each resource of the list has the state that its own route tells.
+fn assert_states_are_those_of_their_routes(shown: &BTreeMap<String, Value>) {
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let mut compared = std::collections::BTreeSet::new();
+    for resource in shown["/v1/resources"].as_array().unwrap() {
+        let (id, kind) = (text(&resource["id"]), text(&resource["type"]));
+        let own = match kind.as_str() {
+            "api-key" => format!("/v1/auth/api-keys/{id}"),
+            "blockchain" => format!("/v1/blockchains/{id}"),
+            "contract" => format!("/v1/contracts/{id}"),
+            "module" => {
+                format!("/v1/blockchains/{}/modules/{}", text(&resource["blockchainId"]), text(&resource["name"]))
+            }
+            "project" => format!("/v1/workspaces/{}/projects/{id}", text(&resource["workspaceId"])),
+            "dapp" => format!("/v1/dapps/{id}"),
+            // It has no states.
+            "workspace" => continue,
+            other => panic!("say here what the route of {other} is"),
+        };
+        assert_eq!(resource["status"], shown[&own]["status"], "{own}");
+        compared.insert(kind);
+    }
+    assert_eq!(compared.len(), 6, "{compared:?}");
+}
+
 /// The paths of a template, with the ids of everything that there is.
 fn filled(service: &Serving, key: &str, template: &str) -> Vec<String> {
     let Some((before, rest)) = template.split_once('{') else { return vec![template.to_owned()] };
@@ -197,6 +222,7 @@ fn everything_survives_restart_backup_and_restore() {
     make(&format!("/v1/blockchains/{}/modules", id.as_str().unwrap()), json!({ "module": "dao" }));
     make("/v1/workspaces/ws_default/projects", json!({ "name": "first" }));
     let before = shown(&service, &key);
+    assert_states_are_those_of_their_routes(&before);
     let online = make("/v1/admin/backups", Value::Null);
     let id = online["id"].as_str().unwrap();
     assert!(online["bytes"].as_u64().unwrap() > 10_000, "{online}");

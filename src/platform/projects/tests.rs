@@ -1,5 +1,6 @@
 //! Projects of each template, on new chains and on those that are there; crashes, refusals, ends.
 
+use core::num::NonZeroUsize;
 use std::sync::{
     Arc,
     atomic::{AtomicU64, Ordering},
@@ -276,6 +277,32 @@ fn every_crash_of_a_project_leaves_nothing_or_what_the_next_start_finishes() {
         assert_eq!(world.chain(&again).node().view().head().height().get(), 1, "one transaction");
     }
     assert!(kept > 2, "{kept}");
+}
+
+#[test]
+fn a_project_is_in_the_state_of_its_chain_and_so_is_what_it_has_in_the_list() {
+    let world = World::new();
+    let made = world.try_create(&of(ProjectKind::Token, "erc20-token")).unwrap();
+    let of_type = |kind: ResourceKind| {
+        let request = PageRequest::first(NonZeroUsize::MIN);
+        let listed = world.platform.resources(&world.me(), Some(kind), ResourceSort::CreatedAt, &request);
+        listed.unwrap().0.pop().unwrap().status
+    };
+    assert_eq!(world.state(&made), ProjectState::Active);
+    let spec = DeploymentSpec::gold(&made.value.blockchain_id);
+    world.platform.blockchains().deploy(&world.me(), spec).unwrap();
+    assert_eq!(of_type(ResourceKind::Contract), "deployed");
+    let command = |command| {
+        world.platform.blockchains().carry_out(&world.me(), &made.value.blockchain_id, command).unwrap();
+        let states = (world.state(&made), of_type(ResourceKind::Project), of_type(ResourceKind::Contract));
+        (states.0.name(), states.1, states.2)
+    };
+    let states = |project: &'static str, contract: &str| (project, project.to_owned(), contract.to_owned());
+    assert_eq!(command(ChainCommand::Pause), states("paused", "deployed"));
+    assert_eq!(command(ChainCommand::Resume), states("active", "deployed"));
+    // Nobody can look for a transaction of a chain that is stopped.
+    assert_eq!(command(ChainCommand::Stop), states("stopped", "unavailable"));
+    assert_eq!(command(ChainCommand::Start), states("active", "deployed"));
 }
 
 #[test]

@@ -6,9 +6,10 @@ use utoipa::ToSchema;
 
 use crate::{
     platform::{
-        DeploymentRecord, DeploymentSpec, FieldError, Principal, Scope,
+        DeploymentRecord, DeploymentSpec, FieldError, Principal, Scope, TransactionOutcome,
         records::{Index, SortKey, Stored},
     },
+    primitives::Height,
     server::{
         api_error::ApiError,
         clock,
@@ -20,7 +21,7 @@ use crate::{
             error_code::ErrorCode,
             page::Page,
             request::Request,
-            routes::view::{Deployed, DeploymentStatus, beside_signed},
+            routes::view::{DeploymentStatus, beside_signed},
             scalar::{GasLimit, HexAddress, HexBytes},
         },
     },
@@ -105,7 +106,8 @@ impl DeploymentView {
     fn new(app: &App, principal: &Principal, stored: &Stored<DeploymentRecord>) -> Result<Self, ApiError> {
         let deployment = &stored.value;
         let chain = app.platform().blockchains().require(principal, &deployment.blockchain_id)?;
-        let Deployed { status, block_number, gas_used } = Deployed::of(&chain, deployment)?;
+        let TransactionOutcome { state, height, gas_used } =
+            TransactionOutcome::of(&chain, deployment.transaction_hash)?;
         Ok(Self {
             id: stored.id().to_owned(),
             blockchain_id: chain.id().to_owned(),
@@ -113,8 +115,8 @@ impl DeploymentView {
             contract_address: deployment.contract_address(&chain)?.to_string(),
             transaction_hash: deployment.transaction_hash.to_string(),
             from: deployment.from.to_string(),
-            status,
-            block_number,
+            status: state.into(),
+            block_number: height.map(Height::get),
             gas_used: gas_used.map(|gas| gas.to_string()),
             created_at: clock::iso_8601(stored.created_at_ms()),
         })

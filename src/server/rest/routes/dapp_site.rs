@@ -2,9 +2,10 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::{dapp_view::deployed, view::DeploymentStatus};
 use crate::{
-    platform::{ComponentState, DappComponent, DappRecord, DappTheme, PlatformError, records::Stored},
+    platform::{
+        ComponentState, DappComponent, DappRecord, DappTheme, PlatformError, TransactionState, records::Stored,
+    },
     server::rest::App,
 };
 
@@ -24,7 +25,7 @@ code{font:13px/1.45 ui-monospace,monospace}footer{margin-top:2rem;font-size:.85r
 /// Returns the page of a dApp.
 pub(in crate::server::rest) fn page(app: &App, stored: &Stored<DappRecord>) -> Result<String, PlatformError> {
     let dapp = &stored.value;
-    let status = deployed(app, dapp)?.map(|deployed| deployed.status);
+    let status = app.platform().dapps().deployed(dapp)?.map(|deployed| deployed.state);
     let state = if dapp.components.is_empty() { None } else { app.platform().dapps().state(dapp)? };
     let states = state.as_ref().map(|state| state.components.as_slice()).unwrap_or_default();
     let content = html! {
@@ -63,12 +64,12 @@ const fn theme(theme: DappTheme) -> &'static str {
     }
 }
 
-fn summary(dapp: &DappRecord, status: Option<DeploymentStatus>) -> &'static str {
+fn summary(dapp: &DappRecord, status: Option<TransactionState>) -> &'static str {
     match status {
         _ if dapp.components.is_empty() => "This dApp has no components.",
-        Some(DeploymentStatus::Deployed) => "The contracts of this dApp are deployed.",
-        Some(DeploymentStatus::Pending) => "The contracts of this dApp are being deployed.",
-        Some(DeploymentStatus::Failed) => "The contracts of this dApp could not be deployed.",
+        Some(TransactionState::Success) => "The contracts of this dApp are deployed.",
+        Some(TransactionState::Pending) => "The contracts of this dApp are being deployed.",
+        Some(TransactionState::Failed) => "The contracts of this dApp could not be deployed.",
         None => "The blockchain of this dApp does not run at present.",
     }
 }

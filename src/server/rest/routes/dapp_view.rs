@@ -4,13 +4,10 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::{
-    dapp_body::Theme,
-    view::{Deployed, DeploymentStatus},
-};
+use super::{dapp_body::Theme, view::DeploymentStatus};
 use crate::{
     platform::{CustomDomain, DappComponent, DappRecord, PlannedDapp, PlatformError, records::Stored},
-    primitives::Address,
+    primitives::{Address, Height},
     server::{
         clock, domain_proof,
         rest::{App, answer::Located},
@@ -135,7 +132,7 @@ impl DappView {
     pub(super) fn new(app: &App, stored: &Stored<DappRecord>) -> Result<Self, PlatformError> {
         let DappRecord { name, template, blockchain_id, components, frontend, deployment, changed_at_ms } =
             &stored.value;
-        let deployed = deployed(app, &stored.value)?;
+        let deployed = app.platform().dapps().deployed(&stored.value)?;
         Ok(Self {
             id: stored.id().to_owned(),
             name: name.clone(),
@@ -150,21 +147,14 @@ impl DappView {
             },
             domain: frontend.domain.as_ref().map(DomainView::new),
             site: format!("/v1/dapps/{}/site", stored.id()),
-            status: deployed.map(|deployed| deployed.status),
+            status: deployed.map(|deployed| deployed.state.into()),
             from: deployment.as_ref().map(|deployment| deployment.from.to_string()),
             transaction_hash: deployment.as_ref().map(|deployment| deployment.transaction_hash.to_string()),
-            block_number: deployed.and_then(|deployed| deployed.block_number),
+            block_number: deployed.and_then(|deployed| deployed.height).map(Height::get),
             created_at: clock::iso_8601(stored.created_at_ms()),
             updated_at: clock::iso_8601(*changed_at_ms),
         })
     }
-}
-
-/// Looks for the transaction of a dApp; `None` while its chain is not in memory. One without components has nothing left to deploy.
-pub(super) fn deployed(app: &App, dapp: &DappRecord) -> Result<Option<Deployed>, PlatformError> {
-    let Some(deployment) = &dapp.deployment else { return Ok(Some(Deployed::NOTHING_LEFT)) };
-    let chain = app.platform().dapps().running_chain(dapp);
-    chain.map(|chain| Deployed::by(&chain, deployment.transaction_hash)).transpose()
 }
 
 impl Located for DappView {

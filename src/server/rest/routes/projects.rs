@@ -228,6 +228,8 @@ struct ProjectView {
 enum ProjectStatus {
     Provisioning,
     Active,
+    Paused,
+    Stopped,
     Failed,
 }
 
@@ -246,6 +248,8 @@ impl ProjectView {
         let (status, failure) = match app.platform().projects().state(stored)? {
             ProjectState::Provisioning => (ProjectStatus::Provisioning, None),
             ProjectState::Active => (ProjectStatus::Active, None),
+            ProjectState::Paused => (ProjectStatus::Paused, None),
+            ProjectState::Stopped => (ProjectStatus::Stopped, None),
             ProjectState::Failed { reason } => (ProjectStatus::Failed, Some(reason)),
         };
         Ok(Self {

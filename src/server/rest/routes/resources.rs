@@ -35,7 +35,7 @@ struct Resource {
     workspace_id: String,
     /// Id of the blockchain that it is on; null for others.
     blockchain_id: Option<String>,
-    /// Its state, as its own route tells it.
+    /// Its state, as its own route tells it; `unavailable` while the caller can't read the chain that knows it.
     #[schema(example = "active")]
     status: String,
     /// Time of creation: ISO 8601, UTC.

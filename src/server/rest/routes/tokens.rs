@@ -7,9 +7,9 @@ use utoipa::ToSchema;
 use crate::{
     platform::{
         Allotment, DeploymentRecord, FieldError, Holder, PlatformError, Scope, TokenFeatures, TokenSpec, TokenStandard,
-        TokenTransfer, Vesting, records::Stored,
+        TokenTransfer, TransactionOutcome, Vesting, records::Stored,
     },
-    primitives::U256,
+    primitives::{Height, U256},
     server::{
         api_error::ApiError,
         clock,
@@ -21,7 +21,7 @@ use crate::{
             error_code::ErrorCode,
             page::Page,
             request::Request,
-            routes::view::{Deployed, DeploymentStatus, beside_signed},
+            routes::view::{DeploymentStatus, beside_signed},
             scalar::{Amount, HexAddress, HexBytes, VestingTime},
         },
     },
@@ -208,7 +208,7 @@ impl TokenView {
         let deployment = &stored.value;
         let chain = app.platform().blockchains().require(request.principal()?, &deployment.blockchain_id)?;
         let token = deployment.token.as_ref().ok_or_else(|| PlatformError::not_found("token", stored.id()))?;
-        let Deployed { status, block_number, .. } = Deployed::of(&chain, deployment)?;
+        let TransactionOutcome { state, height, .. } = TransactionOutcome::of(&chain, deployment.transaction_hash)?;
         Ok(Self {
             id: stored.id().to_owned(),
             blockchain_id: chain.id().to_owned(),
@@ -224,8 +224,8 @@ impl TokenView {
             total_supply: app.platform().tokens().supply(&chain, deployment)?.map(|supply| supply.to_string()),
             from: deployment.from.to_string(),
             transaction_hash: deployment.transaction_hash.to_string(),
-            status,
-            block_number,
+            status: state.into(),
+            block_number: height.map(Height::get),
             created_at: clock::iso_8601(stored.created_at_ms()),
         })
     }

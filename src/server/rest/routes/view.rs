@@ -4,9 +4,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::{
-    node::Located as Found,
-    platform::{Blockchain, DeploymentRecord, FieldError, PlatformError},
-    primitives::B256,
+    platform::{Blockchain, FieldError, TransactionOutcome, TransactionState},
+    primitives::{B256, Height},
     server::api_error::ApiError,
 };
 
@@ -35,37 +34,13 @@ pub(super) enum DeploymentStatus {
     Failed,
 }
 
-/// What became of a deployment.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Deployed {
-    pub(super) status: DeploymentStatus,
-    pub(super) block_number: Option<u64>,
-    pub(super) gas_used: Option<u64>,
-}
-
-impl Deployed {
-    /// Looks for the transaction of a deployment.
-    pub(super) fn of(chain: &Blockchain, deployment: &DeploymentRecord) -> Result<Self, ApiError> {
-        Ok(Self::by(chain, deployment.transaction_hash)?)
-    }
-
-    /// That of what needs no transaction.
-    pub(super) const NOTHING_LEFT: Self =
-        Self { status: DeploymentStatus::Deployed, block_number: None, gas_used: None };
-
-    /// Looks for a deploying transaction.
-    pub(super) fn by(chain: &Blockchain, hash: B256) -> Result<Self, PlatformError> {
-        let found = chain.node().view().transaction(hash).map_err(PlatformError::from_query)?;
-        let Some(Found::Mined { block, index }) = found else {
-            return Ok(Self { status: DeploymentStatus::Pending, block_number: None, gas_used: None });
-        };
-        let receipt = block.receipts().get(index as usize);
-        let is_success = receipt.is_some_and(|receipt| receipt.is_success());
-        Ok(Self {
-            status: if is_success { DeploymentStatus::Deployed } else { DeploymentStatus::Failed },
-            block_number: Some(block.height().get()),
-            gas_used: receipt.map(|receipt| receipt.gas_used.get()),
-        })
+impl From<TransactionState> for DeploymentStatus {
+    fn from(state: TransactionState) -> Self {
+        match state {
+            TransactionState::Pending => Self::Pending,
+            TransactionState::Success => Self::Deployed,
+            TransactionState::Failed => Self::Failed,
+        }
     }
 }
 
@@ -105,14 +80,13 @@ pub(super) struct SentTransaction {
 impl SentTransaction {
     /// Looks for a transaction.
     pub(super) fn of(chain: &Blockchain, hash: B256) -> Result<Self, ApiError> {
-        let (status, block_number) = match chain.node().view().transaction(hash).map_err(PlatformError::from_query)? {
-            Some(Found::Mined { block, index }) => {
-                let is_success = block.receipts().get(index as usize).is_some_and(|receipt| receipt.is_success());
-                let status = if is_success { SentStatus::Success } else { SentStatus::Failed };
-                (status, Some(block.height().get()))
-            }
-            _ => (SentStatus::Pending, None),
+        let TransactionOutcome { state, height, .. } = TransactionOutcome::of(chain, hash)?;
+        let status = match state {
+            TransactionState::Pending => SentStatus::Pending,
+            TransactionState::Success => SentStatus::Success,
+            TransactionState::Failed => SentStatus::Failed,
         };
+        let block_number = height.map(Height::get);
         Ok(Self { blockchain_id: chain.id().to_owned(), transaction_hash: hash.to_string(), status, block_number })
     }
 }
