@@ -4,9 +4,9 @@
 // own or transfer tokens. Then the process is killed, and after a restart each write that was acknowledged must be there.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { Agent, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Client } from 'undici';
 import { apiKey } from './client.mjs';
 import { PASSWORD, Person } from './person.mjs';
 import { start } from './service.mjs';
@@ -26,28 +26,39 @@ await ann.submit('/oauth/signup', '/oauth/signup', {
 });
 const key = await apiKey(ann, 'admin');
 
-const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS });
-function send(method, path, body) {
-  const text = body && JSON.stringify(body);
-  const headers = { 'x-api-key': key, ...(text && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }) };
+// Takes the bytes of a response as they come: undici's request makes a stream of each, which costs more than the service's own work.
+class Answer {
+  constructor(resolve, reject) {
+    Object.assign(this, { resolve, reject, chunks: [] });
+  }
+  onRequestStart() {}
+  onResponseStart(_, status) {
+    this.status = status;
+  }
+  onResponseData(_, chunk) {
+    this.chunks.push(chunk);
+  }
+  onResponseEnd() {
+    try {
+      this.resolve({ status: this.status, body: JSON.parse(Buffer.concat(this.chunks)) });
+    } catch (error) {
+      this.reject(error);
+    }
+  }
+  onResponseError(_, error) {
+    this.reject(error);
+  }
+}
+
+// A client has one connection, which it keeps alive; one for what is not part of the load.
+let beside = new Client(service.url);
+function send(method, path, body, client = beside) {
+  const headers = { 'x-api-key': key, ...(body && { 'content-type': 'application/json' }) };
   return new Promise((resolve, reject) => {
-    const sent = request(`${service.url}${path}`, { method, headers, agent }, (response) => {
-      const chunks = [];
-      response.on('data', (chunk) => chunks.push(chunk));
-      response.on('error', reject);
-      response.on('end', () => {
-        try {
-          resolve({ status: response.statusCode, body: JSON.parse(Buffer.concat(chunks)) });
-        } catch (error) {
-          reject(error);
-        }
-      });
-    });
-    sent.on('error', reject);
-    sent.end(text);
+    client.dispatch({ method, path, headers, body: body && JSON.stringify(body) }, new Answer(resolve, reject));
   });
 }
-const rpc = (method, params) => send('POST', '/v1/rpc', { jsonrpc: '2.0', id: 1, method, params });
+const rpc = (method, params, client) => send('POST', '/v1/rpc', { jsonrpc: '2.0', id: 1, method, params }, client);
 
 async function make(path, body) {
   const { status, body: made } = await send('POST', path, body);
@@ -85,12 +96,12 @@ async function timed(kind, attempt) {
 }
 
 // The writer of a connection: transfers of a token for the first ones, changes of a workspace of its own for the others.
-async function writer(index) {
+async function writer(index, client) {
   if (index < SENDERS) {
     const to = `0x${(index + 1).toString(16).padStart(40, '0')}`;
     const transfer = { blockchainId: chain, contractAddress: contract, method: 'transfer', args: [to, '1'] };
     return async () => {
-      const body = await timed('writes', () => rpc('contract.execute', transfer));
+      const body = await timed('writes', () => rpc('contract.execute', transfer, client));
       if (body) acknowledged.transactions.push(body.result.transactionHash);
     };
   }
@@ -99,7 +110,7 @@ async function writer(index) {
   return async () => {
     const description = `version ${(version += 1)}`;
     asked.set(id, description);
-    const body = await timed('writes', () => send('PATCH', `/v1/workspaces/${id}`, { description }));
+    const body = await timed('writes', () => send('PATCH', `/v1/workspaces/${id}`, { description }, client));
     if (body) acknowledged.descriptions.set(id, description);
   };
 }
@@ -113,10 +124,10 @@ const reads = [
 
 // Nothing is sent after the kill, so that at most one change of a workspace has no answer.
 let killed = false;
-async function work(write) {
+async function work({ write, client }) {
   for (;;) {
-    for (const read of reads) {
-      await timed('reads', () => send(...read));
+    for (const [method, path, body] of reads) {
+      await timed('reads', () => send(method, path, body, client));
       if (killed) return;
     }
     await write();
@@ -125,7 +136,10 @@ async function work(write) {
 }
 
 const writers = [];
-for (let index = 0; index < CONNECTIONS; index += 1) writers.push(await writer(index));
+for (let index = 0; index < CONNECTIONS; index += 1) {
+  const client = new Client(service.url);
+  writers.push({ write: await writer(index, client), client });
+}
 
 // The kill comes while all connections are at work.
 const all = writers.map(work);
@@ -143,6 +157,7 @@ for (const [kind, list] of Object.entries(times)) {
 console.log(`errors before the kill: ${failures.length ? failures.map(([what, count]) => `${count} of ${what}`).join(', ') : 'none'}`);
 
 service = await serve({ port: new URL(service.url).port });
+beside = new Client(service.url);
 let lost = 0;
 function lose(what) {
   lost += 1;

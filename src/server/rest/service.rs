@@ -9,7 +9,7 @@ use std::{
 
 use axum::{
     body::Bytes,
-    http::{HeaderMap, request::Parts},
+    http::{HeaderMap, Method, request::Parts},
     response::Response,
 };
 use hyper::body::Body as HttpBody;
@@ -241,6 +241,9 @@ async fn run(
 ) -> Result<Rendered, ApiError> {
     let chain = match endpoint.about.runs {
         Runs::InTurnOf(chain_of) => chain_of(&request, &body).filter(|id| app.may_see(&request, id)),
+        Runs::Briefly if endpoint.about.method == Method::GET => {
+            return begin_and_execute(&app, &endpoint, request, &parts, &raw, body);
+        }
         Runs::Briefly | Runs::Long => None,
     };
     let length = if matches!(endpoint.about.runs, Runs::Long) { Length::Long } else { Length::Short };
