@@ -168,7 +168,7 @@ impl Modules<'_> {
         }
         let Authority::Treasury(sender) = self.authority_of(&chain)? else {
             let message = format!(
-                "governance owns the modules of blockchain {}: a proposal of its contract (proposeModuleDisable) disables {name}",
+                "governance owns the modules of blockchain {}: propose `module-disable` with {name}, which is off once that is executed",
                 chain.id()
             );
             return Err(PlatformError::Conflict { message });

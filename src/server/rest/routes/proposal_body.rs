@@ -37,7 +37,7 @@ pub(super) struct CreateProposal {
     kind: Option<ProposalType>,
     /// What changes, by type. `parameter-change`: parameters by name, such as `blockTime` or `gasLimit`, each a decimal integer in a string, an
     /// integer, or for a time a duration such as `2s`. `validator-add`: `address`. `validator-remove`: `address`. `module-enable`: `module`,
-    /// `version`, `config`. `upgrade`: `name`, `height`, `info`. `text`: nothing.
+    /// `version`, `config`. `module-disable`: `module`. `upgrade`: `name`, `height`, `info`. `text`: nothing.
     #[schema(value_type = Option<Object>, additional_properties = true)]
     changes: Option<Map<String, Value>>,
     /// Time in which votes are taken, of the chain's own time; at least 10s, two days by default.
@@ -61,6 +61,7 @@ enum ProposalType {
     ValidatorAdd,
     ValidatorRemove,
     ModuleEnable,
+    ModuleDisable,
     Upgrade,
     Text,
 }
@@ -158,6 +159,9 @@ fn action(kind: ProposalType, changes: Map<String, Value>) -> Result<ProposalAct
             let config_hash: B256 = keccak256(Value::Object(config.unwrap_or_default()).to_string());
             ProposalAction::ModuleEnable { name, version: u32::try_from(version).unwrap_or(1), config_hash }
         }
+        ProposalType::ModuleDisable => {
+            ProposalAction::ModuleDisable { name: fields.text("module").unwrap_or_default() }
+        }
         ProposalType::Upgrade => {
             let name = fields.text("name").unwrap_or_default();
             let height = fields.integer("height", 1, (1 << 53) - 1);
@@ -230,6 +234,8 @@ mod tests {
             (T::ValidatorAdd, json!({}), "changes.address"),
             (T::ValidatorRemove, json!({ "address": "0x12" }), "changes.address"),
             (T::ModuleEnable, json!({ "module": "defi", "config": 1 }), "changes.config"),
+            (T::ModuleDisable, json!({}), "changes.module"),
+            (T::ModuleDisable, json!({ "module": "defi", "config": {} }), "changes.config"),
             (T::Upgrade, json!({ "name": "v2" }), "changes.height"),
             (T::Text, json!({ "blockTime": 1 }), "changes.blockTime"),
         ] {
