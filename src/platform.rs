@@ -313,7 +313,7 @@ impl Platform {
 
     /// Rules of the OAuth 2.0 authorization server.
     pub const fn oauth(&self) -> OAuth<'_> {
-        OAuth { context: &self.context }
+        OAuth { context: &self.context, client_address: None }
     }
 
     /// The mails that wait in the outbox.
@@ -479,7 +479,7 @@ impl Platform {
 /// Deletes some of each kind of what has expired; returns how many records.
 fn forget_expired(context: &Context, some: &PageRequest) -> Result<usize, PlatformError> {
     let users = Users { context, client: None }.forget_expired(some)?;
-    let grants = OAuth { context }.forget_expired(some)?;
+    let grants = OAuth { context, client_address: None }.forget_expired(some)?;
     let responses = IdempotentRequests { context }.forget_expired(some)?;
     let transactions = sent::forget_settled(&context.records, some)?;
     Ok(users.saturating_add(grants).saturating_add(responses).saturating_add(transactions))

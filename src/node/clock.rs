@@ -1,7 +1,7 @@
 //! Block timestamps: the clock, and what time travel adds to it.
 
 use core::{fmt::Debug, time::Duration};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::TimeError;
 use crate::primitives::Timestamp;
@@ -21,30 +21,46 @@ pub trait Clock: Debug + Send + Sync {
 
 /// A clock that stands still until it is advanced.
 #[derive(Debug, Default)]
-pub struct ManualClock(AtomicU64);
+pub struct ManualClock {
+    /// Time since the Unix epoch.
+    now: Mutex<Duration>,
+}
 
 impl ManualClock {
     /// A clock at `now`.
     pub const fn new(now: Timestamp) -> Self {
-        Self(AtomicU64::new(now.as_secs()))
+        Self { now: Mutex::new(Duration::from_secs(now.as_secs())) }
     }
 
-    /// Advances the clock by the whole seconds of `duration`.
+    /// Advances the clock by `duration`.
     pub fn advance(&self, duration: Duration) {
-        self.0.fetch_add(duration.as_secs(), Ordering::Relaxed);
+        let mut now = self.lock();
+        *now = now.saturating_add(duration);
     }
-}
 
-impl ManualClock {
+    /// Advances the clock to `time`, the time since the Unix epoch; one that is there or past it stands still.
+    pub fn advance_to(&self, time: Duration) {
+        let mut now = self.lock();
+        *now = now.max(time);
+    }
+
     /// Sets the clock to `now`.
     pub(super) fn set(&self, now: Timestamp) {
-        self.0.store(now.as_secs(), Ordering::Relaxed);
+        *self.lock() = Duration::from_secs(now.as_secs());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Duration> {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
-        Timestamp::from_secs(self.0.load(Ordering::Relaxed))
+        Timestamp::from_secs(self.lock().as_secs())
+    }
+
+    fn now_ms(&self) -> u64 {
+        u64::try_from(self.lock().as_millis()).unwrap_or(u64::MAX)
     }
 }
 
@@ -186,6 +202,23 @@ mod tests {
     const PARENT: Timestamp = Timestamp::from_secs(1_000);
     const RISING: TimestampRule = TimestampRule::Rising;
     const EQUAL: TimestampRule = TimestampRule::EqualAllowed;
+
+    #[test]
+    fn a_manual_clock_moves_forward_by_parts_of_a_second() {
+        let clock = ManualClock::new(Timestamp::from_secs(1_000));
+        let read = || (clock.now().as_secs(), clock.now_ms());
+        assert_eq!(read(), (1_000, 1_000_000));
+        clock.advance(Duration::from_millis(700));
+        assert_eq!(read(), (1_000, 1_000_700));
+        clock.advance(Duration::from_millis(700));
+        assert_eq!(read(), (1_001, 1_001_400));
+        clock.advance_to(Duration::from_millis(1_000_000));
+        assert_eq!(read(), (1_001, 1_001_400), "it never goes back");
+        clock.advance_to(Duration::from_millis(1_002_000));
+        assert_eq!(read(), (1_002, 1_002_000));
+        clock.advance(Duration::MAX);
+        assert_eq!(read(), (u64::MAX, u64::MAX), "time has an end");
+    }
 
     #[test]
     fn a_block_is_later_than_its_parent_unless_equal_times_are_allowed() {

@@ -28,7 +28,8 @@ pub use self::{
     state::{ChainCommand, ChainState},
 };
 use super::{
-    Fields, PlatformError, default_workspace,
+    FieldError, Fields, PlatformError, default_workspace,
+    fields::{is_text, shown},
     records::{Owner, Stored},
 };
 use crate::{
@@ -178,10 +179,58 @@ impl BlockchainSpec {
         if self.block_time.is_some() { STANDBY_KEYS } else { 0 }
     }
 
-    /// Reads a request body.
+    /// A specification with the defaults of what a request may leave out.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            kind: "private".to_owned(),
+            consensus: ConsensusKind::Poa,
+            chain_id: None,
+            block_time: None,
+            block_gas_limit: None,
+            native_token: NativeToken::default(),
+            validators: Vec::new(),
+            features: vec![Feature::SmartContracts.name().to_owned()],
+            upgrades: Upgrades::default(),
+            starts: true,
+        }
+    }
+
+    /// Checks the values of the fields, which are named as in a request's body.
     ///
     /// # Errors
     /// [`PlatformError::Validation`] with every invalid field.
+    pub fn check(&self) -> Result<(), PlatformError> {
+        let mut fields = Vec::new();
+        let mut refuse = |path: String, expected: String, got: String| fields.push(FieldError { path, expected, got });
+        if !is_text(&self.name) {
+            refuse("name".to_owned(), "a non-empty string".to_owned(), shown(&self.name.as_str().into()));
+        }
+        if let Some(id) = self.chain_id.filter(|id| !(1..=CHAIN_ID_MAX).contains(id)) {
+            refuse("chainId".to_owned(), format!("an integer between 1 and {CHAIN_ID_MAX}"), id.to_string());
+        }
+        if let Some((expected, got)) = self.block_time.and_then(refused_block_time) {
+            refuse("config.blockTime".to_owned(), expected.to_owned(), got);
+        }
+        if let Some(limit) = self.block_gas_limit.filter(|limit| !GAS_LIMIT_BOUNDS.contains(&limit.get())) {
+            let (min, max) = (GAS_LIMIT_BOUNDS.start(), GAS_LIMIT_BOUNDS.end());
+            let expected = format!("a decimal integer string between {min} and {max}");
+            refuse("config.blockGasLimit".to_owned(), expected, limit.get().to_string());
+        }
+        for (name, text) in [("name", &self.native_token.name), ("symbol", &self.native_token.symbol)] {
+            if !is_text(text) {
+                let got = shown(&text.as_str().into());
+                refuse(format!("config.nativeToken.{name}"), "a non-empty string".to_owned(), got);
+            }
+        }
+        check_validators(&self.validators, &mut refuse);
+        if fields.is_empty() { Ok(()) } else { Err(PlatformError::Validation { fields }) }
+    }
+
+    /// Reads a JSON object with the fields of a request's body.
+    ///
+    /// # Errors
+    /// [`PlatformError::Validation`] with every field of another form; if there is none, as [`BlockchainSpec::check`].
     pub fn read(body: Value) -> Result<Self, PlatformError> {
         let names_features = body.get("features").is_some_and(|features| !features.is_null());
         let mut fields = Fields::read(body)?;
@@ -193,11 +242,8 @@ impl BlockchainSpec {
         let chain_id = fields.integer("chainId", 1, CHAIN_ID_MAX);
         let mut config = fields.object("config");
         let block_time = config.duration_secs("blockTime");
-        if let Some(secs) = block_time.filter(|secs| *secs > MINING_INTERVAL_SECS_MAX) {
-            config.refuse("blockTime", "a duration between 1s and 365d", format!("{secs}s"));
-        }
         let block_time = block_time.map(Duration::from_secs);
-        let block_gas_limit = gas_limit(&mut config).map(Gas::new);
+        let block_gas_limit = config.amount("blockGasLimit").map(|limit| Gas::new(limit.saturating_to()));
         let mut token = config.object("nativeToken");
         let defaults = NativeToken::default();
         let native_token = NativeToken {
@@ -217,7 +263,7 @@ impl BlockchainSpec {
         fields.finish()?;
         let kind = kind.unwrap_or_else(|| "private".to_owned());
         let upgrades = upgrades.unwrap_or_default();
-        Ok(Self {
+        let spec = Self {
             name,
             kind,
             consensus,
@@ -229,7 +275,9 @@ impl BlockchainSpec {
             features,
             upgrades,
             starts,
-        })
+        };
+        spec.check()?;
+        Ok(spec)
     }
 }
 
@@ -238,14 +286,34 @@ fn named(name: &str) -> Option<ConsensusKind> {
     ConsensusKind::ALL.into_iter().find(|kind| kind.name() == name)
 }
 
-fn gas_limit(config: &mut Fields) -> Option<u64> {
-    let limit = config.amount("blockGasLimit")?;
-    let fitting = u64::try_from(limit).ok().filter(|limit| GAS_LIMIT_BOUNDS.contains(limit));
-    if fitting.is_none() {
-        let (min, max) = (GAS_LIMIT_BOUNDS.start(), GAS_LIMIT_BOUNDS.end());
-        config.refuse("blockGasLimit", format!("a decimal integer string between {min} and {max}"), limit.to_string());
+/// Returns what is expected, and what came, when a time between blocks is out of its bounds.
+fn refused_block_time(time: Duration) -> Option<(&'static str, String)> {
+    match time.as_secs() {
+        0 => Some(("a duration of at least a second: a number and one of s, m, h, d, as in 5s", shown(&"0s".into()))),
+        secs if secs > MINING_INTERVAL_SECS_MAX => Some(("a duration between 1s and 365d", format!("{secs}s"))),
+        _ => None,
     }
-    fitting
+}
+
+/// Refuses operators that can't be: nobody's, the same one twice, nameless by blanks, too many.
+fn check_validators(validators: &[ValidatorSpec], refuse: &mut impl FnMut(String, String, String)) {
+    if validators.len() > VALIDATORS_MAX {
+        let expected = format!("an array of at most {VALIDATORS_MAX} objects");
+        refuse("validators".to_owned(), expected, format!("{} objects", validators.len()));
+    }
+    for (index, validator) in validators.iter().enumerate() {
+        let (path, address) = (format!("validators[{index}].address"), validator.address);
+        if !validator.name.is_empty() && !is_text(&validator.name) {
+            let got = shown(&validator.name.as_str().into());
+            refuse(format!("validators[{index}].name"), "a non-empty string".to_owned(), got);
+        }
+        if address.is_zero() {
+            refuse(path.clone(), "an address whose key somebody has".to_owned(), address.to_string());
+        }
+        if validators[..index].iter().any(|other| other.address == address) {
+            refuse(path, "an address that no other validator has".to_owned(), address.to_string());
+        }
+    }
 }
 
 fn read_validators(fields: &mut Fields) -> Vec<ValidatorSpec> {
@@ -254,15 +322,7 @@ fn read_validators(fields: &mut Fields) -> Vec<ValidatorSpec> {
         let address = object.address("address");
         let address = object.require("address", "an address (0x and 40 hex digits)", address);
         let name = object.optional_text("name", "a non-empty string").unwrap_or_default();
-        if let Some(address) = address {
-            if address.is_zero() {
-                object.refuse("address", "an address whose key somebody has", address.to_string());
-            }
-            if validators.iter().any(|other| other.address == address) {
-                object.refuse("address", "an address that no other validator has", address.to_string());
-            }
-            validators.push(ValidatorSpec { address, name });
-        }
+        validators.extend(address.map(|address| ValidatorSpec { address, name }));
         fields.absorb(object);
     }
     validators

@@ -47,7 +47,7 @@ impl Fields {
     /// Reads an optional, non-empty string of at most 256 characters.
     pub fn optional_text(&mut self, name: &str, expected: &str) -> Option<String> {
         self.take(name, expected, |value| match value {
-            Value::String(text) if !text.trim().is_empty() && text.chars().count() <= 256 => Some(text.clone()),
+            Value::String(text) if is_text(text) => Some(text.clone()),
             _ => None,
         })
     }
@@ -229,7 +229,13 @@ impl Fields {
     }
 }
 
-fn shown(value: &Value) -> String {
+/// Returns whether a text is more than blanks, and of at most 256 characters.
+pub(super) fn is_text(text: &str) -> bool {
+    !text.trim().is_empty() && text.chars().count() <= 256
+}
+
+/// Returns a value as an error repeats it.
+pub(super) fn shown(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(SHOWN_MAX) {
         Some((end, _)) => format!("{}...", &text[..end]),

@@ -38,15 +38,25 @@ pub use self::{
     tokens::Introspection,
 };
 
+use std::net::IpAddr;
+
 use super::{PlatformError, context::Context, records::PageRequest, scope::ScopeSet};
 
 /// Rules of the authorization server.
 #[derive(Clone, Copy, Debug)]
 pub struct OAuth<'a> {
     pub(super) context: &'a Context,
+    /// Address that the request came from.
+    pub(super) client_address: Option<IpAddr>,
 }
 
 impl OAuth<'_> {
+    /// Returns the rules as somebody at an address asks by them: it is in the lines of the audit log.
+    #[must_use]
+    pub const fn of_address(self, client_address: Option<IpAddr>) -> Self {
+        Self { client_address, ..self }
+    }
+
     /// Deletes grants and access tokens that have expired, at most as many of each as `request` takes; returns how many. What has expired has
     /// no effect before it is deleted either.
     ///

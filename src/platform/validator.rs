@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     PlatformError,
-    records::{Collection, Index, Owner, Reach, Record, Records, SortKey, Stored, Unit},
+    records::{Index, Owner, Reach, Record, Records, SortKey, Stored, Unit},
 };
 
 /// What ids of validators begin with.
@@ -45,21 +45,12 @@ impl HostedValidator {
 
     /// Returns the records of a chain's validators.
     pub(super) fn of_chain(records: &Records, owner: &Owner, chain: &str) -> Result<Vec<Stored<Self>>, PlatformError> {
-        Self::listed(&records.of(), owner, chain)
+        Ok(records.of().all(&Self::BY_BLOCKCHAIN, owner, &SortKey::new().text(chain))?)
     }
 
     /// As [`HostedValidator::of_chain`], as a unit of work sees them.
     pub(super) fn of_unit(unit: &Unit<'_>, owner: &Owner, chain: &str) -> Result<Vec<Stored<Self>>, PlatformError> {
-        Self::listed(&unit.of(), owner, chain)
-    }
-
-    fn listed(all: &Collection<'_, Self>, owner: &Owner, chain: &str) -> Result<Vec<Stored<Self>>, PlatformError> {
-        let mut found = Vec::new();
-        all.for_each(&Self::BY_BLOCKCHAIN, owner, &SortKey::new().text(chain), |stored| {
-            found.push(stored);
-            Ok::<_, PlatformError>(())
-        })?;
-        Ok(found)
+        Ok(unit.of().all(&Self::BY_BLOCKCHAIN, owner, &SortKey::new().text(chain))?)
     }
 }
 

@@ -5,6 +5,7 @@
 mod access;
 mod authenticity;
 mod binary;
+mod client;
 mod dapps;
 mod endpoints;
 mod extremes;

@@ -1,28 +1,12 @@
 //! Modules of chains by the service's routes: on running chains, before the start, by a vote.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
-};
+use core::time::Duration;
+use std::sync::Arc;
 
-use chainbox::{node::Clock, primitives::Timestamp, store::testing::MemoryDisk};
+use chainbox::{node::ManualClock, primitives::Timestamp, store::testing::MemoryDisk};
 use serde_json::{Value, json};
 
 use crate::http::{Reply, Service};
-
-/// A clock in milliseconds that a test moves.
-#[derive(Debug)]
-struct TestClock(AtomicU64);
-
-impl Clock for TestClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_secs(self.now_ms() / 1000)
-    }
-
-    fn now_ms(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
 
 async fn ok(service: &Service, method: &str, path: &str, body: Value) -> Value {
     let reply = service.rest(method, path, body).await;
@@ -125,12 +109,12 @@ async fn a_chain_that_starts_later_has_its_modules_from_block_0_on() {
 }
 
 /// Makes a proposal, votes for it and lets its time pass: the next block counts the votes, and executes.
-async fn vote_through(service: &Service, clock: &TestClock, proposal: &Value) {
+async fn vote_through(service: &Service, clock: &ManualClock, proposal: &Value) {
     let made = ok(service, "POST", "/v1/governance/proposals", proposal.clone()).await;
     let path = format!("/v1/governance/proposals/{}", made["id"].as_str().unwrap());
     ok(service, "POST", &format!("{path}/vote"), json!({ "vote": "yes" })).await;
     // Blocks on demand are a second apart, so that the chain may be ahead of the clock.
-    clock.0.fetch_add(30_000, Ordering::Relaxed);
+    clock.advance(Duration::from_secs(30));
     let id = &proposal["blockchainId"];
     let token = json!({ "blockchainId": id, "standard": "ERC20", "name": "Gold", "symbol": "GLD" });
     ok(service, "POST", "/v1/tokens", token).await;
@@ -139,7 +123,7 @@ async fn vote_through(service: &Service, clock: &TestClock, proposal: &Value) {
 
 #[tokio::test]
 async fn where_governance_owns_the_modules_a_vote_comes_first() {
-    let clock = Arc::new(TestClock(AtomicU64::new(1_750_000_000_000)));
+    let clock = Arc::new(ManualClock::new(Timestamp::from_secs(1_750_000_000)));
     let service = Service::timed(clock.clone()).await;
     let chain = chain(&service, json!({ "name": "x", "config": { "upgrades": "governance" } })).await;
     let (id, all) = (chain.rsplit('/').next().unwrap(), format!("{chain}/modules"));

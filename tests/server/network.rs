@@ -3,16 +3,13 @@
 //! No test waits: a second of the chain's time takes as long as its blocks need.
 
 use core::time::Duration;
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
-};
+use std::sync::Arc;
 
 use alloy_sol_types::SolCall;
 use chainbox::{
     chain::{Block, CallRequest},
     consensus::{dpos, pbft, pos, raft},
-    node::{BlockRef, Clock},
+    node::{BlockRef, Clock, ManualClock},
     platform::Blockchain,
     primitives::{Address, Bytes, Gas, Height, KeyPair, Timestamp, U256},
     system::governance::{GOVERNANCE_ADDRESS, interface as governance},
@@ -24,27 +21,13 @@ use crate::{
     metrics::figures_that_agree,
 };
 
-const START_MS: u64 = 1_750_000_000_000;
+const START: Timestamp = Timestamp::from_secs(1_750_000_000);
 /// Validators of genesis.
 const COUNT: usize = 4;
 
-/// A clock in milliseconds that a test moves.
-#[derive(Debug)]
-struct TestClock(AtomicU64);
-
-impl Clock for TestClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_secs(self.now_ms() / 1000)
-    }
-
-    fn now_ms(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
 /// A service with one chain of four validators, whose operators' keys the test has.
 struct World {
-    clock: Arc<TestClock>,
+    clock: Arc<ManualClock>,
     service: Service,
     operators: Vec<KeyPair>,
     chain: Arc<Blockchain>,
@@ -61,7 +44,7 @@ impl World {
 
     /// Without operators the one validator is the treasury's.
     async fn with(consensus: &str, operators: Vec<KeyPair>) -> Self {
-        let clock = Arc::new(TestClock(AtomicU64::new(START_MS)));
+        let clock = Arc::new(ManualClock::new(START));
         let service = Service::timed(clock.clone()).await;
         let listed = operators.iter().map(|key| json!({ "address": key.address().to_string() }));
         let body = json!({
@@ -83,10 +66,10 @@ impl World {
             if wake > end {
                 break;
             }
-            self.clock.0.fetch_max(wake, Ordering::Relaxed);
+            self.clock.advance_to(Duration::from_millis(wake));
             network.advance(Duration::from_millis(wake)).unwrap();
         }
-        self.clock.0.fetch_max(end, Ordering::Relaxed);
+        self.clock.advance_to(Duration::from_millis(end));
         network.advance(Duration::from_millis(end)).unwrap();
     }
 

@@ -6,7 +6,13 @@ use clap::{Parser, Subcommand};
 
 use crate::sim_args::{CampaignOptions, ReplayOptions, SimOptions};
 #[cfg(feature = "server")]
-use crate::{db::args::DbOptions, dev::args::DevOptions, serve::args::ServeOptions, templates::TemplatesOptions};
+use crate::{
+    client::args::{ChainsOptions, KeysOptions},
+    db::args::DbOptions,
+    dev::args::DevOptions,
+    serve::args::ServeOptions,
+    templates::TemplatesOptions,
+};
 
 /// A blockchain network in a box.
 #[derive(Debug, Parser)]
@@ -91,6 +97,31 @@ Examples:
     /// Check, back up, restore or prune a database: not in this build
     #[cfg(not(feature = "server"))]
     Db(NotBuilt),
+    /// List, make and revoke API keys of a running service
+    #[command(after_help = "\
+Examples:
+  export CHAINBOX_API_KEY=cbx_...                a key of the workspace, as dev prints one
+  chainbox keys list
+  chainbox keys create ci --scope blockchain:read --scope blockchain:deploy --expires-in 90d
+  chainbox keys revoke key_0123456789abcdef")]
+    #[cfg(feature = "server")]
+    Keys(KeysOptions),
+    /// List, make and revoke API keys: not in this build
+    #[cfg(not(feature = "server"))]
+    Keys(NotBuilt),
+    /// List, create and delete blockchains of a running service
+    #[command(after_help = "\
+Examples:
+  export CHAINBOX_API_KEY=cbx_...                a key of the workspace, as dev prints one
+  chainbox chains list --url https://chains.example.com
+  chainbox chains create ledger --consensus proof-of-stake --block-time 2s
+  chainbox chains list --json
+  chainbox chains delete bc_0123456789abcdef")]
+    #[cfg(feature = "server")]
+    Chains(ChainsOptions),
+    /// List, create and delete blockchains: not in this build
+    #[cfg(not(feature = "server"))]
+    Chains(NotBuilt),
     /// List the contract templates, or show one: parameters, functions, events, errors, storage
     #[command(after_help = "\
 Examples:

@@ -3,6 +3,8 @@
 mod args;
 mod campaign;
 #[cfg(feature = "server")]
+mod client;
+#[cfg(feature = "server")]
 mod database;
 #[cfg(feature = "server")]
 mod db;
@@ -64,10 +66,17 @@ fn main() -> ExitCode {
         args::Command::Db(options) => db::run(&options),
         #[cfg(feature = "server")]
         args::Command::Templates(options) => templates::run(&options).map(|()| true),
+        #[cfg(feature = "server")]
+        args::Command::Keys(options) => client::keys(&options).map(|()| true),
+        #[cfg(feature = "server")]
+        args::Command::Chains(options) => client::chains(&options).map(|()| true),
         #[cfg(not(feature = "server"))]
-        args::Command::Db(_) | args::Command::Dev(_) | args::Command::Serve(_) | args::Command::Templates(_) => {
-            Err(Box::from(refused::Refused(NO_NODE.to_owned())))
-        }
+        args::Command::Chains(_)
+        | args::Command::Keys(_)
+        | args::Command::Db(_)
+        | args::Command::Dev(_)
+        | args::Command::Serve(_)
+        | args::Command::Templates(_) => Err(Box::from(refused::Refused(NO_NODE.to_owned()))),
         args::Command::Sim(options) => return sim::run(&options),
         args::Command::Replay(options) => replay::run(&options),
         args::Command::Campaign(options) => campaign::run(&options),

@@ -19,6 +19,14 @@ impl Table {
         Self(table)
     }
 
+    /// Creates a table with headings, all of whose columns are aligned to the left.
+    #[cfg(feature = "server")]
+    pub(crate) fn of_words(headings: &[&str]) -> Self {
+        let mut table = comfy_table::Table::new();
+        table.load_style(presets::NOTHING).set_header(headings.iter().copied());
+        Self(table)
+    }
+
     /// Adds a row.
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         self.0.add_row(cells.into_iter().collect::<Vec<_>>());

@@ -11,17 +11,14 @@ mod usage;
 mod validators;
 
 use core::time::Duration;
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
-};
+use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, U256};
 use serde_json::json;
 
 use crate::{
     chain::CallRequest,
-    node::{Clock, Database, Node},
+    node::{Clock, Database, ManualClock, Node},
     platform::{
         Blockchain, BlockchainSpec, ChainCommand, ChainState, DEFAULT_BLOCKCHAIN_ID, Plan, Plans, Platform,
         PlatformError, Principal, Role, Subject, Workspace, entropy::testing::SeededEntropy, vault::MasterKey,
@@ -30,33 +27,19 @@ use crate::{
     store::{KeyValue, testing::MemoryDisk},
 };
 
-/// A clock in milliseconds that a test moves.
-#[derive(Debug)]
-struct TestClock(AtomicU64);
-
-impl Clock for TestClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_secs(self.now_ms() / 1000)
-    }
-
-    fn now_ms(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
 /// A platform on a disk, and its clock.
 struct World {
     disk: Arc<MemoryDisk>,
-    clock: Arc<TestClock>,
+    clock: Arc<ManualClock>,
     platform: Platform,
 }
 
 impl World {
     fn new() -> Self {
-        Self::on(Arc::new(MemoryDisk::new()), Arc::new(TestClock(AtomicU64::new(1_750_000_000_000))))
+        Self::on(Arc::new(MemoryDisk::new()), Arc::new(ManualClock::new(Timestamp::from_secs(1_750_000_000))))
     }
 
-    fn on(disk: Arc<MemoryDisk>, clock: Arc<TestClock>) -> Self {
+    fn on(disk: Arc<MemoryDisk>, clock: Arc<ManualClock>) -> Self {
         let store: Arc<dyn KeyValue> = disk.clone();
         let node = Node::builder().with_database(Database::Store(store.clone())).build().unwrap();
         let chain = Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), named("default"), node, 0);
@@ -72,7 +55,7 @@ impl World {
     fn restarted(self, after: Duration) -> Self {
         let (disk, clock) = (self.disk.crashed(), self.clock.clone());
         drop(self.platform);
-        clock.0.fetch_add(u64::try_from(after.as_millis()).unwrap(), Ordering::Relaxed);
+        clock.advance(after);
         Self::on(disk, clock)
     }
 
@@ -93,10 +76,10 @@ impl World {
             if wake > end {
                 break;
             }
-            self.clock.0.fetch_max(wake, Ordering::Relaxed);
+            self.clock.advance_to(Duration::from_millis(wake));
             network.advance(Duration::from_millis(wake)).unwrap();
         }
-        self.clock.0.fetch_max(end, Ordering::Relaxed);
+        self.clock.advance_to(Duration::from_millis(end));
         network.advance(Duration::from_millis(end)).unwrap();
     }
 

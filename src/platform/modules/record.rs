@@ -9,7 +9,7 @@ use crate::platform::records::Owner;
 use crate::platform::{
     PlatformError,
     contract_plan::PlacedContract,
-    records::{Collection, Index, Reach, Record, Records, SortKey, Stored, Unit},
+    records::{Index, Reach, Record, Records, SortKey, Stored, Unit},
 };
 
 /// Version of the modules of this build.
@@ -70,7 +70,7 @@ impl HostedModule {
         owner: &Owner,
         chain: &str,
     ) -> Result<Vec<Stored<Self>>, PlatformError> {
-        Self::listed(&records.of(), owner, chain)
+        Ok(records.of().all(&Self::BY_BLOCKCHAIN, owner, &SortKey::new().text(chain))?)
     }
 
     /// As [`HostedModule::of_chain`], as a unit of work sees them.
@@ -79,16 +79,7 @@ impl HostedModule {
         owner: &Owner,
         chain: &str,
     ) -> Result<Vec<Stored<Self>>, PlatformError> {
-        Self::listed(&unit.of(), owner, chain)
-    }
-
-    fn listed(all: &Collection<'_, Self>, owner: &Owner, chain: &str) -> Result<Vec<Stored<Self>>, PlatformError> {
-        let mut found = Vec::new();
-        all.for_each(&Self::BY_BLOCKCHAIN, owner, &SortKey::new().text(chain), |stored| {
-            found.push(stored);
-            Ok::<_, PlatformError>(())
-        })?;
-        Ok(found)
+        Ok(unit.of().all(&Self::BY_BLOCKCHAIN, owner, &SortKey::new().text(chain))?)
     }
 }
 

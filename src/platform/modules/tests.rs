@@ -1,10 +1,7 @@
 //! Modules on running chains and in genesis: contracts that are wired, the registry, dependencies, crashes.
 
 use core::time::Duration;
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
-};
+use std::sync::Arc;
 
 use alloy_sol_types::SolCall;
 use serde_json::{Value, json};
@@ -12,7 +9,7 @@ use serde_json::{Value, json};
 use super::{super::*, *};
 use crate::{
     chain::{CallRequest, StateOverrides},
-    node::{BlockRef, Clock, Database, Node},
+    node::{BlockRef, Clock, Database, ManualClock, Node},
     platform::entropy::testing::SeededEntropy,
     primitives::{Address, Height, Timestamp, U256},
     store::testing::MemoryDisk,
@@ -26,32 +23,19 @@ use crate::{
 
 const ID: &str = "tx_00000000000000aa";
 
-#[derive(Debug)]
-struct TestClock(AtomicU64);
-
-impl Clock for TestClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_secs(self.now_ms() / 1000)
-    }
-
-    fn now_ms(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
 /// A platform on a disk.
 struct World {
     disk: Arc<MemoryDisk>,
-    clock: Arc<TestClock>,
+    clock: Arc<ManualClock>,
     platform: Platform,
 }
 
 impl World {
     fn new() -> Self {
-        Self::on(Arc::new(MemoryDisk::new()), Arc::new(TestClock(AtomicU64::new(1_750_000_000_000))))
+        Self::on(Arc::new(MemoryDisk::new()), Arc::new(ManualClock::new(Timestamp::from_secs(1_750_000_000))))
     }
 
-    fn on(disk: Arc<MemoryDisk>, clock: Arc<TestClock>) -> Self {
+    fn on(disk: Arc<MemoryDisk>, clock: Arc<ManualClock>) -> Self {
         let store: Arc<dyn KeyValue> = disk.clone();
         let node = Node::builder().with_database(Database::Store(store.clone())).build().unwrap();
         let spec = BlockchainSpec::read(json!({ "name": "default" })).unwrap();
@@ -108,10 +92,10 @@ impl World {
             if wake > end {
                 break;
             }
-            self.clock.0.fetch_max(wake, Ordering::Relaxed);
+            self.clock.advance_to(Duration::from_millis(wake));
             network.advance(Duration::from_millis(wake)).unwrap();
         }
-        self.clock.0.fetch_max(end, Ordering::Relaxed);
+        self.clock.advance_to(Duration::from_millis(end));
         network.advance(Duration::from_millis(end)).unwrap();
     }
 }

@@ -234,6 +234,7 @@ impl OAuth<'_> {
             challenge: request.challenge.clone(),
         };
         let principal = Principal::new(Subject::User(user.to_owned()), workspace.clone(), scopes.clone());
+        let principal = principal.with_client(self.client_address);
         context.records.unit(|unit| {
             let grant = Grant {
                 client: request.client.id().to_owned(),

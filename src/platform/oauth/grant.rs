@@ -200,12 +200,7 @@ pub(super) fn delete(unit: &mut Unit<'_>, grant: &Stored<Grant>) -> Result<(), R
 }
 
 fn of_user(unit: &Unit<'_>, user: &str) -> Result<Vec<Stored<Grant>>, RecordError> {
-    let mut grants = Vec::new();
-    unit.of::<Grant>().for_each(&Grant::BY_USER, &Owner::Service, &SortKey::new().text(user), |grant| {
-        grants.push(grant);
-        Ok::<_, RecordError>(())
-    })?;
-    Ok(grants)
+    unit.of::<Grant>().all(&Grant::BY_USER, &Owner::Service, &SortKey::new().text(user))
 }
 
 /// Ends the grants of a user, in one workspace or in all.
@@ -227,11 +222,7 @@ pub(in crate::platform) fn delete_of_workspace(unit: &mut Unit<'_>, owner: &Owne
 }
 
 fn delete_all<T: Record>(unit: &mut Unit<'_>, owner: &Owner) -> Result<(), RecordError> {
-    let mut all = Vec::new();
-    unit.of::<T>().for_each(&Index::CREATED, owner, &SortKey::new(), |stored| {
-        all.push(stored);
-        Ok::<_, RecordError>(())
-    })?;
+    let all = unit.of::<T>().all(&Index::CREATED, owner, &SortKey::new())?;
     all.iter().try_for_each(|stored| unit.delete(stored))
 }
 

@@ -10,7 +10,7 @@ use crate::platform::{
     AccessToken, AuthorizationRefusal, ClientCredentials, ClientRegistration, Grant, OAuthClient, OAuthError,
     OAuthErrorCode, Parameters, Password, Platform, PlatformError, Principal, Role, Scope, ScopeSet, ShownRefusal,
     TokenResponse, User,
-    records::{PageRequest, Stored, WorkspaceId},
+    records::{AuditLine, Index, PageRequest, SortKey, Stored, WorkspaceId},
     users::tests::{PASSWORD, World, many, url},
 };
 
@@ -138,8 +138,14 @@ fn a_code_becomes_tokens_that_act_for_the_user() {
     let oauth = server.world.platform.oauth();
     let request = oauth.read_authorization(&Parameters::read(server.public_query().as_bytes()), &url()).unwrap();
     assert_eq!((request.client().id(), request.redirect_uri()), (server.public.id(), REDIRECT));
-    let location = oauth.authorize(&request, server.ann.id(), &server.home(), &url()).ok().unwrap().location;
+    let address = "192.0.2.7".parse().unwrap();
+    let there = oauth.of_address(Some(address));
+    let location = there.authorize(&request, server.ann.id(), &server.home(), &url()).ok().unwrap().location;
     assert!(location.starts_with("https://app.example/cb?code=cbc_"));
+    let lines = server.world.platform.records().of::<AuditLine>();
+    let lines = lines.all(&Index::CREATED, &server.owner.owner(), &SortKey::new()).unwrap();
+    let granted: Vec<_> = lines.iter().filter(|line| line.value.action == "oauth.grant").collect();
+    assert_eq!(granted.iter().map(|line| line.value.client).collect::<Vec<_>>(), [Some(address)]);
     assert_eq!(parameter(&location, "state").unwrap(), "s");
     assert_eq!(parameter(&location, "iss").unwrap(), "https://chain.example");
     let code = parameter(&location, "code").unwrap();

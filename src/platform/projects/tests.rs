@@ -1,10 +1,7 @@
 //! Projects of each template, on new chains and on those that are there; crashes, refusals, ends.
 
 use core::num::NonZeroUsize;
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
-};
+use std::sync::Arc;
 
 use alloy_sol_types::SolCall;
 use serde_json::json;
@@ -16,7 +13,7 @@ use super::{
 use crate::{
     chain::{CallRequest, StateOverrides},
     consensus::ConsensusKind,
-    node::{BlockRef, Clock, Database, Node},
+    node::{BlockRef, Database, ManualClock, Node},
     platform::entropy::testing::SeededEntropy,
     primitives::{Address, Timestamp, U256},
     store::testing::MemoryDisk,
@@ -27,19 +24,6 @@ use crate::{
 };
 
 const IDS: (&str, &str) = ("prj_00000000000000aa", "bc_00000000000000aa");
-
-#[derive(Debug)]
-struct TestClock(AtomicU64);
-
-impl Clock for TestClock {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_secs(self.now_ms() / 1000)
-    }
-
-    fn now_ms(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
 
 /// A platform on a disk.
 struct World {
@@ -54,7 +38,7 @@ impl World {
 
     fn on(disk: Arc<MemoryDisk>) -> Self {
         let store: Arc<dyn KeyValue> = disk.clone();
-        let clock = Arc::new(TestClock(AtomicU64::new(1_750_000_000_000)));
+        let clock = Arc::new(ManualClock::new(Timestamp::from_secs(1_750_000_000)));
         let node = Node::builder().with_database(Database::Store(store.clone())).build().unwrap();
         let spec = BlockchainSpec::read(json!({ "name": "default" })).unwrap();
         let chain = Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), spec, node, 0);

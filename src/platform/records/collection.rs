@@ -109,6 +109,19 @@ impl<'a, T: Record> Collection<'a, T> {
         Ok(Page { items, total, next: has_more.then(|| Cursor::after(last)) })
     }
 
+    /// Returns all records of a group of an index in its order; for groups that are known to be small.
+    ///
+    /// # Errors
+    /// As [`Collection::get`].
+    pub fn all(&self, index: &Index<T>, owner: &Owner, group: &SortKey) -> Result<Vec<Stored<T>>, RecordError> {
+        let mut found = Vec::new();
+        self.for_each(index, owner, group, |stored| {
+            found.push(stored);
+            Ok::<_, RecordError>(())
+        })?;
+        Ok(found)
+    }
+
     /// Calls `visit` with every record of a group of an index in its order, until it breaks; for rules and for work at boot, over groups
     /// that are known to be small or that must be walked whole.
     ///

@@ -4,6 +4,7 @@
 //! A span has the request's id, method, route, status and time, and nothing that a client may hold secret: no credentials, body, path or
 //! query. Ethereum JSON-RPC on `/` is counted and has neither id nor span, which would cost it more than the rest of its way.
 
+use core::time::Duration;
 use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::FutureExt as _;
@@ -118,22 +119,52 @@ async fn checked(context: &Arc<ServerContext>, exchange: &Exchange, request: Req
         };
     }
     let Some(origin) = request.headers().get(header::ORIGIN).cloned() else {
-        return in_time(context, exchange, request).await;
+        return dispatched(context, exchange, request).await;
     };
     let mut response = if request.method() == Method::OPTIONS {
         exchange.route.set("preflight");
         cors::preflight(request.headers())
     } else {
-        in_time(context, exchange, request).await
+        dispatched(context, exchange, request).await
     };
     cors::allow(&origin, context.config(), context.is_on_loopback(), response.headers_mut());
     response
 }
 
-async fn in_time(context: &Arc<ServerContext>, exchange: &Exchange, request: Request<Incoming>) -> Response<Body> {
-    let timeout = context.limits().request_timeout;
-    tokio::time::timeout(timeout, route::dispatch(context, request)).await.unwrap_or_else(|_| {
-        let message = format!("no response within {timeout:?}: what has begun goes on");
-        exchange.refusal(context, StatusCode::SERVICE_UNAVAILABLE, message)
-    })
+async fn dispatched(context: &Arc<ServerContext>, exchange: &Exchange, request: Request<Incoming>) -> Response<Body> {
+    let limit = context.limits().request_timeout;
+    in_time(limit, route::dispatch(context, request))
+        .await
+        .unwrap_or_else(|message| exchange.refusal(context, StatusCode::SERVICE_UNAVAILABLE, message))
+}
+
+/// Returns what a handler answers; one that takes as long as `limit` is in time.
+///
+/// # Errors
+/// What the client is told once the handler takes longer.
+async fn in_time<T>(limit: Duration, handler: impl Future<Output = T>) -> Result<T, String> {
+    let answered = tokio::time::timeout(limit, handler).await;
+    answered.map_err(|_| format!("no response within {limit:?}: what has begun goes on"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_handler_that_takes_the_limit_answers_and_one_that_takes_a_millisecond_more_does_not() {
+        let (limit, least) = (Duration::from_secs(600), Duration::from_millis(1));
+        for (time, is_answered) in [(limit - least, true), (limit, true), (limit + least, false)] {
+            let answered = in_time(limit, async {
+                tokio::time::sleep(time).await;
+                "done"
+            });
+            let want = if is_answered {
+                Ok("done")
+            } else {
+                Err("no response within 600s: what has begun goes on".to_owned())
+            };
+            assert_eq!(answered.await, want, "{time:?}");
+        }
+    }
 }

@@ -16,7 +16,7 @@ use super::{
     page::{Page, form as form_of, hidden, page, protect, redirect},
 };
 use crate::platform::{
-    AuthorizationRefusal, AuthorizationRequest, Membership, Parameters, Scope, User,
+    AuthorizationRefusal, AuthorizationRequest, Membership, OAuth, Parameters, Scope, User,
     records::{Stored, WorkspaceId},
 };
 
@@ -104,16 +104,22 @@ pub(super) async fn decide(State(server): State<AuthorizationServer>, request: R
         Ok(request) => request,
         Err(refusal) => return refused(refusal),
     };
-    answer(&server, &request, &session.value.user, &form)
+    let oauth = server.platform.oauth().of_address(browser.client());
+    answer((&server, oauth), &request, &session.value.user, &form)
 }
 
-fn answer(server: &AuthorizationServer, request: &AuthorizationRequest, user: &str, form: &Parameters) -> Answer {
+fn answer(
+    (server, oauth): (&AuthorizationServer, OAuth<'_>),
+    request: &AuthorizationRequest,
+    user: &str,
+    form: &Parameters,
+) -> Answer {
     if form.first("decision") != "allow" {
         return Ok(redirect(&request.denied(&server.url)));
     }
     let stranger = || crate::platform::PlatformError::not_found("workspace", form.first("workspace"));
     let workspace = WorkspaceId::new(form.first("workspace")).ok_or_else(stranger)?;
-    match server.platform.oauth().authorize(request, user, &workspace, &server.url) {
+    match oauth.authorize(request, user, &workspace, &server.url) {
         Ok(authorized) => Ok(redirect(&authorized.location)),
         Err(refusal) => refused(refusal),
     }

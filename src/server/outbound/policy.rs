@@ -104,6 +104,11 @@ pub enum Allowed {
 }
 
 impl Allowed {
+    /// The origin of a URL.
+    pub fn origin_of(url: &OutboundUrl) -> Self {
+        Self::Origin { http: !url.is_https(), host: url.host().to_owned(), port: url.port() }
+    }
+
     fn is_origin(&self, url: &OutboundUrl) -> bool {
         match self {
             Self::Origin { http, host, port } => (*http || url.is_https()) && host == url.host() && *port == url.port(),

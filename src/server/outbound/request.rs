@@ -31,8 +31,13 @@ pub struct OutboundRequest {
 impl OutboundRequest {
     /// Asks for a resource.
     pub fn get(url: OutboundUrl) -> Self {
+        Self::of(Method::GET, url)
+    }
+
+    /// A request of any method, without a body.
+    pub fn of(method: Method, url: OutboundUrl) -> Self {
         Self {
-            method: Method::GET,
+            method,
             url,
             headers: HeaderMap::new(),
             body: Bytes::new(),
@@ -43,7 +48,13 @@ impl OutboundRequest {
 
     /// Sends a body.
     pub fn post(url: OutboundUrl, body: impl Into<Bytes>) -> Self {
-        Self { method: Method::POST, body: body.into(), ..Self::get(url) }
+        Self::of(Method::POST, url).with_body(body)
+    }
+
+    /// Sets the body.
+    #[must_use]
+    pub fn with_body(self, body: impl Into<Bytes>) -> Self {
+        Self { body: body.into(), ..self }
     }
 
     /// Adds a header field in place of others of its name.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use alloy_primitives::{Address, Bytes, U256};
-use serde::{Deserialize, Serialize, de::Error as _};
+use serde::{Deserialize, de::Error as _};
 use utoipa::{
     PartialSchema, ToSchema,
     openapi::{ObjectBuilder, RefOr, Schema, Type, schema::SchemaType},
@@ -40,12 +40,6 @@ scalar_schema!(
     "1000000000000000000"
 );
 
-impl Serialize for Amount {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.0.to_string())
-    }
-}
-
 impl<'de> Deserialize<'de> for Amount {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = <Cow<'_, str>>::deserialize(deserializer)?;
@@ -64,12 +58,6 @@ scalar_schema!(
     "An address: 0x and 40 hex digits.",
     "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
 );
-
-impl Serialize for HexAddress {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.0.to_string())
-    }
-}
 
 impl<'de> Deserialize<'de> for HexAddress {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -158,12 +146,6 @@ scalar_schema!(
     "A time between things: a whole number and s, m (minute), h or d.",
     "5s"
 );
-
-impl Serialize for Interval {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&format!("{}s", self.secs))
-    }
-}
 
 impl<'de> Deserialize<'de> for Interval {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -38,6 +38,7 @@ KEPT = {
     "webhookId": world.webhook,
     "projectId": world.project,
     "dappId": world.dapp,
+    "proposalId": world.proposal,
     "block": "latest",
     "hash": world.transaction,
     "address": world.account,
@@ -60,15 +61,19 @@ DELETED = {
     "deleteProject": lambda: {"workspaceId": DEFAULT_WORKSPACE, "projectId": world.new_project()},
     "disableModule": lambda: {"blockchainId": world.module_chain, "module": world.new_module("dao")},
     "deleteDapp": lambda: {"dappId": world.new_dapp()},
+    "slashValidator": lambda: {"validatorId": next(world.slashed_validators)},
+    "removeValidator": lambda: {"validatorId": next(world.removed_validators)},
     "removeParticipant": lambda: {"blockchainId": world.chain, "participantId": world.new_participant()},
 }
 
-# What must come before, so that the chain is in a state that the command is for.
+# What must come before, so that the chain or the validator is in a state that the command is for.
 BEFORE = {
     "pauseBlockchain": ("start", "resume"),
     "resumeBlockchain": ("start", "pause"),
     "stopBlockchain": ("start", "resume"),
     "startBlockchain": ("resume", "stop"),
+    "stopValidator": ("start",),
+    "startValidator": ("stop",),
 }
 
 # Operations that would keep others from succeeding get something of their own: a plan has quotas, a halted chain answers 409.
@@ -78,10 +83,16 @@ CHANGED["getTransaction"] = {"blockchainId": DEFAULT_BLOCKCHAIN, "hash": world.t
 CHANGED |= dict.fromkeys(
     ("enableModule", "listModules", "getModule"), {"blockchainId": world.module_chain, "module": world.module}
 )
-CHANGED |= {command: {"blockchainId": world.commanded_chain} for command in BEFORE}
+CHANGED |= dict.fromkeys(BEFORE, {"blockchainId": world.commanded_chain, "validatorId": world.commanded_validator})
+# A chain of one block for each transaction has no validators to add; stake and votes are the chains' that have them.
+CHANGED["addValidator"] = {"blockchainId": world.network}
+CHANGED["setValidatorStake"] = {"validatorId": world.own_validator}
+CHANGED |= dict.fromkeys(("listDelegations", "delegate", "undelegate"), {"validatorId": world.delegated_validator})
+CHANGED["listProposals"] = {"blockchainId": world.governed}
 
 # Links name these too; no request may delete, change or halt them.
-SHARED = {DEFAULT_WORKSPACE, DEFAULT_BLOCKCHAIN, *KEPT.values()}
+SHARED = {DEFAULT_WORKSPACE, DEFAULT_BLOCKCHAIN, world.network, world.staked, world.governed, *KEPT.values()}
+SHARED |= {world.commanded_validator, world.delegated_validator, world.own_validator}
 
 # Chains that requests have made, oldest first. Each takes memory, so few are kept; a sequence of linked requests uses the newest.
 CHAINS_MAX = 8
@@ -122,7 +133,9 @@ def ids(name, case):
 def prepare(name, case):
     """Brings about what a valid request needs: a state of the chain, names that exist in its body, a key of its own."""
     for command in BEFORE.get(name, ()):
-        world.session.post(f"{world.rest}/blockchains/{case.path_parameters['blockchainId']}/{command}", timeout=30)
+        place = "validators" if "validatorId" in case.path_parameters else "blockchains"
+        (one,) = case.path_parameters.values()
+        world.session.post(f"{world.rest}/{place}/{one}/{command}", timeout=30)
     if name in KNOWN_NAMES and choices.random() < 0.5:
         case.body.update(KNOWN_NAMES[name]())
     key = (case.headers or {}).get("Idempotency-Key")
@@ -178,6 +191,26 @@ def dapp():
     return planned_dapp() | nothing | {"name": "Shop", "frontend": frontend}
 
 
+def validator():
+    """Returns a body whose validator takes a sealing key of the service."""
+    nothing = ("stake", "commission", "sealingAddress", "sealingProof", "from", "consent", "signedTransaction")
+    return dict.fromkeys(nothing) | {"address": f"0x{next(fresh_keys) + 0x1000:040x}", "metadata": {"location": "Bern"}}
+
+
+def own_stake():
+    """Returns a body with more stake than any before."""
+    return {"stake": str((100 + next(fresh_keys)) * 10**18), "from": None, "signedTransaction": None}
+
+
+def delegation(tokens):
+    return {"amount": str(tokens * 10**18), "from": None, "signedTransaction": None}
+
+
+def proposal():
+    nothing = dict.fromkeys(("description", "changes", "quorum", "threshold", "from", "signedTransaction"))
+    return nothing | {"blockchainId": world.governed, "title": "Drawn", "type": "text", "votingPeriod": "1h"}
+
+
 def webhook():
     return {"url": "https://example.com/hook", "filters": None, "blockchainId": None}
 
@@ -204,6 +237,13 @@ KNOWN_NAMES = {
     "importBlockchain": importation,
     "deployContract": deployment,
     "addParticipant": lambda: {"participant": f"key:{world.new_key()}"},
+    "addValidator": validator,
+    "setValidatorStake": own_stake,
+    "slashValidator": lambda: {"percentage": 10, "amount": None},
+    "delegate": lambda: delegation(2),
+    "undelegate": lambda: delegation(1),
+    "createProposal": proposal,
+    "voteOnProposal": lambda: {"vote": "yes", "weight": None, "from": None, "signedTransaction": None},
 }
 
 
@@ -228,6 +268,13 @@ RULED_FIELDS = {
     "planDapp": r"template|components(\[\d+\].*)?|blockchainId",
     "updateDapp": r"frontend\.(customDomain|public)",
     "updateWebhook": r"url",
+    "addValidator": r"address|commission|sealingProof|metadata|signedTransaction",
+    "setValidatorStake": r"stake|signedTransaction",
+    "slashValidator": r"percentage|amount",
+    "delegate": r"amount|signedTransaction",
+    "undelegate": r"amount|signedTransaction",
+    "createProposal": r"title|type|changes(\..+)?|votingPeriod|quorum|threshold|description|signedTransaction",
+    "voteOnProposal": r"vote|reason|signedTransaction",
 }
 
 

@@ -11,6 +11,8 @@ PASSWORD = "correct horse battery staple"
 DEFAULT_WORKSPACE = "ws_default"
 DEFAULT_BLOCKCHAIN = "bc_default"
 LOOKS_MAX = 20
+# Validators of the chain without stake: each penalty and each removal takes one away.
+VALIDATORS = 12
 
 
 class World:
@@ -37,6 +39,7 @@ class World:
         self.token = self.make("/tokens", token)
         made = self.session.get(f"{self.rest}/tokens/{self.token}", timeout=30).json()["data"]
         self.transaction, self.account = made["transactionHash"], made["from"]
+        self.make_networks()
         self.webhook = self.new_webhook()
         self.dapp = self.new_dapp()
         self.deployment = self.make(
@@ -47,6 +50,28 @@ class World:
                 "params": {"name": "Gold", "symbol": "GLD", "totalSupply": "1000", "decimals": 18},
             },
         )
+
+    def make_networks(self):
+        """Makes chains in real time: one without stake, whose validators the treasury administers; one with stake, of others' operators; and
+        one of the treasury's own validator, which votes."""
+        operators = [{"address": f"0x{number + 0x21:02x}" + f"{number + 0x21:02x}" * 19} for number in range(VALIDATORS)]
+        second = {"config": {"blockTime": "1s"}}
+        self.network = self.make("/blockchains", second | {"name": "network", "validators": operators})
+        stake = second | {"consensus": "proof-of-stake"}
+        self.staked = self.make("/blockchains", stake | {"name": "staked", "validators": operators[:4]})
+        self.governed = self.make("/blockchains", stake | {"name": "governed"})
+        members = [one["id"] for one in self.list(f"/blockchains/{self.network}/validators?limit={VALIDATORS}")]
+        self.commanded_validator = members[0]
+        self.slashed_validators, self.removed_validators = itertools.cycle(members[4:8]), itertools.cycle(members[8:])
+        self.delegated_validator = self.first(f"/blockchains/{self.staked}/validators")["id"]
+        self.own_validator = self.first(f"/blockchains/{self.governed}/validators")["id"]
+        terms = {"title": "Kept", "type": "text", "votingPeriod": "365d"}
+        self.proposal = self.make("/governance/proposals", terms | {"blockchainId": self.governed})
+        for _ in range(LOOKS_MAX):
+            if self.session.get(f"{self.rest}/governance/proposals/{self.proposal}", timeout=30).json()["data"]["status"] == "active":
+                return
+            time.sleep(1)
+        raise RuntimeError(f"the proposal {self.proposal} was not active after {LOOKS_MAX} s")
 
     def make(self, path, body):
         """Posts a body and returns the id of what it made."""
@@ -61,7 +86,11 @@ class World:
 
     def first(self, path):
         """Returns the first item of a list."""
-        return self.session.get(self.rest + path, timeout=30).json()["data"][0]
+        return self.list(path)[0]
+
+    def list(self, path):
+        """Returns a page of a list."""
+        return self.session.get(self.rest + path, timeout=30).json()["data"]
 
     def new_webhook(self):
         """Nobody listens there: what is delivered is refused at once."""

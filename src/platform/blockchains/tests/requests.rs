@@ -29,7 +29,9 @@ fn sends_once(world: &World, chain: &Blockchain, name: &str, request: Request<'_
     let crashes = world.disk.crashes();
     let mut kept = 0;
     for (number, crashed) in crashes.into_iter().enumerate().skip(before.saturating_sub(1)) {
-        let world = World::on(crashed, Arc::new(TestClock(AtomicU64::new(world.clock.now_ms()))));
+        let clock = Arc::new(ManualClock::default());
+        clock.advance_to(Duration::from_millis(world.clock.now_ms()));
+        let world = World::on(crashed, clock);
         let chain = world.platform.running_blockchain(id).unwrap();
         let was_kept = world.platform.records().verify::<TransactionRecord>().unwrap() > kept_before;
         kept += usize::from(was_kept);
@@ -146,7 +148,7 @@ fn settled_transactions_are_forgotten_after_a_day_unless_a_request_still_runs() 
     let chain = world.create(json!({ "name": "x" }));
     let (platform, me) = (&world.platform, world.me());
     let forgotten = |after_ms: u64| {
-        world.clock.0.fetch_add(after_ms, Ordering::Relaxed);
+        world.clock.advance(Duration::from_millis(after_ms));
         let before = platform.records().verify::<TransactionRecord>().unwrap();
         platform.forget_expired().unwrap();
         before - platform.records().verify::<TransactionRecord>().unwrap()

@@ -4,19 +4,13 @@ use alloy_primitives::Address;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::blocks::block_ref;
+use super::{blocks::block_ref, view::chain_data};
 use crate::{
     node::BlockRef,
-    platform::{PlatformError, Scope},
+    platform::PlatformError,
     server::{
         api_error::ApiError,
-        rest::{
-            App,
-            endpoint::{Access, Endpoint, Tag},
-            error_code::ErrorCode,
-            parameter::Parameter,
-            request::Request,
-        },
+        rest::{App, endpoint::Endpoint, parameter::Parameter, request::Request},
     },
     vm::Marker,
 };
@@ -41,20 +35,13 @@ struct AccountView {
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
     vec![
-        Endpoint::get(
-            "/v1/blockchains/{blockchainId}/accounts/{address}",
-            "getAccount",
-            Tag::ChainData,
-            Access::Scope(Scope::BlockchainRead),
-            "Returns an account; one that nobody has used is empty.",
-        )
+        chain_data("/v1/blockchains/{blockchainId}/accounts/{address}", "getAccount", "Returns an account; one that nobody has used is empty.")
         .parameter(Parameter::text(
             "block",
             "The block after which it is asked for: a number, a hash, or latest, safe, finalized, earliest; latest by default.",
             "^([0-9]{1,16}|0x[0-9a-fA-F]{64}|latest|safe|finalized|earliest)$",
             |text| block_ref(text).is_some(),
         ))
-        .fails_with(&[ErrorCode::Conflict, ErrorCode::Pruned])
         .reads(get),
     ]
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use super::view::Deleted;
+use super::{blockchain_body::CreateBlockchain, view::Deleted};
 use crate::{
     platform::{
         Blockchain, BlockchainRecord, BlockchainSpec, ChainCommand, ChainState, Platform, PlatformError, Principal,
@@ -24,132 +24,9 @@ use crate::{
             error_code::ErrorCode,
             page::Page,
             request::Request,
-            scalar::{Amount, HexAddress, Interval},
         },
     },
 };
-
-/// A chain to create. Only the name is required.
-#[derive(Debug, Deserialize, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct CreateBlockchain {
-    /// Name of the chain.
-    #[schema(min_length = 1, max_length = 256, pattern = r"\S", example = "ledger")]
-    name: String,
-    /// `private` or `public`; a label that changes nothing else.
-    #[serde(rename = "type")]
-    #[schema(default = "private")]
-    kind: Option<Kind>,
-    /// Consensus protocol.
-    #[schema(default = "proof-of-authority")]
-    consensus: Option<Consensus>,
-    /// Chain id (EIP-155), unique in this process; the next free one by default.
-    #[schema(example = 12345, minimum = 1, maximum = 9007199254740991_u64)]
-    chain_id: Option<u64>,
-    /// Block and token parameters.
-    config: Option<CreateConfig>,
-    /// Validators, at most 100; one by default, of the treasury. The service draws the sealing key of each. pbft takes 1 validator, or 4 and
-    /// more.
-    #[schema(max_items = 100)]
-    validators: Option<Vec<CreateValidator>>,
-    /// Features; labels that change nothing else.
-    #[schema(max_items = 3, example = json!(["smart-contracts"]))]
-    features: Option<Vec<Feature>>,
-    /// Whether it starts as soon as it is made. One that does not is `created`: modules may be added to its genesis until it is started.
-    #[schema(default = true)]
-    start: Option<bool>,
-}
-
-/// Who may read a chain.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-enum Kind {
-    Private,
-    Public,
-}
-
-/// Consensus protocol.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, ToSchema)]
-#[serde(rename_all = "kebab-case")]
-enum Consensus {
-    ProofOfAuthority,
-    ProofOfStake,
-    DelegatedProofOfStake,
-    Pbft,
-    Raft,
-}
-
-/// Feature of a chain.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, ToSchema)]
-#[serde(rename_all = "kebab-case")]
-enum Feature {
-    SmartContracts,
-    Permissions,
-    Privacy,
-}
-
-/// Parameters of a chain to create.
-#[derive(Debug, Deserialize, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-struct CreateConfig {
-    /// Time between blocks: a number and s, m (minute), h or d, between 1s and 365d. By default each transaction is mined at once.
-    block_time: Option<Interval>,
-    /// Gas limit of a block, a decimal integer between 1000000 and 1000000000000.
-    #[schema(pattern = "^([1-9][0-9]{6,11}|1000000000000)$", example = "30000000")]
-    block_gas_limit: Option<String>,
-    /// Token that pays for gas.
-    native_token: Option<CreateNativeToken>,
-    /// Who enables and disables modules: the chain's authority, which is its treasury, or its governance by proposals.
-    #[schema(default = "authority")]
-    upgrades: Option<Upgrades>,
-}
-
-/// Who enables and disables the modules of a chain.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-enum Upgrades {
-    Authority,
-    Governance,
-}
-
-/// The native token of a chain to create.
-#[derive(Debug, Deserialize, Serialize, ToSchema)]
-struct CreateNativeToken {
-    /// Name of the token.
-    #[schema(min_length = 1, max_length = 256, pattern = r"\S", default = "Ether", example = "Ether")]
-    name: Option<String>,
-    /// Symbol of the token.
-    #[schema(min_length = 1, max_length = 256, pattern = r"\S", default = "ETH", example = "ETH")]
-    symbol: Option<String>,
-    /// Balance of the treasury at genesis, a decimal integer in the smallest unit; 10^24 by default.
-    premine: Option<Amount>,
-}
-
-/// A validator of a chain to create.
-#[derive(Debug, Deserialize, Serialize, ToSchema)]
-struct CreateValidator {
-    /// Address of the operator, who owns stake, rewards and vote. Genesis gives it 10 tokens for gas.
-    address: HexAddress,
-    /// Name of the operator.
-    #[schema(min_length = 1, max_length = 256, pattern = r"\S", example = "one")]
-    name: Option<String>,
-}
-
-impl Body for CreateBlockchain {
-    fn examples() -> Vec<(&'static str, Value)> {
-        let all = json!({
-            "name": "ledger", "type": "private", "consensus": "proof-of-authority", "chainId": 12345,
-            "config": {
-                "blockTime": "2s", "blockGasLimit": "30000000",
-                "nativeToken": { "name": "Ether", "symbol": "ETH", "premine": "1000000000000000000000000" },
-                "upgrades": "authority",
-            },
-            "validators": [{ "address": "0x1111111111111111111111111111111111111111", "name": "one" }],
-            "features": ["smart-contracts"], "start": true,
-        });
-        vec![("all fields", all), ("required fields", json!({ "name": "ledger" }))]
-    }
-}
 
 /// A chain.
 #[derive(Debug, Serialize, ToSchema)]
@@ -384,8 +261,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
 }
 
 fn create(app: &App, request: &Request, body: CreateBlockchain) -> Result<Change<BlockchainView>, ApiError> {
-    let raw = serde_json::to_value(body).map_err(|cause| ApiError::internal(&cause))?;
-    let spec = BlockchainSpec::read(raw)?;
+    let spec = body.into_spec()?;
     let (platform, principal) = (app.platform(), request.principal()?);
     let id = request.new_id(platform, "bc")?;
     platform.unit(|unit| platform.blockchains().provision(unit, principal, &id, spec).map(drop))?;

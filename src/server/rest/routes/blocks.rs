@@ -4,18 +4,18 @@ use alloy_primitives::B256;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::view::chain_data;
 use crate::{
     chain::ExecutedBlock,
     node::BlockRef,
-    platform::{PlatformError, Scope},
+    platform::PlatformError,
     primitives::Height,
     server::{
         api_error::ApiError,
         clock,
         rest::{
             App,
-            endpoint::{Access, Endpoint, Runs, Tag},
-            error_code::ErrorCode,
+            endpoint::{Endpoint, Runs},
             page::Page,
             request::Request,
         },
@@ -80,27 +80,19 @@ impl BlockView {
 }
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
-    let (tag, read) = (Tag::ChainData, Access::Scope(Scope::BlockchainRead));
-    let errors = [ErrorCode::Conflict, ErrorCode::Pruned];
     vec![
-        Endpoint::get(
+        chain_data(
             "/v1/blockchains/{blockchainId}/blocks",
             "listBlocks",
-            tag,
-            read,
             "Lists the blocks of a blockchain, by number.",
         )
-        .fails_with(&errors)
         .runs(Runs::Long)
         .lists(&["number"], list),
-        Endpoint::get(
+        chain_data(
             "/v1/blockchains/{blockchainId}/blocks/{block}",
             "getBlock",
-            tag,
-            read,
             "Returns a block by its number, its hash, or latest, safe, finalized, earliest.",
         )
-        .fails_with(&errors)
         .reads(get),
     ]
 }

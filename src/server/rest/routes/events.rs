@@ -4,16 +4,16 @@ use alloy_primitives::{Address, B256, Log};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::view::chain_data;
 use crate::{
     chain::LogFilter,
-    platform::{PlatformError, Scope},
+    platform::PlatformError,
     primitives::Height,
     server::{
         api_error::ApiError,
         rest::{
             App,
-            endpoint::{Access, Endpoint, Runs, Tag},
-            error_code::ErrorCode,
+            endpoint::{Endpoint, Runs},
             page::Page,
             parameter::Parameter,
             request::Request,
@@ -84,11 +84,9 @@ pub(super) fn span(request: &Request, head: u64) -> Result<(u64, u64), ApiError>
 pub(super) fn endpoints() -> Vec<Endpoint> {
     let [from, to] = range();
     vec![
-        Endpoint::get(
+        chain_data(
             "/v1/blockchains/{blockchainId}/events",
             "listEvents",
-            Tag::ChainData,
-            Access::Scope(Scope::BlockchainRead),
             "Lists the events in a range of blocks, of at most 1000; in the newest by default.",
         )
         .parameter(from)
@@ -102,7 +100,6 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             "^0x[0-9a-fA-F]{64}$",
             |text| text.starts_with("0x") && text.parse::<B256>().is_ok(),
         ))
-        .fails_with(&[ErrorCode::Conflict, ErrorCode::Pruned])
         .runs(Runs::Long)
         .lists(&["position"], list),
     ]

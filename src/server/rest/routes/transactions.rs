@@ -4,19 +4,21 @@ use alloy_primitives::B256;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::events::{EventView, range, span};
+use super::{
+    events::{EventView, range, span},
+    view::chain_data,
+};
 use crate::{
     chain::ExecutedBlock,
     node::{BlockRef, Located as Found},
-    platform::{PlatformError, Scope},
+    platform::PlatformError,
     primitives::{Height, Transaction},
     server::{
         api_error::ApiError,
         clock,
         rest::{
             App,
-            endpoint::{Access, Endpoint, Runs, Tag},
-            error_code::ErrorCode,
+            endpoint::{Endpoint, Runs},
             page::Page,
             request::Request,
         },
@@ -114,30 +116,22 @@ impl TransactionView {
 }
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
-    let (tag, read) = (Tag::ChainData, Access::Scope(Scope::BlockchainRead));
-    let errors = [ErrorCode::Conflict, ErrorCode::Pruned];
     let [from, to] = range();
     vec![
-        Endpoint::get(
+        chain_data(
             "/v1/blockchains/{blockchainId}/transactions",
             "listTransactions",
-            tag,
-            read,
             "Lists the transactions in a range of blocks, of at most 1000; in the newest by default.",
         )
         .parameter(from)
         .parameter(to)
-        .fails_with(&errors)
         .runs(Runs::Long)
         .lists(&["position"], list),
-        Endpoint::get(
+        chain_data(
             "/v1/blockchains/{blockchainId}/transactions/{hash}",
             "getTransaction",
-            tag,
-            read,
             "Returns a transaction that a block or the pool has.",
         )
-        .fails_with(&errors)
         .reads(get),
     ]
 }

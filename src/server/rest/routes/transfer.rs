@@ -4,10 +4,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use super::blockchains::{BlockchainView, CreateBlockchain};
+use super::{blockchain_body::CreateBlockchain, blockchains::BlockchainView};
 use crate::{
     node::Dump,
-    platform::{BlockchainSpec, PlatformError, Scope},
+    platform::{PlatformError, Scope},
     server::{
         api_error::ApiError,
         limits::IMPORT_BODY_BYTES_MAX,
@@ -100,8 +100,7 @@ fn export(app: &App, request: &Request) -> Result<Vec<u8>, ApiError> {
 }
 
 fn import(app: &App, request: &Request, body: ImportBlockchain) -> Result<Change<BlockchainView>, ApiError> {
-    let raw = serde_json::to_value(body.blockchain).map_err(|cause| ApiError::internal(&cause))?;
-    let spec = BlockchainSpec::read(raw).map_err(of_blockchain)?;
+    let spec = body.blockchain.into_spec().map_err(of_blockchain)?;
     let (platform, principal) = (app.platform(), request.principal()?);
     let id = request.new_id(platform, "bc")?;
     // Of a request that is run again the chain may be there already.

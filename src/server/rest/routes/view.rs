@@ -4,10 +4,22 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::{
-    platform::{Blockchain, FieldError, TransactionOutcome, TransactionState},
+    platform::{Blockchain, FieldError, Scope, TransactionOutcome, TransactionState},
     primitives::{B256, Height},
-    server::api_error::ApiError,
+    server::{
+        api_error::ApiError,
+        rest::{
+            endpoint::{Access, Draft, Endpoint, Tag},
+            error_code::ErrorCode,
+        },
+    },
 };
+
+/// An endpoint that reads the blocks of a blockchain, or what is in them: the chain may be stopped, and may have forgotten them.
+pub(super) fn chain_data(path: &'static str, operation: &'static str, summary: &'static str) -> Draft {
+    Endpoint::get(path, operation, Tag::ChainData, Access::Scope(Scope::BlockchainRead), summary)
+        .fails_with(&[ErrorCode::Conflict, ErrorCode::Pruned])
+}
 
 /// What was deleted.
 #[derive(Debug, Serialize, ToSchema)]
