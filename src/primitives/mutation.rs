@@ -142,6 +142,8 @@ pub(crate) enum Mutation {
     DposElectorsFallSilent,
     /// Proof of stake: what a block that is voted for and waits for an ancestor lacks is not requested from its voters.
     PosAsksNoVoterForAncestors,
+    /// Proof of stake: nobody shows its head to those who propose on a branch that has justified less.
+    PosShowsNoHead,
     /// Proof of stake: a block is taken whatever its body, and counts as its author's.
     PosTakesAnyBody,
     /// Proof of stake: more than half of the stake justifies.

@@ -51,6 +51,7 @@ const POS: &[&str] = &[
     "pos/other-clock",
     "pos/reorg",
     "pos/resend",
+    "pos/show-head",
     "pos/stale-answer",
     "pos/stale-build",
     "pos/sync",

@@ -67,6 +67,9 @@ impl Pos {
         effects.push(Effect::ArmTimer { timer: ATTEST_TIMER, deadline: after(third) });
         let moved = self.tree.choose(&self.config, self.slot);
         self.publish_changes(before, moved, Vec::new(), effects);
+        if self.epoch() > epoch {
+            self.show_head_to_those_behind(effects);
+        }
         self.admit_future_blocks(effects);
         self.rebroadcast_vote(effects);
         self.retry_fetches(effects);

@@ -201,6 +201,16 @@ impl ForkChoice {
         self.ancestor_at(hash, slot).is_some_and(|found| found.hash == *ancestor)
     }
 
+    /// Whether a branch without `head` has a block from slot `since` on, and has justified no checkpoint as new as `justified`.
+    pub fn has_other_branch_behind(&self, head: &B256, justified: &Checkpoint, since: u64) -> bool {
+        let is_behind = |block: &ForkBlock| {
+            block.slot >= since
+                && block.justified.epoch.max(block.unrealized.epoch) < justified.epoch
+                && !self.is_ancestor(&block.block.hash, head)
+        };
+        !self.is_line && self.blocks().any(is_behind)
+    }
+
     /// Returns the head (`get_head`): the justified block when it has no viable descendant, the root when the justified block is
     /// not in the tree.
     pub fn head(&self, view: &View<'_>) -> BlockId {

@@ -2,7 +2,11 @@
 
 use super::Pos;
 use crate::{
-    consensus::{Effect, ReplicaId, intake::CatchUp},
+    consensus::{
+        Effect, Recipients, ReplicaId,
+        intake::CatchUp,
+        mutation::{self, Mutation},
+    },
     primitives::Height,
 };
 
@@ -55,6 +59,22 @@ impl Pos {
             {
                 effects.push(Effect::Fetch { block, from });
             }
+        }
+    }
+
+    /// Shows the head to all others once an epoch while somebody proposes on a branch that has justified less.
+    ///
+    /// A proposer sends its block to whom it likes. When a replica that neither proposes nor votes is the only one to have the blocks that
+    /// justify a checkpoint, no message of its own names them: it would follow their branch alone, for ever. Who is shown the head asks for
+    /// the blocks below it.
+    pub(super) fn show_head_to_those_behind(&self, effects: &mut Vec<Effect>) {
+        if mutation::active(Mutation::PosShowsNoHead) {
+            return;
+        }
+        let (head, since) = (self.tree.head(), self.config.start_of(self.epoch().saturating_sub(1)));
+        if self.tree.forks.has_other_branch_behind(&head.hash, &self.tree.justified, since) {
+            effects.push(Effect::Mark("pos/show-head"));
+            effects.push(Effect::Show { block: head, to: Recipients::Others, after: None });
         }
     }
 

@@ -9,3 +9,4 @@ mod life;
 mod reveals;
 mod rewards;
 mod sets;
+mod withheld;

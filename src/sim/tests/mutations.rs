@@ -284,6 +284,11 @@ const BY_TEST: &[(Mutation, &str, &str)] = &[
         "no Byzantine replica of a campaign fills the bound of requests",
     ),
     (
+        Mutation::PosShowsNoHead,
+        "consensus::pos::tests::withheld::whoever_alone_has_what_justifies_shows_it",
+        "a liar has to justify for one replica alone that does not vote, while the others can't: once in some 20,000 long seeds",
+    ),
+    (
         Mutation::PbftReportsUnsigned,
         "sim::tests::witnesses::every_witness_violates_its_invariant",
         "blocks of the default profile report no absences; those of the long and the governance profile do",
