@@ -45,7 +45,7 @@ class World:
         self.dapp = self.new_dapp()
         self.tokens = {}
         NameServer(name_server, lambda name: self.tokens.get(name, "none"))
-        self.named_dapp = self.new_dapp(frontend={"customDomain": "proved.example"})
+        self.named_dapp = self.new_dapp(frontend={"customDomain": "proved.example", "public": True})
         domain = self.session.get(f"{self.rest}/dapps/{self.named_dapp}", timeout=30).json()["data"]["domain"]
         self.tokens[domain["recordName"]] = domain["token"]
         self.deployment = self.make(
