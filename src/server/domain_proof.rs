@@ -6,9 +6,14 @@
 //! | `https://<domain>/.well-known/chainbox-challenge/<token>` (RFC 8615), answered with 200 | the token, with white space around it or not |
 
 use core::{fmt, future::Future, pin::Pin, time::Duration};
-use std::{io, sync::OnceLock};
+use std::{io, net::SocketAddr, sync::OnceLock};
 
-use hickory_resolver::{TokioResolver, proto::rr::RData};
+use hickory_resolver::{
+    TokioResolver,
+    config::{ConnectionConfig, NameServerConfig, ResolverConfig},
+    net::runtime::TokioRuntimeProvider,
+    proto::rr::RData,
+};
 
 use super::outbound::{OutboundClient, OutboundRequest, OutboundUrl};
 
@@ -33,23 +38,38 @@ pub trait ResolveTxt: fmt::Debug + Send + Sync {
     fn texts<'a>(&'a self, name: &'a str) -> ResolvingTxt<'a>;
 }
 
-/// The name servers of the machine's configuration (`/etc/resolv.conf`), which are read at the first look-up. Answers are not kept: a
-/// record that was just written is looked for.
+/// The name servers of the machine's configuration (`/etc/resolv.conf`), which are read at the first look-up, or one name server in their
+/// place. Answers are not kept: a record that was just written is looked for.
 #[derive(Debug, Default)]
 pub struct SystemTxtResolver {
+    server: Option<SocketAddr>,
     resolver: OnceLock<TokioResolver>,
 }
 
 impl SystemTxtResolver {
+    /// Asks one name server, over UDP and, for long answers, TCP (RFC 1035, 4.2).
+    pub const fn at(server: SocketAddr) -> Self {
+        Self { server: Some(server), resolver: OnceLock::new() }
+    }
+
     fn resolver(&self) -> io::Result<&TokioResolver> {
         if let Some(resolver) = self.resolver.get() {
             return Ok(resolver);
         }
-        let mut builder = TokioResolver::builder_tokio().map_err(io::Error::other)?;
+        let mut builder = match self.server {
+            Some(server) => TokioResolver::builder_with_config(of_server(server), TokioRuntimeProvider::default()),
+            None => TokioResolver::builder_tokio().map_err(io::Error::other)?,
+        };
         builder.options_mut().cache_size = 0;
         let made = builder.build().map_err(io::Error::other)?;
         Ok(self.resolver.get_or_init(|| made))
     }
+}
+
+fn of_server(server: SocketAddr) -> ResolverConfig {
+    let mut connections = [ConnectionConfig::udp(), ConnectionConfig::tcp()];
+    connections.iter_mut().for_each(|connection| connection.port = server.port());
+    ResolverConfig::from_name_servers(vec![NameServerConfig::new(server.ip(), true, connections.into())])
 }
 
 impl ResolveTxt for SystemTxtResolver {
@@ -157,6 +177,34 @@ mod tests {
         let elsewhere = prove(&Texts(vec!["t0ken"]), &nowhere(), "other.example", "t0ken").await.unwrap_err();
         assert!(elsewhere.contains("_chainbox-challenge.other.example has no TXT record"), "{elsewhere}");
         assert!(elsewhere.contains("127.0.0.1"), "a file on this machine is not asked for: {elsewhere}");
+    }
+
+    /// Answers a query with one TXT record of the name that it asks for (RFC 1035, 4.1).
+    fn answer(query: &[u8], text: &[u8]) -> Vec<u8> {
+        let name_end = 12 + query[12..].iter().position(|byte| *byte == 0).unwrap();
+        let length = u8::try_from(text.len()).unwrap();
+        let header = [query[0], query[1], 0x85, 0x80, 0, 1, 0, 1, 0, 0, 0, 0];
+        let record = [0xc0, 12, 0, 16, 0, 1, 0, 0, 0, 0, 0, length + 1, length];
+        [&header, &query[12..name_end + 5], &record, text].concat()
+    }
+
+    #[tokio::test]
+    async fn a_name_server_of_ones_own_is_asked() {
+        let socket = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let resolver = SystemTxtResolver::at(socket.local_addr().unwrap());
+        tokio::spawn(async move {
+            let mut query = [0; 512];
+            loop {
+                let (length, client) = socket.recv_from(&mut query).await.unwrap();
+                // The name as it is on the wire: labels with their lengths.
+                let is_asked = query[..length].windows(6).any(|part| part == b"\x04shop\x07");
+                let text: &[u8] = if is_asked { b"t0ken" } else { b"another" };
+                socket.send_to(&answer(&query[..length], text), client).await.unwrap();
+            }
+        });
+        assert_eq!(resolver.texts("_chainbox-challenge.shop.example").await.unwrap(), ["t0ken"]);
+        prove(&resolver, &nowhere(), "shop.example", "t0ken").await.unwrap();
+        prove(&resolver, &nowhere(), "other.example", "t0ken").await.unwrap_err();
     }
 
     #[tokio::test]

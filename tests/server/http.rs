@@ -18,6 +18,8 @@ use tokio::{
     sync::oneshot,
 };
 
+use crate::endpoint_table::note_call;
+
 /// A running server. Dropping it stops it.
 pub(crate) struct Service {
     pub(crate) address: SocketAddr,
@@ -136,7 +138,9 @@ impl Service {
         let _ = stream.write_all(body.as_bytes()).await;
         let mut bytes = Vec::new();
         let _ = stream.read_to_end(&mut bytes).await;
-        parse(&bytes)
+        let reply = parse(&bytes);
+        note_call(method, path, reply.status);
+        reply
     }
 
     /// Sends one request without a body and returns the head of the response.

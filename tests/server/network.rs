@@ -360,6 +360,12 @@ async fn staked(world: &World, has_stake: bool, new: &str, ids: &[String]) {
     let treasury = world.chain.treasury().unwrap().to_string();
     let own = listed.as_array().unwrap().iter().find(|one| one["delegator"] == treasury).unwrap();
     assert_eq!(own["amount"], "2000000000000000000", "{listed}");
+    let back = format!("/v1/validators/{}/undelegations", ids[0]);
+    world.ok("POST", &back, json!({ "amount": "500000000000000000" })).await;
+    world.run(10);
+    let listed = world.ok("GET", &delegations, Value::Null).await;
+    let own = listed.as_array().unwrap().iter().find(|one| one["delegator"] == treasury).unwrap();
+    assert_eq!(own["amount"], "1500000000000000000", "{listed}");
 }
 
 async fn slashed_and_removed(world: &World, has_stake: bool, consensus: &str, new: &str, ids: &[String]) {

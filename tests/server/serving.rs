@@ -9,7 +9,10 @@ use std::{
 
 use serde_json::Value;
 
-use crate::binary::{LIMIT, chainbox, now};
+use crate::{
+    binary::{LIMIT, chainbox, now},
+    endpoint_table::note_call,
+};
 
 /// A running `chainbox serve`. Dropping it kills it.
 pub(crate) struct Serving {
@@ -155,6 +158,7 @@ pub(crate) fn exchange(
     if header("content-length").and_then(|length| length.parse().ok()) != Some(body.len()) {
         return Err(cut());
     }
+    note_call(method, path, status);
     Ok(Answer { status, head: head.to_ascii_lowercase(), body: body.to_owned() })
 }
 

@@ -103,12 +103,12 @@ async fn serve(options: &DevOptions, started: Started) -> Result<Option<RunningC
 }
 
 fn server_config(options: &DevOptions) -> Result<ServerConfig, Failure> {
-    let config = ServerConfig::new((options.listen.host, options.listen.port).into())
+    let config = options
+        .listen
+        .config()
         .with_mailbox(Arc::new(Mailbox::default()))
         .with_open_metrics()
-        .with_outbound(OutboundPolicy::default().with_loopback())
-        .with_allowed_hosts(options.listen.allow_host.clone())
-        .with_allowed_origins(options.listen.allow_origin.clone());
+        .with_outbound(OutboundPolicy::default().with_loopback());
     match &options.rpc_token {
         Some(token) => config.with_rpc_token(token).map_err(|cause| format!("--rpc-token: {cause}").into()),
         None => Ok(config),

@@ -75,9 +75,9 @@ async fn server_config(options: &ServeOptions, limits: ServerLimits) -> Result<S
         "forwarded" => ForwardingHeader::Forwarded,
         _ => ForwardingHeader::XForwardedFor,
     };
-    let config = ServerConfig::new((options.listen.host, options.listen.port).into())
-        .with_allowed_hosts(options.listen.allow_host.clone())
-        .with_allowed_origins(options.listen.allow_origin.clone())
+    let config = options
+        .listen
+        .config()
         .with_trusted_proxies(TrustedProxies::new(options.trusted_proxy.clone(), header))
         .with_limits(limits)
         .with_outbound(providers::outbound_policy(options)?);

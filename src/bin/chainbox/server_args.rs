@@ -1,7 +1,12 @@
 //! Flags that `dev` and `serve` share.
 
-use std::{net::IpAddr, path::PathBuf};
+use std::{
+    net::{IpAddr, SocketAddr},
+    path::PathBuf,
+    sync::Arc,
+};
 
+use chainbox::server::{ServerConfig, SystemTxtResolver};
 use clap::Args;
 
 /// Where the server listens, and whom it serves.
@@ -19,6 +24,22 @@ pub(crate) struct ListenOptions {
     /// Origin of browser pages to accept when not on loopback, beside those of localhost; `*` for all; repeatable
     #[arg(long, env = "CHAINBOX_ALLOW_ORIGIN", value_name = "ORIGIN", value_delimiter = ',', help_heading = "Server")]
     pub(crate) allow_origin: Vec<String>,
+    /// Name server that is asked for the TXT records of dApps' domains, such as 10.0.0.2:53; by default those of /etc/resolv.conf
+    #[arg(long, env = "CHAINBOX_NAME_SERVER", value_name = "ADDRESS:PORT", help_heading = "Server")]
+    pub(crate) name_server: Option<SocketAddr>,
+}
+
+impl ListenOptions {
+    /// Returns the configuration of a server with these flags.
+    pub(crate) fn config(&self) -> ServerConfig {
+        let config = ServerConfig::new((self.host, self.port).into())
+            .with_allowed_hosts(self.allow_host.clone())
+            .with_allowed_origins(self.allow_origin.clone());
+        match self.name_server {
+            Some(server) => config.with_txt_resolver(Arc::new(SystemTxtResolver::at(server))),
+            None => config,
+        }
+    }
 }
 
 /// How the database of `--db-path` is kept.

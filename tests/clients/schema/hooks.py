@@ -18,7 +18,8 @@ from schemathesis.generation.meta import TestPhase
 from world import DEFAULT_BLOCKCHAIN, DEFAULT_WORKSPACE, World
 
 with open(os.environ["CHAINBOX_CONFIG"], encoding="utf-8") as file:
-    world = World(json.load(file))
+    host, port = os.environ["CHAINBOX_NAME_SERVER"].rsplit(":", 1)
+    world = World(json.load(file), (host, int(port)))
 
 # Which of the ids an operation gets is drawn by a seed, apart from what schemathesis draws.
 choices = random.Random(1)
@@ -84,6 +85,8 @@ CHANGED |= dict.fromkeys(
     ("enableModule", "listModules", "getModule"), {"blockchainId": world.module_chain, "module": world.module}
 )
 CHANGED |= dict.fromkeys(BEFORE, {"blockchainId": world.commanded_chain, "validatorId": world.commanded_validator})
+# Its domain has the record that proves it.
+CHANGED["verifyDappDomain"] = {"dappId": world.named_dapp}
 # A chain of one block for each transaction has no validators to add; stake and votes are the chains' that have them.
 CHANGED["addValidator"] = {"blockchainId": world.network}
 CHANGED["setValidatorStake"] = {"validatorId": world.own_validator}
@@ -92,7 +95,7 @@ CHANGED["listProposals"] = {"blockchainId": world.governed}
 
 # Links name these too; no request may delete, change or halt them.
 SHARED = {DEFAULT_WORKSPACE, DEFAULT_BLOCKCHAIN, world.network, world.staked, world.governed, *KEPT.values()}
-SHARED |= {world.commanded_validator, world.delegated_validator, world.own_validator}
+SHARED |= {world.named_dapp, world.commanded_validator, world.delegated_validator, world.own_validator}
 
 # Chains that requests have made, oldest first. Each takes memory, so few are kept; a sequence of linked requests uses the newest.
 CHAINS_MAX = 8

@@ -6,6 +6,7 @@ import re
 import time
 
 import requests
+from name_server import NameServer
 
 PASSWORD = "correct horse battery staple"
 DEFAULT_WORKSPACE = "ws_default"
@@ -18,7 +19,7 @@ VALIDATORS = 12
 class World:
     """A client of one service, and the ids of what it has made there."""
 
-    def __init__(self, config):
+    def __init__(self, config, name_server):
         self.root = config["urls"]["http"]
         self.rest = config["urls"]["rest"]
         self.session = requests.Session()
@@ -42,6 +43,11 @@ class World:
         self.make_networks()
         self.webhook = self.new_webhook()
         self.dapp = self.new_dapp()
+        self.tokens = {}
+        NameServer(name_server, lambda name: self.tokens.get(name, "none"))
+        self.named_dapp = self.new_dapp(frontend={"customDomain": "proved.example", "public": True})
+        domain = self.session.get(f"{self.rest}/dapps/{self.named_dapp}", timeout=30).json()["data"]["domain"]
+        self.tokens[domain["recordName"]] = domain["token"]
         self.deployment = self.make(
             "/contracts/deploy",
             {
@@ -96,13 +102,13 @@ class World:
         """Nobody listens there: what is delivered is refused at once."""
         return self.make("/webhooks", {"url": "http://127.0.0.1:1025/", "events": ["contract.deployed"]})
 
-    def new_dapp(self):
+    def new_dapp(self, **more):
         """Returns a dApp of two components."""
         components = [
             {"type": "token", "config": {"name": "Gold", "symbol": "GLD", "totalSupply": "1000"}},
             {"type": "staking", "config": {"stakingToken": "GLD"}},
         ]
-        body = {"name": f"dapp {next(self.numbers)}", "components": components}
+        body = {"name": f"dapp {next(self.numbers)}", "components": components} | more
         return self.make("/dapps", body)
 
     def new_workspace(self):

@@ -1,0 +1,144 @@
+//! Routes of keys, members, a chain's data, states and readers, each as a caller uses it.
+
+use std::sync::Arc;
+
+use chainbox::{platform::Role, store::testing::MemoryDisk};
+use serde_json::{Value, json};
+
+use crate::http::{Reply, Service};
+
+/// Sends a request with the admin key as a bearer, which the keys' routes ask for.
+async fn send(service: &Service, method: &str, path: &str, body: Value) -> Reply {
+    let bearer = format!("Bearer {}", service.api_key);
+    let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
+    let body = if body.is_null() { String::new() } else { body.to_string() };
+    service.send(method, path, &headers, &body).await
+}
+
+async fn ok(service: &Service, method: &str, path: &str, body: Value) -> Value {
+    let reply = send(service, method, path, body).await;
+    assert!(matches!(reply.status, 200 | 201), "{method} {path}: {}", reply.body);
+    reply.json()["data"].clone()
+}
+
+fn ids(list: &Value) -> Vec<&str> {
+    list.as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap()).collect()
+}
+
+fn id(value: &Value) -> String {
+    value["id"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_key_is_made_listed_rotated_and_revoked() {
+    let service = Service::start().await;
+    let all = "/v1/auth/api-keys";
+    let made = ok(&service, "POST", all, json!({ "name": "ci", "scopes": ["workspace:read"] })).await;
+    let one = format!("{all}/{}", id(&made));
+    let reads = async |key: &Value| {
+        service.send("GET", "/v1/workspaces", &[("x-api-key", key.as_str().unwrap())], "").await.status
+    };
+    assert_eq!(reads(&made["key"]).await, 200);
+    assert!(ids(&ok(&service, "GET", all, Value::Null).await).contains(&id(&made).as_str()));
+    let found = ok(&service, "GET", &one, Value::Null).await;
+    assert_eq!((&found["name"], &found["status"], found["key"].is_null()), (&json!("ci"), &json!("active"), true));
+    let rotated = ok(&service, "POST", &format!("{one}/rotate"), json!({ "overlap": "1h" })).await;
+    assert_ne!(rotated["key"], made["key"]);
+    assert_eq!((reads(&made["key"]).await, reads(&rotated["key"]).await), (200, 200), "both, for the overlap");
+    let revoked = ok(&service, "DELETE", &format!("{all}/{}", id(&rotated)), Value::Null).await;
+    assert_eq!(revoked["status"], "revoked");
+    assert_eq!(reads(&rotated["key"]).await, 401);
+}
+
+#[tokio::test]
+async fn a_workspace_has_members_and_invitations_until_it_is_deleted() {
+    let service = Service::start().await;
+    let platform = &service.platform;
+    let user = platform.users().by_identity("https://id.example", "ann", Some("ann@example.org")).unwrap();
+    let (members, me) = (platform.workspaces().members(), platform.service_principal());
+    let (_, token) = platform.unit(|unit| members.invite(unit, &me, "ann@example.org", Role::Viewer)).unwrap();
+    platform.unit(|unit| members.accept(unit, user.id(), token.text())).unwrap();
+    let all = "/v1/workspaces/ws_default/members";
+    let listed = ok(&service, "GET", all, Value::Null).await;
+    assert_eq!((ids(&listed), &listed[0]["role"]), (vec![user.id()], &json!("viewer")));
+    let one = format!("{all}/{}", user.id());
+    assert_eq!(ok(&service, "PATCH", &one, json!({ "role": "developer" })).await["role"], "developer");
+    assert_eq!(ok(&service, "DELETE", &one, Value::Null).await["deleted"], true);
+    assert_eq!(ok(&service, "GET", all, Value::Null).await, json!([]));
+
+    let invitations = "/v1/workspaces/ws_default/invitations";
+    let invited = ok(&service, "POST", invitations, json!({ "email": "ben@example.org" })).await;
+    assert_eq!(ids(&ok(&service, "GET", invitations, Value::Null).await), [id(&invited)]);
+    ok(&service, "DELETE", &format!("{invitations}/{}", id(&invited)), Value::Null).await;
+    assert_eq!(ok(&service, "GET", invitations, Value::Null).await, json!([]));
+
+    let made = ok(&service, "POST", "/v1/workspaces", json!({ "name": "research" })).await;
+    let path = format!("/v1/workspaces/{}", id(&made));
+    assert_eq!(ok(&service, "DELETE", &path, Value::Null).await["deleted"], true);
+    assert_eq!(send(&service, "GET", &path, Value::Null).await.status, 404);
+}
+
+#[tokio::test]
+async fn a_chains_blocks_transactions_accounts_and_events_agree() {
+    let service = Service::start().await;
+    let params = json!({ "name": "Gold", "symbol": "GLD", "totalSupply": "1000" });
+    let body = json!({ "blockchainId": "bc_default", "template": "erc20-token", "params": params });
+    let deployed = ok(&service, "POST", "/v1/contracts/deploy", body).await;
+    assert_eq!(ids(&ok(&service, "GET", "/v1/contracts", Value::Null).await), [id(&deployed)]);
+    let get = async |rest: &str| ok(&service, "GET", &format!("/v1/blockchains/bc_default{rest}"), Value::Null).await;
+    let hash = deployed["transactionHash"].as_str().unwrap();
+    let blocks = get("/blocks?sort=number:desc").await;
+    assert_eq!(blocks.as_array().unwrap().len(), 2, "{blocks}");
+    assert_eq!((&blocks[0]["transactions"], &blocks[0]["parentHash"]), (&json!([hash]), &blocks[1]["hash"]));
+    for name in ["1", "latest", blocks[0]["hash"].as_str().unwrap()] {
+        assert_eq!(get(&format!("/blocks/{name}")).await, blocks[0], "{name}");
+    }
+    let transaction = get(&format!("/transactions/{hash}")).await;
+    assert_eq!((&transaction["status"], &transaction["blockHash"]), (&json!("success"), &blocks[0]["hash"]));
+    assert_eq!(transaction["contractAddress"], deployed["contractAddress"]);
+    assert_eq!(get("/transactions").await, json!([transaction]));
+    let events = get("/events?fromBlock=0").await;
+    assert_eq!(events, transaction["events"]);
+    assert!(events[0]["address"] == deployed["contractAddress"] && events[0]["transactionHash"] == hash, "{events}");
+    let contract = get(&format!("/accounts/{}", deployed["contractAddress"].as_str().unwrap())).await;
+    assert_eq!((&contract["isContract"], &contract["template"]), (&json!(true), &json!("erc20-token")));
+    let sender = get(&format!("/accounts/{}", deployed["from"].as_str().unwrap())).await;
+    assert_eq!(
+        (&sender["nonce"], &sender["isContract"], &sender["blockNumber"]),
+        (&json!(1), &json!(false), &json!(1))
+    );
+    let series = "/v1/analytics/timeseries?blockchainId=bc_default&metric=transactions&granularity=15s";
+    let series = ok(&service, "GET", series, Value::Null).await;
+    assert_eq!((&series["blockchainId"], &series["granularity"]), (&json!("bc_default"), &json!("15s")), "{series}");
+}
+
+#[tokio::test]
+async fn a_chain_is_paused_resumed_stopped_and_started_and_names_its_readers() {
+    let service = Service::stored(Arc::new(MemoryDisk::new())).await;
+    let made = ok(&service, "POST", "/v1/blockchains", json!({ "name": "secret", "features": ["privacy"] })).await;
+    let path = |rest: &str| format!("/v1/blockchains/{}{rest}", id(&made));
+    for (command, status) in [("pause", "paused"), ("resume", "running"), ("stop", "stopped"), ("start", "running")] {
+        let changed = ok(&service, "POST", &path(&format!("/{command}")), Value::Null).await;
+        assert_eq!(changed["status"], status);
+        assert_eq!(ok(&service, "GET", &path(""), Value::Null).await["status"], status);
+        let block = send(&service, "GET", &path("/blocks/latest"), Value::Null).await;
+        assert_eq!(block.status, if status == "stopped" { 409 } else { 200 }, "{command}: {}", block.body);
+    }
+    let all = path("/participants");
+    let first = ok(&service, "GET", &all, Value::Null).await;
+    let user = service.platform.users().by_identity("https://id.example", "ann", Some("ann@example.org")).unwrap();
+    let reader = format!("user:{}", user.id());
+    assert_eq!(ok(&service, "POST", &all, json!({ "participant": reader })).await["id"], reader);
+    let both = ok(&service, "GET", &all, Value::Null).await;
+    assert!(ids(&both).len() == ids(&first).len() + 1 && ids(&both).contains(&reader.as_str()), "{both}");
+    ok(&service, "DELETE", &format!("{all}/{reader}"), Value::Null).await;
+    assert_eq!(ok(&service, "GET", &all, Value::Null).await, first);
+}
+
+#[tokio::test]
+async fn subscriptions_are_listed() {
+    let service = Service::start().await;
+    let body = json!({ "url": "https://93.184.215.14/hook", "events": ["contract.deployed"] });
+    let made = ok(&service, "POST", "/v1/webhooks", body).await;
+    assert_eq!(ids(&ok(&service, "GET", "/v1/webhooks", Value::Null).await), [id(&made)]);
+}
