@@ -231,7 +231,7 @@ const BY_TEST: &[(Mutation, &str, &str)] = &[
     (
         Mutation::PosForgetsLeavers,
         "consensus::pos::tests::reveals::who_left_is_slashed_until_its_stake_is_withdrawable",
-        "the long profile does, once in some 20 seeds",
+        "the long profile did at one of 54 seeds, and at none of 97 since heads are shown",
     ),
     (
         Mutation::DposForgetsLeavers,
@@ -326,7 +326,6 @@ const BY_PROFILE: &[(Mutation, &str, u64)] = &[
     (Mutation::DposElectorsFallSilent, "turnover", 1_191),
     (Mutation::DposCatchUpStartsAnew, "turnover", 4),
     (Mutation::DposAsksFirstSenderAlone, "short", 70_442_981_518_291_977),
-    (Mutation::PosForgetsLeavers, "long", 12),
     (Mutation::PosForgetsRearSet, "turnover", 1),
 ];
 
