@@ -97,7 +97,8 @@ pub use self::{
     sent::TransactionRecord,
     token::Token,
     tokens::{
-        Allotment, Holder, TokenDetails, TokenFeatures, TokenSpec, TokenStandard, TokenTransfer, Tokens, Vesting,
+        Allotment, Holder, TokenDetails, TokenFeatures, TokenMove, TokenSpec, TokenStandard, TokenTransfer, Tokens,
+        Vesting,
     },
     transaction_outcome::{TransactionOutcome, TransactionState},
     users::{Identity, Membership, Password, PasswordCost, Session, Users},

@@ -2,6 +2,7 @@
 
 pub(super) mod details;
 mod holders;
+mod moving;
 mod spec;
 #[cfg(test)]
 mod tests;
@@ -11,6 +12,7 @@ use alloy_primitives::{Address, U256};
 pub use self::{
     details::{TokenDetails, TokenStandard},
     holders::{Holder, TokenTransfer},
+    moving::TokenMove,
     spec::{Allotment, TokenFeatures, TokenSpec, Vesting},
 };
 use super::{

@@ -114,3 +114,55 @@ async fn a_repeated_execution_is_sent_once() {
     let balance = post(&service, &format!("/v1/contracts/{id}/call"), &call).await;
     assert_eq!(balance.json()["data"]["result"], "50");
 }
+
+#[tokio::test]
+async fn tokens_of_every_standard_are_given_once_by_one_key() {
+    let service = Service::start().await;
+    for (standard, supply, given, wrong) in [
+        ("ERC20", "5", json!({ "amount": "2" }), json!({ "amount": "2", "tokenId": "1" })),
+        ("ERC721", "5", json!({ "tokenId": "2" }), json!({ "tokenId": "2", "amount": "1" })),
+        ("ERC1155", "5", json!({ "tokenId": "1", "amount": "2" }), json!({ "amount": "2" })),
+        ("ERC4626", "0", json!({ "amount": "0" }), json!({})),
+    ] {
+        let mut body = token(standard);
+        body["totalSupply"] = supply.into();
+        let id = made(&service, &body).await["id"].as_str().unwrap().to_owned();
+        let path = format!("/v1/tokens/{id}/transfers");
+        let to_bob = |mut moved: Value| {
+            moved["to"] = BOB.into();
+            moved
+        };
+        let refused = post(&service, &path, &to_bob(wrong)).await;
+        assert_eq!(refused.status, 422, "{standard}: {}", refused.body);
+        let field = &refused.json()["error"]["details"]["fields"][0];
+        let named = if standard == "ERC721" || standard == "ERC4626" { "amount" } else { "tokenId" };
+        assert_eq!(field["path"], named, "{standard}");
+        assert_eq!(post(&service, &path, &given).await.status, 422, "{standard}: nobody gets it");
+        let before = get(&service, &path).await["pagination"]["total"].as_u64().unwrap();
+        let key = format!("give {standard}");
+        let headers = [
+            ("x-api-key", service.api_key.as_str()),
+            ("content-type", "application/json"),
+            ("idempotency-key", key.as_str()),
+        ];
+        let text = to_bob(given.clone()).to_string();
+        let first = service.send("POST", &path, &headers, &text).await;
+        let again = service.send("POST", &path, &headers, &text).await;
+        assert_eq!((first.status, &first.json()["data"]["status"]), (200, &json!("success")), "{}", first.body);
+        assert_eq!((again.status, &again.body), (200, &first.body));
+        let after = get(&service, &format!("{path}?sort=blockNumber:desc&limit=1")).await;
+        assert_eq!(after["pagination"]["total"].as_u64().unwrap(), before + 1, "{standard}");
+        let last = &after["data"][0];
+        assert_eq!(last["to"].as_str().unwrap().to_lowercase(), BOB);
+        if standard != "ERC721" {
+            assert_eq!(last["amount"], given["amount"]);
+        }
+        assert_eq!(last["tokenId"], given["tokenId"], "{standard}");
+        // What would fail is not sent.
+        let mut too_much = to_bob(given);
+        let field = if standard == "ERC721" { "tokenId" } else { "amount" };
+        too_much[field] = "100000".into();
+        let refused = post(&service, &path, &too_much).await;
+        assert_eq!(refused.status, 409, "{standard}: {}", refused.body);
+    }
+}

@@ -23,6 +23,7 @@ mod proposal_body;
 mod proposals;
 mod resources;
 pub(super) mod templates;
+mod token_transfers;
 mod tokens;
 mod transactions;
 mod transfer;
@@ -64,6 +65,7 @@ pub(super) fn all() -> Vec<Endpoint> {
         contract_calls::endpoints(),
         templates::endpoints(),
         tokens::endpoints(),
+        token_transfers::endpoints(),
         dapps::endpoints(),
         webhooks::endpoints(),
         json_rpc::endpoints(),

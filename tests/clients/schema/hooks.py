@@ -180,6 +180,11 @@ def execution():
     return dict.fromkeys(nothing) | {"method": "transfer", "args": [f"0x{'11' * 20}", "0"]}
 
 
+def transfer():
+    nothing = ("tokenId", "from", "gasLimit", "signedTransaction")
+    return dict.fromkeys(nothing) | {"to": f"0x{'11' * 20}", "amount": "0"}
+
+
 def planned_dapp():
     """Returns a body of components that know each other."""
     components = [{"type": "token", "config": {"name": "Gold", "symbol": "GLD", "totalSupply": "1000"}}]
@@ -232,6 +237,7 @@ KNOWN_NAMES = {
     "createToken": token,
     "callContract": contract_call,
     "executeContract": execution,
+    "transferToken": transfer,
     "createWebhook": webhook,
     "createDapp": dapp,
     "planDapp": planned_dapp,
@@ -266,6 +272,7 @@ RULED_FIELDS = {
     "createToken": r"(name|decimals|totalSupply|features|distribution|asset|uri|from|signedTransaction|params)\b.*",
     "callContract": r"method|args(\[\d+\])?|data",
     "executeContract": r"method|args(\[\d+\])?|data|value|from|gasLimit|signedTransaction",
+    "transferToken": r"to|amount|tokenId|from|gasLimit|signedTransaction",
     "createWebhook": r"url|blockchainId",
     "createDapp": r"template|components(\[\d+\].*)?|frontend\.(customDomain|public)|blockchainId|from|signedTransaction",
     "planDapp": r"template|components(\[\d+\].*)?|blockchainId",

@@ -307,7 +307,7 @@ fn execute(app: &App, request: &Request, body: ExecuteContract) -> Result<Change
 }
 
 /// Reads a signed transaction that calls this contract.
-fn signed_call(raw: &Bytes, contract: Address) -> Result<Transaction, ApiError> {
+pub(super) fn signed_call(raw: &Bytes, contract: Address) -> Result<Transaction, ApiError> {
     let expected = format!("a signed transaction that calls {contract} (EIP-2718)");
     let wrong = |got: String| PlatformError::field("signedTransaction", expected.clone(), got);
     let transaction = Transaction::decode(raw).map_err(|cause| wrong(cause.to_string()))?;
@@ -319,7 +319,7 @@ fn signed_call(raw: &Bytes, contract: Address) -> Result<Transaction, ApiError> 
 }
 
 /// Returns what a call returns; one that fails is a conflict with its reason.
-fn output_of(chain: &Blockchain, request: &CallRequest, at: BlockRef) -> Result<Bytes, ApiError> {
+pub(super) fn output_of(chain: &Blockchain, request: &CallRequest, at: BlockRef) -> Result<Bytes, ApiError> {
     let outcome = chain.node().view().call(request, at, &StateOverrides::default(), None);
     let outcome = outcome.map_err(PlatformError::from_query)?;
     if let Some(output) = outcome.success_output() {
