@@ -95,12 +95,12 @@ const BY_TEST: &[(Mutation, &str, &str)] = &[
     ),
     (
         Mutation::PoaAnswersAskAgain,
-        "consensus::poa::tests::answers_that_come_twice_do_not_multiply_requests",
+        "consensus::poa::tests::intake::answers_that_come_twice_do_not_multiply_requests",
         "costs messages and violates nothing; campaigns of five minutes never end",
     ),
     (
         Mutation::PoaFullOrphansAskNobody,
-        "consensus::poa::tests::a_lost_answer_is_requested_again_though_no_more_blocks_may_wait",
+        "consensus::poa::tests::intake::a_lost_answer_is_requested_again_though_no_more_blocks_may_wait",
         "needs a signer two hundred blocks behind, and a lost answer",
     ),
     (
