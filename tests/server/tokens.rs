@@ -139,7 +139,7 @@ async fn tokens_of_every_standard_are_given_once_by_one_key() {
         assert_eq!(field["path"], named, "{standard}");
         assert_eq!(post(&service, &path, &given).await.status, 422, "{standard}: nobody gets it");
         let before = get(&service, &path).await["pagination"]["total"].as_u64().unwrap();
-        let key = format!("give {standard}");
+        let key = format!("give-{standard}");
         let headers = [
             ("x-api-key", service.api_key.as_str()),
             ("content-type", "application/json"),

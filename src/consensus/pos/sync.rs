@@ -3,7 +3,7 @@
 use super::Pos;
 use crate::{
     consensus::{
-        Effect, Recipients, ReplicaId,
+        Effect, Recipients, ReplicaId, Signer,
         intake::CatchUp,
         mutation::{self, Mutation},
     },
@@ -62,13 +62,18 @@ impl Pos {
         }
     }
 
-    /// Shows the head to all others once an epoch while somebody proposes on a branch that has justified less.
+    /// Shows the head to all others once an epoch while somebody proposes on a branch that has justified less, unless this replica is a
+    /// validator on the head's branch.
     ///
     /// A proposer sends its block to whom it likes. When a replica that neither proposes nor votes is the only one to have the blocks that
     /// justify a checkpoint, no message of its own names them: it would follow their branch alone, for ever. Who is shown the head asks for
-    /// the blocks below it.
+    /// the blocks below it, as for those below a head that a validator votes for.
     pub(super) fn show_head_to_those_behind(&self, effects: &mut Vec<Effect>) {
         if mutation::active(Mutation::PosShowsNoHead) {
+            return;
+        }
+        let own = self.signer.as_ref().map(Signer::address);
+        if own.is_some_and(|own| self.head_state().is_some_and(|state| state.current.set().contains(&own))) {
             return;
         }
         let (head, since) = (self.tree.head(), self.config.start_of(self.epoch().saturating_sub(1)));

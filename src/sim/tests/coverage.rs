@@ -215,16 +215,28 @@ const DPOS: Marks = &[
 const POA: Marks = &[
     ("poa/announce-again", Campaign),
     ("poa/fetch-parent", Campaign),
-    ("poa/left-settled", Test("consensus/poa/tests.rs", "a_heavier_branch_wins_even_over_the_settled_block")),
-    ("poa/refuse-double-sign", Test("consensus/poa/tests.rs", "a_restarted_signer_seals_no_second_block_on_a_parent")),
+    (
+        "poa/left-settled",
+        Test("consensus/poa/tests/fork_choice.rs", "a_heavier_branch_wins_even_over_the_settled_block"),
+    ),
+    (
+        "poa/refuse-double-sign",
+        Test("consensus/poa/tests/sealing.rs", "a_restarted_signer_seals_no_second_block_on_a_parent"),
+    ),
     ("poa/reorg", Campaign),
     (
         "poa/say-sealed-again",
-        Test("consensus/poa/tests.rs", "lost_sealed_blocks_are_rebroadcast_and_no_others_are_sealed_in_their_place"),
+        Test(
+            "consensus/poa/tests/sealing.rs",
+            "lost_sealed_blocks_are_rebroadcast_and_no_others_are_sealed_in_their_place",
+        ),
     ),
     ("poa/seal-height-again", Test("sim/tests/poa.rs", "many_seeds_converge_after_latencies_longer_than_the_period")),
-    ("poa/stale-answer", Test("consensus/poa/tests.rs", "invalid_blocks_leave_the_state_unchanged")),
-    ("poa/stale-build", Test("consensus/poa/tests.rs", "a_replica_seals_once_a_height_and_announces_after_its_record")),
+    ("poa/stale-answer", Test("consensus/poa/tests/rules.rs", "invalid_blocks_leave_the_state_unchanged")),
+    (
+        "poa/stale-build",
+        Test("consensus/poa/tests/sealing.rs", "a_replica_seals_once_a_height_and_announces_after_its_record"),
+    ),
 ];
 
 const fn registry(kind: ConsensusKind) -> Marks {
