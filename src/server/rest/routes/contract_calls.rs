@@ -281,33 +281,47 @@ fn call(app: &App, request: &Request, body: CallContract) -> Result<Change<CallV
 
 fn execute(app: &App, request: &Request, body: ExecuteContract) -> Result<Change<SentTransaction>, ApiError> {
     let (chain, contract) = contract_of(app, request)?;
+    send_call(app, request, (&chain, contract), (body.signed_transaction.as_ref(), body.from), |_| {
+        let call = read_call(body.method.as_ref(), body.args.as_ref(), body.data.as_ref())
+            .map_err(|field| PlatformError::Validation { fields: vec![field] })?;
+        let mut wanted = CallRequest::call(contract, call.encode(chain.node(), contract)?.input);
+        wanted.value = body.value.map_or(U256::ZERO, |value| value.0);
+        wanted.gas = body.gas_limit.map(|limit| limit.0);
+        Ok(wanted)
+    })
+}
+
+/// Sends a call of a contract under the request's id: the signed one, or what `call` makes for `from`, by default the workspace's wallet. One
+/// that would fail is not sent.
+pub(super) fn send_call(
+    app: &App,
+    request: &Request,
+    (chain, contract): (&Blockchain, Address),
+    (signed, from): (Option<&HexBytes>, Option<HexAddress>),
+    call: impl FnOnce(Address) -> Result<CallRequest, PlatformError>,
+) -> Result<Change<SentTransaction>, ApiError> {
     let (platform, principal) = (app.platform(), request.principal()?);
     let id = request.new_id(platform, "tx")?;
-    let outgoing = match &body.signed_transaction {
+    let outgoing = match signed {
         Some(signed) => Outgoing::Signed(Box::new(signed_call(&signed.0, contract)?)),
         None => {
-            let call = read_call(body.method.as_ref(), body.args.as_ref(), body.data.as_ref())
-                .map_err(|field| PlatformError::Validation { fields: vec![field] })?;
-            let input = call.encode(chain.node(), contract)?.input;
-            let from = match body.from {
+            let from = match from {
                 Some(from) => from.0,
-                None => platform.wallets().default_sender(principal, &chain)?,
+                None => platform.wallets().default_sender(principal, chain)?,
             };
-            let mut wanted = CallRequest::call(contract, input).with_from(from);
-            wanted.value = body.value.map_or(U256::ZERO, |value| value.0);
-            wanted.gas = body.gas_limit.map(|limit| limit.0);
+            let wanted = call(from)?.with_from(from);
             if platform.blockchains().sent(principal, &id)?.is_none() {
-                output_of(&chain, &wanted, BlockRef::Pending)?;
+                output_of(chain, &wanted, BlockRef::Pending)?;
             }
             Outgoing::Request(Box::new(wanted))
         }
     };
     let sent = platform.blockchains().send_as(principal, chain.id(), &id, outgoing)?;
-    Ok(Change::done(SentTransaction::of(&chain, sent.value.hash)?))
+    Ok(Change::done(SentTransaction::of(chain, sent.value.hash)?))
 }
 
 /// Reads a signed transaction that calls this contract.
-pub(super) fn signed_call(raw: &Bytes, contract: Address) -> Result<Transaction, ApiError> {
+fn signed_call(raw: &Bytes, contract: Address) -> Result<Transaction, ApiError> {
     let expected = format!("a signed transaction that calls {contract} (EIP-2718)");
     let wrong = |got: String| PlatformError::field("signedTransaction", expected.clone(), got);
     let transaction = Transaction::decode(raw).map_err(|cause| wrong(cause.to_string()))?;
@@ -319,7 +333,7 @@ pub(super) fn signed_call(raw: &Bytes, contract: Address) -> Result<Transaction,
 }
 
 /// Returns what a call returns; one that fails is a conflict with its reason.
-pub(super) fn output_of(chain: &Blockchain, request: &CallRequest, at: BlockRef) -> Result<Bytes, ApiError> {
+fn output_of(chain: &Blockchain, request: &CallRequest, at: BlockRef) -> Result<Bytes, ApiError> {
     let outcome = chain.node().view().call(request, at, &StateOverrides::default(), None);
     let outcome = outcome.map_err(PlatformError::from_query)?;
     if let Some(output) = outcome.success_output() {

@@ -5,13 +5,13 @@ use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use super::{
-    contract_calls::{output_of, signed_call},
+    contract_calls::send_call,
     view::{SentTransaction, beside_signed},
 };
 use crate::{
     chain::CallRequest,
-    node::BlockRef,
-    platform::{FieldError, Outgoing, PlatformError, Scope, TokenMove},
+    platform::{FieldError, PlatformError, Scope, TokenMove},
+    primitives::Address,
     server::{
         api_error::ApiError,
         rest::{
@@ -91,25 +91,13 @@ fn transfer(app: &App, request: &Request, body: TransferToken) -> Result<Change<
     let stored = platform.tokens().require(principal, request.path("tokenId"))?;
     let chain = platform.blockchains().require(principal, &stored.value.blockchain_id)?;
     let contract = stored.value.contract_address(&chain)?;
-    let id = request.new_id(platform, "tx")?;
-    let outgoing = match (&body.signed_transaction, body.to, &stored.value.token) {
-        (None, Some(to), Some(token)) => {
-            let from = match body.from {
-                Some(from) => from.0,
-                None => platform.wallets().default_sender(principal, &chain)?,
-            };
-            let (amount, token_id) = (body.amount.map(|amount| amount.0), body.token_id.map(|id| id.0));
-            let input = TokenMove { to: to.0, amount, token_id }.call(token.standard, from)?;
-            let mut wanted = CallRequest::call(contract, input).with_from(from);
-            wanted.gas = body.gas_limit.map(|limit| limit.0);
-            if platform.blockchains().sent(principal, &id)?.is_none() {
-                output_of(&chain, &wanted, BlockRef::Pending)?;
-            }
-            Outgoing::Request(Box::new(wanted))
-        }
-        (Some(signed), ..) => Outgoing::Signed(Box::new(signed_call(&signed.0, contract)?)),
-        (None, ..) => return Err(PlatformError::not_found("token", stored.id()).into()),
-    };
-    let sent = platform.blockchains().send_as(principal, chain.id(), &id, outgoing)?;
-    Ok(Change::done(SentTransaction::of(&chain, sent.value.hash)?))
+    let token = stored.value.token.as_ref().ok_or_else(|| PlatformError::not_found("token", stored.id()))?;
+    send_call(app, request, (&chain, contract), (body.signed_transaction.as_ref(), body.from), |from| {
+        let (amount, token_id) = (body.amount.map(|amount| amount.0), body.token_id.map(|id| id.0));
+        // The body's own rule: without a signed transaction it says who gets them.
+        let to = body.to.map_or(Address::ZERO, |to| to.0);
+        let mut wanted = CallRequest::call(contract, TokenMove { to, amount, token_id }.call(token.standard, from)?);
+        wanted.gas = body.gas_limit.map(|limit| limit.0);
+        Ok(wanted)
+    })
 }
