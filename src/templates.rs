@@ -34,7 +34,7 @@ use crate::vm::{Template, TemplateRegistry};
 
 pub use auction::{Auction, AuctionParams};
 pub use batch::{BATCH_ADDRESS, Batch};
-pub use erc20::{Erc20, Erc20Features, Erc20Params, VestingAllocation};
+pub use erc20::{Erc20, Erc20Features, Erc20Params};
 pub use erc721::{Erc721, Erc721Features, Erc721Params};
 pub use erc1155::{Erc1155, Erc1155Features, Erc1155Params};
 pub use erc2771_forwarder::{Erc2771Forwarder, Erc2771ForwarderParams};
@@ -51,7 +51,7 @@ pub use price_feed::{PriceFeed, PriceFeedParams};
 pub use record_registry::{RecordRegistry, RecordRegistryParams};
 pub use staking_pool::{RewardTerms, StakingPool, StakingPoolParams};
 pub use timelock_controller::{TimelockController, TimelockControllerParams};
-pub use vesting_wallet::{VestingWallet, VestingWalletParams};
+pub use vesting_wallet::{VestingAllocation, VestingWallet, VestingWalletParams};
 pub use wrapped_native::{WrappedNative, WrappedNativeParams};
 
 /// Its snippets are tests.

@@ -1,6 +1,8 @@
 //! `erc1155-multi`: tokens of many ids, equivalent to OpenZeppelin 5's ERC1155, AccessControl, ERC1155Pausable, ERC1155Burnable,
 //! ERC1155Supply and ERC2981 in one contract.
 //!
+//! The constructor mints a first supply of id 1. Parts of it may vest: for each it creates a `vesting-wallet`.
+//!
 //! The storage layout is solc's for that contract:
 //!
 //! | slot | what |
@@ -22,6 +24,7 @@ pub mod interface;
 #[cfg(test)]
 mod tests;
 mod token;
+mod vesting;
 
 use alloy_json_abi::JsonAbi;
 use alloy_primitives::{aliases::U96, uint};
@@ -30,10 +33,13 @@ use self::{
     interface::Erc1155Token::{self, Erc1155TokenCalls as Calls},
     token::TOKEN,
 };
-use super::common::{
-    DEFAULT_ADMIN_ROLE, access_control,
-    erc165::{interface_id, supports},
-    royalty,
+use super::{
+    VestingAllocation,
+    common::{
+        DEFAULT_ADMIN_ROLE, access_control,
+        erc165::{interface_id, supports},
+        royalty,
+    },
 };
 use crate::vm::{
     Marker, ParameterNote, Template, TemplateId,
@@ -58,13 +64,14 @@ pub struct Erc1155Features {
 /// Constructor parameters of the template.
 ///
 /// Encoded as Solidity's `(string uri, address owner, (bool mintable, bool burnable, bool pausable) features, address
-/// royaltyReceiver, uint96 royaltyFee, (address account, uint256 amount)[] distribution)`.
+/// royaltyReceiver, uint96 royaltyFee, (address beneficiary, uint256 amount, uint64 start, uint64 duration, uint64 cliff, bool
+/// revocable)[] distribution)`.
 ///
 /// ```
 /// use chainbox::{primitives::Address, templates::{Erc1155Features, Erc1155Params}};
 /// let features = Erc1155Features { mintable: true, ..Erc1155Features::default() };
 /// let params = Erc1155Params { features, ..Erc1155Params::new("ipfs://items/{id}.json", Address::repeat_byte(1)) };
-/// assert_eq!(params.init_code()[..6], [0xef, 0xcb, 0, 3, 0, 2]);
+/// assert_eq!(params.init_code()[..6], [0xef, 0xcb, 0, 3, 0, 3]);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Erc1155Params {
@@ -78,8 +85,8 @@ pub struct Erc1155Params {
     pub royalty_receiver: Address,
     /// Royalty of every sale, in hundredths of a per cent of its price, at most 10,000; 0 for none.
     pub royalty_fee: u16,
-    /// Accounts that have tokens of id 1 from the deployment on, and how many.
-    pub distribution: Vec<(Address, U256)>,
+    /// Tokens of id 1 from the deployment on: the beneficiaries' at once, or in vesting wallets.
+    pub distribution: Vec<VestingAllocation>,
 }
 
 impl Erc1155Params {
@@ -104,8 +111,11 @@ impl Erc1155Params {
             features: Erc1155Token::Features { mintable, burnable, pausable },
             royaltyReceiver: self.royalty_receiver,
             royaltyFee: U96::from(self.royalty_fee),
-            distribution: (self.distribution.iter())
-                .map(|&(account, amount)| Erc1155Token::Allotment { account, amount })
+            distribution: self
+                .distribution
+                .iter()
+                .cloned()
+                .map(|part| <(_, _, _, _, _, _)>::from(part).into())
                 .collect(),
         }
         .abi_encode()
@@ -117,13 +127,13 @@ impl Erc1155Params {
     }
 }
 
-/// The template `erc1155-multi`, version 2.
+/// The template `erc1155-multi`, version 3.
 #[derive(Clone, Copy, Debug)]
 pub struct Erc1155;
 
 impl Erc1155 {
     /// Id and version of the template.
-    pub const ID: TemplateId = TemplateId::new(3, 2);
+    pub const ID: TemplateId = TemplateId::new(3, 3);
     /// Name of the template.
     pub const NAME: &'static str = "erc1155-multi";
 }
@@ -158,10 +168,22 @@ impl Template for Erc1155 {
             ParameterNote::of("royaltyFee", "Royalty of every sale; 0 for none.")
                 .with_unit(Unit::BASIS_POINTS)
                 .with_default("0"),
-            ParameterNote::of("distribution", "Tokens of id 1 minted at deployment.")
+            ParameterNote::of("distribution", "Tokens of id 1 minted at deployment: each part in a vesting wallet that the token creates, or at once the beneficiary's, without a start, duration and cliff.")
                 .with_default(Vec::<String>::new()),
-            ParameterNote::of("distribution.account", "Account that gets them.").with_default_deployer(),
+            ParameterNote::of("distribution.beneficiary", "Account that gets them, or what is released of them.")
+                .with_default_deployer(),
             ParameterNote::of("distribution.amount", "How many."),
+            ParameterNote::of("distribution.start", "Moment at which vesting starts; 0 is that of the deployment.")
+                .with_unit(Unit::Timestamp)
+                .with_default("0"),
+            ParameterNote::of("distribution.duration", "Time from the start until all has vested.")
+                .with_unit(Unit::VestingDuration)
+                .with_default("0"),
+            ParameterNote::of("distribution.cliff", "Time before which nothing has vested; at most the duration.")
+                .with_unit(Unit::VestingDuration)
+                .with_default("0"),
+            ParameterNote::of("distribution.revocable", "Whether the owner may take back what has not vested.")
+                .with_default(false),
         ]
     }
 

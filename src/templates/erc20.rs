@@ -48,15 +48,17 @@ use self::{
     interface::Erc20Token::{self, Erc20TokenCalls as Calls},
     state::TOKEN,
 };
-use super::common::{
-    DEFAULT_ADMIN_ROLE, access_control,
-    erc165::supports,
-    votes::{CLOCK_MODE, clock},
+use super::{
+    VestingAllocation,
+    common::{
+        DEFAULT_ADMIN_ROLE, access_control,
+        erc165::supports,
+        votes::{CLOCK_MODE, clock},
+    },
 };
 use crate::vm::{Marker, ParameterNote, Template, TemplateId, Unit, contract::*};
 
 pub use token::{MINTER_ROLE, PAUSER_ROLE};
-pub use vesting::VestingAllocation;
 
 /// First slot of the values that Solidity puts into the code: keccak of `chainbox.erc20.immutables`.
 pub const IMMUTABLES: U256 = uint!(0x99a76f77e4cab771f51a628a742a644df747358d9c28b7ce699d661c2f762615_U256);
@@ -140,7 +142,7 @@ impl Erc20Params {
             cap: self.cap.unwrap_or(U256::MAX),
             owner: self.owner,
             features: self.features.into(),
-            vesting: self.vesting.iter().cloned().map(Into::into).collect(),
+            vesting: self.vesting.iter().cloned().map(|part| <(_, _, _, _, _, _)>::from(part).into()).collect(),
         }
         .abi_encode()
     }

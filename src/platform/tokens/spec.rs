@@ -103,7 +103,8 @@ impl TokenSpec {
             TokenStandard::Erc721 | TokenStandard::Erc1155 => {
                 let decimals = self.decimals.unwrap_or(0);
                 errors.refuse_if(decimals != 0, "decimals", "0: its tokens have no fractions", &decimals.to_string());
-                for (index, _) in self.distribution.iter().enumerate().filter(|(_, part)| part.vesting.is_some()) {
+                let vesting = self.distribution.iter().enumerate().filter(|(_, part)| part.vesting.is_some());
+                for (index, _) in vesting.filter(|_| self.standard == TokenStandard::Erc721) {
                     errors.has_no(&format!("distribution[{index}].vesting"), true);
                 }
             }
@@ -181,9 +182,11 @@ impl TokenSpec {
             }),
             TokenStandard::Erc721 => json!({
                 "name": self.name, "symbol": self.symbol, "features": features,
-                "distribution": self.allotments(),
+                "distribution": self.parts(allotment),
             }),
-            TokenStandard::Erc1155 => json!({ "features": features, "distribution": self.allotments() }),
+            TokenStandard::Erc1155 => {
+                json!({ "features": features, "distribution": self.parts(vesting) })
+            }
             TokenStandard::Erc4626 => json!({ "name": self.name, "symbol": self.symbol, "asset": asset }),
         };
         if let Some(uri) = &self.uri {
@@ -194,10 +197,8 @@ impl TokenSpec {
     }
 
     /// The distribution without what is left for the sender, whose account the template fills in.
-    fn allotments(&self) -> Vec<Value> {
-        let parts = self.distribution.iter();
-        let mut all: Vec<Value> =
-            parts.map(|part| json!({ "account": part.address, "amount": part.amount.to_string() })).collect();
+    fn parts(&self, part: fn(&Allotment) -> Value) -> Vec<Value> {
+        let mut all: Vec<Value> = self.distribution.iter().map(part).collect();
         let given = self.distribution.iter().fold(U256::ZERO, |sum, part| sum.saturating_add(part.amount));
         let rest = self.total_supply.saturating_sub(given);
         if !rest.is_zero() {
@@ -207,7 +208,12 @@ impl TokenSpec {
     }
 }
 
-/// An allocation of `erc20-token`; without a duration it is the beneficiary's at once.
+/// A part of the ids of `erc721-nft`.
+fn allotment(part: &Allotment) -> Value {
+    json!({ "account": part.address, "amount": part.amount.to_string() })
+}
+
+/// A part of `erc20-token` and `erc1155-multi`; without a duration it is the beneficiary's at once.
 fn vesting(part: &Allotment) -> Value {
     let Vesting { duration_secs, cliff_secs } = part.vesting.unwrap_or(Vesting { duration_secs: 0, cliff_secs: 0 });
     let (amount, address) = (part.amount.to_string(), part.address);

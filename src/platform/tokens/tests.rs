@@ -62,11 +62,10 @@ fn each_standard_refuses_by_name_what_it_can_t_have() {
     let one = U256::ONE;
     let erc20 = TokenSpec { uri: Some(String::new()), asset: Some(BOB), ..spec(TokenStandard::Erc20) };
     assert_eq!(paths(&erc20), ["uri", "asset"]);
-    for standard in [TokenStandard::Erc721, TokenStandard::Erc1155] {
-        let wrong =
-            TokenSpec { decimals: Some(18), total_supply: one, distribution: vesting.clone(), ..spec(standard) };
-        assert_eq!(paths(&wrong), ["decimals", "distribution[0].vesting"]);
-    }
+    let wrong =
+        |standard| TokenSpec { decimals: Some(18), total_supply: one, distribution: vesting.clone(), ..spec(standard) };
+    assert_eq!(paths(&wrong(TokenStandard::Erc721)), ["decimals", "distribution[0].vesting"]);
+    assert_eq!(paths(&wrong(TokenStandard::Erc1155)), ["decimals"]);
     let features = TokenFeatures { mintable: true, ..TokenFeatures::default() };
     let vault = TokenSpec { total_supply: one, distribution: vesting, features, ..spec(TokenStandard::Erc4626) };
     assert_eq!(paths(&vault), ["totalSupply", "distribution", "features.mintable"]);
@@ -117,6 +116,24 @@ fn units_of_a_multi_token_have_the_id_one() {
         made(&platform, TokenSpec { total_supply: U256::from(100), distribution, ..spec(TokenStandard::Erc1155) });
     assert_eq!([BOB, stored.value.from].map(|it| has(&holders, it)), [70, 30]);
     assert!(holders.iter().all(|holder| holder.token_id == Some(U256::ONE)));
+}
+
+#[test]
+fn units_of_a_multi_token_vest() {
+    let platform = platform();
+    let vesting = Some(Vesting { duration_secs: 12 * MONTH_SECS, cliff_secs: 3 * MONTH_SECS });
+    let distribution = vec![Allotment { vesting, ..part(BOB, 70) }, part(CAROL, 20)];
+    let (stored, contract, holders) =
+        made(&platform, TokenSpec { total_supply: U256::from(100), distribution, ..spec(TokenStandard::Erc1155) });
+    let vested = contract.create(1);
+    assert_eq!([vested, CAROL, stored.value.from, BOB].map(|it| has(&holders, it)), [70, 20, 10, 0]);
+    assert_eq!(ask(&platform, vested, &wallet::ownerCall {}), BOB);
+    assert_eq!(ask(&platform, vested, &wallet::durationCall {}), U256::from(12 * MONTH_SECS));
+    let start: u64 = ask(&platform, vested, &wallet::startCall {}).to();
+    let at =
+        |months| wallet::vestedAmount_2Call { token: contract, id: U256::ONE, timestamp: start + months * MONTH_SECS };
+    let by_month = [0, 2, 3, 6, 12].map(|months| ask(&platform, vested, &at(months)).to::<u64>());
+    assert_eq!(by_month, [0, 0, 17, 35, 70]);
 }
 
 #[test]

@@ -107,6 +107,20 @@ impl Nft {
         require(self.is_approved(host, holder)?, approved)
     }
 
+    /// Returns how many an account has.
+    ///
+    /// # Errors
+    /// What the token reverts with; a revert without data when it returns no `uint256`; [`Stop`].
+    pub fn balance(&self, host: &mut Host<'_>, account: Address) -> Result<U256, Stop> {
+        let Self { collection, token_id, token_type } = *self;
+        if token_type == TokenType::Erc721 {
+            return Ok(U256::from(self.is_held(host, account, U256::ONE)?));
+        }
+        let call = balanceOfCall { account, id: token_id };
+        let answer = host.static_call(collection, &call.abi_encode())?.or_revert()?;
+        balanceOfCall::abi_decode_returns_validate(&answer).map_err(|_| empty_revert())
+    }
+
     /// Returns whether an account has so many.
     ///
     /// # Errors

@@ -12,17 +12,23 @@ alloy_sol_types::sol! {
             bool pausable;
         }
 
-        struct Allotment {
-            address account;
+        struct VestingAllocation {
+            address beneficiary;
             uint256 amount;
+            uint64 start;
+            uint64 duration;
+            uint64 cliff;
+            bool revocable;
         }
 
-        constructor(string uri, address owner, Features features, address royaltyReceiver, uint96 royaltyFee, Allotment[] distribution);
+        constructor(string uri, address owner, Features features, address royaltyReceiver, uint96 royaltyFee, VestingAllocation[] distribution);
 
         event TransferSingle(address indexed operator, address indexed from, address indexed to, uint256 id, uint256 value);
         event TransferBatch(address indexed operator, address indexed from, address indexed to, uint256[] ids, uint256[] values);
         event ApprovalForAll(address indexed account, address indexed operator, bool approved);
         event URI(string value, uint256 indexed id);
+        /// The constructor made a wallet in which `amount` of the tokens of an id vests.
+        event VestingWalletCreated(address indexed beneficiary, address indexed wallet, uint256 id, uint256 amount);
         event Paused(address account);
         event Unpaused(address account);
         event RoleAdminChanged(bytes32 indexed role, bytes32 indexed previousAdminRole, bytes32 indexed newAdminRole);

@@ -4,6 +4,7 @@ mod errors;
 mod golden;
 mod model;
 mod receiving;
+mod vesting;
 
 use alloy_primitives::{Log, address, keccak256};
 use alloy_sol_types::SolEventInterface;
@@ -422,7 +423,7 @@ fn a_token_is_described_and_encoded_by_names() {
 fn the_abi_is_complete() {
     let abi = Erc1155.abi();
     assert_eq!(abi.functions().count(), 31);
-    assert_eq!(abi.events().count(), 9);
+    assert_eq!(abi.events().count(), 10);
     assert_eq!(abi.errors().count(), 15);
     let constructor = abi.constructor.unwrap();
     let names: Vec<_> = constructor.inputs.iter().map(|input| input.name.as_str()).collect();
@@ -432,7 +433,9 @@ fn the_abi_is_complete() {
 #[test]
 fn a_distribution_mints_the_id_one() {
     let plain = Erc1155Params {
-        distribution: vec![(BOB, U256::from(70)), (OWNER, U256::from(30))],
+        distribution: [(BOB, 70), (OWNER, 30)]
+            .map(|(account, amount)| VestingAllocation::at_once(account, U256::from(amount)))
+            .to_vec(),
         ..Erc1155Params::new(URI, OWNER)
     };
     let mut token = deploy(&plain);

@@ -5,6 +5,7 @@ use alloy_primitives::b256;
 use super::{
     IMMUTABLES,
     interface::{self as sol, Erc1155Token},
+    vesting,
 };
 use crate::{
     templates::common::{AccessControl, DEFAULT_ADMIN_ROLE, Erc2981, Pausable, receivers},
@@ -37,9 +38,6 @@ pub(super) const MINTABLE: u8 = 1;
 pub(super) const BURNABLE: u8 = 1 << 1;
 pub(super) const PAUSABLE: u8 = 1 << 2;
 
-/// Id of the tokens that the constructor mints.
-const DISTRIBUTED_ID: U256 = U256::ONE;
-
 /// `keccak256("MINTER_ROLE")`
 pub(super) const MINTER_ROLE: B256 = b256!("9f2df0fed2c77648de5860a4cc508cd0818c85b8b8a1ab4ceeef8d981c8956a6");
 
@@ -70,9 +68,7 @@ pub(super) fn construct(host: &mut Host<'_>, params: Erc1155Token::constructorCa
     if !royaltyFee.is_zero() {
         TOKEN.royalty.set_default_royalty(host, royaltyReceiver, royaltyFee)?;
     }
-    distribution
-        .into_iter()
-        .try_for_each(|sol::Allotment { account, amount }| mint_to(host, account, DISTRIBUTED_ID, amount, Bytes::new()))
+    distribution.into_iter().try_for_each(|part| vesting::allot(host, part, owner))
 }
 
 pub(super) fn balance_of(host: &mut Host<'_>, account: Address, id: U256) -> Result<U256, Stop> {
@@ -134,7 +130,7 @@ pub(super) fn mint(host: &mut Host<'_>, call: sol::mintCall) -> Result<(), Stop>
 }
 
 /// Makes new tokens of an id (`_mint`).
-fn mint_to(host: &mut Host<'_>, account: Address, id: U256, amount: U256, data: Bytes) -> Result<(), Stop> {
+pub(super) fn mint_to(host: &mut Host<'_>, account: Address, id: U256, amount: U256, data: Bytes) -> Result<(), Stop> {
     check_receiver(account)?;
     update(host, Address::ZERO, account, &[id], &[amount])?;
     check_received(host, Address::ZERO, account, id, amount, data)

@@ -1,16 +1,21 @@
-//! What a wallet holds: ether or a token.
+//! What a wallet holds: ether, a token, or tokens of an id.
 
 use super::{interface as sol, state::WALLET};
 use crate::{
-    templates::common::{address::send_value, safe_erc20},
+    templates::common::{
+        address::send_value,
+        nft::{Nft, TokenType},
+        safe_erc20,
+    },
     vm::contract::*,
 };
 
-/// Ether or a token.
+/// Ether, an ERC-20 token, or one id of an ERC-1155 token.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Asset {
     Ether,
     Token(Address),
+    MultiToken(Address, U256),
 }
 
 impl Asset {
@@ -20,6 +25,7 @@ impl Asset {
         match self {
             Self::Ether => host.balance(&wallet),
             Self::Token(token) => safe_erc20::balance_of(host, token, wallet),
+            Self::MultiToken(token, id) => of_id(token, id).balance(host, wallet),
         }
     }
 
@@ -28,6 +34,7 @@ impl Asset {
         match self {
             Self::Ether => WALLET.released.get(host),
             Self::Token(token) => WALLET.erc20_released.get(host, token),
+            Self::MultiToken(token, id) => WALLET.erc1155_released.at(host, token)?.get(host, id),
         }
     }
 
@@ -42,6 +49,10 @@ impl Asset {
                 WALLET.erc20_released.at(host, token)?.add(host, amount)?;
                 host.emit(&sol::ERC20Released { token, amount })
             }
+            Self::MultiToken(token, id) => {
+                WALLET.erc1155_released.at(host, token)?.at(host, id)?.add(host, amount)?;
+                host.emit(&sol::ERC1155Released { token, id, amount })
+            }
         }
     }
 
@@ -50,6 +61,7 @@ impl Asset {
         match self {
             Self::Ether => WALLET.revoked.get(host),
             Self::Token(token) => WALLET.erc20_revoked.get(host, token),
+            Self::MultiToken(token, id) => WALLET.erc1155_revoked.at(host, token)?.get(host, id),
         }
     }
 
@@ -64,6 +76,10 @@ impl Asset {
                 WALLET.erc20_revoked.at(host, token)?.overwrite(host, true)?;
                 host.emit(&sol::ERC20Revoked { token, amount })
             }
+            Self::MultiToken(token, id) => {
+                WALLET.erc1155_revoked.at(host, token)?.at(host, id)?.overwrite(host, true)?;
+                host.emit(&sol::ERC1155Revoked { token, id, amount })
+            }
         }
     }
 
@@ -72,6 +88,10 @@ impl Asset {
         match self {
             Self::Ether => send_value(host, to, amount),
             Self::Token(token) => safe_erc20::safe_transfer(host, token, to, amount),
+            Self::MultiToken(token, id) => {
+                let wallet = host.address();
+                of_id(token, id).transfer(host, wallet, to, amount)
+            }
         }
     }
 
@@ -79,7 +99,11 @@ impl Asset {
     pub(super) const fn token(self) -> Address {
         match self {
             Self::Ether => Address::ZERO,
-            Self::Token(token) => token,
+            Self::Token(token) | Self::MultiToken(token, _) => token,
         }
     }
+}
+
+const fn of_id(token: Address, id: U256) -> Nft {
+    Nft { collection: token, token_id: id, token_type: TokenType::Erc1155 }
 }

@@ -2,18 +2,22 @@
 #![allow(missing_docs)] // The macro below makes types whose fields are the Solidity parameters.
 
 alloy_sol_types::sol! {
-    /// Holds ether and ERC-20 tokens for a beneficiary, its owner, to whom it releases them over time.
+    /// Holds ether, ERC-20 and ERC-1155 tokens for a beneficiary, its owner, to whom it releases them over time.
     #[sol(abi, extra_derives(Debug, PartialEq, Eq))]
     contract VestingWallet {
         constructor(address beneficiary, uint64 start, uint64 duration, uint64 cliff, bool revocable, address revoker) payable;
 
         event EtherReleased(uint256 amount);
         event ERC20Released(address indexed token, uint256 amount);
+        /// Tokens of an id went to the owner.
+        event ERC1155Released(address indexed token, uint256 indexed id, uint256 amount);
         event OwnershipTransferred(address indexed previousOwner, address indexed newOwner);
         /// Ether that had not vested went back to the revoker.
         event EtherRevoked(uint256 amount);
         /// Tokens that had not vested went back to the revoker.
         event ERC20Revoked(address indexed token, uint256 amount);
+        /// Tokens of an id that had not vested went back to the revoker.
+        event ERC1155Revoked(address indexed token, uint256 indexed id, uint256 amount);
 
         error InvalidCliffDuration(uint64 cliffSeconds, uint64 durationSeconds);
         error InsufficientBalance(uint256 balance, uint256 needed);
@@ -36,12 +40,16 @@ alloy_sol_types::sol! {
         function cliff() external view returns (uint256);
         function released() external view returns (uint256);
         function released(address token) external view returns (uint256);
+        function released(address token, uint256 id) external view returns (uint256);
         function releasable() external view returns (uint256);
         function releasable(address token) external view returns (uint256);
+        function releasable(address token, uint256 id) external view returns (uint256);
         function vestedAmount(uint64 timestamp) external view returns (uint256);
         function vestedAmount(address token, uint64 timestamp) external view returns (uint256);
+        function vestedAmount(address token, uint256 id, uint64 timestamp) external view returns (uint256);
         function release() external;
         function release(address token) external;
+        function release(address token, uint256 id) external;
         function owner() external view returns (address);
         function transferOwnership(address newOwner) external;
         function renounceOwnership() external;
@@ -49,8 +57,12 @@ alloy_sol_types::sol! {
         function revoker() external view returns (address);
         function revoked() external view returns (bool);
         function revoked(address token) external view returns (bool);
+        function revoked(address token, uint256 id) external view returns (bool);
         function revoke() external;
         function revoke(address token) external;
+        function revoke(address token, uint256 id) external;
+        function onERC1155Received(address operator, address from, uint256 id, uint256 value, bytes memory data) external returns (bytes4);
+        function onERC1155BatchReceived(address operator, address from, uint256[] memory ids, uint256[] memory values, bytes memory data) external returns (bytes4);
         function supportsInterface(bytes4 interfaceId) external view returns (bool);
     }
 }

@@ -11,6 +11,8 @@ storage! {
         pub(super) erc20_released: Mapping<Address, U256>,
         pub(super) revoked: Slot<bool>,
         pub(super) erc20_revoked: Mapping<Address, bool>,
+        pub(super) erc1155_released: Mapping<Address, Mapping<U256, U256>>,
+        pub(super) erc1155_revoked: Mapping<Address, Mapping<U256, bool>>,
     }
 }
 

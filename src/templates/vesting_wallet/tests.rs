@@ -2,6 +2,7 @@
 
 mod golden;
 mod model;
+mod multi_token;
 mod revocation;
 
 use alloy_primitives::{address, keccak256};
@@ -201,6 +202,8 @@ fn storage_is_laid_out_as_solidity_does() {
         "_erc20Released 2 0 mapping(address => uint256)",
         "_revoked 3 0 bool",
         "_erc20Revoked 4 0 mapping(address => bool)",
+        "_erc1155Released 5 0 mapping(address => mapping(uint256 => uint256))",
+        "_erc1155Revoked 6 0 mapping(address => mapping(uint256 => bool))",
         "_terms immutables + 0 0 struct Terms",
         "_revoker immutables + 1 0 address",
     ];
@@ -228,7 +231,7 @@ fn a_wallet_is_described_and_encoded_by_names() {
 #[test]
 fn the_abi_is_complete() {
     let abi = VestingWallet.abi();
-    assert_eq!((abi.functions().count(), abi.events().count(), abi.errors().count()), (22, 5, 10));
+    assert_eq!((abi.functions().count(), abi.events().count(), abi.errors().count()), (30, 7, 10));
     assert!(abi.receive.is_some() && abi.fallback.is_none());
     let constructor = abi.constructor.unwrap();
     assert_eq!(constructor.state_mutability, alloy_json_abi::StateMutability::Payable);

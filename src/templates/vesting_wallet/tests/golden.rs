@@ -9,6 +9,9 @@ use crate::templates::test_chain::golden::assert_golden;
 fn history(params: &VestingWalletParams) -> String {
     let mut world = deploy(params);
     let (wallet, token) = (world.wallet, world.token);
+    let (operator, from, id, data) = (STRANGER, STRANGER, U256::from(7), Bytes::new());
+    let received = sol::onERC1155ReceivedCall { operator, from, id, value: id, data: data.clone() };
+    let batch_received = sol::onERC1155BatchReceivedCall { operator, from, ids: vec![id], values: vec![id], data };
     let steps = [
         ("receive", 0, STRANGER, 5, Vec::new()),
         ("start", 0, STRANGER, 0, sol::startCall {}.abi_encode()),
@@ -57,6 +60,11 @@ fn history(params: &VestingWalletParams) -> String {
             0,
             sol::supportsInterfaceCall { interfaceId: [1, 2, 3, 4].into() }.abi_encode(),
         ),
+        ("onERC1155Received", 1_000, STRANGER, 0, received.abi_encode()),
+        ("onERC1155BatchReceived", 1_000, STRANGER, 0, batch_received.abi_encode()),
+        ("released of an id", 1_000, STRANGER, 0, sol::released_2Call { token, id }.abi_encode()),
+        ("revoked of an id", 1_000, STRANGER, 0, sol::revoked_2Call { token, id }.abi_encode()),
+        ("release of an id of no token", 1_000, STRANGER, 0, sol::release_2Call { token: STRANGER, id }.abi_encode()),
     ];
     let lines = steps.map(|(name, seconds, from, value, input)| {
         world.after_start(seconds).chain.line(name, from, wallet, value, &input)

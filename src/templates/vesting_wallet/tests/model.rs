@@ -2,7 +2,7 @@
 
 use proptest::{collection::vec, prelude::*};
 
-use super::*;
+use super::{multi_token::ID, *};
 use crate::vm::{HaltReason, Marker};
 
 #[derive(Clone, Debug)]
@@ -14,6 +14,9 @@ enum Step {
     ReleaseTokens,
     RevokeEther,
     RevokeTokens,
+    FundItems(u64),
+    ReleaseItems,
+    RevokeItems,
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -25,6 +28,9 @@ fn step() -> impl Strategy<Value = Step> {
         4 => Just(Step::ReleaseTokens),
         1 => Just(Step::RevokeEther),
         1 => Just(Step::RevokeTokens),
+        2 => (0_u64..100).prop_map(Step::FundItems),
+        4 => Just(Step::ReleaseItems),
+        1 => Just(Step::RevokeItems),
     ]
 }
 
@@ -66,11 +72,13 @@ impl Model {
 }
 
 impl World {
-    /// Returns what has vested of ether and of the token so many seconds after the start.
-    fn vested(&self, seconds: u64) -> (u64, u64) {
+    /// Returns what has vested of ether, of the token and of the items so many seconds after the start.
+    fn vested(&self, items: Address, seconds: u64) -> [u64; 3] {
         let (token, timestamp) = (self.token, NOW - 100 + seconds);
+        let ether = self.read(&sol::vestedAmount_0Call { timestamp });
         let tokens = self.read(&sol::vestedAmount_1Call { token, timestamp });
-        (self.read(&sol::vestedAmount_0Call { timestamp }).to(), tokens.to())
+        let items = self.read(&sol::vestedAmount_2Call { token: items, id: ID, timestamp });
+        [ether, tokens, items].map(|amount| amount.to())
     }
 }
 
@@ -80,11 +88,13 @@ proptest! {
     #[test]
     fn nothing_is_lost_and_nobody_gets_more_than_the_rule_gives(steps in vec((step(), 0_u64..2_000), 1..40)) {
         let mut world = deploy(&revocable());
+        let items = world.make_items(500);
         let (wallet, token) = (world.wallet, world.token);
         let mut ether = Model { held: 1_000, released: 0, returned: None };
         let mut tokens = Model { held: 10_000, released: 0, returned: None };
+        let mut things = Model { held: 500, released: 0, returned: None };
         let mut seconds = 100;
-        let mut vested_before = (0, 0);
+        let mut vested_before = [0; 3];
         for (step, later) in steps {
             match step {
                 Step::Wait(more) => {
@@ -115,25 +125,40 @@ proptest! {
                     let got = world.chain.call(REVOKER, wallet, &sol::revoke_1Call { token });
                     prop_assert_eq!(got.is_ok(), tokens.revoke(seconds));
                 }
+                Step::FundItems(amount) => {
+                    world.fund_items(items, amount);
+                    things.held += amount;
+                }
+                Step::ReleaseItems => {
+                    world.ok(STRANGER, &sol::release_2Call { token: items, id: ID });
+                    things.release(seconds);
+                }
+                Step::RevokeItems => {
+                    let got = world.chain.call(REVOKER, wallet, &sol::revoke_2Call { token: items, id: ID });
+                    prop_assert_eq!(got.is_ok(), things.revoke(seconds));
+                }
             }
             prop_assert_eq!(world.releasable(), (ether.releasable(seconds), tokens.releasable(seconds)));
+            prop_assert_eq!(world.releasable_items(items), things.releasable(seconds));
             prop_assert_eq!(world.chain.wei(wallet), ether.held);
             prop_assert_eq!(world.chain.wei(BENEFICIARY), FUNDS + ether.released);
             prop_assert_eq!(world.chain.wei(REVOKER), FUNDS + ether.returned.unwrap_or_default());
             prop_assert_eq!(world.tokens(wallet), tokens.held);
             prop_assert_eq!(world.tokens(BENEFICIARY), tokens.released);
             prop_assert_eq!(world.tokens(REVOKER), tokens.returned.unwrap_or_default());
+            let of = [wallet, BENEFICIARY, REVOKER].map(|account| world.items(items, account));
+            prop_assert_eq!(of, [things.held, things.released, things.returned.unwrap_or_default()]);
             // What has vested is never less than it was, whatever happened, nor less at a later time.
-            let vested = world.vested(seconds);
-            prop_assert!(vested_before.0 <= vested.0 && vested_before.1 <= vested.1, "{:?}, {:?}", vested_before, vested);
-            let vested_later = world.vested(seconds + later);
-            prop_assert!(vested.0 <= vested_later.0 && vested.1 <= vested_later.1, "{:?}, {:?}", vested, vested_later);
+            let vested = world.vested(items, seconds);
+            prop_assert!((0..3).all(|asset| vested_before[asset] <= vested[asset]), "{:?}, {:?}", vested_before, vested);
+            let vested_later = world.vested(items, seconds + later);
+            prop_assert!((0..3).all(|asset| vested[asset] <= vested_later[asset]), "{:?}, {:?}", vested, vested_later);
             vested_before = vested;
         }
     }
 
     #[test]
-    fn no_input_makes_it_panic(selector in 0_usize..22, tail: Vec<u8>, value in 0_u64..2) {
+    fn no_input_makes_it_panic(selector in 0_usize..30, tail: Vec<u8>, value in 0_u64..2) {
         let world = deploy(&revocable());
         let known = sol::VestingWalletCalls::selectors().nth(selector).unwrap_or([1; 4]);
         let input = [known.as_slice(), &tail].concat();

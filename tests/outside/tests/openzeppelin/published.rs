@@ -34,7 +34,8 @@ const PUBLISHED: &[Published] = &[
     },
     // `safeMint` without a URI, in a token without URIs of its own.
     Published { template: "erc721-nft", references: &["Erc721", "Erc721Votes"], added: &["function safeMint"] },
-    Published { template: "erc1155-multi", references: &["Erc1155"], added: &[] },
+    // Parts of the first supply that vest.
+    Published { template: "erc1155-multi", references: &["Erc1155"], added: &["event VestingWalletCreated"] },
     Published {
         template: "erc4626-vault",
         references: &["Vault", "VaultWithFees"],
@@ -79,6 +80,15 @@ const PUBLISHED: &[Published] = &[
             "error VestingInvalidRevoker",
             "error VestingUnauthorizedRevoker",
             "error VestingAlreadyRevoked",
+            // Tokens of ERC-1155, by functions that are overloaded.
+            "function release",
+            "function released",
+            "function releasable",
+            "function vestedAmount",
+            "function onERC1155Received",
+            "function onERC1155BatchReceived",
+            "event ERC1155Released",
+            "event ERC1155Revoked",
         ],
     },
     Published { template: "erc2771-forwarder", references: &["ERC2771Forwarder"], added: &[ERC165] },
