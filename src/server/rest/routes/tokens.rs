@@ -92,7 +92,7 @@ struct Part {
     address: HexAddress,
     /// How much, in the smallest unit; of ERC721 how many ids.
     amount: Amount,
-    /// When it is theirs, of ERC20; at once without.
+    /// When it is theirs, of ERC20 and ERC1155; at once without.
     vesting: Option<PartVesting>,
 }
 
