@@ -48,5 +48,6 @@ mod stored_data;
 mod tls;
 mod tokens;
 mod transfer;
+mod vesting;
 mod webhooks;
 mod websocket;
