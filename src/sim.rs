@@ -50,6 +50,7 @@ pub use network::{
     chain_options::{ChainOptions, ChainOptionsError},
     error::{NetworkError, NetworkOptionsError, RunProgress, StoredRecordsError, UnknownReplica},
     links::Latency,
+    offence::OffenceError,
     produce::ProducedBlock,
     production::{BlockOrder, Production},
     replica::{Replica, observations::ReplicaCounters, process::ProcessState},

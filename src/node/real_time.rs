@@ -17,8 +17,9 @@ use self::{
 };
 use super::{EngineError, shared_network::SharedNetwork};
 use crate::{
-    consensus::ReplicaId,
-    sim::{Network, PacerCounters, PacerError, ProcessState, StopError},
+    consensus::{ReplicaId, pos::SlashingEvidence},
+    primitives::Address,
+    sim::{Network, OffenceError, PacerCounters, PacerError, ProcessState, StopError},
 };
 
 /// Longest time for which dropping a [`NetworkPool`] waits for its threads.
@@ -75,6 +76,9 @@ pub enum PacedError {
     /// The replica can't be stopped or started.
     #[error(transparent)]
     Stop(#[from] StopError),
+    /// The protocol does not take the evidence.
+    #[error(transparent)]
+    Offence(#[from] OffenceError),
     /// The network has failed.
     #[error(transparent)]
     Engine(#[from] EngineError),
@@ -138,6 +142,20 @@ impl PacedNetwork {
     /// As [`PacedNetwork::start`].
     pub fn start_at_primary(&self, replica: ReplicaId) -> Result<(), PacedError> {
         self.command(|network| network.start_replica_at_primary(replica))
+    }
+
+    /// Passes evidence of an offence to the replicas; see [`Network::report_offence`](crate::sim::Network::report_offence).
+    ///
+    /// # Errors
+    /// [`PacedError::Offence`] for evidence that the protocol does not take; [`EngineError::NetworkFailed`].
+    pub fn report_offence(&self, offender: Address, offence: &SlashingEvidence) -> Result<(), PacedError> {
+        let Some(node) = self.nodes().first() else { return Ok(()) };
+        let mut writer = node.write();
+        writer.shared_command(&node.inner, |writer| {
+            Ok::<_, PacedError>(writer.network.report_offence(offender, offence)?)
+        })?;
+        writer.publish_nodes();
+        Ok(())
     }
 
     /// Returns whether a replica is stopped; a number that no replica has is none's.

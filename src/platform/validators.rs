@@ -7,6 +7,7 @@ mod adding;
 mod changes;
 mod delegations;
 mod duties;
+mod evidence;
 mod orders;
 mod processes;
 mod shape;
@@ -18,7 +19,7 @@ use alloy_primitives::Address;
 pub use self::{
     delegations::Delegation,
     duties::ValidatorDuties,
-    orders::{DelegationOrder, DelegationSpec, NewValidator, SlashPart, SlashSpec, StakeSpec},
+    orders::{DelegationOrder, DelegationSpec, NewValidator, SlashPart, SlashSpec, SlashedBy, StakeSpec},
     shape::{Validator, ValidatorProcess, ValidatorState},
 };
 use super::{

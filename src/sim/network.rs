@@ -15,6 +15,7 @@ mod head_log;
 pub(super) mod invariant;
 mod leading;
 pub(super) mod links;
+pub(super) mod offence;
 pub(super) mod produce;
 pub(super) mod production;
 pub(super) mod records;

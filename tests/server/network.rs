@@ -8,11 +8,14 @@ use std::sync::Arc;
 use alloy_sol_types::SolCall;
 use chainbox::{
     chain::{Block, CallRequest},
-    consensus::{dpos, pbft, pos, raft},
+    consensus::{Authenticator, BlockId, dpos, pbft, pos, raft},
     node::{BlockRef, Clock, ManualClock},
     platform::Blockchain,
     primitives::{Address, Bytes, Gas, Height, KeyPair, Timestamp, U256},
-    system::governance::{GOVERNANCE_ADDRESS, interface as governance},
+    system::{
+        governance::{GOVERNANCE_ADDRESS, interface as governance},
+        staking,
+    },
 };
 use serde_json::{Value, json};
 
@@ -509,6 +512,172 @@ async fn voted_out(world: &World, id: &str) {
     let ended = world.ended(&path).await;
     assert_eq!(ended["status"], "executed", "{ended}");
     world.until(id, &["exiting", "unbonding", "removed"]).await;
+}
+
+/// Its blocks are missing here, and the service neither starts nor stops it.
+async fn is_held_elsewhere(world: &World, made: &Value) {
+    assert_eq!((&made["status"], &made["process"]), (&json!("joining"), &json!("elsewhere")), "{made}");
+    let id = made["id"].as_str().unwrap();
+    world.until(id, &["active"]).await;
+    let before = world.height();
+    world.run(60);
+    assert!(world.height() > before + 10, "the others go on: {} after {before}", world.height());
+    let status = world.status(id).await;
+    assert_eq!((&status["sealedBlocks"], &status["process"]), (&json!(0), &json!("elsewhere")), "{status}");
+    assert!(status["missedBlocks"].as_u64().unwrap() > 0, "{status}");
+    assert!(status["currentBlock"].is_null(), "it has no replica here: {status}");
+    for command in ["stop", "start"] {
+        let refused = world.conflict("POST", &format!("/v1/validators/{id}/{command}"), Value::Null).await;
+        assert!(refused.contains("held elsewhere"), "{refused}");
+    }
+}
+
+#[tokio::test]
+async fn a_validator_joins_with_a_key_that_is_held_elsewhere() {
+    let world = World::new("proof-of-authority").await;
+    world.run(5);
+    let (operator, key) = (Address::repeat_byte(0x66), KeyPair::from_seed(8, "a key held elsewhere"));
+    let proof = chainbox::system::validators::prove_sealing_key(world.chain.chain_id(), operator, &key);
+    let mut body = json!({
+        "address": operator.to_string(), "sealingAddress": key.address().to_string(), "sealingProof": proof.to_string(),
+    });
+    let made = world.ok("POST", &world.path("/validators"), body.clone()).await;
+    assert_eq!(made["sealingAddress"], key.address().to_string(), "{made}");
+    is_held_elsewhere(&world, &made).await;
+    // One key seals for one operator.
+    body["address"] = Address::repeat_byte(0x67).to_string().into();
+    let refused = world.conflict("POST", &world.path("/validators"), body).await;
+    assert!(refused.contains("SealingKeyTaken"), "{refused}");
+}
+
+/// Consents to the treasury's paying the stake, with a sealing key.
+fn consent(world: &World, operator: &KeyPair, sealing_key: Address) -> Value {
+    let deadline = START.as_secs() + 100_000;
+    let terms = staking::interface::JoinTerms {
+        operator: operator.address(),
+        sealingKey: sealing_key,
+        commissionBps: 500,
+        maxCommissionBps: 10_000,
+        maxCommissionChangeBps: 10_000,
+        deadline: U256::from(deadline),
+    };
+    let consent = staking::JoinConsent { terms, payer: world.chain.treasury().unwrap(), nonce: U256::ZERO };
+    let signature = operator.sign_hash(staking::consent_digest(world.chain.chain_id(), &consent));
+    json!({ "deadline": deadline, "signature": Bytes::from(signature.as_bytes()).to_string() })
+}
+
+#[tokio::test]
+async fn an_operator_consents_to_joining_at_anothers_expense() {
+    let world = World::new("proof-of-stake").await;
+    world.run(5);
+    let operator = KeyPair::from_seed(9, "an operator that consents");
+    let all = world.path("/validators");
+    let mut body =
+        json!({ "address": operator.address().to_string(), "stake": "32000000000000000000", "commission": 5 });
+    // The refusal names what there is to sign.
+    let refused = world.conflict("POST", &all, body.clone()).await;
+    let (_, key) = refused.split_once("the sealing key ").expect(&refused);
+    let key: Address = key.split([',', ' ']).next().unwrap().parse().unwrap();
+    assert!(refused.contains("the nonce 0"), "{refused}");
+    body["consent"] = consent(&world, &KeyPair::from_seed(9, "somebody else"), key);
+    world.conflict("POST", &all, body.clone()).await;
+    body["consent"] = consent(&world, &operator, key);
+    let treasury = world.chain.treasury().unwrap();
+    let balance = || world.chain.node().view().balance(treasury, BlockRef::Latest).unwrap();
+    let before = balance();
+    let made = world.ok("POST", &all, body).await;
+    assert_eq!((&made["sealingAddress"], &made["process"]), (&json!(key.to_string()), &json!("up")), "{made}");
+    let id = made["id"].as_str().unwrap();
+    let active = world.until(id, &["active"]).await;
+    assert_eq!(
+        (&active["selfStake"], &active["commission"]),
+        (&json!("32000000000000000000"), &json!(5.0)),
+        "{active}"
+    );
+    assert!(before - balance() >= U256::from(32_000_000_000_000_000_000_u128), "the treasury paid");
+    world.run(60);
+    assert!(
+        world.status(id).await["sealedBlocks"].as_u64().unwrap() > 0,
+        "it seals with the key that the service drew"
+    );
+
+    // One more, whose key is held elsewhere.
+    let (operator, key) = (KeyPair::from_seed(9, "another"), KeyPair::from_seed(8, "a key held elsewhere"));
+    let proof = staking::prove_sealing_key(world.chain.chain_id(), operator.address(), &key);
+    let body = json!({
+        "address": operator.address().to_string(), "stake": "32000000000000000000", "commission": 5,
+        "consent": consent(&world, &operator, key.address()),
+        "sealingAddress": key.address().to_string(), "sealingProof": proof.to_string(),
+    });
+    let made = world.ok("POST", &all, body).await;
+    is_held_elsewhere(&world, &made).await;
+}
+
+/// Two votes of a validator for one target.
+fn double_vote(world: &World, key: &KeyPair) -> pos::SlashingEvidence {
+    let view = world.chain.node().view();
+    let id = |height: u64| {
+        let block = view.block(BlockRef::Number(Height::new(height))).unwrap();
+        BlockId { hash: block.hash(), height: Height::new(height) }
+    };
+    let head = view.head().height().get();
+    let slot = pos::Payload::decode(world.block(head).protocol_payload()).unwrap().slot;
+    let (source, target) = (pos::Checkpoint { epoch: 0, block: id(0) }, pos::Checkpoint { epoch: 1, block: id(0) });
+    let signer = Authenticator::secp256k1().for_chain(id(0).hash).signer(key);
+    let vote = |head| pos::Vote::signed(pos::VoteData { slot, head, source, target }, &signer);
+    pos::SlashingEvidence::of_votes(&vote(id(head)), &vote(id(head - 1))).unwrap()
+}
+
+#[tokio::test]
+async fn evidence_slashes_by_the_protocols_own_rule() {
+    let world = World::new("proof-of-stake").await;
+    world.run(5);
+    let (operator, key) = (KeyPair::from_seed(9, "a liar"), KeyPair::from_seed(8, "a key held elsewhere"));
+    let proof = staking::prove_sealing_key(world.chain.chain_id(), operator.address(), &key);
+    let body = json!({
+        "address": operator.address().to_string(), "stake": "32000000000000000000", "commission": 5,
+        "consent": consent(&world, &operator, key.address()),
+        "sealingAddress": key.address().to_string(), "sealingProof": proof.to_string(),
+    });
+    let id = world.ok("POST", &world.path("/validators"), body).await["id"].as_str().unwrap().to_owned();
+    world.until(&id, &["active"]).await;
+    let path = format!("/v1/validators/{id}/slash");
+    let evidence = serde_json::to_value(double_vote(&world, &key)).unwrap();
+    let report = json!({ "reason": "two votes", "evidence": evidence });
+
+    let mut with_part = report.clone();
+    with_part["percentage"] = 5.into();
+    assert!(world.conflict("POST", &path, with_part).await.contains("its own rule"));
+    let nonsense = world.call("POST", &path, json!({ "reason": "x", "evidence": { "Votes": 5 } })).await;
+    assert_eq!(nonsense.status, 422, "{}", nonsense.body);
+    assert_eq!(nonsense.json()["error"]["details"]["fields"][0]["path"], "evidence", "{}", nonsense.body);
+    let listed = world.ok("GET", &world.path("/validators"), Value::Null).await;
+    let honest = listed.as_array().unwrap().iter().find(|one| one["id"] != id.as_str()).unwrap();
+    let accused = format!("/v1/validators/{}/slash", honest["id"].as_str().unwrap());
+    assert!(world.conflict("POST", &accused, report.clone()).await.contains("is against"));
+    let strangers = serde_json::to_value(double_vote(&world, &KeyPair::from_seed(8, "a stranger"))).unwrap();
+    let refused = world.conflict("POST", &path, json!({ "reason": "two votes", "evidence": strangers })).await;
+    assert!(refused.contains("no validator"), "{refused}");
+
+    let sent = world.ok("POST", &path, report.clone()).await;
+    assert_eq!((&sent["authority"], &sent["transactionHash"]), (&json!("protocol"), &Value::Null), "{sent}");
+    let out = world.until(&id, &["tombstoned"]).await;
+    let stake: u128 = out["selfStake"].as_str().unwrap().parse().unwrap();
+    assert!(stake < 32_000_000_000_000_000_000, "{out}");
+    world.conflict("POST", &path, report).await;
+    assert_eq!(world.validator(honest["id"].as_str().unwrap()).await["status"], "active");
+}
+
+#[tokio::test]
+async fn other_protocols_take_no_evidence() {
+    for consensus in ["delegated-proof-of-stake", "proof-of-authority"] {
+        let world = World::with(consensus, Vec::new()).await;
+        world.run(5);
+        let listed = world.ok("GET", &world.path("/validators"), Value::Null).await;
+        let path = format!("/v1/validators/{}/slash", listed[0]["id"].as_str().unwrap());
+        let refused = world.conflict("POST", &path, json!({ "reason": "two blocks", "evidence": {} })).await;
+        assert!(refused.contains("leave evidence out"), "{refused}");
+    }
 }
 
 #[tokio::test]

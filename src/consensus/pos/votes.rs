@@ -229,6 +229,16 @@ impl Pos {
         offence: &SlashingEvidence,
         effects: &mut Vec<Effect>,
     ) -> Result<(), Rejection> {
+        let offender = self.check_offence(offence)?;
+        self.report_offence(offender, offence.clone(), false, effects);
+        Ok(())
+    }
+
+    /// Returns whom evidence would be noted against.
+    ///
+    /// # Errors
+    /// [`Rejection::Pos`] for evidence that proves nothing, is known or too old, and against who has no stake to lose.
+    pub fn check_offence(&self, offence: &SlashingEvidence) -> Result<Address, Rejection> {
         let refuse = |_| MessageError::Malformed { what: "the evidence proves no offence" };
         let offender = offence.offender(&self.authenticator).map_err(refuse)?;
         if !self.is_new_offence(&offender, offence) {
@@ -239,8 +249,7 @@ impl Pos {
             return Err(MessageError::OldEpoch { epoch, now: self.epoch() }.into());
         }
         self.check_accountable(&offender)?;
-        self.report_offence(offender, offence.clone(), false, effects);
-        Ok(())
+        Ok(offender)
     }
 
     /// Whether an offence is the first known of its offender, or the first that removes its votes from fork choice.

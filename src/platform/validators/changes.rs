@@ -4,8 +4,8 @@ use alloy_primitives::{B256, U256};
 use alloy_sol_types::SolCall;
 
 use super::{
-    Validator, Validators,
-    orders::{SlashPart, SlashSpec, StakeSpec},
+    Validator, Validators, evidence,
+    orders::{SlashPart, SlashSpec, SlashedBy, StakeSpec},
 };
 use crate::{
     chain::CallRequest,
@@ -101,20 +101,26 @@ impl Validators<'_> {
         Ok(request.into())
     }
 
-    /// Slashes a validator, by the authority that the chain has for it: the administrator of the validators' contract.
+    /// Slashes a validator, by the authority that the chain has for it: the administrator of the validators' contract, or with evidence the
+    /// protocol of proof of stake itself.
     ///
     /// # Errors
-    /// [`PlatformError::Conflict`] on a chain with stake, which slashes by the evidence in its blocks alone; for an amount where weights
-    /// count, and where too few validators would be left.
+    /// [`PlatformError::Conflict`] without evidence on a chain with stake, where nobody slashes but the protocol; for evidence that the
+    /// protocol does not take; for an amount where weights count, and where too few validators would be left.
     pub fn slash(
         &self,
         principal: &Principal,
         id: &ValidatorId,
         request: &str,
         spec: &SlashSpec,
-    ) -> Result<B256, PlatformError> {
+    ) -> Result<SlashedBy, PlatformError> {
         let (chain, validator) = self.commanded(principal, id)?;
-        self.send(principal, (&chain, request), || self.penalty(principal, &chain, &validator, spec))
+        if let Some(evidence) = &spec.evidence {
+            evidence::report(&chain, &validator, spec.part, evidence)?;
+            return Ok(SlashedBy::Protocol);
+        }
+        let sent = self.send(principal, (&chain, request), || self.penalty(principal, &chain, &validator, spec))?;
+        Ok(SlashedBy::Administrator(sent))
     }
 
     fn penalty(
@@ -127,17 +133,11 @@ impl Validators<'_> {
         let conflict = |message: &str| Err(PlatformError::Conflict { message: message.to_owned() });
         if chain.node().view().chain().has_stake() {
             return conflict(
-                "the chain slashes by the evidence and the absences that its blocks report, and takes no penalty from anybody; a \
-                 proposal of type validator-remove takes the validator out",
+                "the chain slashes by the evidence and the absences that its blocks report, and takes no penalty from anybody: send \
+                 evidence in place of a part (proof of stake), or make a proposal of type validator-remove, which takes the validator out",
             );
         }
-        if spec.has_evidence {
-            return conflict(
-                "the chain takes no evidence from outside its blocks: leave evidence out, and the administrator of the validators \
-                 slashes",
-            );
-        }
-        let SlashPart::Ppm(part) = spec.part else {
+        let Some(SlashPart::Ppm(part)) = spec.part else {
             return conflict("the chain has no stake: give a percentage of the validator's weight");
         };
         let administrator = self.administrator(principal, chain)?;

@@ -1,6 +1,7 @@
 //! What callers ask for of a validator: to be added, staked, slashed.
 
-use alloy_primitives::{Address, Bytes, U256};
+use alloy_primitives::{Address, B256, Bytes, U256};
+use serde_json::Value;
 
 /// A validator to add.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -74,10 +75,37 @@ pub enum SlashPart {
 /// A penalty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlashSpec {
-    /// What is taken.
-    pub part: SlashPart,
+    /// What is taken; with evidence, by which the protocol takes what its own rule says, nothing.
+    pub part: Option<SlashPart>,
     /// Misbehaviour for which the validator is slashed, 1 to 256 characters.
     pub reason: String,
-    /// Whether the caller has sent evidence.
-    pub has_evidence: bool,
+    /// Evidence, as JSON of the protocol's type: of proof of stake two votes or two blocks that conflict. The chain keeps no reason with it.
+    pub evidence: Option<Value>,
+}
+
+/// Who slashes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlashedBy {
+    /// The administrator of the validators' contract, by this transaction.
+    Administrator(B256),
+    /// The protocol, in the block of the next proposer that the evidence convinces.
+    Protocol,
+}
+
+impl SlashedBy {
+    /// Name of the authority.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Administrator(_) => "validators-administrator",
+            Self::Protocol => "protocol",
+        }
+    }
+
+    /// Hash of the transaction, if there is one.
+    pub const fn transaction(self) -> Option<B256> {
+        match self {
+            Self::Administrator(hash) => Some(hash),
+            Self::Protocol => None,
+        }
+    }
 }

@@ -106,6 +106,7 @@ pub(super) fn refused(cause: PacedError) -> PlatformError {
             PlatformError::Conflict { message: format!("the chain takes no commands: {reason}") }
         }
         PacedError::Stop(cause) => PlatformError::Conflict { message: cause.to_string() },
+        PacedError::Offence(cause) => PlatformError::Conflict { message: cause.to_string() },
         other => PlatformError::internal(other),
     }
 }

@@ -68,7 +68,7 @@ struct Slash {
     /// Misbehaviour for which it is slashed, 1 to 256 characters.
     #[schema(min_length = 1, max_length = 256, pattern = r"\S")]
     reason: String,
-    /// Evidence, where the protocol takes any.
+    /// Evidence in place of a part, where the protocol takes any: of proof of stake two votes or two blocks that the validator has signed.
     #[schema(value_type = Option<Object>, additional_properties = true)]
     evidence: Option<serde_json::Map<String, Value>>,
 }
@@ -86,8 +86,9 @@ impl Body for Slash {
             vec![FieldError { path: path.to_owned(), expected: expected.to_owned(), got: got.to_owned() }]
         };
         match (self.percentage, self.amount) {
+            (None, None) if self.evidence.is_some() => Vec::new(),
             (Some(_), Some(_)) => wrong("amount", "no value beside a percentage", "a value"),
-            (None, None) => wrong("percentage", "a percentage, or an amount", "nothing"),
+            (None, None) => wrong("percentage", "a percentage, an amount, or evidence", "nothing"),
             (Some(Percent { ppm: 0 }), None) => wrong("percentage", "more than 0", "0"),
             _ => Vec::new(),
         }
@@ -98,12 +99,12 @@ impl Body for Slash {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct SlashView {
-    /// Who slashes: the administrator of the validators' contract.
+    /// Who slashes: validators-administrator is that of the validators' contract, protocol the rule by which the next proposer reports evidence.
     #[schema(example = "validators-administrator")]
     authority: &'static str,
-    /// Hash of its transaction.
-    transaction_hash: String,
-    /// The validator, as it is before a block has the transaction.
+    /// Hash of the administrator's transaction.
+    transaction_hash: Option<String>,
+    /// The validator, as it is before a block has the penalty.
     validator: ValidatorView,
 }
 
@@ -217,16 +218,15 @@ fn set_stake(app: &App, request: &Request, body: SetStake) -> Result<Change<Vali
 }
 
 fn slash(app: &App, request: &Request, body: Slash) -> Result<Change<SlashView>, ApiError> {
-    let part = match (body.percentage, body.amount) {
-        (Some(percentage), _) => SlashPart::Ppm(percentage.ppm),
-        (None, amount) => SlashPart::Amount(amount.map(|amount| amount.0).unwrap_or_default()),
-    };
-    let spec = SlashSpec { part, reason: body.reason, has_evidence: body.evidence.is_some() };
+    let percentage = body.percentage.map(|percentage| SlashPart::Ppm(percentage.ppm));
+    let part = percentage.or(body.amount.map(|amount| SlashPart::Amount(amount.0)));
+    let spec = SlashSpec { part, reason: body.reason, evidence: body.evidence.map(Value::Object) };
     let (validators, id) = (app.platform().validators(), id_of(request)?);
-    let hash = validators.slash(request.principal()?, &id, &request.new_id(app.platform(), "tx")?, &spec)?;
-    let validator = ValidatorView::new(validators.get(request.principal()?, &id)?.1).with_transaction(hash);
-    let authority = "validators-administrator";
-    Ok(Change::done(SlashView { authority, transaction_hash: hash.to_string(), validator }))
+    let slashed = validators.slash(request.principal()?, &id, &request.new_id(app.platform(), "tx")?, &spec)?;
+    let validator = ValidatorView::new(validators.get(request.principal()?, &id)?.1);
+    let (authority, transaction) = (slashed.name(), slashed.transaction());
+    let validator = transaction.into_iter().fold(validator, ValidatorView::with_transaction);
+    Ok(Change::done(SlashView { authority, transaction_hash: transaction.map(|hash| hash.to_string()), validator }))
 }
 
 fn remove(app: &App, request: &Request) -> Result<Change<ValidatorView>, ApiError> {
