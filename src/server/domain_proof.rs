@@ -207,6 +207,52 @@ mod tests {
         prove(&resolver, &nowhere(), "other.example", "t0ken").await.unwrap_err();
     }
 
+    /// A name server that answers every query with a code and no record (RFC 1035, 4.1.1), or not at all.
+    async fn name_server(code: Option<u8>) -> SystemTxtResolver {
+        let socket = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let resolver = SystemTxtResolver::at(socket.local_addr().unwrap());
+        tokio::spawn(async move {
+            let mut query = [0; 512];
+            loop {
+                let (length, client) = socket.recv_from(&mut query).await.unwrap();
+                let Some(code) = code else { continue };
+                let name_end = 12 + query[12..length].iter().position(|byte| *byte == 0).unwrap();
+                let header = [query[0], query[1], 0x85, 0x80 | code, 0, 1, 0, 0, 0, 0, 0, 0];
+                let empty = [&header, &query[12..name_end + 5]].concat();
+                socket.send_to(&empty, client).await.unwrap();
+            }
+        });
+        resolver
+    }
+
+    #[tokio::test]
+    async fn a_name_that_is_not_there_has_no_record_and_a_failing_server_is_named() {
+        const NO_ERROR: u8 = 0;
+        const NXDOMAIN: u8 = 3;
+        const REFUSED: u8 = 5;
+        for code in [NO_ERROR, NXDOMAIN] {
+            let resolver = name_server(Some(code)).await;
+            assert!(resolver.texts("_chainbox-challenge.shop.example").await.unwrap().is_empty(), "code {code}");
+            let missing = by_record(&resolver, "shop.example", "t0ken").await.unwrap_err();
+            assert_eq!(missing, "_chainbox-challenge.shop.example has no TXT record", "code {code}");
+        }
+        let failed = by_record(&name_server(Some(REFUSED)).await, "shop.example", "t0ken").await.unwrap_err();
+        assert!(
+            failed.starts_with("the TXT records of _chainbox-challenge.shop.example could not be looked up: "),
+            "{failed}"
+        );
+    }
+
+    /// Takes the five seconds of the look-up.
+    #[tokio::test]
+    async fn a_name_server_that_is_silent_is_given_up() {
+        let resolver = name_server(None).await;
+        let began = std::time::Instant::now();
+        let silent = by_record(&resolver, "shop.example", "t0ken").await.unwrap_err();
+        assert!(silent.starts_with("the TXT records of _chainbox-challenge.shop.example "), "{silent}");
+        assert!(began.elapsed() < LOOKUP_MAX + Duration::from_secs(5), "{:?}", began.elapsed());
+    }
+
     #[tokio::test]
     async fn a_domain_is_proved_by_a_file_over_tls() {
         let certificate = TestCertificate::of(&["shop.example"]);

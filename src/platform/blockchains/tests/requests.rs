@@ -113,7 +113,9 @@ fn a_validator_is_added_slashed_and_removed_once_over_every_crash() {
     }
     let slash = SlashSpec { part: Some(SlashPart::Ppm(500_000)), reason: "absent".to_owned(), evidence: None };
     let (fifth, sixth) = (ValidatorId::new(&id, fifth.operator), ValidatorId::new(&id, sixth.operator));
-    sends_once(&world, &chain, "slash", &|platform, me| platform.validators().slash(me, &fifth, "tx_3", &slash));
+    sends_once(&world, &chain, "slash", &|platform, me| {
+        Ok(platform.validators().slash(me, &fifth, "tx_3", &slash)?.transaction().unwrap())
+    });
     sends_once(&world, &chain, "remove", &|platform, me| platform.validators().remove(me, &sixth, "tx_4"));
 }
 
