@@ -8,7 +8,7 @@ use super::*;
 use crate::{
     chain::CallRequest,
     node::{ComponentKind, ManualClock, Node},
-    platform::{BlockchainSpec, Platform, Subject, scope::ScopeSet},
+    platform::{BlockchainSpec, Platform, Subject, TransactionState, scope::ScopeSet},
     primitives::{Gas, KeyPair, TransactionRequest, U256},
 };
 
@@ -162,34 +162,62 @@ fn a_dapp_has_the_named_the_default_or_the_only_chain() {
     assert_eq!(create(&platform, "dapp_5", &DappSpec::named("page")).unwrap().value.blockchain_id, None);
 }
 
+/// A key with ether, and the body of a dApp of two components that it deploys.
+fn of_somebody(platform: &Platform) -> (KeyPair, DappSpec) {
+    let key = KeyPair::from_seed(3, "somebody");
+    let fund = CallRequest::call(key.address(), []).with_value(U256::from(10).pow(U256::from(20)));
+    platform.blockchains().send(&platform.service_principal(), DEFAULT_BLOCKCHAIN_ID, fund).unwrap();
+    let body = DappSpec { from: Some(key.address()), ..spec(all().as_array().unwrap()[7..].to_vec().into()) };
+    (key, body)
+}
+
+/// The body with its planned transaction, signed, with so much gas.
+fn signed(platform: &Platform, key: &KeyPair, body: &DappSpec, plan: &PlannedDapp, gas_limit: Gas) -> DappSpec {
+    let request = TransactionRequest {
+        chain_id: Some(platform.default_blockchain().unwrap().chain_id()),
+        nonce: plan.nonce,
+        to: Some(plan.to),
+        input: plan.data.clone(),
+        gas_limit,
+        max_fee_per_gas: 10_000_000_000,
+        ..Default::default()
+    };
+    DappSpec { signed_transaction: Some(request.sign(key).unwrap().encoded()), ..body.clone() }
+}
+
 #[test]
 fn a_signed_transaction_must_be_the_planned_one() {
     let platform = platform();
-    let (me, chain) = (platform.service_principal(), platform.default_blockchain().unwrap());
-    let key = KeyPair::from_seed(3, "somebody");
-    let fund = CallRequest::call(key.address(), []).with_value(U256::from(10).pow(U256::from(20)));
-    platform.blockchains().send(&me, DEFAULT_BLOCKCHAIN_ID, fund).unwrap();
-    let body = DappSpec { from: Some(key.address()), ..spec(all().as_array().unwrap()[7..].to_vec().into()) };
-    let plan = platform.dapps().plan(&me, &body).unwrap();
+    let (key, body) = of_somebody(&platform);
+    let plan = platform.dapps().plan(&platform.service_principal(), &body).unwrap();
     assert_eq!((plan.nonce, plan.components.len()), (0, 2));
-    let signed = |data: Vec<u8>| {
-        let request = TransactionRequest {
-            chain_id: Some(chain.chain_id()),
-            nonce: plan.nonce,
-            to: Some(plan.to),
-            input: data.into(),
-            gas_limit: Gas::new(10_000_000),
-            max_fee_per_gas: 10_000_000_000,
-            ..Default::default()
-        };
-        DappSpec { signed_transaction: Some(request.sign(&key).unwrap().encoded()), ..body.clone() }
-    };
-    assert_eq!(paths(create(&platform, "dapp_1", &signed(vec![1, 2, 3]))), ["signedTransaction"]);
-    let stored = create(&platform, "dapp_1", &signed(plan.data.to_vec())).unwrap();
+    let wrong = PlannedDapp { data: vec![1, 2, 3].into(), ..plan.clone() };
+    let gas = Gas::new(10_000_000);
+    assert_eq!(paths(create(&platform, "dapp_1", &signed(&platform, &key, &body, &wrong, gas))), ["signedTransaction"]);
+    let stored = create(&platform, "dapp_1", &signed(&platform, &key, &body, &plan, gas)).unwrap();
     assert_eq!(stored.value.deployment.as_ref().unwrap().from, key.address());
     let addresses: Vec<_> = stored.value.components.iter().map(|component| component.address).collect();
     assert_eq!(addresses, plan.components.iter().map(|(_, address)| *address).collect::<Vec<_>>());
     assert!(platform.dapps().state(&stored.value).unwrap().unwrap().components.iter().all(|one| one.is_deployed));
+}
+
+#[test]
+fn a_dapp_whose_transaction_runs_out_of_gas_has_failed_and_is_made_again() {
+    let platform = platform();
+    let me = platform.service_principal();
+    let (key, body) = of_somebody(&platform);
+    let plan = platform.dapps().plan(&me, &body).unwrap();
+    let failed = create(&platform, "dapp_1", &signed(&platform, &key, &body, &plan, Gas::new(200_000))).unwrap();
+    let state = |dapp: &DappRecord| platform.dapps().deployed(dapp).unwrap().unwrap().state;
+    assert_eq!(state(&failed.value), TransactionState::Failed);
+    assert!(platform.dapps().state(&failed.value).unwrap().unwrap().components.iter().all(|one| !one.is_deployed));
+    // The nonce is used up, so the next plan has other addresses.
+    let plan = platform.dapps().plan(&me, &body).unwrap();
+    assert_eq!(plan.nonce, 1);
+    let made = create(&platform, "dapp_2", &signed(&platform, &key, &body, &plan, Gas::new(10_000_000))).unwrap();
+    assert_eq!(state(&made.value), TransactionState::Success);
+    platform.records().unit(|unit| platform.dapps().delete(unit, &me, "dapp_1")).unwrap();
+    assert!(platform.dapps().require(&me, "dapp_1").is_err());
 }
 
 #[test]
