@@ -53,6 +53,8 @@ pub(crate) enum Mutation {
     PbftReportsUnsigned,
     /// PBFT: backups compare no report of absences with the commits that they have.
     PbftBelievesReports,
+    /// PBFT: a replica stays in its view though `f + 1` validators suspect the primary.
+    PbftIgnoresSuspicions,
     /// PBFT: who left the committee is no longer accountable.
     PbftForgetsLeavers,
     /// Raft: a replica votes for a second candidate in one term.

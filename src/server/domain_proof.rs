@@ -247,10 +247,9 @@ mod tests {
     #[tokio::test]
     async fn a_name_server_that_is_silent_is_given_up() {
         let resolver = name_server(None).await;
-        let began = std::time::Instant::now();
-        let silent = by_record(&resolver, "shop.example", "t0ken").await.unwrap_err();
+        let proof = by_record(&resolver, "shop.example", "t0ken");
+        let silent = tokio::time::timeout(2 * LOOKUP_MAX, proof).await.unwrap().unwrap_err();
         assert!(silent.starts_with("the TXT records of _chainbox-challenge.shop.example "), "{silent}");
-        assert!(began.elapsed() < LOOKUP_MAX + Duration::from_secs(5), "{:?}", began.elapsed());
     }
 
     #[tokio::test]

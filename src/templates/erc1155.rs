@@ -20,6 +20,7 @@
 //!
 //! As to Solidity, the URI may have any bytes; that of the constructor is UTF-8, others revert without data.
 
+mod constructor;
 pub mod interface;
 #[cfg(test)]
 mod tests;
@@ -197,7 +198,7 @@ impl Template for Erc1155 {
 
     fn construct(&self, host: &mut Host<'_>, params: &[u8]) -> Result<(), Stop> {
         let params = host.decode_constructor(params)?;
-        token::construct(host, params)
+        constructor::construct(host, params)
     }
 
     #[rustfmt::skip] // one function a line

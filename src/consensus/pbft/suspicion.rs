@@ -69,7 +69,7 @@ impl Pbft {
             return;
         }
         let suspecting: Vec<_> = self.suspicions.values().filter(|message| self.is_current(message)).cloned().collect();
-        if suspecting.len() >= self.quorums().weak() {
+        if suspecting.len() >= self.quorums().weak() && !mutation::active(Mutation::PbftIgnoresSuspicions) {
             effects.push(Effect::Mark("pbft/suspected"));
             suspecting.iter().for_each(|message| broadcast(message, None, effects));
             self.start_view_change(self.view.next(), effects);

@@ -299,6 +299,11 @@ const BY_TEST: &[(Mutation, &str, &str)] = &[
         "blocks of the default profile report no absences; in those of others a view has to last for half a window",
     ),
     (
+        Mutation::PbftIgnoresSuspicions,
+        "sim::tests::pbft_absences::who_stays_with_a_primary_that_a_weak_quorum_suspects_is_told",
+        "blocks of the default profile report no absences, and only of those that do an invariant watches it",
+    ),
+    (
         Mutation::GovernanceKeepsFormerVotes,
         "sim::tests::witnesses::every_witness_violates_its_invariant",
         "nobody votes in the default profile; the governance profile finds it",
@@ -327,6 +332,8 @@ const BY_PROFILE: &[(Mutation, &str, u64)] = &[
     (Mutation::DposCatchUpStartsAnew, "turnover", 4),
     (Mutation::DposAsksFirstSenderAlone, "short", 70_442_981_518_291_977),
     (Mutation::PosForgetsRearSet, "turnover", 1),
+    (Mutation::DposForgetsLeavers, "long", 436),
+    (Mutation::DposReportsProducersOnly, "long", 436),
 ];
 
 /// The protocol that a bug is of, as `chainbox campaign` runs it.

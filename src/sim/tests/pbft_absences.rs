@@ -153,3 +153,21 @@ fn reports_are_not_wrong_while_links_hold_the_suspicions_of_those_who_know_bette
     let NetworkError::Violated(violation) = violated else { panic!("{violated}") };
     assert_eq!(violation.invariant, "absences-unjust");
 }
+
+#[test]
+fn who_stays_with_a_primary_that_a_weak_quorum_suspects_is_told() {
+    let accused = || {
+        let mut network = network();
+        let (primary, _) = primary_and_other(&network);
+        network.misbehave(primary, Behaviour::FalseAbsences, Trigger::Always)?;
+        network.run_to_height(Height::new(20)).map(|()| network)
+    };
+    let network = accused().unwrap();
+    assert!(protocol(&network, id(4)).view().get() > 0, "its view is over");
+    let NetworkError::Violated(violation) = mutation::with(Mutation::PbftIgnoresSuspicions, accused).unwrap_err()
+    else {
+        panic!("a violation")
+    };
+    assert_eq!(violation.invariant, "absences-unjust");
+    assert!(violation.detail.contains("stays in view 0 though f + 1 suspect its primary"), "{}", violation.detail);
+}

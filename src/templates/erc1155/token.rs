@@ -2,11 +2,7 @@
 
 use alloy_primitives::b256;
 
-use super::{
-    IMMUTABLES,
-    interface::{self as sol, Erc1155Token},
-    vesting,
-};
+use super::{IMMUTABLES, interface as sol};
 use crate::{
     templates::common::{AccessControl, DEFAULT_ADMIN_ROLE, Erc2981, Pausable, receivers},
     vm::contract::*,
@@ -30,7 +26,7 @@ storage! {
     /// What Solidity would put into the code.
     pub(super) contract TokenImmutables layout at IMMUTABLES {
         /// [`MINTABLE`], [`BURNABLE`], [`PAUSABLE`].
-        features: Slot<u8>,
+        pub(super) features: Slot<u8>,
     }
 }
 
@@ -48,28 +44,7 @@ pub(super) const PAUSER_ROLE: B256 = b256!("65d7a28e3265b37a6474929f336521b332c1
 pub(super) const URI_SETTER_ROLE: B256 = b256!("7804d923f43a17d325d77e781528e0793b2edd9890ab45fc64efd7b4b427744c");
 
 pub(super) const TOKEN: TokenStorage = TokenStorage::STATE;
-const FIXED: TokenImmutables = TokenImmutables::STATE;
-
-pub(super) fn construct(host: &mut Host<'_>, params: Erc1155Token::constructorCall) -> Result<(), Stop> {
-    let Erc1155Token::constructorCall { uri, owner, features, royaltyReceiver, royaltyFee, distribution } = params;
-    TOKEN.uri.set(host, uri)?;
-    let flags = [(features.mintable, MINTABLE), (features.burnable, BURNABLE), (features.pausable, PAUSABLE)];
-    let set = flags.into_iter().filter(|(is_on, _)| *is_on).fold(0, |set, (_, flag)| set | flag);
-    FIXED.features.overwrite(host, set)?;
-    let roles = [
-        (true, DEFAULT_ADMIN_ROLE),
-        (features.pausable, PAUSER_ROLE),
-        (features.mintable, MINTER_ROLE),
-        (true, URI_SETTER_ROLE),
-    ];
-    for (_, role) in roles.into_iter().filter(|(is_used, _)| *is_used) {
-        TOKEN.roles.give_role(host, role, owner)?;
-    }
-    if !royaltyFee.is_zero() {
-        TOKEN.royalty.set_default_royalty(host, royaltyReceiver, royaltyFee)?;
-    }
-    distribution.into_iter().try_for_each(|part| vesting::allot(host, part, owner))
-}
+pub(super) const FIXED: TokenImmutables = TokenImmutables::STATE;
 
 pub(super) fn balance_of(host: &mut Host<'_>, account: Address, id: U256) -> Result<U256, Stop> {
     TOKEN.balances.at(host, id)?.get(host, account)

@@ -179,6 +179,10 @@ impl World {
                 let transaction = U256::from(choices.next(count.to()));
                 [function.selector().as_slice(), &transaction.abi_encode()].concat()
             }
+            ("vesting-wallet", "release" | "revoke") if function.inputs.len() == 2 => {
+                let (token, id) = (self.contract("erc1155-multi").address, U256::from(choices.next(4)));
+                [function.selector().as_slice(), &(token, id).abi_encode()].concat()
+            }
             ("batch", "execute") => {
                 let operations = (0..choices.next(4)).map(|_| self.batched(from, choices)).collect();
                 batch::executeCall { operations }.abi_encode()

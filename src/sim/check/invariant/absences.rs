@@ -90,7 +90,7 @@ impl Invariant for JustAbsences {
         let AnyProtocol::Pbft(pbft) = replica.protocol() else { return Ok(()) };
         let Some(staking) = replica.chain().spec().staking.filter(|_| pbft.reports_absences()) else { return Ok(()) };
         if pbft.ignores_suspicions() {
-            let detail = format!("{} stays in view {} though f + 1 suspect its primary", replica.id(), pbft.view());
+            let detail = format!("{} stays in {} though f + 1 suspect its primary", replica.id(), pbft.view());
             return Err(Violation::new("absences-unjust", network, detail));
         }
         let head = replica.chain().head();
