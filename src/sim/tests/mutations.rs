@@ -231,7 +231,7 @@ const BY_TEST: &[(Mutation, &str, &str)] = &[
     (
         Mutation::PosForgetsLeavers,
         "consensus::pos::tests::reveals::who_left_is_slashed_until_its_stake_is_withdrawable",
-        "the long profile did at one of 54 seeds, and at none of 97 since heads are shown",
+        "the long profile did at one of 54 seeds, and at none of 2,097 since heads are shown",
     ),
     (
         Mutation::DposForgetsLeavers,
