@@ -84,7 +84,7 @@ pub use mining::BLOCKS_PER_CALL_MAX;
 pub use mining_mode::{MINING_INTERVAL_SECS_MAX, Mining};
 pub use real_time::{
     NetworkPool, PacedError, PacedNetwork,
-    clock::RealTimeClock,
+    clock::{MachineClock, RealTimeClock},
     pool::{PoolCounters, ShutdownError},
 };
 pub use send::Submission;

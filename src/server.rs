@@ -89,7 +89,7 @@ mod serve;
 mod service_rpc;
 
 pub use chains::Chains;
-pub use clock::{ChainClock, WallClock, date, now_ms};
+pub use clock::{ChainClock, TravelClock, WallClock, date, now_ms};
 pub use counters::Counters;
 pub use decode::{decode_call, decode_error, describe_revert};
 pub use domain_proof::{ResolveTxt, ResolvingTxt, SystemTxtResolver};

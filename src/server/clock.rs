@@ -1,10 +1,13 @@
 //! The wall clock, which only the server and the command line read, and dates as text.
 
 use core::fmt;
-use std::time::{Duration, Instant, SystemTime};
+use std::{
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant, SystemTime},
+};
 
 use crate::{
-    node::{Clock, Node},
+    node::{Clock, MachineClock, Node, RealTimeClock},
     primitives::Timestamp,
 };
 
@@ -41,6 +44,33 @@ impl Clock for ChainClock {
 
     fn now_ms(&self) -> u64 {
         now_ms().saturating_add_signed(self.0.view().clock_offset().as_secs().saturating_mul(1000))
+    }
+}
+
+/// The machine's clock as far ahead as time travel has moved a node's at most (`evm_increaseTime`): `chainbox dev` gives it to the networks of
+/// its other chains, so that what waits for their blocks' time moves with the default chain. Where that is taken back to a snapshot, or behind
+/// the wall, the networks stay ahead: their blocks are not taken back.
+#[derive(Debug)]
+pub struct TravelClock {
+    machine: MachineClock,
+    node: Node,
+    /// Greatest lead so far.
+    lead: Mutex<Duration>,
+}
+
+impl TravelClock {
+    /// Creates the clock by a node's time travel.
+    pub fn of(node: Node) -> Self {
+        Self { machine: MachineClock::default(), node, lead: Mutex::default() }
+    }
+}
+
+impl RealTimeClock for TravelClock {
+    fn now(&self) -> Duration {
+        let ahead = u64::try_from(self.node.view().clock_offset().as_secs()).unwrap_or(0);
+        let mut lead = self.lead.lock().unwrap_or_else(PoisonError::into_inner);
+        *lead = (*lead).max(Duration::from_secs(ahead));
+        self.machine.now().saturating_add(*lead)
     }
 }
 
@@ -123,6 +153,20 @@ mod tests {
         assert!(clock.now_ms() < now_ms() + 60_000);
         node.increase_time(Duration::from_secs(3_600));
         assert!((now_ms() + 3_600_000 - 60_000..now_ms() + 3_660_000).contains(&clock.now_ms()));
+    }
+
+    #[test]
+    fn networks_travel_ahead_with_a_node_and_never_back() {
+        let node = Node::builder().with_clock(std::sync::Arc::new(WallClock)).build().unwrap();
+        let clock = TravelClock::of(node.clone());
+        let (began, snapshot) = (clock.now(), node.snapshot());
+        node.increase_time(Duration::from_secs(3_600));
+        let (hour, minute) = (Duration::from_secs(3_600), Duration::from_secs(60));
+        let moved = clock.now();
+        assert!((began + hour..began + hour + minute).contains(&moved));
+        assert!(node.revert(snapshot).unwrap());
+        assert_eq!(node.view().clock_offset().as_secs(), 0);
+        assert!((moved..moved + minute).contains(&clock.now()), "the lead is kept");
     }
 
     #[test]

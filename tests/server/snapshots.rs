@@ -1,5 +1,7 @@
 //! Snapshots of a development node's chain and its time cover the platform: its records and its clock.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::{
@@ -76,4 +78,60 @@ fn a_snapshot_of_the_default_chain_covers_its_deployments_and_time_travel_the_ke
     assert_eq!(listed()[2..], [(waiting["id"].clone(), json!("deployed"))]);
     let deadline = now() + LIMIT;
     assert!(dev.stop("-TERM").status.success() && now() < deadline);
+}
+
+/// One clock: what waits for time on the default chain, on another chain and in the service's records moves with `evm_increaseTime`; a
+/// revert takes the default chain's deployments back, and not the blocks of the other chain.
+#[test]
+fn time_travel_ends_votes_and_invitations_and_a_revert_leaves_other_chains() {
+    let folder = tempfile::tempdir().unwrap();
+    let dev = Dev::start(folder.path(), &["--quiet"]);
+    let key = dev.config["apiKey"].as_str().unwrap().to_owned();
+    let data = |method: &str, path: &str, body: Value| {
+        let answer = rest(&dev, &key, method, path, &body);
+        assert!(answer.status < 300, "{method} {path}: {}", answer.body);
+        answer.data()
+    };
+    let until = |path: &str, is_wanted: &dyn Fn(&Value) -> bool| {
+        let deadline = now() + LIMIT;
+        loop {
+            let found = data("GET", path, Value::Null);
+            if is_wanted(&found) {
+                return found;
+            }
+            assert!(now() < deadline, "{path}: {found}");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    };
+    let chain = data("POST", "/v1/blockchains", json!({ "name": "paced", "config": { "blockTime": "1s" } }));
+    let chain = chain["id"].as_str().unwrap();
+    let body = json!({
+        "blockchainId": chain, "title": "Slower", "type": "parameter-change", "changes": { "blockTime": "2s" }, "votingPeriod": "30d",
+    });
+    let proposal = data("POST", "/v1/governance/proposals", body);
+    let proposal = format!("/v1/governance/proposals/{}", proposal["id"].as_str().unwrap());
+    until(&proposal, &|found| found["status"] == "active");
+    data("POST", &format!("{proposal}/vote"), json!({ "vote": "yes" }));
+    until(&proposal, &|found| found["tally"]["yes"] == "1");
+    let invited = json!({ "email": "bob@example.org", "role": "viewer" });
+    let invited = data("POST", "/v1/workspaces/ws_default/invitations", invited);
+    assert_eq!(invited["status"], "open", "{invited}");
+
+    let snapshot = eth(&dev, &key, "evm_snapshot", json!([]));
+    let params = json!({ "name": "Gold", "symbol": "GLD", "totalSupply": "1" });
+    let deployment = json!({ "blockchainId": "bc_default", "template": "erc20-token", "params": params });
+    data("POST", "/v1/contracts/deploy", deployment);
+    eth(&dev, &key, "evm_increaseTime", json!([31 * 86_400]));
+    let executed = until(&proposal, &|found| found["status"] != "active" && found["status"] != "passed");
+    assert_eq!(executed["status"], "executed", "{executed}");
+    let invitations = data("GET", "/v1/workspaces/ws_default/invitations", Value::Null);
+    assert_eq!(invitations[0]["status"], "expired", "{invitations}");
+
+    assert_eq!(eth(&dev, &key, "evm_revert", json!([snapshot])), true);
+    assert_eq!(data("GET", "/v1/contracts", Value::Null).as_array().map(Vec::len), Some(0));
+    assert_eq!(data("GET", &proposal, Value::Null)["status"], "executed", "the other chain's blocks stay");
+    let path = format!("/v1/blockchains/{chain}/metrics");
+    let height = data("GET", &path, Value::Null)["currentBlock"].as_u64().unwrap();
+    until(&path, &|found| found["currentBlock"].as_u64() > Some(height));
+    assert!(dev.stop("-TERM").status.success());
 }

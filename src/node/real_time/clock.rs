@@ -19,7 +19,7 @@ pub trait RealTimeClock: Debug + Send + Sync {
 /// The machine's clocks: the wall's time when it was made, and the monotonic clock from then on. That one stands still while some
 /// machines sleep, so that a wall clock well ahead of it is followed.
 #[derive(Debug)]
-pub(super) struct MachineClock {
+pub struct MachineClock {
     began: Instant,
     follower: Mutex<WallFollower>,
 }

@@ -7,7 +7,7 @@ use chainbox::{
     node::{BlockRef, NetworkPool, Node},
     platform::{Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, NativeToken, Platform, Upgrades},
     primitives::U256,
-    server::{ChainClock, now_ms},
+    server::{ChainClock, TravelClock, now_ms},
 };
 
 use super::{args::DevOptions, start::Started};
@@ -20,9 +20,9 @@ use crate::master_key;
 pub(crate) fn open(options: &DevOptions, started: &Started) -> Result<Platform, Box<dyn Error>> {
     let node = started.node.clone();
     let chain = Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), describe(options, &node), node.clone(), now_ms());
-    // Time travel of the default chain does not move the others.
     let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    let builder = Platform::builder(Arc::new(ChainClock::of(node))).with_networks(NetworkPool::new(threads)?);
+    let networks = NetworkPool::with_clock(threads, Arc::new(TravelClock::of(node.clone())))?;
+    let builder = Platform::builder(Arc::new(ChainClock::of(node))).with_networks(networks);
     let opened = match (&started.store, &options.db_path) {
         (Some(store), Some(folder)) => {
             let given = options.database.master_key_file.as_deref();
