@@ -42,6 +42,7 @@ export async function start(args, { port = 0 } = {}) {
     const url = `http://${await ready}`;
     return {
       url,
+      pid: child.pid,
       stop,
       // Ends it as a crash does.
       async kill() {
