@@ -395,9 +395,11 @@ impl Platform {
         let owner = principal.owner();
         self.unit(|unit| {
             let plan = self.context.plan(unit, &owner)?;
-            let pending = |usage| self.metering().pending(principal.workspace(), usage);
             let of = |usage: Usage| {
-                let used = plan::used(unit, &owner, usage)?.saturating_add(pending(usage));
+                let used = match self.metering().used(principal.workspace(), usage) {
+                    Some(used) => used,
+                    None => plan::used(unit, &owner, usage)?,
+                };
                 Ok((usage, used, usage.limit(&plan)))
             };
             Usage::ALL.into_iter().map(of).collect()
