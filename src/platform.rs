@@ -436,9 +436,10 @@ impl Platform {
 
     /// Checks the parts of the service, and counts the result for its uptime.
     pub fn probe(&self) -> Health {
-        let stale = |chain: &Arc<Blockchain>| chain.is_behind(self.context.records.clock().now_ms());
-        let is_behind = self.hosted.all_open().iter().any(|chain| chain.failure().is_some() || stale(chain));
-        self.probes.run(&self.context.records, !is_behind)
+        let now_ms = self.context.records.clock().now_ms();
+        // Each is looked at: the first look at a chain says from when on it is watched.
+        let behind = self.hosted.all_open().iter().filter(|chain| chain.is_behind(now_ms)).count();
+        self.probes.run(&self.context.records, behind == 0 && !self.hosted.has_failed())
     }
 
     /// Returns the number of chains in memory, of all workspaces.

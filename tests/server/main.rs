@@ -15,6 +15,7 @@ mod forks;
 mod framing;
 mod front_end;
 mod full_disk;
+mod health;
 mod http;
 mod in_process;
 #[cfg(feature = "rocksdb")]
