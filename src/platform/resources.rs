@@ -199,11 +199,12 @@ impl Reader<'_> {
             ResourceKind::Contract => self.of::<DeploymentRecord>(owner, id, |stored| self.contract(&stored.value)),
             ResourceKind::Module => self.of::<HostedModule>(owner, id, |stored| self.module(&stored.value)),
             ResourceKind::Project => self.of::<Project>(owner, id, |stored| {
-                let state = Projects { blockchains: self.blockchains }.state(stored)?;
+                let state = Projects { blockchains: self.blockchains }.state(self.principal, stored)?;
                 Ok((stored.value.name.clone(), Some(stored.value.blockchain_id.clone()), state.name()))
             }),
             ResourceKind::Dapp => self.of::<DappRecord>(owner, id, |stored| {
-                let deployed = Dapps { blockchains: self.blockchains }.deployed(&stored.value)?;
+                let dapps = Dapps { blockchains: self.blockchains };
+                let deployed = dapps.outcome(&dapps.sight(self.principal, &stored.value)?, &stored.value)?;
                 let status = deployed.map_or(UNAVAILABLE, |deployed| deployed.state.of_deployment());
                 Ok((stored.value.name.clone(), stored.value.blockchain_id.clone(), status))
             }),
@@ -211,9 +212,10 @@ impl Reader<'_> {
     }
 
     fn contract(self, deployment: &DeploymentRecord) -> Result<Described, PlatformError> {
-        let status = match self.blockchains.readable(self.principal, &deployment.blockchain_id) {
-            Ok(chain) => TransactionOutcome::of(&chain, deployment.transaction_hash)?.state.of_deployment(),
-            Err(_) => UNAVAILABLE,
+        let sight = self.blockchains.sight(self.principal, &deployment.blockchain_id)?;
+        let status = match sight.chain() {
+            Some(chain) => TransactionOutcome::of(chain, deployment.transaction_hash)?.state.of_deployment(),
+            None => UNAVAILABLE,
         };
         Ok((deployment.template.clone(), Some(deployment.blockchain_id.clone()), status))
     }

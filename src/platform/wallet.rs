@@ -5,6 +5,8 @@
 
 mod signing;
 
+pub(super) use self::signing::without_transaction;
+
 use alloy_primitives::{Address, B256};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;

@@ -32,6 +32,7 @@ mod network;
 mod oauth;
 mod panics;
 mod pending;
+mod participants;
 mod plans;
 mod pool_and_mining;
 mod projects;

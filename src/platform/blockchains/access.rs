@@ -10,7 +10,9 @@ use crate::platform::{
     blockchain::{Blockchain, BlockchainRecord, ChainState, Feature},
     context::audit,
     principal::{Principal, Subject},
-    records::{Index, PageRequest, Stored, Unit},
+    records::{AuditLine, Index, Owner, PageRequest, SortKey, Stored, Unit},
+    wallet::without_transaction,
+    workspace::User,
 };
 
 /// Records that are read at once where a caller names no chain.
@@ -18,7 +20,62 @@ const LOOKED_AT_AT_ONCE: NonZeroUsize = NonZeroUsize::new(16).expect("not zero")
 /// Participants of one chain.
 const PARTICIPANTS_MAX: usize = 1_000;
 
+/// What a principal may see of a chain at the moment.
+#[derive(Clone, Debug)]
+#[must_use = "what is hidden must not be shown"]
+pub enum Sight {
+    /// All of it: it is in memory.
+    Open(Arc<Blockchain>),
+    /// All of it, when it is in memory again.
+    Away,
+    /// Nothing of what is on it: its participants alone do.
+    Hidden,
+}
+
+impl Sight {
+    /// The chain, where it is seen.
+    pub fn chain(&self) -> Option<&Arc<Blockchain>> {
+        match self {
+            Self::Open(chain) => Some(chain),
+            Self::Away | Self::Hidden => None,
+        }
+    }
+
+    /// Whether the principal may not see what is on the chain.
+    pub const fn is_hidden(&self) -> bool {
+        matches!(self, Self::Hidden)
+    }
+}
+
 impl Blockchains<'_> {
+    /// Returns what a principal may see of a chain: what is shown of things on a chain, in lists with others, goes by it. One that is gone
+    /// shows nothing.
+    ///
+    /// # Errors
+    /// [`PlatformError::Internal`] when the store fails.
+    pub fn sight(&self, principal: &Principal, id: &str) -> Result<Sight, PlatformError> {
+        match self.readable_record(principal, id) {
+            Ok(stored) => Ok(self.hosted.get(stored.id()).map_or(Sight::Away, Sight::Open)),
+            Err(PlatformError::NotFound { .. } | PlatformError::Forbidden { .. }) => Ok(Sight::Hidden),
+            Err(cause) => Err(cause),
+        }
+    }
+
+    /// Returns what a line of the audit log was done to, as a principal may know it: of a transaction on a chain that it may not read, the
+    /// chain alone.
+    ///
+    /// # Errors
+    /// [`PlatformError::Internal`] when the store fails.
+    pub fn shown_target(&self, principal: &Principal, line: &AuditLine) -> Result<String, PlatformError> {
+        let Some((chain, masked)) = without_transaction(line) else { return Ok(line.target.clone()) };
+        match self.readable_record(principal, chain) {
+            Err(PlatformError::Forbidden { .. }) => Ok(masked),
+            // Of a chain that is gone a hash tells nothing.
+            Ok(_) | Err(PlatformError::NotFound { .. }) => Ok(line.target.clone()),
+            Err(cause) => Err(cause),
+        }
+    }
+
     /// Returns the record of a chain of the principal's workspace, in any state.
     ///
     /// # Errors

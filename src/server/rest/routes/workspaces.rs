@@ -280,7 +280,7 @@ struct AuditView {
     /// What was done.
     #[schema(example = "workspace.create")]
     action: String,
-    /// What it was done to.
+    /// What it was done to; transactions are named to those who may read their blockchain.
     target: String,
     /// Address of the client that asked for it; null of what the service did by itself.
     #[schema(example = "203.0.113.7")]
@@ -393,15 +393,18 @@ fn usage(app: &App, request: &Request, page: &Page) -> Result<(Vec<UsageView>, u
 }
 
 fn audit(app: &App, request: &Request, page: &Page) -> Result<(Vec<AuditView>, u64), ApiError> {
-    let (lines, owner) = (app.platform().records().of::<AuditLine>(), request.principal()?.owner());
+    let (blockchains, principal) = (app.platform().blockchains(), request.principal()?);
+    let (lines, owner) = (app.platform().records().of::<AuditLine>(), principal.owner());
     let found = lines.page(&Index::CREATED, &owner, &SortKey::new(), &page.request())?;
-    let view = |stored: &Stored<AuditLine>| AuditView {
-        id: stored.id().to_owned(),
-        subject: stored.value.subject.clone(),
-        action: stored.value.action.clone(),
-        target: stored.value.target.clone(),
-        client: stored.value.client.map(|address| address.to_string()),
-        created_at: clock::iso_8601(stored.created_at_ms()),
+    let view = |stored: &Stored<AuditLine>| {
+        Ok(AuditView {
+            id: stored.id().to_owned(),
+            subject: stored.value.subject.clone(),
+            action: stored.value.action.clone(),
+            target: blockchains.shown_target(principal, &stored.value)?,
+            client: stored.value.client.map(|address| address.to_string()),
+            created_at: clock::iso_8601(stored.created_at_ms()),
+        })
     };
     Ok((found.items.iter().map(view).collect(), found.total))
 }
