@@ -224,8 +224,8 @@ impl Blockchains<'_> {
     /// Puts a user, or an API key, on the list of participants of a chain with [`Feature::Privacy`]. One that is on it stays.
     ///
     /// # Errors
-    /// As [`Blockchains::readable`]: a participant alone does so; [`PlatformError::Conflict`] for a chain without the feature and for a
-    /// full list.
+    /// As [`Blockchains::readable`]: a participant alone does so; [`PlatformError::Validation`] of the field `participant` for a user or a
+    /// live API key that is not there; [`PlatformError::Conflict`] for a chain without the feature and for a full list.
     pub fn add_participant(
         &self,
         unit: &mut Unit<'_>,
@@ -233,9 +233,14 @@ impl Blockchains<'_> {
         id: &str,
         participant: &Subject,
     ) -> Result<Stored<BlockchainRecord>, PlatformError> {
+        let is_there = is_somebody(unit, participant)?;
         self.change_participants(unit, principal, id, "blockchain.participant.add", participant, |participants| {
             if participants.contains(participant) {
                 return Ok(());
+            }
+            if !is_there {
+                let expected = "a user of the service, or an API key of it that is live";
+                return Err(PlatformError::field("participant", expected, participant.to_string()));
             }
             if participants.len() >= PARTICIPANTS_MAX {
                 let message =
@@ -295,5 +300,17 @@ impl Blockchains<'_> {
     /// Who the list of participants of a new chain starts with: the principal, or the maker of its key.
     pub(super) fn first_participant(&self, principal: &Principal) -> Result<Subject, PlatformError> {
         Ok(self.maker_of(principal)?.unwrap_or_else(|| principal.subject().clone()))
+    }
+}
+
+/// Returns whether a subject is somebody who can read: a user, or an API key that is live, of whatever workspace.
+fn is_somebody(unit: &Unit<'_>, subject: &Subject) -> Result<bool, PlatformError> {
+    match subject {
+        Subject::Service => Ok(true),
+        Subject::User(id) => Ok(unit.of::<User>().get(&Owner::Service, id)?.is_some()),
+        Subject::ApiKey(id) => {
+            let found = unit.of::<ApiKey>().find(&ApiKey::BY_ID, &Owner::Service, &SortKey::new().text(id))?;
+            Ok(found.is_some_and(|key| key.value.is_live(unit.now_ms())))
+        }
     }
 }
