@@ -146,6 +146,7 @@ pub struct PlatformBuilder {
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
     plans: Plans,
+    workspaces_max: u64,
     password_cost: PasswordCost,
     networks: Option<NetworkPool>,
     backups: Option<PathBuf>,
@@ -170,6 +171,11 @@ impl PlatformBuilder {
     /// Sets the billing plans.
     pub fn with_plans(self, plans: Plans) -> Self {
         Self { plans, ..self }
+    }
+
+    /// Sets how many workspaces a user is a member of, when it makes another; 100 by default. The operators' own keys have no such bound.
+    pub fn with_workspaces_max(self, workspaces_max: u64) -> Self {
+        Self { workspaces_max, ..self }
     }
 
     /// Sets what hashing a password costs; OWASP's recommendation by default.
@@ -209,7 +215,7 @@ impl PlatformBuilder {
         master_key: MasterKey,
         former: Vec<MasterKey>,
     ) -> Result<Platform, PlatformError> {
-        let Self { store, clock, entropy, plans, password_cost, networks, backups } = self;
+        let Self { store, clock, entropy, plans, workspaces_max, password_cost, networks, backups } = self;
         let records = Records::open(Arc::clone(&store), clock)?;
         let completed = resources::complete_indices(&records).and_then(|()| sent::complete_indices(&records));
         match completed.map_err(PlatformError::from) {
@@ -228,7 +234,7 @@ impl PlatformBuilder {
             },
             Ok,
         )?;
-        let context = Context { records, entropy, vault, secret, plans, password_cost };
+        let context = Context { records, entropy, vault, secret, plans, workspaces_max, password_cost };
         match (IdempotentRequests { context: &context }).seal_former() {
             // Reads go on when the disk is full; a later start seals them.
             Ok(()) | Err(PlatformError::StorageFull { .. }) => {}
@@ -275,6 +281,7 @@ impl Platform {
             clock,
             entropy: Arc::new(OsEntropy),
             plans: Plans::default(),
+            workspaces_max: context::WORKSPACES_MAX,
             password_cost: PasswordCost::default(),
             networks: None,
             backups: None,
