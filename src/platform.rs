@@ -61,7 +61,8 @@ pub use self::{
         Blockchain, BlockchainRecord, BlockchainSpec, ChainCommand, ChainState, Feature, NativeToken, Upgrades,
         ValidatorSpec, metrics::ChainMetrics,
     },
-    blockchains::{Blockchains, EXPORT_BYTES_MAX, Outgoing},
+    blockchains::{Blockchains, EXPORT_BYTES_MAX, Outgoing, Sight},
+    context::WORKSPACES_MAX,
     contract_call::{ContractCall, EncodedCall, abi_of},
     contract_events::{ContractEvent, events_of},
     contract_plan::PlacedContract,
@@ -145,6 +146,7 @@ pub struct PlatformBuilder {
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
     plans: Plans,
+    workspaces_max: u64,
     password_cost: PasswordCost,
     networks: Option<NetworkPool>,
     backups: Option<PathBuf>,
@@ -169,6 +171,11 @@ impl PlatformBuilder {
     /// Sets the billing plans.
     pub fn with_plans(self, plans: Plans) -> Self {
         Self { plans, ..self }
+    }
+
+    /// Sets how many workspaces a user is a member of, when it makes another; 100 by default. The operators' own keys have no such bound.
+    pub fn with_workspaces_max(self, workspaces_max: u64) -> Self {
+        Self { workspaces_max, ..self }
     }
 
     /// Sets what hashing a password costs; OWASP's recommendation by default.
@@ -208,7 +215,7 @@ impl PlatformBuilder {
         master_key: MasterKey,
         former: Vec<MasterKey>,
     ) -> Result<Platform, PlatformError> {
-        let Self { store, clock, entropy, plans, password_cost, networks, backups } = self;
+        let Self { store, clock, entropy, plans, workspaces_max, password_cost, networks, backups } = self;
         let records = Records::open(Arc::clone(&store), clock)?;
         let completed = resources::complete_indices(&records).and_then(|()| sent::complete_indices(&records));
         match completed.map_err(PlatformError::from) {
@@ -227,7 +234,7 @@ impl PlatformBuilder {
             },
             Ok,
         )?;
-        let context = Context { records, entropy, vault, secret, plans, password_cost };
+        let context = Context { records, entropy, vault, secret, plans, workspaces_max, password_cost };
         match (IdempotentRequests { context: &context }).seal_former() {
             // Reads go on when the disk is full; a later start seals them.
             Ok(()) | Err(PlatformError::StorageFull { .. }) => {}
@@ -274,6 +281,7 @@ impl Platform {
             clock,
             entropy: Arc::new(OsEntropy),
             plans: Plans::default(),
+            workspaces_max: context::WORKSPACES_MAX,
             password_cost: PasswordCost::default(),
             networks: None,
             backups: None,
@@ -395,9 +403,11 @@ impl Platform {
         let owner = principal.owner();
         self.unit(|unit| {
             let plan = self.context.plan(unit, &owner)?;
-            let pending = |usage| self.metering().pending(principal.workspace(), usage);
             let of = |usage: Usage| {
-                let used = plan::used(unit, &owner, usage)?.saturating_add(pending(usage));
+                let used = match self.metering().used(principal.workspace(), usage) {
+                    Some(used) => used,
+                    None => plan::used(unit, &owner, usage)?,
+                };
                 Ok((usage, used, usage.limit(&plan)))
             };
             Usage::ALL.into_iter().map(of).collect()
@@ -434,9 +444,10 @@ impl Platform {
 
     /// Checks the parts of the service, and counts the result for its uptime.
     pub fn probe(&self) -> Health {
-        let stale = |chain: &Arc<Blockchain>| chain.is_behind(self.context.records.clock().now_ms());
-        let is_behind = self.hosted.all_open().iter().any(|chain| chain.failure().is_some() || stale(chain));
-        self.probes.run(&self.context.records, !is_behind)
+        let now_ms = self.context.records.clock().now_ms();
+        // Each is looked at: the first look at a chain says from when on it is watched.
+        let behind = self.hosted.all_open().iter().filter(|chain| chain.is_behind(now_ms)).count();
+        self.probes.run(&self.context.records, behind == 0 && !self.hosted.has_failed())
     }
 
     /// Returns the number of chains in memory, of all workspaces.

@@ -80,6 +80,9 @@ pub struct ApiKey {
 impl ApiKey {
     const BY_HASH: Index<Self> =
         Index::unique("hash", Reach::Service, |key| Some(SortKey::new().bytes(&key.value.hash)));
+    /// Keys of all workspaces by id: for rules that name a key of whatever workspace.
+    pub(super) const BY_ID: Index<Self> =
+        Index::unique("id", Reach::Service, |key| Some(SortKey::new().text(key.id())));
     /// Keys of a workspace by whether they are revoked.
     pub(super) const BY_STATE: Index<Self> = Index::ordered(
         "state",
@@ -140,7 +143,7 @@ impl Stored<ApiKey> {
 impl Record for ApiKey {
     const KIND: &'static str = "key";
     const INDICES: &'static [Index<Self>] =
-        &[Self::BY_HASH, Self::BY_STATE, Self::BY_CREATOR, Self::BY_NAME, Index::UPDATED];
+        &[Self::BY_HASH, Self::BY_ID, Self::BY_STATE, Self::BY_CREATOR, Self::BY_NAME, Index::UPDATED];
 }
 
 /// Leaves the hash out.

@@ -42,7 +42,7 @@ use crate::{
 /// Largest chain id that a JavaScript number holds exactly.
 const CHAIN_ID_MAX: u64 = (1 << 53) - 1;
 /// Validators of one chain.
-const VALIDATORS_MAX: usize = 100;
+pub(super) const VALIDATORS_MAX: usize = 100;
 /// Smallest and largest block gas limit.
 const GAS_LIMIT_BOUNDS: core::ops::RangeInclusive<u64> = 1_000_000..=1_000_000_000_000;
 /// Premine unless the request has one: a million tokens of 18 decimals.

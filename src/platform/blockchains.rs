@@ -14,7 +14,7 @@ mod snapshots;
 mod tests;
 mod transfer;
 
-pub use self::transfer::EXPORT_BYTES_MAX;
+pub use self::{access::Sight, transfer::EXPORT_BYTES_MAX};
 
 use std::sync::Arc;
 
@@ -71,11 +71,6 @@ impl Blockchains<'_> {
     ) -> Result<Page<BlockchainRecord>, PlatformError> {
         let records = self.context.records.of::<BlockchainRecord>();
         Ok(records.page(index, &principal.owner(), &SortKey::new(), request)?)
-    }
-
-    /// Returns a chain that is in memory; `None` for one in a state in which it is not.
-    pub fn in_state_to_read(&self, id: &str) -> Option<Arc<Blockchain>> {
-        self.hosted.get(id)
     }
 
     /// Returns the keys of a chain.

@@ -13,6 +13,9 @@ use super::{
     workspace::Workspace,
 };
 
+/// Workspaces that a user is a member of, when it makes another, by default.
+pub const WORKSPACES_MAX: u64 = 100;
+
 /// Records, randomness, vault and plans of a platform.
 #[derive(Debug)]
 pub(super) struct Context {
@@ -22,6 +25,8 @@ pub(super) struct Context {
     /// Key of the hashes of API keys and invitations.
     pub(super) secret: Secret,
     pub(super) plans: Plans,
+    /// Workspaces that a user is a member of, when it makes another.
+    pub(super) workspaces_max: u64,
     pub(super) password_cost: PasswordCost,
 }
 
@@ -32,7 +37,7 @@ impl Context {
         let vault = Vault::new(master_key, Arc::clone(&entropy));
         let secret = Secret::of_store(&records, &vault)?;
         let (plans, password_cost) = (Plans::default(), PasswordCost::default());
-        Ok(Self { records, entropy, vault, secret, plans, password_cost })
+        Ok(Self { records, entropy, vault, secret, plans, workspaces_max: WORKSPACES_MAX, password_cost })
     }
 
     pub(super) fn id(&self, prefix: &str) -> Result<String, EntropyError> {

@@ -23,7 +23,7 @@ pub use self::{
     state::{ComponentState, DappFigure, DappState},
 };
 use super::{
-    Blockchain, DEFAULT_BLOCKCHAIN_ID, Feature, PlatformError, TransactionOutcome, Workspace, Workspaces,
+    Blockchain, DEFAULT_BLOCKCHAIN_ID, Feature, PlatformError, Sight, TransactionOutcome, Workspace, Workspaces,
     blockchain::BlockchainRecord,
     blockchains::Blockchains,
     context::audit,
@@ -250,7 +250,7 @@ impl<'a> Dapps<'a> {
     }
 
     /// Returns the state of a dApp's components at the head of their chain; `None` while that is not in memory, and of a dApp without a
-    /// chain. Who may know it is checked by [`Dapps::site`].
+    /// chain. It is for the page alone: who may know it is checked by [`Dapps::site`].
     ///
     /// # Errors
     /// [`PlatformError::Internal`] when the chain can't be read.
@@ -259,17 +259,33 @@ impl<'a> Dapps<'a> {
     }
 
     /// Returns what became of the transaction of a dApp; `None` while its chain is not in memory. One without components has nothing left
-    /// to deploy.
+    /// to deploy. It is for the page alone, as [`Dapps::state`]; [`Dapps::outcome`] is for others.
     ///
     /// # Errors
     /// [`PlatformError::Internal`] when the chain can't be read.
     pub fn deployed(&self, dapp: &DappRecord) -> Result<Option<TransactionOutcome>, PlatformError> {
-        let Some(deployment) = &dapp.deployment else { return Ok(Some(TransactionOutcome::NOTHING_LEFT)) };
-        self.running_chain(dapp).map(|chain| TransactionOutcome::of(&chain, deployment.transaction_hash)).transpose()
+        outcome(dapp, self.running_chain(dapp).as_deref())
     }
 
-    /// Returns the chain of a dApp, if it is in memory.
-    pub fn running_chain(&self, dapp: &DappRecord) -> Option<Arc<Blockchain>> {
+    /// Returns what a principal may see of the chain of a dApp; that of one without a chain is away.
+    ///
+    /// # Errors
+    /// [`PlatformError::Internal`] when the store fails.
+    pub fn sight(&self, principal: &Principal, dapp: &DappRecord) -> Result<Sight, PlatformError> {
+        dapp.blockchain_id.as_deref().map_or(Ok(Sight::Away), |chain| self.blockchains.sight(principal, chain))
+    }
+
+    /// Returns what became of the transaction of a dApp, as far as a principal sees its chain; `None` while it does not. One without
+    /// components has nothing left to deploy.
+    ///
+    /// # Errors
+    /// [`PlatformError::Internal`] when the chain can't be read.
+    pub fn outcome(&self, sight: &Sight, dapp: &DappRecord) -> Result<Option<TransactionOutcome>, PlatformError> {
+        outcome(dapp, sight.chain().map(|chain| &**chain))
+    }
+
+    /// The chain of a dApp, if it is in memory, whoever may read it.
+    fn running_chain(&self, dapp: &DappRecord) -> Option<Arc<Blockchain>> {
         self.blockchains.hosted.get(dapp.blockchain_id.as_deref()?)
     }
 
@@ -379,6 +395,11 @@ impl<'a> Dapps<'a> {
             }
         }
     }
+}
+
+fn outcome(dapp: &DappRecord, chain: Option<&Blockchain>) -> Result<Option<TransactionOutcome>, PlatformError> {
+    let Some(deployment) = &dapp.deployment else { return Ok(Some(TransactionOutcome::NOTHING_LEFT)) };
+    chain.map(|chain| TransactionOutcome::of(chain, deployment.transaction_hash)).transpose()
 }
 
 /// Refuses a public page over a chain that only its participants read.

@@ -239,6 +239,22 @@ impl DeploymentRecord {
     }
 }
 
+impl DeploymentRecord {
+    /// Returns the address of the contract as far as it is known: always, but for a record of an earlier version whose chain is away, or no
+    /// longer has the transaction.
+    ///
+    /// # Errors
+    /// [`PlatformError::Internal`] when the chain can't be read.
+    pub fn known_address(&self, chain: Option<&Blockchain>) -> Result<Option<Address>, PlatformError> {
+        match (self.nonce, chain.map(|chain| self.contract_address(chain))) {
+            (Some(nonce), _) => Ok(Some(self.from.create(nonce))),
+            (None, Some(Ok(address))) => Ok(Some(address)),
+            (None, None | Some(Err(PlatformError::NotFound { .. }))) => Ok(None),
+            (None, Some(Err(cause))) => Err(cause),
+        }
+    }
+}
+
 impl Record for DeploymentRecord {
     const KIND: &'static str = "deployment";
     const VERSION: u16 = 3;

@@ -8,7 +8,7 @@ pub use self::mailbox::{Mailbox, ReceivedMail};
 use super::{
     PlatformError, PublicUrl,
     context::Context,
-    records::{OutboxEntry, Owner, PageRequest, SortKey, Stored},
+    records::{OutboxEntry, Owner, PageRequest, RecordError, SortKey, Stored},
     users::{MailedAct, MailedToken},
     vault::{Opened, Purpose, VaultError},
     workspace::{INVITATION_MAIL, Invitation, User, Workspace},
@@ -69,7 +69,12 @@ impl Mails<'_> {
         for entry in records.due_messages(request)?.into_iter().filter(|entry| Self::is_mail(&entry.value)) {
             let mail = self.render(&entry, url)?;
             // Deleted first: a mailbox in memory loses nothing that it would keep over a crash.
-            records.unit(|unit| Ok::<_, PlatformError>(unit.delete(&entry)?))?;
+            match records.unit(|unit| unit.delete(&entry)) {
+                Ok(()) => {}
+                // Another call delivers it.
+                Err(RecordError::Missing { .. }) => continue,
+                Err(cause) => return Err(cause.into()),
+            }
             if let Some(mail) = mail {
                 mailbox.receive(records.clock().now_ms(), mail.clone());
                 delivered.push(mail);

@@ -1,9 +1,10 @@
 //! What workspaces use, counted as they use it: requests, bytes, and gas of their chains' blocks.
 //!
-//! Requests and bytes are added up in memory and written every few seconds by [`Metering::flush`], many in one unit of work: a process that
-//! dies loses those since the last flush, and no write that was accepted depends on them. Gas is read from the chains' own sums, which
-//! are in the batches of their blocks; a flush counts what was added since the last one and notes how far it came in the same unit, so
-//! that no gas is lost or counted twice. Transactions that the service signs are counted in the unit of work that signs them.
+//! Requests and bytes are counted in memory, within what was reserved for them: the store's counter is raised by a block of uses before the
+//! first of them is counted, so that a process that dies has counted at most a block too many, and none too few. A clean end gives back
+//! what was not used of the block. Reads so write once in many requests. Gas is read from the chains' own sums, which are in the batches of
+//! their blocks; a flush counts what was added since the last one and notes how far it came in the same unit, so that no gas is lost or
+//! counted twice. Transactions that the service signs are counted in the unit of work that signs them.
 
 use std::{
     collections::BTreeMap,
@@ -50,17 +51,40 @@ impl Amounts {
     }
 }
 
+/// Requests that are reserved at once, at most.
+const REQUESTS_BLOCK_MAX: u64 = 1_000;
+/// Bytes that are reserved at once, at most.
+const BYTES_BLOCK_MAX: u64 = 16 << 20;
+/// Part of a plan that is reserved at once, at most: one in so many. What a process that dies has counted too much is no more than that.
+const BLOCKS_IN_PLAN: u64 = 1_000;
+
 /// What a workspace used in a period.
 #[derive(Clone, Copy, Debug)]
 struct Metered {
-    /// What the store has.
-    kept: Amounts,
-    /// What the store does not have yet.
-    pending: Amounts,
+    /// What it used.
+    used: Amounts,
+    /// What the store's counters have: as much, or more.
+    reserved: Amounts,
     plan: Plan,
+    /// Whether nothing was counted since the last flush.
+    is_idle: bool,
 }
 
-/// What workspaces used since the last flush, and their plans as they were then.
+impl Metered {
+    /// Returns what is to be added to the store's counters for what was used: nothing while it was reserved, else a block beyond it.
+    fn short(&self) -> Amounts {
+        let short = |used: u64, reserved: u64, max: u64, most: u64| match used.saturating_sub(reserved) {
+            0 => 0,
+            short => short.saturating_add((max / BLOCKS_IN_PLAN).clamp(1, most).saturating_sub(1)),
+        };
+        Amounts {
+            requests: short(self.used.requests, self.reserved.requests, self.plan.requests_max, REQUESTS_BLOCK_MAX),
+            bytes: short(self.used.bytes, self.reserved.bytes, self.plan.bytes_max, BYTES_BLOCK_MAX),
+        }
+    }
+}
+
+/// What workspaces use, and their plans as they were at the last flush.
 #[derive(Debug, Default)]
 pub(super) struct Meter {
     /// By workspace and period.
@@ -92,47 +116,53 @@ impl Metering<'_> {
     /// [`OverQuota`] for one more request than the plan allows, and when its bytes are used up. A change of the plan is seen at the next
     /// flush.
     pub fn count_request(&self, workspace: &WorkspaceId) -> Result<(), OverQuota> {
-        self.metered(workspace, |metered, now_ms| {
-            let used = metered.kept.plus(metered.pending);
+        self.count(workspace, |metered, now_ms| {
             let resets_in_secs = period_ends_in_secs(now_ms);
             let over = |usage, limit| Err(OverQuota { usage, limit, resets_in_secs });
-            if used.requests >= metered.plan.requests_max {
+            if metered.used.requests >= metered.plan.requests_max {
                 return over(Usage::Requests, metered.plan.requests_max);
             }
-            if used.bytes >= metered.plan.bytes_max {
+            if metered.used.bytes >= metered.plan.bytes_max {
                 return over(Usage::Bytes, metered.plan.bytes_max);
             }
-            metered.pending = metered.pending.plus(Amounts { requests: 1, bytes: 0 });
+            metered.used = metered.used.plus(Amounts { requests: 1, bytes: 0 });
             Ok(())
         })
     }
 
     /// Counts bytes of a request's body and its response's.
     pub fn count_bytes(&self, workspace: &WorkspaceId, bytes: u64) {
-        self.metered(workspace, |metered, _| {
-            metered.pending = metered.pending.plus(Amounts { requests: 0, bytes });
+        self.count(workspace, |metered, _| {
+            metered.used = metered.used.plus(Amounts { requests: 0, bytes });
         });
     }
 
-    /// Returns what is counted and not written yet.
-    pub(super) fn pending(&self, workspace: &WorkspaceId, usage: Usage) -> u64 {
+    /// Returns what is counted in memory of requests or bytes; `None` where the store's counter says it all.
+    pub(super) fn used(&self, workspace: &WorkspaceId, usage: Usage) -> Option<u64> {
         let now_ms = self.context.records.clock().now_ms();
-        let pending = self.meter.workspaces().get(&(workspace.clone(), period(now_ms))).map(|metered| metered.pending);
-        let pending = pending.unwrap_or_default();
+        let used = self.meter.workspaces().get(&(workspace.clone(), period(now_ms))).map(|metered| metered.used)?;
         match usage {
-            Usage::Requests => pending.requests,
-            Usage::Bytes => pending.bytes,
-            Usage::Transactions | Usage::Gas => 0,
+            Usage::Requests => Some(used.requests),
+            Usage::Bytes => Some(used.bytes),
+            Usage::Transactions | Usage::Gas => None,
         }
     }
 
-    fn metered<R>(&self, workspace: &WorkspaceId, change: impl FnOnce(&mut Metered, u64) -> R) -> R {
+    fn count<R>(&self, workspace: &WorkspaceId, change: impl FnOnce(&mut Metered, u64) -> R) -> R {
         let now_ms = self.context.records.clock().now_ms();
-        let mut workspaces = self.meter.workspaces();
-        let metered = workspaces
-            .entry((workspace.clone(), period(now_ms)))
-            .or_insert_with(|| self.read(&Owner::from(workspace), period(now_ms)));
-        change(metered, now_ms)
+        let key = (workspace.clone(), period(now_ms));
+        let (result, short) = {
+            let mut workspaces = self.meter.workspaces();
+            let metered =
+                workspaces.entry(key.clone()).or_insert_with(|| self.read(&Owner::from(workspace), period(now_ms)));
+            metered.is_idle = false;
+            (change(metered, now_ms), metered.short())
+        };
+        if short != Amounts::default() {
+            // A request is not refused because the store fails: what was used is reserved with what is used next, or by the next flush.
+            let _ = self.reserve(&key, short);
+        }
+        result
     }
 
     /// Reads what the store has. A request is not refused because the store fails: what it needs of it will fail by itself.
@@ -140,39 +170,88 @@ impl Metering<'_> {
         let kept = |usage: Usage| self.context.records.counter(owner, &usage.counter_of(period)).unwrap_or_default();
         let plan = self.context.stored_plan(owner).unwrap_or(Plan::UNLIMITED);
         let kept = Amounts { requests: kept(Usage::Requests), bytes: kept(Usage::Bytes) };
-        Metered { kept, pending: Amounts::default(), plan }
+        Metered { used: kept, reserved: kept, plan, is_idle: false }
     }
 
-    /// Writes what was counted since the last flush. To be called every few seconds, and at the end of the process.
-    ///
-    /// # Errors
-    /// [`PlatformError`] of the records; what was counted waits for the next flush.
-    pub fn flush(&self) -> Result<(), PlatformError> {
-        let _flushing = self.meter.flushing.lock().unwrap_or_else(PoisonError::into_inner);
-        self.flush_gas()?;
-        let counted: Vec<((WorkspaceId, u64), Amounts)> =
-            self.meter.workspaces().iter().map(|(key, metered)| (key.clone(), metered.pending)).collect();
+    /// Adds to the store's counters what was used beyond them, and a block for what will be. The workspaces' lock is not held meanwhile: a
+    /// unit of work may ask for what they used.
+    fn reserve(&self, (workspace, period): &(WorkspaceId, u64), short: Amounts) -> Result<(), RecordError> {
+        let owner = Owner::from(workspace);
         self.context.records.unit(|unit| {
-            for ((workspace, period), pending) in &counted {
-                let owner = Owner::from(workspace);
-                for (usage, amount) in [(Usage::Requests, pending.requests), (Usage::Bytes, pending.bytes)] {
-                    if amount > 0 {
-                        unit.add(&owner, &usage.counter_of(*period), amount)?;
-                    }
+            for (usage, amount) in [(Usage::Requests, short.requests), (Usage::Bytes, short.bytes)] {
+                if amount > 0 {
+                    unit.add(&owner, &usage.counter_of(*period), amount)?;
                 }
             }
             Ok::<_, RecordError>(())
         })?;
-        let mut workspaces = self.meter.workspaces();
-        for (key, written) in counted {
-            if let Some(metered) = workspaces.get_mut(&key) {
-                metered.pending = metered.pending.minus(written);
-                metered.kept = metered.kept.plus(written);
+        if let Some(metered) = self.meter.workspaces().get_mut(&(workspace.clone(), *period)) {
+            metered.reserved = metered.reserved.plus(short);
+        }
+        Ok(())
+    }
+
+    /// Counts the gas of blocks, reserves what the store could not take before, reads the plans anew, and forgets workspaces that used nothing
+    /// since the last flush. To be called every few seconds.
+    ///
+    /// # Errors
+    /// [`PlatformError`] of the records; what was counted waits for the next flush.
+    pub fn flush(&self) -> Result<(), PlatformError> {
+        self.settle(false)
+    }
+
+    /// As [`Metering::flush`], and gives back all that was reserved and not used. To be called at the end of the process.
+    ///
+    /// # Errors
+    /// As [`Metering::flush`].
+    pub fn close(&self) -> Result<(), PlatformError> {
+        self.settle(true)
+    }
+
+    fn settle(&self, is_end: bool) -> Result<(), PlatformError> {
+        let _flushing = self.meter.flushing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.flush_gas()?;
+        let counted: Vec<((WorkspaceId, u64), Metered)> =
+            self.meter.workspaces().iter().map(|(key, metered)| (key.clone(), *metered)).collect();
+        for (key, metered) in counted {
+            let short = metered.short();
+            if short != Amounts::default() {
+                self.reserve(&key, short)?;
+            }
+            if metered.is_idle || is_end {
+                self.give_back(&key)?;
+            } else {
+                let plan = self.context.stored_plan(&Owner::from(&key.0));
+                if let (Ok(plan), Some(metered)) = (plan, self.meter.workspaces().get_mut(&key)) {
+                    (metered.plan, metered.is_idle) = (plan, true);
+                }
             }
         }
-        // The others are read again when they are next used, with their plans as they are then.
-        workspaces.retain(|_, metered| metered.pending != Amounts::default());
         Ok(())
+    }
+
+    /// Takes a workspace out of memory, and off the store's counters what it did not use of them. What is counted for it meanwhile starts from
+    /// the counters as they were before, and is set right when it is itself taken out.
+    fn give_back(&self, (workspace, period): &(WorkspaceId, u64)) -> Result<(), PlatformError> {
+        let key = (workspace.clone(), *period);
+        let Some(metered) = self.meter.workspaces().remove(&key) else { return Ok(()) };
+        let (unused, owner) = (metered.reserved.minus(metered.used), Owner::from(workspace));
+        if unused == Amounts::default() {
+            return Ok(());
+        }
+        let given = self.context.records.unit(|unit| {
+            for (usage, amount) in [(Usage::Requests, unused.requests), (Usage::Bytes, unused.bytes)] {
+                if amount > 0 {
+                    unit.subtract(&owner, &usage.counter_of(*period), amount)?;
+                }
+            }
+            Ok::<_, RecordError>(())
+        });
+        if given.is_err() {
+            // It is tried again, unless the workspace came back with what the store has.
+            self.meter.workspaces().entry(key).or_insert(metered);
+        }
+        Ok(given?)
     }
 
     fn flush_gas(&self) -> Result<(), PlatformError> {

@@ -18,7 +18,7 @@ const PERIOD_MS: u64 = 30 * 24 * 60 * 60 * 1000;
 pub struct Plan {
     /// Blockchains of a workspace.
     pub blockchains_max: u64,
-    /// Validators of one blockchain, when it is made.
+    /// Validators of one blockchain: when it is made, and when one is added.
     pub validators_max: u64,
     /// OAuth clients of a workspace; at most 50, whatever the plan.
     pub oauth_clients_max: u64,
@@ -55,6 +55,32 @@ impl Plan {
         bytes_max: u64::MAX,
         gas_max: u64::MAX,
     };
+}
+
+impl Plan {
+    /// Returns whether nothing is allowed that another plan does not allow.
+    pub(super) const fn is_within(&self, other: &Self) -> bool {
+        let Self {
+            blockchains_max,
+            validators_max,
+            oauth_clients_max,
+            api_keys_max,
+            members_max,
+            transactions_max,
+            requests_max,
+            bytes_max,
+            gas_max,
+        } = *self;
+        blockchains_max <= other.blockchains_max
+            && validators_max <= other.validators_max
+            && oauth_clients_max <= other.oauth_clients_max
+            && api_keys_max <= other.api_keys_max
+            && members_max <= other.members_max
+            && transactions_max <= other.transactions_max
+            && requests_max <= other.requests_max
+            && bytes_max <= other.bytes_max
+            && gas_max <= other.gas_max
+    }
 }
 
 /// What is counted for a workspace.

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    PlatformError,
+    PlatformError, default_workspace,
     records::{Owner, WorkspaceId},
     scope::{Scope, ScopeSet},
 };
@@ -80,6 +80,11 @@ impl Principal {
     /// The workspace of its credentials as the owner of records: where its API key is.
     pub(super) fn home(&self) -> Owner {
         Owner::from(&self.home)
+    }
+
+    /// Returns whether it operates the service: its credentials are of the default workspace, and permit everything there.
+    pub(super) fn is_operator(&self) -> bool {
+        self.home == default_workspace() && self.may(Scope::Admin)
     }
 
     /// Who it is.

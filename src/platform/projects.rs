@@ -53,6 +53,8 @@ pub enum ProjectState {
     Paused,
     /// Its chain is stopped.
     Stopped,
+    /// It is not known to the caller, who may not read its chain.
+    Unavailable,
     /// They are not.
     Failed {
         /// Why.
@@ -68,6 +70,7 @@ impl ProjectState {
             Self::Active => "active",
             Self::Paused => "paused",
             Self::Stopped => "stopped",
+            Self::Unavailable => "unavailable",
             Self::Failed { .. } => "failed",
         }
     }
@@ -129,17 +132,21 @@ impl<'a> Projects<'a> {
         audit(unit, principal, "project.delete", format!("project {id}"))
     }
 
-    /// Returns the state of a project.
+    /// Returns the state of a project, as a principal may know it.
     ///
     /// # Errors
     /// Those of reading.
-    pub fn state(&self, stored: &Stored<Project>) -> Result<ProjectState, PlatformError> {
+    pub fn state(&self, principal: &Principal, stored: &Stored<Project>) -> Result<ProjectState, PlatformError> {
         let project = &stored.value;
         let failed = |reason: String| Ok(ProjectState::Failed { reason });
         let chains = self.blockchains.context.records.of::<BlockchainRecord>();
         let Some(chain) = chains.get(stored.owner(), &project.blockchain_id)? else {
             return failed("its blockchain was deleted".to_owned());
         };
+        let sight = self.blockchains.sight(principal, &project.blockchain_id)?;
+        if sight.is_hidden() {
+            return Ok(ProjectState::Unavailable);
+        }
         let present = match self.blockchains.state(&chain) {
             ChainState::Failed { reason } => return failed(format!("its blockchain has failed: {reason}")),
             ChainState::Deleting => return failed("its blockchain is being deleted".to_owned()),
@@ -151,11 +158,7 @@ impl<'a> Projects<'a> {
         if project.is_unplanned {
             return Ok(ProjectState::Provisioning);
         }
-        let (Some(hash), Some(chain)) =
-            (project.transaction, self.blockchains.in_state_to_read(&project.blockchain_id))
-        else {
-            return Ok(present);
-        };
+        let (Some(hash), Some(chain)) = (project.transaction, sight.chain()) else { return Ok(present) };
         let view = chain.node().view();
         if let Some(Located::Pooled(_)) = view.transaction(hash).map_err(PlatformError::from_query)? {
             return Ok(ProjectState::Provisioning);

@@ -1,8 +1,8 @@
 //! Everything in a workspace as one list.
 
 use super::{
-    ApiKey, BlockchainRecord, DappRecord, Dapps, DeploymentRecord, HostedModule, Modules, PlatformError, Project,
-    Projects, TransactionOutcome, Workspace,
+    ApiKey, BlockchainRecord, DappRecord, Dapps, DeploymentRecord, HostedModule, Invitation, Member, Modules,
+    OAuthClient, PlatformError, Project, Projects, TransactionOutcome, Wallet, WalletUse, Webhook, Workspace,
     blockchains::Blockchains,
     context::Context,
     principal::Principal,
@@ -30,12 +30,34 @@ pub enum ResourceKind {
     Project,
     /// A dApp.
     Dapp,
+    /// A subscription to events.
+    Webhook,
+    /// A wallet that the service signs for.
+    Wallet,
+    /// A client of the authorization server.
+    OAuthClient,
+    /// A member of the workspace, by the id of its user.
+    Member,
+    /// An invitation to the workspace.
+    Invitation,
 }
 
 impl ResourceKind {
     /// Every type.
-    pub const ALL: [Self; 7] =
-        [Self::Workspace, Self::ApiKey, Self::Blockchain, Self::Contract, Self::Module, Self::Project, Self::Dapp];
+    pub const ALL: [Self; 12] = [
+        Self::Workspace,
+        Self::ApiKey,
+        Self::Blockchain,
+        Self::Contract,
+        Self::Module,
+        Self::Project,
+        Self::Dapp,
+        Self::Webhook,
+        Self::Wallet,
+        Self::OAuthClient,
+        Self::Member,
+        Self::Invitation,
+    ];
 
     /// Name of the type in the service.
     pub const fn name(self) -> &'static str {
@@ -47,6 +69,11 @@ impl ResourceKind {
             Self::Module => "module",
             Self::Project => "project",
             Self::Dapp => "dapp",
+            Self::Webhook => "webhook",
+            Self::Wallet => "wallet",
+            Self::OAuthClient => "oauth-client",
+            Self::Member => "member",
+            Self::Invitation => "invitation",
         }
     }
 
@@ -58,7 +85,14 @@ impl ResourceKind {
     /// Scope of those who may see it.
     const fn scope(self) -> Scope {
         match self {
-            Self::Workspace | Self::ApiKey | Self::Project => Scope::WorkspaceRead,
+            Self::Workspace
+            | Self::ApiKey
+            | Self::Project
+            | Self::Webhook
+            | Self::Wallet
+            | Self::OAuthClient
+            | Self::Member
+            | Self::Invitation => Scope::WorkspaceRead,
             Self::Blockchain | Self::Contract | Self::Module | Self::Dapp => Scope::BlockchainRead,
         }
     }
@@ -90,7 +124,7 @@ pub struct ResourceSummary {
 pub enum ResourceSort {
     /// By time of creation.
     CreatedAt,
-    /// By name; that of a contract is its template's.
+    /// By name; that of a contract is its template's, of a webhook its receiver, of an invitation the address of e-mail. A member has none.
     Name,
     /// By the name of the type.
     Kind,
@@ -98,19 +132,27 @@ pub enum ResourceSort {
     UpdatedAt,
 }
 
-/// Counter that is 1 once the indices of the list have what was in the store before they were.
+/// Counter of the sets of indices that have what was in the store before they were.
 const INDEXED: &str = "resources-indexed";
+/// Sets of indices that there are.
+const INDEX_SETS: u64 = 2;
 
 /// Completes the indices of the list in a store that was written before they were.
 pub(super) fn complete_indices(records: &Records) -> Result<(), RecordError> {
-    if records.counter(&Owner::Service, INDEXED)? > 0 {
+    let complete = records.counter(&Owner::Service, INDEXED)?;
+    if complete >= INDEX_SETS {
         return Ok(());
     }
     records.complete_indices::<Workspace>()?;
     records.complete_indices::<ApiKey>()?;
     records.complete_indices::<BlockchainRecord>()?;
     records.complete_indices::<DeploymentRecord>()?;
-    records.unit(|unit| unit.add(&Owner::Service, INDEXED, 1).map(drop))
+    records.complete_indices::<Webhook>()?;
+    records.complete_indices::<Wallet>()?;
+    records.complete_indices::<OAuthClient>()?;
+    records.complete_indices::<Member>()?;
+    records.complete_indices::<Invitation>()?;
+    records.unit(|unit| unit.add(&Owner::Service, INDEXED, INDEX_SETS.saturating_sub(complete)).map(drop))
 }
 
 /// Returns a page of the resources of a principal's workspace that it may see, and the length of the whole list. Read are the entries of
@@ -170,6 +212,11 @@ impl ResourceKind {
             Self::Module => all.list(&HostedModule::BY_NAME),
             Self::Project => all.list(&Project::BY_NAME),
             Self::Dapp => all.list(&DappRecord::BY_NAME),
+            Self::Webhook => all.list(&Webhook::BY_URL),
+            Self::Wallet => all.list(&Wallet::BY_NAME),
+            Self::OAuthClient => all.list(&OAuthClient::BY_NAME),
+            Self::Member => all.list(&Member::BY_NAME),
+            Self::Invitation => all.list(&Invitation::BY_NAME),
         }
     }
 }
@@ -199,21 +246,42 @@ impl Reader<'_> {
             ResourceKind::Contract => self.of::<DeploymentRecord>(owner, id, |stored| self.contract(&stored.value)),
             ResourceKind::Module => self.of::<HostedModule>(owner, id, |stored| self.module(&stored.value)),
             ResourceKind::Project => self.of::<Project>(owner, id, |stored| {
-                let state = Projects { blockchains: self.blockchains }.state(stored)?;
+                let state = Projects { blockchains: self.blockchains }.state(self.principal, stored)?;
                 Ok((stored.value.name.clone(), Some(stored.value.blockchain_id.clone()), state.name()))
             }),
             ResourceKind::Dapp => self.of::<DappRecord>(owner, id, |stored| {
-                let deployed = Dapps { blockchains: self.blockchains }.deployed(&stored.value)?;
+                let dapps = Dapps { blockchains: self.blockchains };
+                let deployed = dapps.outcome(&dapps.sight(self.principal, &stored.value)?, &stored.value)?;
                 let status = deployed.map_or(UNAVAILABLE, |deployed| deployed.state.of_deployment());
                 Ok((stored.value.name.clone(), stored.value.blockchain_id.clone(), status))
+            }),
+            ResourceKind::Webhook => self.of::<Webhook>(owner, id, |stored| {
+                let status = if stored.value.is_enabled { "enabled" } else { "disabled" };
+                Ok((stored.value.url.clone(), stored.value.blockchain_id.clone(), status))
+            }),
+            ResourceKind::Wallet => self.of::<Wallet>(owner, id, |stored| {
+                let chain = match &stored.value.purpose {
+                    WalletUse::Managed => None,
+                    WalletUse::Treasury(chain) | WalletUse::Operator(chain) => Some(chain.clone()),
+                };
+                Ok((stored.value.name.clone(), chain, "active"))
+            }),
+            ResourceKind::OAuthClient => {
+                self.of::<OAuthClient>(owner, id, |stored| Ok((stored.value.name.clone(), None, "active")))
+            }
+            ResourceKind::Member => self.of::<Member>(owner, id, |_| Ok((String::new(), None, "active"))),
+            ResourceKind::Invitation => self.of::<Invitation>(owner, id, |stored| {
+                let now_ms = self.blockchains.context.records.clock().now_ms();
+                Ok((stored.value.email.clone(), None, stored.value.status(now_ms)))
             }),
         }
     }
 
     fn contract(self, deployment: &DeploymentRecord) -> Result<Described, PlatformError> {
-        let status = match self.blockchains.readable(self.principal, &deployment.blockchain_id) {
-            Ok(chain) => TransactionOutcome::of(&chain, deployment.transaction_hash)?.state.of_deployment(),
-            Err(_) => UNAVAILABLE,
+        let sight = self.blockchains.sight(self.principal, &deployment.blockchain_id)?;
+        let status = match sight.chain() {
+            Some(chain) => TransactionOutcome::of(chain, deployment.transaction_hash)?.state.of_deployment(),
+            None => UNAVAILABLE,
         };
         Ok((deployment.template.clone(), Some(deployment.blockchain_id.clone()), status))
     }
@@ -285,7 +353,10 @@ mod tests {
     use super::*;
     use crate::{
         node::ManualClock,
-        platform::{ApiKeySpec, BlockchainSpec, DeploymentSpec, Platform, vault::MasterKey},
+        platform::{
+            ApiKeySpec, BlockchainSpec, ClientRegistration, DeploymentSpec, Platform, Role, records::Unit,
+            vault::MasterKey,
+        },
         primitives::Timestamp,
         store::{Batch, KeyValue, MemoryStore, Table, suite},
     };
@@ -317,6 +388,20 @@ mod tests {
             let chain = platform.blockchains().create(&me, spec).unwrap();
             platform.blockchains().deploy(&me, DeploymentSpec::gold(chain.id())).unwrap();
         }
+        for (number, name) in ["n2", "n0"].into_iter().enumerate() {
+            clock.advance(Duration::from_secs(1));
+            let client = json!({ "client_name": name, "redirect_uris": ["https://a.example/"] });
+            let client = ClientRegistration::read(&client).unwrap();
+            platform.unit(|unit| Ok(platform.oauth().register(unit, &me, client).map(drop)?)).unwrap();
+            let (url, id) = (format!("https://{name}.example/"), format!("wh_{number}"));
+            let webhook = Webhook { url, events: Vec::new(), is_enabled: number == 0, blockchain_id: None };
+            platform.unit(|unit| platform.webhooks().create(unit, &me, &id, webhook, "0123456789abcdef")).unwrap();
+            let invited = format!("{name}@example.org");
+            platform.unit(|unit| platform.workspaces().members().invite(unit, &me, &invited, Role::Viewer)).unwrap();
+        }
+        let user = platform.unit(|unit| platform.workspaces().add_user(unit, "ann@example.org")).unwrap();
+        let member = |unit: &mut Unit<'_>| Ok(unit.insert(&me.owner(), user.id(), Member { role: Role::Viewer })?);
+        platform.unit(member).unwrap();
         for id in [&keys[90], &keys[10], &keys[50]] {
             clock.advance(Duration::from_secs(1));
             platform.unit(|unit| platform.api_keys().revoke(unit, &me, id)).unwrap();
@@ -334,10 +419,11 @@ mod tests {
         let (_, _, platform) = filled();
         let me = platform.service_principal();
         let page = |kind, sort, request: &PageRequest| platform.resources(&me, kind, sort, request).unwrap();
-        for kind in [None, Some(ResourceKind::ApiKey), Some(ResourceKind::Contract)] {
+        for kind in [None, Some(ResourceKind::ApiKey), Some(ResourceKind::Contract), Some(ResourceKind::Webhook)] {
             let (all, total) = page(kind, ResourceSort::CreatedAt, &request(1, 1_000, Order::Ascending));
             assert_eq!(all.len() as u64, total);
-            assert!(kind.is_some() || total == 140 + 2 + 2 + 1, "{total}");
+            let wallets = 1 + 2;
+            assert!(kind.is_some() || total == 140 + 2 + 2 + 1 + wallets + 2 + 2 + 2 + 1, "{total}");
             for sort in [ResourceSort::CreatedAt, ResourceSort::Name, ResourceSort::Kind, ResourceSort::UpdatedAt] {
                 let mut sorted = all.clone();
                 sorted.sort_by_key(|one| {
@@ -382,7 +468,9 @@ mod tests {
         let mut batch = Batch::new();
         let prefix = |rest: &str| [b"\xffplatform/", rest.as_bytes()].concat();
         let mut removed = vec![prefix("c-\0resources-indexed")];
-        for of in ["key\0name\0", "key\0updated\0", "workspace\0name\0", "workspace\0updated\0"] {
+        let kinds = ["key", "workspace", "webhook", "wallet", "oauth-client", "member", "invitation"];
+        let of_lists = kinds.iter().flat_map(|kind| ["name", "updated"].map(|index| format!("{kind}\0{index}\0")));
+        for of in of_lists.chain(["key\0id\0".to_owned()]) {
             removed.extend([prefix(&format!("i{of}")), prefix(&format!("n{of}"))]);
         }
         for (_, key, _) in suite::dump(&*store) {
@@ -394,6 +482,8 @@ mod tests {
         let platform = open(&store, &clock);
         assert_eq!(platform.records().verify::<ApiKey>().unwrap(), 140);
         assert_eq!(platform.records().verify::<Workspace>().unwrap(), 1);
+        assert_eq!(platform.records().verify::<Wallet>().unwrap(), 3);
+        assert_eq!(platform.records().verify::<Invitation>().unwrap(), 2);
         assert_eq!(names(&platform), before);
     }
 }

@@ -24,8 +24,9 @@ pub use self::{
 };
 use super::{
     PlatformError,
-    blockchain::Blockchain,
+    blockchain::{Blockchain, VALIDATORS_MAX},
     blockchains::Blockchains,
+    plan::check_number,
     principal::Principal,
     records::Stored,
     validator::{HostedValidator, ValidatorId},
@@ -79,6 +80,21 @@ impl Validators<'_> {
     pub fn replica_head(&self, chain: &Blockchain, validator: &Validator) -> Option<u64> {
         let (network, replica) = chain.engine().replica_of(validator.sealing_key)?;
         Some(network.node(replica).ok()?.view().head().height().get())
+    }
+
+    /// Refuses one more validator than the plan of the chain's workspace allows, or any chain has: the bounds of a chain that is made.
+    fn check_room(&self, chain: &Blockchain, operator: Address) -> Result<(), PlatformError> {
+        let is_counted = |one: &Validator| {
+            one.operator != operator && !one.state.is_out() && one.state != ValidatorState::Tombstoned
+        };
+        let with_it = self.of_chain(chain)?.into_iter().filter(is_counted).count().saturating_add(1);
+        if with_it > VALIDATORS_MAX {
+            let message =
+                format!("the blockchain has {VALIDATORS_MAX} validators, the most that one has: remove one first");
+            return Err(PlatformError::Conflict { message });
+        }
+        let plan = self.chains.context.stored_plan(chain.owner())?;
+        check_number("validators of a blockchain", with_it as u64, plan.validators_max)
     }
 
     fn find(&self, chain: &Blockchain, operator: Address) -> Result<Option<Validator>, PlatformError> {

@@ -5,6 +5,8 @@
 
 mod signing;
 
+pub(super) use self::signing::without_transaction;
+
 use alloy_primitives::{Address, B256};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
@@ -45,6 +47,13 @@ pub struct Wallet {
 impl Wallet {
     const BY_ADDRESS: Index<Self> =
         Index::unique("address", Reach::Owner, |wallet| Some(address_key(wallet.value.address)));
+    /// Wallets of a workspace by name.
+    pub(super) const BY_NAME: Index<Self> = Index::ordered(
+        "name",
+        Reach::Owner,
+        |_| Some(SortKey::new()),
+        |wallet| SortKey::new().text(&wallet.value.name),
+    );
     const MANAGED: Index<Self> = Index::unique("managed", Reach::Owner, |wallet| {
         (wallet.value.purpose == WalletUse::Managed).then(SortKey::new)
     });
@@ -52,7 +61,7 @@ impl Wallet {
 
 impl Record for Wallet {
     const KIND: &'static str = "wallet";
-    const INDICES: &'static [Index<Self>] = &[Self::BY_ADDRESS, Self::MANAGED];
+    const INDICES: &'static [Index<Self>] = &[Self::BY_ADDRESS, Self::MANAGED, Self::BY_NAME, Index::UPDATED];
 }
 
 fn address_key(address: Address) -> SortKey {
@@ -68,10 +77,15 @@ pub(super) fn create_managed(
     unit: &mut Unit<'_>,
     owner: &Owner,
 ) -> Result<Stored<Wallet>, PlatformError> {
-    match unit.of::<Wallet>().find(&Wallet::MANAGED, owner, &SortKey::new())? {
+    match managed_in(unit, owner)? {
         Some(wallet) => Ok(wallet),
         None => create(context, unit, owner, &context.id("wal")?, "managed".to_owned(), WalletUse::Managed),
     }
+}
+
+/// Returns the managed wallet of a workspace, as a unit of work sees it.
+pub(super) fn managed_in(unit: &Unit<'_>, owner: &Owner) -> Result<Option<Stored<Wallet>>, RecordError> {
+    unit.of::<Wallet>().find(&Wallet::MANAGED, owner, &SortKey::new())
 }
 
 /// Draws the treasury of a chain.

@@ -44,6 +44,13 @@ pub struct Webhook {
 }
 
 impl Webhook {
+    /// Subscriptions of a workspace by receiver.
+    pub(super) const BY_URL: Index<Self> = Index::ordered(
+        "name",
+        Reach::Owner,
+        |_| Some(SortKey::new()),
+        |webhook| SortKey::new().text(&webhook.value.url),
+    );
     /// Subscriptions of a workspace that are enabled.
     pub const ENABLED: Index<Self> = Index::ordered(
         "enabled",
@@ -56,7 +63,7 @@ impl Webhook {
 impl Record for Webhook {
     const KIND: &'static str = "webhook";
     const VERSION: u16 = 1;
-    const INDICES: &'static [Index<Self>] = &[Self::ENABLED];
+    const INDICES: &'static [Index<Self>] = &[Self::ENABLED, Self::BY_URL, Index::UPDATED];
 }
 
 /// Changes of a subscription; what is `None` stays.

@@ -5,9 +5,11 @@
 //! | read | membership |
 //! | change name, description, network; invite; change or remove a member | owner or admin |
 //! | change the plan; make, change or remove an owner; delete the workspace | owner |
+//! | take a plan that allows more than the default one | owner who is an operator: has `admin` in the default workspace |
 //!
-//! A workspace always has an owner. It is deleted only when it has no blockchain, deployment or live API key left, so that nothing of
-//! value goes with it unasked.
+//! A plan above the default one is an operator's to give. A workspace always has an owner. It is deleted only when it has no blockchain,
+//! deployment, dApp, project, webhook, OAuth client or live API key left, so that nothing of value goes with it unasked. Its managed wallet
+//! goes with it: on chains of other workspaces the service never signs for it, so that there is nothing to keep its key for.
 
 mod members;
 mod records;
@@ -22,6 +24,8 @@ pub use self::{
 
 use core::num::NonZeroUsize;
 
+use alloy_primitives::Address;
+
 use super::{
     PlatformError,
     api_key::ApiKey,
@@ -29,12 +33,14 @@ use super::{
     context::{Context, audit},
     dapps::record::DappRecord,
     deployment::DeploymentRecord,
-    oauth,
+    oauth::{self, OAuthClient},
+    plan::Plans,
     principal::{Principal, Subject},
     projects::record::Project,
     records::{Index, Owner, PageRequest, Record, RecordError, SortKey, Stored, Unit, WorkspaceId},
     scope::Role,
     wallet,
+    webhooks::Webhook,
 };
 use crate::store::Order;
 
@@ -58,7 +64,8 @@ impl Workspaces<'_> {
     /// Creates a workspace, whose first owner is `user`.
     ///
     /// # Errors
-    /// [`PlatformError::NotFound`] for an unknown user, [`PlatformError::Validation`] for an unknown plan.
+    /// [`PlatformError::NotFound`] for an unknown user, [`PlatformError::Validation`] for an unknown plan, [`PlatformError::Conflict`] for
+    /// a user who has as many workspaces as the service allows.
     pub fn create(
         &self,
         unit: &mut Unit<'_>,
@@ -72,6 +79,7 @@ impl Workspaces<'_> {
         let workspace = Workspace { created_by: subject.clone(), ..workspace };
         let principal = Principal::new(subject, id, Role::Owner.cap());
         unit.of::<User>().require(&Owner::Service, user)?;
+        self.check_workspaces_of(unit, user)?;
         let stored = unit.insert(&owner, owner.as_str(), workspace)?;
         unit.insert(&owner, user, Member { role: Role::Owner })?;
         wallet::create_managed(self.context, unit, &owner)?;
@@ -83,20 +91,21 @@ impl Workspaces<'_> {
     /// made the API key; an API key may act in the workspaces that it created itself.
     ///
     /// # Errors
-    /// As [`Workspaces::create`].
+    /// As [`Workspaces::create`]; [`PlatformError::Forbidden`] for a plan that the sender may not give.
     pub fn create_by(
         &self,
         unit: &mut Unit<'_>,
         caller: &Principal,
         workspace: Workspace,
     ) -> Result<(Stored<Workspace>, Principal), PlatformError> {
-        self.context.plans.named(&workspace.billing_plan)?;
+        self.check_plan(caller, &workspace.billing_plan)?;
         let id = WorkspaceId::drawn(self.context.id("ws")?);
         let owner = Owner::from(&id);
         let principal = caller.in_workspace(id, Role::Owner.cap().capped_by(caller.scopes()));
         let created_by = caller.subject().clone();
         let stored = unit.insert(&owner, owner.as_str(), Workspace { created_by, ..workspace })?;
         if let Some(user) = user_of(unit, caller)? {
+            self.check_workspaces_of(unit, &user)?;
             unit.insert(&owner, &user, Member { role: Role::Owner })?;
         }
         wallet::create_managed(self.context, unit, &owner)?;
@@ -233,8 +242,8 @@ impl Workspaces<'_> {
     /// Replaces a workspace by a changed copy of it.
     ///
     /// # Errors
-    /// [`PlatformError::Forbidden`], [`PlatformError::Conflict`] when it was changed meanwhile, [`PlatformError::Validation`] for an
-    /// unknown plan.
+    /// [`PlatformError::Forbidden`], also for a plan that the principal may not give; [`PlatformError::Conflict`] when it was changed
+    /// meanwhile, [`PlatformError::Validation`] for an unknown plan.
     pub fn update(
         &self,
         unit: &mut Unit<'_>,
@@ -245,12 +254,50 @@ impl Workspaces<'_> {
         let present = unit.of::<Workspace>().require(&principal.owner(), changed.id())?;
         let is_plan_kept = present.value.billing_plan == changed.value.billing_plan;
         require_role(unit, principal, if is_plan_kept { Role::Admin } else { Role::Owner })?;
+        if !is_plan_kept {
+            self.check_plan(principal, &changed.value.billing_plan)?;
+        }
         let stored = unit.replace(changed)?;
         audit(unit, principal, "workspace.update", format!("workspace {}", changed.id()))?;
         Ok(stored)
     }
 
-    /// Deletes the workspace that a principal acts in, with its members and invitations. Its audit log stays.
+    /// Refuses a plan that is not configured, and one that allows more than the default plan to all but the operators.
+    fn check_plan(&self, principal: &Principal, name: &str) -> Result<(), PlatformError> {
+        let (plan, default) = (self.context.plans.named(name)?, self.context.plans.named(Plans::DEFAULT)?);
+        if plan.is_within(&default) || principal.is_operator() {
+            return Ok(());
+        }
+        let message = format!(
+            "the plan {name} allows more than {}, which everybody may take: an operator of the service gives it, with the scope admin in its \
+             default workspace",
+            Plans::DEFAULT
+        );
+        Err(PlatformError::Forbidden { message })
+    }
+
+    /// Refuses one more workspace of a user.
+    fn check_workspaces_of(&self, unit: &Unit<'_>, user: &str) -> Result<(), PlatformError> {
+        let has = unit.of::<Member>().count(&Member::BY_USER, &Owner::Service, &SortKey::new().text(user))?;
+        let max = self.context.workspaces_max;
+        if has < max {
+            return Ok(());
+        }
+        let message = format!(
+            "the user is a member of {has} workspaces, and the service allows {max}: leave or delete one first"
+        );
+        Err(PlatformError::Conflict { message })
+    }
+
+    /// Returns the address of the managed wallet of a workspace, as a unit of work sees it; `None` of one that was made before wallets were.
+    ///
+    /// # Errors
+    /// [`PlatformError::Internal`] when the store fails.
+    pub fn wallet_in(&self, unit: &Unit<'_>, workspace: &Stored<Workspace>) -> Result<Option<Address>, PlatformError> {
+        Ok(wallet::managed_in(unit, workspace.owner())?.map(|wallet| wallet.value.address))
+    }
+
+    /// Deletes the workspace that a principal acts in, with its members, invitations and its managed wallet. Its audit log stays.
     ///
     /// # Errors
     /// [`PlatformError::Forbidden`]; [`PlatformError::Conflict`] with what it still has.
@@ -279,11 +326,15 @@ fn check_is_empty(unit: &Unit<'_>, owner: &Owner) -> Result<(), PlatformError> {
     let dapps = unit.of::<DappRecord>().count(&Index::CREATED, owner, &all)?;
     let keys = unit.of::<ApiKey>().count(&ApiKey::BY_STATE, owner, &ApiKey::live())?;
     let projects = unit.of::<Project>().count(&Index::CREATED, owner, &all)?;
+    let webhooks = unit.of::<Webhook>().count(&Index::CREATED, owner, &all)?;
+    let clients = unit.of::<OAuthClient>().count(&Index::CREATED, owner, &all)?;
     let has: Vec<String> = [
         ("blockchain", chains),
         ("deployment", deployments),
         ("dapp", dapps),
         ("project", projects),
+        ("webhook", webhooks),
+        ("OAuth client", clients),
         ("live API key", keys),
     ]
     .into_iter()

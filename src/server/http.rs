@@ -319,8 +319,8 @@ impl Server {
         probes.abort();
         samples.abort();
         let platform = Arc::clone(self.context.platform());
-        // What it can't write is lost with the process: requests and bytes since the last tick.
-        let _ = tokio::task::spawn_blocking(move || platform.metering().flush()).await;
+        // What it can't write stays reserved: the workspaces have used a little more than they did.
+        let _ = tokio::task::spawn_blocking(move || platform.metering().close()).await;
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::limits::ServerLimits;
-use crate::platform::{Plan, Plans};
+use crate::platform::{Plan, Plans, WORKSPACES_MAX};
 
 /// Range of [`ServerLimits::page_limit_max`]: a list answers 20 items without being asked for another number.
 const PAGE_LIMITS: core::ops::RangeInclusive<u64> = 20..=1_000;
@@ -20,21 +20,32 @@ const PAGE_LIMITS: core::ops::RangeInclusive<u64> = 20..=1_000;
 ///     request_timeout_secs = 30
 ///     rate = { requests = 600, window_secs = 60 }
 ///
+///     [workspaces]
+///     of_a_user_max = 5
+///
 ///     [plans.free]
 ///     blockchains_max = 1
 ///     validators_max = 4
 /// ")?;
-/// assert_eq!(limits.server.batch_calls_max, 50);
+/// assert_eq!((limits.server.batch_calls_max, limits.workspaces_max), (50, 5));
 /// assert_eq!(limits.plans.named("free")?.api_keys_max, u64::MAX);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
     /// Bounds of requests, connections and sessions.
     pub server: ServerLimits,
+    /// Workspaces that a user is a member of, when it makes another; 100 by default.
+    pub workspaces_max: u64,
     /// Quotas of workspaces. A plan of the file takes the place of the one with its name; what it leaves out has no bound.
     pub plans: Plans,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { server: ServerLimits::default(), workspaces_max: WORKSPACES_MAX, plans: Plans::default() }
+    }
 }
 
 /// A file whose limits can't be used.
@@ -61,7 +72,20 @@ pub enum InvalidLimits {
 #[derive(Default)]
 struct File {
     server: ServerLimits,
+    workspaces: Workspaces,
     plans: BTreeMap<String, Plan>,
+}
+
+#[derive(Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Workspaces {
+    of_a_user_max: u64,
+}
+
+impl Default for Workspaces {
+    fn default() -> Self {
+        Self { of_a_user_max: WORKSPACES_MAX }
+    }
 }
 
 impl Limits {
@@ -70,10 +94,15 @@ impl Limits {
     /// # Errors
     /// [`InvalidLimits`], which names the field.
     pub fn from_toml(text: &str) -> Result<Self, InvalidLimits> {
-        let File { server, plans } = toml::from_str(text)?;
+        let File { server, workspaces, plans } = toml::from_str(text)?;
         check(&server)?;
+        let workspaces_max = workspaces.of_a_user_max;
+        if workspaces_max == 0 {
+            let (field, expected) = ("of_a_user_max", "at least 1, the one that is made with a user".to_owned());
+            return Err(InvalidLimits::OutOfRange { field, found: 0, expected });
+        }
         let plans = plans.into_iter().fold(Plans::default(), |all, (name, plan)| all.with(&name, plan));
-        Ok(Self { server, plans })
+        Ok(Self { server, workspaces_max, plans })
     }
 }
 
@@ -144,6 +173,8 @@ mod tests {
             ("[server]\npage_limit_max = 1001", "20 to 1000"),
             ("[server]\nrate = { requests = 0 }", "rate.requests"),
             ("[server]\nform_rate = { window_secs = 0 }", "form_rate.window_secs"),
+            ("[workspaces]\nof_a_user_max = 0", "of_a_user_max"),
+            ("[workspaces]\nmax = 1", "max"),
             ("[plans.free]\nchains = 1", "chains"),
             ("[plan.free]", "plan"),
         ] {

@@ -114,6 +114,13 @@ fn check(document: &Value, operation: &Operation, reply: &Reply) {
     }
 }
 
+/// Checks that the document has an answer to an operation.
+pub(crate) fn check_answer(operation: &str, reply: &Reply) {
+    let (document, operations) = Operation::all();
+    let operation = operations.iter().find(|known| known.name() == operation).unwrap();
+    check(&document, operation, reply);
+}
+
 fn key_with(service: &Service, scopes: impl IntoIterator<Item = Scope>, lifetime_ms: Option<u64>) -> String {
     let platform = &service.platform;
     let spec = ApiKeySpec { name: "walker".to_owned(), scopes: scopes.into_iter().collect(), lifetime_ms };

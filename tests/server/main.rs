@@ -15,6 +15,7 @@ mod forks;
 mod framing;
 mod front_end;
 mod full_disk;
+mod health;
 mod http;
 mod in_process;
 #[cfg(feature = "rocksdb")]
@@ -29,7 +30,9 @@ mod metrics;
 mod modules;
 mod network;
 mod oauth;
+mod oauth_clients;
 mod panics;
+mod participants;
 mod pending;
 mod plans;
 mod pool_and_mining;

@@ -142,5 +142,6 @@ pub(crate) async fn figures_that_agree(service: &Service, chain: &str) -> Value 
         let name = format!("chainbox_chain_{figure}{{blockchain_id=\"{chain}\"}}");
         assert_eq!(found.get(&name).copied(), value, "{name}");
     }
+    assert_eq!(route["networkHashrate"], "0 H/s", "nobody mines by work");
     route
 }

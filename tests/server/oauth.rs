@@ -30,6 +30,24 @@ async fn its_paths_are_served_with_and_without_version() {
 }
 
 #[tokio::test]
+async fn another_method_than_post_is_refused_in_the_form_of_the_standard() {
+    let service = Service::start().await;
+    for path in ["/oauth/token", "/v1/oauth/token", "/oauth/revoke", "/oauth/introspect", "/oauth/register"] {
+        for method in ["GET", "PUT", "DELETE"] {
+            let refused = service.send(method, path, &[], "").await;
+            assert_eq!((refused.status, refused.header("allow")), (405, Some("POST")), "{method} {path}");
+            let body = refused.json();
+            assert_eq!(body["error"], "invalid_request", "{method} {path}: {body}");
+            assert!(
+                body["error_description"].as_str().unwrap().contains(&format!("{method} is not allowed")),
+                "{body}"
+            );
+            assert_eq!(refused.header("cache-control"), Some("no-store"));
+        }
+    }
+}
+
+#[tokio::test]
 async fn an_unknown_bearer_is_401_on_endpoints() {
     let service = Service::start().await;
     for token in ["cbt_unknown", "anything"] {

@@ -1,9 +1,15 @@
 //! Quotas of plans: each at its bound, and one past it.
 
-use chainbox::{node::Node, platform::Plan};
+use chainbox::{
+    node::Node,
+    platform::{ApiKeySpec, Plan, Scope},
+};
 use serde_json::{Value, json};
 
-use crate::http::{Reply, Service};
+use crate::{
+    endpoints::check_answer,
+    http::{Reply, Service},
+};
 
 fn refused(reply: &Reply, says: &str) {
     let body = reply.json();
@@ -56,6 +62,59 @@ async fn a_workspace_has_what_its_plan_allows_and_no_more() {
 }
 
 #[tokio::test]
+async fn validators_are_added_up_to_the_plan_and_not_one_more() {
+    let service = Service::planned(Plan { validators_max: 3, ..Plan::UNLIMITED }).await;
+    let body = json!({ "name": "x", "consensus": "pbft", "config": { "blockTime": "1s" } });
+    let chain = service.rest("POST", "/v1/blockchains", body).await.json()["data"]["id"].clone();
+    let path = format!("/v1/blockchains/{}/validators", chain.as_str().unwrap());
+    let add = async |byte: u8| {
+        let address = format!("0x{}", format!("{byte:02x}").repeat(20));
+        service.rest("POST", &path, json!({ "address": address, "name": "v" })).await
+    };
+    for byte in [2, 3] {
+        let added = add(byte).await;
+        assert_eq!(added.status, 201, "{}", added.body);
+    }
+    refused(&add(4).await, "allows 3 validators of a blockchain, and 4 are asked for");
+    let listed = service.rest("GET", &path, Value::Null).await.json();
+    assert_eq!(listed["data"].as_array().unwrap().len(), 3, "nothing is left of the fourth: {listed}");
+}
+
+#[tokio::test]
+async fn a_user_takes_no_plan_above_the_default_one() {
+    let service = Service::start().await;
+    let platform = &service.platform;
+    let user = platform.users().by_identity("https://id.example", "ann", Some("ann@example.org")).unwrap();
+    let home = user.value.home.clone().unwrap();
+    let ann = platform.workspaces().principal(user.id(), &home).unwrap().unwrap();
+    let scopes = [Scope::Admin].into_iter().collect();
+    let spec = ApiKeySpec { name: "ann".to_owned(), scopes, lifetime_ms: None };
+    let key = platform.unit(|unit| platform.api_keys().create(unit, &ann, spec)).unwrap().0.text().to_owned();
+    let headers = [("x-api-key", key.as_str()), ("content-type", "application/json")];
+    let path = format!("/v1/workspaces/{home}");
+    for plan in ["team", "unlimited"] {
+        let body = json!({ "name": "x", "settings": { "billingPlan": plan } }).to_string();
+        for (method, path, operation) in
+            [("PATCH", path.as_str(), "updateWorkspace"), ("POST", "/v1/workspaces", "createWorkspace")]
+        {
+            let refused = service.send(method, path, &headers, &body).await;
+            assert_eq!(refused.status, 403, "{method} {plan}: {}", refused.body);
+            assert!(refused.body.contains("an operator of the service gives it"), "{}", refused.body);
+            check_answer(operation, &refused);
+        }
+        let given = service.rest("POST", "/v1/workspaces", serde_json::from_str(&body).unwrap()).await;
+        assert_eq!(given.status, 201, "the key of the default workspace is an operator's: {}", given.body);
+    }
+    let own = service.send("GET", &path, &headers, "").await.json()["data"].clone();
+    let wallet = platform.wallets().managed(&ann.owner()).unwrap().unwrap().value.address;
+    assert_eq!((&own["settings"]["billingPlan"], &own["wallet"]), (&json!("free"), &json!(wallet.to_string())));
+    let listed = service.send("GET", "/v1/workspaces", &headers, "").await.json()["data"].clone();
+    assert_eq!(listed[0], own);
+    let renamed = service.send("PATCH", &path, &headers, &json!({ "name": "y" }).to_string()).await.json();
+    assert_eq!(renamed["data"]["wallet"], own["wallet"]);
+}
+
+#[tokio::test]
 async fn requests_past_the_plan_are_429_until_the_period_ends() {
     let service = Service::planned(Plan { requests_max: 3, ..Plan::UNLIMITED }).await;
     let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "blockchain.getBlock", "params": {} });
@@ -64,6 +123,7 @@ async fn requests_past_the_plan_are_429_until_the_period_ends() {
     let eth = json!({ "jsonrpc": "2.0", "id": 1, "method": "eth_chainId", "params": [] });
     assert_eq!(service.rest("POST", "/v1/blockchains/bc_default/eth", eth.clone()).await.status, 200);
     let over = service.rest("GET", "/v1/blockchains", Value::Null).await;
+    check_answer("listBlockchains", &over);
     let error = over.json()["error"].clone();
     assert_eq!((over.status, &error["code"]), (429, &json!("RATE_LIMITED")), "{error}");
     assert_eq!((&error["details"]["usage"], &error["details"]["limit"]), (&json!("requests"), &json!(3)));

@@ -44,7 +44,9 @@ fn shown(service: &Serving, key: &str) -> BTreeMap<String, Value> {
         paths.iter().filter(|(path, item)| item["get"].is_object() && !OF_THE_MOMENT.contains(&path.as_str()));
     let mut shown = BTreeMap::new();
     for path in reading.flat_map(|(template, _)| filled(service, key, template)) {
-        let answer = service.request(key, "GET", &path, &Value::Null);
+        // All of the list that has everything.
+        let target = if path == "/v1/resources" { format!("{path}?limit=100") } else { path.clone() };
+        let answer = service.request(key, "GET", &target, &Value::Null);
         // Of what the protocol lacks, such as delegations.
         if answer.status == 409 {
             shown.insert(path, answer.json()["error"]["message"].take());
@@ -92,14 +94,27 @@ fn assert_states_are_those_of_their_routes(shown: &BTreeMap<String, Value>) {
             }
             "project" => format!("/v1/workspaces/{}/projects/{id}", text(&resource["workspaceId"])),
             "dapp" => format!("/v1/dapps/{id}"),
-            // It has no states.
-            "workspace" => continue,
+            "webhook" => {
+                let is_enabled = shown[&format!("/v1/webhooks/{id}")]["enabled"].as_bool().unwrap();
+                assert_eq!(resource["status"], if is_enabled { "enabled" } else { "disabled" }, "{id}");
+                compared.insert(kind);
+                continue;
+            }
+            "invitation" => {
+                let path = format!("/v1/workspaces/{}/invitations", text(&resource["workspaceId"]));
+                let own = shown[&path].as_array().unwrap().iter().find(|one| one["id"] == resource["id"]).unwrap();
+                assert_eq!(resource["status"], own["status"], "{id}");
+                compared.insert(kind);
+                continue;
+            }
+            // They have no states.
+            "workspace" | "wallet" | "oauth-client" | "member" => continue,
             other => panic!("say here what the route of {other} is"),
         };
         assert_eq!(resource["status"], shown[&own]["status"], "{own}");
         compared.insert(kind);
     }
-    assert_eq!(compared.len(), 6, "{compared:?}");
+    assert_eq!(compared.len(), 8, "{compared:?}");
 }
 
 /// The paths of a template, with the ids of everything that there is.
@@ -125,6 +140,7 @@ fn filled(service: &Serving, key: &str, template: &str) -> Vec<String> {
         "projectId" => each(&format!("{}projects", before.trim_end_matches("projects/")), "id"),
         "module" => each(&format!("/v1/blockchains/{chain}/modules"), "id"),
         "webhookId" => each("/v1/webhooks", "id"),
+        "clientId" => each("/v1/oauth-clients", "id"),
         "validatorId" => of_chains("validators", "id"),
         "proposalId" => of_chains("proposals", "id"),
         "block" => vec!["latest".to_owned()],
@@ -211,6 +227,8 @@ fn everything_survives_restart_backup_and_restore() {
         }),
     );
     make("/v1/governance/proposals", json!({ "blockchainId": id, "title": "A note", "type": "text" }));
+    let client = json!({ "client_name": "app", "redirect_uris": ["https://app.example/back"] });
+    assert_eq!(service.request(&key, "POST", "/oauth/register", &client).status, 201);
     make("/v1/webhooks", json!({ "url": "https://93.184.215.14/hook", "events": ["contract.deployed"] }));
     // Blocks of a paused network are not of the moment.
     let network = paused_network(&service, &key);

@@ -139,7 +139,8 @@ async fn an_export_is_for_readers() {
     service.rest("POST", &format!("/v1/blockchains/{secret}/pause"), Value::Null).await;
     assert_eq!(service.rest("GET", &path, Value::Null).await.status, 200, "a paused one is read");
     let (chains, me) = (service.platform.blockchains(), service.platform.service_principal());
-    let ann = Subject::User("usr_ann".to_owned());
+    let ann = service.platform.users().by_identity("https://id.example", "ann", Some("ann@example.org")).unwrap();
+    let ann = Subject::User(ann.id().to_owned());
     service.platform.unit(|unit| chains.add_participant(unit, &me, &secret, &ann)).unwrap();
     service.platform.unit(|unit| chains.remove_participant(unit, &me, &secret, me.subject())).unwrap();
     let reply = service.rest("GET", &path, Value::Null).await;

@@ -14,24 +14,31 @@ mod start;
 mod state_files;
 mod state_lock;
 
+use core::num::NonZeroUsize;
 use std::{error::Error, sync::Arc, time::Duration};
 
 use chainbox::{
     chain::GenesisSpec,
-    platform::{Mailbox, PlatformError, Scope},
+    platform::{Mailbox, Platform, PlatformError, PublicUrl, Scope, records::PageRequest},
     server::{self, Chains, Server, ServerConfig, outbound::OutboundPolicy},
 };
+use tokio::sync::mpsc;
 
 use self::{
     args::DevOptions,
     config_out::Config,
-    console::{Console, RunningConsole},
+    console::{Console, RunningConsole, ShownMail},
     start::Started,
     state_lock::StateLock,
 };
 use crate::{files, log, stop};
 
 type Failure = Box<dyn Error>;
+
+/// Time between two looks for mails that the console shows.
+const MAIL_INTERVAL: Duration = Duration::from_millis(500);
+/// Mails that are delivered at one look.
+const MAILS_AT_ONCE: NonZeroUsize = NonZeroUsize::new(16).expect("not zero");
 
 /// Runs until SIGINT or SIGTERM.
 pub(crate) fn run(options: &DevOptions) -> Result<(), Failure> {
@@ -81,8 +88,12 @@ async fn serve(options: &DevOptions, started: Started) -> Result<Option<RunningC
     if let Some(console) = &console {
         chains = chains.with_monitor(console.monitor());
     }
-    let server = Server::bind(chains.clone(), server_config(options)?).await;
+    let mailbox = Arc::new(Mailbox::default());
+    let server = Server::bind(chains.clone(), server_config(options, &mailbox)?).await;
     let server = server.map_err(|cause| files::with_causes(&cause))?;
+    if let Some(console) = &console {
+        tokio::spawn(show_mails(platform.clone(), mailbox, server.public_url().clone(), console.mails()));
+    }
     let address = server.local_addr();
     let stop = stop::signal()?;
     chains.default_rpc().cloned().map(server::drive).map(tokio::spawn);
@@ -102,11 +113,29 @@ async fn serve(options: &DevOptions, started: Started) -> Result<Option<RunningC
     Ok(console)
 }
 
-fn server_config(options: &DevOptions) -> Result<ServerConfig, Failure> {
+/// Delivers mails into the mailbox as they come, and has the console show them.
+async fn show_mails(platform: Arc<Platform>, mailbox: Arc<Mailbox>, url: PublicUrl, console: mpsc::Sender<ShownMail>) {
+    let mut ticks = tokio::time::interval(MAIL_INTERVAL);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    while !console.is_closed() {
+        ticks.tick().await;
+        let (platform, mailbox, url) = (platform.clone(), mailbox.clone(), url.clone());
+        let request = PageRequest::first(MAILS_AT_ONCE);
+        let delivering = tokio::task::spawn_blocking(move || {
+            // Where the store fails, the next tick tries again.
+            let mails = platform.mails().deliver_to(&mailbox, &url, &request).unwrap_or_default();
+            mails.iter().map(|mail| ShownMail::of(mail, &url)).collect::<Vec<_>>()
+        });
+        // What a slow terminal has no place for is in the mailbox.
+        delivering.await.unwrap_or_default().into_iter().for_each(|mail| drop(console.try_send(mail)));
+    }
+}
+
+fn server_config(options: &DevOptions, mailbox: &Arc<Mailbox>) -> Result<ServerConfig, Failure> {
     let config = options
         .listen
         .config()
-        .with_mailbox(Arc::new(Mailbox::default()))
+        .with_mailbox(mailbox.clone())
         .with_open_metrics()
         .with_outbound(OutboundPolicy::default().with_loopback());
     match &options.rpc_token {

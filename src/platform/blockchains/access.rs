@@ -10,7 +10,9 @@ use crate::platform::{
     blockchain::{Blockchain, BlockchainRecord, ChainState, Feature},
     context::audit,
     principal::{Principal, Subject},
-    records::{Index, PageRequest, Stored, Unit},
+    records::{AuditLine, Index, Owner, PageRequest, SortKey, Stored, Unit},
+    wallet::without_transaction,
+    workspace::User,
 };
 
 /// Records that are read at once where a caller names no chain.
@@ -18,7 +20,62 @@ const LOOKED_AT_AT_ONCE: NonZeroUsize = NonZeroUsize::new(16).expect("not zero")
 /// Participants of one chain.
 const PARTICIPANTS_MAX: usize = 1_000;
 
+/// What a principal may see of a chain at the moment.
+#[derive(Clone, Debug)]
+#[must_use = "what is hidden must not be shown"]
+pub enum Sight {
+    /// All of it: it is in memory.
+    Open(Arc<Blockchain>),
+    /// All of it, when it is in memory again.
+    Away,
+    /// Nothing of what is on it: its participants alone do.
+    Hidden,
+}
+
+impl Sight {
+    /// The chain, where it is seen.
+    pub fn chain(&self) -> Option<&Arc<Blockchain>> {
+        match self {
+            Self::Open(chain) => Some(chain),
+            Self::Away | Self::Hidden => None,
+        }
+    }
+
+    /// Whether the principal may not see what is on the chain.
+    pub const fn is_hidden(&self) -> bool {
+        matches!(self, Self::Hidden)
+    }
+}
+
 impl Blockchains<'_> {
+    /// Returns what a principal may see of a chain: what is shown of things on a chain, in lists with others, goes by it. One that is gone
+    /// shows nothing.
+    ///
+    /// # Errors
+    /// [`PlatformError::Internal`] when the store fails.
+    pub fn sight(&self, principal: &Principal, id: &str) -> Result<Sight, PlatformError> {
+        match self.readable_record(principal, id) {
+            Ok(stored) => Ok(self.hosted.get(stored.id()).map_or(Sight::Away, Sight::Open)),
+            Err(PlatformError::NotFound { .. } | PlatformError::Forbidden { .. }) => Ok(Sight::Hidden),
+            Err(cause) => Err(cause),
+        }
+    }
+
+    /// Returns what a line of the audit log was done to, as a principal may know it: of a transaction on a chain that it may not read, the
+    /// chain alone.
+    ///
+    /// # Errors
+    /// [`PlatformError::Internal`] when the store fails.
+    pub fn shown_target(&self, principal: &Principal, line: &AuditLine) -> Result<String, PlatformError> {
+        let Some((chain, masked)) = without_transaction(line) else { return Ok(line.target.clone()) };
+        match self.readable_record(principal, chain) {
+            Err(PlatformError::Forbidden { .. }) => Ok(masked),
+            // Of a chain that is gone a hash tells nothing.
+            Ok(_) | Err(PlatformError::NotFound { .. }) => Ok(line.target.clone()),
+            Err(cause) => Err(cause),
+        }
+    }
+
     /// Returns the record of a chain of the principal's workspace, in any state.
     ///
     /// # Errors
@@ -167,8 +224,8 @@ impl Blockchains<'_> {
     /// Puts a user, or an API key, on the list of participants of a chain with [`Feature::Privacy`]. One that is on it stays.
     ///
     /// # Errors
-    /// As [`Blockchains::readable`]: a participant alone does so; [`PlatformError::Conflict`] for a chain without the feature and for a
-    /// full list.
+    /// As [`Blockchains::readable`]: a participant alone does so; [`PlatformError::Validation`] of the field `participant` for a user or a
+    /// live API key that is not there; [`PlatformError::Conflict`] for a chain without the feature and for a full list.
     pub fn add_participant(
         &self,
         unit: &mut Unit<'_>,
@@ -176,9 +233,14 @@ impl Blockchains<'_> {
         id: &str,
         participant: &Subject,
     ) -> Result<Stored<BlockchainRecord>, PlatformError> {
+        let is_there = is_somebody(unit, participant)?;
         self.change_participants(unit, principal, id, "blockchain.participant.add", participant, |participants| {
             if participants.contains(participant) {
                 return Ok(());
+            }
+            if !is_there {
+                let expected = "a user of the service, or an API key of it that is live";
+                return Err(PlatformError::field("participant", expected, participant.to_string()));
             }
             if participants.len() >= PARTICIPANTS_MAX {
                 let message =
@@ -238,5 +300,17 @@ impl Blockchains<'_> {
     /// Who the list of participants of a new chain starts with: the principal, or the maker of its key.
     pub(super) fn first_participant(&self, principal: &Principal) -> Result<Subject, PlatformError> {
         Ok(self.maker_of(principal)?.unwrap_or_else(|| principal.subject().clone()))
+    }
+}
+
+/// Returns whether a subject is somebody who can read: a user, or an API key that is live, of whatever workspace.
+fn is_somebody(unit: &Unit<'_>, subject: &Subject) -> Result<bool, PlatformError> {
+    match subject {
+        Subject::Service => Ok(true),
+        Subject::User(id) => Ok(unit.of::<User>().get(&Owner::Service, id)?.is_some()),
+        Subject::ApiKey(id) => {
+            let found = unit.of::<ApiKey>().find(&ApiKey::BY_ID, &Owner::Service, &SortKey::new().text(id))?;
+            Ok(found.is_some_and(|key| key.value.is_live(unit.now_ms())))
+        }
     }
 }

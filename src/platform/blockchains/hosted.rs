@@ -40,6 +40,8 @@ pub(in crate::platform) struct Hosted {
     store: Arc<dyn KeyValue>,
     /// Chains that run or are paused, by id.
     open: RwLock<BTreeMap<String, Arc<Blockchain>>>,
+    /// Chains that have failed and are not in memory, by id: those that could not be opened, too.
+    failed: RwLock<BTreeSet<String>>,
     /// Owners of all chains, by id: for callers of other workspaces.
     owners: RwLock<BTreeMap<String, Owner>>,
     /// One lock for each chain that is being brought to its state, or was.
@@ -67,6 +69,7 @@ impl Hosted {
             pool,
             store,
             open,
+            failed: RwLock::default(),
             owners,
             turns,
             senders,
@@ -126,6 +129,22 @@ impl Hosted {
         self.open.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
+    /// Returns whether there is a chain that has failed: one in memory whose network stands still by a failure, or one that could not be
+    /// opened.
+    pub(in crate::platform) fn has_failed(&self) -> bool {
+        let is_absent = !self.failed.read().unwrap_or_else(PoisonError::into_inner).is_empty();
+        is_absent || self.all_open().iter().any(|chain| chain.failure().is_some())
+    }
+
+    fn note_failed(&self, id: &str, has_failed: bool) {
+        let mut failed = self.failed.write().unwrap_or_else(PoisonError::into_inner);
+        if has_failed {
+            failed.insert(id.to_owned())
+        } else {
+            failed.remove(id)
+        };
+    }
+
     /// Returns the lock of a sender.
     pub(super) fn sender_turn(&self, sender: Address) -> &Mutex<()> {
         &self.senders[usize::from(keccak256(sender)[0])]
@@ -152,6 +171,7 @@ impl Hosted {
         let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(stored) = context.records.of::<BlockchainRecord>().get(owner, id)? else {
             self.close(id, "it was deleted");
+            self.note_failed(id, false);
             return Ok(None);
         };
         self.owners.write().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned(), owner.clone());
@@ -161,6 +181,7 @@ impl Hosted {
         if id == DEFAULT_BLOCKCHAIN_ID {
             return Ok(None);
         }
+        self.note_failed(id, matches!(stored.value.state, ChainState::Failed { .. }));
         match stored.value.state {
             ChainState::Provisioning | ChainState::Running => self.opened(context, &stored, Self::run).map(Some),
             ChainState::Paused => self.opened(context, &stored, Self::pause).map(Some),
@@ -203,6 +224,7 @@ impl Hosted {
             }
             Err(cause) => {
                 self.close(stored.id(), "it has failed");
+                self.note_failed(stored.id(), true);
                 self.note_failure(context, stored, &cause)?;
                 Err(cause)
             }
@@ -226,15 +248,20 @@ impl Hosted {
         cause: &PlatformError,
     ) -> Result<(), PlatformError> {
         let was_never_open = stored.value.state == ChainState::Provisioning;
-        let service = Principal::of_service(stored.owner())?;
+        let (service, mut is_forgotten) = (Principal::of_service(stored.owner())?, false);
         context.records.unit(|unit| {
             if was_never_open && matches!(cause, PlatformError::Validation { .. }) {
                 removal::forget(context, unit, stored)?;
+                is_forgotten = true;
             } else {
                 set_state(unit, stored, ChainState::Failed { reason: cause.to_string() })?;
             }
             audit(unit, &service, "blockchain.fail", format!("blockchain {}", stored.id()))
-        })
+        })?;
+        if is_forgotten {
+            self.note_failed(stored.id(), false);
+        }
+        Ok(())
     }
 
     /// Takes a chain out of memory: it stands still, and takes no commands from those who still hold it.

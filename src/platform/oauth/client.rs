@@ -34,6 +34,14 @@ impl OAuthClient {
     pub(super) const BY_ID: Index<Self> =
         Index::unique("id", Reach::Service, |client| Some(SortKey::new().text(client.id())));
 
+    /// Clients of a workspace by name.
+    pub(in crate::platform) const BY_NAME: Index<Self> = Index::ordered(
+        "name",
+        Reach::Owner,
+        |_| Some(SortKey::new()),
+        |client| SortKey::new().text(&client.value.name),
+    );
+
     /// Whether it keeps no secret (RFC 6749, 2.1), so that it needs PKCE.
     pub const fn is_public(&self) -> bool {
         self.secret_hash.is_none()
@@ -47,7 +55,7 @@ impl OAuthClient {
 
 impl Record for OAuthClient {
     const KIND: &'static str = "oauth-client";
-    const INDICES: &'static [Index<Self>] = &[Self::BY_ID];
+    const INDICES: &'static [Index<Self>] = &[Self::BY_ID, Self::BY_NAME, Index::UPDATED];
 }
 
 /// Leaves the hash out.

@@ -443,6 +443,9 @@ fn a_reset_password_and_a_deleted_client_end_all_tokens() {
     delete(&server.owner).unwrap();
     assert_eq!(server.principal(tokens.access_token.text()), None);
     assert_eq!(code_of(server.refresh(&refresh_text(&tokens))), OAuthErrorCode::InvalidGrant);
+    let refused = platform.unit(|unit| platform.workspaces().delete(unit, &server.owner)).unwrap_err();
+    assert!(refused.to_string().contains("still has 1 OAuth client: "), "{refused}");
+    platform.unit(|unit| platform.oauth().delete_client(unit, &server.owner, server.confidential.id())).unwrap();
     platform.unit(|unit| platform.workspaces().delete(unit, &server.owner)).unwrap();
     assert_eq!(server.kept(), (0, 0));
     assert_eq!(platform.records().verify::<OAuthClient>().unwrap(), 0);

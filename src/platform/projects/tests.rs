@@ -59,7 +59,7 @@ impl World {
     }
 
     fn state(&self, project: &Stored<Project>) -> ProjectState {
-        self.platform.projects().state(project).unwrap()
+        self.platform.projects().state(&self.platform.service_principal(), project).unwrap()
     }
 
     fn chain(&self, project: &Stored<Project>) -> Arc<Blockchain> {

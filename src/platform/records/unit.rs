@@ -137,6 +137,16 @@ impl<'a> Unit<'a> {
         Ok(sum)
     }
 
+    /// Takes from a counter of an owner and returns its new value, which stays at 0.
+    ///
+    /// # Errors
+    /// As [`Unit::counter`].
+    pub fn subtract(&mut self, owner: &Owner, name: &str, amount: u64) -> Result<u64, RecordError> {
+        let left = self.counter(owner, name)?.saturating_sub(amount);
+        self.pending.insert(key::counter(owner, name), Some(left.to_be_bytes().to_vec()));
+        Ok(left)
+    }
+
     /// Returns the changes as one batch.
     pub(super) fn into_batch(self) -> Batch {
         let mut batch = Batch::new();

@@ -44,7 +44,7 @@ impl Validators<'_> {
     /// workspace, by its consent to another's paying, or by a transaction that it signed.
     ///
     /// # Errors
-    /// [`PlatformError::Conflict`] for an operator that validates already, without a free sealing key, for one held elsewhere that would
+    /// [`PlatformError::Conflict`] for an operator that validates already, for one more validator than the plan has, without a free sealing key, for one held elsewhere that would
     /// cost the protocol its quorum, and for what the contract refuses; as
     /// [`Blockchains::writable`](crate::platform::Blockchains::writable).
     pub fn add(
@@ -92,6 +92,7 @@ impl Validators<'_> {
             let message = format!("{} is a validator of {} already", new.operator, chain.id());
             return Err(PlatformError::Conflict { message });
         }
+        self.check_room(chain, new.operator)?;
         let sealing = self.sealing(chain, new)?;
         self.check_quorum(chain, new, &sealing)?;
         let outgoing = match &new.signed_transaction {

@@ -11,11 +11,22 @@ use crate::{
         blockchain::Blockchain,
         context::audit,
         principal::Principal,
-        records::{Owner, Unit},
+        records::{AuditLine, Owner, Unit},
         vault::Purpose,
     },
     primitives::{KeyPair, Transaction, TransactionRequest},
 };
+
+/// What the audit log calls a signature.
+const SIGN: &str = "wallet.sign";
+
+/// Returns the chain of the transaction that a line of the audit log says was signed, and what the line says to those who may not read that
+/// chain; `None` of other lines.
+pub(in crate::platform) fn without_transaction(line: &AuditLine) -> Option<(&str, String)> {
+    let (wallet, rest) = line.target.split_once(": transaction ").filter(|_| line.action == SIGN)?;
+    let (_, chain) = rest.split_once(" on ")?;
+    Some((chain, format!("{wallet}: a transaction on {chain}")))
+}
 
 impl Wallets<'_> {
     /// Returns whether the service can sign for an address on a chain: a wallet of the principal's workspace, or an account of the node
@@ -73,7 +84,7 @@ impl Wallets<'_> {
         let key = KeyPair::from_bytes(&B256::from(*secret)).map_err(PlatformError::internal)?;
         let signed = unsigned.sign(&key).map_err(PlatformError::internal)?;
         let target = format!("wallet {wallet}: transaction {} on {}", signed.hash(), chain.id());
-        audit(unit, principal, "wallet.sign", target)?;
+        audit(unit, principal, SIGN, target)?;
         Ok(signed)
     }
 }

@@ -150,6 +150,10 @@ impl Member {
         |member| SortKey::new().number(member.created_at_ms()),
     );
 
+    /// Members of a workspace by name: they have none of their own, their users have addresses of e-mail.
+    pub(in crate::platform) const BY_NAME: Index<Self> =
+        Index::ordered("name", Reach::Owner, |_| Some(SortKey::new()), |_| SortKey::new().text(""));
+
     pub(super) fn with_role(role: Role) -> SortKey {
         SortKey::new().text(role.name())
     }
@@ -157,7 +161,7 @@ impl Member {
 
 impl Record for Member {
     const KIND: &'static str = "member";
-    const INDICES: &'static [Index<Self>] = &[Self::BY_ROLE, Self::BY_USER];
+    const INDICES: &'static [Index<Self>] = &[Self::BY_ROLE, Self::BY_USER, Self::BY_NAME, Index::UPDATED];
 }
 
 /// An invitation to a workspace that was neither accepted nor withdrawn.
@@ -176,13 +180,27 @@ pub struct Invitation {
 impl Invitation {
     pub(super) const BY_EMAIL: Index<Self> =
         Index::unique("email", Reach::Owner, |invitation| Some(SortKey::new().text(&invitation.value.email)));
+    /// Invitations to a workspace by address of e-mail.
+    pub(in crate::platform) const BY_NAME: Index<Self> = Index::ordered(
+        "name",
+        Reach::Owner,
+        |_| Some(SortKey::new()),
+        |invitation| SortKey::new().text(&invitation.value.email),
+    );
     pub(super) const BY_TOKEN: Index<Self> =
         Index::unique("token", Reach::Service, |invitation| Some(SortKey::new().bytes(&invitation.value.token_hash)));
 }
 
+impl Invitation {
+    /// Returns `open` or `expired`.
+    pub const fn status(&self, now_ms: u64) -> &'static str {
+        if self.expires_at_ms > now_ms { "open" } else { "expired" }
+    }
+}
+
 impl Record for Invitation {
     const KIND: &'static str = "invitation";
-    const INDICES: &'static [Index<Self>] = &[Self::BY_EMAIL, Self::BY_TOKEN];
+    const INDICES: &'static [Index<Self>] = &[Self::BY_EMAIL, Self::BY_TOKEN, Self::BY_NAME, Index::UPDATED];
 }
 
 /// Leaves the hash out.

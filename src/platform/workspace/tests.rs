@@ -8,8 +8,8 @@ use serde_json::json;
 use crate::{
     node::{ManualClock, Node},
     platform::{
-        ApiKey, ApiKeySpec, Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, Invitation, Member, Plans, Platform,
-        PlatformError, Principal, Role, Scope, User, Workspace,
+        ApiKey, ApiKeySpec, Blockchain, BlockchainSpec, ClientRegistration, DEFAULT_BLOCKCHAIN_ID, Invitation, Member,
+        Plans, Platform, PlatformError, Principal, Role, Scope, User, Webhook, Workspace,
         records::{AuditLine, Index, OutboxEntry, PageRequest, SortKey, Unit},
         vault::SealedSecret,
     },
@@ -32,7 +32,10 @@ impl World {
         let spec = BlockchainSpec::read(json!({ "name": "test" })).unwrap();
         let chain = Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), spec, Node::new(), 0);
         let kept: Arc<dyn KeyValue> = store.clone();
-        let platform = Platform::builder(clock.clone()).with_store(kept).open(chain).unwrap();
+        let mut small = Plans::default().named(Plans::DEFAULT).unwrap();
+        small.blockchains_max = 1;
+        let builder = Platform::builder(clock.clone()).with_store(kept).with_workspaces_max(3);
+        let platform = builder.with_plans(Plans::default().with("small", small)).open(chain).unwrap();
         Self { clock, store, platform }
     }
 
@@ -192,8 +195,16 @@ fn a_role_permits_what_it_says() {
     );
     workspace.value.billing_plan = "none".to_owned();
     assert_eq!(refused(world.unit(|unit| world.platform.workspaces().update(unit, &owner, &workspace))), "invalid");
-    workspace.value.billing_plan = "unlimited".to_owned();
-    world.unit(|unit| world.platform.workspaces().update(unit, &owner, &workspace)).unwrap();
+    for (plan, outcome) in [("team", "forbidden"), ("unlimited", "forbidden"), ("small", "yes"), ("free", "yes")] {
+        workspace.value.billing_plan = plan.to_owned();
+        match world.unit(|unit| world.platform.workspaces().update(unit, &owner, &workspace)) {
+            Ok(_) if plan == "free" => assert_eq!(outcome, "yes"),
+            Ok(changed) => workspace = changed,
+            refusal => {
+                assert_eq!(refused(refusal), outcome, "{plan}: what allows more than the default is an operator's")
+            }
+        }
+    }
     assert_eq!(
         refused(world.unit(|unit| world.platform.workspaces().update(unit, &owner, &workspace))),
         "conflict",
@@ -202,6 +213,55 @@ fn a_role_permits_what_it_says() {
     // A member may leave by itself.
     world.unit(|unit| members.remove(unit, &developer, &developer_id)).unwrap();
     assert!(world.platform.workspaces().principal(&developer_id, owner.workspace()).unwrap().is_none());
+}
+
+#[test]
+fn an_operator_gives_a_workspace_a_plan_above_the_default_one() {
+    let world = World::new();
+    let (user, operator) = (world.workspace(), world.platform.service_principal());
+    let workspaces = world.platform.workspaces();
+    let team = |name: &str| Workspace { billing_plan: "team".to_owned(), ..Workspace::named(name) };
+    assert_eq!(refused(world.unit(|unit| workspaces.create_by(unit, &user, team("mine")))), "forbidden");
+    // A key with the scope admin of a workspace of its own is no operator's.
+    let (value, _) = world.key(&user, &[Scope::Admin]);
+    let key = world.authenticated(&value).unwrap();
+    assert_eq!(refused(world.unit(|unit| workspaces.create_by(unit, &key, team("mine")))), "forbidden");
+    let (stored, acting) = world.unit(|unit| workspaces.create_by(unit, &operator, team("theirs"))).unwrap();
+    assert_eq!(stored.value.billing_plan, "team");
+    let members = workspaces.members();
+    let (_, token) = world.unit(|unit| members.invite(unit, &acting, "owner@example.org", Role::Owner)).unwrap();
+    world.unit(|unit| members.accept(unit, owner_id(&user), token.text())).unwrap();
+    let owner = world.principal(owner_id(&user), &acting);
+    let mut stored = workspaces.get(&owner).unwrap();
+    stored.value.name = "renamed".to_owned();
+    let mut stored = world.unit(|unit| workspaces.update(unit, &owner, &stored)).unwrap();
+    assert_eq!(stored.value.billing_plan, "team", "the owner keeps what was given");
+    stored.value.billing_plan = "unlimited".to_owned();
+    assert_eq!(refused(world.unit(|unit| workspaces.update(unit, &owner, &stored))), "forbidden");
+    world.unit(|unit| workspaces.update(unit, &acting, &stored)).unwrap();
+}
+
+#[test]
+fn a_user_makes_workspaces_up_to_the_bound_and_not_one_more() {
+    let world = World::new();
+    let (user, workspaces) = (world.workspace(), world.platform.workspaces());
+    let (value, _) = world.key(&user, &[Scope::Admin]);
+    let key = world.authenticated(&value).unwrap();
+    let make = |by: &Principal| world.unit(|unit| workspaces.create_by(unit, by, Workspace::named("more")));
+    let (_, second) = make(&user).unwrap();
+    make(&key).unwrap();
+    // One past it, by the user, by its key, and where the service makes one for it.
+    for by in [&user, &key] {
+        let refusal = make(by).map(drop).unwrap_err().to_string();
+        assert!(refusal.contains("a member of 3 workspaces, and the service allows 3"), "{refusal}");
+    }
+    let own = |unit: &mut Unit<'_>| workspaces.create(unit, owner_id(&user), Workspace::named("more")).map(drop);
+    assert_eq!(refused(world.unit(own)), "conflict");
+    world.unit(|unit| workspaces.delete(unit, &second)).unwrap();
+    make(&user).unwrap();
+    for _ in 0..4 {
+        make(&world.platform.service_principal()).unwrap();
+    }
 }
 
 fn owner_id(owner: &Principal) -> &str {
@@ -243,12 +303,27 @@ fn a_workspace_is_deleted_when_nothing_of_value_is_left() {
     };
     assert_eq!(message, "the workspace still has 1 live API key: delete or revoke them first");
     world.unit(|unit| world.platform.api_keys().revoke(unit, &owner, &id)).unwrap();
+    let hook = Webhook { url: "https://a.example".into(), events: Vec::new(), is_enabled: true, blockchain_id: None };
+    let (webhooks, oauth) = (world.platform.webhooks(), world.platform.oauth());
+    world.unit(|unit| webhooks.create(unit, &owner, "wh_1", hook, "0123456789abcdef")).unwrap();
+    let client = json!({ "client_name": "c", "redirect_uris": ["https://a.example/"] });
+    let client = ClientRegistration::read(&client).unwrap();
+    let (client, _) = world.unit(|unit| oauth.register(unit, &owner, client)).unwrap();
+    let Err(PlatformError::Conflict { message }) = world.unit(|unit| world.platform.workspaces().delete(unit, &owner))
+    else {
+        panic!("must be refused")
+    };
+    assert_eq!(message, "the workspace still has 1 webhook, 1 OAuth client: delete or revoke them first");
+    world.unit(|unit| webhooks.delete(unit, &owner, "wh_1")).unwrap();
+    world.unit(|unit| oauth.delete_client(unit, &owner, client.id())).unwrap();
     world.unit(|unit| world.platform.workspaces().delete(unit, &owner)).unwrap();
     assert_eq!(refused(world.platform.workspaces().get(&owner)), "not found");
     assert_eq!(world.authenticated(&value), None);
     let records = world.platform.records();
     assert_eq!(records.verify::<Member>().unwrap() + records.verify::<Invitation>().unwrap(), 0);
     assert_eq!(records.verify::<ApiKey>().unwrap(), 0);
+    let secrets = records.of::<SealedSecret>().count(&Index::CREATED, &owner.owner(), &SortKey::new());
+    assert_eq!(secrets.unwrap(), 0, "nothing sealed is left without its record");
     assert_eq!(records.verify::<Workspace>().unwrap(), 1, "the default one");
     assert_eq!(records.verify::<User>().unwrap(), 2, "users are not the workspace's");
     records.verify::<OutboxEntry>().unwrap();

@@ -4,7 +4,7 @@ use axum::{
     Json,
     body::Body,
     extract::State,
-    http::{HeaderValue, Request, StatusCode, header},
+    http::{HeaderValue, Method, Request, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use serde_json::{Value, json};
@@ -67,6 +67,16 @@ pub(super) fn answer(status: StatusCode, body: Value) -> Response {
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response.headers_mut().insert(header::PRAGMA, HeaderValue::from_static("no-cache"));
     response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}
+
+/// Answers another method than POST: in the form of an error of the endpoints, for a client that reads bodies.
+pub(super) async fn only_post(method: Method) -> Response {
+    let description = format!("{method} is not allowed here: send a POST");
+    let error = OAuthErrorCode::InvalidRequest.name();
+    let body = json!({ "error": error, "error_description": description });
+    let mut response = answer(StatusCode::METHOD_NOT_ALLOWED, body);
+    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("POST"));
     response
 }
 

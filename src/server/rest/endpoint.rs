@@ -57,6 +57,8 @@ pub(in crate::server) enum Tag {
     Workspaces,
     /// API keys.
     ApiKeys,
+    /// Clients of the authorization server.
+    OAuthClients,
     /// Chains with contracts, from templates.
     Projects,
     /// Chains.
@@ -83,10 +85,11 @@ pub(in crate::server) enum Tag {
 
 impl Tag {
     /// Every group, in the order of the document.
-    pub(super) const ALL: [Self; 14] = [
+    pub(super) const ALL: [Self; 15] = [
         Self::Service,
         Self::Workspaces,
         Self::ApiKeys,
+        Self::OAuthClients,
         Self::Projects,
         Self::Blockchains,
         Self::Modules,
@@ -106,6 +109,7 @@ impl Tag {
             Self::Service => "Service",
             Self::Workspaces => "Workspaces",
             Self::ApiKeys => "API keys",
+            Self::OAuthClients => "OAuth clients",
             Self::Projects => "Projects",
             Self::Blockchains => "Blockchains",
             Self::Modules => "Modules",
@@ -126,6 +130,7 @@ impl Tag {
             Self::Service => "The service itself",
             Self::Workspaces => "Workspaces, their members and invitations",
             Self::ApiKeys => "Credentials of programs",
+            Self::OAuthClients => "Programs that act for users who consent",
             Self::Projects => "Chains with contracts, each from a template",
             Self::Blockchains => "Chains of this process",
             Self::Modules => "Parts of the service that chains have on, with their contracts",

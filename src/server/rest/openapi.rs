@@ -198,6 +198,7 @@ fn variable(name: &str) -> &'static str {
         "userId" => "Id of the member's user.",
         "invitationId" => "Id of the invitation.",
         "apiKeyId" => "Id of the API key.",
+        "clientId" => "Id of the OAuth client.",
         "dappId" => "Id of the dApp.",
         "deploymentId" => "Id of the deployment.",
         _ => "Id of the resource.",
@@ -358,7 +359,11 @@ fn failure(code: ErrorCode) -> Value {
         ErrorCode::InsufficientBalance => {
             object(json!({ "required": text(), "available": text() }), &["required", "available"])
         }
-        ErrorCode::RateLimited => object(json!({ "retryAfter": { "type": "integer" } }), &["retryAfter"]),
+        // Usage and limit are there where the workspace's plan is used up, and not its caller's rate.
+        ErrorCode::RateLimited => object(
+            json!({ "retryAfter": { "type": "integer" }, "usage": text(), "limit": { "type": "integer" } }),
+            &["retryAfter"],
+        ),
         ErrorCode::Unavailable => {
             object(json!({ "retryAfter": { "type": "integer" }, "freeBytes": text(), "freeBytesMin": text() }), &[])
         }

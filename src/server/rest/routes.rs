@@ -18,6 +18,7 @@ mod health;
 mod json_rpc;
 mod metrics;
 mod modules;
+mod oauth_clients;
 mod projects;
 mod proposal_body;
 mod proposals;
@@ -47,6 +48,7 @@ pub(super) fn all() -> Vec<Endpoint> {
         resources::endpoints(),
         workspaces::endpoints(),
         api_keys::endpoints(),
+        oauth_clients::endpoints(),
         projects::endpoints(),
         blockchains::endpoints(),
         modules::endpoints(),

@@ -42,6 +42,7 @@ class World:
         self.transaction, self.account = made["transactionHash"], made["from"]
         self.make_networks()
         self.webhook = self.new_webhook()
+        self.client = self.new_client()
         self.dapp = self.new_dapp()
         self.tokens = {}
         NameServer(name_server, lambda name: self.tokens.get(name, "none"))
@@ -97,6 +98,12 @@ class World:
     def list(self, path):
         """Returns a page of a list."""
         return self.session.get(self.rest + path, timeout=30).json()["data"]
+
+    def new_client(self):
+        client = {"client_name": f"client {next(self.numbers)}", "redirect_uris": ["https://app.example/back"]}
+        answer = self.session.post(f"{self.root}/oauth/register", json=client, timeout=30)
+        answer.raise_for_status()
+        return answer.json()["client_id"]
 
     def new_webhook(self):
         """Nobody listens there: what is delivered is refused at once."""

@@ -20,15 +20,17 @@ use std::{
 
 use chainbox::{
     node::{Node, NodeEvent, NodeView, Subscription},
+    platform::{Mail, PublicUrl},
     server::{MonitoredCall, RpcMonitor},
 };
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
+use zeroize::Zeroizing;
 
 use self::{
     empty_blocks::EmptyBlocks,
     names::Names,
-    screen::{Line, Screen},
+    screen::{INDENT, Line, Screen},
 };
 use crate::styles::FAINT;
 
@@ -36,6 +38,8 @@ use crate::styles::FAINT;
 const QUEUE_MAX: usize = 1_024;
 /// Observed calls in the console's queue.
 const CALLS_MAX: usize = 1_024;
+/// Mails in the console's queue; those past it are in the mailbox alone.
+const MAILS_MAX: usize = 64;
 /// Longest time for which the end of the process waits for a terminal.
 const FINISH_MAX: Duration = Duration::from_secs(1);
 
@@ -45,6 +49,7 @@ pub(crate) struct Console {
     sources: Sources,
     monitor: Arc<QueueingMonitor>,
     names: Names,
+    mails: mpsc::Sender<ShownMail>,
 }
 
 /// A console that prints.
@@ -54,12 +59,29 @@ pub(crate) struct RunningConsole {
     thread: JoinHandle<()>,
 }
 
+/// What is shown of a mail that a development service would send. The link lets its reader in, and is for the screen alone.
+pub(crate) struct ShownMail {
+    to: String,
+    subject: String,
+    link: Option<Zeroizing<String>>,
+}
+
+impl ShownMail {
+    /// Takes recipient, subject and the first link to the service from a mail.
+    pub(crate) fn of(mail: &Mail, url: &PublicUrl) -> Self {
+        let is_link = |line: &&str| line.strip_prefix(url.as_str()).is_some_and(|rest| rest.starts_with('/'));
+        let link = mail.body.lines().find(is_link).map(|link| Zeroizing::new(link.to_owned()));
+        Self { to: mail.to.clone(), subject: mail.subject.clone(), link }
+    }
+}
+
 /// What the console listens to.
 #[derive(Debug)]
 struct Sources {
     heads: Subscription,
     calls: mpsc::Receiver<Call>,
     lost_calls: Arc<AtomicU64>,
+    mails: mpsc::Receiver<ShownMail>,
 }
 
 /// An observed call of Ethereum JSON-RPC, for the console's thread.
@@ -101,12 +123,19 @@ impl Console {
         let (sender, calls) = mpsc::channel(CALLS_MAX);
         let lost_calls = Arc::<AtomicU64>::default();
         let monitor = Arc::new(QueueingMonitor { calls: sender, lost: Arc::clone(&lost_calls) });
-        Self { sources: Sources { heads, calls, lost_calls }, monitor, names: Names::new(node) }
+        let (mails, received) = mpsc::channel(MAILS_MAX);
+        let sources = Sources { heads, calls, lost_calls, mails: received };
+        Self { sources, monitor, names: Names::new(node), mails }
     }
 
     /// Returns what tells the console of calls.
     pub(crate) fn monitor(&self) -> Arc<dyn RpcMonitor> {
         Arc::<QueueingMonitor>::clone(&self.monitor)
+    }
+
+    /// Returns what takes the mails that are to be shown.
+    pub(crate) fn mails(&self) -> mpsc::Sender<ShownMail> {
+        self.mails.clone()
     }
 
     /// Starts the thread that prints `banner`, and then what happens.
@@ -165,6 +194,7 @@ impl<W: Write> Printer<W> {
             tokio::select! {
                 biased;
                 Some(call) = sources.calls.recv() => self.call(call),
+                Some(mail) = sources.mails.recv() => self.mail(&mail),
                 event = sources.heads.next() => match event {
                     Ok(event) => self.event(event)?,
                     Err(_) => break,
@@ -212,6 +242,14 @@ impl<W: Write> Printer<W> {
     fn call(&mut self, call: Call) {
         self.empty.end(&mut self.screen);
         describe::call(&mut self.names, &call, &mut self.screen);
+    }
+
+    /// The link is in a line of its own, which is not broken: it is to be copied.
+    fn mail(&mut self, mail: &ShownMail) {
+        self.print(&Line::plain(&format!("mail to {}: {}", mail.to, mail.subject)));
+        if let Some(link) = &mail.link {
+            self.screen.text(&format!("{INDENT}{}\n", **link));
+        }
     }
 
     fn print(&mut self, line: &Line) {

@@ -45,7 +45,9 @@ fn each_kind_of_chain_is_read_and_sent_to_by_those_it_is_for() {
 #[test]
 fn participants_are_added_and_removed_by_participants_alone() {
     let world = World::new();
-    let (me, member, stranger) = (world.me(), world.member("usr_member"), world.user("s@example.org"));
+    let (me, stranger) = (world.me(), world.user("s@example.org"));
+    let Subject::User(user) = world.user("m@example.org").subject().clone() else { panic!("it is a user") };
+    let member = world.member(&user);
     let chains = world.platform.blockchains();
     let chain = world.create(json!({ "name": "x", "features": ["privacy"] }));
     let records = world.platform.records();
@@ -56,15 +58,26 @@ fn participants_are_added_and_removed_by_participants_alone() {
     add(&member, stranger.subject()).unwrap();
     assert_eq!(outcome(chains.readable(&stranger, chain.id())), "yes", "of whatever workspace");
     assert_eq!(outcome(chains.writable(&stranger, chain.id())), "403");
+    // Only somebody who is there.
+    for nobody in [Subject::User("usr_0123456789abcdef".to_owned()), Subject::ApiKey("key_0123456789abcdef".to_owned())]
+    {
+        let Err(PlatformError::Validation { fields }) = add(&me, &nobody) else { panic!("{nobody}") };
+        assert_eq!((fields[0].path.as_str(), fields[0].got.as_str()), ("participant", nobody.to_string().as_str()));
+    }
     // A key counts as its maker.
     let spec =
         ApiKeySpec { name: "k".to_owned(), scopes: [Scope::BlockchainRead].into_iter().collect(), lifetime_ms: None };
     let (value, _) = world.platform.unit(|unit| world.platform.api_keys().create(unit, &stranger, spec)).unwrap();
     let key = world.platform.api_keys().authenticate(value.text()).unwrap().unwrap();
     assert_eq!(outcome(chains.readable(&key, chain.id())), "yes");
+    assert_eq!(add(&me, key.subject()).unwrap().value.participants.len(), 4, "a key of whatever workspace");
     let remove =
         |by: &Principal, who: &Subject| records.unit(|unit| chains.remove_participant(unit, by, chain.id(), who));
+    remove(&me, key.subject()).unwrap();
     remove(&me, stranger.subject()).unwrap();
+    let Subject::ApiKey(id) = key.subject() else { panic!("it is a key") };
+    world.platform.unit(|unit| world.platform.api_keys().revoke(unit, &stranger, id)).unwrap();
+    assert!(matches!(add(&me, key.subject()), Err(PlatformError::Validation { .. })), "a revoked key reads nothing");
     assert_eq!([&stranger, &key].map(|one| outcome(chains.readable(one, chain.id()))), ["404", "404"]);
     remove(&member, me.subject()).unwrap();
     assert!(conflict(remove(&member, member.subject())).contains("last participant"));

@@ -46,19 +46,18 @@ fn requests_and_bytes_are_bounded_for_a_period_and_survive_what_fails() {
     );
     // What can't be written is written by the next flush, once.
     store.fail(WriteFault::after(0));
-    assert!(first.metering().flush().is_err());
     request(&first).unwrap();
+    assert!(first.metering().flush().is_err());
     store.recover();
     first.metering().flush().unwrap();
     first.metering().flush().unwrap();
     assert_eq!((used(&first, &me, Usage::Requests), used(&first, &me, Usage::Bytes)), (2, 400));
-    // A process that dies loses what no flush has written, and that alone.
+    // A process that dies loses nothing; of a plan as small as this one it has counted nothing too much.
     request(&first).unwrap();
     assert!(request(&first).is_err());
     drop(first);
     let second = platform(store, clock.clone(), plan);
-    assert_eq!(used(&second, &me, Usage::Requests), 2);
-    request(&second).unwrap();
+    assert_eq!((used(&second, &me, Usage::Requests), used(&second, &me, Usage::Bytes)), (3, 400));
     clock.advance(Duration::from_secs(60));
     let over = OverQuota { usage: Usage::Requests, limit: 3, resets_in_secs: 30 * 86_400 - 60 };
     assert_eq!(request(&second), Err(over));
@@ -74,6 +73,41 @@ fn requests_and_bytes_are_bounded_for_a_period_and_survive_what_fails() {
     second.metering().flush().unwrap();
     assert!(request(&second).is_err());
     assert_eq!((used(&second, &me, Usage::Requests), used(&second, &me, Usage::Bytes)), (2, 1_000));
+}
+
+#[test]
+fn a_process_that_dies_has_counted_at_most_a_block_too_much_and_writes_once_for_a_block() {
+    let (clock, store) = (Arc::new(ManualClock::new(Timestamp::from_secs(0))), Arc::new(MemoryStore::new()));
+    let store = Arc::new(FailingStore::new(store));
+    let first = platform(store.clone(), clock.clone(), Plan::UNLIMITED);
+    let me = first.service_principal();
+    let use_it = |platform: &Platform, times: u64| {
+        for _ in 0..times {
+            platform.metering().count_request(me.workspace()).unwrap();
+            platform.metering().count_bytes(me.workspace(), 100);
+        }
+    };
+    let of = |platform: &Platform| (used(platform, &me, Usage::Requests), used(platform, &me, Usage::Bytes));
+    let before = store.writes();
+    use_it(&first, 2_500);
+    assert_eq!(store.writes() - before, 3 + 1, "three blocks of requests, one of bytes");
+    assert_eq!(of(&first), (2_500, 250_000), "while it runs it knows exactly");
+    drop(first);
+    let second = platform(store.clone(), clock.clone(), Plan::UNLIMITED);
+    // A block begins with the use that did not fit: of 100 bytes, and one less than 16 MiB.
+    let bytes = (16 << 20) + 99;
+    assert_eq!(of(&second), (3_000, bytes), "the blocks are counted as used");
+    use_it(&second, 10);
+    // One that ends, or rests, gives back what it did not use.
+    second.metering().flush().unwrap();
+    assert_eq!(of(&second), (3_010, bytes + 1_000));
+    second.metering().flush().unwrap();
+    use_it(&second, 1);
+    assert_eq!(of(&second), (3_011, bytes + 1_100));
+    second.metering().close().unwrap();
+    drop(second);
+    let third = platform(store, clock, Plan::UNLIMITED);
+    assert_eq!(of(&third), (3_011, bytes + 1_100));
 }
 
 /// Gas of all blocks, one by one.

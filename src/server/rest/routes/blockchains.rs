@@ -49,19 +49,21 @@ pub(super) struct BlockchainView {
     /// `created`, `provisioning`, `running`, `paused`, `stopped`, `failed` or `deleting`.
     #[schema(example = "running")]
     status: &'static str,
-    /// Why it failed; null otherwise.
+    /// Why it failed; null otherwise, and for those who may not read the chain.
     failure: Option<String>,
     /// Block and token parameters.
     config: ConfigView,
-    /// Validators of genesis; GET /v1/blockchains/{blockchainId}/validators has the present ones. Empty while the chain is not in memory.
+    /// Validators of genesis; GET /v1/blockchains/{blockchainId}/validators has the present ones. Empty while the chain is not in memory,
+    /// and for those who may not read it.
     validators: Vec<GenesisValidatorView>,
     /// Features.
     features: Vec<String>,
     /// Wallet that got the premine at genesis; the service can sign for it.
     treasury: Option<String>,
-    /// Hash of the genesis block; null while the chain is not in memory.
+    /// Hash of the genesis block; null while the chain is not in memory, and for those who may not read it: with the feature privacy all but
+    /// its participants.
     genesis_hash: Option<String>,
-    /// Height of the newest block; null while the chain is not in memory.
+    /// Height of the newest block; null likewise.
     current_block: Option<u64>,
     /// Path of its Ethereum JSON-RPC (POST and WebSocket).
     rpc_path: String,
@@ -75,7 +77,7 @@ pub(super) struct BlockchainView {
 struct ConfigView {
     /// Time between blocks; null when each transaction is mined at once.
     block_time: Option<String>,
-    /// Gas limit of the newest block; null while the chain is not in memory.
+    /// Gas limit of the newest block; null while the chain is not in memory, and for those who may not read it.
     block_gas_limit: Option<String>,
     /// Token that pays for gas.
     native_token: NativeTokenView,
@@ -108,11 +110,16 @@ struct GenesisValidatorView {
 }
 
 impl BlockchainView {
-    pub(super) fn new(app: &App, stored: &Stored<BlockchainRecord>) -> Self {
+    pub(super) fn new(
+        app: &App,
+        principal: &Principal,
+        stored: &Stored<BlockchainRecord>,
+    ) -> Result<Self, PlatformError> {
         let state = app.platform().blockchains().state(stored);
-        let chain = app.platform().blockchains().in_state_to_read(stored.id());
-        let (spec, view) = (&stored.value.spec, chain.as_ref().map(|chain| chain.node().view()));
-        Self {
+        let sight = app.platform().blockchains().sight(principal, stored.id())?;
+        let chain = sight.chain();
+        let (spec, view) = (&stored.value.spec, chain.map(|chain| chain.node().view()));
+        Ok(Self {
             id: stored.id().to_owned(),
             name: spec.name.clone(),
             kind: spec.kind.clone(),
@@ -120,7 +127,7 @@ impl BlockchainView {
             chain_id: stored.value.chain_id,
             status: state.name(),
             failure: match state {
-                ChainState::Failed { reason } => Some(reason),
+                ChainState::Failed { reason } if !sight.is_hidden() => Some(reason),
                 _ => None,
             },
             config: ConfigView {
@@ -133,18 +140,14 @@ impl BlockchainView {
                 },
                 upgrades: spec.upgrades.name(),
             },
-            validators: chain.as_ref().map(|chain| validators(spec, chain)).unwrap_or_default(),
+            validators: chain.map(|chain| validators(spec, chain)).unwrap_or_default(),
             features: spec.features.clone(),
-            treasury: chain
-                .as_ref()
-                .and_then(|chain| chain.treasury())
-                .or(stored.value.treasury)
-                .map(|it| it.to_string()),
+            treasury: chain.and_then(|chain| chain.treasury()).or(stored.value.treasury).map(|it| it.to_string()),
             genesis_hash: view.as_ref().map(|view| view.genesis_hash().to_string()),
             current_block: view.as_ref().map(|view| view.head().height().get()),
             rpc_path: format!("/v1/blockchains/{}/eth", stored.id()),
             created_at: clock::iso_8601(stored.created_at_ms()),
-        }
+        })
     }
 }
 
@@ -266,7 +269,7 @@ fn create(app: &App, request: &Request, body: CreateBlockchain) -> Result<Change
     let id = request.new_id(platform, "bc")?;
     platform.unit(|unit| platform.blockchains().provision(unit, principal, &id, spec).map(drop))?;
     platform.blockchains().bring_up(principal, &id)?;
-    Ok(Change::done(BlockchainView::new(app, &platform.blockchains().record(principal, &id)?)))
+    Ok(Change::done(BlockchainView::new(app, principal, &platform.blockchains().record(principal, &id)?)?))
 }
 
 fn list(app: &App, request: &Request, page: &Page) -> Result<(Vec<BlockchainView>, u64), ApiError> {
@@ -275,8 +278,10 @@ fn list(app: &App, request: &Request, page: &Page) -> Result<(Vec<BlockchainView
         "chainId" => BlockchainRecord::BY_CHAIN_ID,
         _ => Index::CREATED,
     };
-    let found = app.platform().blockchains().page(request.principal()?, &index, &page.request())?;
-    Ok((found.items.iter().map(|stored| BlockchainView::new(app, stored)).collect(), found.total))
+    let principal = request.principal()?;
+    let found = app.platform().blockchains().page(principal, &index, &page.request())?;
+    let views = found.items.iter().map(|stored| BlockchainView::new(app, principal, stored));
+    Ok((views.collect::<Result<_, _>>()?, found.total))
 }
 
 /// That a chain exists, and its description, its workspace's members know; what is in it, those who may read it.
@@ -287,13 +292,13 @@ fn get(app: &App, request: &Request) -> Result<BlockchainView, ApiError> {
         Err(PlatformError::NotFound { .. }) => blockchains.readable_record(principal, id),
         own => own,
     };
-    Ok(BlockchainView::new(app, &stored?))
+    Ok(BlockchainView::new(app, principal, &stored?)?)
 }
 
 fn command(app: &App, request: &Request, command: ChainCommand) -> Result<Change<BlockchainView>, ApiError> {
     let (principal, id) = (request.principal()?, request.path("blockchainId"));
     app.platform().blockchains().carry_out(principal, id, command)?;
-    Ok(Change::done(BlockchainView::new(app, &app.platform().blockchains().record(principal, id)?)))
+    Ok(Change::done(BlockchainView::new(app, principal, &app.platform().blockchains().record(principal, id)?)?))
 }
 
 fn delete(app: &App, request: &Request) -> Result<Change<Deleted>, ApiError> {

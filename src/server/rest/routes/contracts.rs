@@ -86,17 +86,18 @@ struct DeploymentView {
     blockchain_id: String,
     /// Name of the template.
     template: String,
-    /// Address of the contract, known before the transaction is mined.
-    contract_address: String,
-    /// Hash of the creating transaction.
-    transaction_hash: String,
-    /// Account that deployed the contract.
-    from: String,
+    /// Address of the contract, known before the transaction is mined; null for those who may not read the chain: with the feature privacy
+    /// all but its participants.
+    contract_address: Option<String>,
+    /// Hash of the creating transaction; null likewise.
+    transaction_hash: Option<String>,
+    /// Account that deployed the contract; null likewise.
+    from: Option<String>,
     /// State of the deployment.
     status: DeploymentStatus,
-    /// Height of the block with the transaction; null while it is pending.
+    /// Height of the block with the transaction; null while it is pending, and while the status is unavailable.
     block_number: Option<u64>,
-    /// Gas used, a decimal integer; null while the transaction is pending.
+    /// Gas used, a decimal integer; null likewise.
     gas_used: Option<String>,
     /// Time of sending: ISO 8601, UTC.
     created_at: String,
@@ -105,19 +106,20 @@ struct DeploymentView {
 impl DeploymentView {
     fn new(app: &App, principal: &Principal, stored: &Stored<DeploymentRecord>) -> Result<Self, ApiError> {
         let deployment = &stored.value;
-        let chain = app.platform().blockchains().require(principal, &deployment.blockchain_id)?;
-        let TransactionOutcome { state, height, gas_used } =
-            TransactionOutcome::of(&chain, deployment.transaction_hash)?;
+        let sight = app.platform().blockchains().sight(principal, &deployment.blockchain_id)?;
+        let (chain, is_shown) = (sight.chain(), !sight.is_hidden());
+        let outcome = chain.map(|chain| TransactionOutcome::of(chain, deployment.transaction_hash)).transpose()?;
+        let address = deployment.known_address(chain.map(|chain| &**chain))?;
         Ok(Self {
             id: stored.id().to_owned(),
-            blockchain_id: chain.id().to_owned(),
+            blockchain_id: deployment.blockchain_id.clone(),
             template: deployment.template.clone(),
-            contract_address: deployment.contract_address(&chain)?.to_string(),
-            transaction_hash: deployment.transaction_hash.to_string(),
-            from: deployment.from.to_string(),
-            status: state.into(),
-            block_number: height.map(Height::get),
-            gas_used: gas_used.map(|gas| gas.to_string()),
+            contract_address: address.filter(|_| is_shown).map(|address| address.to_string()),
+            transaction_hash: is_shown.then(|| deployment.transaction_hash.to_string()),
+            from: is_shown.then(|| deployment.from.to_string()),
+            status: DeploymentStatus::of(outcome.as_ref()),
+            block_number: outcome.and_then(|outcome| outcome.height).map(Height::get),
+            gas_used: outcome.and_then(|outcome| outcome.gas_used).map(|gas| gas.get().to_string()),
             created_at: clock::iso_8601(stored.created_at_ms()),
         })
     }

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use super::{dapp_body::Theme, view::DeploymentStatus};
 use crate::{
-    platform::{CustomDomain, DappComponent, DappRecord, PlannedDapp, PlatformError, records::Stored},
+    platform::{CustomDomain, DappComponent, DappRecord, PlannedDapp, PlatformError, Principal, records::Stored},
     primitives::{Address, Height},
     server::{
         clock, domain_proof,
@@ -29,8 +29,8 @@ pub(super) struct DappView {
     blockchain_id: Option<String>,
     /// Template that it was made from.
     template: Option<String>,
-    /// Its components.
-    components: Vec<ComponentView>,
+    /// Its components; null for those who may not read the chain: with the feature privacy all but its participants.
+    components: Option<Vec<ComponentView>>,
     /// Its page.
     frontend: FrontendView,
     /// Domain of the page; null without one.
@@ -38,13 +38,13 @@ pub(super) struct DappView {
     /// Path of the page.
     #[schema(example = "/v1/dapps/dapp_0123456789abcdef/site")]
     site: String,
-    /// State of the contracts' deployment; null while the chain can't be read.
-    status: Option<DeploymentStatus>,
-    /// Account that deploys the contracts; null without any.
+    /// State of the contracts' deployment.
+    status: DeploymentStatus,
+    /// Account that deploys the contracts; null without any, and for those who may not read the chain.
     from: Option<String>,
-    /// Hash of the transaction that deploys the contracts; null without any.
+    /// Hash of the transaction that deploys the contracts; null likewise.
     transaction_hash: Option<String>,
-    /// Height of the block with the transaction; null while it is pending.
+    /// Height of the block with the transaction; null while it is pending, and while the status is unavailable.
     block_number: Option<u64>,
     /// Time of creation: ISO 8601, UTC.
     created_at: String,
@@ -129,17 +129,19 @@ impl ComponentView {
 }
 
 impl DappView {
-    pub(super) fn new(app: &App, stored: &Stored<DappRecord>) -> Result<Self, PlatformError> {
+    pub(super) fn new(app: &App, principal: &Principal, stored: &Stored<DappRecord>) -> Result<Self, PlatformError> {
         let DappRecord { name, template, blockchain_id, components, frontend, deployment, changed_at_ms } =
             &stored.value;
-        let deployed = app.platform().dapps().deployed(&stored.value)?;
+        let sight = app.platform().dapps().sight(principal, &stored.value)?;
+        let outcome = app.platform().dapps().outcome(&sight, &stored.value)?;
+        let (is_shown, deployment) = (!sight.is_hidden(), deployment.as_ref().filter(|_| !sight.is_hidden()));
         Ok(Self {
             id: stored.id().to_owned(),
             name: name.clone(),
             workspace_id: stored.owner().as_str().to_owned(),
             blockchain_id: blockchain_id.clone(),
             template: template.clone(),
-            components: components.iter().map(ComponentView::new).collect(),
+            components: is_shown.then(|| components.iter().map(ComponentView::new).collect()),
             frontend: FrontendView {
                 theme: frontend.theme.into(),
                 custom_domain: frontend.domain.as_ref().map(|domain| domain.name.clone()),
@@ -147,10 +149,10 @@ impl DappView {
             },
             domain: frontend.domain.as_ref().map(DomainView::new),
             site: format!("/v1/dapps/{}/site", stored.id()),
-            status: deployed.map(|deployed| deployed.state.into()),
-            from: deployment.as_ref().map(|deployment| deployment.from.to_string()),
-            transaction_hash: deployment.as_ref().map(|deployment| deployment.transaction_hash.to_string()),
-            block_number: deployed.and_then(|deployed| deployed.height).map(Height::get),
+            status: DeploymentStatus::of(outcome.as_ref()),
+            from: deployment.map(|deployment| deployment.from.to_string()),
+            transaction_hash: deployment.map(|deployment| deployment.transaction_hash.to_string()),
+            block_number: outcome.and_then(|outcome| outcome.height).map(Height::get),
             created_at: clock::iso_8601(stored.created_at_ms()),
             updated_at: clock::iso_8601(*changed_at_ms),
         })

@@ -128,7 +128,7 @@ fn create(app: &App, request: &Request, body: CreateDapp) -> Result<Change<DappV
     let principal = acting_in(app, request, body.workspace_id())?;
     let id = request.new_id(platform, "dapp")?;
     let stored = platform.dapps().create(&principal, &id, &body.spec()?, app.own_hosts())?;
-    Ok(Change::done(DappView::new(app, &stored)?))
+    Ok(Change::done(DappView::new(app, &principal, &stored)?))
 }
 
 fn plan(app: &App, request: &Request, body: PlanDapp) -> Result<Change<PlannedView>, ApiError> {
@@ -138,14 +138,16 @@ fn plan(app: &App, request: &Request, body: PlanDapp) -> Result<Change<PlannedVi
 }
 
 fn list(app: &App, request: &Request, page: &Page) -> Result<(Vec<DappView>, u64), ApiError> {
-    let found = app.platform().dapps().page(request.principal()?, &page.request())?;
-    let views = found.items.iter().map(|stored| DappView::new(app, stored));
+    let principal = request.principal()?;
+    let found = app.platform().dapps().page(principal, &page.request())?;
+    let views = found.items.iter().map(|stored| DappView::new(app, principal, stored));
     Ok((views.collect::<Result<_, _>>()?, found.total))
 }
 
 fn get(app: &App, request: &Request) -> Result<DappView, ApiError> {
     let principal = acting_on(app, request, Scope::BlockchainRead)?;
-    Ok(DappView::new(app, &app.platform().dapps().require(&principal, request.path("dappId"))?)?)
+    let stored = app.platform().dapps().require(&principal, request.path("dappId"))?;
+    Ok(DappView::new(app, &principal, &stored)?)
 }
 
 fn update(app: &App, request: &Request, body: UpdateDapp) -> Result<Change<DappView>, ApiError> {
@@ -153,7 +155,7 @@ fn update(app: &App, request: &Request, body: UpdateDapp) -> Result<Change<DappV
     let (id, app) = (request.path("dappId").to_owned(), app.clone());
     Ok(Change::unit(move |unit| {
         let stored = app.platform().dapps().update(unit, &principal, &id, body.change(), app.own_hosts())?;
-        DappView::new(&app, &stored)
+        DappView::new(&app, &principal, &stored)
     }))
 }
 
@@ -186,7 +188,7 @@ fn verify(app: &App, request: &Request) -> Result<Change<DappView>, ApiError> {
     }
     Ok(Change::unit(move |unit| {
         let stored = app.platform().dapps().note_proof(unit, &principal, &id, &domain)?;
-        DappView::new(&app, &stored)
+        DappView::new(&app, &principal, &stored)
     }))
 }
 

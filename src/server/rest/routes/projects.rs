@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use super::{modules::ContractOfModule, view::Deleted};
 use crate::{
     platform::{
-        FieldError, Project, ProjectKind, ProjectNetwork, ProjectSpec, ProjectState, Scope,
+        FieldError, Principal, Project, ProjectKind, ProjectNetwork, ProjectSpec, ProjectState, Scope,
         records::{Index, Stored},
     },
     server::{
@@ -202,7 +202,7 @@ struct ProjectView {
     /// Name of its template.
     #[schema(example = "defi-exchange")]
     template: String,
-    /// provisioning leads to active or failed, active to failed when its chain ends.
+    /// provisioning leads to active or failed, active to failed when its chain ends; unavailable to those who may not read its chain.
     status: ProjectStatus,
     /// Why it failed; null otherwise.
     failure: Option<String>,
@@ -212,9 +212,9 @@ struct ProjectView {
     network: Option<NetworkName>,
     /// Features that it was made with.
     features: Vec<String>,
-    /// Its contracts.
-    contracts: Vec<ContractOfModule>,
-    /// Hash of the transaction that makes them; null without contracts.
+    /// Its contracts; null for those who may not read its chain: with the feature privacy all but its participants.
+    contracts: Option<Vec<ContractOfModule>>,
+    /// Hash of the transaction that makes them; null without contracts, and likewise.
     transaction_hash: Option<String>,
     /// Time of creation: ISO 8601, UTC.
     created_at: String,
@@ -231,6 +231,7 @@ enum ProjectStatus {
     Paused,
     Stopped,
     Failed,
+    Unavailable,
 }
 
 /// What the chain of a project is.
@@ -243,13 +244,16 @@ enum NetworkName {
 }
 
 impl ProjectView {
-    fn new(app: &App, stored: &Stored<Project>) -> Result<Self, ApiError> {
+    fn new(app: &App, principal: &Principal, stored: &Stored<Project>) -> Result<Self, ApiError> {
         let project = &stored.value;
-        let (status, failure) = match app.platform().projects().state(stored)? {
+        let state = app.platform().projects().state(principal, stored)?;
+        let is_shown = state != ProjectState::Unavailable;
+        let (status, failure) = match state {
             ProjectState::Provisioning => (ProjectStatus::Provisioning, None),
             ProjectState::Active => (ProjectStatus::Active, None),
             ProjectState::Paused => (ProjectStatus::Paused, None),
             ProjectState::Stopped => (ProjectStatus::Stopped, None),
+            ProjectState::Unavailable => (ProjectStatus::Unavailable, None),
             ProjectState::Failed { reason } => (ProjectStatus::Failed, Some(reason)),
         };
         Ok(Self {
@@ -268,8 +272,8 @@ impl ProjectView {
                 ProjectNetwork::Development => NetworkName::Development,
             }),
             features: project.features.clone(),
-            contracts: project.contracts.iter().map(ContractOfModule::new).collect(),
-            transaction_hash: project.transaction.map(|hash| hash.to_string()),
+            contracts: is_shown.then(|| project.contracts.iter().map(ContractOfModule::new).collect()),
+            transaction_hash: project.transaction.filter(|_| is_shown).map(|hash| hash.to_string()),
             created_at: clock::iso_8601(stored.created_at_ms()),
             updated_at: clock::iso_8601(stored.updated_at_ms()),
         })
@@ -307,22 +311,24 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
 }
 
 fn create(app: &App, request: &Request, body: CreateProject) -> Result<Change<ProjectView>, ApiError> {
-    let platform = app.platform();
+    let (platform, principal) = (app.platform(), request.principal()?);
     let (id, chain) = (request.new_id(platform, "prj")?, request.new_id(platform, "bc")?);
-    let stored = platform.projects().create(request.principal()?, (&id, &chain), &body.spec())?;
-    Ok(Change::done(ProjectView::new(app, &stored)?))
+    let stored = platform.projects().create(principal, (&id, &chain), &body.spec())?;
+    Ok(Change::done(ProjectView::new(app, principal, &stored)?))
 }
 
 fn list(app: &App, request: &Request, page: &Page) -> Result<(Vec<ProjectView>, u64), ApiError> {
     let index = if page.sort_field() == "name" { Project::BY_NAME } else { Index::CREATED };
-    let found = app.platform().projects().page(request.principal()?, &index, &page.request())?;
-    let views = found.items.iter().map(|stored| ProjectView::new(app, stored));
+    let principal = request.principal()?;
+    let found = app.platform().projects().page(principal, &index, &page.request())?;
+    let views = found.items.iter().map(|stored| ProjectView::new(app, principal, stored));
     Ok((views.collect::<Result<_, _>>()?, found.total))
 }
 
 fn get(app: &App, request: &Request) -> Result<ProjectView, ApiError> {
-    let stored = app.platform().projects().require(request.principal()?, request.path("projectId"))?;
-    ProjectView::new(app, &stored)
+    let principal = request.principal()?;
+    let stored = app.platform().projects().require(principal, request.path("projectId"))?;
+    ProjectView::new(app, principal, &stored)
 }
 
 fn update(app: &App, request: &Request, body: UpdateProject) -> Result<Change<ProjectView>, ApiError> {
@@ -330,10 +336,10 @@ fn update(app: &App, request: &Request, body: UpdateProject) -> Result<Change<Pr
     let id = request.path("projectId").to_owned();
     let UpdateProject { name, description } = body;
     let changed = Change::unit({
-        let app = app.clone();
+        let (app, principal) = (app.clone(), principal.clone());
         move |unit| app.platform().projects().update(unit, &principal, &id, (name, description))
     });
-    Ok(changed.map(move |stored| ProjectView::new(&app, &stored)))
+    Ok(changed.map(move |stored| ProjectView::new(&app, &principal, &stored)))
 }
 
 fn delete(app: &App, request: &Request) -> Result<Change<Deleted>, ApiError> {

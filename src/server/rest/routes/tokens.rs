@@ -183,21 +183,22 @@ struct TokenView {
     blockchain_id: String,
     /// Standard of the token.
     standard: Standard,
-    /// Name of the token.
-    name: String,
-    /// Symbol of the token.
-    symbol: String,
-    /// Address of the contract, known before the transaction is mined.
-    contract_address: String,
-    /// Supply at the newest block, a decimal integer in the smallest unit; of ERC721 the number of ids; null while it is not deployed.
+    /// Name of the token; null for those who may not read the chain: with the feature privacy all but its participants.
+    name: Option<String>,
+    /// Symbol of the token; null likewise.
+    symbol: Option<String>,
+    /// Address of the contract, known before the transaction is mined; null likewise.
+    contract_address: Option<String>,
+    /// Supply at the newest block, a decimal integer in the smallest unit; of ERC721 the number of ids; null while it is not deployed, and
+    /// while the status is unavailable.
     total_supply: Option<String>,
-    /// Account that made it.
-    from: String,
-    /// Hash of the creating transaction.
-    transaction_hash: String,
+    /// Account that made it; null for those who may not read the chain.
+    from: Option<String>,
+    /// Hash of the creating transaction; null likewise.
+    transaction_hash: Option<String>,
     /// State of the deployment.
     status: DeploymentStatus,
-    /// Height of the block with the transaction; null while it is pending.
+    /// Height of the block with the transaction; null while it is pending, and while the status is unavailable.
     block_number: Option<u64>,
     /// Time of sending: ISO 8601, UTC.
     created_at: String,
@@ -206,26 +207,29 @@ struct TokenView {
 impl TokenView {
     fn new(app: &App, request: &Request, stored: &Stored<DeploymentRecord>) -> Result<Self, ApiError> {
         let deployment = &stored.value;
-        let chain = app.platform().blockchains().require(request.principal()?, &deployment.blockchain_id)?;
+        let sight = app.platform().blockchains().sight(request.principal()?, &deployment.blockchain_id)?;
+        let (chain, is_shown) = (sight.chain().map(|chain| &**chain), !sight.is_hidden());
         let token = deployment.token.as_ref().ok_or_else(|| PlatformError::not_found("token", stored.id()))?;
-        let TransactionOutcome { state, height, .. } = TransactionOutcome::of(&chain, deployment.transaction_hash)?;
+        let outcome = chain.map(|chain| TransactionOutcome::of(chain, deployment.transaction_hash)).transpose()?;
+        let supply = chain.map(|chain| app.platform().tokens().supply(chain, deployment)).transpose()?.flatten();
+        let address = deployment.known_address(chain)?;
         Ok(Self {
             id: stored.id().to_owned(),
-            blockchain_id: chain.id().to_owned(),
+            blockchain_id: deployment.blockchain_id.clone(),
             standard: match token.standard {
                 TokenStandard::Erc721 => Standard::Erc721,
                 TokenStandard::Erc1155 => Standard::Erc1155,
                 TokenStandard::Erc4626 => Standard::Erc4626,
                 TokenStandard::Erc20 => Standard::Erc20,
             },
-            name: token.name.clone(),
-            symbol: token.symbol.clone(),
-            contract_address: deployment.contract_address(&chain)?.to_string(),
-            total_supply: app.platform().tokens().supply(&chain, deployment)?.map(|supply| supply.to_string()),
-            from: deployment.from.to_string(),
-            transaction_hash: deployment.transaction_hash.to_string(),
-            status: state.into(),
-            block_number: height.map(Height::get),
+            name: is_shown.then(|| token.name.clone()),
+            symbol: is_shown.then(|| token.symbol.clone()),
+            contract_address: address.filter(|_| is_shown).map(|address| address.to_string()),
+            total_supply: supply.map(|supply| supply.to_string()),
+            from: is_shown.then(|| deployment.from.to_string()),
+            transaction_hash: is_shown.then(|| deployment.transaction_hash.to_string()),
+            status: DeploymentStatus::of(outcome.as_ref()),
+            block_number: outcome.and_then(|outcome| outcome.height).map(Height::get),
             created_at: clock::iso_8601(stored.created_at_ms()),
         })
     }

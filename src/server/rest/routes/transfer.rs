@@ -114,7 +114,7 @@ fn import(app: &App, request: &Request, body: ImportBlockchain) -> Result<Change
         provisioned.map_err(of_blockchain)?;
     }
     platform.blockchains().bring_up(principal, &id).map_err(of_blockchain)?;
-    Ok(Change::done(BlockchainView::new(app, &platform.blockchains().record(principal, &id)?)))
+    Ok(Change::done(BlockchainView::new(app, principal, &platform.blockchains().record(principal, &id)?)?))
 }
 
 /// Names the fields of a specification as they are in the body.

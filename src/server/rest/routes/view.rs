@@ -37,13 +37,22 @@ impl Deleted {
     }
 }
 
-/// State of a deployment: `pending` leads to `deployed` or `failed`.
+/// State of a deployment: `pending` leads to `deployed` or `failed`; `unavailable` while the chain is not in memory, and to those who may
+/// not read it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum DeploymentStatus {
     Pending,
     Deployed,
     Failed,
+    Unavailable,
+}
+
+impl DeploymentStatus {
+    /// The state of what a transaction deploys; `None` of one that can't be seen.
+    pub(super) fn of(outcome: Option<&TransactionOutcome>) -> Self {
+        outcome.map_or(Self::Unavailable, |outcome| outcome.state.into())
+    }
 }
 
 impl From<TransactionState> for DeploymentStatus {

@@ -10,6 +10,7 @@ use crate::{
         Invitation, Member, PlatformError, Principal, Role, Scope, Usage, Workspace,
         records::{AuditLine, Index, SortKey, Stored, Unit},
     },
+    primitives::Address,
     server::{
         api_error::ApiError,
         clock,
@@ -48,7 +49,8 @@ struct Settings {
     /// Network of projects that name none: development, testnet or mainnet.
     #[schema(min_length = 1, max_length = 256, pattern = r"\S", example = "development")]
     default_network: Option<String>,
-    /// A configured plan.
+    /// A configured plan. One that allows more than `free`, the default, is given by operators of the service: callers with the scope `admin`
+    /// in its default workspace.
     #[schema(min_length = 1, max_length = 64, default = "free", example = "free")]
     billing_plan: Option<String>,
 }
@@ -156,6 +158,10 @@ struct WorkspaceView {
     description: String,
     /// Its settings.
     settings: SettingsView,
+    /// Address of its managed wallet, which sends what the service signs for it, on every blockchain: to be funded. Null of a workspace that
+    /// was made before there were wallets.
+    #[schema(example = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266")]
+    wallet: Option<String>,
     /// Time of creation: ISO 8601, UTC.
     created_at: String,
     /// Time of the last change: ISO 8601, UTC.
@@ -173,7 +179,7 @@ struct SettingsView {
 }
 
 impl WorkspaceView {
-    fn new(stored: &Stored<Workspace>) -> Self {
+    fn new(stored: &Stored<Workspace>, wallet: Option<Address>) -> Self {
         let workspace = &stored.value;
         Self {
             id: stored.id().to_owned(),
@@ -183,6 +189,7 @@ impl WorkspaceView {
                 default_network: workspace.default_network.clone(),
                 billing_plan: workspace.billing_plan.clone(),
             },
+            wallet: wallet.map(|address| address.to_string()),
             created_at: clock::iso_8601(stored.created_at_ms()),
             updated_at: clock::iso_8601(stored.updated_at_ms()),
         }
@@ -242,7 +249,7 @@ impl InvitationView {
             workspace_id: stored.owner().as_str().to_owned(),
             email: invitation.email.clone(),
             role: invitation.role.name(),
-            status: if invitation.expires_at_ms > now_ms { "open" } else { "expired" },
+            status: invitation.status(now_ms),
             created_at: clock::iso_8601(stored.created_at_ms()),
             expires_at: clock::iso_8601(invitation.expires_at_ms),
         }
@@ -280,7 +287,7 @@ struct AuditView {
     /// What was done.
     #[schema(example = "workspace.create")]
     action: String,
-    /// What it was done to.
+    /// What it was done to; transactions are named to those who may read their blockchain.
     target: String,
     /// Address of the client that asked for it; null of what the service did by itself.
     #[schema(example = "203.0.113.7")]
@@ -308,7 +315,11 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             .takes::<UpdateWorkspace>()
             .acts(update),
         Endpoint::delete(one, "deleteWorkspace", tag, write, "Deletes a workspace that has nothing left in it.")
-            .described("Blockchains, deployments and live API keys must be gone: nothing is lost silently. The audit log stays.")
+            .described(
+                "Blockchains, deployments, dApps, projects, webhooks, OAuth clients and live API keys must be gone: 409 says how many there are. \
+                 Members, invitations and the managed wallet go with it. The audit log stays. The key of the wallet is destroyed: what others \
+                 paid it on blockchains of other workspaces, where the service never signs for it, stays there.",
+            )
             .acts(delete),
         Endpoint::get("/v1/workspaces/{workspaceId}/usage", "getUsage", tag, read, "Lists what the workspace used in the present period of 30 days.")
             .lists(&["id"], usage),
@@ -345,17 +356,24 @@ fn create(app: &App, request: &Request, body: CreateWorkspace) -> Result<Change<
             let role = invitee.role.map_or(Role::Developer, Role::from);
             workspaces.members().invite(unit, &owner, &invitee.email, role)?;
         }
-        Ok(WorkspaceView::new(&stored))
+        let wallet = workspaces.wallet_in(unit, &stored)?;
+        Ok(WorkspaceView::new(&stored, wallet))
     }))
 }
 
 fn list(app: &App, request: &Request, page: &Page) -> Result<(Vec<WorkspaceView>, u64), ApiError> {
     let (found, total) = app.platform().workspaces().page_of_caller(request.principal()?, &page.request())?;
-    Ok((found.iter().map(WorkspaceView::new).collect(), total))
+    let views = found.iter().map(|stored| Ok(WorkspaceView::new(stored, wallet_of(app, stored)?)));
+    Ok((views.collect::<Result<_, ApiError>>()?, total))
 }
 
 fn get(app: &App, request: &Request) -> Result<WorkspaceView, ApiError> {
-    Ok(WorkspaceView::new(&app.platform().workspaces().get(request.principal()?)?))
+    let stored = app.platform().workspaces().get(request.principal()?)?;
+    Ok(WorkspaceView::new(&stored, wallet_of(app, &stored)?))
+}
+
+fn wallet_of(app: &App, workspace: &Stored<Workspace>) -> Result<Option<Address>, PlatformError> {
+    Ok(app.platform().wallets().managed(workspace.owner())?.map(|wallet| wallet.value.address))
 }
 
 fn update(app: &App, request: &Request, body: UpdateWorkspace) -> Result<Change<WorkspaceView>, ApiError> {
@@ -368,7 +386,9 @@ fn update(app: &App, request: &Request, body: UpdateWorkspace) -> Result<Change<
         workspace.description = body.description.unwrap_or_else(|| workspace.description.clone());
         workspace.default_network = settings.default_network.or_else(|| workspace.default_network.clone());
         workspace.billing_plan = settings.billing_plan.unwrap_or_else(|| workspace.billing_plan.clone());
-        Ok(WorkspaceView::new(&platform.workspaces().update(unit, &principal, &stored)?))
+        let stored = platform.workspaces().update(unit, &principal, &stored)?;
+        let wallet = platform.workspaces().wallet_in(unit, &stored)?;
+        Ok(WorkspaceView::new(&stored, wallet))
     }))
 }
 
@@ -393,17 +413,20 @@ fn usage(app: &App, request: &Request, page: &Page) -> Result<(Vec<UsageView>, u
 }
 
 fn audit(app: &App, request: &Request, page: &Page) -> Result<(Vec<AuditView>, u64), ApiError> {
-    let (lines, owner) = (app.platform().records().of::<AuditLine>(), request.principal()?.owner());
+    let (blockchains, principal) = (app.platform().blockchains(), request.principal()?);
+    let (lines, owner) = (app.platform().records().of::<AuditLine>(), principal.owner());
     let found = lines.page(&Index::CREATED, &owner, &SortKey::new(), &page.request())?;
-    let view = |stored: &Stored<AuditLine>| AuditView {
-        id: stored.id().to_owned(),
-        subject: stored.value.subject.clone(),
-        action: stored.value.action.clone(),
-        target: stored.value.target.clone(),
-        client: stored.value.client.map(|address| address.to_string()),
-        created_at: clock::iso_8601(stored.created_at_ms()),
+    let view = |stored: &Stored<AuditLine>| {
+        Ok(AuditView {
+            id: stored.id().to_owned(),
+            subject: stored.value.subject.clone(),
+            action: stored.value.action.clone(),
+            target: blockchains.shown_target(principal, &stored.value)?,
+            client: stored.value.client.map(|address| address.to_string()),
+            created_at: clock::iso_8601(stored.created_at_ms()),
+        })
     };
-    Ok((found.items.iter().map(view).collect(), found.total))
+    Ok((found.items.iter().map(view).collect::<Result<_, ApiError>>()?, found.total))
 }
 
 fn list_members(app: &App, request: &Request, page: &Page) -> Result<(Vec<MemberView>, u64), ApiError> {

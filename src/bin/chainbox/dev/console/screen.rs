@@ -14,7 +14,7 @@ const COLUMNS: usize = 80;
 /// Lines of what does not fit one, at most.
 const PARTS_MAX: usize = 6;
 /// Indentation of the further lines of what does not fit one.
-const INDENT: &str = "  ";
+pub(super) const INDENT: &str = "  ";
 
 /// One line of styled parts.
 #[derive(Clone, Debug, Default)]

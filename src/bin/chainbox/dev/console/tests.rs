@@ -188,3 +188,16 @@ fn failed_calls_over_json_rpc_are_told_with_their_reason() {
         "eth_call (0) -> erc20-token#1 4 bytes of call data  failed: erc20-token has no function with selector 0x12345678\n"
     );
 }
+
+#[test]
+fn a_mail_is_shown_with_its_link_in_one_line() {
+    let url = PublicUrl::new("http://127.0.0.1:8545").unwrap();
+    let link = format!("{url}/oauth/confirm?token={}", "ab".repeat(60));
+    let mail = Mail {
+        to: "ada@example.org".to_owned(),
+        subject: "Confirm your address of e-mail".to_owned(),
+        body: format!("Somebody signed up on {url}.\n\nFollow this link:\n\n{link}\n").into(),
+    };
+    let text = printed(|| Some(60), |_, console| drop(console.mails().try_send(ShownMail::of(&mail, &url))));
+    assert_eq!(text, format!("mail to ada@example.org: Confirm your address of e-mail\n  {link}\n"));
+}
