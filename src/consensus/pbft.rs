@@ -284,6 +284,11 @@ impl Pbft {
         self.transition.committee()
     }
 
+    /// Returns the height of the block that put the committee in force; 0 for that of genesis.
+    pub(crate) const fn in_force_since(&self) -> Height {
+        self.transition.since()
+    }
+
     /// Returns why the pending change of validators cannot take effect; `None` when it can, or nothing is pending.
     pub fn refused_change(&self) -> Option<PbftError> {
         self.transition.successor(&self.config).err()

@@ -55,6 +55,8 @@ pub(crate) enum Mutation {
     PbftBelievesReports,
     /// PBFT: a replica stays in its view though `f + 1` validators suspect the primary.
     PbftIgnoresSuspicions,
+    /// PBFT: each view-change of an earlier view is answered with the whole new-view.
+    PbftAnswersEveryViewChange,
     /// PBFT: who left the committee is no longer accountable.
     PbftForgetsLeavers,
     /// Raft: a replica votes for a second candidate in one term.
@@ -73,6 +75,12 @@ pub(crate) enum Mutation {
     RaftForgetsCommit,
     /// Raft: entries that conflict with the leader's are not truncated.
     RaftKeepsConflicts,
+    /// Raft: two voters may have one sealing address.
+    RaftSharesAddresses,
+    /// Raft: a leader that steps down forgets the reads that wait, and tells nobody.
+    RaftDropsReads,
+    /// Raft: a follower refuses a snapshot that is further ahead than one sync may hold.
+    RaftSyncsAtOnce,
     /// Raft: whom the validators' contract removes remains a voter.
     RaftKeepsRemovedMembers,
     /// Proof of authority: a signer may sign one block earlier than the limit allows.
@@ -103,6 +111,12 @@ pub(crate) enum Mutation {
     PoaKeepsRemovedMembers,
     /// Proof of authority: an announced block that has no room to wait requests nothing.
     PoaFullOrphansAskNobody,
+    /// Proof of authority: any number of blocks of one signer is kept at a height.
+    PoaKeepsEverySibling,
+    /// Proof of authority: blocks that wait for their parents share one bound, whoever's they are.
+    PoaSharesOrphans,
+    /// Proof of authority: a block is judged up to 15 seconds before its time, and waits however far ahead it is.
+    PoaJudgesEarlyBlocks,
     /// Delegated proof of stake: `2n/3` confirmations prepare a block.
     DposQuorumOneShort,
     /// Delegated proof of stake: half of the producers' votes make a block irreversible.
@@ -136,6 +150,10 @@ pub(crate) enum Mutation {
     DposAsksFirstSenderAlone,
     /// Delegated proof of stake: a producer that built too late takes the slot's number for that of every branch.
     DposLateByNumber,
+    /// Delegated proof of stake: blocks outside the head's branch share one bound, whoever's they are.
+    DposSharesSideBlocks,
+    /// Delegated proof of stake: two blocks in one slot are evidence, contradicting votes are not.
+    DposReportsSlotsAlone,
     /// Delegated proof of stake: who left the schedule is no longer accountable.
     DposForgetsLeavers,
     /// Delegated proof of stake: a producer reports the infractions of producers in office alone.
@@ -189,6 +207,8 @@ pub(crate) enum Mutation {
     PosTakesEveryTwin,
     /// Proof of stake: early blocks of all validators share one bound.
     PosSharesEarlyBlocks,
+    /// Staking: by default validators join and leave at once, any number of them.
+    StakingHasNoQueues,
     /// Governance: a vote that is replaced stays in the tally.
     GovernanceKeepsFormerVotes,
     /// Governance: a proposal ends with the first block after it.

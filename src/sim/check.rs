@@ -2,5 +2,6 @@
 
 pub mod history;
 pub mod invariant;
+pub(super) mod offences;
 pub(super) mod oracle;
 pub(super) mod violation;

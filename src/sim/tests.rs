@@ -9,6 +9,7 @@ mod every_protocol;
 mod faults;
 mod governance;
 mod history;
+mod leavers;
 mod light;
 mod mutations;
 mod pacing;
@@ -27,8 +28,10 @@ mod raft;
 mod registry;
 mod rotation;
 mod slot_lengths;
+mod two_chains;
 mod validator_life;
 mod validators;
+mod wiped;
 mod witnesses;
 
 use core::time::Duration;

@@ -139,7 +139,9 @@ impl Dpos {
         let head = self.tree.head().context.block;
         let is_side = parent != head && id.height <= head.height;
         let limit = SIDE_BLOCKS_PER_AUTHOR_MAX;
-        let is_full = is_side && self.tree.side_blocks_of(author) >= limit;
+        let is_shared = mutation::active(Mutation::DposSharesSideBlocks);
+        let kept = if is_shared { self.tree.side_blocks() } else { self.tree.side_blocks_of(author) };
+        let is_full = is_side && kept >= limit;
         if is_full && !(self.is_caught(author) && self.tree.side_leaf_of(author).is_some()) {
             return Err(Rejection::Overloaded { limit: limit as usize });
         }

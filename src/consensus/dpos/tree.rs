@@ -10,6 +10,7 @@ use crate::{
         BlockId, Encoder, SealedHeader,
         branch_tree::{BranchNode, BranchTree, HeadMove},
         in_force::InForce,
+        mutation::{self, Mutation},
     },
     primitives::{Address, B256, Height},
 };
@@ -157,7 +158,8 @@ impl Tree {
     /// Returns a block of the same author whose vote contradicts the one of `node`. The votes of a producer that keeps to the rules rise in
     /// height and in what they imply, so that the neighbours by height are enough.
     pub(super) fn conflicting_vote(&self, node: &Node) -> Option<&Arc<Node>> {
-        let (vote, height) = (node.vote()?, node.context.block.height);
+        let vote = node.vote().filter(|_| !mutation::active(Mutation::DposReportsSlotsAlone))?;
+        let height = node.context.block.height;
         let of_author = |from: Height| {
             let from = BlockId { height: from, hash: B256::ZERO };
             self.votes.range((node.author, from)..).take_while(|((author, _), _)| *author == node.author)

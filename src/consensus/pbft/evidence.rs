@@ -7,10 +7,13 @@
 
 use std::sync::Arc;
 
-use super::{Body, DoubleSigning, MessageError, Pbft, PbftMessage, broadcast, double_signing::EVIDENCE_PER_BLOCK_MAX};
+use super::{
+    Body, DoubleSigning, MessageError, Pbft, PbftMessage, Phase, View, broadcast,
+    double_signing::EVIDENCE_PER_BLOCK_MAX,
+};
 use crate::{
     consensus::{
-        Effect, Evidence,
+        BlockId, Effect, Evidence,
         mutation::{self, Mutation},
     },
     primitives::{Address, B256, Height},
@@ -58,6 +61,25 @@ impl Pbft {
     /// Iterates over the validators whose equivocation this replica can prove, and no block that it has includes yet.
     pub(crate) fn proven_offenders(&self) -> impl Iterator<Item = Address> {
         self.evidence.keys().copied()
+    }
+
+    /// Returns the member that signed a vote, if the log takes votes of its view and height.
+    pub(crate) fn logged_vote(&self, message: &PbftMessage) -> Option<(Address, Phase, View, BlockId)> {
+        let (phase, view, block) = match &message.body {
+            Body::Prepare { view, block } => (Phase::Prepare, *view, *block),
+            Body::Commit { view, block } => (Phase::Commit, *view, *block),
+            _ => return None,
+        };
+        let is_settled = self.log.slot(block.height).is_some_and(|slot| slot.is_settled(view));
+        self.check_place(view, block.height).ok().filter(|()| !is_settled)?;
+        let sender = self.signed_by_validator(message).ok()?;
+        (phase != Phase::Prepare || sender != self.committee().primary(view)).then_some((sender, phase, view, block))
+    }
+
+    /// Returns the evidence in a message of a member, if its height is committed here.
+    pub(crate) fn evidence_of<'a>(&self, message: &'a PbftMessage) -> Option<&'a DoubleSigning> {
+        let Body::Evidence(proof) = &message.body else { return None };
+        (proof.height() <= self.head.height && self.signed_by_validator(message).is_ok()).then_some(proof)
     }
 
     /// Resends evidence that no block includes yet.

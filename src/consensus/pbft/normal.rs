@@ -176,7 +176,7 @@ impl Pbft {
     }
 
     /// Checks that the view is not too old or too far ahead and that the height is between the watermarks.
-    fn check_place(&self, got: View, height: Height) -> Result<(), MessageError> {
+    pub(super) fn check_place(&self, got: View, height: Height) -> Result<(), MessageError> {
         let (current, limit) = (self.view, VIEWS_AHEAD_MAX);
         if got < current {
             return Err(MessageError::OldView { got, current });

@@ -87,7 +87,7 @@ impl Pbft {
             // The sender missed the start of this view. A new-view is much larger than a view-change.
             let message = self.new_view.clone().filter(|_| !self.is_changing);
             let message = ConsensusMessage::Pbft(message.ok_or(MessageError::OldView { got, current })?);
-            if !self.answered.insert(sender) {
+            if !self.answered.insert(sender) && !mutation::active(Mutation::PbftAnswersEveryViewChange) {
                 return Err(MessageError::Known);
             }
             effects.push(Effect::Send { to: Recipients::One(from), message, after: self.last_write });

@@ -13,6 +13,7 @@ use crate::{
             light::FollowHeaders,
             record_class::RecordKeys,
         },
+        mutation::{self, Mutation},
     },
     primitives::{B256, Header},
 };
@@ -82,6 +83,9 @@ impl ProtocolFamily for Poa {
 
     /// geth keeps a block from the future for up to 30 s (`maxTimeFutureBlocks`), and drops one further ahead.
     fn future_blocks(&self) -> FutureBlocks {
+        if mutation::active(Mutation::PoaJudgesEarlyBlocks) {
+            return FutureBlocks::LENIENT;
+        }
         let judged_secs_max = self.config.future_secs;
         FutureBlocks { judged_secs_max, queued_secs_max: Some(judged_secs_max.max(30)) }
     }

@@ -298,7 +298,8 @@ impl Pos {
         }
     }
 
-    fn is_expired(&self, offence: &SlashingEvidence) -> bool {
+    /// Whether evidence no longer counts at the head.
+    pub(crate) fn is_expired(&self, offence: &SlashingEvidence) -> bool {
         let (blocks, secs) = offence.age(&self.times, self.tree.head().height, self.slot);
         let window = self.head_state().map_or(self.config.evidence, |state| state.evidence(&self.config));
         window.is_expired(blocks, secs)

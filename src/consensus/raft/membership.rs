@@ -7,7 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use super::quorum::{VoteResult, joint_committed, joint_vote};
 use crate::{
-    consensus::{Encoder, ReplicaId, Validator, ValidatorSet, encoding::Decoder},
+    consensus::{
+        Encoder, ReplicaId, Validator, ValidatorSet,
+        encoding::Decoder,
+        mutation::{self, Mutation},
+    },
     primitives::{Address, Bytes},
 };
 
@@ -284,7 +288,9 @@ impl Membership {
     fn check_addresses(&self) -> Result<(), ChangeError> {
         let mut holders = BTreeMap::new();
         for (second, address) in &self.addresses {
-            if let Some(first) = holders.insert(*address, *second) {
+            if let Some(first) = holders.insert(*address, *second)
+                && !mutation::active(Mutation::RaftSharesAddresses)
+            {
                 return Err(ChangeError::SharedAddress { address: *address, first, second: *second });
             }
         }
@@ -365,6 +371,8 @@ mod tests {
         let leaves = Assignment { role: Role::Removed, ..voter(second, at(2)) };
         let assignments = vec![leaves, voter(third, at(2))];
         assert_eq!(before.after(&Change::EnterJoint { assignments, auto_leave: true }), shared);
+        let is_refused = || before.after(&Change::Simple(vec![voter(third, at(2))])).is_err();
+        assert!(is_refused() && !mutation::with(Mutation::RaftSharesAddresses, is_refused));
         let moved = Err(ChangeError::OtherAddress { replica: second, has: at(2), given: at(4) });
         assert_eq!(before.after(&Change::Simple(vec![voter(second, at(4))])), moved);
         let after = before.after(&Change::Simple(vec![leaves])).unwrap();

@@ -1,7 +1,10 @@
 //! ReadIndex: linearizable reads without a log entry (dissertation, section 6.4).
 
 use super::{Output, Raft, ServerState};
-use crate::consensus::{ChainEvent, Effect, Encoder};
+use crate::consensus::{
+    ChainEvent, Effect, Encoder,
+    mutation::{self, Mutation},
+};
 
 /// Largest number of pending reads.
 const READS_MAX: usize = 1_024;
@@ -40,7 +43,8 @@ impl Raft {
     /// Tells those who wait for a read that this replica, the leader so far, does not serve it.
     pub(super) fn abort_reads(&mut self, output: &mut Output<'_>) {
         let ServerState::Leader(leader) = &mut self.state else { return };
-        for PendingRead { request, .. } in core::mem::take(&mut leader.reads) {
+        let pending = core::mem::take(&mut leader.reads);
+        for PendingRead { request, .. } in pending.into_iter().filter(|_| !mutation::active(Mutation::RaftDropsReads)) {
             output.effects.push(Effect::Chain(ChainEvent::ReadAborted { request }));
         }
     }

@@ -9,7 +9,10 @@ use imbl::OrdMap;
 use super::{Body, Output, Raft, ServerState};
 use crate::{
     chain::Block,
-    consensus::{BlockId, Effect, Encoder, Rejection, ReplicaId},
+    consensus::{
+        BlockId, Effect, Encoder, Rejection, ReplicaId,
+        mutation::{self, Mutation},
+    },
     primitives::{B256, Height},
 };
 
@@ -39,6 +42,9 @@ impl Raft {
         let head = self.head.block.height.get();
         if index <= self.log.committed() {
             return Ok(());
+        }
+        if mutation::active(Mutation::RaftSyncsAtOnce) && block.height.get() > head + SYNC_BLOCKS_MAX {
+            return Err(format!("{block} is more than {SYNC_BLOCKS_MAX} above the head"));
         }
         if block.height.get() <= head {
             return Err(format!("{block} is not above the head at height {head}"));

@@ -30,7 +30,7 @@ fn fault_of(kind: &str, fault: &Value, replicas: u32) -> Option<String> {
         }
         "link" => link(fault),
         "byzantine" => {
-            let behaviour = generic(fault.get("behaviour")?);
+            let behaviour = behaviour(fault.get("behaviour")?);
             Some(match fault.get("when").filter(|when| *when != "always") {
                 Some(when) => format!("byzantine: {behaviour}, when {}", generic(when)),
                 None => format!("byzantine: {behaviour}"),
@@ -39,6 +39,18 @@ fn fault_of(kind: &str, fault: &Value, replicas: u32) -> Option<String> {
         "disk" => Some(format!("writes to disk take {}", delay(fault.get("delay")?)?)),
         "slow_execution" => Some(format!("executing a block takes {}", delay(fault.get("delay")?)?)),
         _ => None,
+    }
+}
+
+/// Returns a misbehaviour.
+fn behaviour(value: &Value) -> String {
+    match value.as_str() {
+        Some("lying_answers") => "answers requests for blocks with lies".to_owned(),
+        Some("altered_relays") => "passes messages of others on altered".to_owned(),
+        _ => match value.pointer("/double_vote/to").and_then(numbers) {
+            Some(to) => format!("votes twice, as {to} alone sees"),
+            None => generic(value),
+        },
     }
 }
 
@@ -169,6 +181,22 @@ mod tests {
                 "all prepare and commit messages are lost",
             ),
             (r#"{"byzantine":{"replica":0,"behaviour":"equivocate","when":"always"}}"#, "byzantine: equivocate"),
+            (
+                r#"{"byzantine":{"replica":0,"behaviour":"lying_answers","when":"always"}}"#,
+                "byzantine: answers requests for blocks with lies",
+            ),
+            (
+                r#"{"byzantine":{"replica":0,"behaviour":"altered_relays","when":"always"}}"#,
+                "byzantine: passes messages of others on altered",
+            ),
+            (
+                r#"{"byzantine":{"replica":0,"behaviour":{"double_vote":{"to":[2]}},"when":"always"}}"#,
+                "byzantine: votes twice, as 2 alone sees",
+            ),
+            (
+                r#"{"slow_execution":{"replica":1,"delay":{"uniform":{"min_ms":20,"max_ms":900}}}}"#,
+                "executing a block takes 20 to 900 ms",
+            ),
             (r#"{"link":{"effect":"clog","to":[1]}}"#, "messages to 1 are held"),
             (r#"{"isolate":{"replica":2}}"#, "isolate 2"),
             ("by hand", "by hand"),

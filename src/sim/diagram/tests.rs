@@ -4,9 +4,10 @@ use core::time::Duration;
 
 use super::*;
 use crate::{
-    consensus::{ConsensusConfig, pbft::PbftConfig, poa::PoaConfig, raft::RaftConfig},
+    consensus::{ConsensusConfig, ReplicaId, pbft::PbftConfig, poa::PoaConfig, raft::RaftConfig},
     primitives::Height,
     sim::{
+        faults::plan::{Behaviour, Delay, FaultKind, FaultPlan, Trigger},
         network::{Network, links::Latency},
         trace::{Incident, TraceContent, TraceHeader, TraceOutcome},
     },
@@ -51,6 +52,32 @@ fn every_protocol_is_drawn_the_same_way_twice() {
         }
         assert!(!picture.contains("NaN") && !picture.contains("--"), "{name}");
     }
+}
+
+/// Replicas that answer with lies, alter what they pass on, and execute slowly, as a plan begins these faults.
+#[test]
+fn faults_of_answers_relays_and_execution_are_drawn_in_words() {
+    let replica = ReplicaId::new;
+    let byzantine =
+        |number, behaviour| FaultKind::Byzantine { replica: replica(number), behaviour, when: Trigger::Always };
+    let delay = Delay::Uniform { min: Duration::from_millis(20), max: Duration::from_millis(900) };
+    let seconds = Duration::from_secs;
+    let plan = FaultPlan::default()
+        .with(seconds(1), seconds(2), byzantine(0, Behaviour::LyingAnswers))
+        .with(seconds(4), seconds(2), byzantine(0, Behaviour::AlteredRelays))
+        .with(seconds(7), seconds(2), FaultKind::SlowExecution { replica: replica(1), delay });
+    let network = Network::builder().with_consensus(ConsensusConfig::Pbft(PbftConfig::default())).with_validators(4);
+    let mut network = network.with_seed(2).with_faults(plan).with_trace("three faults").build().unwrap();
+    network.run_for(seconds(12)).unwrap();
+    let picture = draw(&network.trace().unwrap(), &DiagramOptions::default().with_width(2_400));
+    for words in [
+        "answers requests for blocks with lies",
+        "passes messages of others on altered",
+        "executing a block takes 20 to 900 ms",
+    ] {
+        assert!(picture.contains(words), "no {words:?}");
+    }
+    assert!(!picture.contains("lying_answers") && !picture.contains("altered_relays"));
 }
 
 #[test]

@@ -408,7 +408,7 @@ impl FaultKind {
             }
             Self::Disk { delay, .. } | Self::SlowExecution { delay, .. } => delay.check(),
             Self::Byzantine { behaviour, when, .. } => {
-                if let Behaviour::SelectiveSend { to } = behaviour {
+                if let Behaviour::SelectiveSend { to } | Behaviour::DoubleVote { to } = behaviour {
                     known(to)?;
                 }
                 behaviour.check()?;

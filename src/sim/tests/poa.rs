@@ -7,7 +7,9 @@ use super::*;
 use crate::{
     chain::{Block, BlockAttributes, GenesisSpec},
     consensus::{
-        Admin, AnyProtocol, ConsensusConfig, ConsensusMessage, Protocol, Purpose, ReplicaId, SealScheme, poa::PoaConfig,
+        Admin, AnyProtocol, ConsensusConfig, ConsensusMessage, Protocol, Purpose, ReplicaId, SealScheme,
+        mutation::{self, Mutation},
+        poa::PoaConfig,
     },
     primitives::{Address, Height, Timestamp, U256},
     sim::faults::plan::FaultKind,
@@ -137,14 +139,22 @@ fn holders(network: &Network, block: &Block) -> usize {
     network.replicas().iter().filter(|replica| replica.chain().block(block.hash()).is_ok()).count()
 }
 
-#[test]
-fn a_block_from_the_future_is_not_judged_before_its_time_and_delays_no_other_block() {
+/// Returns a network that was sent a block of 27 seconds later, a second before that time.
+fn a_second_before_a_block_from_the_future() -> (Network, Arc<Block>) {
     let seed = 21;
     let mut network = network(4, seed).build().unwrap();
     network.run_to_height(Height::new(3)).unwrap();
     let future = inject_from_the_future(&mut network, seed, 27);
     let before = future.timestamp().as_secs() - 1 - network.timestamp().as_secs();
     network.run_for(Duration::from_secs(before)).unwrap();
+    (network, future)
+}
+
+#[test]
+fn a_block_from_the_future_is_not_judged_before_its_time_and_delays_no_other_block() {
+    let (early, block) = mutation::with(Mutation::PoaJudgesEarlyBlocks, a_second_before_a_block_from_the_future);
+    assert_eq!(holders(&early, &block), 3);
+    let (mut network, future) = a_second_before_a_block_from_the_future();
     assert_eq!(holders(&network, &future), 0);
     assert!(network.lowest_height() > future.height(), "the others go on meanwhile");
     network.run_for(Duration::from_secs(2)).unwrap();

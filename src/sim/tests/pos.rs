@@ -282,6 +282,36 @@ fn votes_that_one_side_alone_has_leave_two_heads() {
     assert_eq!(violation.invariant, "convergence");
 }
 
+/// Lets three candidates join at once a chain with the default parameters of stake. Returns how many of them are bonded at the end of each
+/// of the next epochs, and how many wait.
+fn joined_by_epoch() -> Vec<(usize, usize)> {
+    let seed = 5;
+    let builder = network(4, seed).with_candidates(3).with_staking(StakingParams::default());
+    let mut network = builder.build().unwrap();
+    network.run_to_height(Height::new(6)).unwrap();
+    for candidate in 4..7 {
+        let join = ValidatorAction::Join { stake: ether(32), commission_bps: 500 };
+        network.validator_action(&NetworkBuilder::validator_key(seed, candidate), &join).unwrap();
+    }
+    network.run_for(Duration::from_secs(1)).unwrap();
+    let of_epoch = |_| {
+        network.run_for(Duration::from_secs(4)).unwrap();
+        let records = network.validators().unwrap();
+        let count = |status| records.iter().filter(|record| record.status == status).count();
+        (count(ValidatorStatus::Bonded) - 4, count(ValidatorStatus::Pending))
+    };
+    (0..5).map(of_epoch).collect()
+}
+
+#[test]
+fn by_default_one_validator_an_epoch_joins() {
+    let joined = joined_by_epoch();
+    assert!(joined.windows(2).all(|pair| pair[1].0 <= pair[0].0 + 1), "{joined:?}");
+    assert!(joined[0].0 <= 1 && joined.last() == Some(&(3, 0)), "{joined:?}");
+    let at_once = mutation::with(Mutation::StakingHasNoQueues, joined_by_epoch);
+    assert_eq!(at_once, [(3, 0); 5]);
+}
+
 /// Returns the status and the stake of validator 4, whose double vote is shown while it validates, or so long after it has left.
 /// Stake is locked for 100 seconds.
 fn double_voter_shown(after_leaving: Option<Duration>) -> (ValidatorStatus, U256) {

@@ -4,7 +4,10 @@ use alloy_primitives::{U256, uint};
 use serde::{Deserialize, Serialize};
 
 use super::interface as sol;
-use crate::primitives::amount;
+use crate::primitives::{
+    amount,
+    mutation::{self, Mutation},
+};
 
 pub use crate::system::parameter::VALIDATORS_MAX;
 
@@ -95,7 +98,7 @@ impl Default for StakingParams {
             downtime_jail_secs: 600,
             evidence_max_age_blocks: 100_000,
             evidence_max_age_secs: 1_814_400,
-            churn_limit: 1,
+            churn_limit: if mutation::active(Mutation::StakingHasNoQueues) { 0 } else { 1 },
         }
     }
 }

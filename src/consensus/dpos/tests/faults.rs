@@ -1,11 +1,12 @@
 //! Forks, crashes and double production, also without watermark and lock.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use super::{super::*, lab::*};
 use crate::{
+    chain::Block,
     consensus::{Evidence, mutation},
-    primitives::Height,
+    primitives::{B256, Bytes, Height, Timestamp, U256},
 };
 
 /// SplitMix64.
@@ -214,9 +215,8 @@ fn two_blocks_of_one_producer_in_one_slot_are_evidence_and_are_reported() {
     assert_eq!(calls, [crate::system::staking::begin_block(sealed.header.beneficiary, &[]), slash]);
 }
 
-/// A producer confirms the same heights on two branches.
-#[test]
-fn votes_that_contradict_each_other_are_evidence_and_are_reported() {
+/// A producer confirms the same heights on two branches. Returns a lab in which `honest` has heard of both.
+fn confirmed_on_two_branches() -> (Lab, usize) {
     let mut lab = Lab::new(4);
     lab.slots(8);
     let liar = lab.owner(0, 9);
@@ -235,6 +235,14 @@ fn votes_that_contradict_each_other_are_evidence_and_are_reported() {
     let two = fork.block(honest, 13, &Odd { confirmed: Some(4), ..Odd::default() });
     assert_eq!((fork.owner(honest, 13), two.height().get()), (liar, 12));
     lab.announce(honest, &two);
+    (lab, honest)
+}
+
+#[test]
+fn votes_that_contradict_each_other_are_evidence_and_are_reported() {
+    let (unnoticed, honest) = mutation::with(Mutation::DposReportsSlotsAlone, confirmed_on_two_branches);
+    assert!(unnoticed.evidence.is_empty() && unnoticed.replica(honest).offences.is_empty());
+    let (mut lab, honest) = confirmed_on_two_branches();
     assert!(lab.mark("dpos/conflicting-votes") > 0);
     let proof = lab.replica(honest).offences.values().next().cloned().unwrap();
     assert_eq!(proof.conflict(&lab.fixture.config), Some(Conflict::ConfirmedTwice));
@@ -289,4 +297,77 @@ fn a_replica_that_extends_a_worse_branch_is_sent_the_better_head() {
     assert!(lab.mark("dpos/show-head") > 0);
     assert_eq!(lab.heads()[3], lab.heads()[0]);
     assert!(lab.violations.is_empty(), "{:?}", lab.violations);
+}
+
+/// A producer that is absent has `kept` blocks on a branch that ends at height 9, as replica `to` has them; the others go on. Returns the lab, `to`,
+/// two more blocks of the absent producer there, and one of another producer.
+fn full_of_side_blocks(kept: u64) -> (Lab, usize, [Arc<Block>; 2], Arc<Block>) {
+    let mut lab = Lab::new(4);
+    lab.slots(8);
+    let absent = lab.owner(0, 9);
+    let to = (absent + 1) % 4;
+    lab.nodes[absent].is_faulty = true;
+    lab.stop(absent);
+    let odd = |salt| Odd { confirmed: Some(0), salt, ..Odd::default() };
+    let more = [lab.block(to, 9, &odd(7)), lab.block(to, 13, &odd(7))];
+    let slot = (12..15).find(|slot| lab.owner(to, *slot) != to).unwrap();
+    let other = lab.block(to, slot, &odd(7));
+    // One block of the absent producer is on the head's branch.
+    lab.slots(3);
+    assert!(lab.replica(to).head().height.get() >= 10 && lab.replica(to).tree.root().height.get() <= 5);
+    let parent = BlockId::parent_of(&more[0]);
+    let model = lab.replica(to).tree.get(&parent).unwrap().as_ref().clone();
+    for number in 0..kept {
+        let mut node = model.clone();
+        node.context.block = BlockId { height: parent.height.next(), hash: B256::from(U256::from(number + 1)) };
+        // In slots of its own, so that none of them is evidence.
+        node.context.slot = 1_000 + number;
+        node.context.timestamp = Timestamp::from_secs(node.context.slot);
+        (node.parent, node.author, node.sealed) = (parent, lab.signers[absent].address(), None);
+        assert!(lab.replica_mut(to).tree.insert(node).is_none());
+    }
+    (lab, to, more, other)
+}
+
+const SIDE_BLOCKS: u64 = 4_096;
+
+/// Returns how many of these blocks a replica keeps, which has so many of the absent producer.
+fn kept_of(kept: u64, blocks: impl Fn(&[Arc<Block>; 2], &Arc<Block>) -> Vec<Arc<Block>>) -> usize {
+    let (mut lab, to, more, other) = full_of_side_blocks(kept);
+    let blocks = blocks(&more, &other);
+    blocks.iter().for_each(|block| lab.announce(to, block));
+    blocks.iter().filter(|block| lab.replica(to).tree.get(&BlockId::of(block)).is_some()).count()
+}
+
+#[test]
+fn side_blocks_of_one_producer_are_bounded_and_keep_out_no_others() {
+    let own = |more: &[Arc<Block>; 2], _: &Arc<Block>| more.to_vec();
+    let others = |_: &[Arc<Block>; 2], other: &Arc<Block>| vec![other.clone()];
+    assert_eq!(kept_of(SIDE_BLOCKS - 2, own), 2);
+    assert_eq!(kept_of(SIDE_BLOCKS - 1, own), 1, "one past the bound");
+    assert_eq!(kept_of(SIDE_BLOCKS, own), 0);
+    assert_eq!(kept_of(SIDE_BLOCKS, others), 1);
+    assert_eq!(mutation::with(Mutation::DposSharesSideBlocks, || kept_of(SIDE_BLOCKS, others)), 0);
+}
+
+#[test]
+fn a_side_block_of_a_proved_offender_takes_the_place_of_another_one() {
+    let (mut lab, to, more, _) = full_of_side_blocks(SIDE_BLOCKS - 1);
+    let author = more[0].header().beneficiary;
+    lab.announce(to, &more[0]);
+    let count = |lab: &Lab| lab.replica(to).tree.side_blocks_of(author);
+    let keeps = |lab: &Lab, block: &Block| lab.replica(to).tree.get(&BlockId::of(block)).is_some();
+    assert!(count(&lab) == SIDE_BLOCKS && keeps(&lab, &more[0]));
+    lab.announce(to, &more[1]);
+    assert!(!keeps(&lab, &more[1]), "there is no evidence against it");
+    let why = lab.rejections.last().unwrap().1.to_string();
+    assert!(why.contains("4096"), "{why}");
+    let twin = lab.raw(BlockId::parent_of(&more[0]), 0, Bytes::new(), 0, &Odd::default());
+    let sealed = |block: &Block| (block.header().clone(), block.seal().clone());
+    let proof = ConflictingBlocks::new(sealed(&more[0]), sealed(&twin));
+    lab.replica_mut(to).offences.insert((9, author), Arc::new(proof));
+    let highest = lab.replica(to).tree.side_leaf_of(author).unwrap();
+    lab.announce(to, &more[1]);
+    assert!(keeps(&lab, &more[1]) && count(&lab) == SIDE_BLOCKS);
+    assert!(lab.replica(to).tree.get(&highest).is_none(), "the highest gave its place");
 }

@@ -494,6 +494,15 @@ fn votes_across_gaps_disagree() {
     assert!(shortest_disagreement(setting) <= KNOWN_WAY.len());
 }
 
+/// EOSIO's rule, after the first blocks of the known way. It does not lead along all of that: its fork choice does not ask what is prepared.
+#[test]
+fn the_classic_rule_disagrees() {
+    for (prefix, blocks) in [(7, 14), (10, 16)] {
+        let setting = Setting { finality: FinalityRule::Classic, ..along_the_known_way(prefix) };
+        assert_eq!(shortest_disagreement(setting), blocks, "after {prefix}");
+    }
+}
+
 #[test]
 fn heights_confirmed_twice_disagree() {
     let mutation = Some(Mutation::DposConfirmsTwice);
@@ -518,13 +527,15 @@ fn ignored_locks_disagree_without_a_fork_choice() {
 }
 
 /// Hours at most: `scripts/model-dpos`. The variables `SHORTER`, `LONGER`, `BLOCKS` and `PREFIX` set the bounds, `BYZANTINE`, `FREE`
-/// and `CRASHES` the producers.
+/// and `CRASHES` the producers; with `FINALITY` `classic` it prints the shortest way to two irreversible blocks instead, by EOSIO's rule.
 #[test]
 #[ignore = "minutes to hours: scripts/model-dpos"]
 fn larger_bounds() {
     let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse().ok());
     let bound = |name: &str, default: u64| number(name).unwrap_or(default);
-    explore(Setting {
+    let is_classic = std::env::var("FINALITY").is_ok_and(|rule| rule == "classic");
+    let setting = Setting {
+        finality: if is_classic { FinalityRule::Classic } else { FinalityRule::Locked },
         lengths: (bound("SHORTER", 8), bound("LONGER", 11)),
         blocks: bound("BLOCKS", 19),
         prefix: bound("PREFIX", 6) as usize,
@@ -532,5 +543,9 @@ fn larger_bounds() {
         has_fork_choice: bound("FREE", 0) == 0,
         crashes: bound("CRASHES", 0) as u8,
         ..Setting::LOCKED
-    });
+    };
+    match is_classic {
+        true => println!("dpos, classic: two irreversible blocks after {} blocks", shortest_disagreement(setting)),
+        false => drop(explore(setting)),
+    }
 }

@@ -91,6 +91,12 @@ fn each_author_has_a_share_of_the_orphans_and_its_lowest_are_kept() {
             receive(poa, &orphan(setup, author, 9 + salt / 5, salt));
         }
     };
+    let kept_of_one = || {
+        let mut poa = setup.replica(None);
+        flood(&mut poa, &setup, 3);
+        poa.intake.orphans.len()
+    };
+    assert_eq!((kept_of_one(), mutation::with(Mutation::PoaSharesOrphans, kept_of_one)), (SHARE, INTAKE.orphans_max));
     flood(&mut poa, &setup, 3);
     assert_eq!(poa.intake.orphans.len(), SHARE);
     let before = poa.clone();
@@ -140,6 +146,12 @@ fn one_author_has_few_blocks_beside_each_other() {
         }
     }
     assert_eq!((adopted, evidence), (TWINS_MAX, 1));
+    let kept = || {
+        let mut poa = setup.replica(None);
+        (0..40).for_each(|salt| drop(receive(&mut poa, &twin(salt))));
+        poa.tree.at_height(Height::new(1)).count()
+    };
+    assert_eq!((kept(), mutation::with(Mutation::PoaKeepsEverySibling, kept)), (TWINS_MAX, 40));
     assert!(poa.encoding().len() < 2_000, "{}", poa.encoding().len());
     // An honest signer saw another one first, and the others follow it.
     let late = twin(5_000);

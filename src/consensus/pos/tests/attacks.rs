@@ -6,14 +6,14 @@ use super::lab::{Lab, WEIGHT, config};
 use crate::{
     chain::Block,
     consensus::{
-        ConsensusMessage, Event, Evidence, Protocol, Rejection, ReplicaId,
+        BlockId, ConsensusMessage, Event, Evidence, Protocol, Rejection, ReplicaId,
         mutation::{self, Mutation},
         pos::{
-            ATTEST_TIMER, MessageError, Payload, Pos, PosConfig, SLOT_TIMER, SlashingCondition, Vote, VoteData,
-            offenders,
+            ATTEST_TIMER, MessageError, Payload, Pos, PosConfig, Proposal, SLOT_TIMER, SlashingCondition,
+            SlashingEvidence, Vote, VoteData, offenders,
         },
     },
-    primitives::{Address, B256, Header, KeyPair, TransactionRequest},
+    primitives::{Address, B256, Header, Height, KeyPair, TransactionRequest},
     system::staking::StakingParams,
 };
 
@@ -428,6 +428,30 @@ fn one_proposer_can_not_fill_the_tree() {
     assert_eq!(named(&lab).len(), 1);
     let (kept, _) = mutation::with(Mutation::PosTakesEveryTwin, flooded);
     assert_eq!(kept, 40);
+}
+
+/// Returns how many of three blocks of one proposer for slot 10 a replica keeps that has evidence against it, so many slots later.
+fn kept_of_an_offender(slots_later: u64) -> usize {
+    let mut lab = Lab::new(5);
+    lab.run(9);
+    let parent = lab.heads()[0];
+    let liar = lab.proposer(0, 10, parent);
+    let to = (liar + 1) % 5;
+    let blocks: Vec<_> = (0..3).map(|_| lab.forge(0, parent, 10, &[])).collect();
+    let id = |byte| BlockId { height: Height::new(5), hash: B256::repeat_byte(byte) };
+    let proposals = [1, 2].map(|byte| Proposal::signed(5, id(byte), &lab.signers[liar]));
+    let offence = SlashingEvidence::of_proposals(&proposals[0], &proposals[1]).unwrap();
+    let offender = lab.address(liar);
+    lab.replica_mut(to).offences.insert(offender, Arc::new(offence));
+    (0..=slots_later).for_each(|_| lab.deliver(to, Event::Timer(SLOT_TIMER)));
+    assert_eq!(lab.replica(to).slot(), 10 + slots_later);
+    blocks.iter().for_each(|block| lab.give_block(to, block));
+    blocks.iter().filter(|block| lab.replica(to).tree.get(&block.hash()).is_some()).count()
+}
+
+#[test]
+fn one_block_of_an_offender_is_taken_for_a_slot_and_none_later() {
+    assert_eq!([0, 1, 2].map(kept_of_an_offender), [1, 1, 0]);
 }
 
 /// Whether the proposer of slot 10 gets its early block to a replica to which another validator has sent 20.

@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use super::{super::*, cluster::*};
+use crate::consensus::mutation::{self, Mutation};
 
 /// A replica whose log has entries of these terms, without blocks, and whose current term is the last of them.
 fn set_log(cluster: &mut Cluster, number: usize, term: u64, terms: &[u64]) {
@@ -173,8 +174,8 @@ fn a_follower_behind_a_compacted_log_fetches_blocks() {
     assert_eq!(cluster.replica(2).head(), block);
 }
 
-#[test]
-fn a_follower_that_is_far_behind_fetches_blocks_in_parts() {
+/// Heights of a learner that is added 1,100 blocks late, at each heartbeat until it has the head, or twenty; and how many syncs it began.
+fn heights_of_a_late_learner() -> (Vec<u64>, u64) {
     let config = RaftConfig::default().with_period(Duration::ZERO).with_log_keep(4);
     let mut cluster = Cluster::with_config(1, 1, config);
     cluster.elect(0);
@@ -190,8 +191,15 @@ fn a_follower_that_is_far_behind_fetches_blocks_in_parts() {
         heights.push(cluster.replica(1).head().height.get());
     }
     heights.dedup();
+    (heights, cluster.nodes[1].marks.get("raft/block-sync").copied().unwrap_or_default())
+}
+
+#[test]
+fn a_follower_that_is_far_behind_fetches_blocks_in_parts() {
     // The first part came with the block that made it a learner.
-    assert_eq!((heights.as_slice(), cluster.nodes[1].marks["raft/block-sync"]), ([1_024, 1_101].as_slice(), 3));
+    assert_eq!(heights_of_a_late_learner(), (vec![1_024, 1_101], 3));
+    let refused = mutation::with(Mutation::RaftSyncsAtOnce, heights_of_a_late_learner);
+    assert_eq!(refused, (vec![0], 0), "it never has the head");
 }
 
 #[test]
@@ -284,8 +292,8 @@ fn a_window_bounds_the_entries_in_flight_to_a_follower() {
     assert_eq!(cluster.replica(2).committed_index(), 41);
 }
 
-#[test]
-fn a_read_waits_for_a_majority_and_a_stale_leader_serves_none() {
+/// A leader answers read 7; a read 8 waits when it hears of another leader.
+fn reads_of_a_leader_that_steps_down() -> Cluster {
     let mut cluster = Cluster::new(3, 0);
     cluster.elect(0);
     let head = cluster.produce(0);
@@ -300,9 +308,17 @@ fn a_read_waits_for_a_majority_and_a_stale_leader_serves_none() {
     cluster.settle();
     cluster.heal();
     cluster.beat(0);
+    cluster
+}
+
+#[test]
+fn a_read_waits_for_a_majority_and_a_stale_leader_serves_none() {
+    let mut cluster = reads_of_a_leader_that_steps_down();
     assert_eq!(cluster.reads(0).len(), 1, "it does not lead any more, and knows it now");
     assert_eq!(cluster.aborted_reads(0), [8], "who waits is told");
     assert!(!cluster.replica(0).is_leader());
     cluster.deliver(0, Event::Admin(Admin::Read { request: 9 }));
     assert!(matches!(cluster.rejections_of(0).last(), Some(Rejection::Admin { .. })));
+    let dropped = mutation::with(Mutation::RaftDropsReads, reads_of_a_leader_that_steps_down);
+    assert!(dropped.aborted_reads(0).is_empty(), "who waits waits for ever");
 }

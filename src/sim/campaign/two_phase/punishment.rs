@@ -3,14 +3,16 @@
 use crate::{
     consensus::{AnyProtocol, Protocol},
     primitives::Address,
-    sim::network::replica::Replica,
+    sim::{check::offences::SeenOffences, network::replica::Replica},
     system::staking::ValidatorStatus,
 };
 
-/// Returns somebody whom `replica`, which makes blocks, can prove guilty of a slashable offence, though the staking contract at its head lets
-/// them have their stake: a block has to report the offence. Nobody on a chain without stake.
-pub(super) fn unpunished(replica: &Replica) -> Option<Address> {
-    let proven = proven_offenders(replica.protocol());
+/// Returns somebody whom `replica`, which makes blocks, can prove guilty of a slashable offence, by what its protocol keeps or by what has
+/// reached its process, though the staking contract at its head lets them have their stake: a block has to report the offence. Nobody on a chain
+/// without stake.
+pub(super) fn unpunished(replica: &Replica, seen: &SeenOffences) -> Option<Address> {
+    let mut proven = proven_offenders(replica.protocol());
+    proven.extend(seen.proven_to(replica));
     // Producers report what they have seen themselves; proof is not passed on to them.
     let reports = |own: Address| replica.protocol().validators().contains(&own);
     if proven.is_empty() || !replica.address().is_some_and(reports) {

@@ -16,6 +16,7 @@ use crate::{
         check::{
             history::{Consistency, HistoryRecorder},
             invariant::{Violation, promised},
+            offences::SeenOffences,
             oracle::Oracle,
         },
         engine::clock::SimTime,
@@ -34,6 +35,7 @@ pub(super) struct Run<'a> {
     operators: Operators,
     governors: Option<Governors>,
     oracle: Oracle,
+    offences: SeenOffences,
     /// Records the clients' operations, if the setup checks them.
     history: Option<HistoryRecorder>,
     /// Replicas that need not converge: those that misbehave and, unless the setup is strict, those that lost records.
@@ -65,7 +67,8 @@ impl<'a> Run<'a> {
         };
         let given_up = plan.faults.iter().filter_map(|fault| gives_up(&fault.kind)).collect();
         let history = setup.checks_history.then(|| HistoryRecorder::new(seed, &network));
-        Self { setup, seed, network, workload, operators, governors, oracle: Oracle::default(), history, given_up }
+        let (oracle, offences) = (Oracle::default(), SeenOffences::new(&network, &plan.byzantine()));
+        Self { setup, seed, network, workload, operators, governors, oracle, offences, history, given_up }
     }
 
     pub(super) fn go(&mut self) -> Result<(), NetworkError> {
@@ -99,6 +102,7 @@ impl<'a> Run<'a> {
         match self.network.step()? {
             Some(step) => {
                 self.oracle.on_step(&self.network, &step);
+                self.offences.on_step(&self.network, &step);
                 if let Some(history) = &mut self.history {
                     history.on_step(&self.network, &step);
                 }
@@ -121,7 +125,7 @@ impl<'a> Run<'a> {
             transaction: self.late_transaction()?,
         };
         let until = self.network.now().plus(self.setup.recovery_max);
-        while !goal.is_reached(&self.network, &self.core()) {
+        while !goal.is_reached(&self.network, &self.core(), &self.offences) {
             let in_time = self.network.next_at().is_some_and(|next| next <= until);
             if !in_time || !self.step()? {
                 return Err(self.dead(&goal));
@@ -188,7 +192,7 @@ impl<'a> Run<'a> {
         } else if !goal.is_converged(&self.network, &core) {
             ("convergence", format!("one block at height {} and finality above {}", goal.height, goal.final_before))
         } else {
-            match Goal::unpunished(&self.network, &core) {
+            match Goal::unpunished(&self.network, &core, &self.offences) {
                 Some((witness, offender)) if goal.has_transaction(&self.network, &core) => {
                     ("punishment", format!("{offender} punished, whom {witness} can prove guilty"))
                 }
@@ -253,17 +257,17 @@ struct Goal {
 }
 
 impl Goal {
-    fn is_reached(&self, network: &Network, core: &[ReplicaId]) -> bool {
+    fn is_reached(&self, network: &Network, core: &[ReplicaId], seen: &SeenOffences) -> bool {
         core.iter().all(|id| head(network, *id).height >= self.height)
             && self.is_converged(network, core)
             && self.has_transaction(network, core)
-            && Self::unpunished(network, core).is_none()
+            && Self::unpunished(network, core, seen).is_none()
     }
 
     /// Returns an honest validator, and an offender whom it can prove guilty in vain.
-    fn unpunished(network: &Network, core: &[ReplicaId]) -> Option<(ReplicaId, Address)> {
-        let honest = core.iter().filter(|id| network.is_honest(**id));
-        honest.filter_map(|id| network.replica(*id).ok()).find_map(|replica| Some((replica.id(), unpunished(replica)?)))
+    fn unpunished(network: &Network, core: &[ReplicaId], seen: &SeenOffences) -> Option<(ReplicaId, Address)> {
+        let mut honest = core.iter().filter(|id| network.is_honest(**id)).filter_map(|id| network.replica(*id).ok());
+        honest.find_map(|replica| Some((replica.id(), unpunished(replica, seen)?)))
     }
 
     /// Returns whether the required replicas agree at the height and finality has advanced.

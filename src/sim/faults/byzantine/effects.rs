@@ -77,6 +77,13 @@ impl Replica {
             match behaviour {
                 Behaviour::Silent => outgoing.clear(),
                 Behaviour::SelectiveSend { to } => outgoing.retain(|one| to.contains(&one.to)),
+                Behaviour::DoubleVote { to } => {
+                    let other = garble::contradicting(message, self.misbehaviour.signer.as_ref());
+                    let sent = outgoing.iter().map(|one| one.to).filter(|one| to.contains(one)).collect::<Vec<_>>();
+                    outgoing.extend(other.into_iter().flat_map(|other| {
+                        sent.iter().map(move |to| Outgoing { to: *to, message: other.clone(), late: Duration::ZERO })
+                    }));
+                }
                 Behaviour::Withhold { delay } => outgoing.iter_mut().for_each(|one| one.late += delay),
                 Behaviour::Invalid => {
                     for one in &mut outgoing {

@@ -7,11 +7,11 @@ use serde_json::Value;
 use crate::{
     chain::Block,
     consensus::{
-        AnyProtocol, ConsensusMessage, Purpose, Signer, ValidatorSet,
-        pbft::{self, PbftMessage},
+        AnyProtocol, BlockId, ConsensusMessage, Purpose, Signer, ValidatorSet,
+        pbft::{self, Body, PbftMessage},
         pos::{PosMessage, Vote},
     },
-    primitives::{Address, B256, Bytes, Timestamp},
+    primitives::{Address, B256, Bytes, Timestamp, keccak256},
     sim::engine::rng::SimRng,
 };
 
@@ -48,6 +48,32 @@ pub(super) fn from_the_future(
             Some(ConsensusMessage::Block(Arc::new(far.with_seal(seal))))
         }
         other => change(other, |value| advance(value, by)).map(|changed| signed(&changed, signer)),
+    }
+}
+
+/// Returns a vote that contradicts this one, signed; `None` for other messages. One of proof of stake is for the target as head, which every
+/// receiver of the vote knows; where it is the head, for a slot later.
+pub(super) fn contradicting(message: &ConsensusMessage, signer: Option<&Signer>) -> Option<ConsensusMessage> {
+    let other = |block: &BlockId| BlockId { hash: keccak256(block.hash), ..*block };
+    match message {
+        ConsensusMessage::Pbft(message) => {
+            let body = match &message.body {
+                Body::Prepare { view, block } => Body::Prepare { view: *view, block: other(block) },
+                Body::Commit { view, block } => Body::Commit { view: *view, block: other(block) },
+                _ => return None,
+            };
+            Some(ConsensusMessage::Pbft(Arc::new(PbftMessage::signed(body, signer?))))
+        }
+        ConsensusMessage::Pos(message) => {
+            let PosMessage::Vote(vote) = message.as_ref() else { return None };
+            let mut data = vote.data;
+            match data.head == data.target.block {
+                true => data.slot += 1,
+                false => data.head = data.target.block,
+            }
+            Some(Vote::signed(data, signer?).into())
+        }
+        _ => None,
     }
 }
 

@@ -25,6 +25,12 @@ pub enum Behaviour {
     },
     /// Makes two blocks in place of one, and sends each to one half of the other replicas.
     Equivocate,
+    /// Beside each vote sends one for another block, which contradicts it, to some replicas only: prepares and commits of PBFT, votes of
+    /// proof of stake.
+    DoubleVote {
+        /// Receivers.
+        to: Vec<ReplicaId>,
+    },
     /// Sends invalid messages: fields changed and signed again, or signatures broken.
     Invalid,
     /// Sends old messages again.
@@ -89,6 +95,7 @@ impl Behaviour {
             Self::Silent => "silent",
             Self::SelectiveSend { .. } => "selective-send",
             Self::Equivocate => "equivocate",
+            Self::DoubleVote { .. } => "double-vote",
             Self::Invalid => "invalid",
             Self::Replay => "replay",
             Self::FutureSpam => "future-spam",

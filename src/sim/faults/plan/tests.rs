@@ -41,6 +41,7 @@ fn everything() -> FaultPlan {
         byzantine(Behaviour::Silent),
         byzantine(Behaviour::SelectiveSend { to: vec![id(0)] }),
         byzantine(Behaviour::Equivocate),
+        byzantine(Behaviour::DoubleVote { to: vec![id(2)] }),
         byzantine(Behaviour::Invalid),
         byzantine(Behaviour::Replay),
         byzantine(Behaviour::FutureSpam),

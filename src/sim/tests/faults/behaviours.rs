@@ -208,7 +208,7 @@ fn whole_blocks_are_garbled_and_advanced_too() {
 
 #[test]
 fn lying_answers_mislead_nobody() {
-    for config in [dpos(), pos()] {
+    for config in [dpos(), pos(), pbft()] {
         // What a replica refuses that was away while the others went on, in some seeds together.
         let refused = |when: &Trigger| {
             let of_seed = |seed| {
@@ -256,7 +256,7 @@ fn another_body_has_the_hash_of_the_first() {
 
 #[test]
 fn altered_relays_overtake_and_are_refused() {
-    for config in [dpos(), pos()] {
+    for config in [dpos(), pos(), pbft()] {
         let uniform = Latency::Uniform { min: Duration::from_millis(5), max: Duration::from_millis(60) };
         let mut network = builder(config, 4).with_latency(uniform).build().unwrap();
         network.misbehave(id(1), Behaviour::AlteredRelays, Trigger::Always).unwrap();

@@ -1,7 +1,10 @@
 //! Joining, commission, jail, leaving, the exit queue.
 
 use super::*;
-use crate::system::ValidatorUpdate;
+use crate::{
+    primitives::mutation::{self, Mutation},
+    system::ValidatorUpdate,
+};
 
 fn weight(address: Address, weight: u64) -> [ValidatorUpdate; 1] {
     [ValidatorUpdate { address, weight }]
@@ -80,6 +83,13 @@ fn leaving_without_a_queue_is_at_once_and_rejoining_possible() {
     assert_eq!(lab.updates().as_slice(), weight(V1, 7_000_000_000));
     assert_eq!(lab.ok(ALICE, &sol::validatorCountCall {}), U256::from(2));
     lab.check_supply();
+}
+
+#[test]
+fn by_default_queues_release_one_validator_an_epoch() {
+    let churn = |params: StakingParams| [4, 63, 64, 1_000].map(|active| churn_limit(params.churn_limit, active));
+    assert_eq!(churn(StakingParams::default()), [1, 1, 2, 31]);
+    assert_eq!(mutation::with(Mutation::StakingHasNoQueues, || StakingParams::default().churn_limit), 0);
 }
 
 #[test]
