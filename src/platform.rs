@@ -59,7 +59,9 @@ pub use self::{
     api_key::{ApiKey, ApiKeySpec, ApiKeyValue, ApiKeys},
     blockchain::{
         Blockchain, BlockchainRecord, BlockchainSpec, ChainCommand, ChainState, Feature, NativeToken, Upgrades,
-        ValidatorSpec, metrics::ChainMetrics,
+        ValidatorSpec,
+        metrics::ChainMetrics,
+        token_index::{Holder, HolderOrder, ListWindow, TokenTransfer},
     },
     blockchains::{Blockchains, EXPORT_BYTES_MAX, Outgoing},
     contract_call::{ContractCall, EncodedCall, abi_of},
@@ -96,10 +98,7 @@ pub use self::{
     scope::{Role, Scope, ScopeSet},
     sent::TransactionRecord,
     token::Token,
-    tokens::{
-        Allotment, Holder, TokenDetails, TokenFeatures, TokenMove, TokenSpec, TokenStandard, TokenTransfer, Tokens,
-        Vesting,
-    },
+    tokens::{Allotment, TokenDetails, TokenFeatures, TokenMove, TokenSpec, TokenStandard, Tokens, Vesting},
     transaction_outcome::{TransactionOutcome, TransactionState},
     users::{Identity, Membership, Password, PasswordCost, Session, Users},
     validator::{HostedValidator, ValidatorId},
