@@ -103,8 +103,8 @@ pub use self::{
     users::{Identity, Membership, Password, PasswordCost, Session, Users},
     validator::{HostedValidator, ValidatorId},
     validators::{
-        Delegation, DelegationOrder, DelegationSpec, NewValidator, SlashPart, SlashSpec, SlashedBy, StakeSpec,
-        Validator, ValidatorDuties, ValidatorProcess, ValidatorState, Validators,
+        ClaimOrder, Delegation, DelegationOrder, DelegationSpec, NewValidator, SlashOrder, SlashPart, SlashSpec,
+        SlashedBy, StakeSpec, Validator, ValidatorDuties, ValidatorProcess, ValidatorState, Validators,
     },
     wallet::{Wallet, WalletUse, Wallets},
     webhooks::{Webhook, WebhookChange, WebhookEvent, Webhooks, signature::SignedDelivery},

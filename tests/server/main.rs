@@ -28,6 +28,7 @@ mod methods;
 mod metrics;
 mod modules;
 mod network;
+mod network_validators;
 mod oauth;
 mod panics;
 mod pending;

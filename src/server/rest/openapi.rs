@@ -66,13 +66,14 @@ pub(super) async fn serve(document: Arc<str>) -> Response {
     ([(header::CONTENT_TYPE, json)], document.to_string()).into_response()
 }
 
-const ERROR_CODES: [ErrorCode; 14] = [
+const ERROR_CODES: [ErrorCode; 15] = [
     ErrorCode::BadRequest,
     ErrorCode::Unauthorized,
     ErrorCode::Forbidden,
     ErrorCode::NotFound,
     ErrorCode::RequestTimeout,
     ErrorCode::Conflict,
+    ErrorCode::UnsupportedByConsensus,
     ErrorCode::InsufficientBalance,
     ErrorCode::Pruned,
     ErrorCode::PayloadTooLarge,
