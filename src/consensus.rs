@@ -69,6 +69,7 @@ pub use common::{
     former_members::EvidenceWindow,
     id::{BlockId, ReplicaId, Ticket, TimerId},
     light::SealedHeader,
+    offence::OffenceProof,
     own_message::OwnMessage,
     protocol::Protocol,
     quorum::Quorum,

@@ -16,6 +16,7 @@ pub(super) mod id;
 pub(super) mod in_force;
 pub(super) mod intake;
 pub(super) mod light;
+pub(super) mod offence;
 pub(super) mod orphans;
 pub(super) mod own_message;
 pub(super) mod protocol;

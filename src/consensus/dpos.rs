@@ -51,8 +51,8 @@ use self::{
     tree::{Node, Tree},
 };
 use super::{
-    Authenticator, BlockId, ChainEvent, ConsensusMessage, Effect, Encoder, Event, Finality, FinalityKind, Protocol,
-    Records, Rejection, Signer, Ticket, TimerId, ValidatorSet, impl_by_encoding,
+    Admin, Authenticator, BlockId, ChainEvent, ConsensusMessage, Effect, Encoder, Event, Finality, FinalityKind,
+    Protocol, Records, Rejection, Signer, Ticket, TimerId, ValidatorSet, impl_by_encoding,
     intake::{Intake, PendingBlock},
     mutation::{self, Mutation},
 };
@@ -286,6 +286,11 @@ impl Protocol for Dpos {
             Event::Timer(QUIET_TIMER) => self.on_quiet(effects),
             Event::Timer(_) | Event::Random { .. } => effects.push(Effect::Mark("dpos/stale-answer")),
             Event::Persisted(ticket) => self.on_persisted(ticket, effects),
+            Event::Admin(Admin::Offence(proof)) => {
+                if let Err(rejection) = self.on_offence(*proof, effects) {
+                    effects.push(Effect::Reject(rejection));
+                }
+            }
             Event::Admin(_) => {
                 let reason =
                     "producers are elected by stake: vote with transactions to the staking contract".to_owned();

@@ -534,6 +534,7 @@ impl Protocol for Pbft {
                 self.on_overdue(effects);
                 Ok(())
             }
+            Event::Admin(Admin::Offence(proof)) => self.on_offence(&proof, effects),
             Event::Admin(_) => {
                 let reason =
                     "pbft supports no admin commands: change its validators by staking transactions".to_owned();

@@ -17,7 +17,7 @@ use self::{
 };
 use super::{EngineError, shared_network::SharedNetwork};
 use crate::{
-    consensus::{ReplicaId, pos::SlashingEvidence},
+    consensus::{OffenceProof, ReplicaId},
     primitives::Address,
     sim::{Network, OffenceError, PacerCounters, PacerError, ProcessState, StopError},
 };
@@ -148,11 +148,11 @@ impl PacedNetwork {
     ///
     /// # Errors
     /// [`PacedError::Offence`] for evidence that the protocol does not take; [`EngineError::NetworkFailed`].
-    pub fn report_offence(&self, offender: Address, offence: &SlashingEvidence) -> Result<(), PacedError> {
+    pub fn report_offence(&self, offender: Address, proof: &OffenceProof) -> Result<(), PacedError> {
         let Some(node) = self.nodes().first() else { return Ok(()) };
         let mut writer = node.write();
         writer.shared_command(&node.inner, |writer| {
-            Ok::<_, PacedError>(writer.network.report_offence(offender, offence)?)
+            Ok::<_, PacedError>(writer.network.report_offence(offender, proof)?)
         })?;
         writer.publish_nodes();
         Ok(())

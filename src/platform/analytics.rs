@@ -13,7 +13,7 @@ pub use self::{
     series::{SeriesPoint, SeriesRequest},
 };
 use super::{
-    PlatformError,
+    DEFAULT_BLOCKCHAIN_ID, PlatformError,
     blockchains::{Blockchains, Hosted},
     context::Context,
     principal::Principal,
@@ -65,6 +65,16 @@ impl Analytics<'_> {
             sampled += usize::from(sampling::sample(&part, now_secs, &figures)?);
         }
         Ok(sampled)
+    }
+
+    /// Deletes what was sampled of the default chain after the present moment, which a revert to a snapshot has gone back to. Sampling
+    /// goes on from here.
+    ///
+    /// # Errors
+    /// [`PlatformError::Internal`] when the store fails.
+    pub fn forget_later(&self) -> Result<(), PlatformError> {
+        let now_secs = self.context.records.clock().now_ms() / 1_000;
+        sampling::forget_after(&self.hosted.part_of(DEFAULT_BLOCKCHAIN_ID), now_secs)
     }
 
     /// Returns the points of a figure of a chain, in order. Times without a sample have no point.

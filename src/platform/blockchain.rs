@@ -6,6 +6,7 @@ mod keys;
 pub(super) mod metrics;
 mod record;
 mod state;
+pub(super) mod token_index;
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::{sync::Arc, time::Duration};
@@ -17,6 +18,7 @@ use serde_json::Value;
 use self::{
     engine::OpenError,
     metrics::{DutyRule, MetricsLog},
+    token_index::TokenIndex,
 };
 pub(super) use self::{
     engine::{Engine, EngineParts, PlatformTime},
@@ -339,6 +341,7 @@ pub struct Blockchain {
     treasury: Option<Address>,
     engine: Engine,
     metrics: Arc<MetricsLog>,
+    tokens: Arc<TokenIndex>,
     /// Since when it is watched whether it makes blocks, in milliseconds since the Unix epoch; 0 before the first look.
     watched_since_ms: AtomicU64,
 }
@@ -358,13 +361,19 @@ impl Blockchain {
                 false,
                 node.view().chain().spec().validators.len() as u64,
             ))),
+            tokens: Arc::new(TokenIndex::in_memory()),
             engine: Engine::OnDemand(node),
             watched_since_ms: AtomicU64::new(0),
         }
     }
 
     /// A chain of a record, with its engine and what is noted of its blocks.
-    pub(super) fn of_record(stored: &Stored<BlockchainRecord>, engine: Engine, metrics: Arc<MetricsLog>) -> Self {
+    pub(super) fn of_record(
+        stored: &Stored<BlockchainRecord>,
+        engine: Engine,
+        metrics: Arc<MetricsLog>,
+        tokens: Arc<TokenIndex>,
+    ) -> Self {
         Self {
             owner: stored.owner().clone(),
             id: stored.id().to_owned(),
@@ -374,6 +383,7 @@ impl Blockchain {
             treasury: stored.value.treasury,
             engine,
             metrics,
+            tokens,
             watched_since_ms: AtomicU64::new(0),
         }
     }
@@ -457,6 +467,10 @@ impl Blockchain {
     /// Returns the gas that all its blocks used.
     pub(super) fn gas_used(&self) -> Result<u64, PlatformError> {
         self.metrics_log().gas_used(&self.node().view())
+    }
+
+    pub(super) fn token_index(&self) -> &TokenIndex {
+        &self.tokens
     }
 
     pub(super) fn metrics_log(&self) -> &MetricsLog {

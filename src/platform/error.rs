@@ -76,6 +76,12 @@ pub enum PlatformError {
         /// Description of the conflict.
         message: String,
     },
+    /// The chain's protocol lacks what the operation is about, such as stake.
+    #[error("{message}")]
+    UnsupportedByConsensus {
+        /// What the protocol lacks, and what it has in its place.
+        message: String,
+    },
     /// The sender cannot pay.
     #[error("the sender's balance of {available} does not cover {required}")]
     InsufficientBalance {
@@ -189,6 +195,7 @@ impl PlatformError {
             Self::MissingScope { .. } | Self::Forbidden { .. } => "FORBIDDEN",
             Self::NotFound { .. } => "NOT_FOUND",
             Self::Conflict { .. } => "CONFLICT",
+            Self::UnsupportedByConsensus { .. } => "UNSUPPORTED_BY_CONSENSUS",
             Self::InsufficientBalance { .. } => "INSUFFICIENT_BALANCE",
             Self::Pruned { .. } => "PRUNED",
             Self::StorageFull { .. } => "UNAVAILABLE",

@@ -11,7 +11,6 @@ use alloy_primitives::{Address, U256};
 
 pub use self::{
     details::{TokenDetails, TokenStandard},
-    holders::{Holder, TokenTransfer},
     moving::TokenMove,
     spec::{Allotment, TokenFeatures, TokenSpec, Vesting},
 };

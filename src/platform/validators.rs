@@ -10,6 +10,7 @@ mod duties;
 mod evidence;
 mod orders;
 mod processes;
+mod quorum;
 mod shape;
 
 use std::sync::Arc;
@@ -19,7 +20,10 @@ use alloy_primitives::Address;
 pub use self::{
     delegations::Delegation,
     duties::ValidatorDuties,
-    orders::{DelegationOrder, DelegationSpec, NewValidator, SlashPart, SlashSpec, SlashedBy, StakeSpec},
+    orders::{
+        ClaimOrder, DelegationOrder, DelegationSpec, NewValidator, SlashOrder, SlashPart, SlashSpec, SlashedBy,
+        StakeSpec,
+    },
     shape::{Validator, ValidatorProcess, ValidatorState},
 };
 use super::{
@@ -31,7 +35,11 @@ use super::{
     records::Stored,
     validator::{HostedValidator, ValidatorId},
 };
-use crate::{chain::SystemViewError, node::QueryError, system::staking::ValidatorRecord};
+use crate::{
+    chain::SystemViewError,
+    node::QueryError,
+    system::staking::{ValidatorRecord, ValidatorStatus},
+};
 
 /// Rules of validators.
 #[derive(Clone, Copy, Debug)]
@@ -130,7 +138,9 @@ impl Validators<'_> {
             return Ok(shape::unknown(operator, operator));
         }
         let registered = chain.registered_validator(head, operator).map_err(unreadable)?;
-        Ok(shape::unknown(operator, registered.sealing_key))
+        let record = shape::unknown(operator, registered.sealing_key);
+        let status = if registered.is_convicted { ValidatorStatus::Tombstoned } else { record.status };
+        Ok(ValidatorRecord { status, ..record })
     }
 
     fn records(&self, chain: &Blockchain) -> Result<Vec<Stored<HostedValidator>>, PlatformError> {

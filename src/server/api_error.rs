@@ -210,7 +210,9 @@ const fn status_of(cause: &PlatformError) -> StatusCode {
         PlatformError::TooManyAttempts { .. } => StatusCode::TOO_MANY_REQUESTS,
         PlatformError::MissingScope { .. } | PlatformError::Forbidden { .. } => StatusCode::FORBIDDEN,
         PlatformError::NotFound { .. } => StatusCode::NOT_FOUND,
-        PlatformError::Conflict { .. } | PlatformError::InsufficientBalance { .. } => StatusCode::CONFLICT,
+        PlatformError::Conflict { .. }
+        | PlatformError::UnsupportedByConsensus { .. }
+        | PlatformError::InsufficientBalance { .. } => StatusCode::CONFLICT,
         PlatformError::Pruned { .. } => StatusCode::GONE,
         PlatformError::StorageFull { .. } => StatusCode::SERVICE_UNAVAILABLE,
         PlatformError::Internal { .. } | PlatformError::Entropy(_) => StatusCode::INTERNAL_SERVER_ERROR,

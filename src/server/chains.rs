@@ -50,7 +50,8 @@ impl ChainRecords for Platform {
     }
 
     fn revert(&self, snapshot: SnapshotId) -> Result<(), PlatformError> {
-        self.blockchains().revert_to_snapshot(snapshot.get())
+        self.blockchains().revert_to_snapshot(snapshot.get())?;
+        self.analytics().forget_later()
     }
 }
 

@@ -29,6 +29,7 @@ mod methods;
 mod metrics;
 mod modules;
 mod network;
+mod network_validators;
 mod oauth;
 mod oauth_clients;
 mod panics;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     encoding::Encoder,
     id::{BlockId, ReplicaId, Ticket, TimerId},
+    offence::OffenceProof,
     own_message::OwnMessage,
 };
 use crate::{
@@ -162,6 +163,9 @@ pub enum Admin {
         /// Number that is returned with the event.
         request: u64,
     },
+    /// Judge an offence that somebody outside the network has seen, and report it as one that this replica has seen (delegated proof of
+    /// stake, PBFT).
+    Offence(Box<OffenceProof>),
 }
 
 /// One input of a protocol.
@@ -283,6 +287,10 @@ impl Event {
             Self::Admin(Admin::StoodStill { until }) => {
                 out.u8(7);
                 out.timestamp(*until);
+            }
+            Self::Admin(Admin::Offence(proof)) => {
+                out.u8(8);
+                proof.encode(out);
             }
             Self::Admin(Admin::Read { request }) => {
                 out.u8(5);

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use super::{
-    ConflictingBlocks, Dpos, HeaderContext, Infraction, OFFENCES_MAX, PRODUCERS_MAX, QUIET_TIMER, SLOTS_AHEAD_MAX,
-    check_header,
+    ConflictingBlocks, Dpos, EvidenceError, HeaderContext, Infraction, OFFENCES_MAX, PRODUCERS_MAX, QUIET_TIMER,
+    SLOTS_AHEAD_MAX, check_header,
     evidence::evidence_age,
     record,
     tree::{Node, SAME_SLOT_BLOCKS_MAX, SIDE_BLOCKS_PER_AUTHOR_MAX},
@@ -15,8 +15,8 @@ use super::{
 use crate::{
     chain::Block,
     consensus::{
-        BlockId, ChainEvent, ConsensusMessage, Deadline, Effect, Evidence, Purpose, Recipients, Record, Rejection,
-        ReplicaId, SealedHeader, Ticket, Verdict,
+        BlockId, ChainEvent, ConsensusMessage, Deadline, Effect, Evidence, OffenceProof, Purpose, Recipients, Record,
+        Rejection, ReplicaId, SealedHeader, Ticket, Verdict,
         branch_tree::HeadMove,
         intake::{BlockIntake, Intake, IntakePolicy, Overflow, Parked, PendingBlock},
         mutation::{self, Mutation},
@@ -336,6 +336,41 @@ impl Dpos {
         if self.offences.keys().any(|offence| !is_open(offence)) {
             self.offences = self.offences.iter().filter(|(offence, _)| is_open(offence)).map(clone_pair).collect();
         }
+    }
+
+    /// Returns the infraction that evidence from outside proves, if the next block may report it and this replica does not hold it.
+    ///
+    /// # Errors
+    /// [`EvidenceError`].
+    pub fn check_offence(&self, proof: &ConflictingBlocks) -> Result<Infraction, EvidenceError> {
+        let context = &self.tree.head().context;
+        let (config, slot) = (context.config(&self.config), context.slot.saturating_add(1));
+        let at = (slot, config.time_of(slot, (context.slot, context.timestamp)));
+        let found = proof.check(&config, at, &self.authenticator)?;
+        let Infraction { slot, offender, .. } = found;
+        if !context.state.is_accountable(&offender) {
+            return Err(EvidenceError::Withdrawable { offender });
+        }
+        if context.state.is_reported(&found) || self.offences.contains_key(&(slot, offender)) {
+            return Err(EvidenceError::AlreadyReported { offender, slot });
+        }
+        Ok(found)
+    }
+
+    /// Keeps evidence from outside for a block, as that of blocks which this replica has itself.
+    pub(super) fn on_offence(&mut self, proof: OffenceProof, effects: &mut Vec<Effect>) -> Result<(), Rejection> {
+        let OffenceProof::Dpos(proof) = proof else {
+            return Err(Rejection::Unexpected { what: "evidence of another protocol" });
+        };
+        let refused = |cause: EvidenceError| Rejection::Admin { reason: cause.to_string() };
+        let Infraction { slot, offender, height } = self.check_offence(&proof).map_err(refused)?;
+        if self.offences.len() >= OFFENCES_MAX {
+            return Err(Rejection::Overloaded { limit: OFFENCES_MAX });
+        }
+        let (first, second) = proof.hashes();
+        effects.push(Effect::Evidence(Evidence::DoubleSign { offender, height, first, second }));
+        self.offences.insert((slot, offender), Arc::new(proof));
+        Ok(())
     }
 
     /// Records evidence when this producer has another block in this slot, or one whose vote contradicts this block's.

@@ -1,6 +1,7 @@
 //! Evidence that two blocks of a producer contradict each other: headers alone prove it, whatever their branches are.
 
 use alloy_rlp::{RlpDecodable, RlpEncodable};
+use serde::{Deserialize, Serialize};
 
 use super::{Confirmation, Conflict, DposConfig};
 use crate::{
@@ -16,7 +17,10 @@ pub const EVIDENCE_SLOTS_MAX: u64 = 8_192;
 /// Two headers that contradict each other, with seals of one producer, in ascending order of hash: they are of one slot, confirm a
 /// common height, or the lower one implies a higher prepared height ([`Conflict`]). A producer that keeps to the rules never makes
 /// such blocks; when two conflicting blocks are irreversible, more than a third of the producers have.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, RlpEncodable, RlpDecodable)]
+///
+/// Serialised as `{first: {header, seal}, second: {header, seal}}`, headers in RLP, and read in either order.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, RlpEncodable, RlpDecodable, Serialize, Deserialize)]
+#[serde(try_from = "Serialised", into = "Serialised")]
 pub struct ConflictingBlocks {
     /// Header with the lower hash.
     pub first: Header,
@@ -26,6 +30,42 @@ pub struct ConflictingBlocks {
     pub second: Header,
     /// Seal of `second`.
     pub second_seal: Bytes,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Serialised {
+    first: SerialisedHeader,
+    second: SerialisedHeader,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SerialisedHeader {
+    /// RLP of the header.
+    header: Bytes,
+    seal: Bytes,
+}
+
+impl From<ConflictingBlocks> for Serialised {
+    fn from(proof: ConflictingBlocks) -> Self {
+        let ConflictingBlocks { first, first_seal, second, second_seal } = proof;
+        let of = |header: &Header, seal| SerialisedHeader { header: alloy_rlp::encode(header).into(), seal };
+        Self { first: of(&first, first_seal), second: of(&second, second_seal) }
+    }
+}
+
+impl TryFrom<Serialised> for ConflictingBlocks {
+    type Error = String;
+
+    fn try_from(serialised: Serialised) -> Result<Self, String> {
+        let read = |name, SerialisedHeader { header, seal }: SerialisedHeader| {
+            let found = alloy_rlp::decode_exact(header)
+                .map_err(|cause| format!("{name}.header is no RLP of a header: {cause}"))?;
+            Ok::<_, String>((found, seal))
+        };
+        Ok(Self::new(read("first", serialised.first)?, read("second", serialised.second)?))
+    }
 }
 
 /// Evidence that proves no new offence.
@@ -144,5 +184,28 @@ impl ConflictingBlocks {
         let of_evidence = id(&self.first).max(id(&self.second));
         let age = config.slot_id(at.0, at.1).checked_sub(of_evidence)?;
         (age <= evidence_age(config)).then_some(of_evidence)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn evidence_is_read_in_either_order_and_names_what_is_no_header() {
+        let sealed = |extra: u8| {
+            let header = Header { extra_data: vec![extra].into(), ..Header::default() };
+            (header, Bytes::from(vec![extra; 65]))
+        };
+        let proof = ConflictingBlocks::new(sealed(1), sealed(2));
+        let shown = serde_json::to_value(&proof).unwrap();
+        assert_eq!(serde_json::from_value::<ConflictingBlocks>(shown.clone()).unwrap(), proof);
+        let mut swapped = json!({ "first": shown["second"], "second": shown["first"] });
+        assert_eq!(serde_json::from_value::<ConflictingBlocks>(swapped.clone()).unwrap(), proof);
+        swapped["second"]["header"] = "0x01".into();
+        let refused = serde_json::from_value::<ConflictingBlocks>(swapped).unwrap_err().to_string();
+        assert!(refused.contains("second.header is no RLP of a header"), "{refused}");
     }
 }

@@ -22,8 +22,10 @@ pub struct DoubleSigning {
     pub(super) view: u64,
     pub(super) height: u64,
     pub(super) first: B256,
+    #[serde(alias = "firstSignature")]
     pub(super) first_signature: Bytes,
     pub(super) second: B256,
+    #[serde(alias = "secondSignature")]
     pub(super) second_signature: Bytes,
 }
 

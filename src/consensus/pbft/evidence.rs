@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     consensus::{
-        BlockId, Effect, Evidence,
+        BlockId, Effect, Evidence, OffenceProof, Rejection,
         mutation::{self, Mutation},
     },
     primitives::{Address, B256, Height},
@@ -39,7 +39,26 @@ impl Pbft {
         self.broadcast_evidence(&proof, effects);
     }
 
-    /// Handles evidence from another validator.
+    /// Returns the offender that evidence from outside proves, if the next block may include it and this replica holds none against it.
+    ///
+    /// # Errors
+    /// [`MessageError`].
+    pub fn check_offence(&self, proof: &DoubleSigning) -> Result<Address, MessageError> {
+        let offender = self.transition.check_evidence(&self.config, self.log.high(), proof, &self.authenticator)?;
+        if self.evidence.contains_key(&offender) { Err(MessageError::Known) } else { Ok(offender) }
+    }
+
+    /// Stores and broadcasts evidence from outside, as that of messages which this replica has received itself.
+    pub(super) fn on_offence(&mut self, proof: &OffenceProof, effects: &mut Vec<Effect>) -> Result<(), Rejection> {
+        let OffenceProof::Pbft(proof) = proof else {
+            return Err(Rejection::Unexpected { what: "evidence of another protocol" });
+        };
+        self.on_evidence(proof, effects)?;
+        self.broadcast_evidence(proof, effects);
+        Ok(())
+    }
+
+    /// Stores new evidence, another validator's or this replica's, and tells of it.
     pub(super) fn on_evidence(&mut self, proof: &DoubleSigning, effects: &mut Vec<Effect>) -> Result<(), MessageError> {
         let offender = self.take_evidence(proof)?;
         let (height, (first, second)) = (proof.height(), proof.blocks());
@@ -50,10 +69,7 @@ impl Pbft {
 
     /// Stores evidence until a block includes it, one piece per validator.
     fn take_evidence(&mut self, proof: &DoubleSigning) -> Result<Address, MessageError> {
-        let offender = self.transition.check_evidence(&self.config, self.log.high(), proof, &self.authenticator)?;
-        if self.evidence.contains_key(&offender) {
-            return Err(MessageError::Known);
-        }
+        let offender = self.check_offence(proof)?;
         self.evidence.insert(offender, proof.clone());
         Ok(offender)
     }

@@ -49,6 +49,37 @@ pub(super) fn sample(part: &dyn KeyValue, now_secs: u64, figures: &ChainMetrics)
     Ok(true)
 }
 
+/// Deletes what was sampled after this moment, which the chain has gone back to: no point has anything of it.
+pub(super) fn forget_after(part: &dyn KeyValue, now_secs: u64) -> Result<(), PlatformError> {
+    let [finest, coarser @ ..] = TIERS;
+    let mut batch = Batch::new();
+    for tier in TIERS {
+        let next = start_of(tier, now_secs).saturating_add(tier.size_secs);
+        scan(part, tier, Some(next), Order::Ascending, &mut |start, _| {
+            batch.delete(Table::Platform, key(tier, start));
+            ControlFlow::Continue(())
+        })?;
+    }
+    for tier in coarser {
+        let (start, mut summary, mut is_there) = (start_of(tier, now_secs), Summary::default(), false);
+        scan(part, finest, Some(start), Order::Ascending, &mut |at, bytes| {
+            if at > now_secs {
+                return ControlFlow::Break(());
+            }
+            if let Ok(sample) = postcard::from_bytes::<Sample>(bytes) {
+                summary.add(&sample);
+                is_there = true;
+            }
+            ControlFlow::Continue(())
+        })?;
+        match is_there {
+            true => batch.put(Table::Platform, key(tier, start), encode(&summary)?),
+            false => batch.delete(Table::Platform, key(tier, start)),
+        }
+    }
+    part.write(batch).map_err(PlatformError::internal)
+}
+
 /// Deletes some points that are kept no longer.
 fn delete_old(part: &dyn KeyValue, tier: Tier, now_secs: u64, batch: &mut Batch) -> Result<(), PlatformError> {
     let mut left = DELETED_AT_ONCE;

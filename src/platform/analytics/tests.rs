@@ -16,6 +16,37 @@ use crate::{
 
 const START: u64 = 1_800_000_000;
 
+/// What was sampled after the moment that a chain went back to is gone from the points of every size, and sampling goes on at once.
+#[test]
+fn a_chain_that_goes_back_forgets_what_was_sampled_later() {
+    let world = World::new();
+    let part = world.platform.analytics().hosted.part_of(DEFAULT_BLOCKCHAIN_ID);
+    let step = |count| {
+        for _ in 0..count {
+            world.pay(1);
+            world.go(1, 15);
+        }
+    };
+    step(257);
+    let (back, kept) = (world.now(), world.kept());
+    let shown = || {
+        let of = |step_secs| world.series(Metric::Transactions, START, back + 9_000, step_secs).unwrap();
+        [of(15), of(300), of(3_600)]
+    };
+    let before = shown();
+    step(300);
+    assert_ne!((world.kept(), shown()), (kept, before.clone()));
+    sampling::forget_after(&part, back).unwrap();
+    assert_eq!((world.kept(), shown()), (kept, before));
+    let figures = world.platform.default_blockchain().unwrap();
+    let figures = figures.metrics_log().measure(&figures.node().view()).unwrap();
+    assert!(!sampling::sample(&part, back, &figures).unwrap(), "it is there");
+    assert!(sampling::sample(&part, back + 15, &figures).unwrap(), "no waiting for the time that was left");
+    // Before the first sample nothing is left.
+    sampling::forget_after(&part, START - 10_000).unwrap();
+    assert_eq!(world.kept().0, [0; 3]);
+}
+
 struct World {
     time: Arc<ManualClock>,
     store: Arc<dyn KeyValue>,

@@ -29,7 +29,7 @@ pub(in crate::platform) struct EngineParts {
     /// Whose replicas are down.
     pub(in crate::platform) down: BTreeSet<Address>,
     pub(in crate::platform) seed: u64,
-    pub(in crate::platform) hook: Arc<dyn CommitHook>,
+    pub(in crate::platform) hooks: Vec<Arc<dyn CommitHook>>,
 }
 
 impl EngineParts {
@@ -80,9 +80,11 @@ impl Engine {
             .with_accounts(0)
             .with_seed(parts.seed)
             .with_validator_keys(parts.validators)
-            .with_hook(parts.hook)
             .with_clock(Arc::new(PoolClock(pool.clock())))
             .with_mining(Mining::EachTransaction);
+        for hook in parts.hooks {
+            builder = builder.with_hook(hook);
+        }
         if let Some(consensus) = consensus {
             builder = builder.with_consensus(consensus);
         }
@@ -108,8 +110,10 @@ impl Engine {
             .with_seals(SealScheme::Secp256k1)
             .with_observers(1)
             .with_primary(observer)
-            .with_hook(parts.hook)
             .with_digest(false);
+        for hook in parts.hooks {
+            builder = builder.with_hook(hook);
+        }
         if let Some(consensus) = consensus {
             builder = builder.with_consensus(consensus);
         }

@@ -10,12 +10,14 @@ use alloy_primitives::{Address, keccak256};
 
 use super::{part::part_of, removal, snapshots::Snapshots};
 use crate::{
+    chain::CommitHook,
     node::NetworkPool,
     platform::{
         DEFAULT_BLOCKCHAIN_ID, PlatformError,
         blockchain::{
             Blockchain, BlockchainRecord, ChainKeys, ChainState, Engine, EngineParts, GenesisParts, consensus,
             metrics::{DutyRule, MetricsLog, SharedMetrics},
+            token_index::TokenIndex,
         },
         context::{Context, audit},
         modules::genesis::modules_of_genesis,
@@ -297,7 +299,15 @@ impl Hosted {
             None => MetricsLog::new(rule),
         };
         let metrics: SharedMetrics = Arc::new(metrics);
-        let parts = EngineParts { store, seed: keys.seed(), validators, standby, down, hook: metrics.clone() };
+        let tokens = Arc::new(match &store {
+            Some(store) => TokenIndex::stored(Arc::clone(store)),
+            None => TokenIndex::in_memory(),
+        });
+        let mut hooks: Vec<Arc<dyn CommitHook>> = vec![metrics.clone()];
+        if store.is_some() {
+            hooks.push(tokens.clone());
+        }
+        let parts = EngineParts { store, seed: keys.seed(), validators, standby, down, hooks };
         let (genesis, consensus) = match parts.stored_genesis()? {
             Some(stored) => (stored, None),
             None => {
@@ -315,7 +325,8 @@ impl Hosted {
             }
         };
         let engine = Engine::open(&self.pool, parts, genesis, consensus, is_paced)?;
-        Ok(Blockchain::of_record(stored, engine, metrics))
+        tokens.open(engine.node());
+        Ok(Blockchain::of_record(stored, engine, metrics, tokens))
     }
 }
 

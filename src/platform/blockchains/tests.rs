@@ -6,6 +6,7 @@ mod deployments;
 mod figures;
 mod requests;
 mod states;
+mod tokens;
 mod transfers;
 mod usage;
 mod validators;

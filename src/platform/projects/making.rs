@@ -60,6 +60,7 @@ impl Projects<'_> {
                 cause,
                 PlatformError::Validation { .. }
                     | PlatformError::Conflict { .. }
+                    | PlatformError::UnsupportedByConsensus { .. }
                     | PlatformError::InsufficientBalance { .. }
             );
             if is_refused {

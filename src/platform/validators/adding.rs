@@ -3,10 +3,9 @@
 use alloy_primitives::{Address, Bytes, U256};
 use alloy_sol_types::SolCall;
 
-use super::{Validator, Validators, orders::NewValidator, processes::refused, shape::ValidatorProcess, unreadable};
+use super::{Validators, orders::NewValidator, processes::refused, quorum, unreadable};
 use crate::{
     chain::CallRequest,
-    consensus::ConsensusKind,
     platform::{
         PlatformError,
         blockchain::{Blockchain, ChainKeys},
@@ -17,7 +16,7 @@ use crate::{
         validator::{HostedValidator, ValidatorId},
         wallet::Wallets,
     },
-    primitives::KeyPair,
+    primitives::{KeyPair, Transaction},
     system::{
         governance::VALIDATORS_ADDRESS,
         staking::{self, STAKING_ADDRESS, WEIGHT_UNIT, interface as stake},
@@ -93,21 +92,37 @@ impl Validators<'_> {
             return Err(PlatformError::Conflict { message });
         }
         self.check_room(chain, new.operator)?;
-        let sealing = self.sealing(chain, new)?;
-        self.check_quorum(chain, new, &sealing)?;
-        let outgoing = match &new.signed_transaction {
-            Some(raw) => signed_join(chain, new, raw)?,
-            None => self.join_request(principal, chain, new, &sealing)?.into(),
+        let (outgoing, sealing_key) = match &new.signed_transaction {
+            Some(raw) => {
+                let (transaction, key, added) = self.signed_join(chain, new, raw)?;
+                quorum::check(chain, new.operator, key, added)?;
+                (transaction.into(), key)
+            }
+            None => {
+                let sealing = self.sealing(chain, new)?;
+                let added = match chain.node().view().chain().has_stake() {
+                    true => self.joining_weight(chain, new.operator, own_stake_of(chain, new)?)?,
+                    false => 1,
+                };
+                quorum::check(chain, new.operator, sealing.key, added)?;
+                (self.join_request(principal, chain, new, &sealing)?.into(), sealing.key)
+            }
         };
         let joining = HostedValidator {
             blockchain_id: chain.id().to_owned(),
             operator: new.operator,
-            sealing_key: sealing.key,
+            sealing_key,
             name: new.name.clone(),
             metadata: new.metadata.clone(),
             is_stopped: false,
         };
         Ok((outgoing, joining))
+    }
+
+    /// Returns the weight of an operator that joins with an amount: with what it has in the contract from before.
+    fn joining_weight(&self, chain: &Blockchain, operator: Address, amount: U256) -> Result<u64, PlatformError> {
+        let kept = self.record_of(chain, operator)?.stake.map_or(U256::ZERO, |stake| stake.tokens);
+        Ok((kept.saturating_add(amount) / WEIGHT_UNIT).saturating_to())
     }
 
     /// Deletes the record of a validator whose transaction the chain has refused.
@@ -172,36 +187,48 @@ impl Validators<'_> {
         Ok(Sealing { key: key.address(), proof, is_registered: false })
     }
 
-    /// Refuses a validator that nobody here seals for, where those that are up would be too few with it.
-    fn check_quorum(&self, chain: &Blockchain, new: &NewValidator, sealing: &Sealing) -> Result<(), PlatformError> {
-        if chain.engine().replica_of(sealing.key).is_some() {
-            return Ok(());
-        }
+    /// Reads a transaction by which an operator joins, and what it says of the sealing key and the weight.
+    fn signed_join(
+        &self,
+        chain: &Blockchain,
+        new: &NewValidator,
+        raw: &[u8],
+    ) -> Result<(Transaction, Address, u64), PlatformError> {
         let has_stake = chain.node().view().chain().has_stake();
-        let added = match new.stake.filter(|_| has_stake) {
-            Some(stake) => (stake / WEIGHT_UNIT).saturating_to::<u64>(),
-            None => 1,
+        let (contract, selectors) = match has_stake {
+            true => (STAKING_ADDRESS, [stake::joinCall::SELECTOR, stake::joinWithKeyCall::SELECTOR]),
+            false => (VALIDATORS_ADDRESS, [registry::addValidatorCall::SELECTOR, registry::setValidatorCall::SELECTOR]),
         };
-        let counted: Vec<Validator> = self.of_chain(chain)?.into_iter().filter(|one| one.validates).collect();
-        let up = |one: &&Validator| one.process == ValidatorProcess::Up;
-        let (mut all, mut reached) = (u128::from(added), 0_u128);
-        counted.iter().for_each(|one| all += u128::from(one.weight));
-        counted.iter().filter(up).for_each(|one| reached += u128::from(one.weight));
-        let (is_enough, rule) = match chain.node().consensus() {
-            ConsensusKind::Poa | ConsensusKind::Raft => (reached * 2 > all, "more than half"),
-            ConsensusKind::Pos | ConsensusKind::Dpos | ConsensusKind::Pbft => {
-                (reached * 3 > all * 2, "more than two thirds")
-            }
-        };
-        if is_enough {
-            return Ok(());
+        let transaction = signed_call(raw, contract, &selectors)?;
+        let (operator, named_key, weight) = joining(&transaction)
+            .ok_or_else(|| PlatformError::field("signedTransaction", "a call whose arguments can be read", "others"))?;
+        let wrong = |path: &str, expected: String, got: String| Err(PlatformError::field(path, expected, got));
+        if operator != new.operator {
+            let expected = format!("a transaction by which {} joins", new.operator);
+            return wrong("signedTransaction", expected, format!("one of {operator}"));
         }
-        let message = format!(
-            "the key {} is held elsewhere, so that its validator is down here: with it {reached} of a weight of {all} would be up, \
-             and the protocol needs {rule}; add a validator whose key the service holds first",
-            sealing.key
-        );
-        Err(PlatformError::Conflict { message })
+        let key = match named_key {
+            Some(key) => key,
+            None => match self.record_of(chain, operator)?.sealing_key {
+                Address::ZERO => operator,
+                registered => registered,
+            },
+        };
+        if let Some((named, _)) = new.sealing.as_ref().filter(|(named, _)| *named != key) {
+            return wrong("sealingAddress", format!("{key}, the key of the signed transaction"), named.to_string());
+        }
+        if !has_stake {
+            return match weight {
+                0 => wrong("signedTransaction", "a call with a weight of at least 1".to_owned(), "0".to_owned()),
+                weight => Ok((transaction, key, weight)),
+            };
+        }
+        let value = transaction.value();
+        if let Some(stake) = new.stake.filter(|stake| *stake != value) {
+            return wrong("stake", format!("{value}, the value of the signed transaction"), stake.to_string());
+        }
+        let weight = self.joining_weight(chain, operator, value)?;
+        Ok((transaction, key, weight))
     }
 
     /// Returns the call by which a validator joins.
@@ -236,10 +263,7 @@ impl Validators<'_> {
     ) -> Result<CallRequest, PlatformError> {
         let view = chain.node().view();
         let contract = view.chain();
-        let amount = match new.stake {
-            Some(stake) => stake,
-            None => contract.staking_view(view.head(), &stake::paramsCall {}).map_err(unreadable)?.minSelfStake,
-        };
+        let amount = own_stake_of(chain, new)?;
         let commission = new.commission_bps.unwrap_or_default();
         let wallets = Wallets { context: self.chains.context };
         if wallets.can_sign(principal, chain, new.operator)? {
@@ -286,23 +310,34 @@ impl Validators<'_> {
     }
 }
 
-/// Reads the operator's own transaction by which it joins.
-fn signed_join(chain: &Blockchain, new: &NewValidator, raw: &[u8]) -> Result<Outgoing, PlatformError> {
-    let selectors = [stake::joinCall::SELECTOR, stake::joinWithKeyCall::SELECTOR];
-    let (transaction, named) = if chain.node().view().chain().has_stake() {
-        let transaction = signed_call(raw, STAKING_ADDRESS, &selectors)?;
-        let sender = transaction.sender();
-        (transaction, sender)
-    } else {
-        let transaction = signed_call(raw, VALIDATORS_ADDRESS, &[registry::addValidatorCall::SELECTOR])?;
-        let call = registry::addValidatorCall::abi_decode(transaction.input());
-        (transaction, call.map_or(Address::ZERO, |call| call.validator))
-    };
-    if named != new.operator {
-        let expected = format!("a transaction by which {} joins", new.operator);
-        return Err(PlatformError::field("signedTransaction", expected, format!("one of {named}")));
+/// Returns the own stake with which a validator joins a chain with stake.
+fn own_stake_of(chain: &Blockchain, new: &NewValidator) -> Result<U256, PlatformError> {
+    if let Some(stake) = new.stake {
+        return Ok(stake);
     }
-    Ok(transaction.into())
+    let view = chain.node().view();
+    let params = view.chain().staking_view(view.head(), &stake::paramsCall {}).map_err(unreadable)?;
+    Ok(params.minSelfStake)
+}
+
+/// Returns the operator that a call lets join, the sealing key if the call names one, and the weight if it does.
+fn joining(transaction: &Transaction) -> Option<(Address, Option<Address>, u64)> {
+    let (input, sender) = (transaction.input(), transaction.sender());
+    match *input.first_chunk::<4>()? {
+        stake::joinCall::SELECTOR => Some((sender, None, 0)),
+        stake::joinWithKeyCall::SELECTOR => {
+            Some((sender, Some(stake::joinWithKeyCall::abi_decode(input).ok()?.sealingKey), 0))
+        }
+        registry::setValidatorCall::SELECTOR => {
+            let call = registry::setValidatorCall::abi_decode(input).ok()?;
+            Some((call.validator, None, call.weight))
+        }
+        registry::addValidatorCall::SELECTOR => {
+            let call = registry::addValidatorCall::abi_decode(input).ok()?;
+            Some((call.validator, Some(call.sealingKey), call.weight))
+        }
+        _ => None,
+    }
 }
 
 fn join_call(commission: u16, sealing: &Sealing) -> Vec<u8> {

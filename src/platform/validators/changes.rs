@@ -1,11 +1,12 @@
 //! Stake, penalties and removal.
 
-use alloy_primitives::{B256, U256};
+use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use alloy_sol_types::SolCall;
 
 use super::{
     Validator, Validators, evidence,
-    orders::{SlashPart, SlashSpec, SlashedBy, StakeSpec},
+    orders::{ClaimOrder, SlashOrder, SlashPart, SlashSpec, SlashedBy, StakeSpec},
+    unreadable,
 };
 use crate::{
     chain::CallRequest,
@@ -13,13 +14,15 @@ use crate::{
         PlatformError,
         blockchain::Blockchain,
         blockchains::{Outgoing, signed_call},
+        context::audit,
         principal::Principal,
         validator::ValidatorId,
         wallet::Wallets,
     },
+    primitives::Transaction,
     system::{
         governance::VALIDATORS_ADDRESS,
-        staking::{STAKING_ADDRESS, interface as stake},
+        staking::{STAKING_ADDRESS, StakeRecord, interface as stake},
         validators::interface as registry,
     },
 };
@@ -29,8 +32,8 @@ impl Validators<'_> {
     /// sender; less only the operator takes out.
     ///
     /// # Errors
-    /// [`PlatformError::Conflict`] on a chain without stake, for less of another's operator, for the stake that it has, and for what the
-    /// contract refuses.
+    /// [`PlatformError::UnsupportedByConsensus`] on a chain without stake; [`PlatformError::Conflict`] for less of another's operator, for the
+    /// stake that it has, and for what the contract refuses.
     pub fn set_stake(
         &self,
         principal: &Principal,
@@ -39,7 +42,8 @@ impl Validators<'_> {
         spec: &StakeSpec,
     ) -> Result<B256, PlatformError> {
         let (chain, validator) = self.commanded(principal, id)?;
-        self.send(principal, (&chain, request), || self.stake_change(principal, &chain, &validator, spec))
+        let to = (&*chain, request, "validator.stake", format!("validator {}", id.text()));
+        self.send(principal, to, || self.stake_change(principal, &chain, &validator, spec))
     }
 
     /// Returns the transaction that brings a validator's own stake to what is asked for.
@@ -50,7 +54,7 @@ impl Validators<'_> {
         validator: &Validator,
         spec: &StakeSpec,
     ) -> Result<Outgoing, PlatformError> {
-        let present = own_stake(chain, validator)?;
+        let present = staked(chain, validator)?.self_stake;
         let (stake, from) = match spec {
             StakeSpec::Signed(raw) => {
                 let selectors =
@@ -102,11 +106,12 @@ impl Validators<'_> {
     }
 
     /// Slashes a validator, by the authority that the chain has for it: the administrator of the validators' contract, or with evidence the
-    /// protocol of proof of stake itself.
+    /// protocol itself, where it knows of offences. The audit log has the reason, and the hash of the evidence.
     ///
     /// # Errors
-    /// [`PlatformError::Conflict`] without evidence on a chain with stake, where nobody slashes but the protocol; for evidence that the
-    /// protocol does not take; for an amount where weights count, and where too few validators would be left.
+    /// [`PlatformError::UnsupportedByConsensus`] for a part on a chain with stake, where nobody slashes but the protocol, for an amount where
+    /// weights count, and for evidence where the protocol knows of no offence; [`PlatformError::Conflict`] for evidence that the protocol
+    /// does not take, and where too few validators would be left.
     pub fn slash(
         &self,
         principal: &Principal,
@@ -115,11 +120,16 @@ impl Validators<'_> {
         spec: &SlashSpec,
     ) -> Result<SlashedBy, PlatformError> {
         let (chain, validator) = self.commanded(principal, id)?;
-        if let Some(evidence) = &spec.evidence {
-            evidence::report(&chain, &validator, spec.part, evidence)?;
+        let target = format!("validator {}: {}", id.text(), spec.reason);
+        if let SlashOrder::Evidence { evidence, part } = &spec.order {
+            evidence::report(&chain, &validator, *part, evidence)?;
+            let hash = keccak256(evidence.to_string());
+            let line = format!("{target}; evidence {hash}");
+            self.chains.context.records.unit(|unit| audit(unit, principal, "validator.slash", line))?;
             return Ok(SlashedBy::Protocol);
         }
-        let sent = self.send(principal, (&chain, request), || self.penalty(principal, &chain, &validator, spec))?;
+        let to = (&*chain, request, "validator.slash", target);
+        let sent = self.send(principal, to, || self.penalty(principal, &chain, &validator, spec))?;
         Ok(SlashedBy::Administrator(sent))
     }
 
@@ -130,15 +140,23 @@ impl Validators<'_> {
         validator: &Validator,
         spec: &SlashSpec,
     ) -> Result<Outgoing, PlatformError> {
-        let conflict = |message: &str| Err(PlatformError::Conflict { message: message.to_owned() });
+        let unsupported = |message: &str| Err(PlatformError::UnsupportedByConsensus { message: message.to_owned() });
         if chain.node().view().chain().has_stake() {
-            return conflict(
+            return unsupported(
                 "the chain slashes by the evidence and the absences that its blocks report, and takes no penalty from anybody: send \
-                 evidence in place of a part (proof of stake), or make a proposal of type validator-remove, which takes the validator out",
+                 evidence in place of a part, or make a proposal of type validator-remove, which takes the validator out",
             );
         }
-        let Some(SlashPart::Ppm(part)) = spec.part else {
-            return conflict("the chain has no stake: give a percentage of the validator's weight");
+        let part = match &spec.order {
+            SlashOrder::Part(SlashPart::Ppm(part)) => *part,
+            SlashOrder::Signed(raw) => {
+                let transaction = signed_call(raw, VALIDATORS_ADDRESS, &[registry::slashCall::SELECTOR])?;
+                check_first_argument(&transaction, validator.operator, "a penalty")?;
+                return Ok(transaction.into());
+            }
+            SlashOrder::Part(SlashPart::Amount(_)) | SlashOrder::Evidence { .. } => {
+                return unsupported("the chain has no stake: give a percentage of the validator's weight");
+            }
         };
         let administrator = self.administrator(principal, chain)?;
         let call = registry::slashCall { validator: validator.operator, partPpm: part, reason: spec.reason.clone() }
@@ -153,7 +171,8 @@ impl Validators<'_> {
     /// [`PlatformError::Conflict`] with stake for an operator that is no wallet of the workspace, and where too few would be left.
     pub fn remove(&self, principal: &Principal, id: &ValidatorId, request: &str) -> Result<B256, PlatformError> {
         let (chain, validator) = self.commanded(principal, id)?;
-        self.send(principal, (&chain, request), || self.leave(principal, &chain, &validator))
+        let to = (&*chain, request, "validator.remove", format!("validator {}", id.text()));
+        self.send(principal, to, || self.leave(principal, &chain, &validator))
     }
 
     /// Returns the transaction by which a validator leaves.
@@ -186,22 +205,156 @@ impl Validators<'_> {
         Ok(request.into())
     }
 
-    /// Sends what `make` returns under the id of a request, once.
+    /// Claims the rewards of a validator's operator and its commission, or those of another who has delegated to it, under ids of the
+    /// request. Returns the hashes of the transactions: one, or two for an operator with both.
+    ///
+    /// # Errors
+    /// [`PlatformError::UnsupportedByConsensus`] on a chain without stake; [`PlatformError::Conflict`] where nothing is owed, and for whom the
+    /// service does not sign; [`PlatformError::Validation`] for another signed transaction.
+    pub fn claim(
+        &self,
+        principal: &Principal,
+        id: &ValidatorId,
+        request: &str,
+        order: &ClaimOrder,
+    ) -> Result<Vec<B256>, PlatformError> {
+        let (chain, validator) = self.commanded(principal, id)?;
+        let staked = staked(&chain, &validator)?;
+        let to = |request| (&*chain, request, "validator.claim", format!("validator {}", id.text()));
+        let operator = validator.operator;
+        let claimant = match order {
+            ClaimOrder::Of(claimant) => claimant.unwrap_or(operator),
+            ClaimOrder::Signed(raw) => {
+                let sent = self.send(principal, to(request), || Ok(signed_claim(raw, operator)?.into()))?;
+                return Ok(vec![sent]);
+            }
+        };
+        let (rewards, commission) = if claimant == operator {
+            (staked.rewards_owed, staked.commission_owed)
+        } else {
+            let (view, call) =
+                (chain.node().view(), stake::delegationCall { delegator: claimant, validator: operator });
+            let held = view.chain().staking_view(view.head(), &call).map_err(unreadable)?;
+            (held.rewards, U256::ZERO)
+        };
+        let second = format!("{request}-commission");
+        let claims = [
+            (request, rewards, stake::claimRewardsCall { validator: operator }.abi_encode()),
+            (second.as_str(), commission, stake::claimCommissionCall {}.abi_encode()),
+        ];
+        let mut sent = Vec::new();
+        for (request, owed, call) in claims {
+            if owed.is_zero() && self.chains.sent(principal, request)?.is_none() {
+                continue;
+            }
+            let make = || self.of_operator(principal, &chain, claimant, call);
+            sent.push(self.send(principal, to(request), make)?);
+        }
+        if sent.is_empty() {
+            let message = format!("validator {} owes {claimant} nothing at the newest block", id.text());
+            return Err(PlatformError::Conflict { message });
+        }
+        Ok(sent)
+    }
+
+    /// Lets a validator out of jail, whose time is over, by a transaction of its operator.
+    ///
+    /// # Errors
+    /// [`PlatformError::UnsupportedByConsensus`] on a chain without stake; [`PlatformError::Conflict`] for one that is not in jail, or before
+    /// its time, and for an operator for whom the service does not sign; [`PlatformError::Validation`] for another signed transaction.
+    pub fn unjail(
+        &self,
+        principal: &Principal,
+        id: &ValidatorId,
+        request: &str,
+        signed: Option<&Bytes>,
+    ) -> Result<B256, PlatformError> {
+        let (chain, validator) = self.commanded(principal, id)?;
+        staked(&chain, &validator)?;
+        let operator = validator.operator;
+        let to = (&*chain, request, "validator.unjail", format!("validator {}", id.text()));
+        self.send(principal, to, || match signed {
+            Some(raw) => signed_by(raw, &[stake::unjailCall::SELECTOR], operator),
+            None => self.of_operator(principal, &chain, operator, stake::unjailCall {}.abi_encode()),
+        })
+    }
+
+    /// Returns a call of the staking contract that only this account can make.
+    fn of_operator(
+        &self,
+        principal: &Principal,
+        chain: &Blockchain,
+        account: Address,
+        call: Vec<u8>,
+    ) -> Result<Outgoing, PlatformError> {
+        let wallets = Wallets { context: self.chains.context };
+        if wallets.can_sign(principal, chain, account)? {
+            return Ok(CallRequest::call(STAKING_ADDRESS, call).with_from(account).into());
+        }
+        let message =
+            format!("{account} alone can do that, and is no wallet of the workspace: send its signedTransaction");
+        Err(PlatformError::Conflict { message })
+    }
+
+    /// Sends what `make` returns under the id of a request, once, with a line in the audit log of what is done to what.
     pub(super) fn send(
         &self,
         principal: &Principal,
-        to: (&Blockchain, &str),
+        (chain, request, action, target): (&Blockchain, &str, &str, String),
         make: impl FnOnce() -> Result<Outgoing, PlatformError>,
     ) -> Result<B256, PlatformError> {
-        let sent = self.chains.send_made(principal, to, || Ok((make()?, ())), |_, ()| Ok(()))?;
+        let make = || Ok((make()?, ()));
+        let sent = self
+            .chains
+            .send_made(principal, (chain, request), make, |unit, ()| audit(unit, principal, action, target))?;
         Ok(sent.value.hash)
     }
 }
 
-fn own_stake(chain: &Blockchain, validator: &Validator) -> Result<U256, PlatformError> {
-    validator.stake.as_ref().map(|stake| stake.self_stake).ok_or_else(|| {
+/// Returns what the chain has of a validator's stake.
+///
+/// # Errors
+/// [`PlatformError::UnsupportedByConsensus`] on a chain without stake.
+pub(super) fn staked<'v>(chain: &Blockchain, validator: &'v Validator) -> Result<&'v StakeRecord, PlatformError> {
+    validator.stake.as_ref().ok_or_else(|| {
         let protocol = chain.node().consensus().name();
         let message = format!("blockchain {} is of {protocol}, without stake", chain.id());
-        PlatformError::Conflict { message }
+        PlatformError::UnsupportedByConsensus { message }
     })
+}
+
+/// Reads a call of the staking contract that an account has signed.
+fn signed_by(raw: &[u8], selectors: &[[u8; 4]], account: Address) -> Result<Outgoing, PlatformError> {
+    let transaction = signed_call(raw, STAKING_ADDRESS, selectors)?;
+    if transaction.sender() == account {
+        return Ok(transaction.into());
+    }
+    let expected = format!("a transaction of {account}");
+    Err(PlatformError::field("signedTransaction", expected, format!("one of {}", transaction.sender())))
+}
+
+/// Reads a claim of rewards of a validator, or of its commission, that somebody else has signed.
+fn signed_claim(raw: &[u8], operator: Address) -> Result<Transaction, PlatformError> {
+    let selectors = [stake::claimRewardsCall::SELECTOR, stake::claimCommissionCall::SELECTOR];
+    let transaction = signed_call(raw, STAKING_ADDRESS, &selectors)?;
+    if transaction.input().starts_with(&stake::claimRewardsCall::SELECTOR) {
+        check_first_argument(&transaction, operator, "a claim of rewards")?;
+    } else if transaction.sender() != operator {
+        let expected = format!("a claim of commission by {operator}");
+        return Err(PlatformError::field("signedTransaction", expected, format!("one by {}", transaction.sender())));
+    }
+    Ok(transaction)
+}
+
+/// Refuses a signed transaction whose call names another validator in its first argument.
+pub(super) fn check_first_argument(
+    transaction: &Transaction,
+    validator: Address,
+    what: &str,
+) -> Result<(), PlatformError> {
+    if transaction.input().get(16..36) == Some(validator.as_slice()) {
+        return Ok(());
+    }
+    let expected = format!("{what} of {validator}");
+    Err(PlatformError::field("signedTransaction", expected, "one of another validator"))
 }

@@ -6,7 +6,8 @@ use alloy_primitives::{Address, B256, Bytes, U256};
 use alloy_sol_types::{SolCall, SolEvent};
 
 use super::{
-    Validator, Validators,
+    Validators,
+    changes::{check_first_argument, staked},
     orders::{DelegationOrder, DelegationSpec},
     unreadable,
 };
@@ -14,7 +15,6 @@ use crate::{
     chain::{CallRequest, LogFilter},
     platform::{
         PlatformError,
-        blockchain::Blockchain,
         blockchains::{Outgoing, signed_call},
         principal::Principal,
         validator::ValidatorId,
@@ -45,10 +45,10 @@ impl Validators<'_> {
     /// Returns the delegations to a validator, its own stake among them, in ascending order of the delegators.
     ///
     /// # Errors
-    /// [`PlatformError::Conflict`] on a chain without stake; [`PlatformError::Pruned`] where the chain has forgotten its first blocks.
+    /// [`PlatformError::UnsupportedByConsensus`] on a chain without stake; [`PlatformError::Pruned`] where the chain has forgotten its first blocks.
     pub fn delegations(&self, principal: &Principal, id: &ValidatorId) -> Result<Vec<Delegation>, PlatformError> {
         let (chain, validator) = self.get(principal, id)?;
-        check_stake(&chain, &validator)?;
+        staked(&chain, &validator)?;
         let view = chain.node().view();
         let filter = LogFilter {
             from: Height::GENESIS,
@@ -75,7 +75,7 @@ impl Validators<'_> {
     /// Delegates to a validator, or takes a delegation back, by a transaction under the id of the request ([`Blockchains::send_as`]).
     ///
     /// # Errors
-    /// [`PlatformError::Conflict`] on a chain without stake, and for what the contract refuses; [`PlatformError::Validation`] for another
+    /// [`PlatformError::UnsupportedByConsensus`] on a chain without stake; [`PlatformError::Conflict`] for what the contract refuses; [`PlatformError::Validation`] for another
     /// signed transaction.
     ///
     /// [`Blockchains::send_as`]: crate::platform::Blockchains::send_as
@@ -87,9 +87,10 @@ impl Validators<'_> {
         spec: &DelegationSpec,
     ) -> Result<B256, PlatformError> {
         let (chain, validator) = self.commanded(principal, id)?;
-        check_stake(&chain, &validator)?;
+        staked(&chain, &validator)?;
         let validator = validator.operator;
-        self.send(principal, (&chain, request), || match &spec.order {
+        let action = if spec.takes_back { "validator.undelegate" } else { "validator.delegate" };
+        self.send(principal, (&*chain, request, action, format!("validator {}", id.text())), || match &spec.order {
             DelegationOrder::Signed(raw) => signed_delegation(validator, raw, spec.takes_back),
             DelegationOrder::Amount { amount, from } => {
                 let call = match spec.takes_back {
@@ -109,19 +110,6 @@ impl Validators<'_> {
 fn signed_delegation(validator: Address, raw: &Bytes, takes_back: bool) -> Result<Outgoing, PlatformError> {
     let selector = if takes_back { stake::undelegateCall::SELECTOR } else { stake::delegateCall::SELECTOR };
     let transaction = signed_call(raw, STAKING_ADDRESS, &[selector])?;
-    // The validator is the first argument of both.
-    if transaction.input().get(16..36) != Some(validator.as_slice()) {
-        let expected = format!("a delegation to {validator}");
-        return Err(PlatformError::field("signedTransaction", expected, "one to another validator"));
-    }
+    check_first_argument(&transaction, validator, "a delegation")?;
     Ok(transaction.into())
-}
-
-fn check_stake(chain: &Blockchain, validator: &Validator) -> Result<(), PlatformError> {
-    if validator.stake.is_some() {
-        return Ok(());
-    }
-    let protocol = chain.node().consensus().name();
-    let message = format!("blockchain {} is of {protocol}, without stake: nobody delegates", chain.id());
-    Err(PlatformError::Conflict { message })
 }

@@ -75,12 +75,35 @@ pub enum SlashPart {
 /// A penalty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlashSpec {
-    /// What is taken; with evidence, by which the protocol takes what its own rule says, nothing.
-    pub part: Option<SlashPart>,
-    /// Misbehaviour for which the validator is slashed, 1 to 256 characters.
+    /// By what, and how much.
+    pub order: SlashOrder,
+    /// Misbehaviour for which the validator is slashed, 1 to 256 characters. It is in the audit log.
     pub reason: String,
-    /// Evidence, as JSON of the protocol's type: of proof of stake two votes or two blocks that conflict. The chain keeps no reason with it.
-    pub evidence: Option<Value>,
+}
+
+/// By what a validator is slashed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SlashOrder {
+    /// By the administrator of the validators' contract.
+    Part(SlashPart),
+    /// By evidence, as JSON of the protocol's type; the protocol takes what its own rule says.
+    Evidence {
+        /// Two messages that the validator has signed and that conflict.
+        evidence: Value,
+        /// What the caller asks for beside it, which no protocol takes.
+        part: Option<SlashPart>,
+    },
+    /// By a transaction of the administrator that somebody else has signed.
+    Signed(Bytes),
+}
+
+/// Rewards to claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClaimOrder {
+    /// By transactions that the service signs: for the operator's rewards and its commission, or for another delegator's rewards.
+    Of(Option<Address>),
+    /// A transaction that somebody else has signed.
+    Signed(Bytes),
 }
 
 /// Who slashes.

@@ -18,10 +18,12 @@ pub enum WebhookEvent {
     ValidatorStatusChanged,
     /// A proposal was made.
     ProposalCreated,
+    /// [`WebhookEvent::TransactionConfirmed`], under its short name: subscribers get the name under which they subscribed.
+    ShortTransactionConfirmed,
 }
 
 impl WebhookEvent {
-    /// Every type.
+    /// Every type, each under one name.
     pub const ALL: [Self; 6] = [
         Self::BlockCreated,
         Self::TransactionConfirmed,
@@ -31,7 +33,16 @@ impl WebhookEvent {
         Self::ProposalCreated,
     ];
 
-    /// Name of the type.
+    /// Returns the type under the name that it has in [`WebhookEvent::ALL`].
+    #[must_use]
+    pub const fn canonical(self) -> Self {
+        match self {
+            Self::ShortTransactionConfirmed => Self::TransactionConfirmed,
+            other => other,
+        }
+    }
+
+    /// Name of the type, as a subscription spells it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::BlockCreated => "blockchain.block.created",
@@ -40,6 +51,7 @@ impl WebhookEvent {
             Self::ContractEvent => "contract.event.emitted",
             Self::ValidatorStatusChanged => "validator.status.changed",
             Self::ProposalCreated => "governance.proposal.created",
+            Self::ShortTransactionConfirmed => "transaction.confirmed",
         }
     }
 }

@@ -18,6 +18,8 @@ pub(in crate::server) enum ErrorCode {
     /// 409.
     Conflict,
     /// 409.
+    UnsupportedByConsensus,
+    /// 409.
     InsufficientBalance,
     /// 410.
     Pruned,
@@ -44,7 +46,7 @@ impl ErrorCode {
             Self::Forbidden => StatusCode::FORBIDDEN,
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
-            Self::Conflict | Self::InsufficientBalance => StatusCode::CONFLICT,
+            Self::Conflict | Self::UnsupportedByConsensus | Self::InsufficientBalance => StatusCode::CONFLICT,
             Self::Pruned => StatusCode::GONE,
             Self::PayloadTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -64,6 +66,7 @@ impl ErrorCode {
             Self::NotFound => "NOT_FOUND",
             Self::RequestTimeout => "REQUEST_TIMEOUT",
             Self::Conflict => "CONFLICT",
+            Self::UnsupportedByConsensus => "UNSUPPORTED_BY_CONSENSUS",
             Self::InsufficientBalance => "INSUFFICIENT_BALANCE",
             Self::Pruned => "PRUNED",
             Self::PayloadTooLarge => "PAYLOAD_TOO_LARGE",
@@ -84,6 +87,7 @@ impl ErrorCode {
             Self::NotFound => "No such resource in the workspace",
             Self::RequestTimeout => "The body did not come in time",
             Self::Conflict => "The present state does not allow it, or a request with the idempotency key still runs",
+            Self::UnsupportedByConsensus => "The chain's protocol has no such thing, such as stake where there is none",
             Self::InsufficientBalance => "The balance does not cover it: `required` and `available` in the details",
             Self::Pruned => "The history was pruned",
             Self::PayloadTooLarge => "The body is too long",

@@ -66,13 +66,14 @@ pub(super) async fn serve(document: Arc<str>) -> Response {
     ([(header::CONTENT_TYPE, json)], document.to_string()).into_response()
 }
 
-const ERROR_CODES: [ErrorCode; 14] = [
+const ERROR_CODES: [ErrorCode; 15] = [
     ErrorCode::BadRequest,
     ErrorCode::Unauthorized,
     ErrorCode::Forbidden,
     ErrorCode::NotFound,
     ErrorCode::RequestTimeout,
     ErrorCode::Conflict,
+    ErrorCode::UnsupportedByConsensus,
     ErrorCode::InsufficientBalance,
     ErrorCode::Pruned,
     ErrorCode::PayloadTooLarge,
@@ -394,6 +395,32 @@ fn describe_params(components: &mut BTreeMap<String, Value>, descriptors: impl I
 mod tests {
     use super::*;
     use crate::server::limits::PAGE_LIMIT_MAX;
+
+    /// States are enums, of which the document says what leads to what.
+    #[test]
+    fn every_status_is_an_enum_with_its_transitions() {
+        let document: Value = serde_json::from_str(&render(&Catalogue::new(PAGE_LIMIT_MAX))).unwrap();
+        let schemas = document["components"]["schemas"].as_object().unwrap();
+        let mut found = 0;
+        for (name, schema) in schemas {
+            let Some(status) = schema["properties"].get("status") else { continue };
+            found += 1;
+            let alternatives = status["oneOf"].as_array().or_else(|| status["anyOf"].as_array());
+            let named = alternatives.into_iter().flatten().chain([status]).find_map(|one| one["$ref"].as_str());
+            let states = match named {
+                Some(named) => &schemas[named.rsplit('/').next().unwrap()],
+                None => status,
+            };
+            let values = states["enum"].as_array().unwrap_or_else(|| panic!("{name}.status is no enum: {status}"));
+            let described = [states, status].map(|one| one["description"].as_str().unwrap_or_default()).join(" ");
+            let is_told = |value: &Value| described.contains(value.as_str().unwrap()) || values.len() == 1;
+            assert!(
+                values.iter().all(is_told),
+                "{name}.status does not say what leads to each of {values:?}: {described}"
+            );
+        }
+        assert!(found > 10, "{found}");
+    }
 
     #[test]
     fn schemas_of_one_name_are_one() {

@@ -91,7 +91,7 @@ CHANGED |= dict.fromkeys(BEFORE, {"blockchainId": world.commanded_chain, "valida
 CHANGED["verifyDappDomain"] = {"dappId": world.named_dapp}
 # A chain of one block for each transaction has no validators to add; stake and votes are the chains' that have them.
 CHANGED["addValidator"] = {"blockchainId": world.network}
-CHANGED["setValidatorStake"] = {"validatorId": world.own_validator}
+CHANGED |= dict.fromkeys(("setValidatorStake", "claimRewards"), {"validatorId": world.own_validator})
 CHANGED |= dict.fromkeys(("listDelegations", "delegate", "undelegate"), {"validatorId": world.delegated_validator})
 CHANGED["listProposals"] = {"blockchainId": world.governed}
 
@@ -250,7 +250,8 @@ KNOWN_NAMES = {
     "addParticipant": lambda: {"participant": f"key:{world.new_key()}"},
     "addValidator": validator,
     "setValidatorStake": own_stake,
-    "slashValidator": lambda: {"percentage": 10, "amount": None},
+    "slashValidator": lambda: {"percentage": 10, "amount": None, "evidence": None, "signedTransaction": None},
+    "claimRewards": lambda: {"from": None, "signedTransaction": None},
     "delegate": lambda: delegation(2),
     "undelegate": lambda: delegation(1),
     "createProposal": proposal,
@@ -280,9 +281,10 @@ RULED_FIELDS = {
     "planDapp": r"template|components(\[\d+\].*)?|blockchainId",
     "updateDapp": r"frontend\.(customDomain|public)",
     "updateWebhook": r"url",
-    "addValidator": r"address|commission|sealingProof|metadata|signedTransaction",
+    "addValidator": r"address|commission|sealing(Proof|Address)|stake|metadata|signedTransaction",
     "setValidatorStake": r"stake|signedTransaction",
-    "slashValidator": r"percentage|amount",
+    "slashValidator": r"percentage|amount|evidence|signedTransaction",
+    "claimRewards": r"from|signedTransaction",
     "delegate": r"amount|signedTransaction",
     "undelegate": r"amount|signedTransaction",
     "createProposal": r"title|type|changes(\..+)?|votingPeriod|quorum|threshold|description|signedTransaction",

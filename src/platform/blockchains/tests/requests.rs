@@ -4,8 +4,8 @@ use super::*;
 use crate::{
     node::BlockRef,
     platform::{
-        DelegationOrder, DelegationSpec, NewValidator, ProposalId, ProposalSpec, SlashPart, SlashSpec, StakeSpec,
-        TransactionRecord, ValidatorId, VoteSpec,
+        DelegationOrder, DelegationSpec, NewValidator, ProposalId, ProposalSpec, SlashOrder, SlashPart, SlashSpec,
+        StakeSpec, TransactionRecord, ValidatorId, VoteSpec,
     },
     system::governance::{ProposalAction, VoteOption},
 };
@@ -111,7 +111,7 @@ fn a_validator_is_added_slashed_and_removed_once_over_every_crash() {
             Ok(hash)
         });
     }
-    let slash = SlashSpec { part: Some(SlashPart::Ppm(500_000)), reason: "absent".to_owned(), evidence: None };
+    let slash = SlashSpec { order: SlashOrder::Part(SlashPart::Ppm(500_000)), reason: "absent".to_owned() };
     let (fifth, sixth) = (ValidatorId::new(&id, fifth.operator), ValidatorId::new(&id, sixth.operator));
     sends_once(&world, &chain, "slash", &|platform, me| {
         Ok(platform.validators().slash(me, &fifth, "tx_3", &slash)?.transaction().unwrap())

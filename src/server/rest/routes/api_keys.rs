@@ -128,9 +128,9 @@ struct ApiKeyView {
     masked: String,
     /// What it permits.
     scopes: Vec<&'static str>,
-    /// `active`, `expired` or `revoked`.
+    /// Its state.
     #[schema(example = "active")]
-    status: &'static str,
+    status: ApiKeyStatus,
     /// Who made it.
     #[schema(example = "user:usr_0123456789abcdef")]
     created_by: String,
@@ -142,6 +142,25 @@ struct ApiKeyView {
     revoked_at: Option<String>,
 }
 
+/// State of a key: `active` leads to `expired` with its time, and to `revoked` by revocation; nothing leads back.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum ApiKeyStatus {
+    Active,
+    Expired,
+    Revoked,
+}
+
+impl ApiKeyStatus {
+    fn of(key: &ApiKey, now_ms: u64) -> Self {
+        match key.revoked_at_ms {
+            Some(_) => Self::Revoked,
+            None if key.is_live(now_ms) => Self::Active,
+            None => Self::Expired,
+        }
+    }
+}
+
 impl ApiKeyView {
     fn new(stored: &Stored<ApiKey>, now_ms: u64) -> Self {
         let key = &stored.value;
@@ -150,7 +169,7 @@ impl ApiKeyView {
             name: key.name.clone(),
             masked: key.masked(),
             scopes: key.scopes.iter().map(Scope::name).collect(),
-            status: key.status(now_ms),
+            status: ApiKeyStatus::of(key, now_ms),
             created_by: key.created_by.to_string(),
             created_at: clock::iso_8601(stored.created_at_ms()),
             expires_at: key.expires_at_ms.map(clock::iso_8601),

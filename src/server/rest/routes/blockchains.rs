@@ -28,6 +28,35 @@ use crate::{
     },
 };
 
+/// State of a chain: a new one is `provisioning`, or `created` with `start: false`; `created` leads to `provisioning` by start, `provisioning`
+/// to `running` once its network is built, `running` to `paused` by pause and back by resume, both to `stopped` by stop, `stopped` and
+/// `failed` to `running` by start; a failure leads to `failed`, and delete from every state to `deleting`, after which it is gone.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum BlockchainStatus {
+    Created,
+    Provisioning,
+    Running,
+    Paused,
+    Stopped,
+    Failed,
+    Deleting,
+}
+
+impl BlockchainStatus {
+    const fn of(state: &ChainState) -> Self {
+        match state {
+            ChainState::Created => Self::Created,
+            ChainState::Provisioning => Self::Provisioning,
+            ChainState::Running => Self::Running,
+            ChainState::Paused => Self::Paused,
+            ChainState::Stopped => Self::Stopped,
+            ChainState::Failed { .. } => Self::Failed,
+            ChainState::Deleting => Self::Deleting,
+        }
+    }
+}
+
 /// A chain.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -46,9 +75,9 @@ pub(super) struct BlockchainView {
     /// Chain id (EIP-155).
     #[schema(example = 31337)]
     chain_id: u64,
-    /// `created`, `provisioning`, `running`, `paused`, `stopped`, `failed` or `deleting`.
+    /// Its state.
     #[schema(example = "running")]
-    status: &'static str,
+    status: BlockchainStatus,
     /// Why it failed; null otherwise, and for those who may not read the chain.
     failure: Option<String>,
     /// Block and token parameters.
@@ -125,7 +154,7 @@ impl BlockchainView {
             kind: spec.kind.clone(),
             consensus: spec.consensus.name(),
             chain_id: stored.value.chain_id,
-            status: state.name(),
+            status: BlockchainStatus::of(&state),
             failure: match state {
                 ChainState::Failed { reason } if !sight.is_hidden() => Some(reason),
                 _ => None,

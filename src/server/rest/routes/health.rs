@@ -16,9 +16,9 @@ use crate::server::{
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct Health {
-    /// `operational`, or `degraded` when a part is unhealthy.
+    /// State of the whole.
     #[schema(example = "operational")]
-    status: &'static str,
+    status: HealthStatus,
     /// Version of the software.
     #[schema(example = "0.1.0")]
     version: &'static str,
@@ -30,6 +30,14 @@ struct Health {
     uptime: f64,
     /// The service's parts.
     services: Services,
+}
+
+/// State of the service: `operational` leads to `degraded` when a probe finds a part unhealthy, and back when all are healthy again.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum HealthStatus {
+    Operational,
+    Degraded,
 }
 
 /// Health of the service's parts: `healthy` or `unhealthy`.
@@ -57,7 +65,7 @@ fn get(app: &App, _: &Request) -> Result<Health, ApiError> {
     let health = app.platform().probe();
     let word = |is_healthy| if is_healthy { "healthy" } else { "unhealthy" };
     Ok(Health {
-        status: if health.is_operational() { "operational" } else { "degraded" },
+        status: if health.is_operational() { HealthStatus::Operational } else { HealthStatus::Degraded },
         version: env!("CARGO_PKG_VERSION"),
         api_version: "v1",
         uptime: health.uptime_percent,

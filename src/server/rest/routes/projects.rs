@@ -222,7 +222,8 @@ struct ProjectView {
     updated_at: String,
 }
 
-/// State of a project.
+/// State of a project: `provisioning` leads to `active` or `failed`; `active` to `paused` and `stopped` with its chain, and back, and to
+/// `failed` when its chain ends.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum ProjectStatus {

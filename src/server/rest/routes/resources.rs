@@ -1,6 +1,6 @@
 //! `GET /v1/resources`: everything that the caller may see, in one list.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize, de::IntoDeserializer as _};
 use utoipa::ToSchema;
 
 use crate::{
@@ -35,13 +35,46 @@ struct Resource {
     workspace_id: String,
     /// Id of the blockchain that it is on; null for others.
     blockchain_id: Option<String>,
-    /// Its state, as its own route tells it; `unavailable` while the caller can't read the chain that knows it.
+    /// Its state.
     #[schema(example = "active")]
-    status: String,
+    status: ResourceStatus,
     /// Time of creation: ISO 8601, UTC.
     created_at: String,
     /// Time of the last change: ISO 8601, UTC.
     updated_at: String,
+}
+
+/// State of a resource, as its own route tells it, which says what leads where: of a blockchain from `created` to `deleting`; of an API key
+/// `active`, `expired` or `revoked`; of a contract and a dApp `pending`, `deployed` or `failed`; of a module `pending`, `enabled`,
+/// `disabled` or `failed`; of a project `provisioning`, `active`, `paused`, `stopped` or `failed`; a workspace is `active`. `unavailable`
+/// while the caller can't read the chain that knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum ResourceStatus {
+    Active,
+    Created,
+    Deleting,
+    Deployed,
+    Disabled,
+    Enabled,
+    Expired,
+    Failed,
+    Paused,
+    Pending,
+    Provisioning,
+    Revoked,
+    Running,
+    Stopped,
+    Unavailable,
+}
+
+impl ResourceStatus {
+    fn named(name: &str) -> Self {
+        Self::deserialize(name.into_deserializer()).unwrap_or_else(|_: serde::de::value::Error| {
+            debug_assert!(false, "the state {name} has no name here");
+            Self::Unavailable
+        })
+    }
 }
 
 impl From<ResourceSummary> for Resource {
@@ -52,7 +85,7 @@ impl From<ResourceSummary> for Resource {
             name: resource.name,
             workspace_id: resource.workspace_id,
             blockchain_id: resource.blockchain_id,
-            status: resource.status,
+            status: ResourceStatus::named(&resource.status),
             created_at: clock::iso_8601(resource.created_at_ms),
             updated_at: clock::iso_8601(resource.updated_at_ms),
         }

@@ -6,8 +6,8 @@ use utoipa::ToSchema;
 
 use crate::{
     platform::{
-        Allotment, DeploymentRecord, FieldError, Holder, PlatformError, Scope, TokenFeatures, TokenSpec, TokenStandard,
-        TokenTransfer, TransactionOutcome, Vesting, records::Stored,
+        Allotment, DeploymentRecord, FieldError, Holder, HolderOrder, ListWindow, PlatformError, Scope, TokenFeatures,
+        TokenSpec, TokenStandard, TokenTransfer, TransactionOutcome, Vesting, records::Stored,
     },
     primitives::{Height, U256},
     server::{
@@ -25,6 +25,7 @@ use crate::{
             scalar::{Amount, HexAddress, HexBytes, VestingTime},
         },
     },
+    store::Order,
 };
 
 /// A token to make. Blockchain, standard, name and symbol are required. What a field says that the standard can't have is refused by its name.
@@ -324,7 +325,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             read,
             "Lists who has a token at the newest block, by address: what its transfers add up to.",
         )
-        .fails_with(&[ErrorCode::Conflict])
+        .fails_with(&[ErrorCode::Pruned])
         .lists(&["address", "balance"], holders),
         Endpoint::get(
             "/v1/tokens/{tokenId}/transfers",
@@ -333,7 +334,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             read,
             "Lists the transfers of a token, those that made and destroyed tokens with them, oldest first.",
         )
-        .fails_with(&[ErrorCode::Conflict])
+        .fails_with(&[ErrorCode::Pruned])
         .lists(&["blockNumber"], transfers),
     ]
 }
@@ -360,19 +361,20 @@ fn holders(app: &App, request: &Request, page: &Page) -> Result<(Vec<HolderView>
     let (platform, principal) = (app.platform(), request.principal()?);
     let stored = platform.tokens().require(principal, request.path("tokenId"))?;
     let chain = platform.blockchains().require(principal, &stored.value.blockchain_id)?;
-    let mut holders = platform.tokens().holders(&chain, &stored.value)?;
-    if page.sort_field() == "balance" {
-        holders.sort_by_key(|holder| (holder.balance, holder.address, holder.token_id));
-    }
-    let total = holders.len() as u64;
-    Ok((page.select(holders).iter().map(HolderView::new).collect(), total))
+    let by = if page.sort_field() == "balance" { HolderOrder::Balance } else { HolderOrder::Address };
+    let (holders, total) = platform.tokens().holders(&chain, &stored.value, by, window(page))?;
+    Ok((holders.iter().map(HolderView::new).collect(), total))
 }
 
 fn transfers(app: &App, request: &Request, page: &Page) -> Result<(Vec<TransferView>, u64), ApiError> {
     let (platform, principal) = (app.platform(), request.principal()?);
     let stored = platform.tokens().require(principal, request.path("tokenId"))?;
     let chain = platform.blockchains().require(principal, &stored.value.blockchain_id)?;
-    let transfers = platform.tokens().transfers(&chain, &stored.value)?;
-    let total = transfers.len() as u64;
-    Ok((page.select(transfers).iter().map(TransferView::new).collect(), total))
+    let (transfers, total) = platform.tokens().transfers(&chain, &stored.value, window(page))?;
+    Ok((transfers.iter().map(TransferView::new).collect(), total))
+}
+
+fn window(page: &Page) -> ListWindow {
+    let (skipped, limit, is_descending) = page.window();
+    ListWindow { skipped, limit, order: if is_descending { Order::Descending } else { Order::Ascending } }
 }

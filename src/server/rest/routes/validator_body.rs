@@ -190,7 +190,8 @@ pub(super) struct ValidatorView {
     transaction_hash: Option<String>,
 }
 
-/// State of a validator.
+/// State of a validator: `joining` leads to `active`; `active` to `exiting`, `jailed`, `tombstoned`, `unbonding` or `removed`; `exiting` to
+/// `unbonding` or `removed`; `jailed` to `active`; `unbonding` to `left`; `left` and `removed` to `joining`.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum ValidatorStatus {

@@ -7,9 +7,12 @@ use utoipa::ToSchema;
 use super::{
     validator_body::{ValidatorView, signed},
     validators::{id_of, of_validator},
+    view::beside_signed,
 };
 use crate::{
-    platform::{DelegationOrder, DelegationSpec, FieldError, Scope, SlashPart, SlashSpec, StakeSpec},
+    platform::{
+        ClaimOrder, DelegationOrder, DelegationSpec, FieldError, Scope, SlashOrder, SlashPart, SlashSpec, StakeSpec,
+    },
     server::{
         api_error::ApiError,
         rest::{
@@ -68,9 +71,14 @@ struct Slash {
     /// Misbehaviour for which it is slashed, 1 to 256 characters.
     #[schema(min_length = 1, max_length = 256, pattern = r"\S")]
     reason: String,
-    /// Evidence in place of a part, where the protocol takes any: of proof of stake two votes or two blocks that the validator has signed.
+    /// Evidence in place of a part, where the protocol knows of offences: two messages that the validator has signed and that conflict. Of
+    /// proof of stake `Votes` or `Proposals`, of delegated proof of stake two sealed headers in RLP, of PBFT two votes of one phase.
     #[schema(value_type = Option<Object>, additional_properties = true)]
     evidence: Option<serde_json::Map<String, Value>>,
+    /// The administrator's call of slash that somebody else has signed, in hex; in place of a part and of evidence.
+    #[serde(rename = "signedTransaction")]
+    #[schema(pattern = "^0x([0-9a-fA-F]{2})+$", max_length = 262144)]
+    signed_transaction: Option<String>,
 }
 
 impl Body for Slash {
@@ -85,10 +93,17 @@ impl Body for Slash {
         let wrong = |path: &str, expected: &str, got: &str| {
             vec![FieldError { path: path.to_owned(), expected: expected.to_owned(), got: got.to_owned() }]
         };
+        if self.signed_transaction.is_some() {
+            return beside_signed(&[
+                ("percentage", self.percentage.is_some()),
+                ("amount", self.amount.is_some()),
+                ("evidence", self.evidence.is_some()),
+            ]);
+        }
         match (self.percentage, self.amount) {
             (None, None) if self.evidence.is_some() => Vec::new(),
             (Some(_), Some(_)) => wrong("amount", "no value beside a percentage", "a value"),
-            (None, None) => wrong("percentage", "a percentage, an amount, or evidence", "nothing"),
+            (None, None) => wrong("percentage", "a percentage, an amount, evidence or a signedTransaction", "nothing"),
             (Some(Percent { ppm: 0 }), None) => wrong("percentage", "more than 0", "0"),
             _ => Vec::new(),
         }
@@ -144,6 +159,56 @@ struct DelegationView {
     rewards: String,
 }
 
+/// A claim of rewards.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct ClaimRewards {
+    /// Wallet of the workspace whose rewards they are, as of one that has delegated; the operator, with its commission, by default.
+    from: Option<HexAddress>,
+    /// A call of claimRewards or claimCommission that somebody else has signed, in hex; in place of the other field.
+    #[schema(pattern = "^0x([0-9a-fA-F]{2})+$", max_length = 262144)]
+    signed_transaction: Option<String>,
+}
+
+impl Body for ClaimRewards {
+    fn examples() -> Vec<(&'static str, Value)> {
+        let from = json!({ "from": "0x1111111111111111111111111111111111111111" });
+        vec![("the operator's", json!({})), ("a delegator's", from)]
+    }
+
+    fn check(&self) -> Vec<FieldError> {
+        match self.signed_transaction {
+            Some(_) => beside_signed(&[("from", self.from.is_some())]),
+            None => Vec::new(),
+        }
+    }
+}
+
+/// A claim that was sent.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct ClaimView {
+    /// Hashes of the transactions: one, or for an operator one for its rewards and one for its commission.
+    transaction_hashes: Vec<String>,
+    /// The validator, as it is before a block has them.
+    validator: ValidatorView,
+}
+
+/// A return from jail.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct Unjail {
+    /// The operator's call of unjail, in hex; by default the service signs, for a wallet of the workspace.
+    #[schema(pattern = "^0x([0-9a-fA-F]{2})+$", max_length = 262144)]
+    signed_transaction: Option<String>,
+}
+
+impl Body for Unjail {
+    fn examples() -> Vec<(&'static str, Value)> {
+        vec![("by the service", json!({}))]
+    }
+}
+
 pub(super) fn endpoints() -> Vec<Endpoint> {
     let tag = Tag::Validators;
     let (read, write) = (Access::Scope(Scope::ValidatorRead), Access::Scope(Scope::ValidatorWrite));
@@ -156,7 +221,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             write,
             "Changes a validator's own stake; on a chain with stake.",
         )
-        .fails_with(&[ErrorCode::InsufficientBalance])
+        .fails_with(&[ErrorCode::InsufficientBalance, ErrorCode::UnsupportedByConsensus])
         .runs(Runs::InTurnOf(of_validator))
         .takes::<SetStake>()
         .acts(set_stake),
@@ -167,7 +232,12 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             write,
             "Slashes a validator by the authority that the chain has for it. One that weighs 1 is removed by any part.",
         )
-        .fails_with(&[ErrorCode::InsufficientBalance])
+        .described(
+            "Without stake the administrator of the validators' contract slashes. With `evidence` the protocol does, by its own rule, where \
+             it knows of offences (proof of stake, delegated proof of stake, PBFT): the replicas judge it as one another's, and the next \
+             proposer has it in its block. The audit log has the reason, and the hash of the evidence.",
+        )
+        .fails_with(&[ErrorCode::InsufficientBalance, ErrorCode::UnsupportedByConsensus])
         .runs(Runs::InTurnOf(of_validator))
         .takes::<Slash>()
         .acts(slash),
@@ -178,15 +248,20 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             write,
             "Removes a validator from the active set, by the protocol's own rule.",
         )
+        .described(
+            "With stake its operator leaves, else the administrator of the validators' contract takes it out: the service signs, so that it \
+             must be a wallet of the workspace. The request has no body, and so no `signedTransaction`: who holds the key elsewhere signs a \
+             call of `exit` of the staking contract, or of `setValidator` of the validators' contract, and sends it by JSON-RPC.",
+        )
         .fails_with(&[ErrorCode::InsufficientBalance])
         .runs(Runs::InTurnOf(of_validator))
         .acts(remove),
         Endpoint::get(delegations, "listDelegations", tag, read, "Lists the delegations to a validator, by delegator.")
-            .fails_with(&[ErrorCode::Conflict, ErrorCode::Pruned])
+            .fails_with(&[ErrorCode::Conflict, ErrorCode::UnsupportedByConsensus, ErrorCode::Pruned])
             .runs(Runs::Long)
             .lists(&["delegator"], list_delegations),
         Endpoint::post(delegations, "delegate", tag, write, "Delegates stake to a validator.")
-            .fails_with(&[ErrorCode::InsufficientBalance])
+            .fails_with(&[ErrorCode::InsufficientBalance, ErrorCode::UnsupportedByConsensus])
             .runs(Runs::InTurnOf(of_validator))
             .takes::<Delegate>()
             .acts(|app, request, body| delegate(app, request, &body, false)),
@@ -197,10 +272,32 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             write,
             "Takes delegated stake back; it is free after the unbonding period.",
         )
-        .fails_with(&[ErrorCode::InsufficientBalance])
+        .fails_with(&[ErrorCode::InsufficientBalance, ErrorCode::UnsupportedByConsensus])
         .runs(Runs::InTurnOf(of_validator))
         .takes::<Delegate>()
         .acts(|app, request, body| delegate(app, request, &body, true)),
+        Endpoint::post(
+            "/v1/validators/{validatorId}/rewards/claim",
+            "claimRewards",
+            tag,
+            write,
+            "Claims a validator's rewards and commission, which are on the operator's balance then; on a chain with stake.",
+        )
+        .fails_with(&[ErrorCode::InsufficientBalance, ErrorCode::UnsupportedByConsensus])
+        .runs(Runs::InTurnOf(of_validator))
+        .takes::<ClaimRewards>()
+        .acts(claim),
+        Endpoint::post(
+            "/v1/validators/{validatorId}/unjail",
+            "unjailValidator",
+            tag,
+            write,
+            "Lets a validator out of jail once its time is over; on a chain with stake.",
+        )
+        .fails_with(&[ErrorCode::InsufficientBalance, ErrorCode::UnsupportedByConsensus])
+        .runs(Runs::InTurnOf(of_validator))
+        .takes::<Unjail>()
+        .acts(unjail),
     ]
 }
 
@@ -220,7 +317,12 @@ fn set_stake(app: &App, request: &Request, body: SetStake) -> Result<Change<Vali
 fn slash(app: &App, request: &Request, body: Slash) -> Result<Change<SlashView>, ApiError> {
     let percentage = body.percentage.map(|percentage| SlashPart::Ppm(percentage.ppm));
     let part = percentage.or(body.amount.map(|amount| SlashPart::Amount(amount.0)));
-    let spec = SlashSpec { part, reason: body.reason, evidence: body.evidence.map(Value::Object) };
+    let order = match (signed(body.signed_transaction.as_deref())?, body.evidence, part) {
+        (Some(raw), ..) => SlashOrder::Signed(raw),
+        (None, Some(evidence), part) => SlashOrder::Evidence { evidence: Value::Object(evidence), part },
+        (None, None, part) => SlashOrder::Part(part.unwrap_or(SlashPart::Ppm(0))),
+    };
+    let spec = SlashSpec { order, reason: body.reason };
     let (validators, id) = (app.platform().validators(), id_of(request)?);
     let slashed = validators.slash(request.principal()?, &id, &request.new_id(app.platform(), "tx")?, &spec)?;
     let validator = ValidatorView::new(validators.get(request.principal()?, &id)?.1);
@@ -262,6 +364,26 @@ fn delegate(
     };
     let (spec, sent_as) = (DelegationSpec { order, takes_back }, request.new_id(app.platform(), "tx")?);
     let hash = app.platform().validators().delegate(request.principal()?, &id_of(request)?, &sent_as, &spec)?;
+    shown(app, request, hash)
+}
+
+fn claim(app: &App, request: &Request, body: ClaimRewards) -> Result<Change<ClaimView>, ApiError> {
+    let order = match signed(body.signed_transaction.as_deref())? {
+        Some(raw) => ClaimOrder::Signed(raw),
+        None => ClaimOrder::Of(body.from.map(|from| from.0)),
+    };
+    let (validators, id) = (app.platform().validators(), id_of(request)?);
+    let sent_as = request.new_id(app.platform(), "tx")?;
+    let sent = validators.claim(request.principal()?, &id, &sent_as, &order)?;
+    let validator = ValidatorView::new(validators.get(request.principal()?, &id)?.1);
+    let validator = sent.last().into_iter().fold(validator, |shown, hash| shown.with_transaction(*hash));
+    Ok(Change::done(ClaimView { transaction_hashes: sent.iter().map(ToString::to_string).collect(), validator }))
+}
+
+fn unjail(app: &App, request: &Request, body: Unjail) -> Result<Change<ValidatorView>, ApiError> {
+    let (signed, sent_as) = (signed(body.signed_transaction.as_deref())?, request.new_id(app.platform(), "tx")?);
+    let validators = app.platform().validators();
+    let hash = validators.unjail(request.principal()?, &id_of(request)?, &sent_as, signed.as_ref())?;
     shown(app, request, hash)
 }
 

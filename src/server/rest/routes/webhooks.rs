@@ -73,7 +73,8 @@ struct UpdateWebhook {
     enabled: Option<bool>,
 }
 
-/// Type of an event. `transaction.confirmed` is another name of `blockchain.transaction.confirmed`.
+/// Type of an event. `transaction.confirmed` is another name of `blockchain.transaction.confirmed`; deliveries have the one that the
+/// subscription has.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, ToSchema)]
 enum EventName {
     #[serde(rename = "blockchain.block.created")]
@@ -96,7 +97,8 @@ impl From<EventName> for WebhookEvent {
     fn from(name: EventName) -> Self {
         match name {
             EventName::BlockCreated => Self::BlockCreated,
-            EventName::TransactionConfirmed | EventName::Confirmed => Self::TransactionConfirmed,
+            EventName::TransactionConfirmed => Self::TransactionConfirmed,
+            EventName::Confirmed => Self::ShortTransactionConfirmed,
             EventName::ContractDeployed => Self::ContractDeployed,
             EventName::ContractEvent => Self::ContractEvent,
             EventName::ValidatorStatusChanged => Self::ValidatorStatusChanged,
@@ -105,10 +107,14 @@ impl From<EventName> for WebhookEvent {
     }
 }
 
+/// Returns each event once, as it was spelled first.
 fn events(names: Vec<EventName>) -> Vec<WebhookEvent> {
-    let mut events: Vec<WebhookEvent> = names.into_iter().map(WebhookEvent::from).collect();
-    events.sort_unstable();
-    events.dedup();
+    let mut events: Vec<WebhookEvent> = Vec::new();
+    for event in names.into_iter().map(WebhookEvent::from) {
+        if events.iter().all(|known| known.canonical() != event.canonical()) {
+            events.push(event);
+        }
+    }
     events
 }
 
@@ -150,7 +156,7 @@ struct WebhookView {
     id: String,
     /// Receiver.
     url: String,
-    /// What is delivered.
+    /// What is delivered, each as the subscription spelled it.
     events: Vec<&'static str>,
     /// Whether anything is delivered.
     enabled: bool,

@@ -232,13 +232,21 @@ struct InvitationView {
     /// Role in the workspace.
     #[schema(example = "developer")]
     role: &'static str,
-    /// `open` or `expired`.
+    /// Its state.
     #[schema(example = "open")]
-    status: &'static str,
+    status: InvitationStatus,
     /// Time of the invitation: ISO 8601, UTC.
     created_at: String,
     /// Time until which it can be accepted: ISO 8601, UTC.
     expires_at: String,
+}
+
+/// State of an invitation: `open` leads to `expired` with its time. One that is accepted or withdrawn is gone.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum InvitationStatus {
+    Open,
+    Expired,
 }
 
 impl InvitationView {
@@ -249,7 +257,10 @@ impl InvitationView {
             workspace_id: stored.owner().as_str().to_owned(),
             email: invitation.email.clone(),
             role: invitation.role.name(),
-            status: invitation.status(now_ms),
+            status: match invitation.expires_at_ms > now_ms {
+                true => InvitationStatus::Open,
+                false => InvitationStatus::Expired,
+            },
             created_at: clock::iso_8601(stored.created_at_ms()),
             expires_at: clock::iso_8601(invitation.expires_at_ms),
         }

@@ -1,0 +1,466 @@
+//! What operators do with keys of their own, offences, rewards: by `/v1/validators` alone, on networks in real time.
+
+use alloy_sol_types::{SolCall, SolEvent};
+use chainbox::{
+    chain::CallRequest,
+    consensus::{Authenticator, BlockId, Purpose, dpos, pbft},
+    node::{BlockRef, Located},
+    primitives::{Address, B256, Bytes, Height, KeyPair, U256},
+    system::{
+        governance::VALIDATORS_ADDRESS,
+        staking::{self, STAKING_ADDRESS, WEIGHT_UNIT, interface as stake},
+        validators::{self, interface as registry},
+    },
+};
+use serde_json::{Value, json};
+
+use crate::network::{World, consent};
+
+/// 32 tokens.
+const STAKE: &str = "32000000000000000000";
+
+fn ether(count: u64) -> U256 {
+    U256::from(count) * U256::from(10).pow(U256::from(18))
+}
+
+/// Whether an amount is that of so many tokens, but for the penalties of who votes nowhere.
+fn is_near(amount: &Value, tokens: u64) -> bool {
+    let amount: U256 = amount.as_str().unwrap().parse().unwrap();
+    amount <= ether(tokens) && amount > ether(tokens) * U256::from(99) / U256::from(100)
+}
+
+impl World {
+    fn has_stake(&self) -> bool {
+        self.chain.node().view().chain().has_stake()
+    }
+
+    /// A validator whose sealing key is held elsewhere, of an operator that the test has.
+    fn elsewhere(&self, number: u64, stake: Option<&str>) -> (KeyPair, KeyPair, Value) {
+        let (operator, key) = (KeyPair::from_seed(number, "operator"), KeyPair::from_seed(number, "sealing key"));
+        let chain_id = self.chain.chain_id();
+        let mut body =
+            json!({ "address": operator.address().to_string(), "sealingAddress": key.address().to_string() });
+        let proof = if self.has_stake() {
+            body["consent"] = consent(self, &operator, key.address());
+            body["commission"] = 5.into();
+            staking::prove_sealing_key(chain_id, operator.address(), &key)
+        } else {
+            validators::prove_sealing_key(chain_id, operator.address(), &key)
+        };
+        body["sealingProof"] = proof.to_string().into();
+        if let Some(stake) = stake {
+            body["stake"] = stake.into();
+        }
+        (operator, key, body)
+    }
+
+    /// Lets the treasury call a contract, or pay somebody.
+    async fn treasury_sends(&self, to: Address, value: U256, data: Vec<u8>) -> Value {
+        let params = json!({
+            "blockchainId": self.chain.id(), "contractAddress": to.to_string(), "value": value.to_string(),
+            "data": Bytes::from(data).to_string(), "from": self.chain.treasury().unwrap().to_string(),
+        });
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "contract.execute", "params": params });
+        let answer = self.call("POST", "/v1/rpc", call).await.json();
+        assert!(answer["result"]["transactionHash"].is_string(), "{answer}");
+        answer["result"].clone()
+    }
+
+    /// A call that a key of the test signs.
+    fn call_of(&self, key: &KeyPair, to: Address, value: U256, call: &impl SolCall) -> String {
+        let request = CallRequest::call(to, call.abi_encode()).with_from(key.address()).with_value(value);
+        self.chain.node().unsigned(request).unwrap().sign(key).unwrap().encoded().to_string()
+    }
+
+    async fn balance(&self, account: Address) -> U256 {
+        let found = self.ok("GET", &self.path(&format!("/accounts/{account}")), Value::Null).await;
+        found["balance"].as_str().unwrap().parse().unwrap()
+    }
+
+    /// Expects 422 that names the field.
+    async fn wrong_field(&self, method: &str, path: &str, body: Value) -> String {
+        let reply = self.call(method, path, body).await;
+        assert_eq!(reply.status, 422, "{method} {path}: {}", reply.body);
+        reply.json()["error"]["details"]["fields"][0]["path"].as_str().unwrap().to_owned()
+    }
+
+    /// Targets of an action in the audit log.
+    async fn audited(&self, action: &str) -> Vec<String> {
+        let workspaces = self.ok("GET", "/v1/workspaces", Value::Null).await;
+        let path = format!("/v1/workspaces/{}/audit?limit=100", workspaces[0]["id"].as_str().unwrap());
+        let lines = self.ok("GET", &path, Value::Null).await;
+        let of_action = lines.as_array().unwrap().iter().filter(|line| line["action"] == action);
+        of_action.map(|line| line["target"].as_str().unwrap().to_owned()).collect()
+    }
+}
+
+/// Several that are added before one boundary count together, and with the stake that they really have.
+#[tokio::test]
+async fn keys_that_are_held_elsewhere_never_cost_the_quorum() {
+    for consensus in ["pbft", "proof-of-authority", "proof-of-stake"] {
+        let world = World::new(consensus).await;
+        world.run(5);
+        let all = world.path("/validators");
+        let (weight, added) = if world.has_stake() {
+            let view = world.chain.node().view();
+            let params = view.chain().staking_view(view.head(), &stake::paramsCall {}).unwrap();
+            let listed = world.ok("GET", &all, Value::Null).await;
+            let weight = listed.as_array().unwrap().iter().map(|one| one["weight"].as_u64().unwrap()).sum::<u64>();
+            (weight, (params.minSelfStake / WEIGHT_UNIT).to::<u64>())
+        } else {
+            (4, 1)
+        };
+        // Without the stake the least counts, which is far from enough to matter on a chain with stake; there the last has much.
+        let (numerator, denominator) = if consensus == "proof-of-authority" { (1, 2) } else { (2, 3) };
+        let mut reached = weight;
+        for number in 0..4 {
+            let (_, _, body) = world.elsewhere(number, None);
+            reached += added;
+            let is_enough = weight * denominator > reached * numerator;
+            if is_enough {
+                let made = world.ok("POST", &all, body).await;
+                assert_eq!((&made["status"], &made["process"]), (&json!("joining"), &json!("elsewhere")), "{made}");
+            } else {
+                let refused = world.conflict("POST", &all, body).await;
+                assert!(
+                    refused.contains("held elsewhere") && refused.contains("wait to join"),
+                    "{consensus}: {refused}"
+                );
+                reached -= added;
+            }
+        }
+        if world.has_stake() {
+            // The last one before the bound, by all that the ones before it have.
+            let over = U256::from((weight * denominator).div_ceil(numerator) - reached) * WEIGHT_UNIT;
+            let (_, _, body) = world.elsewhere(9, Some(&over.to_string()));
+            let refused = world.conflict("POST", &all, body).await;
+            assert!(refused.contains("wait to join"), "{refused}");
+        }
+        let before = world.height();
+        world.run(120);
+        assert!(world.height() > before + 20, "{consensus} goes on: {} after {before}", world.height());
+    }
+}
+
+/// Without stake, the administrator's own transaction: the key and the weight are the call's.
+#[tokio::test]
+async fn a_signed_transaction_adds_and_slashes_a_validator_without_stake() {
+    let world = World::new("proof-of-authority").await;
+    world.run(5);
+    let administrator = world.operators[0].clone();
+    let hand_over = registry::transferOwnershipCall { newOwner: administrator.address() };
+    world.treasury_sends(VALIDATORS_ADDRESS, U256::ZERO, hand_over.abi_encode()).await;
+    world.run(3);
+    let raw = world.call_of(&administrator, VALIDATORS_ADDRESS, U256::ZERO, &registry::acceptOwnershipCall {});
+    let params = json!({ "blockchainId": world.chain.id(), "signedTransaction": raw });
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "transaction.send", "params": params });
+    let answer = world.call("POST", "/v1/rpc", call).await.json();
+    assert!(answer["result"].is_object(), "{answer}");
+    world.run(3);
+
+    let all = world.path("/validators");
+    let (operator, key, elsewhere) = world.elsewhere(1, None);
+    let proof: Bytes = elsewhere["sealingProof"].as_str().unwrap().parse().unwrap();
+    let call =
+        registry::addValidatorCall { validator: operator.address(), sealingKey: key.address(), weight: 1, proof };
+    let raw = world.call_of(&administrator, VALIDATORS_ADDRESS, U256::ZERO, &call);
+    let mut body = json!({ "address": operator.address().to_string(), "signedTransaction": raw });
+    let listed = world.ok("GET", &all, Value::Null).await;
+    let ids: Vec<String> = (0..2_usize).map(|index| listed[index]["id"].as_str().unwrap().to_owned()).collect();
+    for id in &ids {
+        world.ok("POST", &format!("/v1/validators/{id}/stop"), Value::Null).await;
+    }
+    let refused = world.conflict("POST", &all, body.clone()).await;
+    assert!(refused.contains("held elsewhere"), "{refused}");
+    for id in &ids {
+        world.ok("POST", &format!("/v1/validators/{id}/start"), Value::Null).await;
+    }
+    body["sealingAddress"] = Address::repeat_byte(0x77).to_string().into();
+    assert_eq!(world.wrong_field("POST", &all, body.clone()).await, "sealingAddress");
+    body.as_object_mut().unwrap().remove("sealingAddress");
+    let made = world.ok("POST", &all, body).await;
+    assert_eq!(made["sealingAddress"], key.address().to_string(), "the key of the call: {made}");
+    assert_eq!((&made["status"], &made["process"]), (&json!("joining"), &json!("elsewhere")), "{made}");
+    let id = made["id"].as_str().unwrap();
+    world.until(id, &["active"]).await;
+
+    let slash = format!("/v1/validators/{id}/slash");
+    let (validator, reason) = (operator.address(), "it was away".to_owned());
+    let call = registry::slashCall { validator, partPpm: 1_000_000, reason: reason.clone() };
+    let raw = world.call_of(&administrator, VALIDATORS_ADDRESS, U256::ZERO, &call);
+    let mut body = json!({ "reason": reason, "signedTransaction": raw, "percentage": 5 });
+    assert_eq!(world.wrong_field("POST", &slash, body.clone()).await, "percentage");
+    body.as_object_mut().unwrap().remove("percentage");
+    let other = format!("/v1/validators/{}/slash", ids[0]);
+    assert_eq!(world.wrong_field("POST", &other, body.clone()).await, "signedTransaction");
+    let sent = world.ok("POST", &slash, body).await;
+    assert_eq!(sent["authority"], "validators-administrator", "{sent}");
+    world.until(id, &["removed"]).await;
+    let lines = world.audited("validator.slash").await;
+    assert!(lines.iter().any(|line| line.contains(id) && line.contains("it was away")), "{lines:?}");
+}
+
+/// With stake, operators' and delegators' own transactions.
+#[tokio::test]
+async fn signed_transactions_join_stake_delegate_and_claim() {
+    for consensus in ["proof-of-stake", "delegated-proof-of-stake"] {
+        let world = World::new(consensus).await;
+        world.run(5);
+        let (all, chain_id) = (world.path("/validators"), world.chain.chain_id());
+        let (operator, key) = (KeyPair::from_seed(1, "operator"), KeyPair::from_seed(1, "sealing key"));
+        world.treasury_sends(operator.address(), ether(60), Vec::new()).await;
+        world.run(3);
+        let join = stake::joinWithKeyCall {
+            commissionBps: 500,
+            maxCommissionBps: 10_000,
+            maxCommissionChangeBps: 10_000,
+            sealingKey: key.address(),
+            proof: staking::prove_sealing_key(chain_id, operator.address(), &key),
+        };
+        let raw = world.call_of(&operator, STAKING_ADDRESS, ether(32), &join);
+        let mut body = json!({ "address": operator.address().to_string(), "signedTransaction": raw, "stake": "1" });
+        assert_eq!(world.wrong_field("POST", &all, body.clone()).await, "stake");
+        body["stake"] = STAKE.into();
+        let made = world.ok("POST", &all, body).await;
+        assert_eq!(made["sealingAddress"], key.address().to_string(), "the key of the call: {made}");
+        assert_eq!((&made["status"], &made["process"]), (&json!("joining"), &json!("elsewhere")), "{made}");
+        let id = made["id"].as_str().unwrap();
+        let active = world.until(id, &["active"]).await;
+        assert!(is_near(&active["selfStake"], 32), "{active}");
+
+        let path = |rest: &str| format!("/v1/validators/{id}{rest}");
+        let raw = world.call_of(&operator, STAKING_ADDRESS, ether(2), &stake::stakeCall {});
+        world.ok("PUT", &path("/stake"), json!({ "signedTransaction": raw })).await;
+        // Its gas is estimated on what is in blocks.
+        world.run(5);
+        let (delegator, validator) = (world.operators[1].clone(), operator.address());
+        let raw = world.call_of(&delegator, STAKING_ADDRESS, ether(3), &stake::delegateCall { validator });
+        let delegation = json!({ "signedTransaction": raw });
+        let listed = world.ok("GET", &all, Value::Null).await;
+        let other = listed.as_array().unwrap().iter().find(|one| one["id"] != id).unwrap();
+        let others = format!("/v1/validators/{}", other["id"].as_str().unwrap());
+        assert_eq!(
+            world.wrong_field("POST", &format!("{others}/delegations"), delegation.clone()).await,
+            "signedTransaction"
+        );
+        let sent = world.ok("POST", &path("/delegations"), delegation).await;
+        world.run(10);
+        let hash: B256 = sent["transactionHash"].as_str().unwrap().parse().unwrap();
+        let found = world.chain.node().view().transaction(hash).unwrap();
+        let Some(Located::Mined { block, index }) = found else { panic!("{consensus}: {hash} waits") };
+        assert!(block.receipts()[index as usize].is_success(), "{consensus}: {hash} failed");
+        let held = world.validator(id).await;
+        assert!(is_near(&held["selfStake"], 34) && is_near(&held["stake"], 37), "{held}");
+        let delegations = world.ok("GET", &path("/delegations"), Value::Null).await;
+        let name = delegator.address().to_string();
+        let found = delegations.as_array().unwrap().iter().find(|one| one["delegator"] == name.as_str());
+        assert!(is_near(&found.unwrap()["amount"], 3), "{delegations}");
+
+        // An operator of genesis claims what it has earned.
+        let owner = world.operators.iter().find(|key| other["address"] == key.address().to_string()).unwrap().clone();
+        let call = stake::claimRewardsCall { validator: owner.address() };
+        let claim = format!("{others}/rewards/claim");
+        let own = world.conflict("POST", &claim, json!({})).await;
+        assert!(own.contains("signedTransaction"), "{own}");
+        let raw = world.call_of(&owner, STAKING_ADDRESS, U256::ZERO, &call);
+        let both = json!({ "signedTransaction": raw, "from": owner.address().to_string() });
+        assert_eq!(world.wrong_field("POST", &claim, both).await, "from");
+        let before = world.balance(owner.address()).await;
+        world.ok("POST", &claim, json!({ "signedTransaction": raw })).await;
+        world.run(5);
+        assert!(world.balance(owner.address()).await > before, "{consensus}");
+        for action in ["validator.stake", "validator.delegate", "validator.claim", "validator.add"] {
+            let lines = world.audited(action).await;
+            assert!(!lines.is_empty(), "{action}");
+        }
+    }
+}
+
+/// What is claimed is on the operator's balance, but for the gas.
+#[tokio::test]
+async fn rewards_and_commission_come_to_the_operators_balance() {
+    for consensus in ["proof-of-stake", "delegated-proof-of-stake"] {
+        let world = World::with(consensus, Vec::new()).await;
+        world.run(80);
+        let operator = world.chain.treasury().unwrap();
+        let listed = world.ok("GET", &world.path("/validators"), Value::Null).await;
+        let id = listed[0]["id"].as_str().unwrap();
+        let owed: U256 = listed[0]["rewards"].as_str().unwrap().parse().unwrap();
+        assert!(!owed.is_zero(), "{listed}");
+        let claim = format!("/v1/validators/{id}/rewards/claim");
+        let before = world.balance(operator).await;
+        let sent = world.ok("POST", &claim, json!({})).await;
+        let hashes: Vec<B256> = sent["transactionHashes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|hash| hash.as_str().unwrap().parse().unwrap())
+            .collect();
+        assert_eq!(hashes.len(), 2, "rewards and commission: {sent}");
+        world.run(10);
+        let (mut claimed, mut burned) = (U256::ZERO, U256::ZERO);
+        let view = world.chain.node().view();
+        for hash in hashes {
+            let Some(Located::Mined { block, index }) = view.transaction(hash).unwrap() else { panic!("{hash}") };
+            let receipt = &block.receipts()[index as usize];
+            assert!(receipt.is_success());
+            burned += U256::from(receipt.gas_used.get()) * U256::from(block.block().base_fee().unwrap());
+            for log in receipt.logs() {
+                let rewards = stake::RewardsClaimed::decode_log(log).map(|event| event.amount);
+                claimed +=
+                    rewards.or_else(|_| stake::CommissionClaimed::decode_log(log).map(|event| event.amount)).unwrap();
+            }
+        }
+        assert!(claimed >= owed, "{claimed} of {owed}");
+        // The one validator gets the tips of its own transactions back.
+        assert_eq!(world.balance(operator).await, before + claimed - burned, "{consensus}");
+        let strangers = json!({ "from": operator.to_string(), "signedTransaction": "0x00" });
+        assert_eq!(world.wrong_field("POST", &claim, strangers).await, "from");
+    }
+}
+
+/// Fees are the operator's, whatever key seals.
+#[tokio::test]
+async fn fees_come_to_the_operator_of_the_sealing_key() {
+    let world = World::new("proof-of-authority").await;
+    world.run(5);
+    let sent = world.treasury_sends(Address::repeat_byte(0x42), U256::ONE, Vec::new()).await;
+    world.run(5);
+    let hash: B256 = sent["transactionHash"].as_str().unwrap().parse().unwrap();
+    let view = world.chain.node().view();
+    let Some(Located::Mined { block, index }) = view.transaction(hash).unwrap() else { panic!("{hash}") };
+    let (base_fee, gas) = (block.block().base_fee().unwrap(), block.receipts()[index as usize].gas_used.get());
+    let price = block.transactions()[index as usize].effective_gas_price(base_fee);
+    let tip = U256::from(price - u128::from(base_fee)) * U256::from(gas);
+    assert!(!tip.is_zero());
+    let listed = world.ok("GET", &world.path("/validators"), Value::Null).await;
+    let key = block.block().header().beneficiary.to_string();
+    let sealer = listed.as_array().unwrap().iter().find(|one| one["sealingAddress"] == key.as_str()).unwrap();
+    assert_ne!(sealer["address"], sealer["sealingAddress"]);
+    let height = block.height().get();
+    let mut balances = Vec::new();
+    for height in [height - 1, height] {
+        let path = world.path(&format!("/accounts/{}?block={height}", sealer["address"].as_str().unwrap()));
+        let found = world.ok("GET", &path, Value::Null).await;
+        balances.push(found["balance"].as_str().unwrap().parse::<U256>().unwrap());
+    }
+    assert_eq!(balances[1] - balances[0], tip);
+}
+
+#[tokio::test]
+async fn a_jailed_validator_returns_by_its_operators_transaction() {
+    let world = World::new("proof-of-stake").await;
+    world.run(5);
+    let operator = world.operators[3].clone();
+    let listed = world.ok("GET", &world.path("/validators"), Value::Null).await;
+    let name = operator.address().to_string();
+    let one = listed.as_array().unwrap().iter().find(|one| one["address"] == name.as_str()).unwrap();
+    let id = one["id"].as_str().unwrap();
+    let path = |rest: &str| format!("/v1/validators/{id}{rest}");
+    let unjail = |world: &World| {
+        let raw = world.call_of(&operator, STAKING_ADDRESS, U256::ZERO, &stake::unjailCall {});
+        json!({ "signedTransaction": raw })
+    };
+    world.ok("POST", &path("/stop"), Value::Null).await;
+    let jailed = world.until(id, &["jailed"]).await;
+    assert!(jailed["jailedUntil"].is_string(), "{jailed}");
+    world.ok("POST", &path("/start"), Value::Null).await;
+    let managed = world.conflict("POST", &path("/unjail"), json!({})).await;
+    assert!(managed.contains("signedTransaction"), "{managed}");
+    world.run(610);
+    let other = listed.as_array().unwrap().iter().find(|one| one["id"] != id).unwrap();
+    let others = format!("/v1/validators/{}/unjail", other["id"].as_str().unwrap());
+    assert_eq!(world.wrong_field("POST", &others, unjail(&world)).await, "signedTransaction");
+    world.ok("POST", &path("/unjail"), unjail(&world)).await;
+    world.until(id, &["active"]).await;
+    assert!(world.audited("validator.unjail").await.iter().any(|line| line.contains(id)));
+}
+
+/// Two headers of one producer for one slot.
+fn two_headers(world: &World, key: &KeyPair) -> Value {
+    let view = world.chain.node().view();
+    let genesis = view.block(BlockRef::Number(Height::GENESIS)).unwrap().hash();
+    let signer = Authenticator::secp256k1().for_chain(genesis).signer(key);
+    let sealed = |extra: &'static [u8]| {
+        let mut header = world.block(world.height()).header().clone();
+        header.extra_data = Bytes::from_static(extra);
+        let seal = signer.sign(Purpose::Block, header.hash_slow());
+        (header, seal)
+    };
+    serde_json::to_value(dpos::ConflictingBlocks::new(sealed(b"one"), sealed(b"other"))).unwrap()
+}
+
+/// Two votes of one validator in one phase.
+fn two_votes(world: &World, key: &KeyPair) -> Value {
+    let view = world.chain.node().view();
+    let genesis = view.block(BlockRef::Number(Height::GENESIS)).unwrap().hash();
+    let signer = Authenticator::secp256k1().for_chain(genesis).signer(key);
+    let height = Height::new(world.height());
+    let vote = |byte: u8| {
+        let block = BlockId { hash: B256::repeat_byte(byte), height };
+        let body = pbft::Body::Prepare { view: pbft::View::new(0), block };
+        (block.hash, pbft::PbftMessage::signed(body, &signer).signature)
+    };
+    let proof = pbft::DoubleSigning::new(pbft::Phase::Prepare, pbft::View::new(0), height, vote(1), vote(2));
+    let mut evidence = serde_json::to_value(proof).unwrap();
+    // As the rest of the service spells its fields.
+    for (field, name) in [("first_signature", "firstSignature"), ("second_signature", "secondSignature")] {
+        let value = evidence.as_object_mut().unwrap().remove(field).unwrap();
+        evidence[name] = value;
+    }
+    evidence
+}
+
+/// Headers, or votes, that a validator signed against the rules of its protocol cost it what that says.
+#[tokio::test]
+async fn evidence_of_two_headers_or_votes_convicts_by_the_protocols_own_rule() {
+    let offences: [(&str, fn(&World, &KeyPair) -> Value); 2] =
+        [("delegated-proof-of-stake", two_headers), ("pbft", two_votes)];
+    for (consensus, offence) in offences {
+        let world = World::new(consensus).await;
+        world.run(5);
+        let (_, key, body) = world.elsewhere(1, Some(STAKE));
+        let id = world.ok("POST", &world.path("/validators"), body).await["id"].as_str().unwrap().to_owned();
+        world.until(&id, &["active"]).await;
+        let path = format!("/v1/validators/{id}/slash");
+        let report = json!({ "reason": "it signed two", "evidence": offence(&world, &key) });
+
+        let mut with_part = report.clone();
+        with_part["percentage"] = 5.into();
+        assert!(world.conflict("POST", &path, with_part).await.contains("its own rule"));
+        let nonsense = json!({ "reason": "x", "evidence": { "Votes": 5 } });
+        assert_eq!(world.wrong_field("POST", &path, nonsense).await, "evidence");
+        let listed = world.ok("GET", &world.path("/validators"), Value::Null).await;
+        let honest = listed.as_array().unwrap().iter().find(|one| one["id"] != id.as_str()).unwrap();
+        let accused = format!("/v1/validators/{}/slash", honest["id"].as_str().unwrap());
+        assert!(world.conflict("POST", &accused, report.clone()).await.contains("is against"));
+        let strangers = offence(&world, &KeyPair::from_seed(8, "a stranger"));
+        let refused = world.conflict("POST", &path, json!({ "reason": "x", "evidence": strangers })).await;
+        assert!(refused.contains("no"), "{refused}");
+        let mut garbled = report.clone();
+        let seal = if consensus == "pbft" {
+            &mut garbled["evidence"]["firstSignature"]
+        } else {
+            &mut garbled["evidence"]["first"]["seal"]
+        };
+        *seal = "0x00".into();
+        world.conflict("POST", &path, garbled).await;
+        assert!(world.audited("validator.slash").await.is_empty(), "nothing was taken yet");
+
+        let sent = world.ok("POST", &path, report.clone()).await;
+        assert_eq!((&sent["authority"], &sent["transactionHash"]), (&json!("protocol"), &Value::Null), "{sent}");
+        let lines = world.audited("validator.slash").await;
+        assert!(matches!(&lines[..], [line] if line.contains("it signed two; evidence 0x")), "{lines:?}");
+        world.conflict("POST", &path, report.clone()).await;
+        let out = world.until(&id, &["tombstoned"]).await;
+        if world.has_stake() {
+            let stake: U256 = out["selfStake"].as_str().unwrap().parse().unwrap();
+            assert!(stake < ether(32), "{out}");
+        }
+        world.conflict("POST", &path, report).await;
+        let before = world.height();
+        world.run(30);
+        assert!(world.height() > before + 10, "{consensus} goes on");
+        assert_eq!(world.validator(honest["id"].as_str().unwrap()).await["status"], "active");
+    }
+}
