@@ -34,7 +34,7 @@ impl World {
         let kept: Arc<dyn KeyValue> = store.clone();
         let mut small = Plans::default().named(Plans::DEFAULT).unwrap();
         small.blockchains_max = 1;
-        let builder = Platform::builder(clock.clone()).with_store(kept).with_workspaces_max(3);
+        let builder = Platform::builder(clock.clone()).with_store(kept).with_workspaces_max(10);
         let platform = builder.with_plans(Plans::default().with("small", small)).open(chain).unwrap();
         Self { clock, store, platform }
     }
@@ -249,17 +249,19 @@ fn a_user_makes_workspaces_up_to_the_bound_and_not_one_more() {
     let key = world.authenticated(&value).unwrap();
     let make = |by: &Principal| world.unit(|unit| workspaces.create_by(unit, by, Workspace::named("more")));
     let (_, second) = make(&user).unwrap();
-    make(&key).unwrap();
+    for number in 3..=10 {
+        make(if number % 2 == 0 { &user } else { &key }).unwrap();
+    }
     // One past it, by the user, by its key, and where the service makes one for it.
     for by in [&user, &key] {
         let refusal = make(by).map(drop).unwrap_err().to_string();
-        assert!(refusal.contains("a member of 3 workspaces, and the service allows 3"), "{refusal}");
+        assert!(refusal.contains("a member of 10 workspaces, and the service allows 10"), "{refusal}");
     }
     let own = |unit: &mut Unit<'_>| workspaces.create(unit, owner_id(&user), Workspace::named("more")).map(drop);
     assert_eq!(refused(world.unit(own)), "conflict");
     world.unit(|unit| workspaces.delete(unit, &second)).unwrap();
     make(&user).unwrap();
-    for _ in 0..4 {
+    for _ in 0..12 {
         make(&world.platform.service_principal()).unwrap();
     }
 }
