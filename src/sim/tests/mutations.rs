@@ -301,7 +301,7 @@ const BY_TEST: &[(Mutation, &str, &str)] = &[
     (
         Mutation::RaftDropsReads,
         "consensus::raft::tests::replication::a_read_waits_for_a_majority_and_a_stale_leader_serves_none",
-        "who waits for an answer waits in campaigns, too, where messages are lost",
+        "no client of a campaign asks for a read of the leader (`Admin::Read`)",
     ),
     (
         Mutation::RaftSyncsAtOnce,
