@@ -332,7 +332,7 @@ fn pages_of_a_token_with_more_than_a_hundred_thousand_transfers() {
     let (node, token) = (world.node(), world.contracts[0]);
     let owner = node.accounts()[0];
     let send = |to: Address, input: Vec<u8>| {
-        let gas = crate::primitives::Gas::new(20_000_000);
+        let gas = crate::primitives::Gas::new(16_000_000);
         node.send_request(CallRequest::call(to, input).with_from(owner).with_gas(gas)).unwrap();
     };
     let supply = U256::from(CALLS * TRANSACTIONS);

@@ -44,10 +44,10 @@ struct Resource {
     updated_at: String,
 }
 
-/// State of a resource, as its own route tells it, which says what leads where: of a blockchain from `created` to `deleting`; of an API key
-/// `active`, `expired` or `revoked`; of a contract and a dApp `pending`, `deployed` or `failed`; of a module `pending`, `enabled`,
-/// `disabled` or `failed`; of a project `provisioning`, `active`, `paused`, `stopped` or `failed`; a workspace is `active`. `unavailable`
-/// while the caller can't read the chain that knows it.
+/// State of a resource, as its own route tells it, which says what leads where: of a blockchain `created`, `provisioning`, `running`,
+/// `paused`, `stopped`, `failed` or `deleting`; of an API key `active`, `expired` or `revoked`; of a contract and a dApp `pending`,
+/// `deployed` or `failed`; of a module `pending`, `enabled`, `disabled` or `failed`; of a project `provisioning`, `active`, `paused`,
+/// `stopped` or `failed`; a workspace is `active`. `unavailable` while the caller can't read the chain that knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum ResourceStatus {
