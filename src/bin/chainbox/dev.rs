@@ -106,6 +106,7 @@ fn server_config(options: &DevOptions) -> Result<ServerConfig, Failure> {
     let config = options
         .listen
         .config()
+        .with_open_origins()
         .with_mailbox(Arc::new(Mailbox::default()))
         .with_open_metrics()
         .with_outbound(OutboundPolicy::default().with_loopback());
