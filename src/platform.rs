@@ -62,7 +62,7 @@ pub use self::{
         ValidatorSpec, metrics::ChainMetrics,
     },
     blockchains::{Blockchains, EXPORT_BYTES_MAX, Outgoing},
-    contract_call::{ContractCall, EncodedCall, abi_of},
+    contract_call::{ContractCall, EncodedCall, abi_of, beside_signed, signed_call},
     contract_events::{ContractEvent, events_of},
     contract_plan::PlacedContract,
     dapps::{

@@ -6,11 +6,7 @@ use chainbox::{
 };
 use serde_json::json;
 
-use crate::{
-    binary::Dev,
-    http::Service,
-    serving::{Serving, send},
-};
+use crate::http::Service;
 
 const CHAIN_ID: &str = r#"{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}"#;
 const JSON: (&str, &str) = ("content-type", "application/json");
@@ -123,11 +119,18 @@ async fn a_server_for_other_machines_accepts_pages_of_this_one() {
 }
 
 /// By the flags of the real binary: `dev` is open to pages on loopback, `serve` is not.
+#[cfg(feature = "rocksdb")]
 #[test]
 fn on_loopback_dev_alone_is_open_to_pages_of_every_origin() {
+    use crate::{
+        binary::Dev,
+        serving::{Serving, send},
+    };
+
     let folder = tempfile::tempdir().unwrap();
     let dev = Dev::start(folder.path(), &["--quiet"]);
-    let serving = Serving::start(&["--allow-origin", "https://app.example"]);
+    let data = folder.path().join("data");
+    let serving = Serving::start(&["--db-path", data.to_str().unwrap(), "--allow-origin", "https://app.example"]);
     let own = format!("http://{}", serving.address);
     for (address, origin, status, allowed) in [
         (dev.address(), "https://evil.example", 200, Some("*")),
