@@ -65,7 +65,7 @@ pub use self::{
     },
     blockchains::{Blockchains, EXPORT_BYTES_MAX, Outgoing, Sight},
     context::WORKSPACES_MAX,
-    contract_call::{ContractCall, EncodedCall, abi_of},
+    contract_call::{ContractCall, EncodedCall, abi_of, beside_signed, signed_call},
     contract_events::{ContractEvent, events_of},
     contract_plan::PlacedContract,
     dapps::{

@@ -5,9 +5,10 @@ use alloy_json_abi::{Function, JsonAbi};
 use alloy_primitives::{Address, Bytes};
 use serde_json::Value;
 
-use super::PlatformError;
+use super::{FieldError, PlatformError};
 use crate::{
     node::{BlockRef, Node},
+    primitives::Transaction,
     vm::{Marker, abi_json},
 };
 
@@ -64,6 +65,31 @@ pub fn abi_of(node: &Node, contract: Address) -> Result<JsonAbi, PlatformError> 
     let code = node.view().code(contract, BlockRef::Latest).map_err(PlatformError::from_query)?;
     let template = Marker::split(&code).and_then(|(Marker(id), _)| node.templates().get(id));
     template.map(|template| template.abi()).ok_or_else(|| PlatformError::not_found("contract", &contract.to_string()))
+}
+
+/// Reads a transaction that somebody else signed and that calls a contract.
+///
+/// # Errors
+/// [`PlatformError::Validation`] of `signedTransaction` for what is no transaction, and for one that does something else.
+pub fn signed_call(raw: &[u8], contract: Address) -> Result<Transaction, PlatformError> {
+    let expected = format!("a signed transaction that calls {contract} (EIP-2718)");
+    let wrong = |got: String| PlatformError::field("signedTransaction", expected.clone(), got);
+    let transaction = Transaction::decode(raw).map_err(|cause| wrong(cause.to_string()))?;
+    match transaction.to() {
+        Some(to) if to == contract => Ok(transaction),
+        Some(to) => Err(wrong(format!("a call of {to}"))),
+        None => Err(wrong("a creation of a contract".to_owned())),
+    }
+}
+
+/// Refuses the fields that a signed transaction says itself: their names, and whether they are there.
+pub fn beside_signed(fields: &[(&str, bool)]) -> Vec<FieldError> {
+    let refused = |path: &str| FieldError {
+        path: path.to_owned(),
+        expected: "no value beside a signedTransaction, which says it all".to_owned(),
+        got: "a value".to_owned(),
+    };
+    fields.iter().filter(|(_, is_there)| *is_there).map(|(path, _)| refused(path)).collect()
 }
 
 fn find(abi: &JsonAbi, name: &str, count: usize) -> Result<Function, PlatformError> {

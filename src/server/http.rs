@@ -69,6 +69,8 @@ pub struct ServerConfig {
     listen: SocketAddr,
     allowed_hosts: Vec<String>,
     allowed_origins: Vec<String>,
+    /// Whether pages of every origin are accepted on loopback, and those of this machine everywhere.
+    has_open_origins: bool,
     rpc_token: Option<RpcToken>,
     limits: ServerLimits,
     public_url: Option<PublicUrl>,
@@ -91,6 +93,7 @@ impl ServerConfig {
             listen,
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
+            has_open_origins: false,
             rpc_token: None,
             limits: ServerLimits::default(),
             public_url: None,
@@ -113,10 +116,16 @@ impl ServerConfig {
         Self { allowed_hosts, ..self }
     }
 
-    /// Accepts pages of these origins beside those of loopback names; `*` for all. On loopback every origin is accepted.
+    /// Accepts pages of these origins beside those that it serves itself; `*` for all.
     #[must_use]
     pub fn with_allowed_origins(self, allowed_origins: Vec<String>) -> Self {
         Self { allowed_origins, ..self }
+    }
+
+    /// Accepts pages of every origin where it listens on loopback, and of loopback names elsewhere: for development.
+    #[must_use]
+    pub fn with_open_origins(self) -> Self {
+        Self { has_open_origins: true, ..self }
     }
 
     /// Permits other addresses to webhooks than public ones by https.

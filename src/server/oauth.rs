@@ -47,6 +47,7 @@ use tokio::sync::Semaphore;
 
 pub use self::openid::LogInProvider;
 use self::openid::PendingLogIns;
+pub(in crate::server) use self::register::{is_registration, resume_registration};
 use crate::platform::{Mailbox, Platform, PlatformError, PublicUrl};
 
 /// Passwords that are hashed at a time: each takes a core for tens of milliseconds and 19 MiB.

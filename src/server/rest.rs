@@ -20,6 +20,7 @@ mod rate;
 mod request;
 mod resume;
 mod routes;
+mod rpc_request;
 mod scalar;
 mod service;
 mod table;
@@ -35,7 +36,7 @@ use axum::{
     Router,
     body::Bytes,
     extract::{DefaultBodyLimit, RawPathParams, Request, State, rejection::RawPathParamsRejection},
-    http::{Method, header, request::Parts},
+    http::{HeaderMap, Method, header, request::Parts},
     middleware::{self, Next},
     response::{IntoResponse, Response},
     routing::{MethodFilter, get, on, post},
@@ -44,16 +45,18 @@ use futures_util::FutureExt as _;
 use tokio::sync::Semaphore;
 
 pub(super) use self::{
+    envelope::Rendered,
+    idempotency::{Begin, KeptRequest, accept, close, key_of},
     rate::Rates,
     request::{REQUEST_ID, RequestId, RequestIds, RouteName},
-    service::{PeerAddress, admit_admin},
+    service::{Admitted, PeerAddress, admit_admin},
 };
 pub use self::{
     routes::templates::{TemplateParameter, TemplateView},
     table::endpoint_table,
 };
 
-use self::{catalogue::Catalogue, endpoint::Endpoint, envelope::Rendered, service::Admitted};
+use self::{catalogue::Catalogue, endpoint::Endpoint, rpc_request::Interface};
 use super::{
     api_error::ApiError,
     chains::Chains,
@@ -63,7 +66,7 @@ use super::{
     eth::rpc::EthRpc,
     limits::{PAGE_LIMIT_MAX, ServerLimits},
     outbound::{OutboundClient, OutboundError, OutboundPolicy, SystemResolver, TlsRoots},
-    service_rpc::ServiceRpc,
+    service_rpc::{self, ServiceRpc},
 };
 use crate::platform::{Platform, PlatformError, Principal};
 
@@ -144,7 +147,7 @@ impl App {
         Ok(client.get_or_init(|| made))
     }
 
-    fn platform(&self) -> &Arc<Platform> {
+    pub(super) fn platform(&self) -> &Arc<Platform> {
         self.chains.platform()
     }
 
@@ -169,6 +172,12 @@ impl App {
         let peer = parts.extensions.get::<PeerAddress>().copied();
         let admitted = service::admit(self, routes::ETHEREUM_ACCESS, &parts.headers, peer, None)
             .map_err(|refused| refused.into_response(&id, self.now_ms()))?;
+        // Nothing that asks for a simulation is executed.
+        if let Err(refused) = request::refuse_query(parts) {
+            let mut response = service_rpc::refused(&refused);
+            admitted.tell(response.headers_mut());
+            return Err(response);
+        }
         let fail = |cause: PlatformError| {
             let mut response = Rendered::of(Err(cause.into()), &id, self.now_ms()).into_response();
             admitted.tell(response.headers_mut());
@@ -179,6 +188,38 @@ impl App {
         };
         let rpc = self.chains.readable_rpc(principal, chain).map_err(fail)?;
         Ok((admitted, rpc))
+    }
+
+    /// Executes the calls of a body to the Ethereum JSON-RPC of a chain; under an idempotency key once.
+    pub(super) async fn call_chain(
+        &self,
+        (admitted, rpc): (&Admitted, EthRpc),
+        parts: &Parts,
+        body: Bytes,
+    ) -> Response {
+        rpc_request::execute(self, admitted, parts, Interface::Chain(rpc), body).await
+    }
+
+    /// Lets a message of a session with the Ethereum JSON-RPC of a chain in, as [`App::admit_to_chain`] does a request.
+    pub(super) fn admit_message(
+        &self,
+        headers: &HeaderMap,
+        peer: Option<PeerAddress>,
+        chain: &str,
+    ) -> Result<(Admitted, EthRpc), ApiError> {
+        let admitted = service::admit(self, routes::ETHEREUM_ACCESS, headers, peer, None);
+        let admitted = admitted.map_err(service::Refused::into_error)?;
+        let Some(principal) = &admitted.principal else {
+            return Err(PlatformError::not_found("blockchain", chain).into());
+        };
+        let rpc = self.chains.readable_rpc(principal, chain)?;
+        Ok((admitted, rpc))
+    }
+
+    /// Returns the Ethereum JSON-RPC of a chain, if these credentials still may read it. Nothing is counted.
+    pub(super) fn look_at_session(&self, headers: &HeaderMap, chain: &str) -> Result<EthRpc, ApiError> {
+        let principal = credentials::authenticate(self.platform(), headers, false)?;
+        Ok(self.chains.readable_rpc(&principal, chain)?)
     }
 
     /// Bytes of a body of an endpoint.
@@ -204,8 +245,8 @@ impl App {
     }
 
     /// Runs what was accepted under an idempotency key before the process ended.
-    pub(super) fn resume(&self) -> Result<usize, PlatformError> {
-        resume::resume(self)
+    pub(super) async fn resume(&self) -> Result<usize, PlatformError> {
+        resume::resume(self).await
     }
 }
 

@@ -74,7 +74,7 @@ const NETWORK_THREADS: NonZeroUsize = NonZeroUsize::MIN;
 /// # Errors
 /// [`ServeError`] when there is no free port or no thread.
 pub fn serve(node: &Node) -> Result<RunningServer, ServeError> {
-    serve_with(node, ServerConfig::new(([127, 0, 0, 1], 0).into()))
+    serve_with(node, ServerConfig::new(([127, 0, 0, 1], 0).into()).with_open_origins())
 }
 
 /// As [`serve`], with a configuration of one's own.

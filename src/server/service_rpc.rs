@@ -6,18 +6,22 @@ mod params;
 mod query;
 mod transaction;
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
-use axum::{http::StatusCode, response::Response};
+use axum::http::StatusCode;
 use jsonrpsee::{
     RpcModule,
     core::middleware::Request,
-    server::{HttpBody as Body, MethodCallback, MethodResponse, Methods},
+    server::{MethodCallback, MethodResponse, Methods},
     types::{Extensions, Params},
 };
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
-pub(super) use self::failure::refused;
+pub(super) use self::failure::{error_object, refused};
 
 use self::{failure::RpcFailure, params::Call};
 use super::{
@@ -26,7 +30,8 @@ use super::{
     commands::{Cancellation, Length},
     eth::rpc::EthRpc,
     jsonrpc::{
-        errors, framing,
+        errors,
+        framing::Answered,
         service::{Dispatch, JsonRpcService},
     },
 };
@@ -42,16 +47,23 @@ pub(super) struct ServiceRpc {
 }
 
 impl ServiceRpc {
-    /// Executes the calls in a body for a principal; a batch has at most so many.
-    pub(super) async fn execute(&self, principal: Principal, calls_max: u32, body: &[u8]) -> Response<Body> {
+    /// Executes the calls in a body for a principal; a batch has at most so many. With a seed, what a call sends has an id that follows
+    /// from the seed and the call's place: the body can be executed again, and sends nothing twice.
+    pub(super) async fn execute(
+        &self,
+        principal: Principal,
+        calls_max: u32,
+        body: &[u8],
+        seed: Option<String>,
+    ) -> Answered {
         let is_forbidden = scope_of_single(body).is_some_and(|scope| !principal.may(scope));
         let mut extensions = Extensions::new();
         extensions.insert(principal);
-        let mut response = framing::http_response(self.service.execute_up_to(calls_max, body, extensions).await);
-        if is_forbidden {
-            *response.status_mut() = StatusCode::FORBIDDEN;
+        if let Some(seed) = seed {
+            extensions.insert(SendIds { seed, calls: Arc::default() });
         }
-        response
+        let json = self.service.execute_up_to(calls_max, body, extensions).await;
+        Answered { status: if is_forbidden { StatusCode::FORBIDDEN } else { StatusCode::OK }, json }
     }
 
     /// Registers all methods over `chains`.
@@ -61,6 +73,27 @@ impl ServiceRpc {
         Self { service }
     }
 }
+
+/// Ids of what the calls of one request send, in the order of the calls.
+#[derive(Clone, Debug)]
+struct SendIds {
+    seed: String,
+    /// Calls so far.
+    calls: Arc<AtomicU64>,
+}
+
+impl SendIds {
+    /// Returns the id of what the next call sends.
+    fn next(&self) -> SendId {
+        let call = self.calls.fetch_add(1, Ordering::Relaxed);
+        let digest = Sha256::new().chain_update(&self.seed).chain_update(call.to_be_bytes()).finalize();
+        SendId(format!("tx_{}", alloy_primitives::hex::encode(&digest[..8])))
+    }
+}
+
+/// Id of what a call sends.
+#[derive(Clone, Debug)]
+struct SendId(String);
 
 /// The methods by name, each where its work belongs: changes in the queue of their chain, simulations on the threads for reads.
 #[derive(Clone, Debug)]
@@ -95,10 +128,13 @@ impl Dispatch for ServiceDispatch {
     fn call<'a>(&self, request: Request<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
         let dispatch = self.clone();
         async move {
-            let Some(MethodCallback::Sync(callback)) = dispatch.methods.method(&request.method) else {
-                return MethodResponse::error(request.id, errors::method_not_found(&request.method));
+            let Request { id, method, params, mut extensions, .. } = request;
+            if let Some(next) = extensions.get::<SendIds>().map(SendIds::next) {
+                extensions.insert(next);
+            }
+            let Some(MethodCallback::Sync(callback)) = dispatch.methods.method(&method) else {
+                return MethodResponse::error(id, errors::method_not_found(&method));
             };
-            let Request { id, method, params, extensions, .. } = request;
             let (id, callback) = (id.into_owned(), callback.clone());
             let params = params.map(|params| params.get().to_owned());
             let rpc = dispatch.rpc_of(params.as_deref(), &extensions);
@@ -154,7 +190,8 @@ fn add(module: &mut RpcModule<Chains>, name: &'static str, scope: Scope, handler
     let registered = module.register_method(name, move |params, chains, extensions| {
         let principal = principal(extensions, scope)?;
         let mut fields = named(&params)?;
-        handler(&Call { chains, principal }, &mut fields)
+        let send_id = extensions.get::<SendId>().map(|SendId(id)| id.as_str());
+        handler(&Call { chains, principal, send_id }, &mut fields)
     });
     debug_assert!(registered.is_ok(), "{name} is registered twice");
 }

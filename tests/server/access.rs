@@ -106,7 +106,7 @@ async fn a_preflight_allows_the_headers_that_the_page_asks_for() {
 
 #[tokio::test]
 async fn a_server_for_other_machines_accepts_pages_of_this_one() {
-    let everywhere = |_| ServerConfig::new(([0, 0, 0, 0], 0).into());
+    let everywhere = |_| ServerConfig::new(([0, 0, 0, 0], 0).into()).with_open_origins();
     let service = Service::with(Node::new(), everywhere).await;
     for (origin, status) in
         [("http://localhost:3000", 200), ("http://127.0.0.1:5173", 200), ("https://evil.example", 403)]
@@ -115,6 +115,35 @@ async fn a_server_for_other_machines_accepts_pages_of_this_one() {
         assert_eq!(reply.status, status, "{origin}");
         let allowed = (status == 200).then_some(origin);
         assert_eq!(reply.header("access-control-allow-origin"), allowed);
+    }
+}
+
+/// By the flags of the real binary: `dev` is open to pages on loopback, `serve` is not.
+#[cfg(feature = "rocksdb")]
+#[test]
+fn on_loopback_dev_alone_is_open_to_pages_of_every_origin() {
+    use crate::{
+        binary::Dev,
+        serving::{Serving, send},
+    };
+
+    let folder = tempfile::tempdir().unwrap();
+    let dev = Dev::start(folder.path(), &["--quiet"]);
+    let data = folder.path().join("data");
+    let serving = Serving::start(&["--db-path", data.to_str().unwrap(), "--allow-origin", "https://app.example"]);
+    let own = format!("http://{}", serving.address);
+    for (address, origin, status, allowed) in [
+        (dev.address(), "https://evil.example", 200, Some("*")),
+        (dev.address(), "http://localhost:3000", 200, Some("*")),
+        (serving.address.clone(), "https://evil.example", 403, None),
+        (serving.address.clone(), "http://localhost:3000", 403, None),
+        (serving.address.clone(), "null", 403, None),
+        (serving.address.clone(), "https://app.example", 200, Some("https://app.example")),
+        (serving.address.clone(), own.as_str(), 200, Some(own.as_str())),
+    ] {
+        let answer = send(&address, "GET", "/v1/health", &format!("origin: {origin}\r\n"), "").unwrap();
+        let header = answer.head.lines().find_map(|line| line.strip_prefix("access-control-allow-origin: "));
+        assert_eq!((answer.status, header), (status, allowed), "{origin} at {address}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! Every endpoint of the service, walked by the list that its document is made of: credentials, scopes, bodies, answers.
 
 use chainbox::{
-    node::Node,
+    node::{BlockRef, Node},
     platform::{ApiKeySpec, DEFAULT_WORKSPACE_ID, Scope},
     server::openapi_json,
 };
@@ -107,10 +107,8 @@ fn check(document: &Value, operation: &Operation, reply: &Reply) {
     let errors: Vec<String> =
         validator.iter_errors(&body).map(|error| format!("{} at {}", error, error.instance_path())).collect();
     assert!(errors.is_empty(), "{} {}: {errors:?}: {}", operation.name(), reply.status, reply.body);
-    if !operation.is_foreign() {
-        for header in ["x-request-id", "ratelimit", "ratelimit-policy"] {
-            assert!(reply.header(header).is_some(), "{} {}: no {header}", operation.name(), reply.status);
-        }
+    for header in ["x-request-id", "ratelimit", "ratelimit-policy"] {
+        assert!(reply.header(header).is_some(), "{} {}: no {header}", operation.name(), reply.status);
     }
 }
 
@@ -174,13 +172,22 @@ async fn every_endpoint_answers_as_its_document_says() {
     let (document, operations) = Operation::all();
     let bearer = format!("Bearer {}", service.api_key);
     let admin = [("authorization", bearer.as_str())];
-    for operation in operations.iter().filter(|operation| !operation.is_foreign()) {
+    for operation in &operations {
         for query in ["nonsense=1", "simulate=true"] {
             let target = format!("{}?{query}", operation.target());
             let headers = [admin[0], JSON];
             let reply = service.send(&operation.method, &target, &headers, &operation.body()).await;
             assert_eq!(reply.status, 400, "{} {query}: {}", operation.name(), reply.body);
             check(&document, operation, &reply);
+            if operation.is_foreign() {
+                assert_eq!(
+                    reply.json()["error"]["data"]["code"],
+                    "BAD_REQUEST",
+                    "{}: {}",
+                    operation.name(),
+                    reply.body
+                );
+            }
         }
         if operation.path.contains('{')
             && !operation.path.ends_with("{workspaceId}")
@@ -221,6 +228,8 @@ async fn every_example_of_a_body_is_accepted() {
             let reply = operation.send(&service, &admin, &example.to_string()).await;
             assert!(matches!(reply.status, 200 | 201), "{} {example}: {}", operation.name(), reply.body);
             check(&document, operation, &reply);
+            let has_error = operation.is_foreign() && reply.body.contains("\"error\":{");
+            assert!(!has_error, "{} {example}: {}", operation.name(), reply.body);
             if reply.status == 201 {
                 let location = reply.header("location").unwrap().to_owned();
                 let found = service.send("GET", &location, &admin, "").await;
@@ -243,7 +252,8 @@ async fn every_wrong_field_of_every_body_is_named() {
     let bearer = format!("Bearer {}", service.api_key);
     let admin = [("authorization", bearer.as_str())];
     let mut wrong = 0;
-    for operation in &operations {
+    // JSON-RPC names them in errors of its own, with status 200.
+    for operation in operations.iter().filter(|operation| !operation.is_foreign()) {
         let Some(example) = operation.examples().into_iter().max_by_key(|example| example.to_string().len()) else {
             continue;
         };
@@ -344,6 +354,117 @@ async fn a_repeated_request_gets_the_first_response() {
     let headers = [("x-api-key", other_caller.as_str()), JSON, ("idempotency-key", "one")];
     let theirs = service.send("POST", "/v1/workspaces", &headers, &json!({ "name": "x" }).to_string()).await;
     assert_eq!(theirs.status, 201, "keys of two callers never meet: {}", theirs.body);
+}
+
+/// Every operation that changes something takes a key, and refuses one that is none before it does anything.
+#[tokio::test]
+async fn every_change_takes_an_idempotency_key() {
+    let service = Service::start().await;
+    let (document, operations) = Operation::all();
+    let bearer = format!("Bearer {}", service.api_key);
+    let mut walked = 0;
+    for operation in &operations {
+        let parameters = operation.value["parameters"].as_array().cloned().unwrap_or_default();
+        let takes_key = parameters.iter().any(|one| one["name"] == "Idempotency-Key" && one["in"] == "header");
+        assert_eq!(takes_key, operation.method != "GET", "{}", operation.name());
+        if !takes_key {
+            continue;
+        }
+        let target = match operation.name() {
+            "ethereumRpc" => "/v1/blockchains/bc_default/eth".to_owned(),
+            _ => operation.target(),
+        };
+        for key in ["", "a b", "\"open", &"k".repeat(256)] {
+            let headers = [("authorization", bearer.as_str()), JSON, ("idempotency-key", key)];
+            let reply = service.send(&operation.method, &target, &headers, &operation.body()).await;
+            assert_eq!(reply.status, 400, "{} {key:?}: {}", operation.name(), reply.body);
+            assert!(reply.body.contains("Idempotency-Key must be one string"), "{}", reply.body);
+            check(&document, operation, &reply);
+        }
+        walked += 1;
+    }
+    assert!(walked > 20, "{walked}");
+}
+
+/// JSON-RPC of the service and of a chain: under a key a body is executed once.
+#[tokio::test]
+async fn a_repeated_json_rpc_request_gets_the_first_response() {
+    let service = Service::start().await;
+    let (document, operations) = Operation::all();
+    let node = service.platform.default_blockchain().unwrap().node().clone();
+    let (alice, bob) = (node.accounts()[0], node.accounts()[1]);
+    let before = node.view().balance(bob, BlockRef::Latest).unwrap();
+    let paid = || node.view().balance(bob, BlockRef::Latest).unwrap().saturating_sub(before).to::<u64>();
+    let execute = |value: &str| json!({ "jsonrpc": "2.0", "id": 7, "method": "contract.execute", "params": { "contractAddress": bob, "data": "0x", "from": alice, "value": value } });
+    let transfer = |value: &str| json!({ "jsonrpc": "2.0", "id": 7, "method": "eth_sendTransaction", "params": [{ "from": alice, "to": bob, "value": value }] });
+    let mut expected = 0;
+    for (name, path, call) in [
+        ("rpc", "/v1/rpc", &execute as &dyn Fn(&str) -> Value),
+        ("ethereumRpc", "/v1/blockchains/bc_default/eth", &transfer),
+    ] {
+        let operation = operations.iter().find(|operation| operation.name() == name).unwrap();
+        let send = async |key: &str, api_key: &str, body: Value| {
+            // A key stands for one request, wherever it is sent.
+            let key = key.replace("one", &format!("one-{name}")).replace("two", &format!("two-{name}"));
+            let headers = [("x-api-key", api_key), JSON, ("idempotency-key", key.as_str())];
+            let reply = service.send("POST", path, &headers, &body.to_string()).await;
+            check(&document, operation, &reply);
+            reply
+        };
+        let me = service.api_key.as_str();
+        let one = if name == "rpc" { "1" } else { "0x1" };
+        let first = send("\"one\"", me, call(one)).await;
+        assert_eq!((first.status, first.header("idempotent-replayed")), (200, None), "{}", first.body);
+        assert!(first.json()["result"].is_object() || first.json()["result"].is_string(), "{}", first.body);
+        expected += 1;
+        let again = send("one", me, call(one)).await;
+        assert_eq!((again.status, &again.body, again.header("idempotent-replayed")), (200, &first.body, Some("true")));
+        assert_eq!(again.header("x-request-id"), first.header("x-request-id"));
+        assert_eq!(paid(), expected, "{name}");
+
+        let other = send("one", me, call(if name == "rpc" { "2" } else { "0x2" })).await;
+        assert_eq!((other.status, &other.json()["error"]["data"]["code"]), (422, &json!("VALIDATION_ERROR")));
+        let invalid =
+            json!({ "jsonrpc": "2.0", "id": 7, "method": call(one)["method"], "params": { "colour": "red" } });
+        let refused = send("two", me, invalid).await;
+        assert_eq!((refused.status, &refused.json()["error"]["code"]), (200, &json!(-32602)), "{}", refused.body);
+        let batch = send("two", me, json!([call(one), call(one)])).await;
+        assert_eq!(batch.header("idempotent-replayed"), None, "what failed validation is not kept");
+        expected += 2;
+        let again = send("two", me, json!([call(one), call(one)])).await;
+        assert_eq!((&again.body, again.header("idempotent-replayed")), (&batch.body, Some("true")));
+        assert_eq!(paid(), expected, "{name}");
+
+        let theirs = key_with(&service, [Scope::Admin], None);
+        assert_eq!(send("one", &theirs, call(one)).await.header("idempotent-replayed"), None, "another caller");
+        expected += 1;
+        assert_eq!(paid(), expected, "{name}");
+
+        let mut notification = call(one);
+        notification.as_object_mut().unwrap().remove("id");
+        for replayed in [None, Some("true")] {
+            let headers = [("x-api-key", me), JSON, ("idempotency-key", name)];
+            let reply = service.send("POST", path, &headers, &notification.to_string()).await;
+            assert_eq!((reply.body.as_str(), reply.header("idempotent-replayed")), ("", replayed));
+        }
+        expected += 1;
+        assert_eq!(paid(), expected, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_json_rpc_response_that_is_too_long_to_be_kept_is_told_so() {
+    let service = Service::start().await;
+    let path = "/v1/blockchains/bc_default/eth";
+    let headers = [("x-api-key", service.api_key.as_str()), JSON, ("idempotency-key", "long")];
+    service.rpc("anvil_mine", json!(["0x400"])).await;
+    let history = json!({ "jsonrpc": "2.0", "id": 1, "method": "eth_feeHistory", "params": ["0x400", "latest", []] });
+    let body = json!(vec![history; 100]).to_string();
+    let first = service.send("POST", path, &headers, &body).await;
+    assert!(first.status == 200 && first.body.len() > 1 << 20, "{} {}", first.status, first.body.len());
+    let again = service.send("POST", path, &headers, &body).await;
+    assert_eq!((again.status, again.header("idempotent-replayed")), (409, Some("true")), "{:.200}", again.body);
+    assert!(again.body.contains("was not kept"), "{}", again.body);
 }
 
 #[tokio::test]

@@ -110,8 +110,8 @@ impl Service {
 
     async fn serve(platform: Arc<Platform>, config: impl FnOnce(ServerConfig) -> ServerConfig) -> Self {
         let api_key = platform.create_api_key("test", &[Scope::Admin]).unwrap().text().to_owned();
-        let config =
-            config(ServerConfig::new(([127, 0, 0, 1], 0).into())).with_allowed_hosts(vec!["chain.example".to_owned()]);
+        let config = config(ServerConfig::new(([127, 0, 0, 1], 0).into()).with_open_origins())
+            .with_allowed_hosts(vec!["chain.example".to_owned()]);
         let chains = Chains::new(platform.clone());
         let counters = chains.counters().clone();
         let server = Server::bind(chains, config).await.unwrap();

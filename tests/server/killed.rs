@@ -40,12 +40,32 @@ struct Sent {
     answer: Option<Answer>,
 }
 
+impl Sent {
+    /// What its answer says that it has made: an id, or the hash of a transaction.
+    fn made(&self, answer: &Answer) -> Value {
+        let value = answer.json();
+        let made = match self.kind {
+            "raw" => &value["result"],
+            "transaction" | "execute" => &value["result"]["transactionHash"],
+            _ => &value["data"]["id"],
+        };
+        assert!(made.is_string(), "{self:?}: {}", answer.body);
+        made.clone()
+    }
+}
+
+fn call(method: &str, params: Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params })
+}
+
 /// What a writer has made for itself.
 #[derive(Clone)]
 struct Writer {
     number: u64,
     api_key: String,
     chain: String,
+    /// A token of the workspace's wallet.
+    token: String,
     /// A workspace that it alone changes.
     workspace: String,
     signer: KeyPair,
@@ -56,7 +76,7 @@ struct Writer {
 impl Writer {
     fn next(&mut self, round: u64, number: u64, draws: &mut Draws) -> Sent {
         let key = format!("r{round}-w{}-{number}", self.number);
-        let (kind, method, path, body) = match draws.below(5) {
+        let (kind, method, path, body) = match draws.below(7) {
             0 => ("workspace", "POST", "/v1/workspaces".to_owned(), json!({ "name": key })),
             1 => ("update", "PATCH", format!("/v1/workspaces/{}", self.workspace), json!({ "description": key })),
             2 => ("key", "POST", "/v1/auth/api-keys".to_owned(), json!({ "name": key, "scopes": ["workspace:read"] })),
@@ -65,7 +85,13 @@ impl Writer {
                 let body = json!({ "blockchainId": self.chain, "template": "erc20-token", "params": params });
                 ("deployment", "POST", "/v1/contracts/deploy".to_owned(), body)
             }
-            _ => {
+            // The service signs it, so that nothing but the key keeps its repetition from being a second one.
+            4 => {
+                let args = json!([PAID, "1"]);
+                let params = json!({ "blockchainId": self.chain, "contractAddress": self.token, "method": "transfer", "args": args });
+                ("execute", "POST", "/v1/rpc".to_owned(), call("contract.execute", params))
+            }
+            other => {
                 let signed = TransactionRequest {
                     chain_id: Some(4_242),
                     nonce: self.transactions,
@@ -77,9 +103,16 @@ impl Writer {
                 };
                 self.transactions += 1;
                 let raw = signed.sign(&self.signer).unwrap().encoded();
-                let params = json!({ "blockchainId": self.chain, "signedTransaction": raw });
-                let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "transaction.send", "params": params });
-                ("transaction", "POST", "/v1/rpc".to_owned(), body)
+                match other {
+                    5 => {
+                        let path = format!("/v1/blockchains/{}/eth", self.chain);
+                        ("raw", "POST", path, call("eth_sendRawTransaction", json!([raw])))
+                    }
+                    _ => {
+                        let params = json!({ "blockchainId": self.chain, "signedTransaction": raw });
+                        ("transaction", "POST", "/v1/rpc".to_owned(), call("transaction.send", params))
+                    }
+                }
             }
         };
         Sent { kind, key, method, path, body, answer: None }
@@ -130,12 +163,18 @@ fn each_acknowledged_write_is_there_once_after_kills() {
     });
     let flags = ["--db-path", data.to_str().unwrap(), "--requests-per-minute", "1000000"];
     let mut service = Serving::start(&flags);
+    let params = json!({ "name": "Gold", "symbol": "GLD", "totalSupply": "1000000" });
+    let body = json!({ "blockchainId": chain, "template": "erc20-token", "params": params });
+    let deployed = service.request(&api_key, "POST", "/v1/contracts/deploy", &body).data();
+    let token = deployed["contractAddress"].as_str().unwrap().to_owned();
+    let mut executed = 0;
     let mut writers: Vec<Writer> = (0..WRITERS)
         .zip(signers)
         .map(|(number, signer)| {
             let made = service.request(&api_key, "POST", "/v1/workspaces", &json!({ "name": format!("own {number}") }));
             let workspace = made.data()["id"].as_str().unwrap().to_owned();
-            Writer { number, api_key: api_key.clone(), chain: chain.clone(), workspace, signer, transactions: 0 }
+            let (api_key, chain, token) = (api_key.clone(), chain.clone(), token.clone());
+            Writer { number, api_key, chain, token, workspace, signer, transactions: 0 }
         })
         .collect();
     let mut draws = Draws(17);
@@ -158,22 +197,9 @@ fn each_acknowledged_write_is_there_once_after_kills() {
             for sent in &all {
                 let again = writer.send(&service.address, sent).unwrap();
                 let is_replayed = again.head.contains("idempotent-replayed: true");
-                match (&sent.answer, sent.kind) {
-                    (Some(first), "transaction") => {
-                        acknowledged += 1;
-                        let hash = first.json()["result"]["transactionHash"].clone();
-                        assert!(hash.is_string(), "{}", first.body);
-                        made.insert((sent.kind, sent.key.clone()), hash);
-                    }
-                    (None, "transaction") => {
-                        unanswered += 1;
-                        // It is known already, or its repetition has sent it.
-                        let answer = again.json();
-                        let message = answer["error"]["message"].as_str().unwrap_or_default();
-                        let is_there = message.contains("already known") || message.contains("nonce too low");
-                        assert!(answer["result"].is_object() || is_there, "{answer}");
-                    }
-                    (Some(first), _) => {
+                assert!(again.is_success(), "{sent:?}: {again:?}");
+                match &sent.answer {
+                    Some(first) => {
                         acknowledged += 1;
                         assert!(first.is_success(), "{sent:?}");
                         assert_eq!(
@@ -181,15 +207,14 @@ fn each_acknowledged_write_is_there_once_after_kills() {
                             (first.status, &first.body, true),
                             "{sent:?}"
                         );
-                        made.insert((sent.kind, sent.key.clone()), first.data()["id"].clone());
                     }
-                    (None, _) => {
+                    None => {
                         unanswered += 1;
                         resumed += u32::from(is_replayed);
-                        assert!(again.is_success(), "{sent:?}: {again:?}");
-                        made.insert((sent.kind, sent.key.clone()), again.data()["id"].clone());
                     }
                 }
+                made.insert((sent.kind, sent.key.clone()), sent.made(&again));
+                executed += u64::from(sent.kind == "execute");
                 newest = if sent.kind == "update" { Some(sent.key.clone()) } else { newest };
             }
             if let Some(newest) = newest {
@@ -215,21 +240,25 @@ fn each_acknowledged_write_is_there_once_after_kills() {
     }
     let deployments = service.all(&api_key, "/v1/contracts");
     let ids = |of: &'static str| made.iter().filter(move |((kind, _), _)| *kind == of).map(|(_, id)| id);
-    assert_eq!(deployments.len(), ids("deployment").count());
+    assert_eq!(deployments.len(), ids("deployment").count() + 1, "each once, and the token that was made first");
     for id in ids("deployment") {
         let found = deployments.iter().find(|one| one["id"] == *id).unwrap_or_else(|| panic!("{id} is gone"));
         assert_eq!(found["status"], "deployed", "{found}");
     }
-    for hash in ids("transaction") {
+    for hash in ids("transaction").chain(ids("raw")).chain(ids("execute")) {
         let params = json!({ "blockchainId": chain, "transactionHash": hash });
-        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "blockchain.getTransaction", "params": params });
+        let call = call("blockchain.getTransaction", params);
         let found = service.request(&api_key, "POST", "/v1/rpc", &call).json();
         assert_eq!(found["result"]["status"], "success", "{hash}: {found}");
     }
     let params = json!({ "blockchainId": chain, "address": PAID });
-    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "blockchain.getBalance", "params": params });
-    let paid = service.request(&api_key, "POST", "/v1/rpc", &call).json()["result"]["balance"].clone();
+    let balance = call("blockchain.getBalance", params);
+    let paid = service.request(&api_key, "POST", "/v1/rpc", &balance).json()["result"]["balance"].clone();
     let sent: u64 = writers.iter().map(|writer| writer.transactions).sum();
     assert_eq!(paid, sent.to_string(), "each transfer once");
+    let params = json!({ "blockchainId": chain, "contractAddress": token, "method": "balanceOf", "args": [PAID] });
+    let given = service.request(&api_key, "POST", "/v1/rpc", &call("contract.call", params)).json();
+    assert_eq!(given["result"]["result"], executed.to_string(), "each call that the service signed once");
+    assert!(executed > 1, "{executed}");
     service.stop();
 }

@@ -46,6 +46,7 @@ mod service_rpc;
 mod serving;
 mod shutdown;
 mod snapshots;
+mod standing;
 mod starvation;
 #[cfg(feature = "rocksdb")]
 mod stored_data;

@@ -48,6 +48,31 @@ async fn another_method_than_post_is_refused_in_the_form_of_the_standard() {
 }
 
 #[tokio::test]
+async fn a_registration_is_made_once_under_its_idempotency_key() {
+    let service = Service::start().await;
+    let send = async |path: &str, key: &str, body: &str| {
+        let bearer = format!("Bearer {}", service.api_key);
+        let json = ("content-type", "application/json");
+        let headers = [("authorization", bearer.as_str()), json, ("idempotency-key", key)];
+        service.send("POST", path, &headers, body).await
+    };
+    let client = |name: &str| format!(r#"{{"client_name":"{name}","redirect_uris":["https://app.example/back"]}}"#);
+    for path in ["/oauth/register", "/v1/oauth/register"] {
+        let first = send(path, path, &client("App")).await;
+        assert_eq!((first.status, first.header("idempotent-replayed")), (201, None), "{}", first.body);
+        let again = send(path, path, &client("App")).await;
+        assert_eq!((again.status, &again.body, again.header("idempotent-replayed")), (201, &first.body, Some("true")));
+        assert_eq!(again.header("cache-control"), Some("no-store"));
+        let other = send(path, path, &client("Other")).await;
+        assert_eq!((other.status, other.json()["error"].as_str()), (422, Some("invalid_request")), "{}", other.body);
+        let malformed = send(path, "a b", &client("App")).await;
+        assert_eq!((malformed.status, malformed.json()["error"].as_str()), (400, Some("invalid_request")));
+    }
+    assert_eq!(send("/oauth/register", "new", "{}").await.status, 400);
+    assert_eq!(send("/oauth/register", "new", &client("New")).await.status, 201, "what was refused is not kept");
+}
+
+#[tokio::test]
 async fn an_unknown_bearer_is_401_on_endpoints() {
     let service = Service::start().await;
     for token in ["cbt_unknown", "anything"] {

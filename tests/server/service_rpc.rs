@@ -1,9 +1,13 @@
 //! `/v1/rpc`: the seven methods with named parameters.
 
+use std::{sync::Arc, time::Duration};
+
+use alloy_sol_types::SolCall as _;
 use chainbox::{
-    node::{Mining, SendError},
-    platform::Scope,
-    primitives::{Gas, TransactionRequest, U256},
+    node::{BlockRef, ManualClock, Mining, Node, SendError},
+    platform::{ClientRegistration, Parameters, PublicUrl, Scope},
+    primitives::{Address, Gas, Height, Timestamp, Transaction, TransactionRequest, U256},
+    templates::erc20::interface::Erc20Token,
 };
 use serde_json::{Value, json};
 
@@ -260,4 +264,218 @@ async fn a_transaction_signed_for_every_chain_is_refused_wherever_it_enters() {
     let protected = TransactionRequest { chain_id: Some(31_337), ..request }.sign(&node.keys()[0]).unwrap();
     let params = json!({ "blockchainId": "bc_default", "signedTransaction": protected.encoded() });
     assert_eq!(ok(&service, "transaction.send", params).await["status"], "success");
+}
+
+/// A transfer of one unit by the second account, of which `change` makes another transaction.
+fn transfer(node: &Node, nonce: u64, change: impl FnOnce(&mut TransactionRequest)) -> Transaction {
+    let mut request = TransactionRequest {
+        chain_id: Some(31_337),
+        nonce,
+        to: Some(node.accounts()[2]),
+        value: U256::from(1),
+        gas_limit: Gas::new(100_000),
+        max_fee_per_gas: 100_000_000_000,
+        ..Default::default()
+    };
+    change(&mut request);
+    request.sign(&node.keys()[1]).unwrap()
+}
+
+#[tokio::test]
+async fn a_signed_call_is_executed_in_place_of_one_that_the_service_signs() {
+    let service = Service::start().await;
+    let node = service.platform.default_blockchain().unwrap().node().clone();
+    let contract = token(&service).await;
+    let address: Address = contract.as_str().unwrap().parse().unwrap();
+    let input = Erc20Token::approveCall { spender: node.accounts()[0], value: U256::from(7) }.abi_encode();
+    let signed = transfer(&node, 0, |request| {
+        (request.to, request.value, request.input) = (Some(address), U256::ZERO, input.into());
+    });
+    let params = json!({ "contractAddress": contract, "signedTransaction": signed.encoded() });
+    let executed = ok(&service, "contract.execute", params.clone()).await;
+    assert_eq!((&executed["transactionHash"], &executed["status"]), (&json!(signed.hash()), &json!("success")));
+    let allowance =
+        json!({ "contractAddress": contract, "method": "allowance", "args": [node.accounts()[1], node.accounts()[0]] });
+    assert_eq!(ok(&service, "contract.call", allowance).await["result"], "7");
+    assert_eq!(ok(&service, "contract.execute", params.clone()).await, executed, "one that is known is answered");
+    let again = ok(&service, "transaction.send", json!({ "signedTransaction": signed.encoded() })).await;
+    assert_eq!(again, executed);
+
+    let elsewhere = transfer(&node, 1, |_| {}).encoded();
+    for (params, paths) in [
+        (json!({ "contractAddress": contract, "signedTransaction": elsewhere }), vec!["signedTransaction"]),
+        (json!({ "contractAddress": contract, "signedTransaction": "0x02" }), vec!["signedTransaction"]),
+        (json!({ "contractAddress": contract, "signedTransaction": "no hex" }), vec!["signedTransaction"]),
+        (json!({ "signedTransaction": signed.encoded() }), vec!["contractAddress"]),
+        (
+            json!({ "contractAddress": contract, "signedTransaction": signed.encoded(), "method": "approve", "args": [], "value": "0",
+                "data": "0x", "from": node.accounts()[1], "gasLimit": "100000", "colour": "red" }),
+            vec!["args", "colour", "data", "from", "gasLimit", "method", "value"],
+        ),
+    ] {
+        let refused = error(&service, "contract.execute", params.clone()).await;
+        assert_eq!(refused["data"]["code"], "VALIDATION_ERROR", "{params}: {refused}");
+        let fields = refused["data"]["details"]["fields"].as_array().unwrap();
+        let mut found: Vec<&str> = fields.iter().map(|field| field["path"].as_str().unwrap()).collect();
+        found.sort_unstable();
+        assert_eq!(found, paths, "{params}: {refused}");
+    }
+}
+
+#[tokio::test]
+async fn blocks_are_found_by_every_name_of_theirs() {
+    let service = Service::start().await;
+    let node = service.platform.default_blockchain().unwrap().node().clone();
+    node.mine(3).unwrap();
+    let block = async |number: Value| ok(&service, "blockchain.getBlock", json!({ "blockNumber": number })).await;
+    let view = node.view();
+    for (name, number) in [
+        (json!("earliest"), 0),
+        (json!("latest"), 3),
+        (json!("pending"), 4),
+        (json!("safe"), view.safe().height().get()),
+        (json!("finalized"), view.finalized().height().get()),
+        (json!(2), 2),
+        (json!("2"), 2),
+        (json!("0x2"), 2),
+        (json!(view.block(BlockRef::Number(Height::new(2))).unwrap().hash()), 2),
+        (Value::Null, 3),
+    ] {
+        let found = block(name.clone()).await;
+        assert_eq!((&found["number"], found["hash"].is_null()), (&json!(number), name == "pending"), "{name}");
+        let at = json!({ "address": node.accounts()[0], "blockNumber": name });
+        assert_eq!(ok(&service, "blockchain.getBalance", at).await["blockNumber"], json!(number), "{name}");
+    }
+    for (name, code) in [(json!(9), -32001), (json!("newest"), -32602), (json!(-1), -32602), (json!("0xzz"), -32602)] {
+        let refused = error(&service, "blockchain.getBlock", json!({ "blockNumber": name })).await;
+        assert_eq!(refused["code"], code, "{name}: {refused}");
+    }
+}
+
+#[tokio::test]
+async fn a_transaction_is_pending_and_then_succeeds_or_fails() {
+    let service = Service::start().await;
+    let node = service.platform.default_blockchain().unwrap().node().clone();
+    let contract = token(&service).await.as_str().unwrap().parse().unwrap();
+    node.set_mining(Mining::Manual).unwrap();
+    let input = Erc20Token::transferCall { to: node.accounts()[0], value: U256::from(1) }.abi_encode();
+    let good = transfer(&node, 0, |_| {});
+    let failing = transfer(&node, 1, |request| {
+        (request.to, request.value, request.input) = (Some(contract), U256::ZERO, input.into());
+    });
+    let status = async |transaction: &Transaction| {
+        ok(&service, "blockchain.getTransaction", json!({ "transactionHash": transaction.hash() })).await
+    };
+    let unknown = error(&service, "blockchain.getTransaction", json!({ "transactionHash": good.hash() })).await;
+    assert_eq!((&unknown["code"], &unknown["data"]["details"]["resource"]), (&json!(-32001), &json!("transaction")));
+    for transaction in [&good, &failing] {
+        let sent = ok(&service, "transaction.send", json!({ "signedTransaction": transaction.encoded() })).await;
+        assert_eq!((&sent["status"], &sent["blockNumber"]), (&json!("pending"), &Value::Null));
+        let waiting = status(transaction).await;
+        assert_eq!((&waiting["status"], &waiting["confirmations"]), (&json!("pending"), &json!(0)), "{waiting}");
+        assert!(waiting["blockHash"].is_null() && waiting["gasUsed"].is_null(), "{waiting}");
+    }
+    node.mine(1).unwrap();
+    for (transaction, expected) in [(&good, "success"), (&failing, "failed")] {
+        let mined = status(transaction).await;
+        assert_eq!((&mined["status"], &mined["confirmations"]), (&json!(expected), &json!(1)), "{mined}");
+        assert_eq!((&mined["blockNumber"], mined["gasUsed"].is_string()), (&json!(2), true), "{mined}");
+    }
+}
+
+#[tokio::test]
+async fn a_simulation_says_why_a_transaction_would_fail_or_be_left_out() {
+    let service = Service::start().await;
+    let node = service.platform.default_blockchain().unwrap().node().clone();
+    let contract: Address = token(&service).await.as_str().unwrap().parse().unwrap();
+    let input: chainbox::primitives::Bytes =
+        Erc20Token::transferCall { to: node.accounts()[0], value: U256::from(5) }.abi_encode().into();
+    let call = json!({ "from": node.accounts()[1], "to": contract, "data": input });
+    let signed = transfer(&node, 0, |request| {
+        (request.to, request.value, request.input) = (Some(contract), U256::ZERO, input.clone());
+    });
+    for params in [call, json!({ "signedTransaction": signed.encoded() })] {
+        let report = ok(&service, "transaction.simulate", params.clone()).await;
+        assert_eq!(report["success"], false, "{params}: {report}");
+        let reason = report["revertReason"].as_str().unwrap();
+        assert!(reason.starts_with("ERC20InsufficientBalance("), "{report}");
+        assert!(report["error"].as_str().unwrap().contains("revert"), "{report}");
+        assert!(report["returnData"].as_str().unwrap().len() > 10 && report["gasUsed"] != "0", "{report}");
+    }
+    node.transfer(node.accounts()[1], node.accounts()[2], U256::from(1)).unwrap();
+    let cheap = |request: &mut TransactionRequest| request.max_fee_per_gas = 1;
+    let poor = |request: &mut TransactionRequest| request.value = U256::MAX >> 8;
+    for (transaction, error) in [
+        (transfer(&node, 0, |_| {}), "nonce too low: "),
+        (transfer(&node, 2, |_| {}), "nonce too high: "),
+        (transfer(&node, 1, cheap), "max fee per gas less than block base fee: "),
+        (transfer(&node, 1, poor), "insufficient funds for gas * price + value: "),
+    ] {
+        let report = ok(&service, "transaction.simulate", json!({ "signedTransaction": transaction.encoded() })).await;
+        assert!(report["error"].as_str().unwrap().starts_with(error), "{report}");
+        assert_eq!((&report["success"], &report["gasUsed"]), (&json!(false), &json!("0")), "{report}");
+    }
+    let fine = transfer(&node, 1, |_| {}).encoded();
+    assert_eq!(ok(&service, "transaction.simulate", json!({ "signedTransaction": fine })).await["success"], true);
+    assert_eq!(node.view().pool().len(), 0, "nothing was sent");
+}
+
+#[tokio::test]
+async fn each_method_needs_its_scope() {
+    let service = Service::start().await;
+    for (method, scope) in [
+        ("blockchain.getBlock", Scope::BlockchainRead),
+        ("blockchain.getTransaction", Scope::BlockchainRead),
+        ("blockchain.getBalance", Scope::BlockchainRead),
+        ("transaction.send", Scope::BlockchainDeploy),
+        ("transaction.simulate", Scope::BlockchainRead),
+        ("contract.call", Scope::BlockchainRead),
+        ("contract.execute", Scope::BlockchainDeploy),
+    ] {
+        let others: Vec<Scope> =
+            Scope::ALL.into_iter().filter(|other| !matches!(other, Scope::Admin) && *other != scope).collect();
+        let without = service.platform.create_api_key("without", &others).unwrap().text().to_owned();
+        let refused = post(&service, &without, method, json!({ "colour": "red" })).await;
+        let error = refused.json()["error"].clone();
+        assert_eq!((refused.status, &error["code"]), (403, &json!(-32006)), "{method}: {error}");
+        assert_eq!(error["data"]["details"]["requiredScope"], scope.name(), "{method}");
+        let with = service.platform.create_api_key("with", &[scope]).unwrap().text().to_owned();
+        let reply = post(&service, &with, method, json!({ "colour": "red" })).await;
+        assert_eq!((reply.status, &reply.json()["error"]["code"]), (200, &json!(-32602)), "{method}: {}", reply.body);
+    }
+}
+
+#[tokio::test]
+async fn an_expired_access_token_is_refused() {
+    let clock = Arc::new(ManualClock::new(Timestamp::from_secs(1_750_000_000)));
+    let service = Service::timed(clock.clone()).await;
+    let (platform, oauth) = (&service.platform, service.platform.oauth());
+    let user = platform.users().by_identity("https://id.example", "ann", Some("ann@example.org")).unwrap();
+    let home = user.value.home.clone().unwrap();
+    let me = platform.workspaces().principal(user.id(), &home).unwrap().unwrap();
+    let redirect = "https://app.example/cb";
+    let metadata = json!({ "client_name": "App", "redirect_uris": [redirect], "scope": "blockchain:read" });
+    let registration = ClientRegistration::read(&metadata).unwrap();
+    let (client, _) = platform.unit(|unit| oauth.register(unit, &me, registration)).unwrap();
+    let url = PublicUrl::new("https://chain.example").unwrap();
+    let own = format!("client_id={}&redirect_uri={redirect}", client.id());
+    let query = format!("{own}&response_type=code&scope=blockchain:read");
+    let request = oauth.read_authorization(&Parameters::read(query.as_bytes()), &url).unwrap();
+    let location = oauth.authorize(&request, user.id(), &home, &url).ok().unwrap().location;
+    let code = location.split("code=").nth(1).unwrap().split('&').next().unwrap();
+    let form = format!("{own}&grant_type=authorization_code&code={code}");
+    let tokens = oauth.token(&client, &Parameters::read(form.as_bytes())).unwrap();
+    let bearer = format!("Bearer {}", tokens.access_token.text());
+    let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "blockchain.fly" }).to_string();
+    for (passes, status) in [(3_599, 200), (1, 401)] {
+        clock.advance(Duration::from_secs(passes));
+        let reply = service.send("POST", "/v1/rpc", &headers, &call).await;
+        assert_eq!(
+            (reply.status, reply.header("www-authenticate").is_some()),
+            (status, status == 401),
+            "{}",
+            reply.body
+        );
+    }
 }

@@ -20,7 +20,12 @@ pub(crate) struct Socket {
 
 impl Socket {
     pub(crate) async fn connect(service: &Service, path: &str) -> Self {
-        let (stream, head) = Self::handshake(service, path).await;
+        Self::connect_with(service, path, &service.api_key).await
+    }
+
+    /// Connects with this API key.
+    pub(crate) async fn connect_with(service: &Service, path: &str, api_key: &str) -> Self {
+        let (stream, head) = Self::handshake_with(service, path, api_key).await;
         assert!(head.starts_with("HTTP/1.1 101"), "{head}");
         // The value for the RFC's sample key (RFC 6455, 1.3).
         assert!(head.contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="), "{head}");
@@ -29,10 +34,14 @@ impl Socket {
 
     /// Asks for an upgrade and returns the head of the response.
     pub(crate) async fn handshake(service: &Service, path: &str) -> (TcpStream, String) {
+        Self::handshake_with(service, path, &service.api_key).await
+    }
+
+    async fn handshake_with(service: &Service, path: &str, api_key: &str) -> (TcpStream, String) {
         let mut stream = TcpStream::connect(service.address).await.unwrap();
         let request = format!(
             "GET {path} HTTP/1.1\r\nhost: {}\r\nconnection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nx-api-key: {}\r\n\r\n",
-            service.address, service.api_key
+            service.address, api_key
         );
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut head = Vec::new();
@@ -43,7 +52,7 @@ impl Socket {
     }
 
     /// Sends a text frame, masked with zero, which leaves the text as it is.
-    async fn send(&mut self, text: &str) {
+    pub(crate) async fn send(&mut self, text: &str) {
         self.send_frame(0x81, text.as_bytes()).await;
     }
 
@@ -83,7 +92,7 @@ impl Socket {
         timeout(Duration::from_secs(30), read).await.expect("a frame in time")
     }
 
-    async fn receive(&mut self) -> Value {
+    pub(crate) async fn receive(&mut self) -> Value {
         loop {
             if let (1, payload) = self.receive_frame().await {
                 return serde_json::from_slice(&payload).unwrap();
@@ -92,7 +101,7 @@ impl Socket {
     }
 
     /// Waits for the close frame and returns its code and reason.
-    async fn closed(&mut self) -> (u16, String) {
+    pub(crate) async fn closed(&mut self) -> (u16, String) {
         loop {
             if let (8, payload) = self.receive_frame().await {
                 let code = u16::from_be_bytes([payload[0], payload[1]]);
@@ -116,7 +125,7 @@ impl Socket {
     }
 
     /// Returns the next notification of a subscription.
-    async fn next(&mut self, subscription: &Value) -> Value {
+    pub(crate) async fn next(&mut self, subscription: &Value) -> Value {
         loop {
             if let Some(at) =
                 self.notifications.iter().position(|message| message["params"]["subscription"] == *subscription)

@@ -135,6 +135,7 @@ fn server_config(options: &DevOptions, mailbox: &Arc<Mailbox>) -> Result<ServerC
     let config = options
         .listen
         .config()
+        .with_open_origins()
         .with_mailbox(mailbox.clone())
         .with_open_metrics()
         .with_outbound(OutboundPolicy::default().with_loopback());

@@ -21,7 +21,8 @@ pub(crate) struct ListenOptions {
     /// Host name to accept in requests beside localhost and IP addresses (protection against DNS rebinding); repeatable
     #[arg(long, env = "CHAINBOX_ALLOW_HOST", value_name = "NAME", value_delimiter = ',', help_heading = "Server")]
     pub(crate) allow_host: Vec<String>,
-    /// Origin of browser pages to accept when not on loopback, beside those of localhost; `*` for all; repeatable
+    /// Origin of browser pages to accept beside the server's own; `*` for all; `dev` accepts all on loopback, and those of localhost
+    /// elsewhere; repeatable
     #[arg(long, env = "CHAINBOX_ALLOW_ORIGIN", value_name = "ORIGIN", value_delimiter = ',', help_heading = "Server")]
     pub(crate) allow_origin: Vec<String>,
     /// Name server that is asked for the TXT records of dApps' domains, such as 10.0.0.2:53; by default those of /etc/resolv.conf

@@ -14,11 +14,12 @@ use jsonrpsee::{
 use super::{Development, Eth, convert, module, params::Args, subscriptions::Feed, transactions, work::Work};
 use crate::{
     node::{Node, SendError, Submission},
+    primitives::Transaction,
     server::{
         commands::{Cancellation, CommandQueue, Length, QueueError, Workers},
         counters::Counters,
         jsonrpc::{
-            errors::{self, FORBIDDEN, INTERNAL_ERROR, LIMIT_EXCEEDED, METHOD_NOT_FOUND, RpcError, error},
+            errors::{self, FORBIDDEN, INTERNAL_ERROR, LIMIT_EXCEEDED, METHOD_NOT_FOUND, REFUSED, RpcError, error},
             service::{Dispatch, JsonRpcService},
         },
         monitor::RpcMonitor,
@@ -47,6 +48,8 @@ pub struct EthRpc {
     commands: CommandQueue,
     /// Whether it takes no transactions.
     is_read_only: bool,
+    /// Whether its calls may have been executed before.
+    is_rerun: bool,
 }
 
 impl EthRpc {
@@ -75,13 +78,25 @@ impl EthRpc {
 
     pub(crate) fn over(eth: Eth, commands: CommandQueue) -> Self {
         let eth = Arc::new(eth);
-        Self { methods: module(Arc::clone(&eth)).into(), eth, commands, is_read_only: false }
+        Self { methods: module(Arc::clone(&eth)).into(), eth, commands, is_read_only: false, is_rerun: false }
     }
 
     /// Returns the same without the methods that send transactions, for callers who may read the chain alone.
     #[must_use]
     pub(crate) fn read_only(&self) -> Self {
         Self { is_read_only: true, ..self.clone() }
+    }
+
+    /// Returns the same for calls that may have been executed before the process ended: a transaction that the chain has is answered with
+    /// its hash, and what can't be told from its repetition is refused.
+    #[must_use]
+    pub(crate) fn for_rerun(&self) -> Self {
+        Self { is_rerun: true, ..self.clone() }
+    }
+
+    /// Whether both are of the same chain, and of the same run of it.
+    pub(crate) fn is_same_chain(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.eth, &other.eth)
     }
 
     /// The queue of everything that changes the chain.
@@ -140,6 +155,16 @@ impl Dispatch for EthDispatch {
                            the chain's workspace, whose plan must have gas left";
             return ResponseFuture::ready(MethodResponse::error(request.id, error(FORBIDDEN, message)));
         }
+        if self.rpc.is_rerun && changes {
+            match self.executed_before(&request.method, params) {
+                Ok(Some(hash)) => {
+                    let hash = ResponsePayload::success(hash).into();
+                    return ResponseFuture::ready(MethodResponse::response(request.id, hash, RESPONSE_BYTES_MAX));
+                }
+                Ok(None) => {}
+                Err(refused) => return ResponseFuture::ready(MethodResponse::error(request.id, refused)),
+            }
+        }
         let Some(MethodCallback::Sync(callback)) = self.rpc.methods.method(&request.method) else {
             let error = match &*request.method {
                 SUBSCRIBE | UNSUBSCRIBE => {
@@ -162,6 +187,7 @@ impl Dispatch for EthDispatch {
 
     fn is_grouped(&self, request: &Request<'_>) -> bool {
         !self.rpc.is_read_only
+            && !self.rpc.is_rerun
             && matches!(&*request.method, SEND_RAW | "eth_sendTransaction" | "eth_sendUnsignedTransaction")
     }
 
@@ -174,6 +200,25 @@ impl Dispatch for EthDispatch {
 }
 
 impl EthDispatch {
+    /// Returns the hash of the transaction that a call sends, if the chain has it; `None` if the call is to be executed.
+    fn executed_before(&self, method: &str, params: Option<&str>) -> Result<Option<B256>, RpcError> {
+        if method != SEND_RAW {
+            let message = format!(
+                "the request was interrupted before its response was kept, and {method} can't be told from its repetition: look at the \
+                 chain, and send what is missing under another Idempotency-Key"
+            );
+            return Err(error(REFUSED, message));
+        }
+        let params = Params::new(params);
+        let Ok(raw) = Args::read(&params, 1).and_then(|args| args.required::<Bytes>(0, "transaction")) else {
+            return Ok(None);
+        };
+        let Ok(transaction) = Transaction::decode(&raw) else { return Ok(None) };
+        let hash = transaction.hash();
+        let known = self.rpc.node().view().transaction(hash).map_err(convert::query_error)?;
+        Ok(known.map(|_| hash))
+    }
+
     /// Runs a call where its work belongs.
     async fn run(self, work: Work, callback: SyncMethod, request: Request<'_>) -> MethodResponse {
         let Request { id, method, params, mut extensions, .. } = request;

@@ -1,5 +1,5 @@
-//! Cross-origin headers for browsers (Fetch standard, "CORS protocol"): every origin on loopback; elsewhere configured origins, and
-//! pages served by this machine.
+//! Cross-origin headers for browsers (Fetch standard, "CORS protocol"): for configured origins, and pages that the server itself serves. In
+//! development for every origin on loopback, and elsewhere for pages of loopback names.
 
 use hyper::{
     HeaderMap, Response, StatusCode,
@@ -34,12 +34,18 @@ pub(super) fn preflight(request: &HeaderMap) -> Response<Body> {
     response
 }
 
-/// Adds the headers that let a page of `origin` read the response, when the origin is accepted.
-pub(super) fn allow(origin: &HeaderValue, config: &ServerConfig, on_loopback: bool, headers: &mut HeaderMap) {
+/// Adds the headers that let a page of `origin` read the response to a request for `host`, when the origin is accepted.
+pub(super) fn allow(
+    origin: &HeaderValue,
+    host: Option<&HeaderValue>,
+    config: &ServerConfig,
+    on_loopback: bool,
+    headers: &mut HeaderMap,
+) {
     let text = origin.to_str().unwrap_or_default();
-    if on_loopback && !guard::is_origin_configured(text, config) {
+    if on_loopback && config.has_open_origins && !guard::is_origin_configured(text, config) {
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
-    } else if guard::is_origin_accepted(text, config) {
+    } else if guard::is_origin_accepted(text, host, config) {
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
         headers.insert(header::VARY, HeaderValue::from_static("origin"));
     }

@@ -121,13 +121,14 @@ async fn checked(context: &Arc<ServerContext>, exchange: &Exchange, request: Req
     let Some(origin) = request.headers().get(header::ORIGIN).cloned() else {
         return dispatched(context, exchange, request).await;
     };
+    let host = request.headers().get(header::HOST).cloned();
     let mut response = if request.method() == Method::OPTIONS {
         exchange.route.set("preflight");
         cors::preflight(request.headers())
     } else {
         dispatched(context, exchange, request).await
     };
-    cors::allow(&origin, context.config(), context.is_on_loopback(), response.headers_mut());
+    cors::allow(&origin, host.as_ref(), context.config(), context.is_on_loopback(), response.headers_mut());
     response
 }
 

@@ -1,12 +1,15 @@
 //! Checks of `Host` and `Origin` against DNS rebinding.
 //!
 //! A rebound name resolves to this machine, but the browser still sends that name as `Host`. So `Host` must
-//! be an IP address, a loopback name, or a configured name; and off loopback a browser's `Origin` must be
-//! configured or of this machine.
+//! be an IP address, a loopback name, or a configured name; and a browser's `Origin` must be configured or the
+//! server's own. In development every origin is accepted on loopback, and elsewhere those of loopback names.
 
 use std::net::IpAddr;
 
-use hyper::{HeaderMap, header};
+use hyper::{
+    HeaderMap,
+    header::{self, HeaderValue},
+};
 
 use super::ServerConfig;
 
@@ -43,17 +46,31 @@ pub(super) fn check(headers: &HeaderMap, config: &ServerConfig, on_loopback: boo
         }
     }
     match headers.get(header::ORIGIN) {
-        Some(origin) if !on_loopback => {
+        Some(origin) if !on_loopback || !config.has_open_origins => {
             let text = origin.to_str().unwrap_or("not text");
-            if is_origin_accepted(text, config) { Ok(()) } else { Err(Refusal::Origin(text.to_owned())) }
+            if is_origin_accepted(text, headers.get(header::HOST), config) {
+                Ok(())
+            } else {
+                Err(Refusal::Origin(text.to_owned()))
+            }
         }
         _ => Ok(()),
     }
 }
 
-/// Whether pages of `origin` are accepted wherever the server listens: configured ones, and those that this machine serves.
-pub(super) fn is_origin_accepted(origin: &str, config: &ServerConfig) -> bool {
-    is_loopback_origin(origin) || is_origin_configured(origin, config)
+/// Whether pages of `origin` are accepted wherever the server listens: configured ones, those that it serves itself, which come back to the
+/// `host` that they are from, and in development those that this machine serves.
+pub(super) fn is_origin_accepted(origin: &str, host: Option<&HeaderValue>, config: &ServerConfig) -> bool {
+    is_origin_configured(origin, config)
+        || is_own(origin, host)
+        || config.has_open_origins && is_loopback_origin(origin)
+}
+
+/// Whether a page of `origin` asks the very host that it came from. That the host is served here is checked before.
+fn is_own(origin: &str, host: Option<&HeaderValue>) -> bool {
+    let own = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+    let host = host.and_then(|host| host.to_str().ok());
+    own.zip(host).is_some_and(|(own, host)| own.eq_ignore_ascii_case(host))
 }
 
 /// Whether the configuration names `origin`.
@@ -125,6 +142,10 @@ mod tests {
             .with_allowed_origins(vec!["https://app.example".to_owned()])
     }
 
+    fn development() -> ServerConfig {
+        config().with_open_origins()
+    }
+
     #[test]
     fn only_local_and_configured_hosts_are_accepted() {
         for host in ["localhost:8545", "127.0.0.1", "[::1]:8545", "a.localhost", "192.168.1.4:80", "CHAIN.example:8545"]
@@ -150,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_of_this_machine_are_accepted_off_loopback() {
+    fn in_development_pages_of_this_machine_are_accepted_off_loopback() {
         for (origin, accepted) in [
             ("http://localhost:3000", true),
             ("https://app.localhost", true),
@@ -163,15 +184,29 @@ mod tests {
             ("chrome-extension://localhost", false),
             ("null", false),
         ] {
-            assert_eq!(check(&headers("192.168.1.4", Some(origin)), &config(), false).is_ok(), accepted, "{origin}");
+            let asked = headers("192.168.1.5", Some(origin));
+            assert_eq!(check(&asked, &development(), false).is_ok(), accepted, "{origin}");
+            assert!(check(&asked, &config(), false).is_err() && check(&asked, &config(), true).is_err(), "{origin}");
         }
     }
 
     #[test]
-    fn off_loopback_origins_must_be_configured() {
+    fn origins_must_be_configured_but_in_development_on_loopback() {
         let foreign = headers("192.168.1.4", Some("https://evil.example"));
-        assert_eq!(check(&foreign, &config(), true), Ok(()));
-        assert!(matches!(check(&foreign, &config(), false), Err(Refusal::Origin(_))));
+        assert_eq!(check(&foreign, &development(), true), Ok(()));
+        for (config, on_loopback) in [(development(), false), (config(), true), (config(), false)] {
+            assert!(matches!(check(&foreign, &config, on_loopback), Err(Refusal::Origin(_))));
+        }
         assert_eq!(check(&headers("192.168.1.4", Some("https://app.example")), &config(), false), Ok(()));
+        for (host, origin, is_own) in [
+            ("127.0.0.1:8545", "http://127.0.0.1:8545", true),
+            ("localhost:8545", "http://localhost:8545", true),
+            ("chain.example", "https://CHAIN.example", true),
+            ("127.0.0.1:8545", "http://127.0.0.1:3000", false),
+            ("127.0.0.1:8545", "http://localhost:8545", false),
+            ("127.0.0.1:8545", "null", false),
+        ] {
+            assert_eq!(check(&headers(host, Some(origin)), &config(), true).is_ok(), is_own, "{origin}");
+        }
     }
 }

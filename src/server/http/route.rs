@@ -25,7 +25,7 @@ use super::{
     refusal::Format,
     tls::ServerTls,
     token::Presented,
-    websocket::Sessions,
+    websocket::{Sessions, Standing},
 };
 use crate::platform::{Platform, PublicUrl, records::PageRequest};
 use crate::server::{
@@ -156,7 +156,7 @@ impl ServerContext {
         }
         let context = Arc::clone(self);
         // A panic of a handler is answered within; another one leaves the rest for the next start.
-        let _ = tokio::task::spawn_blocking(move || context.service().0.resume()).await;
+        let _ = tokio::spawn(async move { context.service().0.resume().await }).await;
     }
 
     /// State of the service under `/v1`.
@@ -274,11 +274,15 @@ async fn ethereum_of(context: &ServerContext, id: &str, request: Request<Incomin
         Err(refusal) => return refusal.map(Body::new),
     };
     if is_websocket {
-        return context.sessions.upgrade(rpc, Request::from_parts(parts, body), None).await;
+        let peer = parts.extensions.get::<rest::PeerAddress>().copied();
+        let standing = Standing::new(app, &admitted, &parts.headers, peer, (id, rpc.clone()));
+        return context.sessions.upgrade(rpc, Request::from_parts(parts, body), None, Some(standing)).await;
     }
-    let received = usize::try_from(hyper::body::Body::size_hint(&body).lower()).unwrap_or(usize::MAX);
-    let mut response = post(context, &rpc.http_service(), Request::from_parts(parts, body)).await;
-    admitted.count_bytes(app, received, &response);
+    let (received, mut response) = match context.bodies.read_rpc(&parts.headers, body).await {
+        Ok((body, _reservation)) => (body.len(), app.call_chain((&admitted, rpc), &parts, body).await.map(Body::new)),
+        Err(refused) => (0, framing::refusal(refused)),
+    };
+    admitted.count_bytes(app, received, hyper::body::Body::size_hint(response.body()).lower());
     admitted.tell(response.headers_mut());
     response
 }
@@ -334,7 +338,7 @@ async fn ethereum(
         Presented::Header => None,
         Presented::Subprotocol(protocol) => Some(protocol),
     };
-    context.sessions.upgrade(chain.clone(), request, protocol).await
+    context.sessions.upgrade(chain.clone(), request, protocol, None).await
 }
 
 /// Executes the calls in the body of a POST.

@@ -2,6 +2,7 @@
 
 mod frame;
 mod session;
+mod standing;
 
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ use jsonrpsee::server::{
 };
 use tokio::sync::{Semaphore, watch};
 
+pub(super) use self::standing::Standing;
 use super::{Body, budget::BodyBudget, plain};
 use crate::server::{eth::rpc::EthRpc, limits::ServerLimits};
 
@@ -42,12 +44,14 @@ impl Sessions {
         let _ = self.permits.acquire_many(all).await;
     }
 
-    /// Answers an upgrade request and starts the session. `protocol` is the subprotocol to agree on.
+    /// Answers an upgrade request and starts the session. `protocol` is the subprotocol to agree on; a session without `standing` is
+    /// everybody's as long as it lasts.
     pub(super) async fn upgrade(
         &self,
         rpc: EthRpc,
         mut request: Request<Incoming>,
         protocol: Option<HeaderValue>,
+        standing: Option<Standing>,
     ) -> Response<Body> {
         let Ok(permit) = self.permits.clone().try_acquire_owned() else {
             rpc.counters().count_refused_connection();
@@ -68,7 +72,7 @@ impl Sessions {
             let _permit = permit;
             // A client that leaves before the upgrade has no session.
             if let Ok(upgraded) = upgraded.await {
-                session::run(TokioIo::new(upgraded), rpc, limits, budget, stopped).await;
+                session::run(TokioIo::new(upgraded), (rpc, standing), limits, budget, stopped).await;
             }
         });
         response

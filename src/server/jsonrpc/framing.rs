@@ -15,6 +15,37 @@ use super::errors::{self, INTERNAL_ERROR, INVALID_REQUEST, LIMIT_EXCEEDED};
 /// HTTP status and message of a body that is refused before its JSON is read.
 pub(crate) type RefusedBody = (StatusCode, String);
 
+/// The answer to a body: the status of HTTP, and the JSON-RPC response; `None` for notifications.
+#[derive(Debug)]
+pub(crate) struct Answered {
+    pub(crate) status: StatusCode,
+    pub(crate) json: Option<Box<RawValue>>,
+}
+
+impl Answered {
+    /// Answers with status 200.
+    pub(crate) const fn ok(json: Option<Box<RawValue>>) -> Self {
+        Self { status: StatusCode::OK, json }
+    }
+
+    /// Whether it was sent notifications alone: status 204.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.json.is_none() && self.status == StatusCode::OK
+    }
+
+    /// Returns the HTTP response.
+    pub(crate) fn into_response(self) -> Response<HttpBody> {
+        if self.is_empty() {
+            let mut response = Response::new(HttpBody::empty());
+            *response.status_mut() = StatusCode::NO_CONTENT;
+            return response;
+        }
+        let mut response = http_response(self.json);
+        *response.status_mut() = self.status;
+        response
+    }
+}
+
 /// Returns the HTTP response with a JSON-RPC response as its body, or with an empty one.
 pub(crate) fn http_response(json: Option<Box<RawValue>>) -> Response<HttpBody> {
     let body = json.map_or_else(HttpBody::empty, |json| HttpBody::from(String::from(Box::<str>::from(json))));

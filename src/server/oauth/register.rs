@@ -11,9 +11,18 @@ use serde_json::{Value, json};
 use super::{
     AuthorizationServer,
     form::FORM_BYTES_MAX,
-    token::{Refused, answer},
+    token::{Refused, answer, no_store},
 };
-use crate::platform::{ClientRegistration, OAuthClient, OAuthError, OAuthErrorCode, PlatformError, Principal};
+use crate::{
+    platform::{
+        ClientRegistration, OAuthClient, OAuthError, OAuthErrorCode, Platform, PlatformError, Principal,
+        records::Accepted,
+    },
+    server::{
+        api_error::ApiError,
+        rest::{self, Begin, KeptRequest, Rendered, RequestId},
+    },
+};
 
 /// Returns the refusal of credentials (RFC 6750, 3).
 fn unauthorized(status: StatusCode, error: &str, description: &str) -> Response {
@@ -51,6 +60,14 @@ fn principal(server: &AuthorizationServer, headers: &HeaderMap) -> Result<Princi
     found.ok_or_else(|| unauthorized(StatusCode::UNAUTHORIZED, "invalid_token", message))
 }
 
+/// Operation of the endpoint, in records of idempotent requests.
+const OPERATION: &str = "registerClient";
+
+/// Whether a path is that of the endpoint.
+pub(in crate::server) fn is_registration(path: &str) -> bool {
+    matches!(path, "/oauth/register" | "/v1/oauth/register")
+}
+
 /// `POST /oauth/register`.
 pub(super) async fn register(State(server): State<AuthorizationServer>, request: Request<Body>) -> Response {
     registered(&server, request).await.unwrap_or_else(|refusal| refusal)
@@ -58,21 +75,98 @@ pub(super) async fn register(State(server): State<AuthorizationServer>, request:
 
 async fn registered(server: &AuthorizationServer, request: Request<Body>) -> Result<Response, Response> {
     let (parts, body) = request.into_parts();
+    let platform = &server.platform;
     let principal = principal(server, &parts.headers)?;
-    let refuse = |error: OAuthError| Refused(error).into_response();
-    let unreadable = || refuse(OAuthError::new(OAuthErrorCode::InvalidClientMetadata, "expected a JSON object"));
-    let bytes = body::to_bytes(body, FORM_BYTES_MAX).await.map_err(|_| unreadable())?;
-    let metadata: Value = serde_json::from_slice(&bytes).map_err(|_| unreadable())?;
-    let registration = ClientRegistration::read(&metadata).map_err(refuse)?;
-    let oauth = server.platform.oauth();
-    match server.platform.unit(|unit| oauth.register(unit, &principal, registration)) {
-        Ok((client, secret)) => Ok(answer(StatusCode::CREATED, OAuthClient::information(&client, secret.as_ref()))),
-        Err(cause @ PlatformError::MissingScope { .. }) => {
-            Err(unauthorized(StatusCode::FORBIDDEN, "insufficient_scope", &cause.to_string()))
-        }
-        Err(cause @ (PlatformError::Forbidden { .. } | PlatformError::Conflict { .. })) => {
-            Err(refuse(OAuthError::new(OAuthErrorCode::InvalidClientMetadata, cause.to_string())))
-        }
-        Err(cause) => Err(Refused::from(cause).into_response()),
+    let bytes = body::to_bytes(body, FORM_BYTES_MAX).await.map_err(|_| refuse(unreadable()))?;
+    let registration = read(&bytes).map_err(refuse)?;
+    let key = rest::key_of(&parts.headers).map_err(|refused| not_accepted(&refused))?;
+    let id = parts.extensions.get::<RequestId>().cloned().unwrap_or_else(|| RequestId(String::new()));
+    let Some(key) = key else { return insert(platform, &principal, registration, None, &id).map(nobody_keeps) };
+    let target = parts.uri.path().to_owned();
+    let kept = KeptRequest { method: parts.method.to_string(), target, body: bytes.to_vec() };
+    match rest::accept(platform, &principal, &key, OPERATION, &kept).map_err(|refused| not_accepted(&refused))? {
+        Begin::Replay(rendered) => Ok(nobody_keeps(rendered)),
+        Begin::Run(accepted) => match insert(platform, &principal, registration, Some(&accepted), &id) {
+            Ok(rendered) => Ok(nobody_keeps(rendered)),
+            Err(refusal) => {
+                forget(platform, &accepted, &refusal, &id).map_err(|cause| Refused::from(cause).into_response())?;
+                Err(refusal)
+            }
+        },
     }
+}
+
+/// Runs a registration that was accepted under an idempotency key before the process ended.
+///
+/// # Errors
+/// [`PlatformError`] where the response can't be kept.
+pub(in crate::server) fn resume_registration(
+    platform: &Platform,
+    principal: &Principal,
+    accepted: &Accepted,
+    body: &[u8],
+    id: &RequestId,
+) -> Result<(), PlatformError> {
+    let done = read(body).map_err(refuse).and_then(|read| insert(platform, principal, read, Some(accepted), id));
+    done.map_or_else(|refusal| forget(platform, accepted, &refusal, id), |_| Ok(()))
+}
+
+fn read(body: &[u8]) -> Result<ClientRegistration, OAuthError> {
+    let metadata: Value = serde_json::from_slice(body).map_err(|_| unreadable())?;
+    ClientRegistration::read(&metadata)
+}
+
+fn unreadable() -> OAuthError {
+    OAuthError::new(OAuthErrorCode::InvalidClientMetadata, "expected a JSON object")
+}
+
+fn refuse(error: OAuthError) -> Response {
+    Refused(error).into_response()
+}
+
+/// Registers a client; the response to an accepted request is written in the same unit of work.
+fn insert(
+    platform: &Platform,
+    principal: &Principal,
+    registration: ClientRegistration,
+    accepted: Option<&Accepted>,
+    id: &RequestId,
+) -> Result<Rendered, Response> {
+    let done = platform.unit(|unit| {
+        let (client, secret) = platform.oauth().register(unit, principal, registration)?;
+        let body = OAuthClient::information(&client, secret.as_ref()).to_string();
+        let rendered = Rendered::foreign(StatusCode::CREATED, body.into_bytes(), id);
+        if let Some(accepted) = accepted {
+            platform.idempotency().respond(unit, accepted, &rendered.kept())?;
+        }
+        Ok(rendered)
+    });
+    done.map_err(|cause| match cause {
+        PlatformError::MissingScope { .. } => {
+            unauthorized(StatusCode::FORBIDDEN, "insufficient_scope", &cause.to_string())
+        }
+        PlatformError::Forbidden { .. } | PlatformError::Conflict { .. } => {
+            refuse(OAuthError::new(OAuthErrorCode::InvalidClientMetadata, cause.to_string()))
+        }
+        cause => Refused::from(cause).into_response(),
+    })
+}
+
+/// Forgets an accepted registration that was refused, so that its key can be used again; a failure of the service is its response.
+fn forget(platform: &Platform, accepted: &Accepted, refusal: &Response, id: &RequestId) -> Result<(), PlatformError> {
+    let body = json!({ "error": "server_error", "error_description": "the registration failed" }).to_string();
+    rest::close(platform, accepted, &Rendered::foreign(refusal.status(), body.into_bytes(), id))
+}
+
+/// Returns the refusal of an idempotency key: 400, 409, 422.
+fn not_accepted(refused: &ApiError) -> Response {
+    let error = if refused.status().is_server_error() { "server_error" } else { "invalid_request" };
+    answer(refused.status(), json!({ "error": error, "error_description": refused.message() }))
+}
+
+/// Returns a response that nobody keeps (RFC 7591, 3.2.1).
+fn nobody_keeps(rendered: Rendered) -> Response {
+    let mut response = rendered.into_response();
+    no_store(response.headers_mut());
+    response
 }

@@ -4,7 +4,7 @@ use axum::{
     Json,
     body::Body,
     extract::State,
-    http::{HeaderValue, Method, Request, StatusCode, header},
+    http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use serde_json::{Value, json};
@@ -64,9 +64,7 @@ impl IntoResponse for Refused {
 /// Returns a JSON body that nobody keeps (RFC 6749, 5.1).
 pub(super) fn answer(status: StatusCode, body: Value) -> Response {
     let mut response = (status, Json(body)).into_response();
-    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response.headers_mut().insert(header::PRAGMA, HeaderValue::from_static("no-cache"));
-    response.headers_mut().insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    no_store(response.headers_mut());
     response
 }
 
@@ -78,6 +76,13 @@ pub(super) async fn only_post(method: Method) -> Response {
     let mut response = answer(StatusCode::METHOD_NOT_ALLOWED, body);
     response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("POST"));
     response
+}
+
+/// Says that nobody keeps the response.
+pub(super) fn no_store(headers: &mut HeaderMap) {
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(header::PRAGMA, HeaderValue::from_static("no-cache"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
 }
 
 /// Reads a form and the client that sends it.

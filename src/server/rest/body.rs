@@ -66,6 +66,15 @@ impl BodyType {
     }
 }
 
+/// The body of a request in a format of its own: what the document says of it.
+#[derive(Clone, Debug)]
+pub(super) struct ForeignBody {
+    pub(super) schema: Value,
+    pub(super) examples: Vec<(&'static str, Value)>,
+    /// Schemas that it and the response refer to.
+    pub(super) components: Vec<(&'static str, Value)>,
+}
+
 /// Parses a JSON body: 415 for another content type, 400 for invalid JSON.
 pub(super) fn parse_json(headers: &HeaderMap, body: &[u8]) -> Result<Value, ApiError> {
     let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("nothing");

@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 use super::{
     App,
     answer::{Answer, ApiResponse, Change, Located},
-    body::{Body, BodyType, read_body},
+    body::{Body, BodyType, ForeignBody, read_body},
     deprecation::Deprecation,
     error_code::ErrorCode,
     page::Page,
@@ -178,6 +178,8 @@ type Handler = Arc<dyn Fn(&App, &Request, Value) -> Result<Outcome, ApiError> + 
 pub(in crate::server) struct Endpoint {
     pub(super) about: About,
     pub(super) body: Option<BodyType>,
+    /// Body in a format of its own.
+    pub(super) foreign_body: Option<ForeignBody>,
     pub(super) answer: Answer,
     /// `None` for one that speaks another format and is served outside this router.
     pub(super) handler: Option<Handler>,
@@ -238,7 +240,7 @@ impl Endpoint {
 
     /// Whether it changes something, so that it takes an `Idempotency-Key`.
     pub(super) fn is_idempotent(&self) -> bool {
-        self.about.method != Method::GET && self.handler.is_some()
+        self.about.method != Method::GET
     }
 
     /// All codes of errors that it may answer, in the order of their status.
@@ -405,8 +407,8 @@ impl Draft {
     }
 
     /// Is served elsewhere, in the format of `answer`.
-    pub(super) fn speaks(self, body: Option<BodyType>, answer: Answer) -> Endpoint {
-        Endpoint { about: self.0, body, answer, handler: None }
+    pub(super) fn speaks(self, body: ForeignBody, answer: Answer) -> Endpoint {
+        Endpoint { about: self.0, body: None, foreign_body: Some(body), answer, handler: None }
     }
 
     fn finish(
@@ -414,7 +416,7 @@ impl Draft {
         answer: Answer,
         run: impl Fn(&App, &Request, Value) -> Result<Outcome, ApiError> + Send + Sync + 'static,
     ) -> Endpoint {
-        Endpoint { about: self.0, body: None, answer, handler: Some(Arc::new(run)) }
+        Endpoint { about: self.0, body: None, foreign_body: None, answer, handler: Some(Arc::new(run)) }
     }
 }
 
@@ -455,7 +457,8 @@ impl<B: Body> WithBody<B> {
         answer: Answer,
         run: impl Fn(&App, &Request, Value) -> Result<Outcome, ApiError> + Send + Sync + 'static,
     ) -> Endpoint {
-        Endpoint { about: self.about, body: Some(BodyType::of::<B>()), answer, handler: Some(Arc::new(run)) }
+        let body = Some(BodyType::of::<B>());
+        Endpoint { about: self.about, body, foreign_body: None, answer, handler: Some(Arc::new(run)) }
     }
 }
 

@@ -33,7 +33,7 @@ const PAGE_HEADERS: [(HeaderName, &str); 4] = [
 
 /// A response in its envelope, as it is sent and as it is kept for repetitions of the request. Its body may show a secret.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Rendered {
+pub(in crate::server) struct Rendered {
     status: StatusCode,
     body: Zeroizing<Vec<u8>>,
     request_id: String,
@@ -86,8 +86,22 @@ impl Rendered {
         }
     }
 
+    /// A JSON body without the envelope.
+    pub(in crate::server) fn foreign(status: StatusCode, body: Vec<u8>, id: &RequestId) -> Self {
+        Self {
+            status,
+            body: body.into(),
+            request_id: id.0.clone(),
+            location: None,
+            challenges: false,
+            retry_after_secs: None,
+            is_replayed: false,
+            is_page: false,
+        }
+    }
+
     /// Returns the response that was kept for a request that is repeated.
-    pub(super) fn replayed(kept: records::Response) -> Self {
+    pub(in crate::server) fn replayed(kept: records::Response) -> Self {
         Self {
             status: StatusCode::from_u16(kept.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
             body: kept.body,
@@ -101,7 +115,7 @@ impl Rendered {
     }
 
     /// What is kept for repetitions.
-    pub(super) fn kept(&self) -> records::Response {
+    pub(in crate::server) fn kept(&self) -> records::Response {
         records::Response {
             status: self.status.as_u16(),
             body: self.body.clone(),
@@ -110,18 +124,25 @@ impl Rendered {
         }
     }
 
+    /// Bytes of the body.
+    pub(super) fn body_bytes(&self) -> usize {
+        self.body.len()
+    }
+
     /// Status of the response.
-    pub(super) const fn status(&self) -> StatusCode {
+    pub(in crate::server) const fn status(&self) -> StatusCode {
         self.status
     }
 
     /// Returns the response.
-    pub(super) fn into_response(mut self) -> Response {
+    pub(in crate::server) fn into_response(mut self) -> Response {
         let mut response = Response::new(Body::from(core::mem::take(&mut *self.body)));
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
         let content_type = if self.is_page { "text/html; charset=utf-8" } else { "application/json" };
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+        if self.status != StatusCode::NO_CONTENT {
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+        }
         if self.is_page {
             headers.extend(PAGE_HEADERS.map(|(name, value)| (name, HeaderValue::from_static(value))));
         }

@@ -7,32 +7,32 @@ use axum::http::HeaderMap;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use super::{App, envelope::Rendered};
+use super::envelope::Rendered;
 use crate::{
     platform::{
-        Begun, PlatformError, Principal,
+        Begun, Platform, PlatformError, Principal,
         records::{Accepted, IDEMPOTENCY_KEY_LEN_MAX},
     },
     server::api_error::ApiError,
 };
 
 /// Name of the header.
-pub(super) const IDEMPOTENCY_KEY: &str = "idempotency-key";
+pub(in crate::server) const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
 /// A request as it is kept until it has its response. Its body may hold a secret.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct KeptRequest {
-    pub(super) method: String,
+pub(in crate::server) struct KeptRequest {
+    pub(in crate::server) method: String,
     /// Path and query.
-    pub(super) target: String,
-    pub(super) body: Vec<u8>,
+    pub(in crate::server) target: String,
+    pub(in crate::server) body: Vec<u8>,
 }
 
 /// Reads the key of a request: a string of structured fields (RFC 9651, 3.3.3), or a bare token.
 ///
 /// # Errors
 /// 400 for a key that is neither, or too long.
-pub(super) fn key_of(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
+pub(in crate::server) fn key_of(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
     let mut values = headers.get_all(IDEMPOTENCY_KEY).iter();
     let Some(value) = values.next() else { return Ok(None) };
     let invalid = || {
@@ -69,9 +69,9 @@ fn unquoted(quoted: &str) -> Option<String> {
 }
 
 /// What becomes of a request.
-pub(super) enum Begin {
-    /// It is to be run; with a key, its response is kept.
-    Run(Option<Box<Accepted>>),
+pub(in crate::server) enum Begin {
+    /// It is to be run, and its response to be kept.
+    Run(Box<Accepted>),
     /// It was run before: this is the response.
     Replay(Rendered),
 }
@@ -80,26 +80,30 @@ pub(super) enum Begin {
 ///
 /// # Errors
 /// 409 while the first one runs, 422 for another request under the same key.
-pub(super) fn accept(
-    app: &App,
+pub(in crate::server) fn accept(
+    platform: &Platform,
     principal: &Principal,
     key: &str,
     operation: &str,
     kept: &KeptRequest,
 ) -> Result<Begin, ApiError> {
     let request = Zeroizing::new(postcard::to_allocvec(kept).map_err(|cause| ApiError::internal(&cause))?);
-    let requests = app.platform().idempotency();
-    Ok(match app.platform().unit(|unit| requests.accept(unit, principal, key, operation, &request))? {
-        Begun::Run(accepted) => Begin::Run(Some(accepted)),
+    let requests = platform.idempotency();
+    Ok(match platform.unit(|unit| requests.accept(unit, principal, key, operation, &request))? {
+        Begun::Run(accepted) => Begin::Run(accepted),
         Begun::Replay(response) => Begin::Replay(Rendered::replayed(response)),
     })
 }
 
 /// Keeps the response to a request that failed, or forgets the request where nothing was begun, so that its key can be used again.
-pub(super) fn close(app: &App, accepted: &Accepted, failed: &Rendered) -> Result<(), PlatformError> {
+pub(in crate::server) fn close(
+    platform: &Platform,
+    accepted: &Accepted,
+    failed: &Rendered,
+) -> Result<(), PlatformError> {
     let is_kept = matches!(failed.status().as_u16(), 409 | 410 | 500..=502);
-    let requests = app.platform().idempotency();
-    app.platform().unit(|unit| {
+    let requests = platform.idempotency();
+    platform.unit(|unit| {
         if is_kept { requests.respond(unit, accepted, &failed.kept()) } else { requests.withdraw(unit, accepted) }
     })
 }
@@ -135,7 +139,7 @@ mod tests {
 
         use crate::{
             platform::{Platform, Scope},
-            server::{chains::Chains, clock::WallClock, limits::ServerLimits},
+            server::{chains::Chains, clock::WallClock, limits::ServerLimits, rest::App},
             store::{MemoryStore, suite},
         };
 

@@ -103,14 +103,19 @@ pub(super) fn operation(endpoint: &Endpoint, catalogue: &Catalogue, components: 
     }
     if let Some(body) = &endpoint.body {
         body.schema.add_to(components);
-        let examples: Map<String, Value> =
-            (body.examples)().into_iter().map(|(name, value)| (name.to_owned(), json!({ "value": value }))).collect();
-        operation["requestBody"] = json!({
-            "required": true,
-            "content": { "application/json": { "schema": body.schema.reference(), "examples": examples } },
-        });
+        operation["requestBody"] = request_body(&body.schema.reference(), (body.examples)());
+    }
+    if let Some(body) = &endpoint.foreign_body {
+        components.extend(body.components.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())));
+        operation["requestBody"] = request_body(&body.schema, body.examples.clone());
     }
     operation
+}
+
+fn request_body(schema: &Value, examples: Vec<(&'static str, Value)>) -> Value {
+    let examples: Map<String, Value> =
+        examples.into_iter().map(|(name, value)| (name.to_owned(), json!({ "value": value }))).collect();
+    json!({ "required": true, "content": { "application/json": { "schema": schema, "examples": examples } } })
 }
 
 /// Says that an operation is deprecated, and which headers all its answers have.
@@ -214,6 +219,11 @@ fn responses(
     let mut all = BTreeMap::new();
     let (status, response) = success(endpoint, catalogue, components);
     all.insert(status, response);
+    if let Answer::Foreign { .. } = &endpoint.answer {
+        let nothing =
+            json!({ "description": "Notifications alone: there is nothing to answer", "headers": headers(&[]) });
+        all.insert("204".to_owned(), nothing);
+    }
     let mut by_status: BTreeMap<String, Vec<ErrorCode>> = BTreeMap::new();
     for code in endpoint.errors() {
         by_status.entry(code.status().as_str().to_owned()).or_default().push(code);
@@ -283,7 +293,8 @@ fn success(endpoint: &Endpoint, catalogue: &Catalogue, components: &mut BTreeMap
             ("200".to_owned(), response)
         }
         Answer::Foreign { content_type, schema, description } => {
-            let response = json!({ "description": description, "content": { *content_type: { "schema": schema } } });
+            let content = json!({ *content_type: { "schema": schema } });
+            let response = json!({ "description": description, "headers": headers(&[]), "content": content });
             ("200".to_owned(), response)
         }
     }

@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, request::Parts};
 
 use super::parameter::Parameter;
 use crate::{
@@ -121,6 +121,14 @@ impl Request {
         let query = query.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let id = RequestId("req_test".to_owned());
         Self { id, principal: None, path: BTreeMap::new(), query, id_seed: None }
+    }
+}
+
+/// Refuses any query parameter: of a request to an endpoint that takes none.
+pub(super) fn refuse_query(parts: &Parts) -> Result<(), ApiError> {
+    match parse_query(parts.uri.query().unwrap_or_default()).first_key_value() {
+        Some((name, _)) => Err(unknown(name, &[])),
+        None => Ok(()),
     }
 }
 

@@ -9,6 +9,7 @@ use super::{
     envelope::Rendered,
     idempotency::{KeptRequest, close, id_seed},
     request::{Request, RequestId, parse_query},
+    rpc_request::{self, Interface},
     service,
 };
 use crate::{
@@ -16,21 +17,18 @@ use crate::{
         PlatformError, Principal, Subject,
         records::{Accepted, IdempotentRequest, PageRequest},
     },
-    server::api_error::ApiError,
+    server::{api_error::ApiError, oauth},
 };
 
 /// Runs what was accepted before the process ended, each to its end.
 ///
 /// # Errors
-/// [`PlatformError`] of reading the records.
-pub(super) fn resume(app: &App) -> Result<usize, PlatformError> {
+/// [`PlatformError`] of reading the records, and where a response can't be kept.
+pub(super) async fn resume(app: &App) -> Result<usize, PlatformError> {
     let mut resumed = 0_usize;
     let page = PageRequest::first(NonZeroUsize::MIN);
     while let Some(accepted) = app.platform().records().unfinished_requests(&page)?.pop() {
-        let rendered = rerun(app, &accepted);
-        if let Some(failed) = rendered {
-            close(app, &accepted, &failed)?;
-        }
+        rerun(app, accepted).await?;
         resumed = resumed.saturating_add(1);
     }
     Ok(resumed)
@@ -43,21 +41,64 @@ fn principal_of(accepted: &Accepted) -> Option<Principal> {
     Some(Principal::new(subject, stored.owner().workspace()?.clone(), stored.value.scopes.clone()))
 }
 
-/// Runs an accepted request again; returns the response that is still to be kept.
-fn rerun(app: &App, accepted: &Accepted) -> Option<Rendered> {
-    let stored = accepted.request();
-    let gone = || {
-        let error = ApiError::internal(&"the request was interrupted and this version has no such operation");
-        Some(Rendered::of(Err(error), &RequestId("req_resumed".to_owned()), app.now_ms()))
+/// Reads an accepted request and who sent it.
+fn read(app: &App, accepted: &Accepted) -> Option<(Principal, Method, KeptRequest)> {
+    let kept = app.platform().idempotency().request(accepted).ok()?;
+    let kept: KeptRequest = postcard::from_bytes(&kept).ok()?;
+    Some((principal_of(accepted)?, Method::from_bytes(kept.method.as_bytes()).ok()?, kept))
+}
+
+fn id() -> RequestId {
+    RequestId("req_resumed".to_owned())
+}
+
+fn failure(app: &App, error: ApiError) -> Rendered {
+    Rendered::of(Err(error), &id(), app.now_ms())
+}
+
+/// Runs an accepted request again, and keeps its response.
+async fn rerun(app: &App, accepted: Accepted) -> Result<(), PlatformError> {
+    let gone = || ApiError::internal(&"the request was interrupted and this version has no such operation");
+    let Some((principal, method, kept)) = read(app, &accepted) else {
+        return close(app.platform(), &accepted, &failure(app, gone()));
     };
-    let Ok(kept) = app.platform().idempotency().request(accepted) else { return gone() };
-    let Ok(kept) = postcard::from_bytes::<KeptRequest>(&kept) else { return gone() };
-    let Some(principal) = principal_of(accepted) else { return gone() };
-    let Ok(method) = Method::from_bytes(kept.method.as_bytes()) else { return gone() };
+    let path = kept.target.split_once('?').map_or(&*kept.target, |(path, _)| path);
+    if oauth::is_registration(path) {
+        return oauth::resume_registration(app.platform(), &principal, &accepted, &kept.body, &id());
+    }
+    let Some((endpoint, variables)) = app.endpoints().find(&method, path) else {
+        return close(app.platform(), &accepted, &failure(app, gone()));
+    };
+    let chain = variables.get("blockchainId").map(String::as_str);
+    match Interface::again(app, &principal, endpoint, chain) {
+        Some(Ok(interface)) => {
+            let done = rpc_request::finish(app, &principal, &interface, &kept.body, &accepted, &id()).await;
+            done.map(drop).map_err(|cause| PlatformError::internal(cause.message()))
+        }
+        Some(Err(cause)) => close(app.platform(), &accepted, &failure(app, cause.into())),
+        None => {
+            let (rest, stored) = (app.clone(), accepted.clone());
+            let run = move || rerun_rest(&rest, &stored, principal, &method, &kept);
+            let rendered = tokio::task::spawn_blocking(run).await;
+            let rendered = rendered.unwrap_or_else(|cause| Some(failure(app, ApiError::internal(&cause))));
+            rendered.map_or(Ok(()), |failed| close(app.platform(), &accepted, &failed))
+        }
+    }
+}
+
+/// Runs an accepted request of REST again; returns the response that is still to be kept.
+fn rerun_rest(
+    app: &App,
+    accepted: &Accepted,
+    principal: Principal,
+    method: &Method,
+    kept: &KeptRequest,
+) -> Option<Rendered> {
+    let stored = accepted.request();
     let (path, query) = kept.target.split_once('?').unwrap_or((&kept.target, ""));
-    let Some((endpoint, variables)) = app.endpoints().find(&method, path) else { return gone() };
+    let (endpoint, variables) = app.endpoints().find(method, path)?;
     let request = Request {
-        id: RequestId("req_resumed".to_owned()),
+        id: id(),
         principal: Some(principal),
         path: variables,
         query: parse_query(query),
@@ -79,8 +120,9 @@ mod tests {
 
     use super::*;
     use crate::{
-        node::Node,
+        node::{BlockRef, Node},
         platform::{Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, Platform},
+        primitives::{Gas, TransactionRequest, U256},
         server::{
             chains::Chains,
             clock::WallClock,
@@ -111,13 +153,13 @@ mod tests {
             ("delete", kept("DELETE", &default, Value::Null), 409),
             ("gone", kept("POST", "/v1/nothing", Value::Null), 500),
         ];
-        let accepted = |key: &str, kept: &KeptRequest| accept(&app, &principal, key, "op", kept);
+        let accepted = |key: &str, kept: &KeptRequest| accept(app.platform(), &principal, key, "op", kept);
         for (key, kept, _) in &requests {
-            assert!(matches!(accepted(key, kept), Ok(Begin::Run(Some(_)))));
+            assert!(matches!(accepted(key, kept), Ok(Begin::Run(_))));
             assert_eq!(accepted(key, kept).err().unwrap().status(), 409, "it still runs");
         }
-        assert_eq!(resume(&app).unwrap(), 3);
-        assert_eq!(resume(&app).unwrap(), 0);
+        assert_eq!(resume(&app).await.unwrap(), 3);
+        assert_eq!(resume(&app).await.unwrap(), 0);
         for (key, kept, status) in &requests {
             let Ok(Begin::Replay(rendered)) = accepted(key, kept) else { panic!("{key} has a response") };
             assert_eq!(rendered.status().as_u16(), *status, "{key}");
@@ -131,5 +173,103 @@ mod tests {
             .map(|found| found.value.name)
             .collect();
         assert_eq!(names, ["default", "resumed"]);
+    }
+
+    /// The process dies after the calls had their effect and before their response was kept: at the next start each has it still once.
+    #[tokio::test]
+    async fn calls_that_were_accepted_have_their_effect_once() {
+        let app = app();
+        let principal = app.platform().service_principal();
+        let node = app.platform().default_blockchain().unwrap().node().clone();
+        let (alice, bob) = (node.accounts()[0], node.accounts()[1]);
+        let signed = |nonce| {
+            let request = TransactionRequest {
+                chain_id: Some(31_337),
+                nonce,
+                to: Some(bob),
+                value: U256::from(1),
+                gas_limit: Gas::new(21_000),
+                max_fee_per_gas: 100_000_000_000,
+                ..Default::default()
+            };
+            request.sign(&node.keys()[2]).unwrap().encoded()
+        };
+        let call =
+            |method: &str, params: Value| json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        let execute = json!({ "contractAddress": bob, "data": "0x", "value": "1", "from": alice });
+        let rpc = json!([
+            call("contract.execute", execute.clone()),
+            call("blockchain.getBlock", json!({})),
+            call("contract.execute", execute),
+            call("transaction.send", json!({ "signedTransaction": signed(0) })),
+        ]);
+        let unsigned = json!([{ "from": alice, "to": bob, "value": "0x1" }]);
+        let eth = json!([call("eth_sendRawTransaction", json!([signed(1)])), call("eth_sendTransaction", unsigned)]);
+        let path = "/v1/blockchains/bc_default/eth";
+        let requests = [("rpc", kept("POST", "/v1/rpc", rpc)), ("ethereumRpc", kept("POST", path, eth))];
+        let before = node.view().balance(bob, BlockRef::Latest).unwrap();
+        let paid = || node.view().balance(bob, BlockRef::Latest).unwrap().saturating_sub(before).to::<u64>();
+        for (operation, kept) in &requests {
+            let begun = accept(app.platform(), &principal, operation, operation, kept);
+            let Ok(Begin::Run(accepted)) = begun else { panic!("{operation} is the first") };
+            // What runs before the process dies.
+            if *operation == "rpc" {
+                let seed = Some(id_seed(&accepted));
+                let answered = app.service_rpc.execute(principal.clone(), 10, &kept.body, seed).await;
+                assert!(!answered.json.unwrap().get().contains("error"));
+            } else {
+                let rpc = app.chains.readable_rpc(&principal, DEFAULT_BLOCKCHAIN_ID).unwrap();
+                assert!(rpc.http_service().execute(&kept.body, Default::default()).await.is_some());
+            }
+        }
+        assert_eq!(paid(), 5);
+        assert_eq!(resume(&app).await.unwrap(), 2);
+        assert_eq!(paid(), 5, "nothing is sent twice");
+        for (operation, kept) in &requests {
+            let Ok(Begin::Replay(rendered)) = accept(app.platform(), &principal, operation, operation, kept) else {
+                panic!("{operation} has a response")
+            };
+            let responses: Value = serde_json::from_slice(&rendered.kept().body).unwrap();
+            let responses = responses.as_array().unwrap();
+            if *operation == "rpc" {
+                for response in [&responses[0], &responses[2], &responses[3]] {
+                    assert_eq!(response["result"]["status"], "success", "{response}");
+                }
+            } else {
+                assert!(responses[0]["result"].is_string(), "{responses:?}");
+                let message = responses[1]["error"]["message"].as_str().unwrap();
+                assert!(message.contains("eth_sendTransaction can't be told from its repetition"), "{message}");
+            }
+        }
+    }
+
+    /// What was accepted and had no effect yet has it at the next start.
+    #[tokio::test]
+    async fn calls_and_registrations_that_were_accepted_are_run_at_the_next_start() {
+        let app = app();
+        let principal = app.platform().service_principal();
+        let node = app.platform().default_blockchain().unwrap().node().clone();
+        let (alice, bob) = (node.accounts()[0], node.accounts()[1]);
+        let execute = json!({ "contractAddress": bob, "data": "0x", "value": "1", "from": alice });
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "contract.execute", "params": execute });
+        let client = json!({ "client_name": "App", "redirect_uris": ["https://app.example/back"] });
+        let requests = [
+            ("rpc", kept("POST", "/v1/rpc", call), 200),
+            ("register", kept("POST", "/v1/oauth/register", client), 201),
+            ("chain", kept("POST", "/v1/blockchains/bc_none/eth", json!({})), 0),
+        ];
+        for (key, kept, _) in &requests {
+            assert!(matches!(accept(app.platform(), &principal, key, "op", kept), Ok(Begin::Run(_))));
+        }
+        let before = node.view().balance(bob, BlockRef::Latest).unwrap();
+        assert_eq!(resume(&app).await.unwrap(), 3);
+        assert_eq!(node.view().balance(bob, BlockRef::Latest).unwrap(), before + U256::from(1));
+        for (key, kept, status) in &requests {
+            match accept(app.platform(), &principal, key, "op", kept) {
+                Ok(Begin::Replay(rendered)) => assert_eq!(rendered.status().as_u16(), *status, "{key}"),
+                Ok(Begin::Run(_)) => assert_eq!(*status, 0, "{key}: nothing was begun, the key is free"),
+                Err(cause) => panic!("{key}: {cause:?}"),
+            }
+        }
     }
 }

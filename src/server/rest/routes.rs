@@ -16,6 +16,7 @@ mod dapps;
 mod events;
 mod health;
 mod json_rpc;
+mod json_rpc_schema;
 mod metrics;
 mod modules;
 mod oauth_clients;

@@ -12,7 +12,7 @@ use axum::{
     http::{HeaderMap, Method, request::Parts},
     response::Response,
 };
-use hyper::body::Body as HttpBody;
+use hyper::body::Body as _;
 use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -48,14 +48,8 @@ pub(in crate::server) struct Admitted {
 
 impl Admitted {
     /// Counts the bytes of request and response as used by the caller's workspace.
-    pub(in crate::server) fn count_bytes<B: HttpBody>(
-        &self,
-        app: &App,
-        received: usize,
-        response: &axum::http::Response<B>,
-    ) {
+    pub(in crate::server) fn count_bytes(&self, app: &App, received: usize, sent: u64) {
         let Some(principal) = &self.principal else { return };
-        let sent = response.body().size_hint().lower();
         let bytes = u64::try_from(received).unwrap_or(u64::MAX).saturating_add(sent);
         app.platform().metering().count_bytes(principal.workspace(), bytes);
     }
@@ -76,6 +70,11 @@ pub(in crate::server) struct Refused {
 }
 
 impl Refused {
+    /// Why it was refused.
+    pub(in crate::server) fn into_error(self) -> ApiError {
+        self.error
+    }
+
     fn tell(&self, headers: &mut HeaderMap) {
         if let Some(quota) = &self.quota {
             quota.tell(headers);
@@ -191,7 +190,7 @@ async fn serve_admitted(
     };
     let rendered = rendered.unwrap_or_else(|error| Rendered::of(Err(error), &id, app.now_ms()));
     let mut response = rendered.into_response();
-    admitted.count_bytes(&app, received, &response);
+    admitted.count_bytes(&app, received, response.body().size_hint().lower());
     admitted.tell(response.headers_mut());
     response
 }
@@ -270,8 +269,8 @@ fn begin_and_execute(
         (Some(key), Some(principal)) => {
             let target = parts.uri.path_and_query().map_or("", |target| target.as_str()).to_owned();
             let kept = KeptRequest { method: parts.method.to_string(), target, body: raw.to_vec() };
-            match idempotency::accept(app, principal, &key, endpoint.about.operation, &kept)? {
-                Begin::Run(accepted) => accepted,
+            match idempotency::accept(app.platform(), principal, &key, endpoint.about.operation, &kept)? {
+                Begin::Run(accepted) => Some(accepted),
                 Begin::Replay(rendered) => return Ok(rendered),
             }
         }
@@ -280,7 +279,7 @@ fn begin_and_execute(
     request.id_seed = accepted.as_deref().map(idempotency::id_seed);
     let rendered = execute(app, endpoint, &request, body, accepted.as_deref());
     if let Some(accepted) = accepted.as_deref().filter(|_| !rendered.status().is_success()) {
-        idempotency::close(app, accepted, &rendered)?;
+        idempotency::close(app.platform(), accepted, &rendered)?;
     }
     Ok(rendered)
 }

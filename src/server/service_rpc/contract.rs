@@ -5,12 +5,13 @@ use serde_json::{Value, json};
 use super::{
     RpcFailure, failure,
     params::{Call, address, block_ref, bytes, chain, gas_limit, required, writable_chain},
-    transaction::sent,
+    transaction::{send_signed, sent},
 };
 use crate::{
     chain::{CallRequest, StateOverrides},
     node::BlockRef,
-    platform::{ContractCall, Fields, PlatformError},
+    platform::{Blockchain, ContractCall, Fields, Outgoing, PlatformError, beside_signed, signed_call},
+    primitives::Address,
     server::decode,
 };
 
@@ -50,10 +51,33 @@ pub(super) fn call(call: &Call<'_>, fields: &mut Fields) -> Result<Value, RpcFai
     Ok(json!({ "result": target.decode(output), "data": output }))
 }
 
-/// `contract.execute`: simulates, then sends. A call whose simulation fails is not sent.
+/// `contract.execute`: simulates, then sends; or sends what the caller has signed. A call whose simulation fails is not sent.
 pub(super) fn execute(call: &Call<'_>, fields: &mut Fields) -> Result<Value, RpcFailure> {
     let chain = writable_chain(call, fields)?;
     let contract = address(fields, "contractAddress");
+    let raw = bytes(fields, "signedTransaction");
+    if raw.is_some() || fields.is_invalid("signedTransaction") {
+        let names = ["method", "args", "data", "from", "value", "gasLimit"];
+        let given = names.map(|name| (name, fields.read_with(name, "", |_| Some(())).is_some()));
+        beside_signed(&given).into_iter().for_each(|one| fields.refuse(&one.path, one.expected, one.got));
+        fields.finish_mut()?;
+        let transaction = signed_call(&required(raw)?, required(contract)?)?;
+        let chain = required(chain)?;
+        return send_signed(call, &chain, transaction);
+    }
+    let outgoing = unsigned(call, fields, (chain.as_deref(), contract))?;
+    let chain = required(chain)?;
+    let id = call.send_id()?;
+    let sent_as = call.chains.platform().blockchains().send_as(call.principal, chain.id(), &id, outgoing)?;
+    sent(&chain, sent_as.value.hash)
+}
+
+/// Reads a call that the service signs, and tries it, unless it is sent already.
+fn unsigned(
+    call: &Call<'_>,
+    fields: &mut Fields,
+    (chain, contract): (Option<&Blockchain>, Option<Address>),
+) -> Result<Outgoing, RpcFailure> {
     let target = contract_call(fields)?;
     let from = fields.address("from");
     let value = fields.amount("value").unwrap_or_default();
@@ -62,17 +86,20 @@ pub(super) fn execute(call: &Call<'_>, fields: &mut Fields) -> Result<Value, Rpc
     let (chain, contract) = (required(chain)?, required(contract)?);
     let target = required(target)?.encode(chain.node(), contract)?;
     let platform = call.chains.platform();
-    let from = from.map_or_else(|| platform.wallets().default_sender(call.principal, &chain), Ok)?;
+    let from = from.map_or_else(|| platform.wallets().default_sender(call.principal, chain), Ok)?;
     let request =
         CallRequest { from: Some(from), to: Some(contract), input: target.input, value, gas, ..Default::default() };
-    let outcome = chain
-        .node()
-        .view()
-        .call(&request, BlockRef::Pending, &StateOverrides::default(), None)
-        .map_err(failure::query)?;
-    if !outcome.is_success() {
-        return Err(RpcFailure::of_outcome(&outcome, decode::describe_revert(chain.node(), &request, &outcome)));
+    let is_sent = match call.send_id {
+        Some(id) => platform.blockchains().sent(call.principal, id)?.is_some(),
+        None => false,
+    };
+    if !is_sent {
+        let view = chain.node().view();
+        let outcome =
+            view.call(&request, BlockRef::Pending, &StateOverrides::default(), None).map_err(failure::query)?;
+        if !outcome.is_success() {
+            return Err(RpcFailure::of_outcome(&outcome, decode::describe_revert(chain.node(), &request, &outcome)));
+        }
     }
-    let hash = platform.blockchains().send(call.principal, chain.id(), request)?;
-    sent(&chain, hash)
+    Ok(request.into())
 }

@@ -11,11 +11,10 @@ use serde_json::{Value, json};
 
 use crate::{
     chain::CallOutcome,
-    node::{QueryError, SendError},
+    node::QueryError,
     platform::{PlatformError, Scope},
     server::{
         api_error::ApiError,
-        decode,
         jsonrpc::errors::{
             self, FORBIDDEN, HALTED, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, LIMIT_EXCEEDED, NOT_FOUND,
             PRUNED, REFUSED, REVERTED, STORAGE_FULL,
@@ -92,31 +91,22 @@ pub(super) fn query(cause: QueryError) -> RpcFailure {
     PlatformError::from_query(cause).into()
 }
 
-/// Converts a rejected transaction.
-pub(super) fn send(cause: SendError) -> RpcFailure {
-    match cause {
-        SendError::WouldFail { outcome } => {
-            let reason = outcome.revert_data().and_then(|data| decode::decode_error(data));
-            RpcFailure::of_outcome(&outcome, reason)
-        }
-        SendError::Transaction(cause) => {
-            PlatformError::field("signedTransaction", "a signed transaction", cause.to_string()).into()
-        }
-        other => PlatformError::from_send(other).into(),
-    }
-}
-
-/// Returns a refusal before any call is read, such as 401 or 429, with a JSON-RPC error as its body.
-pub(in crate::server) fn refused(error: &ApiError) -> Response {
+/// Returns the error object of JSON-RPC for a refusal before any call is read, with the REST code in its data.
+pub(in crate::server) fn error_object(error: &ApiError) -> ErrorObjectOwned {
     let code = match error.status() {
         StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => LIMIT_EXCEEDED,
         StatusCode::INTERNAL_SERVER_ERROR => INTERNAL_ERROR,
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => FORBIDDEN,
+        StatusCode::CONFLICT => REFUSED,
         _ => INVALID_REQUEST,
     };
-    let failure = ErrorObjectOwned::from(RpcFailure::of(code, error));
+    RpcFailure::of(code, error).into()
+}
+
+/// Returns a refusal before any call is read, such as 401 or 429, with a JSON-RPC error as its body.
+pub(in crate::server) fn refused(error: &ApiError) -> Response {
     let mut response =
-        (error.status(), Json(json!({ "jsonrpc": "2.0", "error": failure, "id": null }))).into_response();
+        (error.status(), Json(json!({ "jsonrpc": "2.0", "error": error_object(error), "id": null }))).into_response();
     if let Some(secs) = error.retry_after_secs() {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(secs));
     }

@@ -18,6 +18,15 @@ use crate::{
 pub(super) struct Call<'a> {
     pub(super) chains: &'a Chains,
     pub(super) principal: &'a Principal,
+    /// Id of what it sends, if that follows from the request.
+    pub(super) send_id: Option<&'a str>,
+}
+
+impl Call<'_> {
+    /// Returns the id of the transaction that the call sends.
+    pub(super) fn send_id(&self) -> Result<String, PlatformError> {
+        self.send_id.map_or_else(|| self.chains.platform().new_id("tx"), |id| Ok(id.to_owned()))
+    }
 }
 
 /// Reads `blockchainId` and finds the chain, if the principal may read it; without the field it is the only one that the principal can see.

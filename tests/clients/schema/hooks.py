@@ -95,6 +95,9 @@ CHANGED |= dict.fromkeys(("setValidatorStake", "claimRewards"), {"validatorId": 
 CHANGED |= dict.fromkeys(("listDelegations", "delegate", "undelegate"), {"validatorId": world.delegated_validator})
 CHANGED["listProposals"] = {"blockchainId": world.governed}
 
+# They tell errors in the body, with status 200.
+JSON_RPC = {"rpc", "ethereumRpc"}
+
 # Links name these too; no request may delete, change or halt them.
 SHARED = {DEFAULT_WORKSPACE, DEFAULT_BLOCKCHAIN, world.network, world.staked, world.governed, *KEPT.values()}
 SHARED |= {world.named_dapp, world.commanded_validator, world.delegated_validator, world.own_validator}
@@ -119,8 +122,12 @@ def before_call(context, case, kwargs):
     if case.meta.generation.mode.is_positive:
         prepare(name, case)
     elif isinstance(key, str):
-        # What is wrong may be something else, and the key is then taken.
-        sent_keys.add(bare(key))
+        if name in JSON_RPC and not case.meta.is_negative_at(ParameterLocation.HEADER):
+            # A key that is taken would be the answer to whatever is wrong in the body.
+            case.headers["Idempotency-Key"] = unused(key)
+        else:
+            # What is wrong may be something else, and the key is then taken.
+            sent_keys.add(bare(key))
 
 
 def ids(name, case):

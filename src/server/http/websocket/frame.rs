@@ -30,6 +30,8 @@ impl CloseCode {
     pub(super) const GOING_AWAY: Self = Self(1001);
     /// The client breaks the protocol.
     pub(super) const PROTOCOL_ERROR: Self = Self(1002);
+    /// The client may not use the session any more.
+    pub(super) const POLICY_VIOLATION: Self = Self(1008);
     /// A message is longer than the bound.
     pub(super) const TOO_BIG: Self = Self(1009);
     /// The server failed.

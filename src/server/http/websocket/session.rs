@@ -24,7 +24,10 @@ use tokio::{
     time::{Instant, MissedTickBehavior},
 };
 
-use super::frame::{self, CloseCode, FrameError, FrameReader, Incoming};
+use super::{
+    frame::{self, CloseCode, FrameError, FrameReader, Incoming},
+    standing::{Refusal, Standing},
+};
 use crate::server::{
     counters::Counters,
     eth::{
@@ -38,6 +41,7 @@ use crate::server::{
         service::{Dispatch, JsonRpcService},
     },
     limits::ServerLimits,
+    service_rpc,
 };
 
 /// Messages that wait for the client to take them; senders wait for a place.
@@ -94,6 +98,8 @@ impl End {
 #[derive(Debug)]
 struct Session {
     rpc: EthRpc,
+    /// `None` where no credentials are needed.
+    standing: Option<Arc<Standing>>,
     limits: ServerLimits,
     queue: mpsc::Sender<Outgoing>,
     /// Tasks of the subscriptions by id; `None` until the client has the id.
@@ -104,7 +110,7 @@ struct Session {
 /// Serves a client until it leaves, is refused, or the server stops.
 pub(super) async fn run(
     io: impl AsyncRead + AsyncWrite + Send + 'static,
-    rpc: EthRpc,
+    (rpc, standing): (EthRpc, Option<Standing>),
     limits: ServerLimits,
     budget: BodyBudget,
     mut stopped: watch::Receiver<bool>,
@@ -113,8 +119,9 @@ pub(super) async fn run(
     let (queue, queued) = mpsc::channel(QUEUE_MAX);
     let end = End(Arc::new(watch::Sender::new(None)));
     let counters = Arc::clone(rpc.counters());
-    let mut writing = tokio::spawn(write(writer, queued, end.clone(), limits, counters));
-    let session = Arc::new(Session { rpc, limits, queue, subscriptions: Mutex::default(), end: end.clone() });
+    let standing = standing.map(Arc::new);
+    let mut writing = tokio::spawn(write((writer, queued), end.clone(), limits, counters, standing.clone()));
+    let session = Arc::new(Session { rpc, standing, limits, queue, subscriptions: Mutex::default(), end: end.clone() });
     let mut reader = FrameReader::new(reader, budget, limits.rpc_body_bytes_max);
     let mut calls = JoinSet::new();
     tokio::select! {
@@ -172,13 +179,14 @@ async fn read<R: AsyncRead + Unpin>(reader: &mut FrameReader<R>, session: &Arc<S
     }
 }
 
-/// Writes what is queued, and pings; at the end of the session what is still queued and the close frame.
+/// Writes what is queued, and pings, when it looks at the client's credentials too; at the end of the session what is still queued and the
+/// close frame.
 async fn write(
-    mut io: impl AsyncWrite + Unpin,
-    mut queued: mpsc::Receiver<Outgoing>,
+    (mut io, mut queued): (impl AsyncWrite + Unpin, mpsc::Receiver<Outgoing>),
     end: End,
     limits: ServerLimits,
     counters: Arc<Counters>,
+    standing: Option<Arc<Standing>>,
 ) {
     let now = Instant::now();
     let first_ping = now.checked_add(limits.ping_interval).unwrap_or(now);
@@ -190,7 +198,12 @@ async fn write(
         let (head, text) = tokio::select! {
             // What was queued before the end is sent before it.
             biased;
-            _ = pings.tick() => (frame::ping(), None),
+            _ = pings.tick() => {
+                if let Some(Err(reason)) = standing.as_ref().map(|standing| standing.look()) {
+                    end.set(CloseCode::POLICY_VIOLATION, reason);
+                }
+                (frame::ping(), None)
+            }
             Some(outgoing) = queued.recv() => match outgoing {
                 Outgoing::Text(text) => (frame::text_head(text.get().len()), Some(text)),
                 Outgoing::Pong(payload) => (frame::pong(&payload), None),
@@ -218,11 +231,10 @@ impl Session {
     /// Executes a message and queues the response; then starts the subscriptions that it opened.
     async fn execute(self: &Arc<Self>, message: Vec<u8>) {
         let opened = Opened::default();
-        let dispatch =
-            SessionDispatch { eth: self.rpc.dispatch(), session: Arc::clone(self), opened: Arc::clone(&opened) };
-        let service = JsonRpcService::new(dispatch, Arc::clone(self.rpc.counters()));
-        let response = service.execute_up_to(self.limits.batch_calls_max, &message, Extensions::new()).await;
-        drop(message);
+        let response = match self.respond(message, &opened).await {
+            Ok(response) => response,
+            Err(reason) => return self.end.set(CloseCode::POLICY_VIOLATION, reason),
+        };
         if let Some(response) = response
             && self.queue.send(Outgoing::Text(response)).await.is_err()
         {
@@ -230,6 +242,44 @@ impl Session {
         }
         for (id, feed) in std::mem::take(&mut *opened.lock().unwrap_or_else(PoisonError::into_inner)) {
             self.start(id, feed);
+        }
+    }
+
+    /// Returns the response to a message.
+    ///
+    /// # Errors
+    /// Why its client may not use the session any more.
+    async fn respond(self: &Arc<Self>, message: Vec<u8>, opened: &Opened) -> Result<Option<Box<RawValue>>, String> {
+        let calls_max = self.limits.batch_calls_max;
+        let counters = Arc::clone(self.rpc.counters());
+        let dispatch_to = |eth| SessionDispatch { eth, session: Arc::clone(self), opened: Arc::clone(opened) };
+        let Some(standing) = &self.standing else {
+            let service = JsonRpcService::new(dispatch_to(self.rpc.dispatch()), counters);
+            return Ok(service.execute_up_to(calls_max, &message, Extensions::new()).await);
+        };
+        match standing.admit() {
+            Ok((admitted, rpc)) => {
+                let service = JsonRpcService::new(dispatch_to(rpc.dispatch()), counters);
+                let response = service.execute_up_to(calls_max, &message, Extensions::new()).await;
+                standing.count(&admitted, message.len(), response.as_ref().map_or(0, |response| response.get().len()));
+                Ok(response)
+            }
+            Err(Refusal::Message(refused)) => {
+                let service = JsonRpcService::new(Refusing(service_rpc::error_object(&refused)), counters);
+                Ok(service.execute_up_to(calls_max, &message, Extensions::new()).await)
+            }
+            Err(Refusal::Session(reason)) => Err(reason),
+        }
+    }
+
+    /// Whether its client may still be told what it subscribed to; otherwise the session ends.
+    fn is_standing(&self) -> bool {
+        match self.standing.as_ref().map(|standing| standing.look()) {
+            Some(Err(reason)) => {
+                self.end.set(CloseCode::POLICY_VIOLATION, reason);
+                false
+            }
+            _ => true,
         }
     }
 
@@ -282,7 +332,7 @@ async fn forward(session: &Session, id: &str, mut feed: Feed) {
         match feed.next().await {
             Ok(results) => {
                 for result in results {
-                    if !send(session, id, "result", &result).await {
+                    if !session.is_standing() || !send(session, id, "result", &result).await {
                         return;
                     }
                 }
@@ -306,8 +356,27 @@ async fn send(session: &Session, id: &str, member: &str, value: &RawValue) -> bo
         r#"{{"jsonrpc":"2.0","method":"eth_subscription","params":{{"subscription":"{id}","{member}":{value}}}}}"#
     );
     match RawValue::from_string(text) {
-        Ok(text) => session.queue.send(Outgoing::Text(text)).await.is_ok(),
+        Ok(text) => {
+            if let Some(standing) = &session.standing {
+                standing.count_notification(text.get().len());
+            }
+            session.queue.send(Outgoing::Text(text)).await.is_ok()
+        }
         Err(_) => false,
+    }
+}
+
+/// Refuses every call with the same error.
+#[derive(Clone, Debug)]
+struct Refusing(RpcError);
+
+impl Dispatch for Refusing {
+    fn response_bytes_max(&self) -> usize {
+        RESPONSE_BYTES_MAX
+    }
+
+    fn call<'a>(&self, request: Request<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
+        std::future::ready(MethodResponse::error(request.id, self.0.clone()))
     }
 }
 

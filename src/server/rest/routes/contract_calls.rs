@@ -16,8 +16,9 @@ use crate::{
     node::BlockRef,
     platform::{
         Blockchain, ContractCall, ContractEvent, FieldError, Outgoing, PlatformError, Scope, abi_of, events_of,
+        signed_call,
     },
-    primitives::{Address, Bytes, Height, Transaction, U256},
+    primitives::{Address, Bytes, Height, U256},
     server::{
         api_error::ApiError,
         clock, decode,
@@ -318,18 +319,6 @@ pub(super) fn send_call(
     };
     let sent = platform.blockchains().send_as(principal, chain.id(), &id, outgoing)?;
     Ok(Change::done(SentTransaction::of(chain, sent.value.hash)?))
-}
-
-/// Reads a signed transaction that calls this contract.
-fn signed_call(raw: &Bytes, contract: Address) -> Result<Transaction, ApiError> {
-    let expected = format!("a signed transaction that calls {contract} (EIP-2718)");
-    let wrong = |got: String| PlatformError::field("signedTransaction", expected.clone(), got);
-    let transaction = Transaction::decode(raw).map_err(|cause| wrong(cause.to_string()))?;
-    match transaction.to() {
-        Some(to) if to == contract => Ok(transaction),
-        Some(to) => Err(wrong(format!("a call of {to}")).into()),
-        None => Err(wrong("a creation of a contract".to_owned()).into()),
-    }
 }
 
 /// Returns what a call returns; one that fails is a conflict with its reason.

@@ -3,23 +3,27 @@
 use axum::{
     body::{Body as AxumBody, Bytes},
     extract::{Request as AxumRequest, State},
-    http::{StatusCode, header},
+    http::{header, request::Parts},
     response::Response,
 };
+use hyper::body::Body as _;
 use jsonrpsee::server::http::is_json;
-use serde_json::{Value, json};
 
+use super::json_rpc_schema::{ethereum_body, ethereum_response, service_body, service_response};
 use crate::{
     platform::Scope,
     server::{
-        jsonrpc::framing,
+        api_error::ApiError,
         rest::{
             App, PeerAddress, RouteName,
             answer::Answer,
             endpoint::{Access, Endpoint, Tag},
             error_code::ErrorCode,
+            request::refuse_query,
+            rpc_request::{self, ETHEREUM_OPERATION, RPC_OPERATION},
             service::admit,
         },
+        service_rpc,
     },
 };
 
@@ -32,49 +36,41 @@ const METHODS: &str = "\
 | transaction.send | blockchainId, signedTransaction | blockchain:deploy | transactionHash, status, blockNumber |
 | transaction.simulate | blockchainId, and signedTransaction or from, to, value, data, gasLimit; blockNumber | blockchain:read | success, gasUsed, returnData, error, revertReason |
 | contract.call | blockchainId, contractAddress, method with args or data, from, blockNumber | blockchain:read | result (decoded), data |
-| contract.execute | blockchainId, contractAddress, method with args or data, from, value, gasLimit | blockchain:deploy | transactionHash, status, blockNumber |
+| contract.execute | blockchainId, contractAddress, and signedTransaction or method with args or data, from, value, gasLimit | blockchain:deploy | transactionHash, status, blockNumber |
 
 Single calls or batches, parameters by name. `blockchainId` may be left out by who can see one blockchain alone. A single call without the \
-method's scope is 403; in a batch its element has the error. Amounts are decimal strings of the smallest unit. `error.data.code` is the REST code.";
+method's scope is 403; in a batch its element has the error. Amounts are decimal strings of the smallest unit. `error.data.code` is the REST code. Under an \
+`Idempotency-Key` a body is executed once, whatever its calls: a repetition gets the first response, unless each call was refused before it \
+began; a response of more than 1 MiB is not kept, and its repetition is 409.";
 
 const ETHEREUM: &str = "\
 The methods of Ethereum JSON-RPC, single calls, batches and, on a WebSocket, subscriptions; the same as `/` for the default chain. Methods that \
 send transactions need `blockchain:deploy`. Error codes beside those of JSON-RPC 2.0: -32000 for a refused transaction, -32001 for an unknown \
-block, -32003 for a halt, 4444 for pruned data, and 3 with the revert data for a revert.";
+block, -32003 for a halt, 4444 for pruned data, and 3 with the revert data for a revert. Under an `Idempotency-Key` a body is executed once, as \
+on `/v1/rpc`. Each message of a WebSocket is counted and let in as a request; a session ends with close code 1008 when its credentials, its \
+right to read the chain, or the chain are gone.";
 
 /// Access to `/v1/blockchains/{blockchainId}/eth`.
 pub(in crate::server) const ETHEREUM_ACCESS: Access = Access::Scope(Scope::BlockchainRead);
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
-    let response =
-        |description| Answer::Foreign { content_type: "application/json", schema: response_schema(), description };
+    let response = |schema, description| Answer::Foreign { content_type: "application/json", schema, description };
     vec![
-        Endpoint::post("/v1/rpc", "rpc", Tag::JsonRpc, Access::Authenticated, "JSON-RPC 2.0 of the service.")
+        Endpoint::post("/v1/rpc", RPC_OPERATION, Tag::JsonRpc, Access::Authenticated, "JSON-RPC 2.0 of the service.")
             .described(METHODS)
-            .fails_with(&[ErrorCode::PayloadTooLarge, ErrorCode::UnsupportedMediaType])
-            .speaks(None, response("The method's result, or its error; empty for a notification")),
+            .fails_with(&[ErrorCode::PayloadTooLarge, ErrorCode::UnsupportedMediaType, ErrorCode::RequestTimeout])
+            .speaks(service_body(), response(service_response(), "The method's result, or its error")),
         Endpoint::post(
             "/v1/blockchains/{blockchainId}/eth",
-            "ethereumRpc",
+            ETHEREUM_OPERATION,
             Tag::JsonRpc,
             ETHEREUM_ACCESS,
             "Ethereum JSON-RPC of one blockchain, over POST and WebSocket.",
         )
         .described(ETHEREUM)
-        .fails_with(&[ErrorCode::PayloadTooLarge, ErrorCode::UnsupportedMediaType])
-        .speaks(None, response("The response; empty for a notification")),
+        .fails_with(&[ErrorCode::PayloadTooLarge, ErrorCode::UnsupportedMediaType, ErrorCode::RequestTimeout])
+        .speaks(ethereum_body(), response(ethereum_response(), "The response")),
     ]
-}
-
-/// A response of JSON-RPC 2.0, or an array of them.
-fn response_schema() -> Value {
-    let one = json!({
-        "type": "object",
-        "properties": { "jsonrpc": { "const": "2.0" }, "id": {}, "result": {}, "error": { "type": "object" } },
-        "required": ["jsonrpc", "id"],
-        "additionalProperties": false,
-    });
-    json!({ "oneOf": [one, { "type": "array", "items": one }] })
 }
 
 /// `POST /v1/rpc`.
@@ -88,24 +84,24 @@ pub(in crate::server::rest) async fn post_rpc(State(app): State<App>, request: A
         Ok(admitted) => admitted,
         Err(refused) => return refused.into_json_rpc(),
     };
-    let Some(principal) = admitted.principal.clone() else {
-        return framing::refusal((StatusCode::UNAUTHORIZED, "no principal".to_owned())).map(AxumBody::new);
-    };
-    if !is_json(parts.headers.get(header::CONTENT_TYPE)) {
-        let message = "expected a body of application/json: send the header content-type: application/json".to_owned();
-        return framing::refusal((StatusCode::UNSUPPORTED_MEDIA_TYPE, message)).map(AxumBody::new);
-    }
-    let bytes_max = app.limits.rest_body_bytes_max;
-    let body: Bytes = match axum::body::to_bytes(body, bytes_max).await {
-        Ok(body) => body,
-        Err(_) => {
-            let message = format!("the body is longer than {bytes_max} bytes");
-            return framing::refusal((StatusCode::PAYLOAD_TOO_LARGE, message)).map(AxumBody::new);
+    let (received, mut response) = match read(&app, &parts, body).await {
+        Ok(body) => {
+            (body.len(), rpc_request::execute(&app, &admitted, &parts, rpc_request::Interface::Service, body).await)
         }
+        Err(refused) => (0, service_rpc::refused(&refused)),
     };
-    let calls_max = app.limits.batch_calls_max;
-    let mut response = app.service_rpc.execute(principal, calls_max, &body).await.map(AxumBody::new);
-    admitted.count_bytes(&app, body.len(), &response);
+    admitted.count_bytes(&app, received, response.body().size_hint().lower());
     admitted.tell(response.headers_mut());
     response
+}
+
+/// Reads the body of a request that asks for what this endpoint has: 400, 413, 415.
+async fn read(app: &App, parts: &Parts, body: AxumBody) -> Result<Bytes, ApiError> {
+    refuse_query(parts)?;
+    if !is_json(parts.headers.get(header::CONTENT_TYPE)) {
+        let given = parts.headers.get(header::CONTENT_TYPE).and_then(|given| given.to_str().ok());
+        return Err(ApiError::unsupported_media_type(given.unwrap_or("nothing")));
+    }
+    let bytes_max = app.limits.rest_body_bytes_max;
+    axum::body::to_bytes(body, bytes_max).await.map_err(|_| ApiError::payload_too_large(bytes_max))
 }

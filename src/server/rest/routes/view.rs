@@ -3,8 +3,9 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
+pub(super) use crate::platform::beside_signed;
 use crate::{
-    platform::{Blockchain, FieldError, Scope, TransactionOutcome, TransactionState},
+    platform::{Blockchain, Scope, TransactionOutcome, TransactionState},
     primitives::{B256, Height},
     server::{
         api_error::ApiError,
@@ -63,16 +64,6 @@ impl From<TransactionState> for DeploymentStatus {
             TransactionState::Failed => Self::Failed,
         }
     }
-}
-
-/// Refuses the fields that a signed transaction says itself: their names, and whether they are there.
-pub(super) fn beside_signed(fields: &[(&str, bool)]) -> Vec<FieldError> {
-    let refused = |path: &str| FieldError {
-        path: path.to_owned(),
-        expected: "no value beside a signedTransaction, which says it all".to_owned(),
-        got: "a value".to_owned(),
-    };
-    fields.iter().filter(|(_, is_there)| *is_there).map(|(path, _)| refused(path)).collect()
 }
 
 /// State of a transaction: `pending` leads to `success` or `failed`.

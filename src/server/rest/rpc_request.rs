@@ -1,0 +1,253 @@
+//! What happens to a request of JSON-RPC that is let in: its calls are executed; under an idempotency key once.
+//!
+//! The key and the calls are written before they are executed, the response when all of them are done. A transaction that the service sends
+//! for a call is kept under an id that follows from the request and the call's place in it, so that a request that is run again after a
+//! crash sends what it sent before, and no second one.
+
+use axum::{
+    body::{Body, Bytes},
+    http::{StatusCode, request::Parts},
+    response::Response,
+};
+use serde::Deserialize;
+use serde_json::{json, value::RawValue};
+use tracing::{Instrument as _, Span};
+
+use super::{
+    App,
+    endpoint::Endpoint,
+    envelope::Rendered,
+    idempotency::{self, Begin, KeptRequest, id_seed, key_of},
+    request::RequestId,
+    service::Admitted,
+};
+use crate::{
+    platform::{PlatformError, Principal, records::Accepted},
+    server::{
+        api_error::ApiError,
+        commands::Length,
+        eth::rpc::EthRpc,
+        jsonrpc::{
+            errors::{
+                FORBIDDEN, INVALID_PARAMS, INVALID_REQUEST, LIMIT_EXCEEDED, METHOD_NOT_FOUND, NOT_FOUND, PARSE_ERROR,
+            },
+            framing::Answered,
+        },
+        service_rpc,
+    },
+};
+
+/// Operation of `/v1/rpc`.
+pub(super) const RPC_OPERATION: &str = "rpc";
+/// Operation of `/v1/blockchains/{blockchainId}/eth`.
+pub(super) const ETHEREUM_OPERATION: &str = "ethereumRpc";
+/// Bytes of a response that is kept for repetitions. A longer one is sent and not kept.
+const KEPT_BYTES_MAX: usize = 1 << 20;
+
+/// What a request of JSON-RPC speaks to.
+#[derive(Clone, Debug)]
+pub(super) enum Interface {
+    /// `/v1/rpc`.
+    Service,
+    /// Ethereum JSON-RPC of a chain.
+    Chain(EthRpc),
+}
+
+impl Interface {
+    /// Returns the interface of an endpoint for a request that is run again; `None` for an endpoint of REST.
+    pub(super) fn again(
+        app: &App,
+        principal: &Principal,
+        endpoint: &Endpoint,
+        chain: Option<&str>,
+    ) -> Option<Result<Self, PlatformError>> {
+        match endpoint.about.operation {
+            RPC_OPERATION => Some(Ok(Self::Service)),
+            ETHEREUM_OPERATION => {
+                let rpc = app.chains.readable_rpc(principal, chain.unwrap_or_default());
+                Some(rpc.map(|rpc| Self::Chain(rpc.for_rerun())))
+            }
+            _ => None,
+        }
+    }
+
+    const fn operation(&self) -> &'static str {
+        match self {
+            Self::Service => RPC_OPERATION,
+            Self::Chain(_) => ETHEREUM_OPERATION,
+        }
+    }
+
+    async fn execute(&self, app: &App, principal: &Principal, body: &[u8], seed: Option<String>) -> Answered {
+        let calls_max = app.limits.batch_calls_max;
+        match self {
+            Self::Service => app.service_rpc.execute(principal.clone(), calls_max, body, seed).await,
+            Self::Chain(rpc) => {
+                Answered::ok(rpc.http_service().execute_up_to(calls_max, body, Default::default()).await)
+            }
+        }
+    }
+}
+
+/// Executes the calls of a body.
+pub(super) async fn execute(
+    app: &App,
+    admitted: &Admitted,
+    parts: &Parts,
+    interface: Interface,
+    body: Bytes,
+) -> Response {
+    let Some(principal) = admitted.principal.clone() else {
+        return service_rpc::refused(&ApiError::internal(&"JSON-RPC without a principal"));
+    };
+    let key = match key_of(&parts.headers) {
+        Ok(Some(key)) => key,
+        Ok(None) => return interface.execute(app, &principal, &body, None).await.into_response().map(Body::new),
+        Err(refused) => return service_rpc::refused(&refused),
+    };
+    let target = parts.uri.path_and_query().map_or("", |target| target.as_str()).to_owned();
+    let kept = KeptRequest { method: parts.method.to_string(), target, body: body.to_vec() };
+    let given = parts.extensions.get::<RequestId>().cloned();
+    let id = given.unwrap_or_else(|| app.request_ids.of(&parts.headers));
+    let app = app.clone();
+    let work = async move { once(&app, &principal, &key, (interface, kept), &body, &id).await };
+    // What is accepted is run to its end, also for a caller that leaves.
+    let done = tokio::spawn(work.instrument(Span::current())).await;
+    match done.unwrap_or_else(|cause| Err(ApiError::internal(&cause))) {
+        Ok(rendered) => rendered.into_response(),
+        Err(refused) => service_rpc::refused(&refused),
+    }
+}
+
+async fn once(
+    app: &App,
+    principal: &Principal,
+    key: &str,
+    (interface, kept): (Interface, KeptRequest),
+    body: &[u8],
+    id: &RequestId,
+) -> Result<Rendered, ApiError> {
+    let (platform, operation) = (app.platform().clone(), interface.operation());
+    let (sender, key) = (principal.clone(), key.to_owned());
+    let accept = move |_: &_| idempotency::accept(&platform, &sender, &key, operation, &kept);
+    match app.chains.workers().read(Length::Short, accept).await?? {
+        Begin::Run(accepted) => finish(app, principal, &interface, body, &accepted, id).await,
+        Begin::Replay(rendered) => Ok(rendered),
+    }
+}
+
+/// Executes the calls of an accepted request, and keeps the response. One in which nothing was begun is forgotten, so that its key can be
+/// used again.
+pub(super) async fn finish(
+    app: &App,
+    principal: &Principal,
+    interface: &Interface,
+    body: &[u8],
+    accepted: &Accepted,
+    id: &RequestId,
+) -> Result<Rendered, ApiError> {
+    let answered = interface.execute(app, principal, body, Some(id_seed(accepted))).await;
+    let has_effect = answered.json.as_deref().is_none_or(has_effect);
+    let status = if answered.is_empty() { StatusCode::NO_CONTENT } else { answered.status };
+    let text = answered.json.map(|json| String::from(Box::<str>::from(json))).unwrap_or_default();
+    let rendered = Rendered::foreign(status, text.into_bytes(), id);
+    let kept = if rendered.body_bytes() > KEPT_BYTES_MAX { too_long(id) } else { rendered.clone() };
+    let (platform, accepted) = (app.platform().clone(), accepted.clone());
+    let close = move |_: &_| {
+        let requests = platform.idempotency();
+        platform.unit(|unit| match has_effect {
+            true => requests.respond(unit, &accepted, &kept.kept()),
+            false => requests.withdraw(unit, &accepted),
+        })
+    };
+    app.chains.workers().read(Length::Short, close).await??;
+    Ok(rendered)
+}
+
+/// The answer to a repetition of a request whose response was too long to be kept.
+fn too_long(id: &RequestId) -> Rendered {
+    let message = format!(
+        "the request was executed once, and its response, of more than {KEPT_BYTES_MAX} bytes, was not kept: read what you need without an \
+         Idempotency-Key"
+    );
+    let error = service_rpc::error_object(&ApiError::new(StatusCode::CONFLICT, "CONFLICT", message));
+    let body = json!({ "jsonrpc": "2.0", "error": error, "id": null });
+    Rendered::foreign(StatusCode::CONFLICT, body.to_string().into_bytes(), id)
+}
+
+/// Returns whether a response shows that a call was begun: it has a result, or an error that is no refusal of the call itself.
+fn has_effect(response: &RawValue) -> bool {
+    #[derive(Deserialize)]
+    struct Part<'a> {
+        #[serde(borrow)]
+        error: Option<&'a RawValue>,
+    }
+    #[derive(Deserialize)]
+    struct Failure {
+        code: i32,
+    }
+    #[derive(Deserialize)]
+    struct Coded {
+        data: Data,
+    }
+    #[derive(Deserialize)]
+    struct Data {
+        code: String,
+    }
+    let is_refused = |part: &Part<'_>| {
+        let Some(error) = part.error.map(RawValue::get) else { return false };
+        if let Ok(Coded { data: Data { code } }) = serde_json::from_str(error) {
+            return !matches!(&*code, "CONFLICT" | "INSUFFICIENT_BALANCE" | "PRUNED" | "INTERNAL_ERROR");
+        }
+        serde_json::from_str(error).is_ok_and(|Failure { code }| {
+            matches!(
+                code,
+                PARSE_ERROR
+                    | INVALID_REQUEST
+                    | METHOD_NOT_FOUND
+                    | INVALID_PARAMS
+                    | NOT_FOUND
+                    | LIMIT_EXCEEDED
+                    | FORBIDDEN
+            )
+        })
+    };
+    if let Ok(parts) = serde_json::from_str::<Vec<Part<'_>>>(response.get()) {
+        return !parts.iter().all(is_refused);
+    }
+    !serde_json::from_str(response.get()).is_ok_and(|part| is_refused(&part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_alone_show_that_nothing_was_begun() {
+        let of = |text: &str| has_effect(&RawValue::from_string(text.to_owned()).unwrap());
+        let error = |code: i32, rest: &str| match rest {
+            "" => format!(r#"{{"jsonrpc":"2.0","id":1,"error":{{"code":{code},"message":"m"}}}}"#),
+            rest => format!(
+                r#"{{"jsonrpc":"2.0","id":1,"error":{{"code":{code},"message":"m","data":{{"code":"{rest}","details":{{}}}}}}}}"#
+            ),
+        };
+        let done = r#"{"jsonrpc":"2.0","id":1,"result":null}"#;
+        for (text, expected) in [
+            (done.to_owned(), true),
+            (error(-32_602, ""), false),
+            (error(-32_602, "VALIDATION_ERROR"), false),
+            (error(-32_601, ""), false),
+            (error(-32_006, "FORBIDDEN"), false),
+            (error(-32_000, "FORBIDDEN"), false),
+            (error(-32_050, "UNAVAILABLE"), false),
+            (error(-32_000, ""), true),
+            (error(-32_000, "CONFLICT"), true),
+            (error(3, "CONFLICT"), true),
+            (error(-32_603, ""), true),
+            (format!("[{},{}]", error(-32_602, ""), error(-32_601, "")), false),
+            (format!("[{},{done}]", error(-32_602, "")), true),
+        ] {
+            assert_eq!(of(&text), expected, "{text}");
+        }
+    }
+}
