@@ -5,6 +5,8 @@
 mod access;
 mod authenticity;
 mod binary;
+#[cfg(feature = "rocksdb")]
+mod canary;
 mod client;
 mod dapps;
 mod endpoint_table;
@@ -29,8 +31,10 @@ mod metrics;
 mod modules;
 mod network;
 mod oauth;
+mod pages;
 mod panics;
 mod pending;
+mod person;
 mod plans;
 mod pool_and_mining;
 mod projects;
@@ -42,6 +46,8 @@ mod service_rpc;
 mod serving;
 mod shutdown;
 mod snapshots;
+mod specification;
+mod specification_table;
 mod starvation;
 #[cfg(feature = "rocksdb")]
 mod stored_data;
