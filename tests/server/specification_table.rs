@@ -136,7 +136,9 @@ pub(crate) fn specification_table() -> String {
     for (code, status) in ERRORS {
         // An operation that has them all.
         let responses = &operation(&document, "deployContract").2["responses"];
-        let meaning = responses[status]["description"].as_str().unwrap_or_else(|| panic!("no {status}"));
+        let meanings = responses[status]["description"].as_str().unwrap_or_else(|| panic!("no {status}"));
+        // Of several codes of a status, the one that the specification names is told last.
+        let meaning = meanings.rsplit(". ").next().unwrap_or_default();
         tables.push_str(&format!("| {code} | {status} | {meaning} |\n"));
     }
     tables

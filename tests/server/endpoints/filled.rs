@@ -67,16 +67,21 @@ impl Filled {
         let vote = format!("/v1/governance/proposals/{}/vote", text(&proposal["id"]));
         make(&vote, json!({ "vote": "yes", "reason": "why not" })).await;
         let validators = ok(service, "GET", &of_chain("/validators"), Value::Null).await;
-        let participants = ok(service, "GET", &of_chain("/participants"), Value::Null).await;
+        let participant = json!({ "participant": format!("user:{}", user.id()) });
+        let participant = make(&of_chain("/participants"), participant).await;
         let block = ok(service, "GET", &of_chain("/blocks/latest"), Value::Null).await;
+        let client = json!({ "client_name": "App", "redirect_uris": ["https://app.example/cb"] });
+        let client = service.rest("POST", "/oauth/register", client).await;
+        assert_eq!(client.status, 201, "{}", client.body);
         let ids = [
+            ("clientId", text(&client.json()["client_id"])),
             ("workspaceId", DEFAULT_WORKSPACE_ID.to_owned()),
             ("userId", user.id().to_owned()),
             ("invitationId", text(&invitation["id"])),
             ("apiKeyId", text(&key["id"])),
             ("projectId", text(&project["id"])),
             ("blockchainId", chain_id.clone()),
-            ("participantId", text(&participants[0]["id"])),
+            ("participantId", text(&participant["id"])),
             ("module", "dao".to_owned()),
             ("block", text(&block["hash"])),
             ("hash", text(&deployment["transactionHash"])),

@@ -66,6 +66,7 @@ fn participants_are_added_and_removed_by_participants_alone() {
         |by: &Principal, who: &Subject| records.unit(|unit| chains.remove_participant(unit, by, chain.id(), who));
     remove(&me, stranger.subject()).unwrap();
     assert_eq!([&stranger, &key].map(|one| outcome(chains.readable(one, chain.id()))), ["404", "404"]);
+    assert_eq!(outcome(remove(&me, stranger.subject())), "404", "it takes no part any more");
     remove(&member, me.subject()).unwrap();
     assert!(conflict(remove(&member, member.subject())).contains("last participant"));
     let open = world.create(json!({ "name": "open" }));
