@@ -5,6 +5,8 @@
 mod access;
 mod authenticity;
 mod binary;
+#[cfg(feature = "rocksdb")]
+mod canary;
 mod client;
 mod dapps;
 mod endpoint_table;
@@ -32,9 +34,11 @@ mod network;
 mod network_validators;
 mod oauth;
 mod oauth_clients;
+mod pages;
 mod panics;
 mod participants;
 mod pending;
+mod person;
 mod plans;
 mod pool_and_mining;
 mod projects;
@@ -46,6 +50,8 @@ mod service_rpc;
 mod serving;
 mod shutdown;
 mod snapshots;
+mod specification;
+mod specification_table;
 mod standing;
 mod starvation;
 #[cfg(feature = "rocksdb")]

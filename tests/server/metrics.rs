@@ -25,7 +25,7 @@ async fn scrape(service: &Service, key: &str) -> Reply {
 }
 
 /// The key of the owner of another workspace, with every scope.
-fn other_admin(service: &Service) -> String {
+pub(crate) fn other_admin(service: &Service) -> String {
     let platform = &service.platform;
     let user = platform.unit(|unit| platform.workspaces().add_user(unit, "other@example.org")).unwrap();
     let made = platform.unit(|unit| platform.workspaces().create(unit, user.id(), Workspace::named("other"))).unwrap();

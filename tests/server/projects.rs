@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use chainbox::{platform::Scope, store::testing::MemoryDisk};
+use chainbox::{
+    platform::{PROJECT_TEMPLATES, Scope},
+    store::testing::MemoryDisk,
+};
 use serde_json::{Value, json};
 
 use crate::http::Service;
@@ -82,4 +85,62 @@ async fn who_may_not_make_chains_or_deploy_makes_no_project() {
             assert_eq!(reply.json()["error"]["details"]["requiredScope"], scope.name());
         }
     }
+}
+
+/// Each template by its name, on a chain of its own: the state of a project on a development network is that of its one transaction.
+#[tokio::test]
+async fn every_template_is_active_with_its_contracts() {
+    let service = Service::start().await;
+    let mut made = 0;
+    for template in &PROJECT_TEMPLATES {
+        for kind in template.kinds {
+            let body = json!({
+                "name": format!("{} {}", kind.name(), template.name), "type": kind.name(), "template": template.name,
+                "config": { "blockchain": "proof-of-authority", "network": "development", "features": template.options },
+            });
+            let project = ok(&service, "POST", ALL, body).await;
+            assert_eq!(
+                (&project["status"], &project["template"]),
+                (&json!("active"), &json!(template.name)),
+                "{project}"
+            );
+            let chain = format!("/v1/blockchains/{}", project["blockchainId"].as_str().unwrap());
+            let found = ok(&service, "GET", &chain, Value::Null).await;
+            assert_eq!(found["status"], "running", "{found}");
+            for feature in template.chain_features {
+                assert!(found["features"].as_array().unwrap().contains(&json!(feature.name())), "{found}");
+            }
+            let contracts = project["contracts"].as_array().unwrap();
+            assert_eq!(contracts.is_empty(), matches!(template.name, "blank" | "private-network"), "{project}");
+            for contract in contracts {
+                let path = format!("{chain}/accounts/{}", contract["address"].as_str().unwrap());
+                assert_eq!(
+                    ok(&service, "GET", &path, Value::Null).await["template"],
+                    contract["template"],
+                    "{contract}"
+                );
+            }
+            made += 1;
+        }
+    }
+    assert_eq!(made, 16, "a type and a template that takes it");
+}
+
+#[tokio::test]
+async fn the_workspaces_network_is_that_of_projects_that_name_none() {
+    let service = Service::start().await;
+    let home = "/v1/workspaces/ws_default";
+    assert_eq!(ok(&service, "POST", ALL, json!({ "name": "first" })).await["network"], "development");
+    let changed = ok(&service, "PATCH", home, json!({ "settings": { "defaultNetwork": "testnet" } })).await;
+    assert_eq!(changed["settings"]["defaultNetwork"], "testnet");
+    let made = ok(&service, "POST", ALL, json!({ "name": "second" })).await;
+    assert_eq!(made["network"], "testnet");
+    let chain = format!("/v1/blockchains/{}", made["blockchainId"].as_str().unwrap());
+    assert_eq!(ok(&service, "GET", &chain, Value::Null).await["config"]["blockTime"], "2s");
+    let named = json!({ "name": "third", "config": { "network": "development" } });
+    assert_eq!(ok(&service, "POST", ALL, named).await["network"], "development");
+    ok(&service, "PATCH", home, json!({ "settings": { "defaultNetwork": "moon" } })).await;
+    let reply = service.rest("POST", ALL, json!({ "name": "fourth" })).await;
+    let field = reply.json()["error"]["details"]["fields"][0].clone();
+    assert_eq!((reply.status, &field["path"]), (422, &json!("config.network")), "{}", reply.body);
 }

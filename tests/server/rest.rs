@@ -18,6 +18,8 @@ async fn health_is_open_and_enveloped() {
     let body = reply.json();
     assert_eq!((reply.status, &body["success"], &body["data"]["status"]), (200, &json!(true), &json!("operational")));
     assert_eq!(body["data"]["services"]["blockchain"], "healthy");
+    let versions = (&body["data"]["version"], &body["data"]["apiVersion"]);
+    assert_eq!(versions, (&json!(env!("CARGO_PKG_VERSION")), &json!("v1")));
     assert_eq!(reply.header("x-request-id"), body["meta"]["requestId"].as_str());
     assert_eq!(body["meta"]["timestamp"].as_str().unwrap().len(), "2026-01-02T03:04:05.678Z".len());
     let own = service.send("GET", "/v1/health", &[("x-request-id", "mine-1")], "").await;

@@ -38,6 +38,11 @@ impl Answer {
         self.json()["data"].take()
     }
 
+    /// Where it redirects to.
+    pub(crate) fn location(&self) -> Option<&str> {
+        self.head.lines().find_map(|line| line.strip_prefix("location: "))
+    }
+
     pub(crate) fn is_success(&self) -> bool {
         matches!(self.status, 200 | 201)
     }
@@ -58,6 +63,28 @@ impl Serving {
         // What follows is read, so that the process never waits for its console.
         std::thread::spawn(move || lines.for_each(drop));
         Self { child, address }
+    }
+
+    /// Starts the service with its console and its log in the files `stdout` and `stderr` of a folder.
+    #[cfg(feature = "rocksdb")]
+    pub(crate) fn start_into(flags: &[&str], folder: &std::path::Path) -> Self {
+        let (stdout, stderr) = (folder.join("stdout"), folder.join("stderr"));
+        let file = |path| std::fs::File::create(path).unwrap();
+        let mut command = chainbox(&[&["serve", "--port", "0"], flags].concat());
+        let child = command.stdout(file(&stdout)).stderr(file(&stderr)).spawn().unwrap();
+        let mut service = Self { child, address: String::new() };
+        let deadline = now() + LIMIT;
+        loop {
+            let said = std::fs::read_to_string(&stdout).unwrap();
+            if let Some((line, _)) = said.split_once('\n') {
+                let (_, address) = line.split_once(" serves on ").unwrap_or_else(|| panic!("{said}"));
+                address.clone_into(&mut service.address);
+                return service;
+            }
+            let ended = service.child.try_wait().unwrap();
+            assert!(ended.is_none() && now() < deadline, "{ended:?} {}", std::fs::read_to_string(&stderr).unwrap());
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     pub(crate) fn pid(&self) -> u32 {

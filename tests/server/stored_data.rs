@@ -8,11 +8,12 @@ use std::{
     time::Duration,
 };
 
+use chainbox::platform::Role;
 use serde_json::{Value, json};
 
 use crate::{
     binary::{LIMIT, chainbox, now},
-    serving::{Serving, database},
+    serving::{Serving, database, send},
 };
 
 fn db(args: &[&str]) -> (Option<i32>, String) {
@@ -118,7 +119,7 @@ fn assert_states_are_those_of_their_routes(shown: &BTreeMap<String, Value>) {
 }
 
 /// The paths of a template, with the ids of everything that there is.
-fn filled(service: &Serving, key: &str, template: &str) -> Vec<String> {
+pub(crate) fn filled(service: &Serving, key: &str, template: &str) -> Vec<String> {
     let Some((before, rest)) = template.split_once('{') else { return vec![template.to_owned()] };
     let (parameter, after) = rest.split_once('}').unwrap();
     let each = |list: &str, field: &str| {
@@ -174,6 +175,58 @@ fn paused_network(service: &Serving, key: &str) -> String {
     id
 }
 
+/// Makes a chain with stake, some of which is delegated; returns the path of the delegations.
+fn staked_chain(service: &Serving, key: &str) -> String {
+    let make = |path: &str, body: Value| service.request(key, "POST", path, &body).data();
+    let operator = alloy_primitives::Address::repeat_byte(9).to_string();
+    let body = json!({ "name": "staked", "consensus": "proof-of-stake", "validators": [{ "address": operator }] });
+    let chain = make("/v1/blockchains", body)["id"].as_str().unwrap().to_owned();
+    let listed = service.get(key, &format!("/v1/blockchains/{chain}/validators"));
+    let path = format!("/v1/validators/{}/delegations", listed[0]["id"].as_str().unwrap());
+    make(&path, json!({ "amount": "2000000000000000000" }));
+    path
+}
+
+/// Registers an application; returns its id.
+fn client(service: &Serving, key: &str) -> String {
+    let metadata = json!({
+        "client_name": "App", "redirect_uris": ["https://app.example/cb"], "scope": "workspace:read",
+        "token_endpoint_auth_method": "client_secret_post",
+    });
+    let answer = service.request(key, "POST", "/oauth/register", &metadata);
+    assert_eq!(answer.status, 201, "{}", answer.body);
+    answer.json()["client_id"].as_str().unwrap().to_owned()
+}
+
+/// Returns whether the authorization server lets the application ask for access: an unknown one is told so.
+fn knows_client(service: &Serving, client: &str) -> bool {
+    let path = format!(
+        "/oauth/authorize?client_id={client}&redirect_uri=https%3A%2F%2Fapp.example%2Fcb&response_type=code&scope=workspace:read&state=s"
+    );
+    let answer = send(&service.address, "GET", &path, "", "").unwrap();
+    assert!(matches!(answer.status, 303 | 400 | 404), "{}: {}", answer.status, answer.body);
+    answer.location().is_some_and(|location| location.starts_with("/oauth/login"))
+}
+
+/// Waits for a sample of the network that is complete, and returns the path of the time series up to its end, with its points.
+fn past_series(service: &Serving, key: &str, chain: &str) -> (String, Value) {
+    let path = format!("/v1/analytics/timeseries?blockchainId={chain}&metric=transactions&granularity=15s");
+    let deadline = now() + LIMIT;
+    loop {
+        let points = service.get(key, &path)["points"].take();
+        if let [_, .., last] = &points.as_array().unwrap()[..] {
+            // The last may get more samples yet.
+            let (from, to) = (points[0]["timestamp"].as_str().unwrap(), last["timestamp"].as_str().unwrap());
+            let path = format!("{path}&from={from}&to={to}");
+            let points = service.get(key, &path)["points"].take();
+            assert!(!points.as_array().unwrap().is_empty(), "{path}");
+            return (path, points);
+        }
+        assert!(now() < deadline, "two samples come within {LIMIT:?}: {points}");
+        std::thread::sleep(Duration::from_millis(250));
+    }
+}
+
 /// Requests are counted as used: those of this test are no part of what a backup has to have. Gas is counted from the chains' own sums every
 /// 15 s, so that a start may count what was used before.
 fn without_counts_of_requests(value: &mut Value) {
@@ -197,7 +250,12 @@ fn everything_survives_restart_backup_and_restore() {
     let at = |name: &str| folder.path().join(name);
     let (data, backups) = (at("data"), at("backups"));
     let mut secrets = Vec::new();
-    let key = database(&data, |_| {});
+    let key = database(&data, |platform| {
+        let user = platform.users().by_identity("https://id.example", "ann", Some("ann@example.org")).unwrap();
+        let (members, me) = (platform.workspaces().members(), platform.service_principal());
+        let (_, token) = platform.unit(|unit| members.invite(unit, &me, "ann@example.org", Role::Viewer)).unwrap();
+        platform.unit(|unit| members.accept(unit, user.id(), token.text())).unwrap();
+    });
     secrets.push(key.clone());
     let flags = ["--db-path", text(&data), "--backup-path", text(&backups)];
     let service = Serving::start(&flags);
@@ -226,9 +284,11 @@ fn everything_survives_restart_backup_and_restore() {
             "distribution": [vested],
         }),
     );
-    make("/v1/governance/proposals", json!({ "blockchainId": id, "title": "A note", "type": "text" }));
-    let client = json!({ "client_name": "app", "redirect_uris": ["https://app.example/back"] });
-    assert_eq!(service.request(&key, "POST", "/oauth/register", &client).status, 201);
+    let note = make("/v1/governance/proposals", json!({ "blockchainId": id, "title": "A note", "type": "text" }));
+    let vote = format!("/v1/governance/proposals/{}/vote", note["id"].as_str().unwrap());
+    make(&vote, json!({ "vote": "yes", "weight": "1", "reason": "why not" }));
+    let delegated = staked_chain(&service, &key);
+    let client = client(&service, &key);
     make("/v1/webhooks", json!({ "url": "https://93.184.215.14/hook", "events": ["contract.deployed"] }));
     // Blocks of a paused network are not of the moment.
     let network = paused_network(&service, &key);
@@ -239,8 +299,17 @@ fn everything_survives_restart_backup_and_restore() {
     make("/v1/dapps", shop);
     make(&format!("/v1/blockchains/{}/modules", id.as_str().unwrap()), json!({ "module": "dao" }));
     make("/v1/workspaces/ws_default/projects", json!({ "name": "first" }));
+    let (series, points) = past_series(&service, &key, &network);
     let before = shown(&service, &key);
     assert_states_are_those_of_their_routes(&before);
+    assert_eq!(before["/v1/workspaces/ws_default/members"][0]["email"], "ann@example.org");
+    assert_eq!(before[&vote.replace("/vote", "/votes")][0]["reason"], "why not");
+    assert_eq!(before[&delegated].as_array().unwrap().len(), 2, "{}", before[&delegated]);
+    let is_as_before = |service: &Serving, after: &str| {
+        assert_same(&shown(service, &key), &before, after);
+        assert_eq!(service.get(&key, &series)["points"], points, "{series} after {after}");
+        assert!(knows_client(service, &client), "the application after {after}");
+    };
     let online = make("/v1/admin/backups", Value::Null);
     let id = online["id"].as_str().unwrap();
     assert!(online["bytes"].as_u64().unwrap() > 10_000, "{online}");
@@ -249,7 +318,7 @@ fn everything_survives_restart_backup_and_restore() {
     assert!(code == Some(1) && said.contains("in use"), "{said}");
     service.stop();
     let service = Serving::start(&flags);
-    assert_same(&shown(&service, &key), &before, "a restart");
+    is_as_before(&service, "a restart");
     service.stop();
 
     let offline = at("offline");
@@ -272,7 +341,7 @@ fn everything_survives_restart_backup_and_restore() {
         let (code, said) = db(&[&["check"], &named[..]].concat());
         assert!(code == Some(0) && said.contains("nothing is wrong") && said.contains("open under"), "{said}");
         let service = Serving::start(&named);
-        assert_same(&shown(&service, &key), &before, &format!("backup {number}"));
+        is_as_before(&service, &format!("backup {number}"));
         assert_eq!(service.request(&reader, "GET", "/v1/workspaces", &Value::Null).status, 200, "its key is valid");
         let again = json!({ "blockchainId": chain["id"], "template": "erc20-token", "params": params });
         assert_eq!(service.request(&key, "POST", "/v1/contracts/deploy", &again).status, 201, "the chain goes on");

@@ -264,6 +264,9 @@ impl Blockchains<'_> {
         participant: &Subject,
     ) -> Result<Stored<BlockchainRecord>, PlatformError> {
         self.change_participants(unit, principal, id, "blockchain.participant.remove", participant, |participants| {
+            if !participants.contains(participant) {
+                return Err(PlatformError::not_found("participant", &participant.to_string()));
+            }
             if participants.len() == 1 && participants.contains(participant) {
                 let message = "it is the chain's last participant: add another first".to_owned();
                 return Err(PlatformError::Conflict { message });

@@ -79,6 +79,7 @@ fn participants_are_added_and_removed_by_participants_alone() {
     world.platform.unit(|unit| world.platform.api_keys().revoke(unit, &stranger, id)).unwrap();
     assert!(matches!(add(&me, key.subject()), Err(PlatformError::Validation { .. })), "a revoked key reads nothing");
     assert_eq!([&stranger, &key].map(|one| outcome(chains.readable(one, chain.id()))), ["404", "404"]);
+    assert_eq!(outcome(remove(&me, stranger.subject())), "404", "it takes no part any more");
     remove(&member, me.subject()).unwrap();
     assert!(conflict(remove(&member, member.subject())).contains("last participant"));
     let open = world.create(json!({ "name": "open" }));
