@@ -765,7 +765,8 @@ async fn proposals_end_as_the_votes_say() {
             let mut cast: Vec<&str> =
                 listed.as_array().unwrap().iter().map(|one| one["vote"].as_str().unwrap()).collect();
             let mut wanted: Vec<&str> = votes.iter().map(|(_, name)| *name).collect();
-            (cast.sort_unstable(), wanted.sort_unstable());
+            cast.sort_unstable();
+            wanted.sort_unstable();
             assert_eq!(cast, wanted, "{consensus}: {listed}");
             let ended = world.ended(&path).await;
             assert_eq!(ended["status"], *state, "{consensus}, {wanted:?}: {ended}");

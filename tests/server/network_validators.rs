@@ -376,6 +376,9 @@ async fn a_jailed_validator_returns_by_its_operators_transaction() {
     assert!(world.audited("validator.unjail").await.iter().any(|line| line.contains(id)));
 }
 
+/// Makes evidence against a key.
+type Offence = fn(&World, &KeyPair) -> Value;
+
 /// Two headers of one producer for one slot.
 fn two_headers(world: &World, key: &KeyPair) -> Value {
     let view = world.chain.node().view();
@@ -414,8 +417,7 @@ fn two_votes(world: &World, key: &KeyPair) -> Value {
 /// Headers, or votes, that a validator signed against the rules of its protocol cost it what that says.
 #[tokio::test]
 async fn evidence_of_two_headers_or_votes_convicts_by_the_protocols_own_rule() {
-    let offences: [(&str, fn(&World, &KeyPair) -> Value); 2] =
-        [("delegated-proof-of-stake", two_headers), ("pbft", two_votes)];
+    let offences: [(&str, Offence); 2] = [("delegated-proof-of-stake", two_headers), ("pbft", two_votes)];
     for (consensus, offence) in offences {
         let world = World::new(consensus).await;
         world.run(5);

@@ -8,6 +8,7 @@ use crate::consensus::{dpos::ConflictingBlocks, pbft::DoubleSigning, pos::Slashi
 /// Two messages that one validator has signed and that contradict each other. Raft and proof of authority know of none.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
+#[expect(clippy::large_enum_variant, reason = "there is one at a time, and events have it in a box")]
 pub enum OffenceProof {
     /// Two votes or two blocks (proof of stake).
     Pos(SlashingEvidence),
