@@ -392,7 +392,7 @@ mod tests {
             clock.advance(Duration::from_secs(1));
             let client = json!({ "client_name": name, "redirect_uris": ["https://a.example/"] });
             let client = ClientRegistration::read(&client).unwrap();
-            platform.unit(|unit| Ok(platform.oauth().register(unit, &me, client).map(drop)?)).unwrap();
+            platform.unit(|unit| platform.oauth().register(unit, &me, client).map(drop)).unwrap();
             let (url, id) = (format!("https://{name}.example/"), format!("wh_{number}"));
             let webhook = Webhook { url, events: Vec::new(), is_enabled: number == 0, blockchain_id: None };
             platform.unit(|unit| platform.webhooks().create(unit, &me, &id, webhook, "0123456789abcdef")).unwrap();
