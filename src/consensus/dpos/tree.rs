@@ -118,7 +118,7 @@ impl Tree {
     pub(super) fn side_blocks_of(&self, author: Address) -> u64 {
         let kept = self.authors.get(&author).copied().unwrap_or_default();
         // The head's branch is counted only where it matters.
-        if kept <= SIDE_BLOCKS_PER_AUTHOR_MAX {
+        if kept < SIDE_BLOCKS_PER_AUTHOR_MAX {
             return 0;
         }
         kept - self.branches.branch(&self.head).filter(|node| node.author == author).count() as u64
