@@ -315,7 +315,13 @@ fn full_of_side_blocks(kept: u64) -> (Lab, usize, [Arc<Block>; 2], Arc<Block>) {
     // One block of the absent producer is on the head's branch.
     lab.slots(3);
     assert!(lab.replica(to).head().height.get() >= 10 && lab.replica(to).tree.root().height.get() <= 5);
-    let parent = BlockId::parent_of(&more[0]);
+    let author = lab.signers[absent].address();
+    keep_side_blocks(&mut lab, to, BlockId::parent_of(&more[0]), author, kept);
+    (lab, to, more, other)
+}
+
+/// Lets a replica have `kept` side blocks of an author on a block.
+fn keep_side_blocks(lab: &mut Lab, to: usize, parent: BlockId, author: Address, kept: u64) {
     let model = lab.replica(to).tree.get(&parent).unwrap().as_ref().clone();
     for number in 0..kept {
         let mut node = model.clone();
@@ -323,10 +329,9 @@ fn full_of_side_blocks(kept: u64) -> (Lab, usize, [Arc<Block>; 2], Arc<Block>) {
         // In slots of its own, so that none of them is evidence.
         node.context.slot = 1_000 + number;
         node.context.timestamp = Timestamp::from_secs(node.context.slot);
-        (node.parent, node.author, node.sealed) = (parent, lab.signers[absent].address(), None);
+        (node.parent, node.author, node.sealed) = (parent, author, None);
         assert!(lab.replica_mut(to).tree.insert(node).is_none());
     }
-    (lab, to, more, other)
 }
 
 const SIDE_BLOCKS: u64 = 4_096;
@@ -348,6 +353,14 @@ fn side_blocks_of_one_producer_are_bounded_and_keep_out_no_others() {
     assert_eq!(kept_of(SIDE_BLOCKS, own), 0);
     assert_eq!(kept_of(SIDE_BLOCKS, others), 1);
     assert_eq!(mutation::with(Mutation::DposSharesSideBlocks, || kept_of(SIDE_BLOCKS, others)), 0);
+}
+
+#[test]
+fn side_blocks_of_a_producer_without_a_block_on_the_heads_branch_are_counted_at_the_bound() {
+    let (mut lab, to, more, _) = full_of_side_blocks(0);
+    let author = Address::repeat_byte(9);
+    keep_side_blocks(&mut lab, to, BlockId::parent_of(&more[0]), author, SIDE_BLOCKS);
+    assert_eq!(lab.replica(to).tree.side_blocks_of(author), SIDE_BLOCKS);
 }
 
 #[test]

@@ -285,13 +285,22 @@ fn block() -> Value {
     }))
 }
 
+/// State of a transaction.
+fn status() -> Value {
+    json!({
+        "type": "string",
+        "enum": ["pending", "success", "failed"],
+        "description": "`pending` until a block has it, which leads to `success` or `failed`; a reorganisation leads back.",
+    })
+}
+
 fn transaction() -> Value {
     let log = whole(json!({
         "address": address("Contract."), "topics": { "type": "array", "items": hash("Topic.") }, "data": bytes("Data."),
     }));
     whole(json!({
         "hash": hash("Hash."),
-        "status": { "type": "string", "enum": ["pending", "success", "failed"] },
+        "status": status(),
         "blockNumber": { "type": ["integer", "null"] },
         "blockHash": nullable("Block that has it."),
         "transactionIndex": { "type": ["integer", "null"] },
@@ -318,7 +327,7 @@ fn balance() -> Value {
 fn sent() -> Value {
     whole(json!({
         "transactionHash": hash("Hash."),
-        "status": { "type": "string", "enum": ["pending", "success", "failed"] },
+        "status": status(),
         "blockNumber": { "type": ["integer", "null"], "description": "Height of its block; null while it is pending." },
     }))
 }

@@ -47,7 +47,8 @@ struct Resource {
 /// State of a resource, as its own route tells it, which says what leads where: of a blockchain `created`, `provisioning`, `running`,
 /// `paused`, `stopped`, `failed` or `deleting`; of an API key `active`, `expired` or `revoked`; of a contract and a dApp `pending`,
 /// `deployed` or `failed`; of a module `pending`, `enabled`, `disabled` or `failed`; of a project `provisioning`, `active`, `paused`,
-/// `stopped` or `failed`; a workspace is `active`. `unavailable` while the caller can't read the chain that knows it.
+/// `stopped` or `failed`; of a webhook `enabled` or `disabled`; of an invitation `open` or `expired`; others are `active`.
+/// `unavailable` while the caller can't read the chain that knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum ResourceStatus {
@@ -59,6 +60,7 @@ enum ResourceStatus {
     Enabled,
     Expired,
     Failed,
+    Open,
     Paused,
     Pending,
     Provisioning,
