@@ -33,7 +33,7 @@ impl Forms<'_> {
             Value::Array(several) => several.iter().any(|one| one == name),
             _ => true,
         };
-        (name == "null" && self.is_nullable) || self.all.iter().any(|form| has(&form))
+        (name == "null" && self.is_nullable) || self.all.iter().any(has)
     }
 }
 

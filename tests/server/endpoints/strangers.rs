@@ -188,7 +188,11 @@ async fn ids_of_other_workspaces_in_queries_and_bodies_are_those_of_nobody() {
             let nothing = stranger.send(method, &nobodys, &nobody.to_string()).await;
             let is_refused = matches!(found.status, 404 | 422) || found.body.contains("\"error\"");
             assert!(is_refused, "{method} {path} {body}: {}", found.body);
-            assert_eq!(seen(&found, &[id.to_owned()]), seen(&nothing, &[other.clone()]), "{method} {path} {body}");
+            assert_eq!(
+                seen(&found, &[id.to_owned()]),
+                seen(&nothing, std::slice::from_ref(&other)),
+                "{method} {path} {body}"
+            );
             walked += 1;
         }
     }
