@@ -4,7 +4,7 @@
 // own, or send a signed transaction. Then the process is killed, and after a restart each write that was acknowledged must be there. It
 // fails when a request failed, a write is lost, or answers came later than they may: docs/load.md has the figures of a release build.
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Wallet } from 'ethers';
@@ -22,7 +22,10 @@ const TRANSACTIONS = 100 * SECONDS;
 const LATEST = { reads: 20, writes: 100 };
 
 const folder = mkdtempSync(join(tmpdir(), 'chainbox-load-'));
-const serve = (options) => start(['serve', '--db-path', folder, '--requests-per-minute', '1000000000'], options);
+const limits = `${folder}.toml`;
+writeFileSync(limits, '[workspaces]\nof_a_user_max = 1000\n');
+const flags = ['serve', '--db-path', folder, '--requests-per-minute', '1000000000', '--limits', limits];
+const serve = (options) => start(flags, options);
 let service = await serve();
 const ann = new Person(service.url);
 await ann.submit('/oauth/signup', '/oauth/signup', {
@@ -192,4 +195,5 @@ for (const transactionHash of acknowledged.transactions) {
 console.log(`after kill and restart: ${acknowledged.descriptions.size} workspaces and ${acknowledged.transactions.length} transactions looked at, ${lost} lost`);
 await service.stop();
 rmSync(folder, { recursive: true });
+rmSync(limits);
 process.exit(failures.length || late.length || lost ? 1 : 0);
