@@ -25,6 +25,7 @@ mod health;
 mod idempotency;
 mod mail;
 mod maintenance;
+mod managed_addresses;
 mod metering;
 mod modules;
 mod oauth;
@@ -117,6 +118,7 @@ use self::{
     context::Context,
     health::Probes,
     maintenance::Backups,
+    managed_addresses::ManagedAddresses,
     metering::Meter,
     records::{Owner, PageRequest, Records, Unit, WorkspaceId},
     secret::Secret,
@@ -233,7 +235,9 @@ impl PlatformBuilder {
             },
             Ok,
         )?;
-        let context = Context { records, entropy, vault, secret, plans, workspaces_max, password_cost };
+        let managed_addresses = ManagedAddresses::default();
+        let context =
+            Context { records, entropy, vault, secret, plans, workspaces_max, password_cost, managed_addresses };
         match (IdempotentRequests { context: &context }).seal_former() {
             // Reads go on when the disk is full; a later start seals them.
             Ok(()) | Err(PlatformError::StorageFull { .. }) => {}

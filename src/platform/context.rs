@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{
     OsEntropy, PlatformError, Secret,
     entropy::{Entropy, EntropyError, random_id},
+    managed_addresses::ManagedAddresses,
     plan::{Plan, Plans, Usage, check_quota, period},
     principal::Principal,
     records::{AuditLine, Owner, Records, Unit},
@@ -28,6 +29,7 @@ pub(super) struct Context {
     /// Workspaces that a user is a member of, when it makes another.
     pub(super) workspaces_max: u64,
     pub(super) password_cost: PasswordCost,
+    pub(super) managed_addresses: ManagedAddresses,
 }
 
 impl Context {
@@ -37,7 +39,17 @@ impl Context {
         let vault = Vault::new(master_key, Arc::clone(&entropy));
         let secret = Secret::of_store(&records, &vault)?;
         let (plans, password_cost) = (Plans::default(), PasswordCost::default());
-        Ok(Self { records, entropy, vault, secret, plans, workspaces_max: WORKSPACES_MAX, password_cost })
+        let managed_addresses = ManagedAddresses::default();
+        Ok(Self {
+            records,
+            entropy,
+            vault,
+            secret,
+            plans,
+            workspaces_max: WORKSPACES_MAX,
+            password_cost,
+            managed_addresses,
+        })
     }
 
     pub(super) fn id(&self, prefix: &str) -> Result<String, EntropyError> {
