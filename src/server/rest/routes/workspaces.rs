@@ -384,7 +384,7 @@ fn get(app: &App, request: &Request) -> Result<WorkspaceView, ApiError> {
 }
 
 fn wallet_of(app: &App, workspace: &Stored<Workspace>) -> Result<Option<Address>, PlatformError> {
-    Ok(app.platform().wallets().managed_address(workspace.owner())?)
+    app.platform().wallets().managed_address(workspace.owner())
 }
 
 fn update(app: &App, request: &Request, body: UpdateWorkspace) -> Result<Change<WorkspaceView>, ApiError> {
