@@ -57,7 +57,7 @@ pub enum ProjectState {
     Unavailable,
     /// They are not.
     Failed {
-        /// Why.
+        /// Cause of the failure, in words.
         reason: String,
     },
 }

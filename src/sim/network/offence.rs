@@ -37,7 +37,7 @@ pub enum OffenceError {
     /// The replicas could not go on with it.
     #[error("the network failed: {reason}")]
     Failed {
-        /// Why.
+        /// Cause of the failure, in words.
         reason: String,
     },
 }
