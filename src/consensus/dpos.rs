@@ -100,6 +100,9 @@ pub const SLOTS_AHEAD_MAX: u64 = 1 << 20;
 /// Most pieces of evidence kept to report in a block.
 const OFFENCES_MAX: usize = 256;
 
+/// Evidence by [`Infraction::slot`] and offender.
+type Offences = OrdMap<(u64, Address), Arc<ConflictingBlocks>>;
+
 /// One replica of delegated proof of stake.
 #[derive(Clone, Debug)]
 pub struct Dpos {
@@ -114,8 +117,8 @@ pub struct Dpos {
     safety_state: SafetyState,
     /// Newest time known to be past, from a block that was built too late for its slot: slots that had begun by then are over.
     elapsed: Timestamp,
-    /// Evidence to report in a block, by [`Infraction::slot`] and offender.
-    offences: OrdMap<(u64, Address), Arc<ConflictingBlocks>>,
+    /// Evidence that no irreversible block reports.
+    offences: Offences,
     /// Ticket of the head's record, which has to be durable before the head is shown; `None` after a restart.
     head_ticket: Option<Ticket>,
     /// The head when [`QUIET_TIMER`] fired last.
@@ -142,9 +145,9 @@ impl Dpos {
         Self::at(config, tree, SafetyState::default(), authenticator, signer)
     }
 
-    /// Iterates over the producers whose infractions this replica can prove, and no block that it follows reports yet.
-    pub(crate) fn proven_offenders(&self) -> impl Iterator<Item = Address> {
-        self.offences.keys().map(|(_, offender)| *offender)
+    /// Iterates over the slots and authors of the infractions that this replica can prove, and no irreversible block reports yet.
+    pub(crate) fn proven_infractions(&self) -> impl Iterator<Item = (u64, Address)> {
+        self.offences.keys().copied()
     }
 
     /// Returns a replica at a stored head, from the record under [`HEAD_KEY`] that was written with it. Other branches than the
@@ -176,7 +179,7 @@ impl Dpos {
         signer: Option<Signer>,
     ) -> Result<Self, DposError> {
         let root = genesis_node(&config, genesis, validators);
-        let mut tree = record::rebuild(&config, &authenticator, root, records)?;
+        let (mut tree, offences) = record::rebuild(&config, &authenticator, root, records)?;
         let mut safety_state = match records.get(SAFETY_STATE_KEY) {
             Some(_) if mutation::active(Mutation::DposPromiseForgotten) => SafetyState::default(),
             Some(bytes) => SafetyState::decode(bytes).ok_or(DposError::Record { key: "promise" })?,
@@ -192,7 +195,9 @@ impl Dpos {
                 }
             }
         }
-        Self::at(config, tree, safety_state, authenticator, signer)
+        let is_forgotten = mutation::active(Mutation::DposForgetsEvidence);
+        let offences = if is_forgotten { Offences::new() } else { offences };
+        Ok(Self { offences, ..Self::at(config, tree, safety_state, authenticator, signer)? })
     }
 
     fn at(
@@ -213,7 +218,7 @@ impl Dpos {
             production: Production::Idle,
             safety_state,
             elapsed: Timestamp::default(),
-            offences: OrdMap::new(),
+            offences: Offences::new(),
             head_ticket: None,
             quiet_head: BlockId::default(),
             unreported_finality: Vector::new(),

@@ -158,6 +158,10 @@ pub(crate) enum Mutation {
     DposForgetsLeavers,
     /// Delegated proof of stake: a producer reports the infractions of producers in office alone.
     DposReportsProducersOnly,
+    /// Delegated proof of stake: evidence is dropped once the head's branch reports it, though that branch may lose.
+    DposTakesReportsForDone,
+    /// Delegated proof of stake: a replica that restarts forgets the evidence that its stored blocks are.
+    DposForgetsEvidence,
     /// Delegated proof of stake: nobody shows its head when no block comes.
     DposElectorsFallSilent,
     /// Proof of stake: what a block that is voted for and waits for an ancestor lacks is not requested from its voters.
@@ -199,6 +203,8 @@ pub(crate) enum Mutation {
     PosAnyReveal,
     /// Proof of stake: who left the set is no longer accountable.
     PosForgetsLeavers,
+    /// Proof of stake: votes of who left are refused unread, also where they contradict earlier ones.
+    PosIgnoresLeaversVotes,
     /// Proof of stake: votes earn rewards also while finality stalls.
     PosRewardsInLeak,
     /// Proof of stake: missed votes cost nothing.

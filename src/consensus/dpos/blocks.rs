@@ -328,14 +328,23 @@ impl Dpos {
             self.intake.orphans.keep_above(self.tree.root().height);
             self.catch_up.keep_above(self.tree.root().height);
         }
-        let (now, age_max) = (self.slot_id(&head), evidence_age(&head.config(&self.config)));
+        // What only the head's branch reports is due again where that branch loses.
+        let last_irreversible = self.tree.get(&self.tree.root()).map(|root| root.context.clone());
+        let is_heads_enough = mutation::active(Mutation::DposTakesReportsForDone);
+        let reports = last_irreversible.filter(|_| !is_heads_enough).unwrap_or_else(|| head.clone());
         let is_open = |(slot, offender): &(u64, Address)| {
             let offence = Infraction { slot: *slot, offender: *offender, height: head.block.height };
-            !head.state.is_reported(&offence) && slot.saturating_add(age_max) > now
+            !reports.state.is_reported(&offence) && !self.is_expired(*slot)
         };
         if self.offences.keys().any(|offence| !is_open(offence)) {
             self.offences = self.offences.iter().filter(|(offence, _)| is_open(offence)).map(clone_pair).collect();
         }
+    }
+
+    /// Whether evidence of this slot is too old for the blocks after the head.
+    pub(crate) fn is_expired(&self, slot: u64) -> bool {
+        let head = self.head_context();
+        slot.saturating_add(evidence_age(&head.config(&self.config))) <= self.slot_id(head)
     }
 
     /// Returns the infraction that evidence from outside proves, if the next block may report it and this replica does not hold it.
@@ -375,23 +384,16 @@ impl Dpos {
 
     /// Records evidence when this producer has another block in this slot, or one whose vote contradicts this block's.
     fn detect_conflicts(&mut self, node: &Node, effects: &mut Vec<Effect>) {
-        let (known, mark) = match (self.tree.same_slot_block(node), self.tree.conflicting_vote(node)) {
-            (Some(known), _) => (known, "dpos/double-production"),
-            (None, Some(known)) => (known, "dpos/conflicting-votes"),
-            (None, None) => return,
-        };
+        let Some((known, mark)) = self.tree.conflicting_block(node) else { return };
         let (first, second) = (known.context.block, node.context.block);
         let (offender, height) = (node.author, first.height.max(second.height));
         effects.push(Effect::Mark(mark));
         let evidence = Evidence::DoubleSign { offender, height, first: first.hash, second: second.hash };
         effects.push(Effect::Evidence(evidence));
-        let slot = self.slot_id(&known.context).max(self.slot_id(&node.context));
-        if let (Some(one), Some(other)) = (&known.sealed, &node.sealed) {
-            let sealed = |sealed: &SealedHeader| (sealed.header.clone(), sealed.seal.clone());
-            let proof = ConflictingBlocks::new(sealed(one), sealed(other));
-            if self.offences.len() < OFFENCES_MAX && proof.conflict(&self.config).is_some() {
-                self.offences.insert((slot, offender), Arc::new(proof));
-            }
+        if let Some((infraction, proof)) = self.tree.proof_of(known, node)
+            && self.offences.len() < OFFENCES_MAX
+        {
+            self.offences.insert(infraction, proof);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use alloy_rlp::Decodable;
 
 use super::{
-    DposConfig, DposError, HeaderContext, Prepared, SafetyState, check_header,
+    DposConfig, DposError, HeaderContext, OFFENCES_MAX, Offences, Prepared, SafetyState, check_header,
     tree::{Node, Tree},
 };
 use crate::{
@@ -147,28 +147,31 @@ pub(super) fn no_block(id: BlockId) -> Record {
 }
 
 /// Rebuilds the head's branch from the last irreversible block up; every block is verified again. Blocks whose parent is missing
-/// and other branches are dropped: the chain may have lost those blocks, and peers have them.
+/// and other branches are dropped: the chain may have lost those blocks, and peers have them. Returns also the evidence that the
+/// blocks of all branches are.
 pub(super) fn rebuild(
     config: &DposConfig,
     authenticator: &Authenticator,
     genesis: Node,
     records: &Records,
-) -> Result<Tree, DposError> {
+) -> Result<(Tree, Offences), DposError> {
     let root = match records.get(ROOT_KEY) {
         Some(bytes) => decode_record(bytes, decode_root).ok_or(DposError::Record { key: "root" })?,
         None => genesis,
     };
     let block = root.context.block;
-    let mut tree = Tree::new(config, root, block);
+    let (mut tree, mut offences) = (Tree::new(config, root, block), Offences::new());
     // Keys are ordered by height: parents come first.
     for (_, bytes) in records_under(records, BLOCK_PREFIX) {
         let (sealed, updates) = decode_block(bytes).ok_or(DposError::Record { key: "block" })?;
         if let Some(node) = verify_again(config, authenticator, &tree, sealed, &updates) {
+            let proof = tree.conflicting_block(&node).and_then(|(known, _)| tree.proof_of(known, &node));
+            offences.extend(proof.filter(|_| offences.len() < OFFENCES_MAX));
             tree.insert(node);
         }
     }
     tree.drop_side_blocks();
-    Ok(tree)
+    Ok((tree, offences))
 }
 
 fn verify_again(

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use imbl::{OrdMap, OrdSet};
 
-use super::{Confirmation, DposConfig, ForkChoiceKey, HeaderContext};
+use super::{Confirmation, ConflictingBlocks, DposConfig, ForkChoiceKey, HeaderContext};
 use crate::{
     consensus::{
         BlockId, Encoder, SealedHeader,
@@ -150,14 +150,14 @@ impl Tree {
     }
 
     /// Returns another block of the same author in the same slot.
-    pub(super) fn same_slot_block(&self, node: &Node) -> Option<&Arc<Node>> {
+    fn same_slot_block(&self, node: &Node) -> Option<&Arc<Node>> {
         let mut blocks = self.blocks_of_slot(node.slot_id(&self.config), node.author);
         blocks.find(|block| block.context.block != node.context.block)
     }
 
     /// Returns a block of the same author whose vote contradicts the one of `node`. The votes of a producer that keeps to the rules rise in
     /// height and in what they imply, so that the neighbours by height are enough.
-    pub(super) fn conflicting_vote(&self, node: &Node) -> Option<&Arc<Node>> {
+    fn conflicting_vote(&self, node: &Node) -> Option<&Arc<Node>> {
         let vote = node.vote().filter(|_| !mutation::active(Mutation::DposReportsSlotsAlone))?;
         let height = node.context.block.height;
         let of_author = |from: Height| {
@@ -171,6 +171,21 @@ impl Tree {
             *block != node.context.block && Confirmation::conflict((block.height, **other), (height, vote)).is_some()
         };
         others.filter(conflicts).find_map(|((_, block), _)| self.branches.get(block))
+    }
+
+    /// Returns a block of the same author that contradicts `node`, and the mark of such a contradiction.
+    pub(super) fn conflicting_block(&self, node: &Node) -> Option<(&Arc<Node>, &'static str)> {
+        let same_slot = self.same_slot_block(node).map(|known| (known, "dpos/double-production"));
+        same_slot.or_else(|| Some((self.conflicting_vote(node)?, "dpos/conflicting-votes")))
+    }
+
+    /// Returns the evidence that two blocks of one author are, with the slot and the author that it is kept under; `None` where a
+    /// header is not kept, and for what is no offence under the chain's finality rule.
+    pub(super) fn proof_of(&self, one: &Node, other: &Node) -> Option<((u64, Address), Arc<ConflictingBlocks>)> {
+        let sealed = |node: &Node| node.sealed.as_ref().map(|sealed| (sealed.header.clone(), sealed.seal.clone()));
+        let proof = ConflictingBlocks::new(sealed(one)?, sealed(other)?);
+        proof.conflict(&self.config)?;
+        Some(((one.slot_id(&self.config).max(other.slot_id(&self.config)), other.author), Arc::new(proof)))
     }
 
     /// Returns the block of `author` at `height` that confirms something.

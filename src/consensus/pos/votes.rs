@@ -61,9 +61,9 @@ impl Pos {
         if data.slot > latest && !self.has_begun(vote) {
             return Err(MessageError::FutureSlot { slot: data.slot, now: self.slot }.into());
         }
-        self.check_known(&signer)?;
-        if target + 1 < self.epoch() {
-            return self.on_old_vote(signer, vote, effects);
+        let may_count = self.check_known(&signer).and_then(|()| self.check_recent(target));
+        if let Err(refusal) = may_count {
+            return self.punish_vote(signer, vote, effects).ok_or(refusal);
         }
         let Some(node) = self.tree.get(&data.head.hash).cloned() else {
             return self.wait_for_block(from, signer, vote, effects);
@@ -104,15 +104,21 @@ impl Pos {
         times.time_of(vote.data.slot) < self.times.time_of(self.slot.saturating_add(2))
     }
 
-    /// Checks a vote that no longer counts for an offence.
-    fn on_old_vote(&mut self, signer: Address, vote: &Vote, effects: &mut Vec<Effect>) -> Result<(), Rejection> {
-        match self.find_offence(&signer, vote) {
-            Some(offence) if self.is_new_offence(&signer, &offence) => {
-                self.report_offence(signer, offence, true, effects);
-                Ok(())
-            }
-            _ => Err(MessageError::OldEpoch { epoch: vote.data.target.epoch, now: self.epoch() }.into()),
-        }
+    /// Checks that votes for a target of this epoch still count.
+    fn check_recent(&self, target: u64) -> Result<(), Rejection> {
+        let now = self.epoch();
+        if target + 1 < now { Err(MessageError::OldEpoch { epoch: target, now }.into()) } else { Ok(()) }
+    }
+
+    /// Reports the offence that a vote which does not count is together with an earlier one: it is too old, or of a validator that
+    /// has left and still has locked stake. Returns `None` where there is none to report.
+    fn punish_vote(&mut self, signer: Address, vote: &Vote, effects: &mut Vec<Effect>) -> Option<()> {
+        let ignores_leavers = mutation::active(Mutation::PosIgnoresLeaversVotes);
+        let is_checked = if ignores_leavers { self.check_known(&signer) } else { self.check_accountable(&signer) };
+        is_checked.ok()?;
+        let offence = self.find_offence(&signer, vote).filter(|offence| self.is_new_offence(&signer, offence))?;
+        self.report_offence(signer, offence, true, effects);
+        Some(())
     }
 
     fn wait_for_block(

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::{
     consensus::{
         AnyProtocol, ConsensusMessage, Protocol, ReplicaId,
+        dpos::Dpos,
         pbft::{Pbft, PbftMessage, Phase, View},
         pos::{Pos, PosMessage, SlashingEvidence},
     },
@@ -15,7 +16,7 @@ use crate::{
 
 /// What reached each honest replica's process and proves an offence of a replica that misbehaves: two votes of PBFT in one view, height and
 /// phase; evidence of PBFT and of proof of stake. It is judged by signatures alone, so that a protocol that takes no notice is found. Of delegated
-/// proof of stake nothing is noted: its offences are blocks, and no messages tell of them.
+/// proof of stake, whose offences are blocks, it is what the process has held itself at any time, so that one that forgets is found.
 ///
 /// Left out is what a replica need not keep: votes of other views, of committed heights and of who was no member; evidence of heights and
 /// slots to come.
@@ -45,6 +46,8 @@ enum Proof {
     DoubleSigning,
     /// Of proof of stake: it may become too old.
     Slashing(Box<SlashingEvidence>),
+    /// Of delegated proof of stake: it may become too old.
+    Infraction { slot: u64 },
 }
 
 impl SeenOffences {
@@ -62,6 +65,11 @@ impl SeenOffences {
         let Ok(replica) = network.replica(step.replica) else { return };
         let (messages, last) = replica.last_message();
         let seen = self.seen.entry(step.replica).or_default();
+        if let AnyProtocol::Dpos(dpos) = replica.protocol()
+            && network.is_honest(step.replica)
+        {
+            seen.note_held(dpos, replica.counters().restarts, &self.suspects);
+        }
         if core::mem::replace(&mut seen.messages, messages) == messages || !network.is_honest(step.replica) {
             return;
         }
@@ -95,6 +103,16 @@ impl SeenOffences {
 }
 
 impl Seen {
+    /// Notes the infractions of delegated proof of stake that a process holds proof of. What its blocks prove it holds again after a restart.
+    fn note_held(&mut self, dpos: &Dpos, restarts: u64, suspects: &BTreeSet<Address>) {
+        if self.restarts != restarts {
+            *self = Self { restarts, messages: self.messages, ..Self::default() };
+        }
+        for (slot, offender) in dpos.proven_infractions().filter(|(_, offender)| suspects.contains(offender)) {
+            self.offenders.insert(offender, Proof::Infraction { slot });
+        }
+    }
+
     /// Notes a vote, and returns whose second one it is.
     fn second_vote(
         &mut self,
@@ -145,6 +163,7 @@ impl Proof {
     fn counts(&self, replica: &Replica) -> bool {
         match (self, replica.protocol()) {
             (Self::Slashing(offence), AnyProtocol::Pos(pos)) => !pos.is_expired(offence),
+            (Self::Infraction { slot }, AnyProtocol::Dpos(dpos)) => !dpos.is_expired(*slot),
             _ => true,
         }
     }

@@ -244,6 +244,21 @@ const BY_TEST: &[(Mutation, &str, &str)] = &[
         "the long profile does, once in some 400 seeds",
     ),
     (
+        Mutation::PosIgnoresLeaversVotes,
+        "consensus::pos::tests::reveals::a_vote_of_who_left_is_evidence_with_its_earlier_one",
+        "members of a campaign that leave stop; none votes once more",
+    ),
+    (
+        Mutation::DposTakesReportsForDone,
+        "consensus::dpos::tests::faults::evidence_is_kept_until_its_report_is_irreversible",
+        "needs a witness that is alone with both blocks, and whose report loses",
+    ),
+    (
+        Mutation::DposForgetsEvidence,
+        "consensus::dpos::tests::faults::evidence_of_stored_blocks_outlives_a_restart",
+        "needs a witness that is alone with both blocks, and that restarts before its turn",
+    ),
+    (
         Mutation::PbftForgetsLeavers,
         "consensus::pbft::tests::evidence::who_left_is_convicted_until_its_stake_is_withdrawable",
         "who has evidence tells of it as long as the offender is a member; in a kept plan nobody hears it",

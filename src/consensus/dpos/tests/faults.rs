@@ -193,7 +193,8 @@ fn two_blocks_of_one_producer_in_one_slot_are_evidence_and_are_reported() {
         })
         .collect();
     assert_eq!(told, [10], "reported once, by the next block");
-    assert!(lab.replica((owner + 1) % 4).offences.is_empty());
+    lab.slots(8);
+    assert!(lab.replica((owner + 1) % 4).offences.is_empty(), "dropped once the report is irreversible");
     let sealed = lab.sealed((owner + 1) % 4, 10);
     let header = crate::primitives::Header::default();
     let rules = crate::consensus::common::header_rules::CachedHeaderRules::<Dpos>::new(
@@ -254,6 +255,63 @@ fn votes_that_contradict_each_other_are_evidence_and_are_reported() {
         payload.evidence.contains(&proof)
     });
     assert!(reported);
+}
+
+/// A producer makes two blocks in one slot, and `witness` alone has both. Returns a lab in slot 9.
+fn seen_by_one_alone() -> (Lab, usize) {
+    let mut lab = Lab::new(4);
+    lab.slots(8);
+    let liar = lab.owner(0, 9);
+    let witness = (liar + 1) % 4;
+    lab.nodes[liar].is_faulty = true;
+    lab.stop(liar);
+    let [one, two] = [100, 101].map(|salt| lab.block(witness, 9, &Odd { salt, ..Odd::default() }));
+    [&one, &two].into_iter().for_each(|block| lab.announce(witness, block));
+    // Whoever builds on a block that others lack tells them of it.
+    let shared = if lab.replica(witness).head() == BlockId::of(&one) { one } else { two };
+    (0..4).filter(|index| ![liar, witness].contains(index)).for_each(|index| lab.announce(index, &shared));
+    lab.fixture.now += 1;
+    assert_eq!(lab.replica(witness).offences.len(), 1);
+    (lab, witness)
+}
+
+/// How many blocks of replica `on` report something.
+fn reports(lab: &Lab, on: usize) -> usize {
+    let heights = 1..=lab.replica(on).head().height.get();
+    let evidence = |height| Payload::decode(&lab.sealed(on, height).payload).unwrap().evidence;
+    heights.filter(|height| !evidence(*height).is_empty()).count()
+}
+
+/// The witness reports in a block of its own while it is cut off, and that block loses. Returns how many blocks of the others' branch report.
+fn reported_on_a_branch_that_loses() -> usize {
+    let (mut lab, witness) = seen_by_one_alone();
+    lab.isolate(witness);
+    lab.slots(8);
+    assert!(reports(&lab, witness) == 1 && lab.heads().windows(2).any(|pair| pair[0] != pair[1]));
+    lab.heal();
+    lab.slots(8);
+    assert!(lab.is_agreed());
+    reports(&lab, witness)
+}
+
+#[test]
+fn evidence_is_kept_until_its_report_is_irreversible() {
+    assert_eq!(reported_on_a_branch_that_loses(), 1);
+    assert_eq!(mutation::with(Mutation::DposTakesReportsForDone, reported_on_a_branch_that_loses), 0);
+}
+
+/// Returns how many blocks report what a witness has seen that restarts before its turn.
+fn reported_after_a_restart() -> usize {
+    let (mut lab, witness) = seen_by_one_alone();
+    lab.restart(witness);
+    lab.slots(8);
+    reports(&lab, witness)
+}
+
+#[test]
+fn evidence_of_stored_blocks_outlives_a_restart() {
+    assert_eq!(reported_after_a_restart(), 1);
+    assert_eq!(mutation::with(Mutation::DposForgetsEvidence, reported_after_a_restart), 0);
 }
 
 /// A producer that implies less than before, under the same schedule or an earlier one, proves it by two headers, except by the

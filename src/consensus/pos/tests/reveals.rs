@@ -152,6 +152,34 @@ fn who_left_is_slashed_until_its_stake_is_withdrawable() {
     });
 }
 
+/// Validator 4 leaves, and when it is no validator any more it votes against its last vote. Returns whether a block then has the evidence.
+fn votes_again_after_it_left() -> bool {
+    let mut lab = Lab::with_config(5, short());
+    let gone = ValidatorUpdate { address: lab.address(4), weight: 0 };
+    lab.updates.insert(Height::new(6), ValidatorUpdates::new([gone]));
+    let is_known = |lab: &Lab| lab.replica(0).check_known(&lab.address(4)).is_ok();
+    let mut slots = 0;
+    while is_known(&lab) && slots < 60 {
+        lab.run(1);
+        slots += 1;
+    }
+    assert!(!is_known(&lab) && lab.replica(0).head_state().unwrap().is_accountable(&lab.address(4)));
+    let of_leaver = (lab.address(4), 0)..=(lab.address(4), u64::MAX);
+    let mut data = lab.replica(0).votes.range(of_leaver).next_back().unwrap().1.data;
+    data.head.hash = B256::repeat_byte(1);
+    let second = Vote::signed(data, &lab.signers[4]);
+    (0..4).for_each(|replica| lab.give_vote(replica, &second));
+    lab.run(8);
+    let has_evidence = |block: &Arc<Block>| !Payload::decode(block.payload()).unwrap().offences.is_empty();
+    lab.chain_of(0).iter().any(has_evidence)
+}
+
+#[test]
+fn a_vote_of_who_left_is_evidence_with_its_earlier_one() {
+    assert!(votes_again_after_it_left());
+    assert!(!mutation::with(Mutation::PosIgnoresLeaversVotes, votes_again_after_it_left));
+}
+
 /// The rule itself says why.
 #[test]
 fn a_block_with_late_evidence_is_refused_with_the_reason() {

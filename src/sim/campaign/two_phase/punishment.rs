@@ -24,7 +24,7 @@ pub(super) fn unpunished(replica: &Replica, seen: &SeenOffences) -> Option<Addre
 fn proven_offenders(protocol: &AnyProtocol) -> Vec<Address> {
     match protocol {
         AnyProtocol::Pos(pos) => pos.offences().map(|(offender, _)| *offender).collect(),
-        AnyProtocol::Dpos(dpos) => dpos.proven_offenders().collect(),
+        AnyProtocol::Dpos(dpos) => dpos.proven_infractions().map(|(_, offender)| offender).collect(),
         AnyProtocol::Pbft(pbft) => pbft.proven_offenders().collect(),
         _ => Vec::new(),
     }
