@@ -23,6 +23,7 @@ mod expiry;
 mod fields;
 mod health;
 mod idempotency;
+mod known_keys;
 mod mail;
 mod maintenance;
 mod managed_addresses;
@@ -106,7 +107,7 @@ pub use self::{
     validator::{HostedValidator, ValidatorId},
     validators::{
         ClaimOrder, Delegation, DelegationOrder, DelegationSpec, NewValidator, SlashOrder, SlashPart, SlashSpec,
-        SlashedBy, StakeSpec, Validator, ValidatorDuties, ValidatorProcess, ValidatorState, Validators,
+        SlashedBy, StakeSpec, Validator, ValidatorDuties, ValidatorProcess, ValidatorRound, ValidatorState, Validators,
     },
     wallet::{Wallet, WalletUse, Wallets},
     webhooks::{Webhook, WebhookChange, WebhookEvent, Webhooks, signature::SignedDelivery},
@@ -117,6 +118,7 @@ use self::{
     blockchains::Hosted,
     context::Context,
     health::Probes,
+    known_keys::KnownKeys,
     maintenance::Backups,
     managed_addresses::ManagedAddresses,
     metering::Meter,
@@ -235,9 +237,18 @@ impl PlatformBuilder {
             },
             Ok,
         )?;
-        let managed_addresses = ManagedAddresses::default();
-        let context =
-            Context { records, entropy, vault, secret, plans, workspaces_max, password_cost, managed_addresses };
+        let (managed_addresses, known_keys) = (ManagedAddresses::default(), KnownKeys::default());
+        let context = Context {
+            records,
+            entropy,
+            vault,
+            secret,
+            plans,
+            workspaces_max,
+            password_cost,
+            managed_addresses,
+            known_keys,
+        };
         match (IdempotentRequests { context: &context }).seal_former() {
             // Reads go on when the disk is full; a later start seals them.
             Ok(()) | Err(PlatformError::StorageFull { .. }) => {}

@@ -17,7 +17,7 @@ use self::{
 };
 use super::{EngineError, shared_network::SharedNetwork};
 use crate::{
-    consensus::{OffenceProof, ReplicaId},
+    consensus::{OffenceProof, ReplicaId, RoundStatus},
     primitives::Address,
     sim::{Network, OffenceError, PacerCounters, PacerError, ProcessState, StopError},
 };
@@ -162,6 +162,14 @@ impl PacedNetwork {
     pub fn is_stopped(&self, replica: ReplicaId) -> bool {
         let writer = self.network.writer().lock();
         writer.network.replica(replica).is_ok_and(|replica| replica.process() == ProcessState::Down)
+    }
+
+    /// Returns the round that a replica is in, a term of Raft or a view of PBFT, and its role in it. `None` for one that is stopped or
+    /// unknown, and of protocols without rounds.
+    pub fn round_status(&self, replica: ReplicaId) -> Option<RoundStatus> {
+        let writer = self.network.writer().lock();
+        let is_up = writer.network.replica(replica).is_ok_and(|replica| replica.process() != ProcessState::Down);
+        writer.network.round_status(replica).filter(|_| is_up)
     }
 
     /// Changes the network at the present, whole or not at all.

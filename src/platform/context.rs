@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{
     OsEntropy, PlatformError, Secret,
     entropy::{Entropy, EntropyError, random_id},
+    known_keys::KnownKeys,
     managed_addresses::ManagedAddresses,
     plan::{Plan, Plans, Usage, check_quota, period},
     principal::Principal,
@@ -30,6 +31,7 @@ pub(super) struct Context {
     pub(super) workspaces_max: u64,
     pub(super) password_cost: PasswordCost,
     pub(super) managed_addresses: ManagedAddresses,
+    pub(super) known_keys: KnownKeys,
 }
 
 impl Context {
@@ -39,7 +41,7 @@ impl Context {
         let vault = Vault::new(master_key, Arc::clone(&entropy));
         let secret = Secret::of_store(&records, &vault)?;
         let (plans, password_cost) = (Plans::default(), PasswordCost::default());
-        let managed_addresses = ManagedAddresses::default();
+        let (managed_addresses, known_keys) = (ManagedAddresses::default(), KnownKeys::default());
         Ok(Self {
             records,
             entropy,
@@ -49,6 +51,7 @@ impl Context {
             workspaces_max: WORKSPACES_MAX,
             password_cost,
             managed_addresses,
+            known_keys,
         })
     }
 

@@ -8,12 +8,11 @@ use serde_json::{Map, Value};
 use super::{Blockchain, PlatformError};
 use crate::{
     chain::{LocatedLog, LogFilter},
-    node::QueryError,
     vm::abi_json,
 };
 
-/// Events of one contract that are read at once, at most.
-const EVENTS_MAX: usize = 100_000;
+/// Events that one request reads, at most.
+pub(super) const EVENTS_MAX: usize = 100_000;
 
 /// An event with what its contract's ABI says of it.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,13 +37,7 @@ pub fn events_of(
 ) -> Result<Vec<ContractEvent>, PlatformError> {
     let view = chain.node().view();
     let filter = filter.with_addresses(vec![contract]);
-    let logs = view.logs(&filter, EVENTS_MAX).map_err(|cause| match cause {
-        QueryError::TooManyResults { max } => {
-            let message = format!("the contract has more than {max} events in these blocks: ask for fewer blocks");
-            PlatformError::Conflict { message }
-        }
-        other => PlatformError::from_query(other),
-    })?;
+    let logs = view.logs(&filter, EVENTS_MAX).map_err(PlatformError::from_query)?;
     Ok(logs.into_iter().map(|log| ContractEvent { decoded: decode(abi, &log), log }).collect())
 }
 

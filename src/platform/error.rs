@@ -145,6 +145,12 @@ impl PlatformError {
             QueryError::UnknownBlock { hash } => Self::not_found("block", &hash.to_string()),
             QueryError::UnknownTransaction { hash } => Self::not_found("transaction", &hash.to_string()),
             QueryError::Pruned { .. } => Self::Pruned { message: cause.to_string() },
+            QueryError::TooManyResults { max } => {
+                let message = format!(
+                    "there are more than {max} events to read, the most of one request: ask for fewer blocks, where it takes them"
+                );
+                Self::Conflict { message }
+            }
             QueryError::Invalid(reason) => Self::from_invalid(reason),
             other => Self::internal(other),
         }
@@ -247,4 +253,18 @@ fn summary(fields: &[FieldError]) -> String {
     let parts: Vec<String> =
         fields.iter().map(|field| format!("{}: expected {}", field.path, field.expected)).collect();
     parts.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_much_to_read_is_a_conflict_that_says_the_bound() {
+        let error = PlatformError::from_query(QueryError::TooManyResults { max: 7 });
+        assert!(
+            matches!(&error, PlatformError::Conflict { message } if message.contains("more than 7 events")),
+            "{error}"
+        );
+    }
 }

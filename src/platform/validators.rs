@@ -24,7 +24,7 @@ pub use self::{
         ClaimOrder, DelegationOrder, DelegationSpec, NewValidator, SlashOrder, SlashPart, SlashSpec, SlashedBy,
         StakeSpec,
     },
-    shape::{Validator, ValidatorProcess, ValidatorState},
+    shape::{Validator, ValidatorProcess, ValidatorRound, ValidatorState},
 };
 use super::{
     PlatformError,

@@ -281,6 +281,9 @@ async fn lives(consensus: &str) {
     assert_eq!(listed[0]["stake"].is_null(), !has_stake);
     let ids: Vec<String> = listed.iter().map(|one| one["id"].as_str().unwrap().to_owned()).collect();
 
+    if ["pbft", "raft"].contains(&consensus) {
+        leader_changes(&world, &ids).await;
+    }
     stopped_and_started(&world, consensus, &ids[3]).await;
     let new = added(&world, has_stake, consensus).await;
     staked(&world, has_stake, &new, &ids).await;
@@ -290,6 +293,30 @@ async fn lives(consensus: &str) {
         voted_out(&world, &ids[3]).await;
     }
     world.figures_are_those_of_the_blocks(consensus).await;
+}
+
+/// The leader is stopped: the others choose another one in a later round, and all routes say so.
+async fn leader_changes(world: &World, ids: &[String]) {
+    let path = |id: &str| format!("/v1/validators/{id}");
+    let mut shown = Vec::new();
+    for id in ids {
+        shown.push(world.ok("GET", &path(id), Value::Null).await);
+    }
+    let leader = shown.iter().find(|one| one["round"]["role"] == "leads").expect("one leads").clone();
+    let led = leader["round"]["number"].as_u64().unwrap();
+    assert_eq!(leader["round"]["leader"], leader["sealingAddress"], "{leader}");
+    let down = world.ok("POST", &format!("{}/stop", path(leader["id"].as_str().unwrap())), Value::Null).await;
+    assert!(down["round"].is_null(), "{down}");
+    world.run(60);
+    let mut leaders = 0;
+    for id in ids.iter().filter(|id| leader["id"] != id.as_str()) {
+        let round = world.ok("GET", &path(id), Value::Null).await["round"].clone();
+        assert!(round["number"].as_u64().unwrap() > led, "{round}");
+        leaders += usize::from(round["role"] == "leads");
+    }
+    assert_eq!(leaders, 1);
+    world.ok("POST", &format!("{}/start", path(leader["id"].as_str().unwrap())), Value::Null).await;
+    world.run(20);
 }
 
 /// One validator is down for a while, and the blocks say so.

@@ -152,6 +152,12 @@ impl Engine {
         Some((network, replica(number)))
     }
 
+    /// Returns the sealing key of a replica of the network; `None` of the observer, and on demand.
+    pub(in crate::platform) fn key_of(&self, replica: ReplicaId) -> Option<Address> {
+        let Self::Paced { keys, .. } = self else { return None };
+        keys.get(usize::try_from(replica.get()).ok()?).copied()
+    }
+
     /// Makes blocks and takes commands from now on.
     pub(in crate::platform) fn run(&self, pool: &NetworkPool) -> Result<(), PlatformError> {
         self.node().take_commands();

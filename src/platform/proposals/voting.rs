@@ -13,13 +13,11 @@ use crate::{
         blockchain::Blockchain,
         blockchains::{Outgoing, signed_call},
         context::audit,
+        contract_events::EVENTS_MAX,
         principal::Principal,
     },
     system::governance::{GOVERNANCE_ADDRESS, VoteOption, interface as sol},
 };
-
-/// Votes, with those that were changed, that are looked through for voters.
-const EVENTS_MAX: usize = 10_000;
 
 /// A vote to cast.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,7 +113,8 @@ impl Proposals<'_> {
     /// Returns the votes on a proposal that count, in ascending order of the voters.
     ///
     /// # Errors
-    /// As [`Proposals::get`]; [`PlatformError::Pruned`] where the chain has forgotten blocks since the proposal's.
+    /// As [`Proposals::get`]; [`PlatformError::Pruned`] where the chain has forgotten blocks since the proposal's;
+    /// [`PlatformError::Conflict`] with more than 100,000 votes to look through, those that were changed among them.
     pub fn votes(&self, principal: &Principal, id: &ProposalId) -> Result<Vec<Vote>, PlatformError> {
         let (chain, proposal) = self.get(principal, id)?;
         let (Some(number), Some(voting)) = (proposal.number, proposal.voting) else { return Ok(Vec::new()) };

@@ -1,6 +1,9 @@
 //! The platform's records in a store: opening it, its format version, and its one writer.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError, RwLock},
+};
 
 use alloy_primitives::hex;
 
@@ -32,6 +35,8 @@ pub struct Records {
     clock: Arc<dyn Clock>,
     /// Held while a unit of work is made and written.
     writing: Mutex<()>,
+    /// Units of work since the start that have changed records of a type, by its name.
+    changes: RwLock<BTreeMap<&'static str, u64>>,
 }
 
 impl Records {
@@ -50,7 +55,7 @@ impl Records {
         migrations: &[Migration],
     ) -> Result<Self, RecordError> {
         migrate(&*store, format, migrations)?;
-        Ok(Self { store, clock, writing: Mutex::new(()) })
+        Ok(Self { store, clock, writing: Mutex::new(()), changes: RwLock::default() })
     }
 
     /// Returns the format of the records in a store; `None` when it has none.
@@ -98,7 +103,13 @@ impl Records {
         number(&View::stored(self.store()), &key::counter(owner, name))
     }
 
-    /// Writes a batch that is made of what the store has, while no unit of work runs.
+    /// Returns the number of units of work since the start that have changed records of a type. What was read of them after this was
+    /// asked is as they are for as long as the number stays.
+    pub(in crate::platform) fn changes_of(&self, kind: &'static str) -> u64 {
+        self.changes.read().unwrap_or_else(PoisonError::into_inner).get(kind).copied().unwrap_or_default()
+    }
+
+    /// Writes a batch that is made of what the store has, while no unit of work runs. It changes no record, only what is derived from records.
     pub(super) fn write_alone(
         &self,
         make: impl FnOnce(&dyn KeyValue) -> Result<Batch, RecordError>,
@@ -120,9 +131,13 @@ impl Records {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut unit = Unit::new(self.store(), self.clock.now_ms());
         let result = work(&mut unit)?;
-        let batch = unit.into_batch();
+        let (batch, kinds) = unit.into_batch();
         if !batch.is_empty() {
             self.store.write(batch).map_err(RecordError::from)?;
+        }
+        if !kinds.is_empty() {
+            let mut changes = self.changes.write().unwrap_or_else(PoisonError::into_inner);
+            kinds.into_iter().for_each(|kind| *changes.entry(kind).or_default() += 1);
         }
         Ok(result)
     }

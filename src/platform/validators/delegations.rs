@@ -16,6 +16,7 @@ use crate::{
     platform::{
         PlatformError,
         blockchains::{Outgoing, signed_call},
+        contract_events::EVENTS_MAX,
         principal::Principal,
         validator::ValidatorId,
         wallet::Wallets,
@@ -23,9 +24,6 @@ use crate::{
     primitives::Height,
     system::staking::{STAKING_ADDRESS, interface as stake},
 };
-
-/// Events of delegation that are looked through for delegators.
-const EVENTS_MAX: usize = 10_000;
 
 /// What one account has delegated to a validator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +43,8 @@ impl Validators<'_> {
     /// Returns the delegations to a validator, its own stake among them, in ascending order of the delegators.
     ///
     /// # Errors
-    /// [`PlatformError::UnsupportedByConsensus`] on a chain without stake; [`PlatformError::Pruned`] where the chain has forgotten its first blocks.
+    /// [`PlatformError::UnsupportedByConsensus`] on a chain without stake; [`PlatformError::Pruned`] where the chain has forgotten its first blocks;
+    /// [`PlatformError::Conflict`] with more than 100,000 delegations to look through.
     pub fn delegations(&self, principal: &Principal, id: &ValidatorId) -> Result<Vec<Delegation>, PlatformError> {
         let (chain, validator) = self.get(principal, id)?;
         staked(&chain, &validator)?;

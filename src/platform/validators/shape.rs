@@ -3,6 +3,7 @@
 use alloy_primitives::Address;
 
 use crate::{
+    consensus::{RoundRole, RoundStatus},
     platform::{
         blockchain::Blockchain,
         validator::{HostedValidator, ValidatorId},
@@ -97,6 +98,27 @@ impl ValidatorProcess {
     }
 }
 
+/// The round that a validator's replica is in: a term of Raft, a view of PBFT, an epoch of proof of stake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ValidatorRound {
+    /// Its number. It goes up with each change of the leader.
+    pub number: u64,
+    /// What the replica does in it.
+    pub role: RoundRole,
+    /// Sealing key of the leader, as far as the replica knows it.
+    pub leader: Option<Address>,
+}
+
+impl ValidatorRound {
+    /// Returns the round of the replica with a key; `None` where none runs here or the protocol has no rounds, and on demand.
+    fn of(chain: &Blockchain, key: Address) -> Option<Self> {
+        let (network, replica) = chain.engine().replica_of(key)?;
+        let RoundStatus { round, role, leader } = network.round_status(replica)?;
+        Some(Self { number: round, role, leader: leader.and_then(|leader| chain.engine().key_of(leader)) })
+    }
+}
+
 /// A validator at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -115,6 +137,8 @@ pub struct Validator {
     pub state: ValidatorState,
     /// Where its replica is.
     pub process: ValidatorProcess,
+    /// The round that its replica is in.
+    pub round: Option<ValidatorRound>,
     /// Whether the protocol counts it now.
     pub validates: bool,
     /// Its weight from the next boundary on.
@@ -135,6 +159,7 @@ pub(super) fn of_record(chain: &Blockchain, record: &ValidatorRecord, kept: Opti
         metadata: kept.map_or_else(|| "{}".to_owned(), |kept| kept.metadata.clone()),
         state: state(record),
         process: ValidatorProcess::of(chain, record.sealing_key),
+        round: ValidatorRound::of(chain, record.sealing_key),
         validates: record.validates,
         weight: record.weight,
         stake: record.stake.clone(),

@@ -6,7 +6,8 @@ use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use crate::{
-    platform::{FieldError, NewValidator, PlatformError, Validator},
+    consensus::RoundRole,
+    platform::{FieldError, NewValidator, PlatformError, Validator, ValidatorRound},
     server::{
         api_error::ApiError,
         clock,
@@ -172,6 +173,8 @@ pub(super) struct ValidatorView {
     status: ValidatorStatus,
     /// Whether its replica runs in this process; `elsewhere` where the service does not hold the sealing key.
     process: ProcessStatus,
+    /// The round that its replica is in. Null where none runs in this process, on a chain on demand, and where the protocol has no rounds.
+    round: Option<RoundView>,
     /// Whether the protocol counts it now.
     validates: bool,
     /// Weight from the protocol's next boundary on.
@@ -222,6 +225,38 @@ impl ValidatorStatus {
     }
 }
 
+/// The round of a validator's replica: a term of Raft, a view of PBFT, an epoch of proof of stake.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RoundView {
+    /// Its number. A term and a view go up with each change of the leader.
+    number: u64,
+    /// What the replica does in it.
+    role: RoundRoleView,
+    /// Sealing address of the leader, as far as the replica knows it.
+    leader: Option<String>,
+}
+
+/// What a replica does in a round: follows, leads, or seeks a leader, in an election or a view change.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum RoundRoleView {
+    Follows,
+    Leads,
+    Seeks,
+}
+
+impl From<ValidatorRound> for RoundView {
+    fn from(round: ValidatorRound) -> Self {
+        let role = match round.role {
+            RoundRole::Follower => RoundRoleView::Follows,
+            RoundRole::Leader => RoundRoleView::Leads,
+            RoundRole::Seeking => RoundRoleView::Seeks,
+        };
+        Self { number: round.number, role, leader: round.leader.map(|key| key.to_string()) }
+    }
+}
+
 /// Where a validator's replica is.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
@@ -247,7 +282,7 @@ impl ValidatorView {
     /// Shows a validator.
     pub(super) fn new(validator: Validator) -> Self {
         let (status, process) = (ValidatorStatus::of(&validator), ProcessStatus::of(&validator));
-        let stake = validator.stake;
+        let (stake, round) = (validator.stake, validator.round.map(RoundView::from));
         let jailed_until = stake.as_ref().and_then(|stake| stake.jailed_until);
         Self {
             id: validator.id.text(),
@@ -258,6 +293,7 @@ impl ValidatorView {
             metadata: serde_json::from_str(&validator.metadata).unwrap_or_else(|_| json!({})),
             status,
             process,
+            round,
             validates: validator.validates,
             weight: validator.weight,
             stake: stake.as_ref().map(|stake| stake.tokens.to_string()),
