@@ -298,7 +298,8 @@ impl<'a> ApiKeys<'a> {
             return Ok(None);
         }
         let hash = self.context.secret.hash(value.as_bytes());
-        let (at, now_ms) = (KeysState::of(&self.context.records), self.context.records.clock().now_ms());
+        let (records, now_ms) = (&self.context.records, self.context.records.clock().now_ms());
+        let at = KeysState { keys: records.changes_of(ApiKey::KIND), members: records.changes_of(Member::KIND) };
         let known = match self.context.known_keys.get(at, &hash) {
             Some(known) => known,
             None => match self.read(&hash)? {

@@ -5,12 +5,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use super::{
-    api_key::ApiKey,
-    principal::Principal,
-    records::{Record as _, Records},
-    workspace::Member,
-};
+use super::principal::Principal;
 
 /// Keys that are kept.
 const KEYS_MAX: usize = 10_000;
@@ -25,18 +20,13 @@ struct Known {
     keys: BTreeMap<[u8; 32], KnownKey>,
 }
 
-/// The state of the records that decide whom a key authenticates.
+/// The state of the records that decide whom a key authenticates. It is taken before the records are read that are kept under it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct KeysState {
-    keys: u64,
-    members: u64,
-}
-
-impl KeysState {
-    /// Returns the present state. It is taken before the records are read that are kept under it.
-    pub(super) fn of(records: &Records) -> Self {
-        Self { keys: records.changes_of(ApiKey::KIND), members: records.changes_of(Member::KIND) }
-    }
+    /// Changes of keys so far.
+    pub(super) keys: u64,
+    /// Changes of members so far.
+    pub(super) members: u64,
 }
 
 /// Whom a key authenticates, until when.
