@@ -328,6 +328,9 @@ impl Dpos {
             self.intake.orphans.keep_above(self.tree.root().height);
             self.catch_up.keep_above(self.tree.root().height);
         }
+        if self.offences.is_empty() {
+            return;
+        }
         // What only the head's branch reports is due again where that branch loses.
         let last_irreversible = self.tree.get(&self.tree.root()).map(|root| root.context.clone());
         let is_heads_enough = mutation::active(Mutation::DposTakesReportsForDone);
