@@ -23,10 +23,8 @@ mod expiry;
 mod fields;
 mod health;
 mod idempotency;
-mod known_keys;
 mod mail;
 mod maintenance;
-mod managed_addresses;
 mod metering;
 mod modules;
 mod oauth;
@@ -118,9 +116,7 @@ use self::{
     blockchains::Hosted,
     context::Context,
     health::Probes,
-    known_keys::KnownKeys,
     maintenance::Backups,
-    managed_addresses::ManagedAddresses,
     metering::Meter,
     records::{Owner, PageRequest, Records, Unit, WorkspaceId},
     secret::Secret,
@@ -237,18 +233,7 @@ impl PlatformBuilder {
             },
             Ok,
         )?;
-        let (managed_addresses, known_keys) = (ManagedAddresses::default(), KnownKeys::default());
-        let context = Context {
-            records,
-            entropy,
-            vault,
-            secret,
-            plans,
-            workspaces_max,
-            password_cost,
-            managed_addresses,
-            known_keys,
-        };
+        let context = Context { records, entropy, vault, secret, plans, workspaces_max, password_cost };
         match (IdempotentRequests { context: &context }).seal_former() {
             // Reads go on when the disk is full; a later start seals them.
             Ok(()) | Err(PlatformError::StorageFull { .. }) => {}

@@ -3,6 +3,8 @@
 //! Everything that must be durable together goes into one [`Batch`]: a block, its state, receipts,
 //! indices and what commit hooks add are one atomic write.
 
+#[cfg(feature = "platform")]
+mod cached;
 mod error;
 mod identity;
 mod kv;
@@ -17,6 +19,8 @@ mod table;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
+#[cfg(feature = "platform")]
+pub use cached::CachedStore;
 pub use error::StoreError;
 pub use identity::check_identity;
 pub use kv::{Batch, KeyValue, Order, Write};

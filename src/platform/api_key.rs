@@ -15,7 +15,6 @@ use super::{
     Fields, PlatformError,
     context::{Context, audit},
     default_workspace,
-    known_keys::{KeysState, KnownKey},
     plan::check_quota,
     principal::{Principal, Subject},
     records::{Collection, Index, Owner, Reach, Record, SortKey, Stored, Unit},
@@ -298,27 +297,10 @@ impl<'a> ApiKeys<'a> {
             return Ok(None);
         }
         let hash = self.context.secret.hash(value.as_bytes());
-        let (records, now_ms) = (&self.context.records, self.context.records.clock().now_ms());
-        let at = KeysState { keys: records.changes_of(ApiKey::KIND), members: records.changes_of(Member::KIND) };
-        let known = match self.context.known_keys.get(at, &hash) {
-            Some(known) => known,
-            None => match self.read(&hash)? {
-                Some(read) => {
-                    self.context.known_keys.keep(at, hash, read.clone());
-                    read
-                }
-                None => return Ok(None),
-            },
-        };
-        Ok(known.expires_at_ms.is_none_or(|expiry| now_ms < expiry).then_some(known.principal))
-    }
-
-    /// Returns whom the key of this hash authenticates until it expires; `None` for one that is unknown or revoked, or whose maker is no
-    /// member any more.
-    fn read(&self, hash: &[u8; 32]) -> Result<Option<KnownKey>, PlatformError> {
-        let group = SortKey::new().bytes(hash);
+        let group = SortKey::new().bytes(&hash);
         let found = self.all().find(&ApiKey::BY_HASH, &Owner::Service, &group)?;
-        let found = found.filter(|key| bool::from(key.value.hash.ct_eq(hash)) && key.value.revoked_at_ms.is_none());
+        let now_ms = self.context.records.clock().now_ms();
+        let found = found.filter(|key| bool::from(key.value.hash.ct_eq(&hash)) && key.value.is_live(now_ms));
         let Some(key) = found else { return Ok(None) };
         let Some(workspace) = key.owner().workspace().cloned() else { return Ok(None) };
         let scopes = match &key.value.created_by {
@@ -328,7 +310,6 @@ impl<'a> ApiKeys<'a> {
             },
             Subject::Service | Subject::ApiKey(_) => key.value.scopes.clone(),
         };
-        let principal = Principal::new(Subject::ApiKey(key.id().to_owned()), workspace, scopes);
-        Ok(Some(KnownKey { principal, expires_at_ms: key.value.expires_at_ms }))
+        Ok(Some(Principal::new(Subject::ApiKey(key.id().to_owned()), workspace, scopes)))
     }
 }

@@ -5,8 +5,6 @@ use std::sync::Arc;
 use super::{
     OsEntropy, PlatformError, Secret,
     entropy::{Entropy, EntropyError, random_id},
-    known_keys::KnownKeys,
-    managed_addresses::ManagedAddresses,
     plan::{Plan, Plans, Usage, check_quota, period},
     principal::Principal,
     records::{AuditLine, Owner, Records, Unit},
@@ -30,8 +28,6 @@ pub(super) struct Context {
     /// Workspaces that a user is a member of, when it makes another.
     pub(super) workspaces_max: u64,
     pub(super) password_cost: PasswordCost,
-    pub(super) managed_addresses: ManagedAddresses,
-    pub(super) known_keys: KnownKeys,
 }
 
 impl Context {
@@ -41,18 +37,7 @@ impl Context {
         let vault = Vault::new(master_key, Arc::clone(&entropy));
         let secret = Secret::of_store(&records, &vault)?;
         let (plans, password_cost) = (Plans::default(), PasswordCost::default());
-        let (managed_addresses, known_keys) = (ManagedAddresses::default(), KnownKeys::default());
-        Ok(Self {
-            records,
-            entropy,
-            vault,
-            secret,
-            plans,
-            workspaces_max: WORKSPACES_MAX,
-            password_cost,
-            managed_addresses,
-            known_keys,
-        })
+        Ok(Self { records, entropy, vault, secret, plans, workspaces_max: WORKSPACES_MAX, password_cost })
     }
 
     pub(super) fn id(&self, prefix: &str) -> Result<String, EntropyError> {

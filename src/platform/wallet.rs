@@ -186,21 +186,6 @@ impl<'a> Wallets<'a> {
         Ok(self.records().find(&Wallet::MANAGED, owner, &SortKey::new())?)
     }
 
-    /// Returns the address of a workspace's managed wallet, which is read once: no other ever takes its place.
-    ///
-    /// # Errors
-    /// [`PlatformError::Internal`] when the store fails.
-    pub fn managed_address(&self, owner: &Owner) -> Result<Option<Address>, PlatformError> {
-        if let Some(known) = self.context.managed_addresses.get(owner) {
-            return Ok(Some(known));
-        }
-        let found = self.managed(owner)?.map(|wallet| wallet.value.address);
-        if let Some(address) = found {
-            self.context.managed_addresses.keep(owner, address);
-        }
-        Ok(found)
-    }
-
     /// Returns the wallet of a workspace with this address.
     ///
     /// # Errors

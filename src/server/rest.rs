@@ -26,6 +26,7 @@ mod service;
 mod table;
 mod type_schema;
 
+use core::ops::Deref;
 use std::{
     collections::BTreeMap,
     panic::AssertUnwindSafe,
@@ -70,9 +71,12 @@ use super::{
 };
 use crate::platform::{Platform, PlatformError, Principal};
 
-/// State of all handlers.
+/// State of all handlers. Clones share it.
 #[derive(Clone, Debug)]
-pub(super) struct App {
+pub(super) struct App(Arc<AppState>);
+
+#[derive(Debug)]
+pub(super) struct AppState {
     chains: Chains,
     catalogue: Catalogue,
     request_ids: RequestIds,
@@ -80,29 +84,41 @@ pub(super) struct App {
     admission: Arc<Semaphore>,
     limits: ServerLimits,
     service_rpc: ServiceRpc,
-    outbound: Arc<Outbound>,
-    domains: Arc<Domains>,
+    outside: Outside,
+    /// Made at the first request to the outside.
+    outbound: OnceLock<OutboundClient>,
 }
 
-/// What the domains of dApps need.
+impl Deref for App {
+    type Target = AppState;
+
+    fn deref(&self) -> &AppState {
+        &self.0
+    }
+}
+
+/// What the service knows of the world around it.
 #[derive(Debug)]
-struct Domains {
-    /// Names under which the service is reached.
-    own_hosts: Vec<String>,
-    resolver: Arc<dyn ResolveTxt>,
+pub(super) struct Outside {
+    /// Which addresses it sends requests to.
+    pub(super) policy: OutboundPolicy,
+    /// Names under which it is reached, which no dApp may claim.
+    pub(super) own_hosts: Vec<String>,
+    /// Where proofs of domains are looked for.
+    pub(super) resolver: Arc<dyn ResolveTxt>,
 }
 
-/// The client of requests to the outside, made at the first of them.
-#[derive(Debug, Default)]
-struct Outbound {
-    policy: OutboundPolicy,
-    client: OnceLock<OutboundClient>,
+impl Default for Outside {
+    fn default() -> Self {
+        let resolver = Arc::new(SystemTxtResolver::default());
+        Self { policy: OutboundPolicy::default(), own_hosts: Vec::new(), resolver }
+    }
 }
 
 impl App {
     /// The service over these chains.
-    pub(super) fn new(chains: Chains, limits: ServerLimits) -> Self {
-        Self {
+    pub(super) fn new(chains: Chains, limits: ServerLimits, outside: Outside) -> Self {
+        Self(Arc::new(AppState {
             service_rpc: ServiceRpc::new(chains.clone()),
             chains,
             catalogue: Catalogue::new(limits.page_limit_max),
@@ -110,41 +126,30 @@ impl App {
             rates: Rates::new(limits.rate),
             admission: Arc::new(Semaphore::new(limits.rest_requests_max)),
             limits,
-            outbound: Arc::default(),
-            domains: Arc::new(Domains { own_hosts: Vec::new(), resolver: Arc::new(SystemTxtResolver::default()) }),
-        }
-    }
-
-    /// Looks for proofs of domains by this resolver, and keeps the names under which the service is reached from being claimed.
-    pub(super) fn with_domains(self, own_hosts: Vec<String>, resolver: Arc<dyn ResolveTxt>) -> Self {
-        Self { domains: Arc::new(Domains { own_hosts, resolver }), ..self }
+            outside,
+            outbound: OnceLock::new(),
+        }))
     }
 
     /// Names under which the service is reached.
     fn own_hosts(&self) -> &[String] {
-        &self.domains.own_hosts
+        &self.outside.own_hosts
     }
 
     /// The source of TXT records.
     fn txt_resolver(&self) -> &dyn ResolveTxt {
-        &*self.domains.resolver
-    }
-
-    /// Permits other addresses to requests to the outside.
-    pub(super) fn with_outbound(self, policy: OutboundPolicy) -> Self {
-        Self { outbound: Arc::new(Outbound { policy, client: OnceLock::new() }), ..self }
+        &*self.outside.resolver
     }
 
     /// The client of requests to the outside.
     fn outbound(&self) -> Result<&OutboundClient, OutboundError> {
-        let Outbound { policy, client } = &*self.outbound;
-        if let Some(client) = client.get() {
+        if let Some(client) = self.outbound.get() {
             return Ok(client);
         }
         // Where the machine has no roots, nothing over TLS is trusted; each delivery says so.
         let roots = TlsRoots::of_system().unwrap_or_else(|_| TlsRoots::none());
-        let made = OutboundClient::new(policy.clone(), Arc::new(SystemResolver::default()), &roots)?;
-        Ok(client.get_or_init(|| made))
+        let made = OutboundClient::new(self.outside.policy.clone(), Arc::new(SystemResolver::default()), &roots)?;
+        Ok(self.outbound.get_or_init(|| made))
     }
 
     pub(super) fn platform(&self) -> &Arc<Platform> {

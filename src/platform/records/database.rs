@@ -1,16 +1,13 @@
 //! The platform's records in a store: opening it, its format version, and its one writer.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError, RwLock},
-};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use alloy_primitives::hex;
 
 use super::{Collection, Owner, Record, RecordError, Unit, collection::number, key, view::View};
 use crate::{
     node::Clock,
-    store::{Batch, KeyValue, Table},
+    store::{Batch, CachedStore, KeyValue, Table},
 };
 
 /// Format that this build writes.
@@ -18,6 +15,9 @@ pub(super) const FORMAT: u32 = 1;
 
 /// Migrations to [`FORMAT`], one for each older format. Format 1 is the first.
 const MIGRATIONS: &[Migration] = &[];
+
+/// Bytes of records that are kept in memory after they were read: those of some ten thousand callers.
+const KEPT_BYTES_MAX: u64 = 16 << 20;
 
 /// A step from one format of the records to the next.
 #[derive(Clone, Copy, Debug)]
@@ -35,8 +35,6 @@ pub struct Records {
     clock: Arc<dyn Clock>,
     /// Held while a unit of work is made and written.
     writing: Mutex<()>,
-    /// Units of work since the start that have changed records of a type, by its name.
-    changes: RwLock<BTreeMap<&'static str, u64>>,
 }
 
 impl Records {
@@ -55,7 +53,8 @@ impl Records {
         migrations: &[Migration],
     ) -> Result<Self, RecordError> {
         migrate(&*store, format, migrations)?;
-        Ok(Self { store, clock, writing: Mutex::new(()), changes: RwLock::default() })
+        let store = Arc::new(CachedStore::new(store, Table::Platform, KEPT_BYTES_MAX));
+        Ok(Self { store, clock, writing: Mutex::new(()) })
     }
 
     /// Returns the format of the records in a store; `None` when it has none.
@@ -103,12 +102,6 @@ impl Records {
         number(&View::stored(self.store()), &key::counter(owner, name))
     }
 
-    /// Returns the number of units of work since the start that have changed records of a type. What was read of them after this was
-    /// asked is as they are for as long as the number stays.
-    pub(in crate::platform) fn changes_of(&self, kind: &'static str) -> u64 {
-        self.changes.read().unwrap_or_else(PoisonError::into_inner).get(kind).copied().unwrap_or_default()
-    }
-
     /// Writes a batch that is made of what the store has, while no unit of work runs. It changes no record, only what is derived from records.
     pub(super) fn write_alone(
         &self,
@@ -131,13 +124,9 @@ impl Records {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut unit = Unit::new(self.store(), self.clock.now_ms());
         let result = work(&mut unit)?;
-        let (batch, kinds) = unit.into_batch();
+        let batch = unit.into_batch();
         if !batch.is_empty() {
             self.store.write(batch).map_err(RecordError::from)?;
-        }
-        if !kinds.is_empty() {
-            let mut changes = self.changes.write().unwrap_or_else(PoisonError::into_inner);
-            kinds.into_iter().for_each(|kind| *changes.entry(kind).or_default() += 1);
         }
         Ok(result)
     }

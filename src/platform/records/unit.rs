@@ -1,7 +1,5 @@
 //! The unit of work: changes that are written together or not at all.
 
-use std::collections::BTreeSet;
-
 use super::{
     Collection, Record, RecordError, Stored,
     collection::{encode_place, number},
@@ -21,13 +19,11 @@ pub struct Unit<'a> {
     store: &'a dyn KeyValue,
     now_ms: u64,
     pending: Pending,
-    /// Types of the records that it changes.
-    kinds: BTreeSet<&'static str>,
 }
 
 impl<'a> Unit<'a> {
     pub(super) const fn new(store: &'a dyn KeyValue, now_ms: u64) -> Self {
-        Self { store, now_ms, pending: Pending::new(), kinds: BTreeSet::new() }
+        Self { store, now_ms, pending: Pending::new() }
     }
 
     /// Time of the unit, in milliseconds since the Unix epoch: that of every record that it changes.
@@ -98,7 +94,6 @@ impl<'a> Unit<'a> {
 
     /// Removes the index entries of the record as it was, and adds those of the record as it will be.
     fn reindex<T: Record>(&mut self, old: Option<&Stored<T>>, new: Option<&Stored<T>>) -> Result<(), RecordError> {
-        self.kinds.insert(T::KIND);
         let left = old.map(entries).unwrap_or_default();
         let entered = new.map(entries).unwrap_or_default();
         for entry in left.iter().filter(|entry| !entered.contains(entry)) {
@@ -152,8 +147,8 @@ impl<'a> Unit<'a> {
         Ok(left)
     }
 
-    /// Returns the changes as one batch, and the types of the records that it changes.
-    pub(super) fn into_batch(self) -> (Batch, BTreeSet<&'static str>) {
+    /// Returns the changes as one batch.
+    pub(super) fn into_batch(self) -> Batch {
         let mut batch = Batch::new();
         for (key, change) in self.pending {
             match change {
@@ -161,6 +156,6 @@ impl<'a> Unit<'a> {
                 None => batch.delete(Table::Platform, key),
             }
         }
-        (batch, self.kinds)
+        batch
     }
 }

@@ -125,10 +125,12 @@ impl ServerContext {
     /// The service under `/v1`, and its router.
     fn service(&self) -> &(rest::App, axum::Router) {
         self.service.get_or_init(|| {
-            let app =
-                rest::App::new(self.chains.clone(), self.config.limits).with_outbound(self.config.outbound.clone());
-            let own_hosts = guard::hosts(&self.config).cloned().collect();
-            let app = app.with_domains(own_hosts, Arc::clone(&self.config.txt_resolver));
+            let outside = rest::Outside {
+                policy: self.config.outbound.clone(),
+                own_hosts: guard::hosts(&self.config).cloned().collect(),
+                resolver: Arc::clone(&self.config.txt_resolver),
+            };
+            let app = rest::App::new(self.chains.clone(), self.config.limits, outside);
             let router = rest::router(app.clone());
             (app, router)
         })

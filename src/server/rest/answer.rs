@@ -2,7 +2,10 @@
 
 use axum::http::StatusCode;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{
+    Value,
+    value::{RawValue, to_raw_value},
+};
 use utoipa::ToSchema;
 
 use super::type_schema::TypeSchema;
@@ -29,48 +32,39 @@ pub(super) enum Answer {
     Foreign { content_type: &'static str, schema: Value, description: &'static str },
 }
 
-/// Successful result of a handler, before it is put in the envelope.
+/// Successful result of a handler.
 #[derive(Clone, Debug)]
 pub(super) struct ApiResponse {
     pub(super) status: StatusCode,
-    pub(super) data: Value,
-    pub(super) pagination: Option<Pagination>,
+    pub(super) content: Content,
     pub(super) location: Option<String>,
-    /// The whole body, in place of `data` in the envelope.
-    pub(super) document: Option<Document>,
 }
 
-/// A whole body.
+/// What the body of a response has.
 #[derive(Clone, Debug)]
-pub(super) enum Document {
-    /// JSON text.
+pub(super) enum Content {
+    /// A resource or a page of a list, in the envelope.
+    Data { data: Box<RawValue>, pagination: Option<Pagination> },
+    /// JSON text, which is the whole body.
     Json(Vec<u8>),
-    /// A page for a browser.
+    /// A page for a browser, which is the whole body.
     Html(String),
 }
 
 impl ApiResponse {
     /// Returns 200 with a resource.
     pub(super) fn ok(data: &impl Serialize) -> Result<Self, ApiError> {
-        let data = serde_json::to_value(data).map_err(|cause| ApiError::internal(&cause))?;
-        Ok(Self { status: StatusCode::OK, data, pagination: None, location: None, document: None })
+        Self::enveloped(data, None)
     }
 
     /// Returns 200 with a JSON document that is the whole body.
     pub(super) const fn document(text: Vec<u8>) -> Self {
-        Self {
-            status: StatusCode::OK,
-            data: Value::Null,
-            pagination: None,
-            location: None,
-            document: Some(Document::Json(text)),
-        }
+        Self { status: StatusCode::OK, content: Content::Json(text), location: None }
     }
 
     /// Returns 200 with a page for a browser.
     pub(super) const fn html(page: String) -> Self {
-        let document = Some(Document::Html(page));
-        Self { status: StatusCode::OK, data: Value::Null, pagination: None, location: None, document }
+        Self { status: StatusCode::OK, content: Content::Html(page), location: None }
     }
 
     /// Returns 201 with a new resource and its path.
@@ -80,7 +74,12 @@ impl ApiResponse {
 
     /// Returns 200 with one page of a list.
     pub(super) fn page(data: &impl Serialize, pagination: Pagination) -> Result<Self, ApiError> {
-        Ok(Self { pagination: Some(pagination), ..Self::ok(data)? })
+        Self::enveloped(data, Some(pagination))
+    }
+
+    fn enveloped(data: &impl Serialize, pagination: Option<Pagination>) -> Result<Self, ApiError> {
+        let data = to_raw_value(data).map_err(|cause| ApiError::internal(&cause))?;
+        Ok(Self { status: StatusCode::OK, content: Content::Data { data, pagination }, location: None })
     }
 }
 

@@ -55,7 +55,7 @@ mod tests {
             clock::WallClock,
             limits::ServerLimits,
             rest::{
-                App,
+                App, Outside,
                 endpoint::{Access, Endpoint, Tag},
                 openapi, service,
             },
@@ -74,7 +74,7 @@ mod tests {
     #[tokio::test]
     async fn every_answer_of_a_deprecated_endpoint_says_so() {
         let platform = Platform::builder(Arc::new(WallClock)).open(None).unwrap();
-        let app = App::new(Chains::new(Arc::new(platform)), ServerLimits::default());
+        let app = App::new(Chains::new(Arc::new(platform)), ServerLimits::default(), Outside::default());
         for (access, status) in [(Access::Public, 200), (Access::Authenticated, 401)] {
             let (parts, ()) = Request::get("/v1/old").body(()).unwrap().into_parts();
             let endpoint = Arc::new(endpoint(access));

@@ -5,11 +5,12 @@ use axum::{
     http::{HeaderName, HeaderValue, StatusCode, header},
     response::Response,
 };
-use serde_json::json;
+use serde::Serialize;
+use serde_json::value::RawValue;
 use zeroize::Zeroizing;
 
 use super::{
-    answer::{ApiResponse, Document},
+    answer::{ApiResponse, Content, Pagination},
     request::{REQUEST_ID, RequestId},
 };
 use crate::{
@@ -31,6 +32,23 @@ const PAGE_HEADERS: [(HeaderName, &str); 4] = [
     (header::CACHE_CONTROL, "no-store"),
 ];
 
+/// The body of a successful response.
+#[derive(Serialize)]
+struct Envelope<'a> {
+    success: bool,
+    data: &'a RawValue,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pagination: Option<Pagination>,
+    meta: Meta<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Meta<'a> {
+    request_id: &'a str,
+    timestamp: &'a str,
+}
+
 /// A response in its envelope, as it is sent and as it is kept for repetitions of the request. Its body may show a secret.
 #[derive(Clone, PartialEq, Eq)]
 pub(in crate::server) struct Rendered {
@@ -49,41 +67,24 @@ impl Rendered {
     /// Puts a handler's result in the envelope.
     pub(super) fn of(result: Result<ApiResponse, ApiError>, id: &RequestId, now_ms: u64) -> Self {
         let timestamp = clock::iso_8601(now_ms);
-        let rendered = |status, body: serde_json::Value| Self {
-            status,
-            body: Zeroizing::new(body.to_string().into_bytes()),
-            request_id: id.0.clone(),
-            location: None,
-            challenges: false,
-            retry_after_secs: None,
-            is_replayed: false,
-            is_page: false,
-        };
-        match result {
-            Ok(ApiResponse { status, document: Some(document), .. }) => {
-                let (body, is_page) = match document {
-                    Document::Json(text) => (text, false),
-                    Document::Html(page) => (page.into_bytes(), true),
-                };
-                Self { body: body.into(), is_page, ..rendered(status, serde_json::Value::Null) }
-            }
-            Ok(success) => {
-                let mut body = json!({
-                    "success": true,
-                    "data": success.data,
-                    "meta": { "requestId": id.0, "timestamp": timestamp },
-                });
-                if let Some(pagination) = success.pagination {
-                    body["pagination"] = json!(pagination);
+        let rendered = result.and_then(|ApiResponse { status, content, location }| {
+            let is_page = matches!(content, Content::Html(_));
+            let body = match content {
+                Content::Json(text) => text,
+                Content::Html(page) => page.into_bytes(),
+                Content::Data { data, pagination } => {
+                    let meta = Meta { request_id: &id.0, timestamp: &timestamp };
+                    let envelope = Envelope { success: true, data: &data, pagination, meta };
+                    serde_json::to_vec(&envelope).map_err(|cause| ApiError::internal(&cause))?
                 }
-                Self { location: success.location, ..rendered(success.status, body) }
-            }
-            Err(failure) => Self {
-                challenges: failure.status() == StatusCode::UNAUTHORIZED,
-                retry_after_secs: failure.retry_after_secs(),
-                ..rendered(failure.status(), failure.body(&id.0, &timestamp))
-            },
-        }
+            };
+            Ok(Self { location, is_page, ..Self::foreign(status, body, id) })
+        });
+        rendered.unwrap_or_else(|failure| Self {
+            challenges: failure.status() == StatusCode::UNAUTHORIZED,
+            retry_after_secs: failure.retry_after_secs(),
+            ..Self::foreign(failure.status(), failure.body(&id.0, &timestamp).to_string().into_bytes(), id)
+        })
     }
 
     /// A JSON body without the envelope.

@@ -139,14 +139,19 @@ mod tests {
 
         use crate::{
             platform::{Platform, Scope},
-            server::{chains::Chains, clock::WallClock, limits::ServerLimits, rest::App},
+            server::{
+                chains::Chains,
+                clock::WallClock,
+                limits::ServerLimits,
+                rest::{App, Outside},
+            },
             store::{MemoryStore, suite},
         };
 
         let store = Arc::new(MemoryStore::new());
         let platform = Platform::builder(Arc::new(WallClock)).with_store(store.clone()).open(None).unwrap();
         let admin = platform.create_api_key("admin", &[Scope::Admin]).unwrap().text().to_owned();
-        let app = App::new(Chains::new(Arc::new(platform)), ServerLimits::default());
+        let app = App::new(Chains::new(Arc::new(platform)), ServerLimits::default(), Outside::default());
         let router = crate::server::rest::router(app);
         let post = async |path: &str, body: &str| -> serde_json::Value {
             let request = Request::post(path)

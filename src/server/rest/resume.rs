@@ -119,6 +119,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::server::rest::Outside;
     use crate::{
         node::{BlockRef, Node},
         platform::{Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, Platform},
@@ -135,7 +136,7 @@ mod tests {
         let spec = BlockchainSpec::read(json!({ "name": "test" })).unwrap();
         let chain = Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), spec, Node::new(), 0);
         let platform = Platform::builder(Arc::new(WallClock)).open(chain).unwrap();
-        App::new(Chains::new(Arc::new(platform)), ServerLimits::default())
+        App::new(Chains::new(Arc::new(platform)), ServerLimits::default(), Outside::default())
     }
 
     fn kept(method: &str, target: &str, body: Value) -> KeptRequest {

@@ -384,7 +384,7 @@ fn get(app: &App, request: &Request) -> Result<WorkspaceView, ApiError> {
 }
 
 fn wallet_of(app: &App, workspace: &Stored<Workspace>) -> Result<Option<Address>, PlatformError> {
-    app.platform().wallets().managed_address(workspace.owner())
+    Ok(app.platform().wallets().managed(workspace.owner())?.map(|wallet| wallet.value.address))
 }
 
 fn update(app: &App, request: &Request, body: UpdateWorkspace) -> Result<Change<WorkspaceView>, ApiError> {
