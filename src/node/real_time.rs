@@ -164,12 +164,12 @@ impl PacedNetwork {
         writer.network.replica(replica).is_ok_and(|replica| replica.process() == ProcessState::Down)
     }
 
-    /// Returns the round that a replica is in, a term of Raft or a view of PBFT, and its role in it. `None` for one that is stopped or
-    /// unknown, and of protocols without rounds.
-    pub fn round_status(&self, replica: ReplicaId) -> Option<RoundStatus> {
+    /// Returns whether a replica is stopped, and the round that one is in which is not: a term of Raft, a view of PBFT or an epoch of proof of
+    /// stake, and its role in it; `None` of protocols without rounds.
+    pub fn process_and_round(&self, replica: ReplicaId) -> (bool, Option<RoundStatus>) {
         let writer = self.network.writer().lock();
-        let is_up = writer.network.replica(replica).is_ok_and(|replica| replica.process() != ProcessState::Down);
-        writer.network.round_status(replica).filter(|_| is_up)
+        let is_stopped = writer.network.replica(replica).is_ok_and(|replica| replica.process() == ProcessState::Down);
+        (is_stopped, writer.network.round_status(replica).filter(|_| !is_stopped))
     }
 
     /// Changes the network at the present, whole or not at all.

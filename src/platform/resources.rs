@@ -1,5 +1,13 @@
-//! Everything in a workspace as one list.
+//! Everything that a caller may see as one list: what its workspace has in the store, what is on its chains, and the chains of others that it
+//! may read.
 
+mod on_chain;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use self::on_chain::OnChain;
 use super::{
     ApiKey, BlockchainRecord, DappRecord, Dapps, DeploymentRecord, HostedModule, Invitation, Member, Modules,
     OAuthClient, PlatformError, Project, Projects, TransactionOutcome, Wallet, WalletUse, Webhook, Workspace,
@@ -20,8 +28,12 @@ pub enum ResourceKind {
     Workspace,
     /// An API key.
     ApiKey,
-    /// A blockchain.
+    /// A blockchain: one of the workspace, and those of others that the caller may read.
     Blockchain,
+    /// A validator of one of the workspace's chains that run.
+    Validator,
+    /// A proposal on one of the workspace's chains that run: of each the newest [`ResourceKind::PROPOSALS_OF_CHAIN_MAX`].
+    Proposal,
     /// A contract that was deployed.
     Contract,
     /// A module of a chain that the service enabled.
@@ -44,10 +56,12 @@ pub enum ResourceKind {
 
 impl ResourceKind {
     /// Every type.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::Workspace,
         Self::ApiKey,
         Self::Blockchain,
+        Self::Validator,
+        Self::Proposal,
         Self::Contract,
         Self::Module,
         Self::Project,
@@ -59,12 +73,17 @@ impl ResourceKind {
         Self::Invitation,
     ];
 
+    /// Proposals of one chain in the list; the chain's own list has the others.
+    pub const PROPOSALS_OF_CHAIN_MAX: u64 = 100;
+
     /// Name of the type in the service.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Workspace => "workspace",
             Self::ApiKey => "api-key",
             Self::Blockchain => "blockchain",
+            Self::Validator => "validator",
+            Self::Proposal => "proposal",
             Self::Contract => "contract",
             Self::Module => "module",
             Self::Project => "project",
@@ -93,7 +112,9 @@ impl ResourceKind {
             | Self::OAuthClient
             | Self::Member
             | Self::Invitation => Scope::WorkspaceRead,
-            Self::Blockchain | Self::Contract | Self::Module | Self::Dapp => Scope::BlockchainRead,
+            Self::Blockchain | Self::Validator | Self::Proposal | Self::Contract | Self::Module | Self::Dapp => {
+                Scope::BlockchainRead
+            }
         }
     }
 }
@@ -124,7 +145,8 @@ pub struct ResourceSummary {
 pub enum ResourceSort {
     /// By time of creation.
     CreatedAt,
-    /// By name; that of a contract is its template's, of a webhook its receiver, of an invitation the address of e-mail. A member has none.
+    /// By name; that of a contract is its template's, of a webhook its receiver, of an invitation the address of e-mail, of a proposal its title.
+    /// A member has none.
     Name,
     /// By the name of the type.
     Kind,
@@ -155,8 +177,16 @@ pub(super) fn complete_indices(records: &Records) -> Result<(), RecordError> {
     records.unit(|unit| unit.add(&Owner::Service, INDEXED, INDEX_SETS.saturating_sub(complete)).map(drop))
 }
 
-/// Returns a page of the resources of a principal's workspace that it may see, and the length of the whole list. Read are the entries of
-/// indices up to the page, and the page's records.
+/// Resources of one type in order, and those of them that were read already, by their ids.
+struct Source<'a> {
+    kind: ResourceKind,
+    entries: Entries<'a>,
+    count: u64,
+    read: BTreeMap<String, ResourceSummary>,
+}
+
+/// Returns a page of the resources that a principal may see, and the length of the whole list. Read are the entries of indices up to the
+/// page, the page's records, and of what is on chains everything of the wanted types.
 pub(super) fn page(
     blockchains: Blockchains<'_>,
     principal: &Principal,
@@ -171,40 +201,71 @@ pub(super) fn page(
     if request.order == Order::Descending {
         kinds.reverse();
     }
-    let (owner, mut total, mut sources) = (principal.owner(), 0_u64, Vec::new());
-    for kind in &kinds {
-        let (entries, count) = kind.entries(context, &owner, sort, request.order)?;
-        total = total.saturating_add(count);
-        sources.push((entries, count));
+    let (owner, mut sources) = (principal.owner(), Vec::new());
+    for kind in kinds {
+        if let Some((entries, count)) = kind.entries(context, &owner, sort, request.order)? {
+            sources.push(Source { kind, entries, count, read: BTreeMap::new() });
+        }
+        let found = OnChain { blockchains, principal }.of(kind)?;
+        if !found.is_empty() {
+            sources.push(Source::of_read(context, kind, found, sort, request.order));
+        }
     }
+    let total = sources.iter().fold(0_u64, |total, source| total.saturating_add(source.count));
     let places = match sort {
-        ResourceSort::Kind => chained_page(&mut sources, request)?,
+        ResourceSort::Kind => {
+            chained_page(sources.iter_mut().map(|source| (&mut source.entries, source.count)), request)?
+        }
         _ => {
-            let mut entries: Vec<Entries<'_>> = sources.into_iter().map(|(entries, _)| entries).collect();
+            let mut entries: Vec<&mut Entries<'_>> = sources.iter_mut().map(|source| &mut source.entries).collect();
             merged_page(&mut entries, request)?
         }
     };
     let mut found = Vec::with_capacity(places.len());
     for (number, id) in places {
-        if let Some(kind) = kinds.get(number) {
+        let Some(source) = sources.get_mut(number) else { continue };
+        match source.read.remove(&id) {
+            Some(read) => found.push(read),
             // One that was deleted meanwhile is left out.
-            found.extend(Reader { blockchains, principal, kind: *kind }.read(&owner, &id)?);
+            None => found.extend(Reader { blockchains, principal, kind: source.kind }.read(&owner, &id)?),
         }
     }
     Ok((found, total))
 }
 
+impl<'a> Source<'a> {
+    /// Puts what was read in order.
+    fn of_read(
+        context: &'a Context,
+        kind: ResourceKind,
+        found: Vec<ResourceSummary>,
+        sort: ResourceSort,
+        order: Order,
+    ) -> Self {
+        let key_of = |one: &ResourceSummary| match sort {
+            ResourceSort::CreatedAt => SortKey::new().number(one.created_at_ms),
+            ResourceSort::UpdatedAt => SortKey::new().number(one.updated_at_ms),
+            ResourceSort::Name => SortKey::new().text(&one.name),
+            ResourceSort::Kind => SortKey::new(),
+        };
+        let listed = found.iter().map(|one| (key_of(one), one.workspace_id.as_str(), one.id.as_str()));
+        let entries = context.records.listed(listed, order);
+        let count = u64::try_from(found.len()).unwrap_or(u64::MAX);
+        Self { kind, entries, count, read: found.into_iter().map(|one| (one.id.clone(), one)).collect() }
+    }
+}
+
 impl ResourceKind {
-    /// Returns an owner's resources of the type in order, and how many there are.
+    /// Returns an owner's resources of the type that the store has in order, and how many there are; `None` where it has none of the type.
     fn entries<'a>(
         self,
         context: &'a Context,
         owner: &Owner,
         sort: ResourceSort,
         order: Order,
-    ) -> Result<(Entries<'a>, u64), RecordError> {
+    ) -> Result<Option<(Entries<'a>, u64)>, RecordError> {
         let all = Lister { context, owner, sort, order };
-        match self {
+        let listed = match self {
             Self::Workspace => all.list(&Workspace::BY_NAME),
             Self::ApiKey => all.list(&ApiKey::BY_NAME),
             Self::Blockchain => all.list(&BlockchainRecord::BY_NAME),
@@ -217,7 +278,9 @@ impl ResourceKind {
             Self::OAuthClient => all.list(&OAuthClient::BY_NAME),
             Self::Member => all.list(&Member::BY_NAME),
             Self::Invitation => all.list(&Invitation::BY_NAME),
-        }
+            Self::Validator | Self::Proposal => return Ok(None),
+        };
+        listed.map(Some)
     }
 }
 
@@ -274,6 +337,7 @@ impl Reader<'_> {
                 let now_ms = self.blockchains.context.records.clock().now_ms();
                 Ok((stored.value.email.clone(), None, stored.value.status(now_ms)))
             }),
+            ResourceKind::Validator | ResourceKind::Proposal => Ok(None),
         }
     }
 
@@ -340,150 +404,5 @@ impl<'a> Lister<'a, '_> {
             ResourceSort::Kind => records.by_id(owner, self.order),
         };
         Ok((entries, count))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use core::{num::NonZeroUsize, time::Duration};
-    use std::sync::Arc;
-
-    use serde_json::json;
-
-    use super::*;
-    use crate::{
-        node::ManualClock,
-        platform::{
-            ApiKeySpec, BlockchainSpec, ClientRegistration, DeploymentSpec, Platform, Role, records::Unit,
-            vault::MasterKey,
-        },
-        primitives::Timestamp,
-        store::{Batch, KeyValue, MemoryStore, Table, suite},
-    };
-
-    fn open(store: &Arc<MemoryStore>, clock: &Arc<ManualClock>) -> Platform {
-        let store: Arc<dyn KeyValue> = store.clone();
-        let key = MasterKey::new([7; 32].into());
-        Platform::builder(clock.clone()).with_store(store).open_with(None, key, Vec::new()).unwrap()
-    }
-
-    /// A workspace with resources of every type, several of one name, some changed in another order than they were made in.
-    fn filled() -> (Arc<MemoryStore>, Arc<ManualClock>, Platform) {
-        let (store, clock) = (Arc::new(MemoryStore::new()), Arc::new(ManualClock::new(Timestamp::from_secs(1_000))));
-        let platform = open(&store, &clock);
-        let me = platform.service_principal();
-        let mut keys = Vec::new();
-        for number in 0..140_u32 {
-            // Some at one moment.
-            if number % 3 == 0 {
-                clock.advance(Duration::from_secs(1));
-            }
-            let scopes = [Scope::BlockchainRead].into_iter().collect();
-            let spec = ApiKeySpec { name: format!("n{}", number % 7), scopes, lifetime_ms: None };
-            keys.push(platform.unit(|unit| platform.api_keys().create(unit, &me, spec)).unwrap().1.id().to_owned());
-        }
-        for name in ["n3", "n1"] {
-            clock.advance(Duration::from_secs(1));
-            let spec = BlockchainSpec::read(json!({ "name": name })).unwrap();
-            let chain = platform.blockchains().create(&me, spec).unwrap();
-            platform.blockchains().deploy(&me, DeploymentSpec::gold(chain.id())).unwrap();
-        }
-        for (number, name) in ["n2", "n0"].into_iter().enumerate() {
-            clock.advance(Duration::from_secs(1));
-            let client = json!({ "client_name": name, "redirect_uris": ["https://a.example/"] });
-            let client = ClientRegistration::read(&client).unwrap();
-            platform.unit(|unit| platform.oauth().register(unit, &me, client).map(drop)).unwrap();
-            let (url, id) = (format!("https://{name}.example/"), format!("wh_{number}"));
-            let webhook = Webhook { url, events: Vec::new(), is_enabled: number == 0, blockchain_id: None };
-            platform.unit(|unit| platform.webhooks().create(unit, &me, &id, webhook, "0123456789abcdef")).unwrap();
-            let invited = format!("{name}@example.org");
-            platform.unit(|unit| platform.workspaces().members().invite(unit, &me, &invited, Role::Viewer)).unwrap();
-        }
-        let user = platform.unit(|unit| platform.workspaces().add_user(unit, "ann@example.org")).unwrap();
-        let member = |unit: &mut Unit<'_>| Ok(unit.insert(&me.owner(), user.id(), Member { role: Role::Viewer })?);
-        platform.unit(member).unwrap();
-        for id in [&keys[90], &keys[10], &keys[50]] {
-            clock.advance(Duration::from_secs(1));
-            platform.unit(|unit| platform.api_keys().revoke(unit, &me, id)).unwrap();
-        }
-        (store, clock, platform)
-    }
-
-    fn request(number: usize, limit: usize, order: Order) -> PageRequest {
-        let nonzero = |number| NonZeroUsize::new(number).unwrap();
-        PageRequest::first(nonzero(limit)).with_number(nonzero(number)).in_order(order)
-    }
-
-    #[test]
-    fn every_page_of_every_order_is_that_of_the_sorted_list() {
-        let (_, _, platform) = filled();
-        let me = platform.service_principal();
-        let page = |kind, sort, request: &PageRequest| platform.resources(&me, kind, sort, request).unwrap();
-        for kind in [None, Some(ResourceKind::ApiKey), Some(ResourceKind::Contract), Some(ResourceKind::Webhook)] {
-            let (all, total) = page(kind, ResourceSort::CreatedAt, &request(1, 1_000, Order::Ascending));
-            assert_eq!(all.len() as u64, total);
-            let wallets = 1 + 2;
-            assert!(kind.is_some() || total == 140 + 2 + 2 + 1 + wallets + 2 + 2 + 2 + 1, "{total}");
-            for sort in [ResourceSort::CreatedAt, ResourceSort::Name, ResourceSort::Kind, ResourceSort::UpdatedAt] {
-                let mut sorted = all.clone();
-                sorted.sort_by_key(|one| {
-                    let field = match sort {
-                        ResourceSort::CreatedAt => format!("{:020}", one.created_at_ms),
-                        ResourceSort::UpdatedAt => format!("{:020}", one.updated_at_ms),
-                        ResourceSort::Name => one.name.clone(),
-                        ResourceSort::Kind => one.kind.name().to_owned(),
-                    };
-                    (field, one.id.clone())
-                });
-                for order in [Order::Ascending, Order::Descending] {
-                    for limit in [1, 7, 100] {
-                        let pages = all.len().div_ceil(limit);
-                        for number in [1, 2, pages / 2 + 1, pages, pages + 1] {
-                            let (found, of) = page(kind, sort, &request(number, limit, order));
-                            let wanted = sorted.iter().skip((number - 1) * limit).take(limit);
-                            assert_eq!(of, total);
-                            assert_eq!(
-                                found.iter().collect::<Vec<_>>(),
-                                wanted.collect::<Vec<_>>(),
-                                "{kind:?} {sort:?} {order:?} {limit} {number}"
-                            );
-                        }
-                    }
-                    sorted.reverse();
-                }
-            }
-        }
-        assert_eq!(platform.records().verify::<ApiKey>().unwrap(), 140);
-    }
-
-    #[test]
-    fn a_store_from_before_the_indices_gets_them() {
-        let (store, clock, platform) = filled();
-        let me = platform.service_principal();
-        let names = |platform: &Platform| {
-            platform.resources(&me, None, ResourceSort::Name, &request(1, 1_000, Order::Ascending)).unwrap()
-        };
-        let before = names(&platform);
-        drop(platform);
-        let mut batch = Batch::new();
-        let prefix = |rest: &str| [b"\xffplatform/", rest.as_bytes()].concat();
-        let mut removed = vec![prefix("c-\0resources-indexed")];
-        let kinds = ["key", "workspace", "webhook", "wallet", "oauth-client", "member", "invitation"];
-        let of_lists = kinds.iter().flat_map(|kind| ["name", "updated"].map(|index| format!("{kind}\0{index}\0")));
-        for of in of_lists.chain(["key\0id\0".to_owned()]) {
-            removed.extend([prefix(&format!("i{of}")), prefix(&format!("n{of}"))]);
-        }
-        for (_, key, _) in suite::dump(&*store) {
-            if removed.iter().any(|prefix| key.starts_with(prefix)) {
-                batch.delete(Table::Platform, key);
-            }
-        }
-        store.write(batch).unwrap();
-        let platform = open(&store, &clock);
-        assert_eq!(platform.records().verify::<ApiKey>().unwrap(), 140);
-        assert_eq!(platform.records().verify::<Workspace>().unwrap(), 1);
-        assert_eq!(platform.records().verify::<Wallet>().unwrap(), 3);
-        assert_eq!(platform.records().verify::<Invitation>().unwrap(), 2);
-        assert_eq!(names(&platform), before);
     }
 }

@@ -109,7 +109,8 @@ impl Validators<'_> {
         Ok(self.of_chain(chain)?.into_iter().find(|validator| validator.operator == operator))
     }
 
-    fn of_chain(&self, chain: &Blockchain) -> Result<Vec<Validator>, PlatformError> {
+    /// Returns the validators of a chain, as [`Validators::list`] does.
+    pub(in crate::platform) fn of_chain(&self, chain: &Blockchain) -> Result<Vec<Validator>, PlatformError> {
         let records = self.records(chain)?;
         let on_chain = chain.node().view().validators().map_err(PlatformError::from_query)?;
         let mut found = Vec::new();

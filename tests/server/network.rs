@@ -292,7 +292,29 @@ async fn lives(consensus: &str) {
     if has_stake {
         voted_out(&world, &ids[3]).await;
     }
+    resources_are_those_of_the_chain(&world).await;
     world.figures_are_those_of_the_blocks(consensus).await;
+}
+
+/// The list of all resources has what is on the chain, as the chain's own lists tell it.
+async fn resources_are_those_of_the_chain(world: &World) {
+    for (kind, list, name) in
+        [("validator", "/validators?limit=100", "name"), ("proposal", "/proposals?limit=100", "title")]
+    {
+        let own = world.ok("GET", &world.path(list), Value::Null).await;
+        let all = world.ok("GET", &format!("/v1/resources?type={kind}&limit=100"), Value::Null).await;
+        let shown = |list: &Value, name: &str| {
+            let of =
+                |one: &Value| [&one["id"], &one[name], &one["status"]].map(|field| field.as_str().unwrap().to_owned());
+            let mut shown: Vec<[String; 3]> = list.as_array().unwrap().iter().map(of).collect();
+            shown.sort();
+            shown
+        };
+        assert!(!own.as_array().unwrap().is_empty(), "{kind}");
+        assert_eq!(shown(&all, "name"), shown(&own, name));
+        let chains = all.as_array().unwrap().iter().map(|one| &one["blockchainId"]);
+        chains.for_each(|chain| assert_eq!(*chain, json!(world.chain.id())));
+    }
 }
 
 /// The leader is stopped: the others choose another one in a later round, and all routes say so.

@@ -3,7 +3,7 @@
 use core::{cmp::Ordering, ops::ControlFlow};
 use std::collections::VecDeque;
 
-use super::{Collection, Index, Owner, PageRequest, Record, RecordError, SortKey, key, view::View};
+use super::{Collection, Index, Owner, PageRequest, Record, RecordError, Records, SortKey, key, view::View};
 use crate::store::Order;
 
 /// Entries that are read from an index at once.
@@ -33,6 +33,22 @@ impl<'a, T: Record> Collection<'a, T> {
     /// Returns an owner's records by their ids.
     pub fn by_id(&self, owner: &Owner, order: Order) -> Entries<'a> {
         Entries::new(self.view(), key::record(T::KIND, owner, ""), order)
+    }
+}
+
+impl Records {
+    /// Returns what is no record as entries of an ordered index would be: each by its key, then by owner and id.
+    pub fn listed<'l>(&self, list: impl Iterator<Item = (SortKey, &'l str, &'l str)>, order: Order) -> Entries<'_> {
+        let key = |(key, owner, id): (SortKey, &str, &str)| {
+            ([key.as_bytes(), owner.as_bytes(), b"\0", id.as_bytes()].concat(), id.to_owned())
+        };
+        let mut waiting: Vec<(Vec<u8>, String)> = list.map(key).collect();
+        waiting.sort_unstable();
+        if order == Order::Descending {
+            waiting.reverse();
+        }
+        let entries = Entries::new(View::stored(self.store()), Vec::new(), order);
+        Entries { waiting: waiting.into(), is_at_end: true, ..entries }
     }
 }
 
@@ -83,7 +99,10 @@ impl<'a> Entries<'a> {
 ///
 /// # Errors
 /// [`RecordError::Store`].
-pub fn merged_page(sources: &mut [Entries<'_>], request: &PageRequest) -> Result<Vec<(usize, String)>, RecordError> {
+pub fn merged_page(
+    sources: &mut [&mut Entries<'_>],
+    request: &PageRequest,
+) -> Result<Vec<(usize, String)>, RecordError> {
     let (mut skip, limit) = (request.skipped(), request.limit.get());
     let mut page = Vec::new();
     while page.len() < limit {
@@ -99,7 +118,7 @@ pub fn merged_page(sources: &mut [Entries<'_>], request: &PageRequest) -> Result
             }
         }
         let Some((number, _)) = next else { break };
-        let taken = sources.get_mut(number).map_or(Ok(None), Entries::take)?;
+        let taken = sources.get_mut(number).map_or(Ok(None), |source| source.take())?;
         if skip > 0 {
             skip -= 1;
         } else if let Some(id) = taken {
@@ -113,14 +132,14 @@ pub fn merged_page(sources: &mut [Entries<'_>], request: &PageRequest) -> Result
 ///
 /// # Errors
 /// [`RecordError::Store`].
-pub fn chained_page(
-    sources: &mut [(Entries<'_>, u64)],
+pub fn chained_page<'s, 'a: 's>(
+    sources: impl IntoIterator<Item = (&'s mut Entries<'a>, u64)>,
     request: &PageRequest,
 ) -> Result<Vec<(usize, String)>, RecordError> {
     let (mut skip, limit) = (request.skipped(), request.limit.get());
     let mut page = Vec::new();
-    for (number, (source, length)) in sources.iter_mut().enumerate() {
-        let length = usize::try_from(*length).unwrap_or(usize::MAX);
+    for (number, (source, length)) in sources.into_iter().enumerate() {
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
         if skip >= length {
             skip -= length;
             continue;

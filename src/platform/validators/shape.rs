@@ -90,11 +90,18 @@ impl ValidatorProcess {
     /// Returns where the replica with a key is.
     pub(super) fn of(chain: &Blockchain, key: Address) -> Self {
         match chain.engine().replica_of(key) {
-            Some((network, replica)) if network.is_stopped(replica) => Self::Down,
-            Some(_) => Self::Up,
-            None if chain.network().is_none() && is_of_genesis(chain, key) => Self::Up,
-            None => Self::Elsewhere,
+            Some((network, replica)) => Self::here(network.is_stopped(replica)),
+            None => Self::without_replica(chain, key),
         }
+    }
+
+    const fn here(is_stopped: bool) -> Self {
+        if is_stopped { Self::Down } else { Self::Up }
+    }
+
+    /// On demand the validators of genesis have no replicas, and are up.
+    fn without_replica(chain: &Blockchain, key: Address) -> Self {
+        if chain.network().is_none() && is_of_genesis(chain, key) { Self::Up } else { Self::Elsewhere }
     }
 }
 
@@ -110,13 +117,20 @@ pub struct ValidatorRound {
     pub leader: Option<Address>,
 }
 
-impl ValidatorRound {
-    /// Returns the round of the replica with a key; `None` where none runs here or the protocol has no rounds, and on demand.
-    fn of(chain: &Blockchain, key: Address) -> Option<Self> {
-        let (network, replica) = chain.engine().replica_of(key)?;
-        let RoundStatus { round, role, leader } = network.round_status(replica)?;
-        Some(Self { number: round, role, leader: leader.and_then(|leader| chain.engine().key_of(leader)) })
-    }
+/// Returns where the replica with a key is, and its round at that moment; `None` where none runs here or the protocol has no rounds, and on
+/// demand.
+fn process_and_round(chain: &Blockchain, key: Address) -> (ValidatorProcess, Option<ValidatorRound>) {
+    let Some((network, replica)) = chain.engine().replica_of(key) else {
+        return (ValidatorProcess::without_replica(chain, key), None);
+    };
+    let (is_stopped, round) = network.process_and_round(replica);
+    let key_of = |replica| chain.engine().key_of(replica);
+    let round = round.map(|RoundStatus { round, role, leader }| ValidatorRound {
+        number: round,
+        role,
+        leader: leader.and_then(key_of),
+    });
+    (ValidatorProcess::here(is_stopped), round)
 }
 
 /// A validator at one moment.
@@ -151,6 +165,7 @@ pub struct Validator {
 pub(super) fn of_record(chain: &Blockchain, record: &ValidatorRecord, kept: Option<&HostedValidator>) -> Validator {
     let operator = record.address;
     let genesis_name = || chain.genesis_name(operator).unwrap_or_default();
+    let (process, round) = process_and_round(chain, record.sealing_key);
     Validator {
         id: ValidatorId::new(chain.id(), operator),
         operator,
@@ -158,8 +173,8 @@ pub(super) fn of_record(chain: &Blockchain, record: &ValidatorRecord, kept: Opti
         name: kept.map_or_else(genesis_name, |kept| kept.name.clone()),
         metadata: kept.map_or_else(|| "{}".to_owned(), |kept| kept.metadata.clone()),
         state: state(record),
-        process: ValidatorProcess::of(chain, record.sealing_key),
-        round: ValidatorRound::of(chain, record.sealing_key),
+        process,
+        round,
         validates: record.validates,
         weight: record.weight,
         stake: record.stake.clone(),

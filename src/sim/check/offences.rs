@@ -65,17 +65,14 @@ impl SeenOffences {
         let Ok(replica) = network.replica(step.replica) else { return };
         let (messages, last) = replica.last_message();
         let seen = self.seen.entry(step.replica).or_default();
+        seen.begin_anew_after(replica.counters().restarts);
         if let AnyProtocol::Dpos(dpos) = replica.protocol()
             && network.is_honest(step.replica)
         {
-            seen.note_held(dpos, replica.counters().restarts, &self.suspects);
+            seen.note_held(dpos, &self.suspects);
         }
         if core::mem::replace(&mut seen.messages, messages) == messages || !network.is_honest(step.replica) {
             return;
-        }
-        let restarts = replica.counters().restarts;
-        if seen.restarts != restarts {
-            *seen = Seen { restarts, messages, ..Seen::default() };
         }
         let proven = match (replica.protocol(), last) {
             (AnyProtocol::Pbft(pbft), Some(ConsensusMessage::Pbft(message))) => {
@@ -103,11 +100,15 @@ impl SeenOffences {
 }
 
 impl Seen {
-    /// Notes the infractions of delegated proof of stake that a process holds proof of. What its blocks prove it holds again after a restart.
-    fn note_held(&mut self, dpos: &Dpos, restarts: u64, suspects: &BTreeSet<Address>) {
+    /// Forgets what reached the process before its last start.
+    fn begin_anew_after(&mut self, restarts: u64) {
         if self.restarts != restarts {
             *self = Self { restarts, messages: self.messages, ..Self::default() };
         }
+    }
+
+    /// Notes the infractions of delegated proof of stake that a process holds proof of. What its blocks prove it holds again after a restart.
+    fn note_held(&mut self, dpos: &Dpos, suspects: &BTreeSet<Address>) {
         for (slot, offender) in dpos.proven_infractions().filter(|(_, offender)| suspects.contains(offender)) {
             self.offenders.insert(offender, Proof::Infraction { slot });
         }

@@ -160,15 +160,20 @@ fn by_length_alone_locked_producers_stop_irreversibility() {
     assert!(by_length.mark("dpos/locked-out") > 0);
 }
 
-#[test]
-fn two_blocks_of_one_producer_in_one_slot_are_evidence_and_are_reported() {
+/// Returns a lab before slot 9, whose owner misbehaves, is down, and has made two blocks there that nobody has yet.
+fn two_blocks_of_one_slot() -> (Lab, usize, [Block; 2]) {
     let mut lab = Lab::new(4);
     lab.slots(8);
     let owner = lab.owner(0, 9);
     lab.nodes[owner].is_faulty = true;
     lab.stop(owner);
-    let one = lab.block((owner + 1) % 4, 9, &Odd { salt: 100, ..Odd::default() });
-    let two = lab.block((owner + 1) % 4, 9, &Odd { salt: 101, ..Odd::default() });
+    let blocks = [100, 101].map(|salt| lab.block((owner + 1) % 4, 9, &Odd { salt, ..Odd::default() }));
+    (lab, owner, blocks)
+}
+
+#[test]
+fn two_blocks_of_one_producer_in_one_slot_are_evidence_and_are_reported() {
+    let (mut lab, owner, [one, two]) = two_blocks_of_one_slot();
     for index in (0..4).filter(|index| *index != owner) {
         let (first, second) = if index % 2 == 0 { (&one, &two) } else { (&two, &one) };
         lab.announce(index, first);
@@ -259,13 +264,8 @@ fn votes_that_contradict_each_other_are_evidence_and_are_reported() {
 
 /// A producer makes two blocks in one slot, and `witness` alone has both. Returns a lab in slot 9.
 fn seen_by_one_alone() -> (Lab, usize) {
-    let mut lab = Lab::new(4);
-    lab.slots(8);
-    let liar = lab.owner(0, 9);
+    let (mut lab, liar, [one, two]) = two_blocks_of_one_slot();
     let witness = (liar + 1) % 4;
-    lab.nodes[liar].is_faulty = true;
-    lab.stop(liar);
-    let [one, two] = [100, 101].map(|salt| lab.block(witness, 9, &Odd { salt, ..Odd::default() }));
     [&one, &two].into_iter().for_each(|block| lab.announce(witness, block));
     // Whoever builds on a block that others lack tells them of it.
     let shared = if lab.replica(witness).head() == BlockId::of(&one) { one } else { two };

@@ -10,7 +10,7 @@ use crate::{
         clock,
         rest::{
             App,
-            endpoint::{Access, Endpoint, Tag},
+            endpoint::{Access, Endpoint, Runs, Tag},
             page::Page,
             parameter::Parameter,
             request::Request,
@@ -47,27 +47,40 @@ struct Resource {
 /// State of a resource, as its own route tells it, which says what leads where: of a blockchain `created`, `provisioning`, `running`,
 /// `paused`, `stopped`, `failed` or `deleting`; of an API key `active`, `expired` or `revoked`; of a contract and a dApp `pending`,
 /// `deployed` or `failed`; of a module `pending`, `enabled`, `disabled` or `failed`; of a project `provisioning`, `active`, `paused`,
-/// `stopped` or `failed`; of a webhook `enabled` or `disabled`; of an invitation `open` or `expired`; others are `active`.
+/// `stopped` or `failed`; of a webhook `enabled` or `disabled`; of an invitation `open` or `expired`; of a validator and a
+/// proposal those of their routes; others are `active`.
 /// `unavailable` while the caller can't read the chain that knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum ResourceStatus {
     Active,
+    Canceled,
     Created,
     Deleting,
     Deployed,
     Disabled,
     Enabled,
+    Executed,
+    Exiting,
     Expired,
     Failed,
+    Jailed,
+    Joining,
+    Left,
     Open,
+    Passed,
     Paused,
     Pending,
     Provisioning,
+    Rejected,
+    Removed,
     Revoked,
     Running,
     Stopped,
+    Tombstoned,
     Unavailable,
+    Unbonding,
+    Vetoed,
 }
 
 impl ResourceStatus {
@@ -102,9 +115,13 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             "listResources",
             Tag::Service,
             Access::Authenticated,
-            "Lists the resources of the workspace that the caller may see.",
+            "Lists the resources that the caller may see.",
         )
-        .described("Resources of a type are listed to those who have the scope that reads it.")
+        .described(
+            "Those of the workspace, the validators and proposals of its blockchains that run (of each the newest 100 proposals), and \
+             blockchains of other workspaces that the caller may read. Resources of a type are listed to those who have the scope that reads it.",
+        )
+        .runs(Runs::Long)
         .parameter(Parameter::one_of("type", "Only resources of this type.", names, None))
         .lists(&["createdAt", "name", "type", "updatedAt"], list),
     ]
