@@ -36,14 +36,14 @@ use std::{
 use axum::{
     Router,
     body::Bytes,
-    extract::{DefaultBodyLimit, RawPathParams, Request, State, rejection::RawPathParamsRejection},
+    extract::{RawPathParams, Request, State, rejection::RawPathParamsRejection},
     http::{HeaderMap, Method, header, request::Parts},
-    middleware::{self, Next},
     response::{IntoResponse, Response},
     routing::{MethodFilter, get, on, post},
 };
 use futures_util::FutureExt as _;
 use tokio::sync::Semaphore;
+use tower::ServiceExt as _;
 
 pub(super) use self::{
     envelope::Rendered,
@@ -258,8 +258,47 @@ impl App {
 /// Bytes that come in one part at most, so that a body past its bound is received up to the part that shows it.
 const RECEIVED_BYTES: usize = 1 << 20;
 
-/// Builds the router of all routes under `/v1`.
-pub(super) fn router(app: App) -> Router {
+/// All routes under `/v1`.
+#[derive(Clone, Debug)]
+pub(super) struct Routes {
+    app: App,
+    router: Router,
+}
+
+impl Routes {
+    pub(super) fn new(app: App) -> Self {
+        Self { router: router(app.clone()), app }
+    }
+
+    /// State of the handlers.
+    pub(super) const fn app(&self) -> &App {
+        &self.app
+    }
+
+    /// Answers a request, which has been given an id unless the routes are driven without the server; puts what no endpoint answers into the
+    /// envelope: 404, 405, a panic.
+    pub(super) async fn answer(&self, mut request: Request) -> Response {
+        let given = request.extensions().get::<RequestId>().cloned();
+        let id = given.unwrap_or_else(|| {
+            let id = self.app.request_ids.of(request.headers());
+            request.extensions_mut().insert(id.clone());
+            id
+        });
+        let ran = AssertUnwindSafe(self.router.clone().oneshot(request)).catch_unwind().await;
+        let mut response = ran.map(|Ok(response)| response).unwrap_or_else(|payload| {
+            self.app.chains.counters().count_panic();
+            ApiError::internal(&format_args!("the handler panicked: {}", panic_text(payload.as_ref()))).into_response()
+        });
+        let Some(failure) = response.extensions_mut().remove::<ApiError>() else { return response };
+        let mut enveloped = Rendered::of(Err(failure), &id, self.app.now_ms()).into_response();
+        if let Some(allow) = response.headers_mut().remove(header::ALLOW) {
+            enveloped.headers_mut().insert(header::ALLOW, allow);
+        }
+        enveloped
+    }
+}
+
+fn router(app: App) -> Router {
     let document = openapi::render(app.endpoints());
     let page: Arc<serde_json::Value> = Arc::new(serde_json::from_str(&document).unwrap_or_default());
     let mut router = Router::new();
@@ -279,8 +318,6 @@ pub(super) fn router(app: App) -> Router {
         .method_not_allowed_fallback(|request: Request| async move {
             ApiError::method_not_allowed(request.method(), request.uri().path())
         })
-        .layer(DefaultBodyLimit::max(app.limits.rest_body_bytes_max))
-        .layer(middleware::from_fn_with_state(app.clone(), identify))
         .with_state(app)
 }
 
@@ -304,29 +341,6 @@ async fn serve(
     match body {
         Ok(body) => service::serve(app, endpoint, path, parts, body).await,
         Err(_) => ApiError::payload_too_large(bytes_max).into_response(),
-    }
-}
-
-/// Gives the request an id, and puts what no endpoint answered into the envelope: 404, 405, a panic.
-async fn identify(State(app): State<App>, mut request: Request, next: Next) -> Response {
-    // The server has given it one, unless the router is driven without it.
-    let given = request.extensions().get::<RequestId>().cloned();
-    let id = given.unwrap_or_else(|| app.request_ids.of(request.headers()));
-    request.extensions_mut().insert(id.clone());
-    let ran = AssertUnwindSafe(next.run(request)).catch_unwind().await;
-    let mut response = ran.unwrap_or_else(|payload| {
-        app.chains.counters().count_panic();
-        ApiError::internal(&format_args!("the handler panicked: {}", panic_text(payload.as_ref()))).into_response()
-    });
-    match response.extensions_mut().remove::<ApiError>() {
-        Some(failure) => {
-            let mut enveloped = Rendered::of(Err(failure), &id, app.now_ms()).into_response();
-            if let Some(allow) = response.headers_mut().remove(axum::http::header::ALLOW) {
-                enveloped.headers_mut().insert(axum::http::header::ALLOW, allow);
-            }
-            enveloped
-        }
-        None => response,
     }
 }
 

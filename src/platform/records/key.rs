@@ -99,7 +99,9 @@ impl From<&WorkspaceId> for Owner {
 }
 
 fn key(tag: u8, parts: &[&str], tail: &[u8]) -> Vec<u8> {
-    let mut key = PREFIX.to_vec();
+    let length = PREFIX.len() + 1 + parts.iter().map(|part| part.len() + 1).sum::<usize>() + tail.len();
+    let mut key = Vec::with_capacity(length);
+    key.extend_from_slice(PREFIX);
     key.push(tag);
     for part in parts {
         key.extend_from_slice(part.as_bytes());

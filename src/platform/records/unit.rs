@@ -96,9 +96,13 @@ impl<'a> Unit<'a> {
     fn reindex<T: Record>(&mut self, old: Option<&Stored<T>>, new: Option<&Stored<T>>) -> Result<(), RecordError> {
         let left = old.map(entries).unwrap_or_default();
         let entered = new.map(entries).unwrap_or_default();
+        // In a group that the record only moves within, the count stays.
+        let stays = |entry: &IndexEntry, others: &[IndexEntry]| others.iter().any(|other| other.count == entry.count);
         for entry in left.iter().filter(|entry| !entered.contains(entry)) {
             self.pending.insert(entry.key.clone(), None);
-            self.change_count(entry, |count| count.saturating_sub(1))?;
+            if !stays(entry, &entered) {
+                self.change_count(entry, |count| count.saturating_sub(1))?;
+            }
         }
         let Some(new) = new else { return Ok(()) };
         for entry in entered.iter().filter(|entry| !left.contains(entry)) {
@@ -106,7 +110,9 @@ impl<'a> Unit<'a> {
                 return Err(RecordError::Taken { kind: T::KIND, index: entry.index });
             }
             self.pending.insert(entry.key.clone(), Some(encode_place(new)));
-            self.change_count(entry, |count| count.saturating_add(1))?;
+            if !stays(entry, &left) {
+                self.change_count(entry, |count| count.saturating_add(1))?;
+            }
         }
         Ok(())
     }

@@ -48,7 +48,7 @@ pub(super) struct ServerContext {
     address: SocketAddr,
     on_loopback: bool,
     /// Built on the first request under `/v1`.
-    service: OnceLock<(rest::App, axum::Router)>,
+    service: OnceLock<rest::Routes>,
     public_url: PublicUrl,
     /// Built on its first request.
     authorization: OnceLock<axum::Router>,
@@ -122,17 +122,15 @@ impl ServerContext {
         self.chains.counters().count_refused_connection();
     }
 
-    /// The service under `/v1`, and its router.
-    fn service(&self) -> &(rest::App, axum::Router) {
+    /// The service under `/v1`.
+    fn service(&self) -> &rest::Routes {
         self.service.get_or_init(|| {
             let outside = rest::Outside {
                 policy: self.config.outbound.clone(),
                 own_hosts: guard::hosts(&self.config).cloned().collect(),
                 resolver: Arc::clone(&self.config.txt_resolver),
             };
-            let app = rest::App::new(self.chains.clone(), self.config.limits, outside);
-            let router = rest::router(app.clone());
-            (app, router)
+            rest::Routes::new(rest::App::new(self.chains.clone(), self.config.limits, outside))
         })
     }
 
@@ -149,6 +147,12 @@ impl ServerContext {
         })
     }
 
+    /// Answers a request to the authorization server.
+    async fn authorize(&self, request: axum::extract::Request) -> axum::response::Response {
+        let Ok(response) = self.authorization().clone().oneshot(request).await;
+        response
+    }
+
     /// Runs requests that were accepted under an idempotency key before the process ended. One that fails keeps its failure as response;
     /// where the store fails, they stay for the next start.
     pub(super) async fn resume(self: &Arc<Self>) {
@@ -158,12 +162,12 @@ impl ServerContext {
         }
         let context = Arc::clone(self);
         // A panic of a handler is answered within; another one leaves the rest for the next start.
-        let _ = tokio::spawn(async move { context.service().0.resume().await }).await;
+        let _ = tokio::spawn(async move { context.app().resume().await }).await;
     }
 
     /// State of the service under `/v1`.
     pub(super) fn app(&self) -> &rest::App {
-        &self.service().0
+        self.service().app()
     }
 
     /// The chains.
@@ -224,8 +228,10 @@ pub(super) async fn dispatch(context: &Arc<ServerContext>, request: Request<Inco
     }
     if path == "/v1" || path.starts_with("/v1/") {
         let (parts, body) = request.into_parts();
-        let bytes_max = context.service().0.body_bytes_max(&parts);
-        return routed(context, &context.service().1, bytes_max, Request::from_parts(parts, body)).await;
+        let routes = context.service();
+        let bytes_max = routes.app().body_bytes_max(&parts);
+        let answer = |request| routes.answer(request);
+        return routed(context, answer, bytes_max, Request::from_parts(parts, body)).await;
     }
     let message = format!("{path} was not found: Ethereum JSON-RPC is at /, the service under /v1");
     plain(StatusCode::NOT_FOUND, message)
@@ -243,14 +249,14 @@ async fn authorization(context: &Arc<ServerContext>, request: Request<Incoming>)
     let bytes_max = context.limits().rest_body_bytes_max;
     let client = request.extensions().get::<rest::PeerAddress>().map(|rest::PeerAddress(address)| address.to_string());
     let Some(client) = client.filter(|_| *request.method() == Method::POST) else {
-        return routed(context, context.authorization(), bytes_max, request).await;
+        return routed(context, |request| context.authorize(request), bytes_max, request).await;
     };
     let path = request.uri().path();
     let is_for_programs = is_for_programs(path);
     let rates = if is_for_programs { &context.program_rates } else { &context.form_rates };
     let quota = rates.count(&client);
     let mut response = match (quota.is_exceeded(), is_for_programs) {
-        (false, _) => routed(context, context.authorization(), bytes_max, request).await,
+        (false, _) => routed(context, |request| context.authorize(request), bytes_max, request).await,
         (true, false) => too_many_forms(quota.resets_in_secs()).map(Body::new),
         (true, true) => {
             let id = request.extensions().get::<rest::RequestId>().cloned();
@@ -270,7 +276,7 @@ async fn ethereum_of(context: &ServerContext, id: &str, request: Request<Incomin
         return page_or_refusal(context, &request);
     }
     let (parts, body) = request.into_parts();
-    let (app, _) = context.service();
+    let app = context.app();
     let (admitted, rpc) = match app.admit_to_chain(&parts, id) {
         Ok(admitted) => admitted,
         Err(refusal) => return refusal.map(Body::new),
@@ -289,20 +295,19 @@ async fn ethereum_of(context: &ServerContext, id: &str, request: Request<Incomin
     response
 }
 
-/// A request to a router, with its whole body.
-async fn routed(
+/// A request with its whole body, as `answer` answers it.
+async fn routed<A: Future<Output = axum::response::Response>>(
     context: &ServerContext,
-    router: &axum::Router,
+    answer: impl FnOnce(axum::extract::Request) -> A,
     bytes_max: usize,
     request: Request<Incoming>,
 ) -> Response<Body> {
-    let router = router.clone();
     let (parts, body) = request.into_parts();
     let (path, id) = (parts.uri.path().to_owned(), parts.extensions.get::<rest::RequestId>().cloned());
     match context.bodies.read_up_to(body, bytes_max).await {
         Ok((body, _reservation)) => {
-            let Ok(response) = router.oneshot(Request::from_parts(parts, Body::from(Vec::from(body)))).await;
-            response.map(Body::new)
+            let body = axum::body::Body::from(Vec::from(body));
+            answer(Request::from_parts(parts, body)).await.map(Body::new)
         }
         Err((status, message)) => {
             let id = id.unwrap_or_else(|| rest::RequestId(String::new()));

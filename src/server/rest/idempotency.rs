@@ -152,14 +152,14 @@ mod tests {
         let platform = Platform::builder(Arc::new(WallClock)).with_store(store.clone()).open(None).unwrap();
         let admin = platform.create_api_key("admin", &[Scope::Admin]).unwrap().text().to_owned();
         let app = App::new(Chains::new(Arc::new(platform)), ServerLimits::default(), Outside::default());
-        let router = crate::server::rest::router(app);
+        let routes = crate::server::rest::Routes::new(app);
         let post = async |path: &str, body: &str| -> serde_json::Value {
             let request = Request::post(path)
                 .header("authorization", format!("Bearer {admin}"))
                 .header("content-type", "application/json")
                 .header("idempotency-key", "once");
             let request = request.body(Body::from(body.to_owned())).unwrap();
-            let response = router.clone().oneshot(request).await.unwrap();
+            let response = routes.answer(request).await;
             assert_eq!(response.status(), 201, "{path}");
             let body = axum::body::to_bytes(response.into_body(), 1 << 20).await.unwrap();
             serde_json::from_slice::<serde_json::Value>(&body).unwrap()["data"].clone()
@@ -172,7 +172,7 @@ mod tests {
                 .header("authorization", format!("Bearer {admin}"))
                 .header("content-type", "application/json")
                 .header("idempotency-key", "twice");
-            let response = router.clone().oneshot(request.body(Body::from("{}")).unwrap()).await.unwrap();
+            let response = routes.answer(request.body(Body::from("{}")).unwrap()).await;
             let body = axum::body::to_bytes(response.into_body(), 1 << 20).await.unwrap();
             serde_json::from_slice::<serde_json::Value>(&body).unwrap()["data"].clone()
         };

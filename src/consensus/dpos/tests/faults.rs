@@ -161,7 +161,7 @@ fn by_length_alone_locked_producers_stop_irreversibility() {
 }
 
 /// Returns a lab before slot 9, whose owner misbehaves, is down, and has made two blocks there that nobody has yet.
-fn two_blocks_of_one_slot() -> (Lab, usize, [Block; 2]) {
+fn two_blocks_of_one_slot() -> (Lab, usize, [Arc<Block>; 2]) {
     let mut lab = Lab::new(4);
     lab.slots(8);
     let owner = lab.owner(0, 9);
