@@ -58,7 +58,7 @@ pub use self::{
     analytics::{Analytics, Metric, SAMPLE_SECS, SeriesPoint, SeriesRequest},
     api_key::{ApiKey, ApiKeySpec, ApiKeyValue, ApiKeys},
     blockchain::{
-        Blockchain, BlockchainRecord, BlockchainSpec, ChainCommand, ChainState, Feature, NativeToken, Upgrades,
+        Blockchain, BlockchainRecord, BlockchainSpec, ChainCommand, ChainState, DecidedBy, Feature, NativeToken,
         ValidatorSpec,
         metrics::ChainMetrics,
         token_index::{Holder, HolderOrder, ListWindow, TokenTransfer},

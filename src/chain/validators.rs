@@ -6,7 +6,7 @@ use alloy_sol_types::SolCall;
 use super::{Chain, executed_block::ExecutedBlock, spec::SystemContract, system_view::SystemViewError};
 use crate::system::validators::{
     PAGE_MAX, RegisteredValidator,
-    interface::{operatorOfCall, validatorCall, validatorsCall},
+    interface::{operatorOfCall, validatorCall, validatorsCall, wasValidatorCall},
 };
 
 impl Chain {
@@ -46,6 +46,14 @@ impl Chain {
     /// As [`Chain::registry_view`].
     pub fn registered_operator(&self, block: &ExecutedBlock, key: Address) -> Result<Address, SystemViewError> {
         self.registry_view(block, &operatorOfCall { key })
+    }
+
+    /// Returns whether an operator is a validator after `block`, or ever was one before.
+    ///
+    /// # Errors
+    /// As [`Chain::registry_view`].
+    pub fn was_validator(&self, block: &ExecutedBlock, validator: Address) -> Result<bool, SystemViewError> {
+        self.registry_view(block, &wasValidatorCall { validator })
     }
 
     /// Returns the contract's record of one operator after `block`.

@@ -124,16 +124,18 @@ pub struct BlockchainSpec {
     pub validators: Vec<ValidatorSpec>,
     /// Names of its [`Feature`]s; `smart-contracts` alone by default.
     pub features: Vec<String>,
-    /// Who enables and disables modules.
-    pub upgrades: Upgrades,
+    /// Who enables and disables modules: the owner of the chain's registry of modules.
+    pub upgrades: DecidedBy,
+    /// Who adds and removes validators on a protocol without stake: the administrator of the validators' contract.
+    pub membership: DecidedBy,
     /// Whether it starts as soon as it is made.
     pub starts: bool,
 }
 
-/// Who enables and disables the modules of a chain: the owner of its registry of modules.
+/// Who decides something on a chain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub enum Upgrades {
+pub enum DecidedBy {
     /// The chain's authority: its treasury.
     #[default]
     Authority,
@@ -141,7 +143,7 @@ pub enum Upgrades {
     Governance,
 }
 
-impl Upgrades {
+impl DecidedBy {
     /// All values.
     pub const ALL: [Self; 2] = [Self::Authority, Self::Governance];
 
@@ -193,7 +195,8 @@ impl BlockchainSpec {
             native_token: NativeToken::default(),
             validators: Vec::new(),
             features: vec![Feature::SmartContracts.name().to_owned()],
-            upgrades: Upgrades::default(),
+            upgrades: DecidedBy::default(),
+            membership: DecidedBy::default(),
             starts: true,
         }
     }
@@ -225,6 +228,10 @@ impl BlockchainSpec {
                 refuse(format!("config.nativeToken.{name}"), "a non-empty string".to_owned(), got);
             }
         }
+        if self.membership == DecidedBy::Governance && genesis::consensus(self).uses_stake() {
+            let expected = "authority, or none: with stake operators join and leave by themselves";
+            refuse("config.membership".to_owned(), expected.to_owned(), shown(&self.membership.name().into()));
+        }
         check_validators(&self.validators, &mut refuse);
         if fields.is_empty() { Ok(()) } else { Err(PlatformError::Validation { fields }) }
     }
@@ -254,7 +261,8 @@ impl BlockchainSpec {
             premine: token.amount("premine").unwrap_or(defaults.premine),
         };
         config.absorb(token);
-        let upgrades = config.choice("upgrades", &Upgrades::ALL.map(Upgrades::name), Upgrades::from_name);
+        let mut decided = |name| config.choice(name, &DecidedBy::ALL.map(DecidedBy::name), DecidedBy::from_name);
+        let (upgrades, membership) = (decided("upgrades"), decided("membership"));
         fields.absorb(config);
         let validators = read_validators(&mut fields);
         let mut features = fields.choices("features", &FEATURES);
@@ -264,7 +272,7 @@ impl BlockchainSpec {
         let starts = fields.boolean("start").unwrap_or(true);
         fields.finish()?;
         let kind = kind.unwrap_or_else(|| "private".to_owned());
-        let upgrades = upgrades.unwrap_or_default();
+        let (upgrades, membership) = (upgrades.unwrap_or_default(), membership.unwrap_or_default());
         let spec = Self {
             name,
             kind,
@@ -276,6 +284,7 @@ impl BlockchainSpec {
             validators,
             features,
             upgrades,
+            membership,
             starts,
         };
         spec.check()?;
@@ -509,7 +518,7 @@ mod tests {
         let mut whole = whole;
         whole["config"]["upgrades"] = "governance".into();
         let spec = BlockchainSpec::read(whole).unwrap();
-        assert_eq!((spec.upgrades, spec.starts), (Upgrades::Governance, false));
+        assert_eq!((spec.upgrades, spec.starts), (DecidedBy::Governance, false));
         assert_eq!(
             (spec.chain_id, spec.block_time, spec.block_gas_limit),
             (Some(12345), Some(Duration::from_secs(5)), Some(Gas::new(30_000_000)))
@@ -517,7 +526,7 @@ mod tests {
         assert_eq!(spec.validators[0].address, address!("1111111111111111111111111111111111111111"));
         let short = BlockchainSpec::read(json!({ "name": "x" })).unwrap();
         assert_eq!((short.kind.as_str(), short.consensus, short.chain_id), ("private", ConsensusKind::Poa, None));
-        assert_eq!((short.upgrades, short.starts), (Upgrades::Authority, true));
+        assert_eq!((short.upgrades, short.starts), (DecidedBy::Authority, true));
         assert_eq!(short.native_token.premine, U256::from(10).pow(U256::from(24)));
         assert!(short.has(Feature::SmartContracts) && !short.has(Feature::Privacy));
         let bare = BlockchainSpec::read(json!({ "name": "x", "features": [] })).unwrap();
@@ -531,6 +540,11 @@ mod tests {
             (json!({ "name": "x", "config": { "blockGasLimit": "1" } }), "config.blockGasLimit"),
             (json!({ "name": "x", "chainId": 0 }), "chainId"),
             (json!({ "name": "x", "config": { "upgrades": "nobody" } }), "config.upgrades"),
+            (json!({ "name": "x", "config": { "membership": "nobody" } }), "config.membership"),
+            (
+                json!({ "name": "x", "consensus": "proof-of-stake", "config": { "membership": "governance" } }),
+                "config.membership",
+            ),
             (json!({ "name": "x", "start": "later" }), "start"),
             (json!({ "name": "x", "validators": [{}] }), "validators[0].address"),
             (json!({ "name": "x", "colour": 1 }), "colour"),

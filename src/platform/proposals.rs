@@ -26,11 +26,12 @@ use super::{
     blockchains::{Blockchains, Outgoing, signed_call},
     context::audit,
     principal::Principal,
+    validators::Validators,
 };
 use crate::{
     chain::{CallRequest, LogFilter, SystemViewError},
     node::{Located, QueryError},
-    system::governance::{GOVERNANCE_ADDRESS, ProposalRecord, interface as sol},
+    system::governance::{GOVERNANCE_ADDRESS, ProposalAction, ProposalRecord, interface as sol},
 };
 
 /// Proposals that one transaction makes and the service tells apart.
@@ -58,8 +59,15 @@ impl Proposals<'_> {
         let chain = self.governed(principal, &spec.blockchain_id)?;
         let make = || {
             let outgoing: Outgoing = match &spec.signed_transaction {
-                Some(raw) => signed_call(raw, GOVERNANCE_ADDRESS, &spec::SELECTORS)?.into(),
+                Some(raw) => {
+                    let transaction = signed_call(raw, GOVERNANCE_ADDRESS, &spec::SELECTORS)?;
+                    if let Some((_, action)) = spec::read_call(transaction.input()) {
+                        self.check(&chain, &action)?;
+                    }
+                    transaction.into()
+                }
                 None => {
+                    self.check(&chain, &spec.action)?;
                     let request = CallRequest { from: spec.from, ..spec.call() };
                     self.with_sender(principal, &chain, request)?.into()
                 }
@@ -104,6 +112,16 @@ impl Proposals<'_> {
         };
         drop(view);
         Ok((chain, found.ok_or_else(not_found)?))
+    }
+
+    /// Refuses what the contract would take and the chain could not bear.
+    fn check(&self, chain: &Blockchain, action: &ProposalAction) -> Result<(), PlatformError> {
+        match action {
+            ProposalAction::ValidatorAdd { validator, weight } => {
+                Validators { chains: self.chains }.check_proposed(chain, *validator, *weight)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Returns a chain with governance that takes transactions of the principal.

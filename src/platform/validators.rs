@@ -140,7 +140,12 @@ impl Validators<'_> {
         }
         let registered = chain.registered_validator(head, operator).map_err(unreadable)?;
         let record = shape::unknown(operator, registered.sealing_key);
-        let status = if registered.is_convicted { ValidatorStatus::Tombstoned } else { record.status };
+        let status = match registered.is_convicted {
+            true => ValidatorStatus::Tombstoned,
+            // Who has left; who has registered a key alone is unknown.
+            false if chain.was_validator(head, operator).map_err(unreadable)? => ValidatorStatus::Unbonded,
+            false => record.status,
+        };
         Ok(ValidatorRecord { status, ..record })
     }
 

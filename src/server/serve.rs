@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     node::{NetworkPool, Node},
-    platform::{Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, NativeToken, Platform, Upgrades},
+    platform::{Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, DecidedBy, NativeToken, Platform},
 };
 
 /// Threads that serve connections.
@@ -204,7 +204,8 @@ fn describe(node: &Node) -> BlockchainSpec {
         native_token: NativeToken::default(),
         validators: Vec::new(),
         features: vec!["smart-contracts".to_owned()],
-        upgrades: Upgrades::default(),
+        upgrades: DecidedBy::default(),
+        membership: DecidedBy::default(),
         starts: true,
     }
 }

@@ -127,6 +127,7 @@ impl Template for ValidatorsTemplate {
             Calls::slash(call) => call.returns(members::slash(host, call.validator, call.partPpm, &call.reason)?),
             Calls::convict(call) => call.returns(members::convict(host, call.sealingKey)?),
             Calls::validator(call) => call.returns(views::validator(host, call.validator)?),
+            Calls::wasValidator(call) => call.returns(VALIDATORS.members.get(host, call.validator)?.is_known),
             Calls::sealingKey(call) => call.returns(VALIDATORS.keys.key_of(host, call.operator)?),
             Calls::operatorOf(call) => call.returns(VALIDATORS.keys.operator_of(host, call.key)?),
             Calls::validatorCount(call) => call.returns(VALIDATORS.listed.length().get(host)?),

@@ -38,20 +38,28 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) async fn new(consensus: &str) -> Self {
+        Self::with(consensus, Self::four()).await
+    }
+
+    fn four() -> Vec<KeyPair> {
         let mut operators: Vec<_> =
             (0..COUNT).map(|index| KeyPair::from_seed(7, &format!("operator {index}"))).collect();
         // As the list of validators is sorted.
         operators.sort_by_key(KeyPair::address);
-        Self::with(consensus, operators).await
+        operators
     }
 
     /// Without operators the one validator is the treasury's.
     pub(crate) async fn with(consensus: &str, operators: Vec<KeyPair>) -> Self {
+        Self::configured(consensus, operators, json!({ "blockTime": "1s" })).await
+    }
+
+    async fn configured(consensus: &str, operators: Vec<KeyPair>, config: Value) -> Self {
         let clock = Arc::new(ManualClock::new(START));
         let service = Service::timed(clock.clone()).await;
         let listed = operators.iter().map(|key| json!({ "address": key.address().to_string() }));
         let body = json!({
-            "name": consensus, "consensus": consensus, "config": { "blockTime": "1s" },
+            "name": consensus, "consensus": consensus, "config": config,
             "validators": listed.collect::<Vec<_>>(),
         });
         let made = service.rest("POST", "/v1/blockchains", body).await;
@@ -147,6 +155,24 @@ impl World {
         self.run(3);
         self.ok("POST", &format!("{path}/vote"), json!({ "vote": "yes" })).await;
         self.ended(&path).await
+    }
+
+    /// Submits a proposal for which three of four operators vote, so that it is executed.
+    async fn carried(&self, kind: &str, mut body: Value) {
+        body["blockchainId"] = json!(self.chain.id());
+        let made = self.ok("POST", "/v1/governance/proposals", body).await;
+        assert_eq!((&made["type"], &made["status"]), (&json!(kind), &json!("pending")), "{made}");
+        let path = format!("/v1/governance/proposals/{}", made["id"].as_str().unwrap());
+        self.run(4);
+        let number = self.ok("GET", &path, Value::Null).await["number"].as_u64().unwrap();
+        for operator in 0..3 {
+            let (id, weight) = (U256::from(number), U256::ZERO);
+            let call = governance::voteCall { id, option: 1, weight, reason: String::new() };
+            let body = json!({ "signedTransaction": self.signed(operator, &call) });
+            self.ok("POST", &format!("{path}/vote"), body).await;
+        }
+        let ended = self.ended(&path).await;
+        assert_eq!(ended["status"], "executed", "{ended}");
     }
 
     /// Runs until a proposal is not open any more.
@@ -302,7 +328,8 @@ async fn resources_are_those_of_the_chain(world: &World) {
         [("validator", "/validators?limit=100", "name"), ("proposal", "/proposals?limit=100", "title")]
     {
         let own = world.ok("GET", &world.path(list), Value::Null).await;
-        let all = world.ok("GET", &format!("/v1/resources?type={kind}&limit=100"), Value::Null).await;
+        let mut all = world.ok("GET", &format!("/v1/resources?type={kind}&limit=100"), Value::Null).await;
+        all.as_array_mut().unwrap().retain(|one| one["blockchainId"] == *world.chain.id());
         let shown = |list: &Value, name: &str| {
             let of =
                 |one: &Value| [&one["id"], &one[name], &one["status"]].map(|field| field.as_str().unwrap().to_owned());
@@ -312,8 +339,6 @@ async fn resources_are_those_of_the_chain(world: &World) {
         };
         assert!(!own.as_array().unwrap().is_empty(), "{kind}");
         assert_eq!(shown(&all, "name"), shown(&own, name));
-        let chains = all.as_array().unwrap().iter().map(|one| &one["blockchainId"]);
-        chains.for_each(|chain| assert_eq!(*chain, json!(world.chain.id())));
     }
 }
 
@@ -565,21 +590,73 @@ async fn voted_out(world: &World, id: &str) {
     let validator = world.validator(id).await["address"].as_str().unwrap().parse().unwrap();
     let terms = governance::Terms { title: "One less".to_owned(), votingPeriodSecs: 20, ..Default::default() };
     let raw = world.signed(0, &governance::proposeValidatorRemoveCall { terms, validator });
-    let body = json!({ "blockchainId": world.chain.id(), "signedTransaction": raw });
-    let made = world.ok("POST", "/v1/governance/proposals", body).await;
-    assert_eq!((&made["type"], &made["status"]), (&json!("validator-remove"), &json!("pending")), "{made}");
-    let path = format!("/v1/governance/proposals/{}", made["id"].as_str().unwrap());
-    world.run(4);
-    let number = world.ok("GET", &path, Value::Null).await["number"].as_u64().unwrap();
-    for operator in 0..3 {
-        let (id, weight) = (U256::from(number), U256::ZERO);
-        let call = governance::voteCall { id, option: 1, weight, reason: String::new() };
-        let body = json!({ "signedTransaction": world.signed(operator, &call) });
-        world.ok("POST", &format!("{path}/vote"), body).await;
-    }
-    let ended = world.ended(&path).await;
-    assert_eq!(ended["status"], "executed", "{ended}");
+    world.carried("validator-remove", json!({ "signedTransaction": raw })).await;
     world.until(id, &["exiting", "unbonding", "removed"]).await;
+}
+
+/// Where governance administers the validators, an operator registers its key, and a proposal makes it a validator; another one ends that.
+#[tokio::test]
+async fn governance_adds_and_removes_validators() {
+    for consensus in ["proof-of-authority", "raft", "pbft"] {
+        let config = json!({ "blockTime": "1s", "membership": "governance" });
+        let world = World::configured(consensus, World::four(), config).await;
+        assert_eq!(world.ok("GET", &world.path(""), Value::Null).await["config"]["membership"], "governance");
+        world.run(5);
+        let (all, operator) = (world.path("/validators"), world.chain.treasury().unwrap());
+        let outside = world.conflict("POST", &all, json!({ "address": Address::repeat_byte(0x55) })).await;
+        assert!(outside.contains("setSealingKey(address key, bytes proof)"), "{outside}");
+        let body = json!({ "address": operator, "name": "five" });
+        let made = world.ok("POST", &all, body.clone()).await;
+        assert_eq!((&made["status"], &made["process"]), (&json!("joining"), &json!("up")), "{made}");
+        let id = made["id"].as_str().unwrap();
+        world.run(30);
+        assert_eq!(world.validator(id).await["status"], "joining", "nobody has voted");
+        let again = world.conflict("POST", &all, body).await;
+        assert!(again.contains("validator-add"), "{again}");
+
+        let terms =
+            |title: &str| governance::Terms { title: title.to_owned(), votingPeriodSecs: 20, ..Default::default() };
+        let add = governance::proposeValidatorAddCall { terms: terms("One more"), validator: operator, weight: 1 };
+        world.carried("validator-add", json!({ "signedTransaction": world.signed(0, &add) })).await;
+        let active = world.until(id, &["active"]).await;
+        assert_eq!(
+            (&active["process"], &active["sealingAddress"]),
+            (&json!("up"), &made["sealingAddress"]),
+            "{active}"
+        );
+        world.run(40);
+        let status = world.status(id).await;
+        assert!(status["currentBlock"].as_u64().unwrap() + 2 >= world.height(), "{status}");
+        let again = json!({
+            "blockchainId": world.chain.id(), "title": "Once more", "type": "validator-add", "changes": { "address": operator },
+        });
+        let again = world.conflict("POST", "/v1/governance/proposals", again).await;
+        assert!(again.contains("is a validator"), "{again}");
+
+        let refused = world.conflict("DELETE", &format!("/v1/validators/{id}"), Value::Null).await;
+        assert!(refused.contains("make a proposal"), "{refused}");
+        // The new one proposes that it be removed; what the service signs for it needs no transaction of the caller.
+        let less = json!({
+            "title": "One less", "type": "validator-remove", "changes": { "address": operator }, "votingPeriod": "20s", "from": operator,
+        });
+        world.carried("validator-remove", less).await;
+        let removed = world.until(id, &["removed"]).await;
+        assert_eq!(removed["validates"], false, "{removed}");
+    }
+}
+
+/// With a key that nobody registered the operator's own address is the validator's, and is sealed for elsewhere.
+#[tokio::test]
+async fn a_proposal_that_would_cost_the_quorum_is_refused() {
+    let config = json!({ "blockTime": "1s", "membership": "governance" });
+    let world = World::configured("raft", Vec::new(), config).await;
+    world.run(5);
+    let add = json!({
+        "blockchainId": world.chain.id(), "title": "One more", "type": "validator-add",
+        "changes": { "address": "0x5555555555555555555555555555555555555555" },
+    });
+    let refused = world.conflict("POST", "/v1/governance/proposals", add).await;
+    assert!(refused.contains("held elsewhere") && refused.contains("more than half"), "{refused}");
 }
 
 /// Its blocks are missing here, and the service neither starts nor stops it.

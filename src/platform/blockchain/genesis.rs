@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use alloy_primitives::Address;
 
-use super::{BlockchainSpec, Feature, Upgrades};
+use super::{BlockchainSpec, DecidedBy, Feature};
 use crate::{
     chain::{GenesisContract, GenesisSpec, GenesisValidator},
     consensus::{
@@ -69,19 +69,23 @@ impl GenesisParts<'_> {
         }
         // Stake, where the protocol has it, is the builder's default for each.
         let has_stake = consensus(spec).uses_stake();
-        genesis.validator_registry = (!has_stake).then(|| ValidatorsConfig::new(self.treasury));
+        let administrator = self.decider(spec.membership);
+        genesis.validator_registry = (!has_stake).then(|| ValidatorsConfig::new(administrator));
         genesis.governance =
             Some(GovernanceSpec { min_voting_period_secs: VOTING_PERIOD_MIN_SECS, ..GovernanceSpec::default() });
         genesis.parameters = Some(ParametersSpec::new(GOVERNANCE_ADDRESS));
-        let owner = match spec.upgrades {
-            Upgrades::Authority => self.treasury,
-            Upgrades::Governance => GOVERNANCE_ADDRESS,
-        };
         let (enabled, contracts) = core::mem::take(&mut self.modules);
-        genesis.modules = Some(ModulesConfig { authority: owner, enabled });
+        genesis.modules = Some(ModulesConfig { authority: self.decider(spec.upgrades), enabled });
         genesis.contracts.extend(contracts);
         genesis.permissions = spec.has(Feature::Permissions).then(|| self.permissions());
         genesis
+    }
+
+    const fn decider(&self, by: DecidedBy) -> Address {
+        match by {
+            DecidedBy::Authority => self.treasury,
+            DecidedBy::Governance => GOVERNANCE_ADDRESS,
+        }
     }
 
     /// A chain without accounts, with the contracts that clients look for.

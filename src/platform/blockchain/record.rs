@@ -5,7 +5,7 @@ use core::time::Duration;
 use alloy_primitives::Address;
 use serde::{Deserialize, Serialize};
 
-use super::{BlockchainSpec, ChainState, NativeToken, Upgrades, ValidatorSpec};
+use super::{BlockchainSpec, ChainState, DecidedBy, NativeToken, ValidatorSpec};
 use crate::{
     consensus::ConsensusKind,
     platform::{
@@ -72,32 +72,55 @@ impl BlockchainRecord {
 
 impl Record for BlockchainRecord {
     const KIND: &'static str = "blockchain";
-    const VERSION: u16 = 3;
+    const VERSION: u16 = 4;
     const INDICES: &'static [Index<Self>] =
         &[Self::BY_NAME, Self::BY_CHAIN_ID, Self::UNIQUE_CHAIN_ID, Self::ALL, Index::UPDATED];
 
     /// Version 1 had the specification and the chain id alone: every chain ran. Up to version 2 governance owned the modules of all chains,
-    /// and each started as it was made.
+    /// and each started as it was made; up to version 3 the authority of each administered its validators.
     fn upgrade(version: u16, bytes: &[u8]) -> Option<Self> {
         if version == 1 {
             let (spec, chain_id): (SpecV2, u64) = postcard::from_bytes(bytes).ok()?;
             return Some(Self::running(spec.into(), chain_id));
         }
-        let record: RecordV2 = (version == 2).then(|| postcard::from_bytes(bytes).ok()).flatten()?;
-        let RecordV2 { spec, chain_id, state, treasury, participants, is_imported } = record;
-        Some(Self { spec: spec.into(), chain_id, state, treasury, participants, is_imported })
+        match version {
+            2 => postcard::from_bytes::<Former<SpecV2>>(bytes).ok().map(Self::from),
+            3 => postcard::from_bytes::<Former<SpecV3>>(bytes).ok().map(Self::from),
+            _ => None,
+        }
     }
 }
 
-/// The second version of [`BlockchainRecord`].
+/// A former version of [`BlockchainRecord`], with the specification that it had.
 #[derive(Serialize, Deserialize)]
-struct RecordV2 {
-    spec: SpecV2,
+struct Former<S> {
+    spec: S,
     chain_id: u64,
     state: ChainState,
     treasury: Option<Address>,
     participants: Vec<Subject>,
     is_imported: bool,
+}
+
+impl<S: Into<BlockchainSpec>> From<Former<S>> for BlockchainRecord {
+    fn from(former: Former<S>) -> Self {
+        let Former { spec, chain_id, state, treasury, participants, is_imported } = former;
+        Self { spec: spec.into(), chain_id, state, treasury, participants, is_imported }
+    }
+}
+
+/// The specification in the third version: what came after it was added at the end.
+#[derive(Serialize, Deserialize)]
+struct SpecV3 {
+    spec: SpecV2,
+    upgrades: DecidedBy,
+    starts: bool,
+}
+
+impl From<SpecV3> for BlockchainSpec {
+    fn from(former: SpecV3) -> Self {
+        Self { upgrades: former.upgrades, starts: former.starts, ..former.spec.into() }
+    }
 }
 
 /// The specification in the first two versions.
@@ -129,7 +152,8 @@ impl From<SpecV2> for BlockchainSpec {
             native_token,
             validators,
             features,
-            upgrades: Upgrades::Governance,
+            upgrades: DecidedBy::Governance,
+            membership: DecidedBy::Authority,
             starts: true,
         }
     }
@@ -172,22 +196,24 @@ mod tests {
             features: vec!["smart-contracts".to_owned()],
         };
         let spec = BlockchainSpec::read(json!({ "name": "x", "consensus": "raft" })).unwrap();
-        let spec = BlockchainSpec { upgrades: Upgrades::Governance, ..spec };
+        let spec = BlockchainSpec { upgrades: DecidedBy::Governance, ..spec };
         let first = postcard::to_allocvec(&(former(), 77_u64)).unwrap();
         assert_eq!(BlockchainRecord::upgrade(1, &first), Some(BlockchainRecord::running(spec.clone(), 77)));
         let (state, treasury) = (ChainState::Paused, Some(Address::repeat_byte(7)));
         let (participants, is_imported) = (vec![Subject::Service], true);
-        let second = RecordV2 {
-            spec: former(),
-            chain_id: 77,
-            state: state.clone(),
-            treasury,
-            participants: participants.clone(),
-            is_imported,
-        };
-        let second = postcard::to_allocvec(&second).unwrap();
         let want = BlockchainRecord { spec, chain_id: 77, state, treasury, participants, is_imported };
-        assert_eq!(BlockchainRecord::upgrade(2, &second), Some(want));
+        let second = postcard::to_allocvec(&of_former(former(), &want)).unwrap();
+        assert_eq!(BlockchainRecord::upgrade(2, &second), Some(want.clone()));
         assert_eq!(BlockchainRecord::upgrade(0, &second), None);
+        let third = SpecV3 { spec: former(), upgrades: DecidedBy::Authority, starts: false };
+        let third = postcard::to_allocvec(&of_former(third, &want)).unwrap();
+        let spec = BlockchainSpec { upgrades: DecidedBy::Authority, starts: false, ..want.spec.clone() };
+        assert_eq!(BlockchainRecord::upgrade(3, &third), Some(BlockchainRecord { spec, ..want }));
+    }
+
+    /// What a former version had of a record, with another specification.
+    fn of_former<S>(spec: S, record: &BlockchainRecord) -> Former<S> {
+        let BlockchainRecord { chain_id, state, treasury, participants, is_imported, .. } = record.clone();
+        Former { spec, chain_id, state, treasury, participants, is_imported }
     }
 }

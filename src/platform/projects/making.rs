@@ -12,7 +12,7 @@ use crate::{
     chain::CallRequest,
     consensus::ConsensusKind,
     platform::{
-        BlockchainSpec, ChainCommand, Feature, NativeToken, PlatformError, Upgrades, ValidatorSpec, Workspace,
+        BlockchainSpec, ChainCommand, DecidedBy, Feature, NativeToken, PlatformError, ValidatorSpec, Workspace,
         context::audit,
         contract_plan::{Deployer, in_batch},
         principal::Principal,
@@ -233,7 +233,8 @@ fn chain_spec(spec: &ProjectSpec, consensus: ConsensusKind, network: ProjectNetw
         native_token: NativeToken::default(),
         validators: Vec::new(),
         features: spec.chain_features(),
-        upgrades: Upgrades::default(),
+        upgrades: DecidedBy::default(),
+        membership: DecidedBy::default(),
         starts: true,
     }
 }

@@ -3,7 +3,7 @@
 use alloy_primitives::{Address, Bytes, U256};
 use alloy_sol_types::SolCall;
 
-use super::{Validators, orders::NewValidator, processes::refused, quorum, unreadable};
+use super::{ValidatorState, Validators, orders::NewValidator, processes::refused, quorum, unreadable};
 use crate::{
     chain::CallRequest,
     platform::{
@@ -18,7 +18,7 @@ use crate::{
     },
     primitives::{KeyPair, Transaction},
     system::{
-        governance::VALIDATORS_ADDRESS,
+        governance::{GOVERNANCE_ADDRESS, VALIDATORS_ADDRESS},
         staking::{self, STAKING_ADDRESS, WEIGHT_UNIT, interface as stake},
         validators::{self, interface as registry},
     },
@@ -39,8 +39,9 @@ impl Validators<'_> {
     /// Adds a validator to a chain: sends the transaction by which it joins, under the id of the request
     /// ([`Blockchains::send_as`](crate::platform::Blockchains::send_as)), and starts its replica. Returns the hash of the transaction.
     ///
-    /// On a chain without stake the administrator of the validators' contract adds it. With stake the operator joins: by a wallet of the
-    /// workspace, by its consent to another's paying, or by a transaction that it signed.
+    /// On a chain without stake the administrator of the validators' contract adds it; where that is governance, the operator registers its
+    /// sealing key, and a proposal adds it then. With stake the operator joins: by a wallet of the workspace, by its consent to another's
+    /// paying, or by a transaction that it signed.
     ///
     /// # Errors
     /// [`PlatformError::Conflict`] for an operator that validates already, for one more validator than the plan has, without a free sealing key, for one held elsewhere that would
@@ -195,11 +196,14 @@ impl Validators<'_> {
         raw: &[u8],
     ) -> Result<(Transaction, Address, u64), PlatformError> {
         let has_stake = chain.node().view().chain().has_stake();
-        let (contract, selectors) = match has_stake {
-            true => (STAKING_ADDRESS, [stake::joinCall::SELECTOR, stake::joinWithKeyCall::SELECTOR]),
-            false => (VALIDATORS_ADDRESS, [registry::addValidatorCall::SELECTOR, registry::setValidatorCall::SELECTOR]),
+        let (contract, selectors): (_, &[_]) = match has_stake {
+            true => (STAKING_ADDRESS, &[stake::joinCall::SELECTOR, stake::joinWithKeyCall::SELECTOR]),
+            false if is_governed(chain)? => (VALIDATORS_ADDRESS, &[registry::setSealingKeyCall::SELECTOR]),
+            false => {
+                (VALIDATORS_ADDRESS, &[registry::addValidatorCall::SELECTOR, registry::setValidatorCall::SELECTOR])
+            }
         };
-        let transaction = signed_call(raw, contract, &selectors)?;
+        let transaction = signed_call(raw, contract, selectors)?;
         let (operator, named_key, weight) = joining(&transaction)
             .ok_or_else(|| PlatformError::field("signedTransaction", "a call whose arguments can be read", "others"))?;
         let wrong = |path: &str, expected: String, got: String| Err(PlatformError::field(path, expected, got));
@@ -242,6 +246,9 @@ impl Validators<'_> {
         if chain.node().view().chain().has_stake() {
             return self.stake_request(principal, chain, new, sealing);
         }
+        if is_governed(chain)? {
+            return self.registration(principal, chain, new.operator, sealing);
+        }
         let administrator = self.administrator(principal, chain)?;
         let (validator, weight) = (new.operator, 1);
         let input = match sealing.is_registered {
@@ -252,6 +259,60 @@ impl Validators<'_> {
             }
         };
         Ok(CallRequest::call(VALIDATORS_ADDRESS, input).with_from(administrator))
+    }
+
+    /// Returns the call by which an operator registers its sealing key, to be added by a proposal then.
+    fn registration(
+        &self,
+        principal: &Principal,
+        chain: &Blockchain,
+        operator: Address,
+        sealing: &Sealing,
+    ) -> Result<CallRequest, PlatformError> {
+        if sealing.is_registered {
+            let message = format!(
+                "{operator} has the sealing key {}, and governance decides who validates: submit a proposal of the type validator-add",
+                sealing.key
+            );
+            return Err(PlatformError::Conflict { message });
+        }
+        let wallets = Wallets { context: self.chains.context };
+        if !wallets.can_sign(principal, chain, operator)? {
+            let message = format!(
+                "{operator} is no wallet of the workspace: let it sign a call of setSealingKey(address key, bytes proof) of \
+                 {VALIDATORS_ADDRESS} with the key {} and the proof {}, and send it as signedTransaction",
+                sealing.key, sealing.proof
+            );
+            return Err(PlatformError::Conflict { message });
+        }
+        let call = registry::setSealingKeyCall { key: sealing.key, proof: sealing.proof.clone() };
+        Ok(CallRequest::call(VALIDATORS_ADDRESS, call.abi_encode()).with_from(operator))
+    }
+
+    /// Refuses to propose a validator that would cost the protocol its quorum, or that is one already.
+    ///
+    /// # Errors
+    /// [`PlatformError::Conflict`]; those of reading.
+    pub(in crate::platform) fn check_proposed(
+        &self,
+        chain: &Blockchain,
+        operator: Address,
+        weight: u64,
+    ) -> Result<(), PlatformError> {
+        if chain.network().is_none() || !is_governed(chain)? {
+            // Nobody stops a chain on demand; what others administer the contract refuses.
+            return Ok(());
+        }
+        if self.find(chain, operator)?.is_some_and(|known| known.state == ValidatorState::Active) {
+            let message = format!("{operator} is a validator of {} already", chain.id());
+            return Err(PlatformError::Conflict { message });
+        }
+        self.check_room(chain, operator)?;
+        let key = match self.record_of(chain, operator)?.sealing_key {
+            Address::ZERO => operator,
+            key => key,
+        };
+        quorum::check(chain, operator, key, weight)
     }
 
     fn stake_request(
@@ -310,6 +371,16 @@ impl Validators<'_> {
     }
 }
 
+/// Returns whether governance alone adds and removes the validators of a chain without stake.
+fn is_governed(chain: &Blockchain) -> Result<bool, PlatformError> {
+    let view = chain.node().view();
+    if view.chain().has_stake() || !view.chain().has_validator_registry() {
+        return Ok(false);
+    }
+    let owner = view.chain().registry_view(view.head(), &registry::ownerCall {}).map_err(unreadable)?;
+    Ok(owner == GOVERNANCE_ADDRESS)
+}
+
 /// Returns the own stake with which a validator joins a chain with stake.
 fn own_stake_of(chain: &Blockchain, new: &NewValidator) -> Result<U256, PlatformError> {
     if let Some(stake) = new.stake {
@@ -327,6 +398,10 @@ fn joining(transaction: &Transaction) -> Option<(Address, Option<Address>, u64)>
         stake::joinCall::SELECTOR => Some((sender, None, 0)),
         stake::joinWithKeyCall::SELECTOR => {
             Some((sender, Some(stake::joinWithKeyCall::abi_decode(input).ok()?.sealingKey), 0))
+        }
+        registry::setSealingKeyCall::SELECTOR => {
+            let call = registry::setSealingKeyCall::abi_decode(input).ok()?;
+            Some((sender, Some(call.key), 1))
         }
         registry::setValidatorCall::SELECTOR => {
             let call = registry::setValidatorCall::abi_decode(input).ok()?;

@@ -183,9 +183,8 @@ pub(super) fn of_record(chain: &Blockchain, record: &ValidatorRecord, kept: Opti
 
 /// Returns a validator that the service has a record of, and the chain does not list.
 pub(super) fn of_kept(chain: &Blockchain, record: &ValidatorRecord, kept: &HostedValidator) -> Validator {
-    let was_in = record.status != ValidatorStatus::Unknown || record.sealing_key != record.address;
     let state = match record.status {
-        ValidatorStatus::Unknown if was_in || is_of_genesis(chain, kept.sealing_key) => ValidatorState::Removed,
+        ValidatorStatus::Unknown if is_of_genesis(chain, kept.sealing_key) => ValidatorState::Removed,
         ValidatorStatus::Unknown => ValidatorState::Joining,
         _ => state(record),
     };

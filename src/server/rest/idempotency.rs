@@ -135,7 +135,6 @@ mod tests {
         use std::sync::Arc;
 
         use axum::{body::Body, http::Request};
-        use tower::ServiceExt as _;
 
         use crate::{
             platform::{Platform, Scope},

@@ -93,6 +93,8 @@ alloy_sol_types::sol! {
 
         /// Returns what is known of a validator.
         function validator(address validator) external view returns (ValidatorInfo memory);
+        /// Returns whether the address is a validator, or ever was one.
+        function wasValidator(address validator) external view returns (bool);
         /// Returns an operator's present key; its own address until it registers one.
         function sealingKey(address operator) external view returns (address);
         /// Returns the operator of a key, a present or a former one.

@@ -137,6 +137,8 @@ fn weights_are_those_at_the_end_of_a_block() {
     lab.ok(ADMIN, &set(V3, 9));
     lab.pass(3);
     lab.ok(ADMIN, &set(V2, 0));
+    let was = |lab: &mut Lab, validator| lab.ok(BOB, &sol::wasValidatorCall { validator });
+    assert_eq!([V1, V2, BOB].map(|one| was(&mut lab, one)), [true, true, false]);
     let error = sol::HeightNotPast { height: 5, current: 5 };
     lab.fails(BOB, &sol::weightAtCall { validator: V1, height: 5 }, &error);
     lab.fails(BOB, &sol::totalWeightAtCall { height: 5 }, &error);

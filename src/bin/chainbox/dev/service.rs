@@ -5,7 +5,7 @@ use std::{error::Error, sync::Arc};
 
 use chainbox::{
     node::{BlockRef, NetworkPool, Node},
-    platform::{Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, NativeToken, Platform, Upgrades},
+    platform::{Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, DecidedBy, NativeToken, Platform},
     primitives::U256,
     server::{ChainClock, TravelClock, now_ms},
 };
@@ -55,7 +55,8 @@ fn describe(options: &DevOptions, node: &Node) -> BlockchainSpec {
         },
         validators: Vec::new(),
         features: vec!["smart-contracts".to_owned()],
-        upgrades: Upgrades::default(),
+        upgrades: DecidedBy::default(),
+        membership: DecidedBy::default(),
         starts: true,
     }
 }

@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use crate::{
     consensus::ConsensusKind,
     platform::{
-        BlockchainSpec, Feature as PlatformFeature, NativeToken, PlatformError, Upgrades as PlatformUpgrades,
+        BlockchainSpec, DecidedBy as PlatformDecidedBy, Feature as PlatformFeature, NativeToken, PlatformError,
         ValidatorSpec,
     },
     primitives::Gas,
@@ -26,7 +26,7 @@ pub(super) struct CreateBlockchain {
     /// Name of the chain.
     #[schema(min_length = 1, max_length = 256, pattern = r"\S", example = "ledger")]
     name: String,
-    /// `private` or `public`; a label that changes nothing else.
+    /// `private`: the workspace reads it; `public`: every authenticated caller does.
     #[serde(rename = "type")]
     #[schema(default = "private")]
     kind: Option<Kind>,
@@ -42,7 +42,8 @@ pub(super) struct CreateBlockchain {
     /// more.
     #[schema(max_items = 100)]
     validators: Option<Vec<CreateValidator>>,
-    /// Features; labels that change nothing else.
+    /// `smart-contracts`: contracts may be deployed; `permissions`: lists of accounts and deployers; `privacy`: its participants alone read it.
+    /// Without the field `smart-contracts` alone.
     #[schema(max_items = 3, example = json!(["smart-contracts"]))]
     features: Option<Vec<Feature>>,
     /// Whether it starts as soon as it is made. One that does not is `created`: modules may be added to its genesis until it is started.
@@ -91,13 +92,17 @@ struct CreateConfig {
     native_token: Option<CreateNativeToken>,
     /// Who enables and disables modules: the chain's authority, which is its treasury, or its governance by proposals.
     #[schema(default = "authority")]
-    upgrades: Option<Upgrades>,
+    upgrades: Option<DecidedBy>,
+    /// Who adds and removes validators where there is no stake: the chain's authority, or its governance by proposals. With stake operators
+    /// join and leave by themselves, and governance is refused.
+    #[schema(default = "authority")]
+    membership: Option<DecidedBy>,
 }
 
-/// Who enables and disables the modules of a chain.
+/// Who decides something on a chain.
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-enum Upgrades {
+enum DecidedBy {
     Authority,
     Governance,
 }
@@ -132,7 +137,7 @@ impl Body for CreateBlockchain {
             "config": {
                 "blockTime": "2s", "blockGasLimit": "30000000",
                 "nativeToken": { "name": "Ether", "symbol": "ETH", "premine": "1000000000000000000000000" },
-                "upgrades": "authority",
+                "upgrades": "authority", "membership": "authority",
             },
             "validators": [{ "address": "0x1111111111111111111111111111111111111111", "name": "one" }],
             "features": ["smart-contracts"], "start": true,
@@ -157,7 +162,8 @@ impl CreateBlockchain {
             // The pattern has let no other text pass; what is larger than any limit is out of bounds all the same.
             spec.block_gas_limit = config.block_gas_limit.map(|limit| Gas::new(limit.parse().unwrap_or(u64::MAX)));
             spec.native_token = config.native_token.map_or(spec.native_token, CreateNativeToken::into_token);
-            spec.upgrades = config.upgrades.map_or(spec.upgrades, Upgrades::owner);
+            spec.upgrades = config.upgrades.map_or(spec.upgrades, DecidedBy::named);
+            spec.membership = config.membership.map_or(spec.membership, DecidedBy::named);
         }
         spec.validators = self.validators.unwrap_or_default().into_iter().map(CreateValidator::into_spec).collect();
         if let Some(features) = self.features {
@@ -200,11 +206,11 @@ impl Feature {
     }
 }
 
-impl Upgrades {
-    const fn owner(self) -> PlatformUpgrades {
+impl DecidedBy {
+    const fn named(self) -> PlatformDecidedBy {
         match self {
-            Self::Authority => PlatformUpgrades::Authority,
-            Self::Governance => PlatformUpgrades::Governance,
+            Self::Authority => PlatformDecidedBy::Authority,
+            Self::Governance => PlatformDecidedBy::Governance,
         }
     }
 }

@@ -113,6 +113,9 @@ struct ConfigView {
     /// Who enables and disables modules: `authority` or `governance`.
     #[schema(example = "authority")]
     upgrades: &'static str,
+    /// Who adds and removes validators where there is no stake: `authority` or `governance`.
+    #[schema(example = "authority")]
+    membership: &'static str,
 }
 
 /// A native token.
@@ -168,6 +171,7 @@ impl BlockchainView {
                     premine: spec.native_token.premine.to_string(),
                 },
                 upgrades: spec.upgrades.name(),
+                membership: spec.membership.name(),
             },
             validators: chain.map(|chain| validators(spec, chain)).unwrap_or_default(),
             features: spec.features.clone(),
