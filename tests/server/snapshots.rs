@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use chainbox::system::governance::GOVERNANCE_ADDRESS;
 use serde_json::{Value, json};
 
 use crate::{
@@ -78,6 +79,61 @@ fn a_snapshot_of_the_default_chain_covers_its_deployments_and_time_travel_the_ke
     assert_eq!(listed()[2..], [(waiting["id"].clone(), json!("deployed"))]);
     let deadline = now() + LIMIT;
     assert!(dev.stop("-TERM").status.success() && now() < deadline);
+}
+
+/// With governance in its genesis the default chain has proposals, and a snapshot covers them with their votes and what they have changed.
+#[test]
+fn a_snapshot_of_the_default_chain_covers_its_proposals() {
+    let folder = tempfile::tempdir().unwrap();
+    let dev = Dev::start(folder.path(), &["--quiet"]);
+    let key = dev.config["apiKey"].as_str().unwrap().to_owned();
+    let validators = rest(&dev, &key, "GET", "/v1/blockchains/bc_default/validators", &Value::Null).data();
+    let sealing = validators[0]["sealingAddress"].clone();
+    assert!(dev.stop("-TERM").status.success());
+
+    let genesis = folder.path().join("genesis.json");
+    let account = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
+    let spec = json!({
+        "chainId": 31337, "accounts": { account: { "balance": "1000000000000000000000" } },
+        "validators": [{ "address": sealing, "operator": account }],
+        "governance": { "minVotingPeriodSecs": 10 }, "parameters": { "owner": GOVERNANCE_ADDRESS },
+        "validatorRegistry": { "administrator": GOVERNANCE_ADDRESS },
+    });
+    std::fs::write(&genesis, spec.to_string()).unwrap();
+    std::fs::remove_file(folder.path().join("config.json")).unwrap();
+    let dev = Dev::start(folder.path(), &["--quiet", "--genesis", genesis.to_str().unwrap()]);
+    let key = dev.config["apiKey"].as_str().unwrap().to_owned();
+    let propose = |limit: &str| {
+        let body = json!({
+            "blockchainId": "bc_default", "title": limit, "type": "parameter-change", "changes": { "gasLimit": limit }, "votingPeriod": "60s",
+        });
+        let answer = rest(&dev, &key, "POST", "/v1/governance/proposals", &body);
+        assert_eq!(answer.status, 201, "{}", answer.body);
+        format!("/v1/governance/proposals/{}", answer.data()["id"].as_str().unwrap())
+    };
+    let shown = |path: &str| rest(&dev, &key, "GET", path, &Value::Null).data();
+    let limit = || eth(&dev, &key, "eth_getBlockByNumber", json!(["latest", false]))["gasLimit"].clone();
+    let carry = |path: &str| {
+        assert_eq!(rest(&dev, &key, "POST", &format!("{path}/vote"), &json!({ "vote": "yes" })).status, 201);
+        eth(&dev, &key, "evm_increaseTime", json!([61]));
+        (0..3).for_each(|_| drop(eth(&dev, &key, "evm_mine", json!([]))));
+    };
+    let first = propose("40000000");
+    assert_eq!(shown(&first)["status"], "active");
+    let snapshot = eth(&dev, &key, "evm_snapshot", json!([]));
+    let second = propose("50000000");
+    carry(&first);
+    assert_eq!((&shown(&first)["status"], limit()), (&json!("executed"), json!("0x2625a00")));
+
+    assert_eq!(eth(&dev, &key, "evm_revert", json!([snapshot])), true);
+    let back = shown(&first);
+    assert_eq!((&back["status"], &back["tally"]["yes"], limit()), (&json!("active"), &json!("0"), json!("0x1c9c380")));
+    assert_eq!(rest(&dev, &key, "GET", &second, &Value::Null).status, 404);
+    let listed = rest(&dev, &key, "GET", "/v1/resources?type=proposal", &Value::Null).data();
+    assert_eq!(listed.as_array().map(Vec::len), Some(1), "{listed}");
+    carry(&first);
+    assert_eq!((&shown(&first)["status"], limit()), (&json!("executed"), json!("0x2625a00")));
+    assert!(dev.stop("-TERM").status.success());
 }
 
 /// One clock: what waits for time on the default chain, on another chain and in the service's records moves with `evm_increaseTime`; a
