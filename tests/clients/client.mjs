@@ -1,6 +1,7 @@
 // A first API key, client and access token of a person, for tests of what comes after.
 import assert from 'node:assert/strict';
 import * as oauth from 'oauth4webapi';
+import { PASSWORD, Person } from './person.mjs';
 
 export const REDIRECT = 'http://127.0.0.1:9/callback';
 export const SCOPE = 'workspace:read workspace:write blockchain:read';
@@ -16,6 +17,17 @@ export async function apiKey(person, scope = SCOPE) {
   const { status, page } = await person.submit('/oauth/account', '/oauth/account/api-keys', { name: 'first', scope });
   const [key] = /cbx_[0-9a-f]+/.exec(page) ?? assert.fail(`${status}: ${page}`);
   return key;
+}
+
+// Signs the first user of a service up, and returns a key of its own with every scope.
+export async function firstKey(service) {
+  const ann = new Person(service.url);
+  await ann.submit('/oauth/signup', '/oauth/signup', {
+    email: 'ann@example.org',
+    new_password: PASSWORD,
+    bootstrap_token: await service.secret('cbb'),
+  });
+  return apiKey(ann, 'admin');
 }
 
 // Registers a public client with a key of that person.

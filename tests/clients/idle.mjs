@@ -6,8 +6,7 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { apiKey } from './client.mjs';
-import { PASSWORD, Person } from './person.mjs';
+import { firstKey } from './client.mjs';
 import { start } from './service.mjs';
 
 const CHAINS = Number(process.argv[2] ?? 1000);
@@ -22,13 +21,7 @@ const TICK = 0.01;
 const folder = mkdtempSync(join(tmpdir(), 'chainbox-idle-'));
 const serve = (options) => start(['serve', '--db-path', folder, '--requests-per-minute', '1000000000'], options);
 let service = await serve();
-const ann = new Person(service.url);
-await ann.submit('/oauth/signup', '/oauth/signup', {
-  email: 'ann@example.org',
-  new_password: PASSWORD,
-  bootstrap_token: await service.secret('cbb'),
-});
-const key = await apiKey(ann, 'admin');
+const key = await firstKey(service);
 
 async function send(method, path, body) {
   const headers = { 'x-api-key': key, ...(body && { 'content-type': 'application/json' }) };

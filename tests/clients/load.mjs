@@ -8,9 +8,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Wallet } from 'ethers';
-import { apiKey } from './client.mjs';
+import { firstKey } from './client.mjs';
 import { Connection, request } from './connection.mjs';
-import { PASSWORD, Person } from './person.mjs';
 import { start } from './service.mjs';
 
 const SECONDS = Number(process.argv[2] ?? 30);
@@ -27,21 +26,15 @@ writeFileSync(limits, '[workspaces]\nof_a_user_max = 1000\n');
 const flags = ['serve', '--db-path', folder, '--requests-per-minute', '1000000000', '--limits', limits];
 const serve = (options) => start(flags, options);
 let service = await serve();
-const ann = new Person(service.url);
-await ann.submit('/oauth/signup', '/oauth/signup', {
-  email: 'ann@example.org',
-  new_password: PASSWORD,
-  bootstrap_token: await service.secret('cbb'),
-});
-const key = await apiKey(ann, 'admin');
+const key = await firstKey(service);
 
 const requestOf = (method, path, body) => request(service.url, method, path, { 'x-api-key': key }, body && JSON.stringify(body));
 const rpcOf = (method, params) => requestOf('POST', '/v1/rpc', { jsonrpc: '2.0', id: 1, method, params });
 
 // A client has one connection; this one is for what is not part of the load.
 let beside = new Connection(service.url);
-async function ask(bytes, connection = beside) {
-  const { status, body } = await connection.send(bytes);
+async function ask(bytes) {
+  const { status, body } = await beside.send(bytes);
   return { status, body: JSON.parse(body) };
 }
 const send = (method, path, body) => ask(requestOf(method, path, body));

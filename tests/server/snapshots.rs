@@ -114,7 +114,7 @@ fn a_snapshot_of_the_default_chain_covers_its_proposals() {
     let shown = |path: &str| rest(&dev, &key, "GET", path, &Value::Null).data();
     let limit = || eth(&dev, &key, "eth_getBlockByNumber", json!(["latest", false]))["gasLimit"].clone();
     let carry = |path: &str| {
-        assert_eq!(rest(&dev, &key, "POST", &format!("{path}/vote"), &json!({ "vote": "yes" })).status, 201);
+        assert_eq!(rest(&dev, &key, "POST", &format!("{path}/vote"), &json!({ "vote": "yes" })).status, 200);
         eth(&dev, &key, "evm_increaseTime", json!([61]));
         (0..3).for_each(|_| drop(eth(&dev, &key, "evm_mine", json!([]))));
     };
