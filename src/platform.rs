@@ -56,7 +56,7 @@ use std::{path::PathBuf, sync::Arc};
 
 pub use self::{
     analytics::{Analytics, Metric, SAMPLE_SECS, SeriesPoint, SeriesRequest},
-    api_key::{ApiKey, ApiKeySpec, ApiKeyValue, ApiKeys},
+    api_key::{ApiKey, ApiKeySpec, ApiKeyState, ApiKeyValue, ApiKeys},
     blockchain::{
         Blockchain, BlockchainRecord, BlockchainSpec, ChainCommand, ChainState, DecidedBy, Feature, NativeToken,
         ValidatorSpec,
@@ -118,7 +118,7 @@ use self::{
     health::Probes,
     maintenance::Backups,
     metering::Meter,
-    records::{Owner, PageRequest, Records, Unit, WorkspaceId},
+    records::{Owner, PageRequest, RecordError, Records, Unit, WorkspaceId},
     secret::Secret,
     vault::{MasterKey, Vault},
 };
@@ -216,8 +216,7 @@ impl PlatformBuilder {
     ) -> Result<Platform, PlatformError> {
         let Self { store, clock, entropy, plans, workspaces_max, password_cost, networks, backups } = self;
         let records = Records::open(Arc::clone(&store), clock)?;
-        let completed = resources::complete_indices(&records).and_then(|()| sent::complete_indices(&records));
-        match completed.map_err(PlatformError::from) {
+        match complete_indices(&records).map_err(PlatformError::from) {
             // Reads go on when the disk is full.
             Ok(()) | Err(PlatformError::StorageFull { .. }) => {}
             Err(cause) => return Err(cause),
@@ -494,6 +493,12 @@ fn forget_expired(context: &Context, some: &PageRequest) -> Result<usize, Platfo
     let responses = IdempotentRequests { context }.forget_expired(some)?;
     let transactions = sent::forget_settled(&context.records, some)?;
     Ok(users.saturating_add(grants).saturating_add(responses).saturating_add(transactions))
+}
+
+/// Completes the indices of records that were written before the indices were.
+fn complete_indices(records: &Records) -> Result<(), RecordError> {
+    resources::complete_indices(records)?;
+    sent::complete_indices(records)
 }
 
 fn make_default_workspace(context: &Context) -> Result<(), PlatformError> {

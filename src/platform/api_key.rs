@@ -77,6 +77,28 @@ pub struct ApiKey {
     pub revoked_at_ms: Option<u64>,
 }
 
+/// State of an API key: active leads to expired with its time, both to revoked by command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ApiKeyState {
+    /// It authenticates.
+    Active,
+    /// Its time is over.
+    Expired,
+    /// It was revoked.
+    Revoked,
+}
+
+impl ApiKeyState {
+    /// Name of the state.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Expired => "expired",
+            Self::Revoked => "revoked",
+        }
+    }
+}
+
 impl ApiKey {
     const BY_HASH: Index<Self> =
         Index::unique("hash", Reach::Service, |key| Some(SortKey::new().bytes(&key.value.hash)));
@@ -116,12 +138,12 @@ impl ApiKey {
         format!("{}...{}", ApiKeyValue::PREFIX, self.last_four)
     }
 
-    /// Returns `active`, `expired` or `revoked`.
-    pub fn status(&self, now_ms: u64) -> &'static str {
+    /// Returns its state at a time.
+    pub fn state(&self, now_ms: u64) -> ApiKeyState {
         match self.revoked_at_ms {
-            Some(_) => "revoked",
-            None if self.is_live(now_ms) => "active",
-            None => "expired",
+            Some(_) => ApiKeyState::Revoked,
+            None if self.is_live(now_ms) => ApiKeyState::Active,
+            None => ApiKeyState::Expired,
         }
     }
 

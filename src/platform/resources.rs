@@ -300,7 +300,7 @@ impl Reader<'_> {
             }
             ResourceKind::ApiKey => self.of::<ApiKey>(owner, id, |stored| {
                 let now_ms = self.blockchains.context.records.clock().now_ms();
-                Ok((stored.value.name.clone(), None, stored.value.status(now_ms)))
+                Ok((stored.value.name.clone(), None, stored.value.state(now_ms).name()))
             }),
             ResourceKind::Blockchain => self.of::<BlockchainRecord>(owner, id, |stored| {
                 let chain = stored.id().to_owned();
@@ -335,7 +335,8 @@ impl Reader<'_> {
             ResourceKind::Member => self.of::<Member>(owner, id, |_| Ok((String::new(), None, "active"))),
             ResourceKind::Invitation => self.of::<Invitation>(owner, id, |stored| {
                 let now_ms = self.blockchains.context.records.clock().now_ms();
-                Ok((stored.value.email.clone(), None, stored.value.status(now_ms)))
+                let status = if stored.value.is_open(now_ms) { "open" } else { "expired" };
+                Ok((stored.value.email.clone(), None, status))
             }),
             ResourceKind::Validator | ResourceKind::Proposal => Ok(None),
         }

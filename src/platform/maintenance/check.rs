@@ -11,6 +11,7 @@ use crate::{
         ApiKey, BlockchainRecord, DappRecord, DeploymentRecord, HostedModule, HostedValidator, OsEntropy, Project,
         Session, TransactionRecord, User, Wallet, Webhook, Workspace,
         attempts::Attempts,
+        complete_indices,
         oauth::{AccessToken, Grant, OAuthClient},
         records::{AuditLine, IdempotentRequest, OutboxEntry, Record, RecordError, Records},
         users::{Bootstrap, Identity, MailedToken},
@@ -68,6 +69,7 @@ fn run(
     report.format = Records::format_of(&**store)?;
     let overlay: Arc<dyn KeyValue> = Arc::new(OverlayStore::new(Arc::clone(store)));
     let records = Records::open(Arc::clone(&overlay), clock)?;
+    complete_indices(&records)?;
     check_records(&records, report)?;
     if let Some(key) = master_key {
         match Vault::new(key, Arc::new(OsEntropy)).verify(&records) {

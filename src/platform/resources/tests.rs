@@ -7,7 +7,8 @@ use super::*;
 use crate::{
     node::ManualClock,
     platform::{
-        ApiKeySpec, BlockchainSpec, ClientRegistration, DeploymentSpec, Platform, Role, records::Unit, vault::MasterKey,
+        ApiKeySpec, BlockchainSpec, ClientRegistration, DeploymentSpec, Platform, Role, maintenance, records::Unit,
+        vault::MasterKey,
     },
     primitives::Timestamp,
     store::{Batch, KeyValue, MemoryStore, Table, suite},
@@ -141,6 +142,9 @@ fn a_store_from_before_the_indices_gets_them() {
         }
     }
     store.write(batch).unwrap();
+    let (closed, key): (Arc<dyn KeyValue>, _) = (store.clone(), MasterKey::new([7; 32].into()));
+    let report = maintenance::check(&closed, clock.clone(), Some(key));
+    assert!(report.faults.is_empty(), "what an opening completes is no fault: {:?}", report.faults);
     let platform = open(&store, &clock);
     assert_eq!(platform.records().verify::<ApiKey>().unwrap(), 140);
     assert_eq!(platform.records().verify::<Workspace>().unwrap(), 1);

@@ -192,9 +192,9 @@ impl Invitation {
 }
 
 impl Invitation {
-    /// Returns `open` or `expired`.
-    pub const fn status(&self, now_ms: u64) -> &'static str {
-        if self.expires_at_ms > now_ms { "open" } else { "expired" }
+    /// Returns whether it can be accepted at a time. It has expired otherwise.
+    pub const fn is_open(&self, now_ms: u64) -> bool {
+        self.expires_at_ms > now_ms
     }
 }
 

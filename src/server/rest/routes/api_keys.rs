@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use crate::{
     platform::{
-        ApiKey, ApiKeySpec, FieldError, PlatformError, Scope,
+        ApiKey, ApiKeySpec, ApiKeyState, FieldError, PlatformError, Scope,
         records::{Index, SortKey, Stored},
     },
     server::{
@@ -151,12 +151,12 @@ enum ApiKeyStatus {
     Revoked,
 }
 
-impl ApiKeyStatus {
-    fn of(key: &ApiKey, now_ms: u64) -> Self {
-        match key.revoked_at_ms {
-            Some(_) => Self::Revoked,
-            None if key.is_live(now_ms) => Self::Active,
-            None => Self::Expired,
+impl From<ApiKeyState> for ApiKeyStatus {
+    fn from(state: ApiKeyState) -> Self {
+        match state {
+            ApiKeyState::Active => Self::Active,
+            ApiKeyState::Expired => Self::Expired,
+            ApiKeyState::Revoked => Self::Revoked,
         }
     }
 }
@@ -169,7 +169,7 @@ impl ApiKeyView {
             name: key.name.clone(),
             masked: key.masked(),
             scopes: key.scopes.iter().map(Scope::name).collect(),
-            status: ApiKeyStatus::of(key, now_ms),
+            status: key.state(now_ms).into(),
             created_by: key.created_by.to_string(),
             created_at: clock::iso_8601(stored.created_at_ms()),
             expires_at: key.expires_at_ms.map(clock::iso_8601),

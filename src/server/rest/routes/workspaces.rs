@@ -257,7 +257,7 @@ impl InvitationView {
             workspace_id: stored.owner().as_str().to_owned(),
             email: invitation.email.clone(),
             role: invitation.role.name(),
-            status: match invitation.expires_at_ms > now_ms {
+            status: match invitation.is_open(now_ms) {
                 true => InvitationStatus::Open,
                 false => InvitationStatus::Expired,
             },
