@@ -65,6 +65,7 @@
 
 mod api_error;
 mod chains;
+mod changes;
 mod clock;
 mod commands;
 mod counters;

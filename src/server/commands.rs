@@ -18,7 +18,10 @@ use tokio::{
     task::JoinError,
 };
 
-use super::limits::{COMMAND_WAIT_MAX, COMMANDS_WAITING_MAX, READS_PER_CORE, READS_WAITING_MAX};
+use super::{
+    changes::Changes,
+    limits::{COMMAND_WAIT_MAX, COMMANDS_WAITING_MAX, READS_PER_CORE, READS_WAITING_MAX},
+};
 
 /// Whether the caller of long work has left. Cheap to clone and to ask.
 #[derive(Clone, Debug, Default)]
@@ -65,15 +68,18 @@ pub(crate) struct Workers {
     /// Threads that serve connections and may work themselves: all but one.
     serving: Arc<Semaphore>,
     reads: Arc<Waiting>,
+    changes: Changes,
 }
 
 impl Default for Workers {
     fn default() -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = Handle::try_current().map_or(1, |runtime| runtime.metrics().num_workers());
+        let reads = cores.saturating_mul(READS_PER_CORE);
         Self {
             serving: Arc::new(Semaphore::new(threads.saturating_sub(1))),
-            reads: Arc::new(Waiting::new(cores.saturating_mul(READS_PER_CORE), READS_WAITING_MAX, COMMAND_WAIT_MAX)),
+            reads: Arc::new(Waiting::new(reads, READS_WAITING_MAX, COMMAND_WAIT_MAX)),
+            changes: Changes::new(reads, COMMANDS_WAITING_MAX),
         }
     }
 }
@@ -93,6 +99,20 @@ impl Workers {
         }
         let turn = self.reads.turn().await?;
         run_blocking(&runtime, turn, read).await
+    }
+
+    /// Makes a brief change of records: alone on the connection's own thread, else after those that wait.
+    pub(crate) async fn change<T: Send + 'static>(
+        &self,
+        change: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, QueueError> {
+        let Ok(runtime) = Handle::try_current() else { return Ok(change()) };
+        if self.changes.is_idle()
+            && let Ok(_serving) = self.serving.try_acquire()
+        {
+            return Ok(change());
+        }
+        self.changes.make(&runtime, change).await
     }
 }
 

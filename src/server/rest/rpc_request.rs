@@ -25,7 +25,6 @@ use crate::{
     platform::{PlatformError, Principal, records::Accepted},
     server::{
         api_error::ApiError,
-        commands::Length,
         eth::rpc::EthRpc,
         jsonrpc::{
             errors::{
@@ -129,8 +128,8 @@ async fn once(
 ) -> Result<Rendered, ApiError> {
     let (platform, operation) = (app.platform().clone(), interface.operation());
     let (sender, key) = (principal.clone(), key.to_owned());
-    let accept = move |_: &_| idempotency::accept(&platform, &sender, &key, operation, &kept);
-    match app.chains.workers().read(Length::Short, accept).await?? {
+    let accept = move || idempotency::accept(&platform, &sender, &key, operation, &kept);
+    match app.chains.workers().change(accept).await?? {
         Begin::Run(accepted) => finish(app, principal, &interface, body, &accepted, id).await,
         Begin::Replay(rendered) => Ok(rendered),
     }
@@ -153,14 +152,14 @@ pub(super) async fn finish(
     let rendered = Rendered::foreign(status, text.into_bytes(), id);
     let kept = if rendered.body_bytes() > KEPT_BYTES_MAX { too_long(id) } else { rendered.clone() };
     let (platform, accepted) = (app.platform().clone(), accepted.clone());
-    let close = move |_: &_| {
+    let close = move || {
         let requests = platform.idempotency();
         platform.unit(|unit| match has_effect {
             true => requests.respond(unit, &accepted, &kept.kept()),
             false => requests.withdraw(unit, &accepted),
         })
     };
-    app.chains.workers().read(Length::Short, close).await??;
+    app.chains.workers().change(close).await??;
     Ok(rendered)
 }
 

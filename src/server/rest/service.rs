@@ -245,14 +245,14 @@ async fn run(
         }
         Runs::Briefly | Runs::Long => None,
     };
-    let length = if matches!(endpoint.about.runs, Runs::Long) { Length::Long } else { Length::Short };
-    let rpc = chain.and_then(|id| app.chains.rpc(&id));
+    let (is_long, rpc) = (matches!(endpoint.about.runs, Runs::Long), chain.and_then(|id| app.chains.rpc(&id)));
     let workers = app.chains.workers().clone();
-    let work = move |_: &_| begin_and_execute(&app, &endpoint, request, &parts, &raw, body);
-    Ok(match rpc {
-        Some(rpc) => rpc.commands().run(length, work).await??,
-        None => workers.read(length, work).await??,
-    })
+    let work = move || begin_and_execute(&app, &endpoint, request, &parts, &raw, body);
+    match (rpc, is_long) {
+        (Some(rpc), _) => rpc.commands().run(Length::Short, |_| work()).await?,
+        (None, true) => workers.read(Length::Long, |_| work()).await?,
+        (None, false) => workers.change(work).await?,
+    }
 }
 
 /// Accepts the request under its idempotency key, and executes it unless it was executed before.
