@@ -151,8 +151,8 @@ impl Tag {
 /// Where an endpoint's work runs.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::server) enum Runs {
-    /// At most as long as a few records are read: on the connection's own thread. What may change records, only while another thread
-    /// is free to serve, for a change may wait for others.
+    /// At most as long as a few records are read: on the connection's own thread. What may change records, only while nothing else does, and
+    /// another thread is free to serve; else in the queue of such changes.
     Briefly,
     /// Longer: on the threads for long reads.
     Long,
