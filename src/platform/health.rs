@@ -96,7 +96,8 @@ mod tests {
         assert!(!health.is_database_healthy && !health.is_operational());
         assert_eq!(health.uptime_percent, 100.0 / 3.0);
         store.recover();
-        let health = Probes::default().run(&Records::open(store.clone(), clock).unwrap(), true);
+        let records = Records::open(store.clone(), clock).unwrap();
+        let health = Probes::default().run(&records, true);
         assert_eq!(
             health.uptime_percent,
             200.0 / 3.0,

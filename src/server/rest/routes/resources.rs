@@ -47,8 +47,9 @@ struct Resource {
 /// State of a resource, as its own route tells it, which says what leads where: of a blockchain `created`, `provisioning`, `running`,
 /// `paused`, `stopped`, `failed` or `deleting`; of an API key `active`, `expired` or `revoked`; of a contract and a dApp `pending`,
 /// `deployed` or `failed`; of a module `pending`, `enabled`, `disabled` or `failed`; of a project `provisioning`, `active`, `paused`,
-/// `stopped` or `failed`; of a webhook `enabled` or `disabled`; of an invitation `open` or `expired`; of a validator and a
-/// proposal those of their routes; others are `active`.
+/// `stopped` or `failed`; of a webhook `enabled` or `disabled`; of an invitation `open` or `expired`; of a validator
+/// `joining`, `active`, `exiting`, `jailed`, `unbonding`, `left`, `tombstoned` or `removed`; of a proposal `pending`, `active`, `passed`,
+/// `executed`, `failed`, `rejected`, `vetoed`, `expired` or `canceled`; others are `active`.
 /// `unavailable` while the caller can't read the chain that knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
