@@ -85,6 +85,7 @@ mod monitor;
 mod oauth;
 pub mod openid;
 pub mod outbound;
+mod queue_error;
 mod rest;
 mod serve;
 mod service_rpc;

@@ -8,7 +8,7 @@ use axum::{
 };
 use serde_json::{Map, Value, json};
 
-use super::commands::QueueError;
+use super::queue_error::QueueError;
 use crate::{
     node::FullDisk,
     platform::{OverQuota, PlatformError, records::RecordError},

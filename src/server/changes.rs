@@ -13,7 +13,7 @@ use tracing::Span;
 
 use super::{
     clock::{MonotonicClock, Ticks as _},
-    commands::QueueError,
+    queue_error::QueueError,
 };
 
 /// Time after which a change that waits is taken by one more thread: the one before it is not so brief.

@@ -21,6 +21,7 @@ use tokio::{
 use super::{
     changes::Changes,
     limits::{COMMAND_WAIT_MAX, COMMANDS_WAITING_MAX, READS_PER_CORE, READS_WAITING_MAX},
+    queue_error::QueueError,
 };
 
 /// Whether the caller of long work has left. Cheap to clone and to ask.
@@ -40,17 +41,6 @@ impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.0.store(true, Ordering::Relaxed);
     }
-}
-
-/// Why work was not done. Nothing was changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum QueueError {
-    #[error("the chain is busy: {max} calls wait already; try again later")]
-    Full { max: usize },
-    #[error("the chain is busy: the call waited {} s for its turn; try again later", waited.as_secs())]
-    TimedOut { waited: Duration },
-    #[error("the server is stopping")]
-    Stopping,
 }
 
 /// How long work takes.

@@ -95,6 +95,8 @@ fn assert_states_are_those_of_their_routes(shown: &BTreeMap<String, Value>) {
             }
             "project" => format!("/v1/workspaces/{}/projects/{id}", text(&resource["workspaceId"])),
             "dapp" => format!("/v1/dapps/{id}"),
+            "validator" => format!("/v1/validators/{id}"),
+            "proposal" => format!("/v1/governance/proposals/{id}"),
             "webhook" => {
                 let is_enabled = shown[&format!("/v1/webhooks/{id}")]["enabled"].as_bool().unwrap();
                 assert_eq!(resource["status"], if is_enabled { "enabled" } else { "disabled" }, "{id}");
@@ -115,7 +117,7 @@ fn assert_states_are_those_of_their_routes(shown: &BTreeMap<String, Value>) {
         assert_eq!(resource["status"], shown[&own]["status"], "{own}");
         compared.insert(kind);
     }
-    assert_eq!(compared.len(), 8, "{compared:?}");
+    assert_eq!(compared.len(), 10, "{compared:?}");
 }
 
 /// The paths of a template, with the ids of everything that there is.

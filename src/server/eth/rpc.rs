@@ -16,13 +16,14 @@ use crate::{
     node::{Node, SendError, Submission},
     primitives::Transaction,
     server::{
-        commands::{Cancellation, CommandQueue, Length, QueueError, Workers},
+        commands::{Cancellation, CommandQueue, Length, Workers},
         counters::Counters,
         jsonrpc::{
             errors::{self, FORBIDDEN, INTERNAL_ERROR, LIMIT_EXCEEDED, METHOD_NOT_FOUND, REFUSED, RpcError, error},
             service::{Dispatch, JsonRpcService},
         },
         monitor::RpcMonitor,
+        queue_error::QueueError,
     },
 };
 
