@@ -19,6 +19,7 @@ mod dapps;
 mod deployment;
 mod entropy;
 mod error;
+mod evidence;
 mod expiry;
 mod fields;
 mod health;

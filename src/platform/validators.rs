@@ -7,7 +7,6 @@ mod adding;
 mod changes;
 mod delegations;
 mod duties;
-mod evidence;
 mod orders;
 mod processes;
 mod quorum;

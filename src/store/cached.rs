@@ -1,7 +1,10 @@
 //! What was read of one table, in memory: few values are read most of the time.
 
 use core::{fmt, ops::ControlFlow};
-use std::{path::Path, sync::Arc};
+use std::{
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use alloy_primitives::Bytes;
 use quick_cache::{
@@ -22,6 +25,8 @@ pub struct CachedStore {
     inner: Arc<dyn KeyValue>,
     table: Table,
     values: Arc<Cache<Vec<u8>, Bytes, InBytes>>,
+    /// Of two writes of one key the later one's value is kept.
+    writing: Arc<Mutex<()>>,
 }
 
 /// Counts a value in bytes.
@@ -47,7 +52,19 @@ impl CachedStore {
     /// Keeps up to `bytes` of the values of a table; those that were read least lately go first.
     pub fn new(inner: Arc<dyn KeyValue>, table: Table, bytes: u64) -> Self {
         let expected = usize::try_from(bytes / (4 * ENTRY_BYTES)).unwrap_or(usize::MAX);
-        Self { inner, table, values: Arc::new(Cache::with_weighter(expected, bytes, InBytes)) }
+        Self { inner, table, values: Arc::new(Cache::with_weighter(expected, bytes, InBytes)), writing: Arc::default() }
+    }
+
+    /// Takes a written value in place of the one that is kept, if there is one. Without a value the store says what it has.
+    fn note(&self, key: Vec<u8>, value: Option<Bytes>) {
+        let unkept = match value {
+            // What is being read is not kept yet: the read may have the value before this one, and is not to be kept.
+            Some(value) => self.values.replace(key, value, true).err().map(|(key, _)| key),
+            None => Some(key),
+        };
+        if let Some(key) = unkept {
+            self.values.remove(&key);
+        }
     }
 }
 
@@ -83,11 +100,12 @@ impl KeyValue for CachedStore {
 
     fn write(&self, batch: Batch) -> Result<(), StoreError> {
         let changed = batch.writes().iter().filter(|write| write.table == self.table);
-        let changed: Vec<Vec<u8>> = changed.map(|write| write.key.clone()).collect();
+        let changed: Vec<(Vec<u8>, Option<Bytes>)> =
+            changed.map(|write| (write.key.clone(), write.value.clone().map(Bytes::from))).collect();
+        let _turn = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let written = self.inner.write(batch);
-        // Also where it failed: the store says then what it has.
-        for key in &changed {
-            self.values.remove(key);
+        for (key, value) in changed {
+            self.note(key, value.filter(|_| written.is_ok()));
         }
         written
     }
@@ -106,7 +124,10 @@ mod tests {
     use core::sync::atomic::{AtomicU64, Ordering};
 
     use super::*;
-    use crate::store::{MemoryStore, suite};
+    use crate::store::{
+        MemoryStore, suite,
+        testing::{FailingStore, WriteFault},
+    };
 
     /// A store that counts its reads, and does something before each of them returns.
     struct Watched {
@@ -177,13 +198,16 @@ mod tests {
         assert_eq!(inner.reads.load(Ordering::Relaxed), 1);
         put(&store, b"key", b"second");
         (0..3).for_each(|_| assert_eq!(get(&store, b"key"), Some(b"second".to_vec())));
-        assert_eq!(inner.reads.load(Ordering::Relaxed), 2);
+        assert_eq!(inner.reads.load(Ordering::Relaxed), 1, "what is written is known");
         let mut batch = Batch::new();
         batch.delete(Table::Platform, b"key");
         store.write(batch).unwrap();
         assert_eq!(get(&store, b"key"), None);
         (0..3).for_each(|_| assert_eq!(store.get(Table::Meta, b"key").unwrap(), None));
-        assert_eq!(inner.reads.load(Ordering::Relaxed), 6, "what is not there, and other tables, are read each time");
+        put(&store, b"other", b"value");
+        assert_eq!(inner.reads.load(Ordering::Relaxed), 5, "what is not there, and other tables, are read each time");
+        assert_eq!(get(&store, b"other"), Some(b"value".to_vec()));
+        assert_eq!(inner.reads.load(Ordering::Relaxed), 6, "what nobody has read is not kept");
     }
 
     #[test]
@@ -199,6 +223,37 @@ mod tests {
         put(&*inner, b"key", b"first");
         assert_eq!(get(store, b"key"), Some(b"first".to_vec()), "it began before the change");
         assert_eq!(get(store, b"key"), Some(b"second".to_vec()));
+    }
+
+    #[test]
+    fn of_writes_at_one_time_the_value_of_the_store_is_kept() {
+        let inner = Arc::new(MemoryStore::new());
+        let store = CachedStore::new(Arc::clone(&inner) as _, Table::Platform, 1 << 20);
+        put(&store, b"key", &[0]);
+        std::thread::scope(|scope| {
+            for writer in 1..=4_u8 {
+                let store = store.clone();
+                scope.spawn(move || {
+                    for number in 0..200_u8 {
+                        put(&store, b"key", &[writer, number]);
+                        assert!(get(&store, b"key").is_some());
+                    }
+                });
+            }
+        });
+        assert_eq!(get(&store, b"key"), get(&*inner, b"key"));
+    }
+
+    #[test]
+    fn a_write_that_fails_leaves_what_the_store_has() {
+        let inner = FailingStore::new(Arc::new(MemoryStore::new())).with_fault(WriteFault::only(2));
+        let store = CachedStore::new(Arc::new(inner), Table::Platform, 1 << 20);
+        put(&store, b"key", b"first");
+        assert_eq!(get(&store, b"key"), Some(b"first".to_vec()));
+        let mut batch = Batch::new();
+        batch.put(Table::Platform, b"key", b"second");
+        assert!(store.write(batch).is_err());
+        assert_eq!(get(&store, b"key"), Some(b"first".to_vec()));
     }
 
     #[test]

@@ -128,11 +128,11 @@ impl Blockchains<'_> {
     pub fn each_readable(
         &self,
         principal: &Principal,
-        visit: &mut dyn FnMut(&Blockchain) -> Result<ControlFlow<()>, PlatformError>,
+        visit: &mut dyn FnMut(&Blockchain, &Stored<BlockchainRecord>) -> Result<ControlFlow<()>, PlatformError>,
     ) -> Result<(), PlatformError> {
         for chain in self.hosted.all_open() {
             match self.readable_record(principal, chain.id()) {
-                Ok(_) if visit(&chain)?.is_break() => return Ok(()),
+                Ok(record) if visit(&chain, &record)?.is_break() => return Ok(()),
                 Ok(_) | Err(PlatformError::NotFound { .. } | PlatformError::Forbidden { .. }) => {}
                 Err(cause) => return Err(cause),
             }
@@ -146,7 +146,7 @@ impl Blockchains<'_> {
     /// [`PlatformError::Validation`] of the field `blockchainId` where it can see none or several, and those of the store.
     pub fn only_readable(&self, principal: &Principal) -> Result<String, PlatformError> {
         let mut seen = BTreeSet::new();
-        self.each_readable(principal, &mut |chain| {
+        self.each_readable(principal, &mut |chain, _| {
             seen.insert(chain.id().to_owned());
             Ok(if seen.len() > 1 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })?;

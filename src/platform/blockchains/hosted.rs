@@ -20,6 +20,7 @@ use crate::{
             token_index::TokenIndex,
         },
         context::{Context, audit},
+        evidence,
         modules::genesis::modules_of_genesis,
         principal::{Principal, Subject},
         records::{Owner, PageRequest, SortKey, Stored},
@@ -206,12 +207,12 @@ impl Hosted {
         &self,
         context: &Context,
         stored: &Stored<BlockchainRecord>,
-        then: fn(&Self, &Blockchain) -> Result<(), PlatformError>,
+        then: fn(&Self, &Context, &Blockchain) -> Result<(), PlatformError>,
     ) -> Result<Arc<Blockchain>, PlatformError> {
         let found = self.get(stored.id()).map_or_else(|| self.open(context, stored).map(Arc::new), Ok);
         let done = found.and_then(|chain| {
             chain.failure().map_or(Ok(()), |reason| Err(PlatformError::internal(reason)))?;
-            then(self, &chain)?;
+            then(self, context, &chain)?;
             Ok(chain)
         });
         match done {
@@ -233,11 +234,15 @@ impl Hosted {
         }
     }
 
-    fn run(&self, chain: &Blockchain) -> Result<(), PlatformError> {
-        if chain.node().is_halted() { chain.engine().run(&self.pool) } else { Ok(()) }
+    fn run(&self, context: &Context, chain: &Blockchain) -> Result<(), PlatformError> {
+        if !chain.node().is_halted() {
+            return Ok(());
+        }
+        chain.engine().run(&self.pool)?;
+        evidence::report_again(context, chain)
     }
 
-    fn pause(&self, chain: &Blockchain) -> Result<(), PlatformError> {
+    fn pause(&self, _: &Context, chain: &Blockchain) -> Result<(), PlatformError> {
         chain.engine().halt(&self.pool, "it is paused; resume it first");
         Ok(())
     }

@@ -2,6 +2,8 @@
 
 use core::num::NonZeroUsize;
 
+use alloy_primitives::B256;
+
 use super::Blockchains;
 use crate::{
     node::{Located, SendError},
@@ -16,6 +18,8 @@ use crate::{
 
 /// Transactions that are looked for at once.
 const SETTLED_AT_ONCE: NonZeroUsize = NonZeroUsize::new(64).expect("not zero");
+/// Unsettled transactions at whose multiples they are looked for: fewer than at once, so that none is left behind.
+const SETTLED_EACH: u64 = 32;
 
 impl Blockchains<'_> {
     /// Sends the transaction of a record unless the chain has it; takes the record back when the chain refuses it.
@@ -30,6 +34,24 @@ impl Blockchains<'_> {
             return Ok(());
         }
         let sent = Transaction::decode(raw).map_err(SendError::from).and_then(|decoded| chain.node().send(decoded));
+        self.take_back_refused(stored, sent)
+    }
+
+    /// Sends the transaction of a record, which the chain has not yet; takes the record back when the chain refuses it.
+    pub(super) fn send_new<T: SentRecord>(
+        &self,
+        chain: &Blockchain,
+        stored: &Stored<T>,
+        transaction: Transaction,
+    ) -> Result<(), PlatformError> {
+        self.take_back_refused(stored, chain.node().send(transaction))
+    }
+
+    fn take_back_refused<T: SentRecord>(
+        &self,
+        stored: &Stored<T>,
+        sent: Result<B256, SendError>,
+    ) -> Result<(), PlatformError> {
         let Err(refused) = sent else { return Ok(()) };
         self.context.records.unit(|unit| {
             let present = unit.of::<T>().get(stored.owner(), stored.id())?;
@@ -38,9 +60,19 @@ impl Blockchains<'_> {
         Err(PlatformError::from_send(refused))
     }
 
+    /// As [`Blockchains::settle`], after every so many transactions that are kept: each look for the oldest passes what was settled before,
+    /// which a store forgets late.
+    pub(in crate::platform) fn settle_at_times<T: SentRecord>(&self, chain: &Blockchain) -> Result<(), PlatformError> {
+        let open = self.context.records.of::<T>().count(&T::UNSETTLED, chain.owner(), &on_chain(chain))?;
+        if open > 0 && open.is_multiple_of(SETTLED_EACH) {
+            self.settle::<T>(chain)?;
+        }
+        Ok(())
+    }
+
     /// Notes which of a chain's oldest unsettled transactions are in blocks, so that nobody looks for them again; returns whether it noted
     /// any.
-    pub(in crate::platform) fn settle<T: SentRecord>(&self, chain: &Blockchain) -> Result<bool, PlatformError> {
+    fn settle<T: SentRecord>(&self, chain: &Blockchain) -> Result<bool, PlatformError> {
         let view = chain.node().view();
         let request = PageRequest::first(SETTLED_AT_ONCE);
         let open = self.context.records.of::<T>().page(&T::UNSETTLED, chain.owner(), &on_chain(chain), &request)?;

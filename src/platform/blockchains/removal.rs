@@ -14,6 +14,7 @@ use crate::{
         context::Context,
         dapps::record::DappRecord,
         deployment::DeploymentRecord,
+        evidence::GivenEvidence,
         modules::record::HostedModule,
         records::{Index, PageRequest, Record, SortKey, Stored, Unit},
         sent::TransactionRecord,
@@ -101,7 +102,7 @@ fn forget_sent<T: Record>(
     Ok(!page.items.is_empty())
 }
 
-/// Deletes the record of a chain, its keys and its treasury.
+/// Deletes the record of a chain, those of its validators, evidence and modules, its keys and its treasury.
 pub(super) fn forget(
     context: &Context,
     unit: &mut Unit<'_>,
@@ -110,6 +111,9 @@ pub(super) fn forget(
     let (owner, id) = (stored.owner(), stored.id());
     for validator in HostedValidator::of_unit(unit, owner, id)? {
         unit.delete(&validator)?;
+    }
+    for evidence in GivenEvidence::of_unit(unit, owner, id)? {
+        unit.delete(&evidence)?;
     }
     for module in HostedModule::of_unit(unit, owner, id)? {
         unit.delete(&module)?;

@@ -53,6 +53,14 @@ impl From<Transaction> for Outgoing {
     }
 }
 
+/// A transaction that is kept and not yet sent.
+struct Kept<'a> {
+    stored: Stored<TransactionRecord>,
+    signed: Transaction,
+    /// The turn of its sender, where the service has signed it.
+    turn: Option<MutexGuard<'a, ()>>,
+}
+
 impl<'a> Blockchains<'a> {
     /// As [`Blockchains::send_as`], for nothing that is run again.
     ///
@@ -129,13 +137,12 @@ impl<'a> Blockchains<'a> {
             let nonce = chain.node().view().nonce(sender, BlockRef::Pending).map_err(PlatformError::from_query)?;
             let (request, made) = plan(nonce)?;
             let unsigned = wallets.prepare(principal, chain, request.with_from(sender).with_nonce(nonce))?;
-            let stored = self.context.records.unit(|unit| {
+            self.context.records.unit(|unit| {
                 self.count_transaction(unit, principal)?;
                 let signed = wallets.sign(unit, principal, chain, unsigned)?;
                 record(unit, signed.hash(), made)?;
-                keep(unit, principal, (chain, id), &signed)
-            })?;
-            Ok((stored, Some(turn)))
+                Ok(Kept { stored: keep(unit, principal, (chain, id), &signed)?, signed, turn: Some(turn) })
+            })
         })
     }
 
@@ -148,27 +155,24 @@ impl<'a> Blockchains<'a> {
         record: impl FnOnce(&mut Unit<'_>) -> Result<(), PlatformError>,
     ) -> Result<Stored<TransactionRecord>, PlatformError> {
         self.send_once(principal, (chain, id), |chain| match outgoing {
-            Outgoing::Signed(transaction) => {
-                let stored = self.context.records.unit(|unit| {
-                    self.count_transaction(unit, principal)?;
-                    record(unit)?;
-                    keep(unit, principal, (chain, id), &transaction)
-                })?;
-                Ok((stored, None))
-            }
+            Outgoing::Signed(transaction) => self.context.records.unit(|unit| {
+                self.count_transaction(unit, principal)?;
+                record(unit)?;
+                let stored = keep(unit, principal, (chain, id), &transaction)?;
+                Ok(Kept { stored, signed: *transaction, turn: None })
+            }),
             Outgoing::Request(mut request) => {
                 let wallets = Wallets { context: self.context };
                 let sender = request.from.map_or_else(|| wallets.default_sender(principal, chain), Ok)?;
                 request.from = Some(sender);
                 let turn = self.turn_of(sender);
                 let unsigned = wallets.prepare(principal, chain, *request)?;
-                let stored = self.context.records.unit(|unit| {
+                self.context.records.unit(|unit| {
                     self.count_transaction(unit, principal)?;
                     record(unit)?;
                     let signed = wallets.sign(unit, principal, chain, unsigned)?;
-                    keep(unit, principal, (chain, id), &signed)
-                })?;
-                Ok((stored, Some(turn)))
+                    Ok(Kept { stored: keep(unit, principal, (chain, id), &signed)?, signed, turn: Some(turn) })
+                })
             }
         })
     }
@@ -178,16 +182,16 @@ impl<'a> Blockchains<'a> {
         &self,
         principal: &Principal,
         (chain, id): (&str, &str),
-        make: impl FnOnce(&Blockchain) -> Result<(Stored<TransactionRecord>, Option<MutexGuard<'a, ()>>), PlatformError>,
+        make: impl FnOnce(&Blockchain) -> Result<Kept<'a>, PlatformError>,
     ) -> Result<Stored<TransactionRecord>, PlatformError> {
         let chain = self.writable(principal, chain)?;
         if let Some(known) = self.sent(principal, id)? {
             self.send_or_take_back(&chain, &known)?;
             return Ok(known);
         }
-        let _ = self.settle::<TransactionRecord>(&chain)?;
-        let (stored, _turn) = make(&chain)?;
-        self.send_or_take_back(&chain, &stored)?;
+        self.settle_at_times::<TransactionRecord>(&chain)?;
+        let Kept { stored, signed, turn: _turn } = make(&chain)?;
+        self.send_new(&chain, &stored, signed)?;
         Ok(stored)
     }
 

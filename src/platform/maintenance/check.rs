@@ -12,6 +12,7 @@ use crate::{
         Session, TransactionRecord, User, Wallet, Webhook, Workspace,
         attempts::Attempts,
         complete_indices,
+        evidence::GivenEvidence,
         oauth::{AccessToken, Grant, OAuthClient},
         records::{AuditLine, IdempotentRequest, OutboxEntry, Record, RecordError, Records},
         users::{Bootstrap, Identity, MailedToken},
@@ -94,7 +95,7 @@ const fn kind<T: Record>() -> Kind {
 }
 
 /// Every kind of record.
-pub(super) const KINDS: [Kind; 26] = [
+pub(super) const KINDS: [Kind; 27] = [
     kind::<AccessToken>(),
     kind::<ApiKey>(),
     kind::<Attempts>(),
@@ -103,6 +104,7 @@ pub(super) const KINDS: [Kind; 26] = [
     kind::<Bootstrap>(),
     kind::<DappRecord>(),
     kind::<DeploymentRecord>(),
+    kind::<GivenEvidence>(),
     kind::<Grant>(),
     kind::<HostedModule>(),
     kind::<HostedValidator>(),

@@ -2,13 +2,13 @@
 
 use super::{Proposal, Proposals, check_governance, unreadable};
 use crate::{
-    platform::{PlatformError, principal::Principal},
+    platform::{PlatformError, blockchain::Blockchain, principal::Principal},
     system::governance::interface as sol,
 };
 
 impl Proposals<'_> {
-    /// Returns the number of a chain's proposals, and at most `count` of them, without those before `skipped`: the oldest first, or the
-    /// newest first. Those that wait in the pool are not among them.
+    /// Returns how many proposals a chain has, and those of a range: `(skipped, count, newest_first)`. Those that wait in the pool are not
+    /// among them.
     ///
     /// # Errors
     /// [`PlatformError::Conflict`] on a chain without governance; as
@@ -17,10 +17,19 @@ impl Proposals<'_> {
         &self,
         principal: &Principal,
         chain: &str,
-        (skipped, count, newest_first): (u64, u64, bool),
+        range: (u64, u64, bool),
     ) -> Result<(Vec<Proposal>, u64), PlatformError> {
         let chain = self.chains.readable(principal, chain)?;
         check_governance(&chain)?;
+        self.of_chain(&chain, range)
+    }
+
+    /// As [`Proposals::list`], of a chain with governance that the caller has in hand.
+    pub(in crate::platform) fn of_chain(
+        &self,
+        chain: &Blockchain,
+        (skipped, count, newest_first): (u64, u64, bool),
+    ) -> Result<(Vec<Proposal>, u64), PlatformError> {
         let view = chain.node().view();
         let total = view.chain().governance_view(view.head(), &sol::proposalCountCall {}).map_err(unreadable)?;
         let total: u64 = total.saturating_to();
@@ -31,7 +40,7 @@ impl Proposals<'_> {
             let number = if newest_first { total.saturating_add(1).saturating_sub(place) } else { place };
             let Some(record) = view.chain().proposal(view.head(), number).map_err(unreadable)? else { continue };
             // One whose block the chain has forgotten has no id to ask for it by.
-            if let Some(id) = self.id_of(&chain, &record)? {
+            if let Some(id) = self.id_of(chain, &record)? {
                 found.push(Proposal::of(id, record));
             }
         }

@@ -78,7 +78,8 @@ impl<'a, T: Record> Collection<'a, T> {
     ) -> Result<Page<T>, RecordError> {
         let total = self.count(index, owner, group)?;
         let (mut skip, limit) = (request.skipped(), request.limit.get());
-        if u64::try_from(skip).is_ok_and(|skip| skip > 0 && skip >= total) {
+        let is_from_first = !matches!(request.start, PageStart::After(_));
+        if is_from_first && u64::try_from(skip).is_ok_and(|skip| skip >= total) {
             return Ok(Page { items: Vec::new(), total, next: None });
         }
         let prefix = key::group(T::KIND, index.name(), index.reach_of(owner), group.as_bytes());
@@ -87,6 +88,8 @@ impl<'a, T: Record> Collection<'a, T> {
             PageStart::After(cursor) => Some([&prefix, cursor.as_bytes()].concat()),
         };
         let (mut places, mut has_more, mut last) = (Vec::new(), false, Vec::new());
+        // Behind the last entry a scan goes through what was deleted, for as long as the store remembers it.
+        let mut ahead = if is_from_first { total } else { u64::MAX };
         self.view.scan_from(&prefix, from.as_deref(), request.order, &mut |key, place| {
             if skip > 0 {
                 skip -= 1;
@@ -99,7 +102,8 @@ impl<'a, T: Record> Collection<'a, T> {
                 last = key[prefix.len()..].to_vec();
                 places.push(place.to_vec());
             }
-            ControlFlow::Continue(())
+            ahead = ahead.saturating_sub(1);
+            if ahead == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         let mut items = Vec::with_capacity(places.len());
         for place in places {

@@ -35,16 +35,15 @@ impl OnChain<'_> {
     /// Public chains of other workspaces, and those on whose list of participants the principal is.
     fn chains_of_others(self) -> Result<Vec<ResourceSummary>, PlatformError> {
         let (own, mut found) = (self.principal.owner(), Vec::new());
-        self.blockchains.each_readable(self.principal, &mut |chain| {
+        self.blockchains.each_readable(self.principal, &mut |chain, record| {
             if *chain.owner() != own {
-                let record = self.blockchains.readable_record(self.principal, chain.id())?;
                 found.push(ResourceSummary {
                     id: chain.id().to_owned(),
                     kind: ResourceKind::Blockchain,
                     name: record.value.spec.name.clone(),
                     workspace_id: chain.owner().as_str().to_owned(),
                     blockchain_id: Some(chain.id().to_owned()),
-                    status: self.blockchains.state(&record).name().to_owned(),
+                    status: self.blockchains.state(record).name().to_owned(),
                     created_at_ms: record.created_at_ms(),
                     updated_at_ms: record.updated_at_ms(),
                 });
@@ -106,7 +105,7 @@ impl OnChain<'_> {
             return Ok(Vec::new());
         }
         let newest = (0, ResourceKind::PROPOSALS_OF_CHAIN_MAX, true);
-        let (found, _) = Proposals { chains: self.blockchains }.list(self.principal, chain.id(), newest)?;
+        let (found, _) = Proposals { chains: self.blockchains }.of_chain(chain, newest)?;
         let summary = |proposal: Proposal| {
             let created_at = proposal.voting.as_ref().map(|voting| voting.submitted_at);
             let changed_at = proposal.voting.as_ref().and_then(|voting| Some(voting.finalized?.1)).or(created_at);

@@ -2,9 +2,10 @@
 
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use alloy_sol_types::SolCall;
+use serde_json::Value;
 
 use super::{
-    Validator, Validators, evidence,
+    Validator, Validators,
     orders::{ClaimOrder, SlashOrder, SlashPart, SlashSpec, SlashedBy, StakeSpec},
     unreadable,
 };
@@ -15,6 +16,7 @@ use crate::{
         blockchain::Blockchain,
         blockchains::{Outgoing, signed_call},
         context::audit,
+        evidence::{self, GivenEvidence},
         principal::Principal,
         validator::ValidatorId,
         wallet::Wallets,
@@ -122,15 +124,38 @@ impl Validators<'_> {
         let (chain, validator) = self.commanded(principal, id)?;
         let target = format!("validator {}: {}", id.text(), spec.reason);
         if let SlashOrder::Evidence { evidence, part } = &spec.order {
-            evidence::report(&chain, &validator, *part, evidence)?;
-            let hash = keccak256(evidence.to_string());
-            let line = format!("{target}; evidence {hash}");
-            self.chains.context.records.unit(|unit| audit(unit, principal, "validator.slash", line))?;
+            self.accuse(principal, (&chain, &validator), (evidence, *part), &target)?;
             return Ok(SlashedBy::Protocol);
         }
         let to = (&*chain, request, "validator.slash", target);
         let sent = self.send(principal, to, || self.penalty(principal, &chain, &validator, spec))?;
         Ok(SlashedBy::Administrator(sent))
+    }
+
+    /// Reports an offence, and keeps its evidence for the chain's next start.
+    fn accuse(
+        &self,
+        principal: &Principal,
+        (chain, validator): (&Blockchain, &Validator),
+        (evidence, part): (&Value, Option<SlashPart>),
+        target: &str,
+    ) -> Result<(), PlatformError> {
+        let proof = evidence::read(chain.node().consensus(), evidence)?;
+        if part.is_some() {
+            let message = "for an offence the protocol takes what its own rule says: leave percentage and amount out";
+            return Err(PlatformError::Conflict { message: message.to_owned() });
+        }
+        evidence::report(chain, validator.sealing_key, &proof)?;
+        let given = GivenEvidence {
+            blockchain_id: chain.id().to_owned(),
+            offender: validator.sealing_key,
+            proof: evidence.to_string(),
+        };
+        let hash = keccak256(&given.proof);
+        self.chains.context.records.unit(|unit| {
+            given.keep(unit, chain.owner(), &hash.to_string())?;
+            audit(unit, principal, "validator.slash", format!("{target}; evidence {hash}"))
+        })
     }
 
     fn penalty(

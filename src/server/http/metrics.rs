@@ -141,7 +141,7 @@ fn register_chains(
         ("mempool_transactions", "Transactions in the pool", Figure::default()),
     ];
     let transactions = Family::<OfChain, Counter>::default();
-    blockchains.each_readable(principal, &mut |chain| {
+    blockchains.each_readable(principal, &mut |chain, _| {
         // Nobody has shown who reads the open figures: a participant or somebody else.
         if is_open && chain.spec().has(Feature::Privacy) {
             return Ok(core::ops::ControlFlow::Continue(()));

@@ -1,7 +1,18 @@
 //! Validators over restarts of the service.
 
+use alloy_primitives::B256;
+use serde_json::Value;
+
 use super::*;
-use crate::platform::{NewValidator, ValidatorId, ValidatorProcess, ValidatorState};
+use crate::{
+    consensus::{Authenticator, BlockId, Purpose, Signer, dpos, pbft},
+    node::BlockRef,
+    platform::{
+        NewValidator, SlashOrder, SlashSpec, SlashedBy, ValidatorId, ValidatorProcess, ValidatorState,
+        blockchain::ChainKeys,
+    },
+    primitives::{Bytes, Height},
+};
 
 fn running(world: &World, id: &str) -> Arc<Blockchain> {
     world.platform.running_blockchain(id).unwrap()
@@ -83,4 +94,75 @@ fn a_chain_has_eight_standby_keys_and_its_validators_go_with_it() {
     let all = crate::platform::records::Index::CREATED;
     let left = records.count(&all, &me.owner(), &crate::platform::records::SortKey::new()).unwrap();
     assert_eq!(left, 0, "its records are gone");
+}
+
+/// Two headers of one producer for one slot.
+fn two_headers(chain: &Blockchain, signer: &Signer) -> Value {
+    let view = chain.node().view();
+    let sealed = |extra: &'static [u8]| {
+        let mut header = view.block(BlockRef::Number(Height::new(height(chain)))).unwrap().block().header().clone();
+        header.extra_data = Bytes::from_static(extra);
+        let seal = signer.sign(Purpose::Block, header.hash_slow());
+        (header, seal)
+    };
+    serde_json::to_value(dpos::ConflictingBlocks::new(sealed(b"one"), sealed(b"other"))).unwrap()
+}
+
+/// Two votes of one validator in one phase.
+fn two_votes(chain: &Blockchain, signer: &Signer) -> Value {
+    let (height, view) = (Height::new(height(chain)), pbft::View::new(0));
+    let vote = |byte: u8| {
+        let block = BlockId { hash: B256::repeat_byte(byte), height };
+        (block.hash, pbft::PbftMessage::signed(pbft::Body::Prepare { view, block }, signer).signature)
+    };
+    serde_json::to_value(pbft::DoubleSigning::new(pbft::Phase::Prepare, view, height, vote(1), vote(2))).unwrap()
+}
+
+#[test]
+fn evidence_that_was_taken_convicts_also_after_a_crash() {
+    let offences: [(&str, fn(&Blockchain, &Signer) -> Value); 2] =
+        [("delegated-proof-of-stake", two_headers), ("pbft", two_votes)];
+    for (consensus, offence) in offences {
+        let world = World::new();
+        let chain = world.create(of_four(consensus));
+        let (id, me) = (chain.id().to_owned(), world.me());
+        world.run(&chain, 5);
+        let context = &world.platform.context;
+        let keys = ChainKeys::open(&context.vault, &context.records, &me.owner(), &id).unwrap().validators().unwrap();
+        let accused = world.platform.validators().of_chain(&chain).unwrap()[0].clone();
+        let key = keys.iter().find(|key| key.address() == accused.sealing_key).unwrap();
+        let genesis = chain.node().view().block(BlockRef::Number(Height::GENESIS)).unwrap().hash();
+        let evidence = offence(&chain, &Authenticator::secp256k1().for_chain(genesis).signer(key));
+        let spec =
+            SlashSpec { reason: "it signed two".to_owned(), order: SlashOrder::Evidence { evidence, part: None } };
+        let slash = |world: &World| {
+            let request = world.platform.new_id("tx").unwrap();
+            world.platform.validators().slash(&me, &accused.id, &request, &spec)
+        };
+        assert_eq!(slash(&world).unwrap(), SlashedBy::Protocol);
+        drop(chain);
+
+        // No block has it yet.
+        let world = world.restarted(Duration::ZERO);
+        let chain = running(&world, &id);
+        let state = |world: &World| world.platform.validators().get(&me, &accused.id).unwrap().1.state;
+        assert_eq!(state(&world), ValidatorState::Active, "{consensus}");
+        conflict(slash(&world).map(drop));
+        let is_out = (0..30).any(|_| {
+            world.run(&chain, 1);
+            state(&world) == ValidatorState::Tombstoned
+        });
+        assert!(is_out, "{consensus}: {:?}", state(&world));
+        drop(chain);
+
+        let kept = |world: &World| {
+            let given = crate::platform::records::SortKey::new();
+            let records = world.platform.records().of::<crate::platform::evidence::GivenEvidence>();
+            records.count(&crate::platform::records::Index::CREATED, &me.owner(), &given).unwrap()
+        };
+        assert_eq!(kept(&world), 1, "the block that reports it may lose");
+        let world = world.restarted(Duration::from_secs(7200));
+        assert_eq!((kept(&world), state(&world)), (0, ValidatorState::Tombstoned), "{consensus}");
+        world.command(&id, ChainCommand::Delete);
+    }
 }
