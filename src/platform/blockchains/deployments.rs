@@ -51,7 +51,7 @@ impl<'a> Blockchains<'a> {
             let message = format!("blockchain {} was made without the feature smart-contracts", chain.id());
             return Err(PlatformError::Conflict { message });
         }
-        self.settle_at_times::<DeploymentRecord>(&chain)?;
+        self.settle::<DeploymentRecord>(&chain)?;
         self.check_quota_of_transactions(principal)?;
         let wallets = Wallets { context: self.context };
         let token = spec.token.clone();

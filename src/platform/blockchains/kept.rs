@@ -14,12 +14,13 @@ use crate::{
         sent::SentRecord,
     },
     primitives::Transaction,
+    store::Order,
 };
 
 /// Transactions that are looked for at once.
 const SETTLED_AT_ONCE: NonZeroUsize = NonZeroUsize::new(64).expect("not zero");
-/// Unsettled transactions at whose multiples they are looked for: fewer than at once, so that none is left behind.
-const SETTLED_EACH: u64 = 32;
+/// At multiples of so many unsettled transactions the oldest are looked for: fewer than at once, so that none is left behind.
+const OLDEST_EACH: u64 = 32;
 
 impl Blockchains<'_> {
     /// Sends the transaction of a record unless the chain has it; takes the record back when the chain refuses it.
@@ -60,21 +61,18 @@ impl Blockchains<'_> {
         Err(PlatformError::from_send(refused))
     }
 
-    /// As [`Blockchains::settle`], after every so many transactions that are kept: each look for the oldest passes what was settled before,
-    /// which a store forgets late.
-    pub(in crate::platform) fn settle_at_times<T: SentRecord>(&self, chain: &Blockchain) -> Result<(), PlatformError> {
+    /// Notes which of a chain's unsettled transactions are in blocks, so that nobody looks for them again: of the newest, and at times of the
+    /// oldest. Before the oldest a store passes all that were settled since it forgot some; behind the newest is nothing.
+    pub(in crate::platform) fn settle<T: SentRecord>(&self, chain: &Blockchain) -> Result<(), PlatformError> {
         let open = self.context.records.of::<T>().count(&T::UNSETTLED, chain.owner(), &on_chain(chain))?;
-        if open > 0 && open.is_multiple_of(SETTLED_EACH) {
-            self.settle::<T>(chain)?;
-        }
-        Ok(())
+        let order = if open.is_multiple_of(OLDEST_EACH) { Order::Ascending } else { Order::Descending };
+        self.settle_first::<T>(chain, order).map(drop)
     }
 
-    /// Notes which of a chain's oldest unsettled transactions are in blocks, so that nobody looks for them again; returns whether it noted
-    /// any.
-    fn settle<T: SentRecord>(&self, chain: &Blockchain) -> Result<bool, PlatformError> {
+    /// Notes which of a chain's first unsettled transactions in this order are in blocks; returns whether it noted any.
+    fn settle_first<T: SentRecord>(&self, chain: &Blockchain, order: Order) -> Result<bool, PlatformError> {
         let view = chain.node().view();
-        let request = PageRequest::first(SETTLED_AT_ONCE);
+        let request = PageRequest::first(SETTLED_AT_ONCE).in_order(order);
         let open = self.context.records.of::<T>().page(&T::UNSETTLED, chain.owner(), &on_chain(chain), &request)?;
         let mut mined = Vec::new();
         for sent in open.items {
@@ -102,7 +100,7 @@ impl Blockchains<'_> {
 
     /// Sends the transactions that no block and no pool has, the oldest first.
     pub(super) fn send_unsettled_of<T: SentRecord>(&self, chain: &Blockchain) -> Result<(), PlatformError> {
-        while self.settle::<T>(chain)? {}
+        while self.settle_first::<T>(chain, Order::Ascending)? {}
         let mut waiting = Vec::new();
         self.context.records.of::<T>().for_each(&T::UNSETTLED, chain.owner(), &on_chain(chain), |sent| {
             waiting.push(sent);

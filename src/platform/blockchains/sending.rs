@@ -189,7 +189,7 @@ impl<'a> Blockchains<'a> {
             self.send_or_take_back(&chain, &known)?;
             return Ok(known);
         }
-        self.settle_at_times::<TransactionRecord>(&chain)?;
+        self.settle::<TransactionRecord>(&chain)?;
         let Kept { stored, signed, turn: _turn } = make(&chain)?;
         self.send_new(&chain, &stored, signed)?;
         Ok(stored)

@@ -80,7 +80,7 @@ impl Dapps<'_> {
             let message = format!("blockchain {} was made without the feature smart-contracts", chain.id());
             return Err(PlatformError::Conflict { message });
         }
-        self.blockchains.settle_at_times::<DappRecord>(chain)?;
+        self.blockchains.settle::<DappRecord>(chain)?;
         // A full plan is told before anything is simulated.
         self.blockchains.check_quota_of_transactions(principal)?;
         let wallets = Wallets { context: self.blockchains.context };

@@ -1,6 +1,6 @@
 //! Stake, penalties and removal.
 
-use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
+use alloy_primitives::{Address, B256, Bytes, U256, hex, keccak256};
 use alloy_sol_types::SolCall;
 use serde_json::Value;
 
@@ -153,7 +153,7 @@ impl Validators<'_> {
         };
         let hash = keccak256(&given.proof);
         self.chains.context.records.unit(|unit| {
-            given.keep(unit, chain.owner(), &hash.to_string())?;
+            given.keep(unit, chain.owner(), &hex::encode(hash))?;
             audit(unit, principal, "validator.slash", format!("{target}; evidence {hash}"))
         })
     }
