@@ -27,6 +27,8 @@ pub use kv::{Batch, KeyValue, Order, Write};
 pub use memory::MemoryStore;
 pub use overlay::OverlayStore;
 pub use prefixed::PrefixedStore;
+#[cfg(all(test, feature = "rocksdb"))]
+pub(crate) use rocks::deleted_keys_passed;
 #[cfg(feature = "rocksdb")]
 pub use rocks::{Durability, FreeSpace, RocksOptions, RocksStore};
 pub use table::Table;

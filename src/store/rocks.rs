@@ -384,6 +384,15 @@ fn open_error(path: &Path, error: &rocksdb::Error) -> StoreError {
     StoreError::Io { operation: "open", reason }
 }
 
+/// Returns how many deleted keys the scans of this thread have passed since it was first asked.
+#[cfg(test)]
+pub(crate) fn deleted_keys_passed() -> u64 {
+    use rocksdb::perf::{PerfContext, PerfMetric, PerfStatsLevel, set_perf_stats};
+
+    set_perf_stats(PerfStatsLevel::EnableCount);
+    PerfContext::default().metric(PerfMetric::InternalDeleteSkippedCount)
+}
+
 fn failed(operation: &'static str) -> impl Fn(&rocksdb::Error) -> StoreError {
     move |error| StoreError::Io { operation, reason: error.to_string() }
 }

@@ -41,15 +41,17 @@ impl World {
     }
 
     fn on(disk: Arc<MemoryDisk>, clock: Arc<ManualClock>) -> Self {
-        let store: Arc<dyn KeyValue> = disk.clone();
+        let platform = Self::platform_on(disk.clone(), clock.clone());
+        Self { disk, clock, platform }
+    }
+
+    fn platform_on(store: Arc<dyn KeyValue>, clock: Arc<ManualClock>) -> Platform {
         let node = Node::builder().with_database(Database::Store(store.clone())).build().unwrap();
         let chain = Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), named("default"), node, 0);
         let plan = Plan { transactions_max: 100, ..Plan::UNLIMITED };
-        let builder =
-            Platform::builder(clock.clone()).with_store(store).with_entropy(Arc::new(SeededEntropy::of_thread()));
+        let builder = Platform::builder(clock).with_store(store).with_entropy(Arc::new(SeededEntropy::of_thread()));
         let builder = builder.with_plans(Plans::default().with(Plans::DEFAULT, plan));
-        let platform = builder.open_with(chain, MasterKey::new([7; 32].into()), Vec::new()).unwrap();
-        Self { disk, clock, platform }
+        builder.open_with(chain, MasterKey::new([7; 32].into()), Vec::new()).unwrap()
     }
 
     /// The process is killed, and started again after a while.

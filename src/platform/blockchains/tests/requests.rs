@@ -207,3 +207,27 @@ fn a_revert_of_the_default_chain_takes_back_what_was_sent_on_it() {
     assert!(node.receipt(second).unwrap().unwrap().is_success());
     assert_eq!(platform.records().verify::<TransactionRecord>().unwrap(), 3);
 }
+
+/// A store remembers what was deleted for long: what walks there costs by what once was.
+#[cfg(feature = "rocksdb")]
+#[test]
+fn a_transaction_passes_nothing_of_those_that_were_settled_before() {
+    use crate::store::{RocksOptions, RocksStore, deleted_keys_passed};
+
+    let folder = tempfile::tempdir().unwrap();
+    let store = RocksStore::open(folder.path(), RocksOptions::default()).unwrap();
+    let clock = Arc::new(ManualClock::new(Timestamp::from_secs(1_750_000_000)));
+    let world = World { platform: World::platform_on(Arc::new(store), clock.clone()), ..World::new() };
+    let chain = world.create(json!({ "name": "x" }));
+    let passed_by = |count: usize| {
+        let before = deleted_keys_passed();
+        for _ in 0..count {
+            clock.advance(Duration::from_millis(1));
+            world.pay(&chain).unwrap();
+        }
+        deleted_keys_passed() - before
+    };
+    passed_by(50);
+    let passed = passed_by(40);
+    assert!(passed <= 40, "{passed} of 40 transactions");
+}
