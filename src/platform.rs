@@ -432,17 +432,28 @@ impl Platform {
         self.default_blockchain.as_ref()
     }
 
-    /// Deletes some of what has expired: sessions, mailed tokens, grants, responses to idempotent requests. To be called from time to time;
-    /// what has expired has no effect before it is deleted either.
+    /// Deletes some of what has expired: sessions, mailed tokens, grants, responses to idempotent requests. Returns whether there may be more
+    /// of it. To be called from time to time, again while there may be more; what has expired has no effect before it is deleted either.
     ///
     /// # Errors
     /// [`PlatformError`] of the records.
-    pub fn forget_expired(&self) -> Result<usize, PlatformError> {
-        forget_expired(&self.context, &PageRequest::first(FORGOTTEN_AT_ONCE))
+    pub fn forget_expired(&self) -> Result<bool, PlatformError> {
+        let count = forget_expired(&self.context, &PageRequest::first(FORGOTTEN_AT_ONCE).counted())?;
+        // A kind of which there are more has filled its page, so that all kinds together have as many at least.
+        Ok(count >= FORGOTTEN_AT_ONCE.get())
     }
 
     /// Checks the parts of the service, and counts the result for its uptime.
     pub fn probe(&self) -> Health {
+        self.probes.renew(&self.context.records, || self.probe_parts())
+    }
+
+    /// Returns the health that the newest probe found, if that was less than a second ago; otherwise that of a probe made now.
+    pub fn health(&self) -> Health {
+        self.probes.newest_or(&self.context.records, || self.probe_parts())
+    }
+
+    fn probe_parts(&self) -> Health {
         let now_ms = self.context.records.clock().now_ms();
         // Each is looked at: the first look at a chain says from when on it is watched.
         let behind = self.hosted.all_open().iter().filter(|chain| chain.is_behind(now_ms)).count();

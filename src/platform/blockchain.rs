@@ -353,6 +353,8 @@ pub struct Blockchain {
     tokens: Arc<TokenIndex>,
     /// Since when it is watched whether it makes blocks, in milliseconds since the Unix epoch; 0 before the first look.
     watched_since_ms: AtomicU64,
+    /// Looks for transactions that blocks have.
+    looks: AtomicU64,
 }
 
 impl Blockchain {
@@ -373,7 +375,13 @@ impl Blockchain {
             tokens: Arc::new(TokenIndex::in_memory()),
             engine: Engine::OnDemand(node),
             watched_since_ms: AtomicU64::new(0),
+            looks: AtomicU64::new(0),
         }
+    }
+
+    /// Returns the number of this look for transactions that blocks have.
+    pub(super) fn next_look(&self) -> u64 {
+        self.looks.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
     }
 
     /// A chain of a record, with its engine and what is noted of its blocks.
@@ -394,6 +402,7 @@ impl Blockchain {
             metrics,
             tokens,
             watched_since_ms: AtomicU64::new(0),
+            looks: AtomicU64::new(0),
         }
     }
 

@@ -3,23 +3,24 @@
 //! Replicas keep evidence in memory until a block reports it. So that none is lost with the process, the service keeps a record of what it
 //! has taken, and tells it again whenever the chain begins to run.
 
-use alloy_primitives::Address;
+use alloy_primitives::{Address, hex, keccak256};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::{
     PlatformError,
-    blockchain::Blockchain,
+    blockchain::{Blockchain, BlockchainRecord},
     context::Context,
     records::{Index, Owner, Reach, Record, SortKey, Stored, Unit},
 };
 use crate::{
     consensus::{ConsensusKind, OffenceProof, dpos::ConflictingBlocks, pbft::DoubleSigning, pos::SlashingEvidence},
     node::{EngineError, PacedError},
+    sim::OffenceError,
 };
 
-/// Time after which evidence that the replicas refuse is forgotten, in milliseconds: until then the block that reports it may lose to
-/// another, or its replica not have begun.
+/// Time after its first refusal at which evidence that is refused again is forgotten, in milliseconds: until then the block that reports it may
+/// lose to another.
 const SETTLED_AFTER_MS: u64 = 3_600_000;
 
 /// Evidence that the replicas of a chain have accepted from an operator.
@@ -31,6 +32,10 @@ pub(super) struct GivenEvidence {
     pub(super) offender: Address,
     /// The proof, as JSON of the protocol's type.
     pub(super) proof: String,
+    /// Id of the request that gave it: when that is run again it is done.
+    pub(super) request: String,
+    /// When the replicas first refused it since they took it, in milliseconds since the Unix epoch.
+    pub(super) refused_at_ms: Option<u64>,
 }
 
 impl Record for GivenEvidence {
@@ -46,10 +51,24 @@ impl GivenEvidence {
         |evidence| SortKey::new().number(evidence.created_at_ms()),
     );
 
-    /// Keeps it under a name, unless it is kept.
-    pub(super) fn keep(self, unit: &mut Unit<'_>, owner: &Owner, id: &str) -> Result<(), PlatformError> {
-        if unit.of::<Self>().get(owner, id)?.is_none() {
-            unit.insert(owner, id, self)?;
+    /// Id of the record of a proof.
+    pub(super) fn id(&self) -> String {
+        hex::encode(keccak256(&self.proof))
+    }
+
+    /// Keeps it, in place of the same that was kept.
+    ///
+    /// # Errors
+    /// [`PlatformError::NotFound`] where the chain was deleted meanwhile.
+    pub(super) fn keep(self, unit: &mut Unit<'_>, owner: &Owner) -> Result<(), PlatformError> {
+        unit.of::<BlockchainRecord>().require(owner, &self.blockchain_id)?;
+        let id = self.id();
+        match unit.of::<Self>().get(owner, &id)? {
+            Some(mut stored) => {
+                stored.value = self;
+                unit.replace(&stored)?;
+            }
+            None => drop(unit.insert(owner, &id, self)?),
         }
         Ok(())
     }
@@ -75,27 +94,40 @@ pub(super) fn report(chain: &Blockchain, offender: Address, proof: &OffenceProof
     })
 }
 
-/// Tells replicas that have just begun what was given to their chain before, and forgets what they refused for long.
+/// Tells replicas that have just begun what was given to their chain before, once. What they refused for long is forgotten.
+///
+/// # Errors
+/// Those of the records.
 pub(super) fn report_again(context: &Context, chain: &Blockchain) -> Result<(), PlatformError> {
+    let Some(network) = chain.network() else { return Ok(()) };
     let (records, kind) = (&context.records, chain.node().consensus());
     let given: Vec<Stored<GivenEvidence>> =
         records.of().all(&GivenEvidence::BY_BLOCKCHAIN, chain.owner(), &SortKey::new().text(chain.id()))?;
-    let mut settled = Vec::new();
     for evidence in given {
-        let proof = serde_json::from_str(&evidence.value.proof).map_err(PlatformError::internal)?;
-        match read(kind, &proof).and_then(|proof| report(chain, evidence.value.offender, &proof)) {
-            Ok(()) => {}
-            Err(cause @ PlatformError::Internal { .. }) => return Err(cause),
-            Err(_) if records.clock().now_ms().saturating_sub(evidence.created_at_ms()) > SETTLED_AFTER_MS => {
-                settled.push(evidence);
-            }
-            Err(_) => {}
+        let Some(proof) = serde_json::from_str(&evidence.value.proof).ok().and_then(|proof| read(kind, &proof).ok())
+        else {
+            continue;
+        };
+        let told = network.report_offence(evidence.value.offender, &proof);
+        if matches!(told, Err(PacedError::Offence(OffenceError::Refused(_)))) {
+            records.unit(|unit| note_refused(unit, evidence))?;
         }
     }
-    if settled.is_empty() {
-        return Ok(());
+    Ok(())
+}
+
+/// Notes that evidence was refused, or forgets what was for long.
+fn note_refused(unit: &mut Unit<'_>, mut evidence: Stored<GivenEvidence>) -> Result<(), PlatformError> {
+    let now_ms = unit.now_ms();
+    match evidence.value.refused_at_ms {
+        Some(first) if now_ms.saturating_sub(first) > SETTLED_AFTER_MS => unit.delete(&evidence)?,
+        Some(_) => {}
+        None => {
+            evidence.value.refused_at_ms = Some(now_ms);
+            unit.replace(&evidence)?;
+        }
     }
-    records.unit(|unit| settled.iter().try_for_each(|evidence| Ok(unit.delete(evidence)?)))
+    Ok(())
 }
 
 /// Reads the evidence of a protocol.

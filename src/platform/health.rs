@@ -1,6 +1,7 @@
 //! Health of the service, by probes whose results are kept in the store.
 
 use core::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::records::{Owner, RecordError, Records};
 use crate::store::StoreError;
@@ -9,6 +10,8 @@ use crate::store::StoreError;
 const PROBES: &str = "probes";
 /// Counter of those that found every part healthy.
 const PASSED: &str = "probes-passed";
+/// Time for which the result of a probe is shown before another is made, in milliseconds.
+const SHOWN_MS: u64 = 1_000;
 
 /// Health of the service at a probe.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,13 +33,43 @@ impl Health {
     }
 }
 
-/// Probes whose result the store did not take yet: they failed.
+/// What is known of probes in memory.
 #[derive(Debug, Default)]
 pub(super) struct Probes {
+    /// Probes whose result the store did not take yet: they failed.
     unwritten: AtomicU64,
+    /// The result of the newest probe, and the time at which it ended, in milliseconds since the Unix epoch.
+    newest: Mutex<Option<(u64, Health)>>,
 }
 
 impl Probes {
+    /// A poisoned lock guards nothing half-done: the result is replaced in one step.
+    fn newest(&self) -> MutexGuard<'_, Option<(u64, Health)>> {
+        self.newest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Probes by `probe`, and keeps the result to be shown.
+    pub(super) fn renew(&self, records: &Records, probe: impl FnOnce() -> Health) -> Health {
+        let health = probe();
+        *self.newest() = Some((records.clock().now_ms(), health));
+        health
+    }
+
+    /// Returns the result of the newest probe while it is to be shown, else that of a probe by `probe`. One caller probes at a time, and the
+    /// others wait for its result.
+    pub(super) fn newest_or(&self, records: &Records, probe: impl FnOnce() -> Health) -> Health {
+        let mut newest = self.newest();
+        let now_ms = records.clock().now_ms();
+        // One from before the clock was set back is not shown.
+        let is_shown = |ended_ms: u64| now_ms.checked_sub(ended_ms).is_some_and(|age_ms| age_ms < SHOWN_MS);
+        if let Some((_, health)) = newest.filter(|(ended_ms, _)| is_shown(*ended_ms)) {
+            return health;
+        }
+        let health = probe();
+        *newest = Some((records.clock().now_ms(), health));
+        health
+    }
+
     /// Probes the store by writing the result of the probe.
     pub(super) fn run(&self, records: &Records, is_blockchain_healthy: bool) -> Health {
         let failed = self.unwritten.load(Ordering::Relaxed);
@@ -69,11 +102,13 @@ impl Probes {
 
 #[cfg(test)]
 mod tests {
+    use core::time::Duration;
     use std::sync::Arc;
 
     use super::*;
     use crate::{
         node::ManualClock,
+        platform::{Platform, vault::MasterKey},
         primitives::Timestamp,
         store::{
             MemoryStore,
@@ -104,5 +139,28 @@ mod tests {
             "a failed probe that was never written is lost with the process"
         );
         assert_eq!(probes.run(&records, true).uptime_percent, 60.0, "one that was not is counted");
+    }
+
+    #[test]
+    fn the_newest_probe_is_shown_for_a_second_and_showing_it_counts_nothing() {
+        let store = Arc::new(FailingStore::new(Arc::new(MemoryStore::new())));
+        let clock = Arc::new(ManualClock::new(Timestamp::from_secs(1_000)));
+        let builder = Platform::builder(clock.clone()).with_store(store.clone());
+        let platform = builder.open_with(None, MasterKey::new([7; 32].into()), Vec::new()).unwrap();
+        let healthy = platform.health();
+        assert!(healthy.is_operational());
+        let writes = store.writes();
+        store.fail(WriteFault::after(0));
+        clock.advance(Duration::from_millis(999));
+        assert_eq!((platform.health(), store.writes()), (healthy, writes));
+        clock.advance(Duration::from_millis(1));
+        let degraded = platform.health();
+        assert_eq!((degraded.is_database_healthy, degraded.uptime_percent), (false, 50.0));
+        store.recover();
+        assert_eq!(platform.health(), degraded);
+        // Periodic work probes however new the result is.
+        let recovered = platform.probe();
+        assert_eq!((recovered.is_operational(), recovered.uptime_percent), (true, 200.0 / 3.0));
+        assert_eq!(platform.health(), recovered);
     }
 }

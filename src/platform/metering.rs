@@ -4,7 +4,8 @@
 //! first of them is counted, so that a process that dies has counted at most a block too many, and none too few. A clean end gives back
 //! what was not used of the block. Reads so write once in many requests. Gas is read from the chains' own sums, which are in the batches of
 //! their blocks; a flush counts what was added since the last one and notes how far it came in the same unit, so that no gas is lost or
-//! counted twice. Transactions that the service signs are counted in the unit of work that signs them.
+//! counted twice. That of a chain that is stopped or deleted is counted in the unit that records it, and again when it stands still.
+//! Transactions that the service signs are counted in the unit of work that signs them.
 
 use std::{
     collections::BTreeMap,
@@ -271,6 +272,12 @@ impl Metering<'_> {
     fn gas_marks(&self) -> MutexGuard<'_, BTreeMap<String, u64>> {
         self.meter.gas.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Counts the gas that a chain used since it was last counted, before it leaves memory.
+pub(super) fn count_last_gas(unit: &mut Unit<'_>, chain: &Blockchain) -> Result<(), RecordError> {
+    // A chain that can't be read has failed, and says so where it is read.
+    chain.gas_used().map_or(Ok(()), |total| count_gas(unit, chain, total).map(drop))
 }
 
 /// Counts the gas that a chain used since it was last counted; returns how much of it is counted now. Gas that a reorganisation takes back

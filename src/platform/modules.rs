@@ -57,13 +57,8 @@ impl ModuleSpec {
     fn read(&self) -> Result<ModuleConfig, PlatformError> {
         let config =
             ModuleConfig::read(self.kind, &self.config).map_err(|fields| PlatformError::Validation { fields })?;
-        if self.kind.is_in_this_build() {
-            return Ok(config);
-        }
-        let built: Vec<&str> =
-            ModuleKind::ALL.into_iter().filter(|kind| kind.is_in_this_build()).map(ModuleKind::name).collect();
-        let message = format!("this build has no module {}: it can enable {}", self.kind.name(), built.join(", "));
-        Err(PlatformError::Conflict { message })
+        self.kind.check_in_this_build()?;
+        Ok(config)
     }
 }
 

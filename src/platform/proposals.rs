@@ -25,6 +25,7 @@ use super::{
     blockchain::Blockchain,
     blockchains::{Blockchains, Outgoing, signed_call},
     context::audit,
+    modules::ModuleKind,
     principal::Principal,
     validators::Validators,
 };
@@ -119,6 +120,13 @@ impl Proposals<'_> {
         match action {
             ProposalAction::ValidatorAdd { validator, weight } => {
                 Validators { chains: self.chains }.check_proposed(chain, *validator, *weight)
+            }
+            ProposalAction::ModuleEnable { name, .. } => {
+                let kind = ModuleKind::from_name(name).ok_or_else(|| {
+                    let names = ModuleKind::ALL.map(ModuleKind::name).join(", ");
+                    PlatformError::field("changes.module", format!("one of {names}"), name.clone())
+                })?;
+                kind.check_in_this_build()
             }
             _ => Ok(()),
         }

@@ -120,7 +120,15 @@ impl Validators<'_> {
         for kept in &records {
             if !on_chain.iter().any(|record| record.address == kept.value.operator) {
                 let record = self.record_of(chain, kept.value.operator)?;
-                found.push(shape::of_kept(chain, &record, &kept.value));
+                found.push(shape::of_absent(chain, &record, kept.value.sealing_key, Some(&kept.value)));
+            }
+        }
+        let view = chain.node().view();
+        for validator in &view.chain().spec().validators {
+            let operator = validator.operator.unwrap_or(validator.address);
+            if !found.iter().any(|one| one.operator == operator) {
+                let record = self.record_of(chain, operator)?;
+                found.push(shape::of_absent(chain, &record, validator.address, None));
             }
         }
         found.sort_unstable_by_key(|validator| validator.operator);

@@ -33,6 +33,7 @@ use tokio::{
     io::AsyncWriteExt as _,
     net::{TcpListener, TcpStream},
     sync::{Semaphore, watch},
+    time::Instant,
 };
 
 use url::Url;
@@ -45,7 +46,7 @@ use super::{
     oauth::{LogInLink, LogInProvider},
     outbound::OutboundPolicy,
 };
-use crate::platform::{InvalidPublicUrl, Mailbox, PublicUrl};
+use crate::platform::{InvalidPublicUrl, Mailbox, Platform, PublicUrl};
 
 pub use client_address::{ForwardingHeader, InvalidProxyNetwork, ProxyNetwork, TrustedProxies};
 pub use tls::{ServerTls, TlsError};
@@ -53,6 +54,10 @@ pub use token::InvalidToken;
 
 /// Time between two probes of the service's health.
 const PROBE_INTERVAL: Duration = Duration::from_secs(15);
+/// Passes of deleting what has expired between two probes, at most. Each deletes some hundred records of every kind.
+const FORGETTING_PASSES_MAX: usize = 200;
+/// Time after which no further pass is begun.
+const FORGETTING_TIME_MAX: Duration = Duration::from_secs(10);
 /// Time between two looks at whether a sample of the chains' figures is due.
 const SAMPLE_LOOK_INTERVAL: Duration = Duration::from_secs(3);
 
@@ -342,13 +347,27 @@ async fn probe(context: Arc<route::ServerContext>) {
         let (platform, tls) = (Arc::clone(context.platform()), context.tls().cloned());
         let _ = tokio::task::spawn_blocking(move || {
             platform.probe();
-            // Where the store fails, the next tick tries again.
-            let _ = platform.forget_expired();
             // Until the files are right, the certificate before them is shown.
             let _ = tls.map(|tls| tls.reload());
+            // Where the store fails, the next tick tries again.
             let _ = platform.metering().flush();
         })
         .await;
+        forget_expired(context.platform()).await;
+    }
+}
+
+/// Deletes what has expired, a pass at a time, until none is left or the bounds are reached. Others write between two passes.
+async fn forget_expired(platform: &Arc<Platform>) {
+    let began = Instant::now();
+    for _ in 0..FORGETTING_PASSES_MAX {
+        let platform = Arc::clone(platform);
+        let pass = tokio::task::spawn_blocking(move || platform.forget_expired()).await;
+        // Where the store fails, the next tick tries again.
+        let may_have_more = matches!(pass, Ok(Ok(true)));
+        if !may_have_more || began.elapsed() >= FORGETTING_TIME_MAX {
+            return;
+        }
     }
 }
 

@@ -331,6 +331,9 @@ impl KeyValue for RocksStore {
     }
 }
 
+/// Entries of a file of which a quarter may be deletions; with more the file is compacted.
+const DELETIONS_WINDOW: usize = 1024;
+
 fn database_options(options: &RocksOptions) -> Options {
     let mut database = Options::default();
     database.create_if_missing(true);
@@ -357,6 +360,10 @@ fn family_options(table: Table, cache: &Cache, options: &RocksOptions) -> Option
         _ => DBCompressionType::Lz4,
     });
     family.set_write_buffer_size(options.memtable_bytes_max / 3);
+    if table == Table::Platform {
+        // Indices of records that come and go: scans pass what was deleted until a compaction drops it.
+        family.add_compact_on_deletion_collector_factory(DELETIONS_WINDOW, DELETIONS_WINDOW / 4, 0.0);
+    }
     family
 }
 

@@ -21,6 +21,7 @@ use crate::{
         },
         context::{Context, audit},
         evidence,
+        metering::count_last_gas,
         modules::genesis::modules_of_genesis,
         principal::{Principal, Subject},
         records::{Owner, PageRequest, SortKey, Stored},
@@ -173,7 +174,7 @@ impl Hosted {
             Arc::clone(self.turns.lock().unwrap_or_else(PoisonError::into_inner).entry(id.to_owned()).or_default());
         let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(stored) = context.records.of::<BlockchainRecord>().get(owner, id)? else {
-            self.close(id, "it was deleted");
+            self.close(context, id, "it was deleted");
             self.note_failed(id, false);
             return Ok(None);
         };
@@ -189,11 +190,11 @@ impl Hosted {
             ChainState::Provisioning | ChainState::Running => self.opened(context, &stored, Self::run).map(Some),
             ChainState::Paused => self.opened(context, &stored, Self::pause).map(Some),
             ChainState::Created | ChainState::Stopped | ChainState::Failed { .. } => {
-                self.close(id, stored.value.state.name());
+                self.close(context, id, stored.value.state.name());
                 Ok(None)
             }
             ChainState::Deleting => {
-                self.close(id, "it is being deleted");
+                self.close(context, id, "it is being deleted");
                 removal::remove(context, &*self.store, &self.part_of(id), &stored)?;
                 self.owners.write().unwrap_or_else(PoisonError::into_inner).remove(id);
                 self.turns.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
@@ -226,7 +227,7 @@ impl Hosted {
                 Ok(chain)
             }
             Err(cause) => {
-                self.close(stored.id(), "it has failed");
+                self.close(context, stored.id(), "it has failed");
                 self.note_failed(stored.id(), true);
                 self.note_failure(context, stored, &cause)?;
                 Err(cause)
@@ -239,7 +240,9 @@ impl Hosted {
             return Ok(());
         }
         chain.engine().run(&self.pool)?;
-        evidence::report_again(context, chain)
+        // A chain runs also where its evidence can't be read: it is told at the next start.
+        let _ = evidence::report_again(context, chain);
+        Ok(())
     }
 
     fn pause(&self, _: &Context, chain: &Blockchain) -> Result<(), PlatformError> {
@@ -271,11 +274,13 @@ impl Hosted {
         Ok(())
     }
 
-    /// Takes a chain out of memory: it stands still, and takes no commands from those who still hold it.
-    fn close(&self, id: &str, reason: &str) {
+    /// Takes a chain out of memory: it stands still, and takes no commands from those who still hold it. Its gas is counted up to its end.
+    fn close(&self, context: &Context, id: &str, reason: &str) {
         let chain = self.open.write().unwrap_or_else(PoisonError::into_inner).remove(id);
         if let Some(chain) = chain {
             chain.engine().halt(&self.pool, reason);
+            // Where the store fails, that of a chain that is kept is counted once it is open again.
+            let _ = context.records.unit(|unit| count_last_gas(unit, &chain));
         }
     }
 

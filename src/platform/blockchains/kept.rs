@@ -19,7 +19,7 @@ use crate::{
 
 /// Transactions that are looked for at once.
 const SETTLED_AT_ONCE: NonZeroUsize = NonZeroUsize::new(64).expect("not zero");
-/// At multiples of so many unsettled transactions the oldest are looked for: fewer than at once, so that none is left behind.
+/// Of so many looks one is for the oldest: fewer than it looks for at once, so that none is left behind.
 const OLDEST_EACH: u64 = 32;
 
 impl Blockchains<'_> {
@@ -35,25 +35,31 @@ impl Blockchains<'_> {
             return Ok(());
         }
         let sent = Transaction::decode(raw).map_err(SendError::from).and_then(|decoded| chain.node().send(decoded));
-        self.take_back_refused(stored, sent)
+        self.take_back_refused(chain, stored, sent)
     }
 
-    /// Sends the transaction of a record, which the chain has not yet; takes the record back when the chain refuses it.
+    /// Sends the transaction of a new record, as [`Blockchains::send_or_take_back`] does.
     pub(super) fn send_new<T: SentRecord>(
         &self,
         chain: &Blockchain,
         stored: &Stored<T>,
         transaction: Transaction,
     ) -> Result<(), PlatformError> {
-        self.take_back_refused(stored, chain.node().send(transaction))
+        self.take_back_refused(chain, stored, chain.node().send(transaction))
     }
 
     fn take_back_refused<T: SentRecord>(
         &self,
+        chain: &Blockchain,
         stored: &Stored<T>,
         sent: Result<B256, SendError>,
     ) -> Result<(), PlatformError> {
         let Err(refused) = sent else { return Ok(()) };
+        // Somebody else has sent it.
+        let known = chain.node().view().transaction(stored.value.transaction().0);
+        if known.map_err(PlatformError::from_query)?.is_some() {
+            return Ok(());
+        }
         self.context.records.unit(|unit| {
             let present = unit.of::<T>().get(stored.owner(), stored.id())?;
             present.map_or(Ok::<_, PlatformError>(()), |present| Ok(unit.delete(&present)?))
@@ -61,19 +67,20 @@ impl Blockchains<'_> {
         Err(PlatformError::from_send(refused))
     }
 
-    /// Notes which of a chain's unsettled transactions are in blocks, so that nobody looks for them again: of the newest, and at times of the
-    /// oldest. Before the oldest a store passes all that were settled since it forgot some; behind the newest is nothing.
+    /// Notes which of a chain's unsettled transactions are in blocks, so that nobody looks for them again: the newest, and at times many of
+    /// the oldest. Between these a store passes all that were settled since it forgot some.
     pub(in crate::platform) fn settle<T: SentRecord>(&self, chain: &Blockchain) -> Result<(), PlatformError> {
-        let open = self.context.records.of::<T>().count(&T::UNSETTLED, chain.owner(), &on_chain(chain))?;
-        let order = if open.is_multiple_of(OLDEST_EACH) { Order::Ascending } else { Order::Descending };
-        self.settle_first::<T>(chain, order).map(drop)
+        let (order, at_once) = match chain.next_look() % OLDEST_EACH {
+            0 => (Order::Ascending, SETTLED_AT_ONCE),
+            _ => (Order::Descending, NonZeroUsize::MIN),
+        };
+        self.settle_first::<T>(chain, &PageRequest::first(at_once).in_order(order).counted()).map(drop)
     }
 
-    /// Notes which of a chain's first unsettled transactions in this order are in blocks; returns whether it noted any.
-    fn settle_first<T: SentRecord>(&self, chain: &Blockchain, order: Order) -> Result<bool, PlatformError> {
+    /// Notes which unsettled transactions of a page of a chain's are in blocks; returns whether it noted any.
+    fn settle_first<T: SentRecord>(&self, chain: &Blockchain, page: &PageRequest) -> Result<bool, PlatformError> {
         let view = chain.node().view();
-        let request = PageRequest::first(SETTLED_AT_ONCE).in_order(order);
-        let open = self.context.records.of::<T>().page(&T::UNSETTLED, chain.owner(), &on_chain(chain), &request)?;
+        let open = self.context.records.of::<T>().page(&T::UNSETTLED, chain.owner(), &on_chain(chain), page)?;
         let mut mined = Vec::new();
         for sent in open.items {
             let found = view.transaction(sent.value.transaction().0).map_err(PlatformError::from_query)?;
@@ -100,7 +107,7 @@ impl Blockchains<'_> {
 
     /// Sends the transactions that no block and no pool has, the oldest first.
     pub(super) fn send_unsettled_of<T: SentRecord>(&self, chain: &Blockchain) -> Result<(), PlatformError> {
-        while self.settle_first::<T>(chain, Order::Ascending)? {}
+        while self.settle_first::<T>(chain, &PageRequest::first(SETTLED_AT_ONCE))? {}
         let mut waiting = Vec::new();
         self.context.records.of::<T>().for_each(&T::UNSETTLED, chain.owner(), &on_chain(chain), |sent| {
             waiting.push(sent);

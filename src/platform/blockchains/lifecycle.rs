@@ -7,6 +7,7 @@ use crate::platform::{
     PlatformError,
     blockchain::{Blockchain, BlockchainRecord, BlockchainSpec, ChainCommand, ChainKeys, ChainState},
     context::audit,
+    metering::count_last_gas,
     plan::{check_number, check_quota},
     principal::Principal,
     records::{Index, Owner, SortKey, Stored, Unit},
@@ -116,6 +117,9 @@ impl Blockchains<'_> {
             return Ok(stored);
         }
         stored.value.state = after;
+        if let Some(chain) = self.hosted.get(id).filter(|_| !stored.value.state.is_open()) {
+            count_last_gas(unit, &chain)?;
+        }
         let stored = unit.replace(&stored)?;
         audit(unit, principal, &format!("blockchain.{}", command.name()), format!("blockchain {id}"))?;
         Ok(stored)

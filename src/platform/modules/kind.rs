@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
+use crate::platform::PlatformError;
+
 /// A module of the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
@@ -46,6 +48,19 @@ impl ModuleKind {
     /// Returns the module with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// Refuses a module that this build can't switch on.
+    ///
+    /// # Errors
+    /// [`PlatformError::Conflict`], which names those that it can.
+    pub(in crate::platform) fn check_in_this_build(self) -> Result<(), PlatformError> {
+        if self.is_in_this_build() {
+            return Ok(());
+        }
+        let built: Vec<&str> = Self::ALL.into_iter().filter(|kind| kind.is_in_this_build()).map(Self::name).collect();
+        let message = format!("this build has no module {}: it can enable {}", self.name(), built.join(", "));
+        Err(PlatformError::Conflict { message })
     }
 
     /// Whether this build has its contracts, so that it can be switched on.

@@ -121,7 +121,8 @@ impl Proposals<'_> {
         let view = chain.node().view();
         let filter = LogFilter {
             from: voting.height,
-            to: view.head().height(),
+            // Nobody votes after the end.
+            to: voting.finalized.map_or_else(|| view.head().height(), |(height, _)| height),
             addresses: vec![GOVERNANCE_ADDRESS],
             topics: vec![vec![sol::VoteCast::SIGNATURE_HASH], vec![U256::from(number).into()]],
         };

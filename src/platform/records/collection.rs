@@ -78,8 +78,8 @@ impl<'a, T: Record> Collection<'a, T> {
     ) -> Result<Page<T>, RecordError> {
         let total = self.count(index, owner, group)?;
         let (mut skip, limit) = (request.skipped(), request.limit.get());
-        let is_from_first = !matches!(request.start, PageStart::After(_));
-        if is_from_first && u64::try_from(skip).is_ok_and(|skip| skip >= total) {
+        let is_counted = request.is_counted && !matches!(request.start, PageStart::After(_));
+        if u64::try_from(skip).is_ok_and(|skip| (skip > 0 || is_counted) && skip >= total) {
             return Ok(Page { items: Vec::new(), total, next: None });
         }
         let prefix = key::group(T::KIND, index.name(), index.reach_of(owner), group.as_bytes());
@@ -88,8 +88,8 @@ impl<'a, T: Record> Collection<'a, T> {
             PageStart::After(cursor) => Some([&prefix, cursor.as_bytes()].concat()),
         };
         let (mut places, mut has_more, mut last) = (Vec::new(), false, Vec::new());
-        // Behind the last entry a scan goes through what was deleted, for as long as the store remembers it.
-        let mut ahead = if is_from_first { total } else { u64::MAX };
+        let counted = usize::try_from(total).unwrap_or(usize::MAX).min(skip.saturating_add(limit));
+        let mut ahead = if is_counted { counted } else { usize::MAX };
         self.view.scan_from(&prefix, from.as_deref(), request.order, &mut |key, place| {
             if skip > 0 {
                 skip -= 1;

@@ -52,12 +52,14 @@ pub struct PageRequest {
     pub limit: NonZeroUsize,
     /// Direction of the list.
     pub order: Order,
+    /// Whether the page ends with the last entry that the index counts.
+    pub is_counted: bool,
 }
 
 impl PageRequest {
     /// The first page, ascending.
     pub const fn first(limit: NonZeroUsize) -> Self {
-        Self { start: PageStart::Number(NonZeroUsize::MIN), limit, order: Order::Ascending }
+        Self { start: PageStart::Number(NonZeroUsize::MIN), limit, order: Order::Ascending, is_counted: false }
     }
 
     /// Returns the request for the page with this number.
@@ -82,6 +84,14 @@ impl PageRequest {
     #[must_use]
     pub fn in_order(self, order: Order) -> Self {
         Self { order, ..self }
+    }
+
+    /// Returns the request for a page that ends with the last entry that the index counts, and looks for none behind it: there a scan passes
+    /// what was deleted, for as long as the store remembers it. It may miss what is written while it is read, and a unique index counts
+    /// nothing; for work that comes again.
+    #[must_use]
+    pub fn counted(self) -> Self {
+        Self { is_counted: true, ..self }
     }
 
     /// Entries of the index before the page.

@@ -1,6 +1,6 @@
 //! Stake, penalties and removal.
 
-use alloy_primitives::{Address, B256, Bytes, U256, hex, keccak256};
+use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use alloy_sol_types::SolCall;
 use serde_json::Value;
 
@@ -124,7 +124,7 @@ impl Validators<'_> {
         let (chain, validator) = self.commanded(principal, id)?;
         let target = format!("validator {}: {}", id.text(), spec.reason);
         if let SlashOrder::Evidence { evidence, part } = &spec.order {
-            self.accuse(principal, (&chain, &validator), (evidence, *part), &target)?;
+            self.accuse(principal, (&chain, request), &validator, (evidence, *part), &target)?;
             return Ok(SlashedBy::Protocol);
         }
         let to = (&*chain, request, "validator.slash", target);
@@ -132,11 +132,12 @@ impl Validators<'_> {
         Ok(SlashedBy::Administrator(sent))
     }
 
-    /// Reports an offence, and keeps its evidence for the chain's next start.
+    /// Reports an offence, and keeps its evidence for the chain's next start. A request that is run again finds it done.
     fn accuse(
         &self,
         principal: &Principal,
-        (chain, validator): (&Blockchain, &Validator),
+        (chain, request): (&Blockchain, &str),
+        validator: &Validator,
         (evidence, part): (&Value, Option<SlashPart>),
         target: &str,
     ) -> Result<(), PlatformError> {
@@ -145,16 +146,23 @@ impl Validators<'_> {
             let message = "for an offence the protocol takes what its own rule says: leave percentage and amount out";
             return Err(PlatformError::Conflict { message: message.to_owned() });
         }
-        evidence::report(chain, validator.sealing_key, &proof)?;
         let given = GivenEvidence {
             blockchain_id: chain.id().to_owned(),
             offender: validator.sealing_key,
             proof: evidence.to_string(),
+            request: request.to_owned(),
+            refused_at_ms: None,
         };
-        let hash = keccak256(&given.proof);
-        self.chains.context.records.unit(|unit| {
-            given.keep(unit, chain.owner(), &hex::encode(hash))?;
-            audit(unit, principal, "validator.slash", format!("{target}; evidence {hash}"))
+        let records = &self.chains.context.records;
+        let kept = records.of::<GivenEvidence>().get(chain.owner(), &given.id())?;
+        if kept.is_some_and(|kept| kept.value.request == request) {
+            return Ok(());
+        }
+        evidence::report(chain, validator.sealing_key, &proof)?;
+        let line = format!("{target}; evidence {}", keccak256(&given.proof));
+        records.unit(|unit| {
+            given.keep(unit, chain.owner())?;
+            audit(unit, principal, "validator.slash", line)
         })
     }
 

@@ -15,7 +15,7 @@ use crate::{
 ///
 /// | from | by | to |
 /// |---|---|---|
-/// | (none), left, removed | add | joining |
+/// | (none), left, removed, unbonding | add | joining |
 /// | joining | the protocol's boundary | active |
 /// | active | removal, exit | exiting, unbonding, removed |
 /// | active | too many absences, with stake | jailed |
@@ -181,15 +181,20 @@ pub(super) fn of_record(chain: &Blockchain, record: &ValidatorRecord, kept: Opti
     }
 }
 
-/// Returns a validator that the service has a record of, and the chain does not list.
-pub(super) fn of_kept(chain: &Blockchain, record: &ValidatorRecord, kept: &HostedValidator) -> Validator {
+/// Returns a validator that the chain does not list: one of genesis, or one that the service has a record of.
+pub(super) fn of_absent(
+    chain: &Blockchain,
+    record: &ValidatorRecord,
+    sealing_key: Address,
+    kept: Option<&HostedValidator>,
+) -> Validator {
     let state = match record.status {
-        ValidatorStatus::Unknown if is_of_genesis(chain, kept.sealing_key) => ValidatorState::Removed,
+        ValidatorStatus::Unknown if is_of_genesis(chain, sealing_key) => ValidatorState::Removed,
         ValidatorStatus::Unknown => ValidatorState::Joining,
         _ => state(record),
     };
-    let record = ValidatorRecord { sealing_key: kept.sealing_key, ..record.clone() };
-    Validator { state, ..of_record(chain, &record, Some(kept)) }
+    let record = ValidatorRecord { sealing_key, ..record.clone() };
+    Validator { state, ..of_record(chain, &record, kept) }
 }
 
 /// Returns the record of an operator that no contract counts.

@@ -1,4 +1,4 @@
-//! Requests past their deadline, in the format of each path.
+//! Requests past their deadline, in the format of each path; what the server does from time to time.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,11 +8,16 @@ use tokio::{
     net::TcpStream,
     sync::oneshot,
 };
+use zeroize::Zeroizing;
 
-use super::{Server, ServerConfig};
+use super::{Server, ServerConfig, forget_expired};
 use crate::{
-    node::Node,
-    platform::{Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, Platform, Scope},
+    node::{ManualClock, Node},
+    platform::{
+        Begun, Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, Platform, Scope,
+        records::{IdempotentRequest, Response},
+    },
+    primitives::Timestamp,
     server::{chains::Chains, clock::WallClock, commands::Length, limits::ServerLimits},
 };
 
@@ -165,4 +170,28 @@ async fn a_missed_deadline_is_answered_in_the_format_of_its_path() {
         );
     }
     held.end().await;
+}
+
+#[tokio::test]
+async fn all_that_has_expired_is_forgotten_at_once() {
+    let clock = Arc::new(ManualClock::new(Timestamp::from_secs(1_750_000_000)));
+    let platform = Arc::new(Platform::builder(clock.clone()).open(None).unwrap());
+    let (requests, principal) = (platform.idempotency(), platform.service_principal());
+    let body = Zeroizing::new(b"{}".to_vec());
+    let response = Response { status: 201, body, request_id: "req_1".to_owned(), location: None };
+    let count = 3 * 256 + 1;
+    for number in 0..count {
+        let key = format!("key-{number}");
+        let begun = platform.unit(|unit| requests.accept(unit, &principal, &key, "op", b"{}")).unwrap();
+        let Begun::Run(accepted) = begun else { panic!("{key} is new") };
+        platform.unit(|unit| requests.respond(unit, &accepted, &response)).unwrap();
+    }
+    let kept = || platform.records().verify::<IdempotentRequest>().unwrap();
+    let day = Duration::from_secs(24 * 60 * 60);
+    clock.advance(day.saturating_sub(Duration::from_secs(1)));
+    forget_expired(&platform).await;
+    assert_eq!(kept(), count);
+    clock.advance(Duration::from_secs(1));
+    forget_expired(&platform).await;
+    assert_eq!(kept(), 0);
 }

@@ -288,14 +288,14 @@ RULED_FIELDS = {
     "planDapp": r"template|components(\[\d+\].*)?|blockchainId",
     "updateDapp": r"frontend\.(customDomain|public)",
     "updateWebhook": r"url",
-    "addValidator": r"address|commission|sealing(Proof|Address)|stake|metadata|signedTransaction",
-    "setValidatorStake": r"stake|signedTransaction",
+    "addValidator": r"address|commission|sealing(Proof|Address)|stake|metadata(\.name)?|from|consent|signedTransaction",
+    "setValidatorStake": r"stake|from|signedTransaction",
     "slashValidator": r"percentage|amount|evidence|signedTransaction",
     "claimRewards": r"from|signedTransaction",
-    "delegate": r"amount|signedTransaction",
-    "undelegate": r"amount|signedTransaction",
-    "createProposal": r"title|type|changes(\..+)?|votingPeriod|quorum|threshold|description|signedTransaction",
-    "voteOnProposal": r"vote|reason|signedTransaction",
+    "delegate": r"amount|from|signedTransaction",
+    "undelegate": r"amount|from|signedTransaction",
+    "createProposal": r"title|type|changes(\..+)?|votingPeriod|quorum|threshold|description|from|signedTransaction",
+    "voteOnProposal": r"vote|weight|reason|from|signedTransaction",
 }
 
 

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{World, conflict, height};
 use crate::{
     node::{BlockRef, ManualClock},
-    platform::{Blockchain, OverQuota, Plan, Plans, Platform, Principal, Usage},
+    platform::{Blockchain, ChainCommand, OverQuota, Plan, Plans, Platform, Principal, Usage},
     primitives::{Height, Timestamp},
     store::{
         MemoryStore,
@@ -156,4 +156,37 @@ fn gas_is_counted_once_also_over_a_restart_and_bounds_what_is_sent() {
     assert!(conflict(pay()).contains("30000 gas in 30 days"));
     assert!(!bounded.blockchains().has_gas_left(&chain));
     assert!(bounded.blockchains().readable(&me, chain.id()).is_ok(), "reads go on");
+}
+
+#[test]
+fn gas_of_a_chain_is_counted_once_also_when_it_is_stopped_or_deleted_right_after() {
+    let world = World::new();
+    let me = world.me();
+    let mut total = 0;
+    let paid = |world: &World| {
+        let chain = world.create(json!({ "name": "x" }));
+        world.pay(&chain).unwrap();
+        let gas = gas_of(&chain);
+        assert!(gas >= 21_000);
+        (chain.id().to_owned(), gas)
+    };
+    for command in [ChainCommand::Delete, ChainCommand::Stop] {
+        let (id, gas) = paid(&world);
+        total += gas;
+        world.command(&id, command);
+        assert_eq!(used(&world.platform, &me, Usage::Gas), total, "{command:?}");
+        if command == ChainCommand::Stop {
+            world.command(&id, ChainCommand::Start);
+        }
+    }
+    // The process dies between the record of the deletion and the chain's end.
+    let (id, gas) = paid(&world);
+    total += gas;
+    let chains = world.platform.blockchains();
+    world.platform.unit(|unit| chains.command(unit, &me, &id, ChainCommand::Delete).map(drop)).unwrap();
+    let world = world.restarted(Duration::from_secs(1));
+    assert_eq!(used(&world.platform, &me, Usage::Gas), total, "what is no more");
+    world.platform.metering().flush().unwrap();
+    let of_default = gas_of(world.platform.default_blockchain().unwrap());
+    assert_eq!(used(&world.platform, &me, Usage::Gas), total + of_default, "what was counted is not counted again");
 }

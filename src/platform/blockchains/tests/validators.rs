@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::*;
 use crate::{
-    consensus::{Authenticator, BlockId, Purpose, Signer, dpos, pbft},
+    consensus::{Authenticator, BlockId, Purpose, Signer, dpos, pbft, pos},
     node::BlockRef,
     platform::{
         NewValidator, SlashOrder, SlashSpec, SlashedBy, ValidatorId, ValidatorProcess, ValidatorState,
@@ -96,6 +96,23 @@ fn a_chain_has_eight_standby_keys_and_its_validators_go_with_it() {
     assert_eq!(left, 0, "its records are gone");
 }
 
+/// Makes evidence against a key.
+type Offence = fn(&Blockchain, &Signer) -> Value;
+
+/// Two votes of one validator for one slot.
+fn double_vote(chain: &Blockchain, signer: &Signer) -> Value {
+    let view = chain.node().view();
+    let id = |height: u64| {
+        let block = view.block(BlockRef::Number(Height::new(height))).unwrap();
+        BlockId { hash: block.hash(), height: Height::new(height) }
+    };
+    let head = height(chain);
+    let slot = pos::Payload::decode(view.head().block().protocol_payload()).unwrap().slot;
+    let (source, target) = (pos::Checkpoint { epoch: 0, block: id(0) }, pos::Checkpoint { epoch: 1, block: id(0) });
+    let vote = |head| pos::Vote::signed(pos::VoteData { slot, head, source, target }, signer);
+    serde_json::to_value(pos::SlashingEvidence::of_votes(&vote(id(head)), &vote(id(head - 1))).unwrap()).unwrap()
+}
+
 /// Two headers of one producer for one slot.
 fn two_headers(chain: &Blockchain, signer: &Signer) -> Value {
     let view = chain.node().view();
@@ -120,8 +137,8 @@ fn two_votes(chain: &Blockchain, signer: &Signer) -> Value {
 
 #[test]
 fn evidence_that_was_taken_convicts_also_after_a_crash() {
-    let offences: [(&str, fn(&Blockchain, &Signer) -> Value); 2] =
-        [("delegated-proof-of-stake", two_headers), ("pbft", two_votes)];
+    let offences: [(&str, Offence); 3] =
+        [("proof-of-stake", double_vote), ("delegated-proof-of-stake", two_headers), ("pbft", two_votes)];
     for (consensus, offence) in offences {
         let world = World::new();
         let chain = world.create(of_four(consensus));
@@ -135,11 +152,8 @@ fn evidence_that_was_taken_convicts_also_after_a_crash() {
         let evidence = offence(&chain, &Authenticator::secp256k1().for_chain(genesis).signer(key));
         let spec =
             SlashSpec { reason: "it signed two".to_owned(), order: SlashOrder::Evidence { evidence, part: None } };
-        let slash = |world: &World| {
-            let request = world.platform.new_id("tx").unwrap();
-            world.platform.validators().slash(&me, &accused.id, &request, &spec)
-        };
-        assert_eq!(slash(&world).unwrap(), SlashedBy::Protocol);
+        let slash = |world: &World, request| world.platform.validators().slash(&me, &accused.id, request, &spec);
+        assert_eq!(slash(&world, "tx_1").unwrap(), SlashedBy::Protocol);
         drop(chain);
 
         // No block has it yet.
@@ -147,7 +161,7 @@ fn evidence_that_was_taken_convicts_also_after_a_crash() {
         let chain = running(&world, &id);
         let state = |world: &World| world.platform.validators().get(&me, &accused.id).unwrap().1.state;
         assert_eq!(state(&world), ValidatorState::Active, "{consensus}");
-        conflict(slash(&world).map(drop));
+        assert_eq!(slash(&world, "tx_1").unwrap(), SlashedBy::Protocol, "the request that is run again is done");
         // The least committee of PBFT keeps it until another joins.
         let convicted = if consensus == "pbft" { ValidatorState::Exiting } else { ValidatorState::Tombstoned };
         let is_out = (0..30).any(|_| {
@@ -155,6 +169,7 @@ fn evidence_that_was_taken_convicts_also_after_a_crash() {
             state(&world) == convicted
         });
         assert!(is_out, "{consensus}: {:?}", state(&world));
+        conflict(slash(&world, "tx_2"));
         drop(chain);
 
         let kept = |world: &World| {
@@ -162,9 +177,31 @@ fn evidence_that_was_taken_convicts_also_after_a_crash() {
             let records = world.platform.records().of::<crate::platform::evidence::GivenEvidence>();
             records.count(&crate::platform::records::Index::CREATED, &me.owner(), &given).unwrap()
         };
-        assert_eq!(kept(&world), 1, "the block that reports it may lose");
+        let world = world.restarted(Duration::from_secs(7200));
+        assert_eq!(kept(&world), 1, "{consensus}: the block that reports it may lose");
         let world = world.restarted(Duration::from_secs(7200));
         assert_eq!((kept(&world), state(&world)), (0, convicted), "{consensus}");
         world.command(&id, ChainCommand::Delete);
+    }
+}
+
+#[test]
+fn a_validator_of_genesis_is_listed_when_it_is_out() {
+    for consensus in ["proof-of-authority", "raft"] {
+        let world = World::new();
+        let chain = world.create(of_four(consensus));
+        world.run(&chain, 3);
+        let (me, first) = (world.me(), ValidatorId::new(chain.id(), Address::repeat_byte(1)));
+        let get = || world.platform.validators().get(&me, &first).unwrap().1;
+        let before = get();
+        world.platform.validators().remove(&me, &first, "tx_1").unwrap();
+        let is_out = (0..60).any(|_| {
+            world.run(&chain, 1);
+            get().state == ValidatorState::Removed
+        });
+        assert!(is_out, "{consensus}: {:?}", get().state);
+        let after = get();
+        assert_eq!((after.name, after.sealing_key), (before.name, before.sealing_key), "{consensus}");
+        assert_eq!(world.platform.validators().list(&me, chain.id()).unwrap().len(), 4, "{consensus}");
     }
 }

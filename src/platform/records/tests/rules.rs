@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::notes::{Note, clock, in_memory, limit, open, workspace};
 use crate::{
     node::Clock,
-    platform::records::{Index, Owner, RecordError, Records, SortKey},
+    platform::records::{Index, Owner, PageRequest, RecordError, Records, SortKey},
     store::{MemoryStore, Order, testing::FailingStore, testing::WriteFault},
 };
 
@@ -110,6 +110,26 @@ fn pages_are_counted_sorted_and_continued() {
     assert_eq!(titles(&page(&Note::BY_TITLE, all(), limit(9).in_order(Order::Descending).after(cursor))), "cba");
     let shelf = page(&Note::BY_SHELF, SortKey::new().number(1), limit(9));
     assert_eq!((titles(&shelf).as_str(), shelf.total), ("ace", 3));
+}
+
+#[test]
+fn a_counted_page_is_the_same_page() {
+    let records = in_memory();
+    let owner = workspace("ws_a");
+    let page = |request: PageRequest| {
+        let page = records.of::<Note>().page(&Note::BY_TITLE, &owner, &all(), &request).unwrap();
+        (page.items.iter().map(|note| note.id().to_owned()).collect::<Vec<_>>(), page.total)
+    };
+    assert_eq!(page(limit(3).counted()), (Vec::new(), 0));
+    for number in 0..5 {
+        insert(&records, &owner, &format!("n{number}"), Note::titled(&format!("title {number}"))).unwrap();
+    }
+    for order in [Order::Ascending, Order::Descending] {
+        for (number, records_at_once) in [(1, 1), (1, 3), (2, 3), (3, 3), (1, 5), (1, 9), (2, 5)] {
+            let request = limit(records_at_once).with_number(NonZeroUsize::new(number).unwrap()).in_order(order);
+            assert_eq!(page(request.clone().counted()), page(request), "{order:?}, page {number} of {records_at_once}");
+        }
+    }
 }
 
 #[test]

@@ -226,7 +226,8 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             read,
             "Calls a function of a contract without a transaction.",
         )
-        .fails_with(&[ErrorCode::Conflict])
+        .fails_with(&[ErrorCode::Conflict, ErrorCode::Pruned])
+        .runs(Runs::Long)
         .takes::<CallContract>()
         .acts(call),
         Endpoint::post(
@@ -247,7 +248,8 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             read,
             "Lists the events of a contract, oldest first.",
         )
-        .fails_with(&[ErrorCode::Conflict])
+        .fails_with(&[ErrorCode::Conflict, ErrorCode::Pruned])
+        .runs(Runs::Long)
         .parameter(Parameter::integer("fromBlock", "First height, inclusive.", 0, HEIGHT_MAX, 0))
         .parameter(Parameter::integer("toBlock", "Last height, inclusive.", 0, HEIGHT_MAX, HEIGHT_MAX))
         .lists(&["blockNumber"], events),

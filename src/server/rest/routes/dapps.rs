@@ -93,6 +93,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         Endpoint::get("/v1/dapps/{dappId}/site", "getDappSite", tag, Access::Optional, "Returns the page of a dApp.")
             .described(SITE)
             .fails_with(&[ErrorCode::Forbidden])
+            .runs(Runs::Long)
             .answers_page("The page", site),
         Endpoint::post(
             "/v1/dapps/{dappId}/domain/verify",

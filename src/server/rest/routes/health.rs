@@ -25,7 +25,8 @@ struct Health {
     /// Version of the interface.
     #[schema(example = "v1")]
     api_version: &'static str,
-    /// Part of the probes that found every part healthy, in percent: one every 15 seconds, and one for each request of this route.
+    /// Part of the probes that found every part healthy, in percent: one every 15 seconds, and one for a request of this route where the
+    /// newest was made a second ago or earlier.
     #[schema(example = 100.0, minimum = 0, maximum = 100)]
     uptime: f64,
     /// The service's parts.
@@ -62,7 +63,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
 }
 
 fn get(app: &App, _: &Request) -> Result<Health, ApiError> {
-    let health = app.platform().probe();
+    let health = app.platform().health();
     let word = |is_healthy| if is_healthy { "healthy" } else { "unhealthy" };
     Ok(Health {
         status: if health.is_operational() { HealthStatus::Operational } else { HealthStatus::Degraded },

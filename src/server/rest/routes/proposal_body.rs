@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
-use super::validator_body::signed;
+use super::{validator_body::signed, view::beside_signed};
 use crate::{
     platform::{FieldError, Fields, PlatformError, ProposalSpec},
     primitives::{DurationUnits, parse_amount, parse_duration_secs},
@@ -42,9 +42,10 @@ pub(super) struct CreateProposal {
     changes: Option<Map<String, Value>>,
     /// Time in which votes are taken, of the chain's own time; at least 10s, two days by default.
     voting_period: Option<Interval>,
-    /// Part of all weight that must vote; the chain's 33.4 % by default, which is the least. Rounded down to a tenth of a percent.
+    /// Part of all weight that must vote, with at most one decimal; the chain's 33.4 % by default, which is the least.
     quorum: Option<Percent>,
-    /// Part of the votes without abstentions above which those in favour must be; the chain's 50 % by default, which is the least.
+    /// Part of the votes without abstentions above which those in favour must be, with at most one decimal; the chain's 50 % by default, which
+    /// is the least.
     threshold: Option<Percent>,
     /// Wallet of the workspace that proposes; the default one by default. It must be the operator of a validator.
     from: Option<HexAddress>,
@@ -79,14 +80,40 @@ impl Body for CreateProposal {
     }
 
     fn check(&self) -> Vec<FieldError> {
-        let fields = [("title", self.title.is_some()), ("type", self.kind.is_some())];
-        let is_signed = self.signed_transaction.is_some();
-        let wrong = |path: &str| FieldError {
-            path: path.to_owned(),
-            expected: "a value, or a signedTransaction that says it all in its place".to_owned(),
-            got: if is_signed { "both" } else { "nothing" }.to_owned(),
+        if self.signed_transaction.is_some() {
+            return beside_signed(&[
+                ("title", self.title.is_some()),
+                ("description", self.description.is_some()),
+                ("type", self.kind.is_some()),
+                ("changes", self.changes.is_some()),
+                ("votingPeriod", self.voting_period.is_some()),
+                ("quorum", self.quorum.is_some()),
+                ("threshold", self.threshold.is_some()),
+                ("from", self.from.is_some()),
+            ]);
+        }
+        let mut wrong = Vec::new();
+        let mut refuse = |path: &str, expected: &str, got: String| {
+            wrong.push(FieldError { path: path.to_owned(), expected: expected.to_owned(), got });
         };
-        fields.into_iter().filter(|(_, is_there)| *is_there == is_signed).map(|(path, _)| wrong(path)).collect()
+        for (path, is_there) in [("title", self.title.is_some()), ("type", self.kind.is_some())] {
+            if !is_there {
+                refuse(path, "a value, or a signedTransaction that says it all in its place", "nothing".to_owned());
+            }
+        }
+        // The contract counts in seconds and thousandths, and reads 0 as the chain's own value.
+        if self.voting_period.is_some_and(|period| period.secs == 0) {
+            refuse("votingPeriod", "at least 1s", "0s".to_owned());
+        }
+        for (path, part) in [("quorum", self.quorum), ("threshold", self.threshold)] {
+            if let Some(Percent { ppm }) = part
+                && (ppm == 0 || ppm % 1_000 != 0)
+            {
+                let got = (f64::from(ppm) / 10_000.0).to_string();
+                refuse(path, "a percentage above 0 with at most one decimal", got);
+            }
+        }
+        wrong
     }
 }
 
@@ -240,6 +267,63 @@ mod tests {
             (T::Text, json!({ "blockTime": 1 }), "changes.blockTime"),
         ] {
             assert_eq!(read(kind, &changes), Err(vec![path.to_owned()]), "{changes}");
+        }
+    }
+
+    fn named(body: &Value) -> Vec<String> {
+        let fields = serde_json::from_value::<CreateProposal>(body.clone()).unwrap().check();
+        fields.into_iter().map(|field| field.path).collect()
+    }
+
+    #[test]
+    fn terms_that_would_become_the_chains_own_or_others_are_named() {
+        for (_, body) in CreateProposal::examples() {
+            assert!(named(&body).is_empty(), "{body}");
+        }
+        assert_eq!(named(&json!({ "blockchainId": "bc_x", "quorum": 0 })), ["title", "type", "quorum"]);
+        for (field, value, is_refused) in [
+            ("quorum", json!(0), true),
+            ("quorum", json!("0.0%"), true),
+            ("quorum", json!("0.05"), true),
+            ("quorum", json!(33.45), true),
+            ("quorum", json!("40.0001%"), true),
+            ("quorum", json!(33.4), false),
+            ("quorum", json!("33.4000"), false),
+            ("quorum", json!(100), false),
+            ("quorum", Value::Null, false),
+            ("threshold", json!("0"), true),
+            ("threshold", json!(66.67), true),
+            ("threshold", json!("66.7%"), false),
+            ("votingPeriod", json!("0s"), true),
+            ("votingPeriod", json!("0d"), true),
+            ("votingPeriod", json!("1s"), false),
+        ] {
+            let mut body = json!({ "blockchainId": "bc_x", "title": "x", "type": "text" });
+            body[field] = value;
+            let paths: Vec<&str> = is_refused.then_some(field).into_iter().collect();
+            assert_eq!(named(&body), paths, "{body}");
+        }
+    }
+
+    #[test]
+    fn what_is_beside_a_signed_transaction_is_named_once() {
+        let alone = json!({ "blockchainId": "bc_x", "signedTransaction": "0x02" });
+        assert!(named(&alone).is_empty());
+        for (field, value) in [
+            ("title", json!("x")),
+            ("description", json!("")),
+            ("type", json!("text")),
+            ("changes", json!({})),
+            ("votingPeriod", json!("0s")),
+            ("quorum", json!(0)),
+            ("threshold", json!("66.67")),
+            ("from", json!("0x1111111111111111111111111111111111111111")),
+        ] {
+            let mut body = alone.clone();
+            body[field] = value;
+            assert_eq!(named(&body), [field], "{body}");
+            body[field] = Value::Null;
+            assert!(named(&body).is_empty(), "{body}");
         }
     }
 }

@@ -326,6 +326,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             "Lists who has a token at the newest block, by address: what its transfers add up to.",
         )
         .fails_with(&[ErrorCode::Pruned])
+        .runs(Runs::Long)
         .lists(&["address", "balance"], holders),
         Endpoint::get(
             "/v1/tokens/{tokenId}/transfers",
@@ -335,6 +336,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             "Lists the transfers of a token, those that made and destroyed tokens with them, oldest first.",
         )
         .fails_with(&[ErrorCode::Pruned])
+        .runs(Runs::Long)
         .lists(&["blockNumber"], transfers),
     ]
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
+use super::view::beside_signed;
 use crate::{
     consensus::RoundRole,
     platform::{FieldError, NewValidator, PlatformError, Validator, ValidatorRound},
@@ -23,6 +24,8 @@ use crate::{
 const METADATA_BYTES_MAX: usize = 4_096;
 /// Objects and arrays in each other in a validator's metadata.
 const METADATA_DEPTH_MAX: usize = 5;
+/// Characters of a validator's name.
+const NAME_LENGTH_MAX: usize = 256;
 
 /// A validator to add, in either of the two shapes: with its name at the top, or in `metadata`.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -38,7 +41,7 @@ pub(super) struct AddValidator {
     /// Commission in percent, with at most two decimals; 0 by default. Without effect on a chain without stake.
     commission: Option<Percent>,
     /// What the caller keeps with it: at most 4096 bytes as JSON, five levels deep. Its `name` names the validator where there is none at
-    /// the top.
+    /// the top, and has the bounds of that one then.
     #[schema(value_type = Option<Object>, additional_properties = true)]
     metadata: Option<Map<String, Value>>,
     /// Address of a sealing key that is held elsewhere; by default the service draws and keeps one.
@@ -50,7 +53,7 @@ pub(super) struct AddValidator {
     from: Option<HexAddress>,
     /// The operator's consent to that.
     consent: Option<JoinConsent>,
-    /// The operator's own transaction, in hex.
+    /// The operator's own transaction, in hex; in place of commission, sealingProof, from and consent.
     #[schema(pattern = "^0x([0-9a-fA-F]{2})+$", max_length = 262144)]
     signed_transaction: Option<String>,
 }
@@ -81,17 +84,27 @@ impl Body for AddValidator {
     }
 
     fn check(&self) -> Vec<FieldError> {
-        let mut wrong = Vec::new();
+        let is_signed = self.signed_transaction.is_some();
+        // The address of the sealing key and the stake may be there: they are compared with the transaction's.
+        let mut wrong = match is_signed {
+            true => beside_signed(&[
+                ("commission", self.commission.is_some()),
+                ("sealingProof", self.sealing_proof.is_some()),
+                ("from", self.from.is_some()),
+                ("consent", self.consent.is_some()),
+            ]),
+            false => Vec::new(),
+        };
         let mut refuse = |path: &str, expected: &str, got: String| {
             wrong.push(FieldError { path: path.to_owned(), expected: expected.to_owned(), got });
         };
         if self.address.0.is_zero() {
             refuse("address", "an address whose key somebody has", self.address.0.to_string());
         }
-        if self.commission.is_some_and(|commission| commission.ppm % 100 != 0) {
+        if !is_signed && self.commission.is_some_and(|commission| commission.ppm % 100 != 0) {
             refuse("commission", "a percentage with at most two decimals", "more decimals".to_owned());
         }
-        if self.sealing_address.is_some() != self.sealing_proof.is_some() && self.signed_transaction.is_none() {
+        if !is_signed && self.sealing_address.is_some() != self.sealing_proof.is_some() {
             refuse("sealingProof", "a proof with a sealingAddress, and neither alone", "one of both".to_owned());
         }
         if let Some(metadata) = &self.metadata {
@@ -102,6 +115,16 @@ impl Body for AddValidator {
             }
             if depth(&value) > METADATA_DEPTH_MAX {
                 refuse("metadata", "objects and arrays five levels deep at most", "more levels".to_owned());
+            }
+            let is_wrong = |name: &&Value| {
+                let is_too_long = |name: &str| name.chars().count() > NAME_LENGTH_MAX;
+                name.as_str().is_none_or(|name| name.trim().is_empty() || is_too_long(name))
+            };
+            if self.name.is_none()
+                && let Some(name) = metadata.get("name").filter(is_wrong)
+            {
+                let got = name.to_string().chars().take(20).collect();
+                refuse("metadata.name", "a name of 1 to 256 characters", got);
             }
         }
         wrong
@@ -168,8 +191,8 @@ pub(super) struct ValidatorView {
     /// What the caller keeps with it.
     #[schema(value_type = Object, additional_properties = true)]
     metadata: Value,
-    /// joining leads to active; active to exiting, jailed, tombstoned, unbonding or removed; exiting to unbonding or removed; jailed to active;
-    /// unbonding to left; left and removed to joining.
+    /// joining leads to active; active to exiting, jailed, tombstoned, unbonding or removed; exiting to unbonding or removed; jailed to active
+    /// or joining; unbonding to left or joining; left and removed to joining.
     status: ValidatorStatus,
     /// Whether its replica runs in this process; `elsewhere` where the service does not hold the sealing key.
     process: ProcessStatus,
@@ -194,7 +217,7 @@ pub(super) struct ValidatorView {
 }
 
 /// State of a validator: `joining` leads to `active`; `active` to `exiting`, `jailed`, `tombstoned`, `unbonding` or `removed`; `exiting` to
-/// `unbonding` or `removed`; `jailed` to `active`; `unbonding` to `left`; `left` and `removed` to `joining`.
+/// `unbonding` or `removed`; `jailed` to `active` or `joining`; `unbonding` to `left` or `joining`; `left` and `removed` to `joining`.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum ValidatorStatus {
@@ -343,5 +366,62 @@ mod tests {
         };
         assert_eq!(refused(of_levels(METADATA_DEPTH_MAX)), []);
         assert_eq!(refused(of_levels(METADATA_DEPTH_MAX + 1)), [("metadata".to_owned(), "more levels".to_owned())]);
+    }
+
+    fn named(body: &Value) -> Vec<String> {
+        let fields = serde_json::from_value::<AddValidator>(body.clone()).unwrap().check();
+        fields.into_iter().map(|field| field.path).collect()
+    }
+
+    #[test]
+    fn a_name_in_metadata_has_the_bounds_of_a_name() {
+        for (_, body) in AddValidator::examples() {
+            assert!(named(&body).is_empty(), "{body}");
+        }
+        for (name, is_refused) in [
+            (json!("six"), false),
+            (json!("é".repeat(NAME_LENGTH_MAX)), false),
+            (json!("é".repeat(NAME_LENGTH_MAX + 1)), true),
+            (json!(""), true),
+            (json!(" \t"), true),
+            (json!(6), true),
+            (json!(["six"]), true),
+            (json!({ "name": "six" }), true),
+            (Value::Null, true),
+        ] {
+            let mut body =
+                json!({ "address": "0x5555555555555555555555555555555555555555", "metadata": { "name": name } });
+            let paths: Vec<&str> = is_refused.then_some("metadata.name").into_iter().collect();
+            assert_eq!(named(&body), paths, "{body}");
+            // Beside a name at the top it is metadata as any other.
+            body["name"] = json!("five");
+            assert!(named(&body).is_empty(), "{body}");
+        }
+    }
+
+    #[test]
+    fn what_is_beside_a_signed_transaction_is_named_once() {
+        let address = "0x5555555555555555555555555555555555555555";
+        let alone = json!({
+            "address": address, "signedTransaction": "0x02", "name": "five", "metadata": { "location": "Bern" }, "stake": "1",
+            "sealingAddress": address,
+        });
+        assert!(named(&alone).is_empty());
+        for (field, value) in [
+            ("commission", json!(5)),
+            ("commission", json!("5.001")),
+            ("sealingProof", json!("0x02")),
+            ("from", json!(address)),
+            ("consent", json!({ "deadline": 1, "signature": "0x02" })),
+        ] {
+            let mut body = alone.clone();
+            body[field] = value;
+            assert_eq!(named(&body), [field], "{body}");
+            body[field] = Value::Null;
+            assert!(named(&body).is_empty(), "{body}");
+        }
+        let mut body = alone;
+        (body["sealingAddress"], body["sealingProof"]) = (Value::Null, json!("0x02"));
+        assert_eq!(named(&body), ["sealingProof"], "{body}");
     }
 }

@@ -47,18 +47,20 @@ impl Body for SetStake {
     }
 
     fn check(&self) -> Vec<FieldError> {
-        one_of("stake", self.stake.is_some(), self.signed_transaction.is_some())
+        match self.signed_transaction {
+            Some(_) => beside_signed(&[("stake", self.stake.is_some()), ("from", self.from.is_some())]),
+            None => required("stake", self.stake.is_some()),
+        }
     }
 }
 
-/// Requires a field or a signed transaction, and not both.
-fn one_of(field: &str, has_field: bool, has_signed: bool) -> Vec<FieldError> {
-    if has_field != has_signed {
+/// Requires a field of a body that has no signed transaction in its place.
+fn required(field: &str, is_there: bool) -> Vec<FieldError> {
+    if is_there {
         return Vec::new();
     }
     let expected = format!("{field}, or a signedTransaction in its place");
-    let got = if has_field { "both" } else { "neither" };
-    vec![FieldError { path: field.to_owned(), expected, got: got.to_owned() }]
+    vec![FieldError { path: field.to_owned(), expected, got: "neither".to_owned() }]
 }
 
 /// A penalty: a percentage or an amount, and why.
@@ -142,7 +144,10 @@ impl Body for Delegate {
     }
 
     fn check(&self) -> Vec<FieldError> {
-        one_of("amount", self.amount.is_some(), self.signed_transaction.is_some())
+        match self.signed_transaction {
+            Some(_) => beside_signed(&[("amount", self.amount.is_some()), ("from", self.from.is_some())]),
+            None => required("amount", self.amount.is_some()),
+        }
     }
 }
 
@@ -390,4 +395,44 @@ fn unjail(app: &App, request: &Request, body: Unjail) -> Result<Change<Validator
 fn shown(app: &App, request: &Request, hash: alloy_primitives::B256) -> Result<Change<ValidatorView>, ApiError> {
     let (_, validator) = app.platform().validators().get(request.principal()?, &id_of(request)?)?;
     Ok(Change::done(ValidatorView::new(validator).with_transaction(hash)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named<B: Body>(body: &Value) -> Vec<String> {
+        let fields = serde_json::from_value::<B>(body.clone()).unwrap().check();
+        fields.into_iter().map(|field| field.path).collect()
+    }
+
+    #[test]
+    fn a_signed_transaction_is_alone_or_its_field_is_there() {
+        let cases = |field: &'static str| {
+            let from = "0x1111111111111111111111111111111111111111";
+            [
+                (json!({ field: "1" }), vec![]),
+                (json!({ field: 1, "from": from }), vec![]),
+                (json!({ "signedTransaction": "0x02" }), vec![]),
+                (json!({ "signedTransaction": "0x02", field: null, "from": null }), vec![]),
+                (json!({}), vec![field]),
+                (json!({ "from": from }), vec![field]),
+                (json!({ "signedTransaction": "0x02", field: "1" }), vec![field]),
+                (json!({ "signedTransaction": "0x02", "from": from }), vec!["from"]),
+                (json!({ "signedTransaction": "0x02", field: "1", "from": from }), vec![field, "from"]),
+            ]
+        };
+        for (body, paths) in cases("stake") {
+            assert_eq!(named::<SetStake>(&body), paths, "{body}");
+        }
+        for (body, paths) in cases("amount") {
+            assert_eq!(named::<Delegate>(&body), paths, "{body}");
+        }
+        for (_, body) in SetStake::examples() {
+            assert!(named::<SetStake>(&body).is_empty(), "{body}");
+        }
+        for (_, body) in Delegate::examples() {
+            assert!(named::<Delegate>(&body).is_empty(), "{body}");
+        }
+    }
 }

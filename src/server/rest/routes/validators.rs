@@ -74,6 +74,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             .lists(&["address"], list),
         Endpoint::get("/v1/validators/{validatorId}", "getValidator", tag, read, "Returns one validator.")
             .fails_with(&[ErrorCode::Conflict])
+            .runs(Runs::Long)
             .reads(get),
         Endpoint::get(
             "/v1/validators/{validatorId}/status",

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use super::{proposals::id_of, validator_body::signed};
+use super::{proposals::id_of, validator_body::signed, view::beside_signed};
 use crate::{
     platform::{FieldError, ProposalId, Scope, Vote, VoteSpec},
     server::{
@@ -29,7 +29,7 @@ use crate::{
 struct CastVote {
     /// What it is.
     vote: Option<VoteChoice>,
-    /// The part of the voter's weight that it uses: stake in gwei, or 1 on a chain without stake. All of it by default.
+    /// The part of the voter's weight that it uses, more than 0: stake in gwei, or 1 on a chain without stake. All of it by default.
     weight: Option<Amount>,
     /// Why, at most 1024 bytes.
     #[schema(max_length = 1024, example = "for faster payments")]
@@ -78,12 +78,26 @@ impl Body for CastVote {
     }
 
     fn check(&self) -> Vec<FieldError> {
-        if self.vote.is_some() != self.signed_transaction.is_some() {
-            return Vec::new();
+        if self.signed_transaction.is_some() {
+            return beside_signed(&[
+                ("vote", self.vote.is_some()),
+                ("weight", self.weight.is_some()),
+                ("reason", self.reason.is_some()),
+                ("from", self.from.is_some()),
+            ]);
         }
-        let got = if self.vote.is_some() { "both" } else { "neither" };
-        let expected = "a vote, or a signedTransaction in its place".to_owned();
-        vec![FieldError { path: "vote".to_owned(), expected, got: got.to_owned() }]
+        let mut wrong = Vec::new();
+        let mut refuse = |path: &str, expected: &str, got: &str| {
+            wrong.push(FieldError { path: path.to_owned(), expected: expected.to_owned(), got: got.to_owned() });
+        };
+        if self.vote.is_none() {
+            refuse("vote", "a vote, or a signedTransaction in its place", "neither");
+        }
+        // The contract reads 0 as all of the voter's weight.
+        if self.weight.is_some_and(|weight| weight.0.is_zero()) {
+            refuse("weight", "more than 0, or no weight for all of it", "0");
+        }
+        wrong
     }
 }
 
@@ -183,4 +197,37 @@ fn list(app: &App, request: &Request, page: &Page) -> Result<(Vec<VoteView>, u64
     let all = app.platform().proposals().votes(request.principal()?, &id)?;
     let total = all.len() as u64;
     Ok((page.select(all).into_iter().map(|vote| VoteView::new(&id, vote)).collect(), total))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_vote_can_not_have_is_named() {
+        let from = "0x1111111111111111111111111111111111111111";
+        let mut cases: Vec<(Value, Vec<&str>)> =
+            CastVote::examples().into_iter().map(|(_, body)| (body, Vec::new())).collect();
+        cases.extend([
+            (json!({}), vec!["vote"]),
+            (json!({ "vote": "yes", "weight": "0" }), vec!["weight"]),
+            (json!({ "vote": "yes", "weight": "00" }), vec!["weight"]),
+            (json!({ "weight": "0" }), vec!["vote", "weight"]),
+            (json!({ "vote": "yes", "reason": "x", "from": from }), vec![]),
+            (json!({ "signedTransaction": "0x02" }), vec![]),
+            (
+                json!({ "signedTransaction": "0x02", "vote": null, "weight": null, "reason": null, "from": null }),
+                vec![],
+            ),
+            (json!({ "signedTransaction": "0x02", "vote": "yes" }), vec!["vote"]),
+            (json!({ "signedTransaction": "0x02", "weight": "0" }), vec!["weight"]),
+            (json!({ "signedTransaction": "0x02", "reason": "" }), vec!["reason"]),
+            (json!({ "signedTransaction": "0x02", "from": from }), vec!["from"]),
+        ]);
+        for (body, paths) in cases {
+            let fields = serde_json::from_value::<CastVote>(body.clone()).unwrap().check();
+            let named: Vec<&str> = fields.iter().map(|field| field.path.as_str()).collect();
+            assert_eq!(named, paths, "{body}");
+        }
+    }
 }
