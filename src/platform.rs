@@ -22,6 +22,7 @@ mod error;
 mod evidence;
 mod expiry;
 mod fields;
+mod gas_count;
 mod health;
 mod idempotency;
 mod mail;

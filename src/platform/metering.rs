@@ -14,11 +14,11 @@ use std::{
 
 use super::{
     PlatformError,
-    blockchain::Blockchain,
     blockchains::Hosted,
     context::Context,
+    gas_count::count_gas,
     plan::{Plan, Usage, period, period_ends_in_secs},
-    records::{Owner, RecordError, Unit, WorkspaceId},
+    records::{Owner, RecordError, WorkspaceId},
 };
 
 /// A quota of a plan that is used up until the period ends.
@@ -272,23 +272,4 @@ impl Metering<'_> {
     fn gas_marks(&self) -> MutexGuard<'_, BTreeMap<String, u64>> {
         self.meter.gas.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Counts the gas that a chain used since it was last counted, before it leaves memory.
-pub(super) fn count_last_gas(unit: &mut Unit<'_>, chain: &Blockchain) -> Result<(), RecordError> {
-    // A chain that can't be read has failed, and says so where it is read.
-    chain.gas_used().map_or(Ok(()), |total| count_gas(unit, chain, total).map(drop))
-}
-
-/// Counts the gas that a chain used since it was last counted; returns how much of it is counted now. Gas that a reorganisation takes back
-/// stays counted, and is not counted again.
-fn count_gas(unit: &mut Unit<'_>, chain: &Blockchain, total: u64) -> Result<u64, RecordError> {
-    let (owner, mark) = (chain.owner(), format!("usage-gas-of:{}", chain.id()));
-    let counted = unit.counter(owner, &mark)?;
-    let added = total.saturating_sub(counted);
-    if added > 0 {
-        unit.add(owner, &mark, added)?;
-        unit.add(owner, &Usage::Gas.counter_of(period(unit.now_ms())), added)?;
-    }
-    Ok(counted.max(total))
 }

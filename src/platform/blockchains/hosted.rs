@@ -21,7 +21,7 @@ use crate::{
         },
         context::{Context, audit},
         evidence,
-        metering::count_last_gas,
+        gas_count::count_last_gas,
         modules::genesis::modules_of_genesis,
         principal::{Principal, Subject},
         records::{Owner, PageRequest, SortKey, Stored},

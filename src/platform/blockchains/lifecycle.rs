@@ -7,7 +7,7 @@ use crate::platform::{
     PlatformError,
     blockchain::{Blockchain, BlockchainRecord, BlockchainSpec, ChainCommand, ChainKeys, ChainState},
     context::audit,
-    metering::count_last_gas,
+    gas_count::count_last_gas,
     plan::{check_number, check_quota},
     principal::Principal,
     records::{Index, Owner, SortKey, Stored, Unit},
