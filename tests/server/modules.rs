@@ -135,6 +135,14 @@ async fn where_governance_owns_the_modules_a_vote_comes_first() {
         "blockchainId": id, "title": "Exchange", "type": "module-enable", "votingPeriod": "10s",
         "changes": { "module": "defi", "config": config },
     });
+    for (module, status, said) in [("bridge", 409, "this build has no module bridge"), ("none", 422, "changes.module")]
+    {
+        let mut unknown = proposal.clone();
+        unknown["changes"] = json!({ "module": module });
+        let refused = service.rest("POST", "/v1/governance/proposals", unknown).await;
+        assert_eq!(refused.status, status, "{}", refused.body);
+        assert!(refused.body.contains(said), "{}", refused.body);
+    }
     vote_through(&service, &clock, &proposal).await;
     let voted = ok(&service, "GET", &format!("{all}/defi"), Value::Null).await;
     assert_eq!((&voted["status"], &voted["contracts"]), (&json!("enabled"), &json!([])));
