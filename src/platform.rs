@@ -59,6 +59,7 @@ use std::{path::PathBuf, sync::Arc};
 pub use self::{
     analytics::{Analytics, Metric, SAMPLE_SECS, SeriesPoint, SeriesRequest},
     api_key::{ApiKey, ApiKeySpec, ApiKeyState, ApiKeyValue, ApiKeys},
+    attempts::network_of,
     blockchain::{
         Blockchain, BlockchainRecord, BlockchainSpec, ChainCommand, ChainState, DecidedBy, Feature, NativeToken,
         ValidatorSpec,

@@ -3,6 +3,8 @@
 //! A subject is kept as a keyed hash. It need not exist: an address of e-mail that nobody has is bounded as every other, so that the bound
 //! tells nobody which addresses are known.
 
+use std::net::{IpAddr, Ipv6Addr};
+
 use alloy_primitives::hex;
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +14,18 @@ use super::{
     expiry::expired,
     records::{Index, Owner, PageRequest, Reach, Record, RecordError, SortKey, Unit},
 };
+
+/// Returns the network by which a client is counted: an address of IPv4, also one within IPv6, or the first 64 bits of one of IPv6. A host draws
+/// the others itself (RFC 4291, 2.5.1).
+pub fn network_of(address: IpAddr) -> String {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => {
+            let [first, second, third, fourth, ..] = address.segments();
+            format!("{}/64", Ipv6Addr::from([first, second, third, fourth, 0, 0, 0, 0]))
+        }
+    }
+}
 
 /// What is bounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

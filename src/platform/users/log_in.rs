@@ -27,7 +27,7 @@ impl Users<'_> {
         let email = normalised_email(email).map_err(|_| wrong())?;
         context.records.unit(|unit| {
             if let Some(client) = self.client {
-                attempts::count(context, unit, Bounded::LogInFrom, &client.to_string())?;
+                attempts::count(context, unit, Bounded::LogInFrom, &attempts::network_of(client))?;
             }
             attempts::count(context, unit, Bounded::LogIn, &email)
         })?;

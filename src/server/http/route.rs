@@ -247,14 +247,14 @@ fn name_route(request: &Request<Incoming>, name: &'static str) {
 /// send.
 async fn authorization(context: &Arc<ServerContext>, request: Request<Incoming>) -> Response<Body> {
     let bytes_max = context.limits().rest_body_bytes_max;
-    let client = request.extensions().get::<rest::PeerAddress>().map(|rest::PeerAddress(address)| address.to_string());
+    let client = request.extensions().get::<rest::PeerAddress>().map(|rest::PeerAddress(address)| *address);
     let Some(client) = client.filter(|_| *request.method() == Method::POST) else {
         return routed(context, |request| context.authorize(request), bytes_max, request).await;
     };
     let path = request.uri().path();
     let is_for_programs = is_for_programs(path);
     let rates = if is_for_programs { &context.program_rates } else { &context.form_rates };
-    let quota = rates.count(&client);
+    let quota = rates.count_stranger(Some(client));
     let mut response = match (quota.is_exceeded(), is_for_programs) {
         (false, _) => routed(context, |request| context.authorize(request), bytes_max, request).await,
         (true, false) => too_many_forms(quota.resets_in_secs()).map(Body::new),

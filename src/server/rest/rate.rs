@@ -4,18 +4,22 @@
 
 use std::{
     collections::HashMap,
+    net::IpAddr,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
 use axum::http::{HeaderMap, HeaderValue, header};
 
-use crate::server::{
-    clock::{MonotonicClock, Ticks},
-    limits::RateLimit,
+use crate::{
+    platform::network_of,
+    server::{
+        clock::{MonotonicClock, Ticks},
+        limits::RateLimit,
+    },
 };
 
-/// Callers that are counted at one time; past it, those whose window has ended are forgotten.
+/// Callers of one sort that are counted at one time; past it, those whose window has ended are forgotten.
 const CALLERS_MAX: usize = 100_000;
 
 /// A caller's requests since the start of its window.
@@ -30,8 +34,14 @@ struct Window {
 pub(in crate::server) struct Rates {
     limit: RateLimit,
     clock: Arc<dyn Ticks>,
-    windows: Arc<Mutex<HashMap<String, Window>>>,
+    /// Of callers whose credentials are known.
+    known: Arc<Mutex<Windows>>,
+    /// Of strangers, by network: they take no place from callers who are known.
+    strangers: Arc<Mutex<Windows>>,
 }
+
+/// Windows of callers by name.
+type Windows = HashMap<String, Window>;
 
 /// What is left to a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,13 +60,22 @@ impl Rates {
     }
 
     pub(super) fn with_clock(limit: RateLimit, clock: Arc<dyn Ticks>) -> Self {
-        Self { limit, clock, windows: Arc::default() }
+        Self { limit, clock, known: Arc::default(), strangers: Arc::default() }
     }
 
-    /// Counts a request of `caller`, unless its window is full.
+    /// Counts a request of `caller`, whose credentials are known, unless its window is full.
     pub(in crate::server) fn count(&self, caller: &str) -> Quota {
+        self.count_in(&self.known, caller)
+    }
+
+    /// Counts a request of a stranger by its network, unless the window of that is full.
+    pub(in crate::server) fn count_stranger(&self, address: Option<IpAddr>) -> Quota {
+        self.count_in(&self.strangers, &address.map_or_else(|| "unknown".to_owned(), network_of))
+    }
+
+    fn count_in(&self, windows: &Mutex<Windows>, caller: &str) -> Quota {
         let (now, limit) = (self.clock.elapsed(), self.limit);
-        let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut windows = windows.lock().unwrap_or_else(PoisonError::into_inner);
         if windows.len() >= CALLERS_MAX && !windows.contains_key(caller) {
             windows.retain(|_, window| now.saturating_sub(window.started) < limit.window);
             // All of them are active: one more stranger is not worth the memory.
@@ -145,6 +164,20 @@ mod tests {
         assert_eq!(headers["retry-after"], "60");
         assert!(!rates.count("another").is_exceeded());
         *clock.0.lock().unwrap() = Duration::from_secs(60);
+        assert!(!rates.count("key").is_exceeded());
+    }
+
+    #[test]
+    fn a_stranger_has_one_window_whatever_address_of_its_network_it_takes_and_no_place_of_others() {
+        let rates = Rates::new(RateLimit { requests: 2, window: Duration::from_secs(60) });
+        let stranger = |address: &str| rates.count_stranger(Some(address.parse().unwrap())).is_exceeded();
+        assert!(!stranger("2001:db8::1") && !stranger("2001:db8::2") && stranger("2001:db8::3"));
+        assert!(!stranger("2001:db8:0:1::1") && !stranger("192.0.2.1") && !stranger("192.0.2.2"));
+        assert!(!stranger("::ffff:192.0.2.1") && stranger("192.0.2.1"));
+        for number in 0..CALLERS_MAX {
+            rates.count_in(&rates.strangers, &number.to_string());
+        }
+        assert!(stranger("198.51.100.1"), "one more than there is room for");
         assert!(!rates.count("key").is_exceeded());
     }
 }

@@ -107,18 +107,16 @@ pub(in crate::server) fn admit(
     let place = Arc::clone(&app.admission).try_acquire_owned();
     let place =
         place.map_err(|_| Refused { error: ApiError::too_many_at_once(app.limits.rest_requests_max), quota: None })?;
-    let address = peer.map_or_else(|| "unknown".to_owned(), |PeerAddress(address)| address.to_string());
     let authenticated = match access {
         Access::Public => Ok(None),
         Access::Optional if !credentials::are_given(headers) => Ok(None),
         _ => credentials::authenticate(app.platform(), headers, matches!(access, Access::Bearer(_))).map(Some),
     };
-    let caller = match &authenticated {
-        Ok(Some(principal)) => format!("{} {}", principal.owner().as_str(), principal.subject()),
-        // Whoever guesses at credentials is counted by its address.
-        Ok(None) | Err(_) => address,
+    let quota = match &authenticated {
+        Ok(Some(principal)) => app.rates.count(&format!("{} {}", principal.owner().as_str(), principal.subject())),
+        // So is whoever guesses at credentials.
+        Ok(None) | Err(_) => app.rates.count_stranger(peer.map(|PeerAddress(address)| address)),
     };
-    let quota = app.rates.count(&caller);
     let refuse = |error| Refused { error, quota: Some(quota) };
     if quota.is_exceeded() {
         let limit = quota.limit();
