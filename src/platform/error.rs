@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     chain::{InvalidTransaction, PoolError},
-    node::{EngineError, FullDisk, MineError, QueryError, SendError},
+    node::{EngineError, FullDisk, MineError, PacedError, QueryError, SendError},
     store::StoreError,
 };
 
@@ -152,6 +152,18 @@ impl PlatformError {
                 Self::Conflict { message }
             }
             QueryError::Invalid(reason) => Self::from_invalid(reason),
+            other => Self::internal(other),
+        }
+    }
+
+    /// Converts a refused command to the replicas of a chain.
+    pub(in crate::platform) fn from_command(cause: PacedError) -> Self {
+        match cause {
+            PacedError::Engine(EngineError::Halted { reason }) => {
+                Self::Conflict { message: format!("the chain takes no commands: {reason}") }
+            }
+            PacedError::Stop(cause) => Self::Conflict { message: cause.to_string() },
+            PacedError::Offence(cause) => Self::Conflict { message: cause.to_string() },
             other => Self::internal(other),
         }
     }

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     consensus::{ConsensusKind, OffenceProof, dpos::ConflictingBlocks, pbft::DoubleSigning, pos::SlashingEvidence},
-    node::{EngineError, PacedError},
+    node::PacedError,
     sim::OffenceError,
 };
 
@@ -85,13 +85,7 @@ pub(super) fn report(chain: &Blockchain, offender: Address, proof: &OffenceProof
         let message = "the chain makes blocks on demand, and nobody votes: make a chain with a blockTime".to_owned();
         return Err(PlatformError::Conflict { message });
     };
-    network.report_offence(offender, proof).map_err(|cause| match cause {
-        PacedError::Engine(EngineError::Halted { reason }) => {
-            PlatformError::Conflict { message: format!("the chain takes no commands: {reason}") }
-        }
-        PacedError::Offence(cause) => PlatformError::Conflict { message: cause.to_string() },
-        other => PlatformError::internal(other),
-    })
+    network.report_offence(offender, proof).map_err(PlatformError::from_command)
 }
 
 /// Tells replicas that have just begun what was given to their chain before, once. What they refused for long is forgotten.

@@ -3,7 +3,7 @@
 use alloy_primitives::{Address, Bytes, U256};
 use alloy_sol_types::SolCall;
 
-use super::{ValidatorState, Validators, orders::NewValidator, processes::refused, quorum, unreadable};
+use super::{ValidatorState, Validators, orders::NewValidator, quorum, unreadable};
 use crate::{
     chain::CallRequest,
     platform::{
@@ -76,7 +76,7 @@ impl Validators<'_> {
         {
             // One that was a validator before goes on from its own records.
             let started = if was_registered { network.start(replica) } else { network.start_at_primary(replica) };
-            started.map_err(refused)?;
+            started.map_err(PlatformError::from_command)?;
         }
         Ok((id, hash))
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Validator, ValidatorProcess, Validators};
 use crate::{
     consensus::ReplicaId,
-    node::{EngineError, PacedError, PacedNetwork},
+    node::PacedNetwork,
     platform::{
         PlatformError,
         blockchain::Blockchain,
@@ -30,7 +30,7 @@ impl Validators<'_> {
             let message = format!("validator {} is stopped already", id.text());
             return Err(PlatformError::Conflict { message });
         }
-        network.stop(replica).map_err(refused)
+        network.stop(replica).map_err(PlatformError::from_command)
     }
 
     /// Starts a stopped validator's replica, which catches up from the others.
@@ -44,7 +44,7 @@ impl Validators<'_> {
             let message = format!("validator {} is not stopped", id.text());
             return Err(PlatformError::Conflict { message });
         }
-        network.start(replica).map_err(refused)
+        network.start(replica).map_err(PlatformError::from_command)
     }
 
     /// Notes whether a validator is stopped, for the next start of the service.
@@ -97,16 +97,4 @@ fn hosted<'a>(chain: &'a Blockchain, validator: &Validator) -> Result<(&'a Paced
         };
         PlatformError::Conflict { message }
     })
-}
-
-/// Converts a refused command to a replica.
-pub(super) fn refused(cause: PacedError) -> PlatformError {
-    match cause {
-        PacedError::Engine(EngineError::Halted { reason }) => {
-            PlatformError::Conflict { message: format!("the chain takes no commands: {reason}") }
-        }
-        PacedError::Stop(cause) => PlatformError::Conflict { message: cause.to_string() },
-        PacedError::Offence(cause) => PlatformError::Conflict { message: cause.to_string() },
-        other => PlatformError::internal(other),
-    }
 }
