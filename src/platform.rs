@@ -512,7 +512,8 @@ fn forget_expired(context: &Context, some: &PageRequest) -> Result<usize, Platfo
 /// Completes the indices of records that were written before the indices were.
 fn complete_indices(records: &Records) -> Result<(), RecordError> {
     resources::complete_indices(records)?;
-    sent::complete_indices(records)
+    sent::complete_indices(records)?;
+    dapps::complete_indices(records)
 }
 
 fn make_default_workspace(context: &Context) -> Result<(), PlatformError> {

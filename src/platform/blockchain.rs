@@ -9,7 +9,11 @@ mod state;
 pub(super) mod token_index;
 
 use core::sync::atomic::{AtomicU64, Ordering};
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use alloy_primitives::{Address, U256};
 use serde::{Deserialize, Serialize};
@@ -353,8 +357,8 @@ pub struct Blockchain {
     tokens: Arc<TokenIndex>,
     /// Since when it is watched whether it makes blocks, in milliseconds since the Unix epoch; 0 before the first look.
     watched_since_ms: AtomicU64,
-    /// Looks for transactions that blocks have.
-    looks: AtomicU64,
+    /// Looks for transactions that blocks have, by the kind of the records that keep them.
+    looks: Mutex<BTreeMap<&'static str, u64>>,
 }
 
 impl Blockchain {
@@ -375,13 +379,16 @@ impl Blockchain {
             tokens: Arc::new(TokenIndex::in_memory()),
             engine: Engine::OnDemand(node),
             watched_since_ms: AtomicU64::new(0),
-            looks: AtomicU64::new(0),
+            looks: Mutex::default(),
         }
     }
 
-    /// Returns the number of this look for transactions that blocks have.
-    pub(super) fn next_look(&self) -> u64 {
-        self.looks.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
+    /// Returns the number of this look for those transactions of a kind of records that blocks have; the first is 1.
+    pub(super) fn next_look(&self, kind: &'static str) -> u64 {
+        let mut looks = self.looks.lock().unwrap_or_else(PoisonError::into_inner);
+        let look = looks.entry(kind).or_default();
+        *look = look.wrapping_add(1);
+        *look
     }
 
     /// A chain of a record, with its engine and what is noted of its blocks.
@@ -402,7 +409,7 @@ impl Blockchain {
             metrics,
             tokens,
             watched_since_ms: AtomicU64::new(0),
-            looks: AtomicU64::new(0),
+            looks: Mutex::default(),
         }
     }
 

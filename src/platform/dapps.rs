@@ -28,14 +28,26 @@ use super::{
     blockchains::Blockchains,
     context::audit,
     entropy::random_bytes,
-    principal::Principal,
-    records::{Collection, Index, Owner, Page, PageRequest, RecordError, SortKey, Stored, Unit},
+    principal::{Principal, Subject},
+    records::{AuditLine, Collection, Index, Owner, Page, PageRequest, RecordError, Records, SortKey, Stored, Unit},
     scope::Scope,
 };
 use crate::node::Component;
 
 /// Bytes of a domain's token, before they are written in hex.
 const TOKEN_BYTES: usize = 16;
+
+/// Counter that is 1 once the indices of claimed and proved domains have those that were in the store before they were.
+const INDEXED: &str = "domains-indexed";
+
+/// Completes the indices of domains in a store that was written before they were.
+pub(super) fn complete_indices(records: &Records) -> Result<(), RecordError> {
+    if records.counter(&Owner::Service, INDEXED)? > 0 {
+        return Ok(());
+    }
+    records.complete_indices::<DappRecord>()?;
+    records.unit(|unit| unit.add(&Owner::Service, INDEXED, 1).map(drop))
+}
 
 /// Changes of a dApp; what is `None` stays. Components can't be changed: their contracts are on the chain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -65,7 +77,7 @@ impl<'a> Dapps<'a> {
     ///
     /// # Errors
     /// As [`Blockchains::writable`]; [`PlatformError::Validation`] with the paths of what is wrong; [`PlatformError::Conflict`] for a domain
-    /// that another dApp has, a full plan, a chain without `smart-contracts`.
+    /// that another dApp has proved or one of the workspace has, a full plan, a chain without `smart-contracts`.
     pub fn create(
         &self,
         principal: &Principal,
@@ -81,9 +93,9 @@ impl<'a> Dapps<'a> {
             return Ok(known);
         }
         let components = spec.components()?;
-        let domain = spec.domain.as_deref().map(|name| self.claimed(name, own_hosts)).transpose()?;
+        let domain = spec.domain.as_deref().map(|name| domain::read(name, own_hosts)).transpose()?;
+        let domain = domain.map(|name| self.claim(&self.all(), principal, name)).transpose()?;
         let frontend = DappFrontend { theme: spec.theme, is_public: spec.is_public, domain };
-        self.check_domain_is_free(id, &frontend)?;
         let (name, template) = (spec.name.clone(), spec.template.clone());
         let record = Dapp {
             name,
@@ -169,11 +181,11 @@ impl<'a> Dapps<'a> {
         Ok(self.all().page(&Index::CREATED, &principal.owner(), &SortKey::new(), request)?)
     }
 
-    /// Changes a dApp. Another domain starts unproved.
+    /// Changes a dApp. Another domain starts unproved; the dApp's own one stays as it is.
     ///
     /// # Errors
-    /// As [`Dapps::require`]; [`PlatformError::Validation`] of the fields of `frontend`; [`PlatformError::Conflict`] for a domain that
-    /// another dApp has.
+    /// As [`Dapps::require`]; [`PlatformError::Validation`] of the fields of `frontend`; [`PlatformError::Conflict`] for another domain that
+    /// another dApp has proved or one of the workspace has.
     pub fn update(
         &self,
         unit: &mut Unit<'_>,
@@ -186,15 +198,13 @@ impl<'a> Dapps<'a> {
         let DappChange { name, theme, is_public, domain } = change;
         let frontend = &mut stored.value.frontend;
         if let Some(domain) = domain {
-            let claimed = domain.map(|name| self.claimed(&name, own_hosts)).transpose()?;
-            let is_same = |old: &CustomDomain| claimed.as_ref().is_some_and(|new| new.name == old.name);
-            if !frontend.domain.as_ref().is_some_and(is_same) {
-                frontend.domain = claimed;
+            let name = domain.map(|name| domain::read(&name, own_hosts)).transpose()?;
+            if name.as_ref() != frontend.domain.as_ref().map(|own| &own.name) {
+                frontend.domain = name.map(|name| self.claim(&unit.of(), principal, name)).transpose()?;
             }
         }
         frontend.theme = theme.unwrap_or(frontend.theme);
         frontend.is_public = is_public.unwrap_or(frontend.is_public);
-        self.check_domain_is_free(id, frontend)?;
         stored.value.name = name.unwrap_or(stored.value.name);
         stored.value.changed_at_ms = unit.now_ms();
         if let Some(chain) = stored.value.blockchain_id.as_ref().filter(|_| is_public == Some(true)) {
@@ -236,17 +246,12 @@ impl<'a> Dapps<'a> {
         Ok(stored)
     }
 
-    /// Returns the dApp whose public page is served under a proved domain, which is in lower case.
+    /// Returns the dApp that has proved a domain, which is in lower case, if its page is public: that page is served there.
     ///
     /// # Errors
     /// [`PlatformError::Internal`] when the store fails.
     pub fn site_of_domain(&self, domain: &str) -> Result<Option<Stored<DappRecord>>, PlatformError> {
-        let found = self.with_domain(domain)?;
-        let is_served = |dapp: &Stored<DappRecord>| {
-            let frontend = &dapp.value.frontend;
-            frontend.is_public && frontend.domain.as_ref().is_some_and(|domain| domain.is_verified)
-        };
-        Ok(found.filter(is_served))
+        Ok(holder(&self.all(), domain)?.filter(|dapp| dapp.value.frontend.is_public))
     }
 
     /// Returns the state of a dApp's components at the head of their chain; `None` while that is not in memory, and of a dApp without a
@@ -289,15 +294,18 @@ impl<'a> Dapps<'a> {
         self.blockchains.hosted.get(dapp.blockchain_id.as_deref()?)
     }
 
-    /// Returns a dApp with the domain that is to be proved.
+    /// Returns a dApp with the domain that is to be proved. Not to be called in a unit of work.
     ///
     /// # Errors
-    /// As [`Dapps::require`]; [`PlatformError::Conflict`] for a dApp without a domain, and for one whose page is not public.
+    /// As [`Dapps::require`]; [`PlatformError::Conflict`] for a dApp without a domain, and for one whose page is not public;
+    /// [`PlatformError::StorageFull`] when an older store's indices of domains can't be completed.
     pub fn unproved(
         &self,
         principal: &Principal,
         id: &str,
     ) -> Result<(Stored<DappRecord>, CustomDomain), PlatformError> {
+        // It was completed at the start, unless the disk was full: a proof must see who has the name.
+        complete_indices(&self.blockchains.context.records)?;
         let stored = self.require(principal, id)?;
         let conflict = |message: String| PlatformError::Conflict { message };
         let Some(domain) = stored.value.frontend.domain.clone() else {
@@ -311,7 +319,9 @@ impl<'a> Dapps<'a> {
         Ok((stored, domain))
     }
 
-    /// Notes that a domain's token was found. The domain must be that of which the token was read.
+    /// Notes that a domain's token was found. The domain must be that of which [`Dapps::unproved`] read the token.
+    ///
+    /// A proof shows who controls the name now: another dApp that had proved it before has it no more.
     ///
     /// # Errors
     /// As [`Dapps::require`]; [`PlatformError::Conflict`] when it was changed meanwhile.
@@ -323,6 +333,7 @@ impl<'a> Dapps<'a> {
         proved: &CustomDomain,
     ) -> Result<Stored<DappRecord>, PlatformError> {
         let mut stored = unit.of::<DappRecord>().require(&principal.owner(), id)?;
+        let former = holder(&unit.of(), &proved.name)?.filter(|holder| holder.id() != id);
         match &mut stored.value.frontend.domain {
             Some(domain) if domain.name == proved.name && domain.token == proved.token => domain.is_verified = true,
             _ => {
@@ -330,37 +341,57 @@ impl<'a> Dapps<'a> {
                 return Err(PlatformError::Conflict { message });
             }
         }
+        if let Some(former) = former {
+            self.unprove(unit, former, &proved.name)?;
+        }
         stored.value.changed_at_ms = unit.now_ms();
         let stored = unit.replace(&stored)?;
         audit(unit, principal, "dapp.verify-domain", format!("dapp {id}: {}", proved.name))?;
         Ok(stored)
     }
 
+    /// Takes a domain from the dApp that had proved it. The dApp gets another token, so that neither the former one, which may still be
+    /// published, nor a look-up that is under way takes the name back.
+    fn unprove(&self, unit: &mut Unit<'_>, mut former: Stored<DappRecord>, name: &str) -> Result<(), PlatformError> {
+        let domain = CustomDomain { name: name.to_owned(), token: self.token()?, is_verified: false };
+        former.value.frontend.domain = Some(domain);
+        former.value.changed_at_ms = unit.now_ms();
+        unit.replace(&former)?;
+        // Who has proved it may be of another workspace, and is not told.
+        let line = AuditLine {
+            subject: Subject::Service.to_string(),
+            action: "dapp.lose-domain".to_owned(),
+            target: format!("dapp {}: {name}", former.id()),
+            client: None,
+        };
+        Ok(unit.audit(former.owner(), line)?)
+    }
+
     fn all(&self) -> Collection<'a, DappRecord> {
         self.blockchains.context.records.of()
     }
 
-    fn with_domain(&self, domain: &str) -> Result<Option<Stored<DappRecord>>, PlatformError> {
-        Ok(self.all().find(&Dapp::BY_DOMAIN, &Owner::Service, &SortKey::new().text(domain))?)
-    }
-
-    /// Reads a domain, and draws its token.
-    fn claimed(&self, name: &str, own_hosts: &[String]) -> Result<CustomDomain, PlatformError> {
-        let name = domain::read(name, own_hosts)?;
-        let token = hex::encode(random_bytes::<TOKEN_BYTES>(&*self.blockchains.context.entropy)?);
-        Ok(CustomDomain { name, token, is_verified: false })
-    }
-
-    /// Says which domain another dApp has. The index refuses it in any case.
-    fn check_domain_is_free(&self, id: &str, frontend: &DappFrontend) -> Result<(), PlatformError> {
-        let Some(domain) = &frontend.domain else { return Ok(()) };
-        match self.with_domain(&domain.name)? {
-            Some(other) if other.id() != id => {
-                let message = format!("frontend.customDomain: another dapp has {}", domain.name);
-                Err(PlatformError::Conflict { message })
-            }
-            _ => Ok(()),
+    /// Claims a domain, with a token of its own. A claim keeps no other workspace from the name.
+    fn claim(
+        &self,
+        dapps: &Collection<'_, DappRecord>,
+        principal: &Principal,
+        name: String,
+    ) -> Result<CustomDomain, PlatformError> {
+        let conflict = |message: String| Err(PlatformError::Conflict { message });
+        if holder(dapps, &name)?.is_some() {
+            return conflict(format!("frontend.customDomain: another dapp has proved {name}"));
         }
+        let key = SortKey::new().text(&name);
+        if let Some(own) = dapps.find(&Dapp::BY_CLAIMED_DOMAIN, &principal.owner(), &key)? {
+            return conflict(format!("frontend.customDomain: dapp {} of the workspace has {name}", own.id()));
+        }
+        Ok(CustomDomain { name, token: self.token()?, is_verified: false })
+    }
+
+    /// Draws the token of a domain.
+    fn token(&self) -> Result<String, PlatformError> {
+        Ok(hex::encode(random_bytes::<TOKEN_BYTES>(&*self.blockchains.context.entropy)?))
     }
 
     /// Returns the chain of a new dApp.
@@ -397,9 +428,16 @@ impl<'a> Dapps<'a> {
     }
 }
 
+/// Returns the dApp of any workspace that has proved a domain.
+fn holder(dapps: &Collection<'_, DappRecord>, domain: &str) -> Result<Option<Stored<DappRecord>>, RecordError> {
+    dapps.find(&Dapp::BY_PROVED_DOMAIN, &Owner::Service, &SortKey::new().text(domain))
+}
+
 fn outcome(dapp: &DappRecord, chain: Option<&Blockchain>) -> Result<Option<TransactionOutcome>, PlatformError> {
-    let Some(deployment) = &dapp.deployment else { return Ok(Some(TransactionOutcome::NOTHING_LEFT)) };
-    chain.map(|chain| TransactionOutcome::of(chain, deployment.transaction_hash)).transpose()
+    if dapp.deployment.is_none() {
+        return Ok(Some(TransactionOutcome::NOTHING_LEFT));
+    }
+    chain.map(|chain| TransactionOutcome::of_sent(chain, dapp)).transpose()
 }
 
 /// Refuses a public page over a chain that only its participants read.

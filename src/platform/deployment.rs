@@ -10,6 +10,7 @@ use super::{
     records::{Index, Reach, Record, SortKey},
     sent::SentRecord,
     tokens::details::TokenDetails,
+    transaction_outcome::TransactionOutcome,
     wallet::Wallets,
 };
 use crate::{
@@ -240,6 +241,14 @@ impl DeploymentRecord {
 }
 
 impl DeploymentRecord {
+    /// Looks for its transaction.
+    ///
+    /// # Errors
+    /// [`PlatformError::Internal`] when the chain can't be read.
+    pub fn outcome(&self, chain: &Blockchain) -> Result<TransactionOutcome, PlatformError> {
+        TransactionOutcome::of_sent(chain, self)
+    }
+
     /// Returns the address of the contract as far as it is known: always, but for a record of an earlier version whose chain is away, or no
     /// longer has the transaction.
     ///

@@ -20,6 +20,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use self::config::ModuleConfig;
+pub(super) use self::record::VERSION;
 pub use self::{
     kind::ModuleKind,
     record::HostedModule,

@@ -25,7 +25,7 @@ use super::{
     blockchain::Blockchain,
     blockchains::{Blockchains, Outgoing, signed_call},
     context::audit,
-    modules::ModuleKind,
+    modules::{ModuleKind, VERSION as MODULES_VERSION},
     principal::Principal,
     validators::Validators,
 };
@@ -121,11 +121,15 @@ impl Proposals<'_> {
             ProposalAction::ValidatorAdd { validator, weight } => {
                 Validators { chains: self.chains }.check_proposed(chain, *validator, *weight)
             }
-            ProposalAction::ModuleEnable { name, .. } => {
+            ProposalAction::ModuleEnable { name, version, .. } => {
                 let kind = ModuleKind::from_name(name).ok_or_else(|| {
                     let names = ModuleKind::ALL.map(ModuleKind::name).join(", ");
                     PlatformError::field("changes.module", format!("one of {names}"), name.clone())
                 })?;
+                if *version != MODULES_VERSION {
+                    let expected = format!("{MODULES_VERSION}, the version of this build's modules");
+                    return Err(PlatformError::field("changes.version", expected, version.to_string()));
+                }
                 kind.check_in_this_build()
             }
             _ => Ok(()),

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use self::on_chain::OnChain;
 use super::{
     ApiKey, BlockchainRecord, DappRecord, Dapps, DeploymentRecord, HostedModule, Invitation, Member, Modules,
-    OAuthClient, PlatformError, Project, Projects, TransactionOutcome, Wallet, WalletUse, Webhook, Workspace,
+    OAuthClient, PlatformError, Project, Projects, Wallet, WalletUse, Webhook, Workspace,
     blockchains::Blockchains,
     context::Context,
     principal::Principal,
@@ -345,7 +345,7 @@ impl Reader<'_> {
     fn contract(self, deployment: &DeploymentRecord) -> Result<Described, PlatformError> {
         let sight = self.blockchains.sight(self.principal, &deployment.blockchain_id)?;
         let status = match sight.chain() {
-            Some(chain) => TransactionOutcome::of(chain, deployment.transaction_hash)?.state.of_deployment(),
+            Some(chain) => deployment.outcome(chain)?.state.of_deployment(),
             None => UNAVAILABLE,
         };
         Ok((deployment.template.clone(), Some(deployment.blockchain_id.clone()), status))

@@ -2,10 +2,10 @@
 
 use alloy_primitives::B256;
 
-use super::{Blockchain, PlatformError};
+use super::{Blockchain, PlatformError, sent::SentRecord};
 use crate::{
-    node::Located,
-    primitives::{Gas, Height},
+    node::{BlockRef, Located},
+    primitives::{Gas, Height, Transaction},
 };
 
 /// State of a transaction, as its chain has it: `pending` leads to `success` or `failed`.
@@ -15,7 +15,7 @@ pub enum TransactionState {
     Pending,
     /// A block has it, and it had its effect.
     Success,
-    /// A block has it, and it had none.
+    /// A block has it, and it had none; or a block has another transaction of its sender with its nonce.
     Failed,
 }
 
@@ -43,7 +43,7 @@ pub struct TransactionOutcome {
 
 impl TransactionOutcome {
     /// That of what needs no transaction.
-    pub const NOTHING_LEFT: Self = Self { state: TransactionState::Success, height: None, gas_used: None };
+    pub const NOTHING_LEFT: Self = Self::without_block(TransactionState::Success);
 
     /// Looks for a transaction.
     ///
@@ -51,15 +51,34 @@ impl TransactionOutcome {
     /// [`PlatformError::Internal`] when the chain can't be read.
     pub fn of(chain: &Blockchain, hash: B256) -> Result<Self, PlatformError> {
         let found = chain.node().view().transaction(hash).map_err(PlatformError::from_query)?;
-        let Some(Located::Mined { block, index }) = found else {
-            return Ok(Self { state: TransactionState::Pending, height: None, gas_used: None });
-        };
+        Ok(found.map_or(Self::without_block(TransactionState::Pending), Self::located))
+    }
+
+    /// Looks for the transaction of a record. It has failed, too, where a block has another transaction of its sender with its nonce.
+    pub(super) fn of_sent<T: SentRecord>(chain: &Blockchain, sent: &T) -> Result<Self, PlatformError> {
+        let (hash, raw) = sent.transaction();
+        let view = chain.node().view();
+        if let Some(found) = view.transaction(hash).map_err(PlatformError::from_query)? {
+            return Ok(Self::located(found));
+        }
+        let pending = Self::without_block(TransactionState::Pending);
+        let Some(sent) = raw.and_then(|raw| Transaction::decode(raw).ok()) else { return Ok(pending) };
+        let next = view.nonce(sent.sender(), BlockRef::Latest).map_err(PlatformError::from_query)?;
+        Ok(if sent.nonce() < next { Self::without_block(TransactionState::Failed) } else { pending })
+    }
+
+    fn located(found: Located) -> Self {
+        let Located::Mined { block, index } = found else { return Self::without_block(TransactionState::Pending) };
         let receipt = block.receipts().get(index as usize);
         let is_success = receipt.is_some_and(|receipt| receipt.is_success());
-        Ok(Self {
+        Self {
             state: if is_success { TransactionState::Success } else { TransactionState::Failed },
             height: Some(block.height()),
             gas_used: receipt.map(|receipt| receipt.gas_used),
-        })
+        }
+    }
+
+    const fn without_block(state: TransactionState) -> Self {
+        Self { state, height: None, gas_used: None }
     }
 }

@@ -1,14 +1,13 @@
 //! Webhook subscriptions: where events of a workspace are delivered, and what signs the deliveries.
 //!
-//! A subscription's secret is sealed in the vault, and shown when it is made. Every delivery carries two signatures of the exact bytes
-//! sent: `Service-Signature`, and that of Standard Webhooks (its own file, `signature`).
+//! A subscription's secret is sealed in the vault, and shown when it is made and when it is rotated. Every delivery carries two signatures
+//! of the exact bytes sent: `Service-Signature`, and that of Standard Webhooks (its own file, `signature`).
 
 mod event;
 pub(super) mod signature;
 #[cfg(test)]
 mod tests;
 
-use alloy_primitives::hex;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
@@ -75,6 +74,8 @@ pub struct WebhookChange {
     pub events: Option<Vec<WebhookEvent>>,
     /// Whether anything is delivered.
     pub is_enabled: Option<bool>,
+    /// Another chain whose events alone are delivered, or those of all.
+    pub blockchain_id: Option<Option<String>>,
 }
 
 /// Rules of webhooks.
@@ -88,6 +89,19 @@ impl<'a> Webhooks<'a> {
     /// The subscriptions, for reading; [`Index::CREATED`] lists those of a workspace.
     pub fn all(&self) -> Collection<'a, Webhook> {
         self.context.records.of()
+    }
+
+    /// Returns a subscription that takes deliveries.
+    ///
+    /// # Errors
+    /// [`PlatformError::NotFound`]; [`PlatformError::Conflict`] for one that is disabled.
+    pub fn require_enabled(&self, principal: &Principal, id: &str) -> Result<Stored<Webhook>, PlatformError> {
+        let stored = self.all().require(&principal.owner(), id)?;
+        if !stored.value.is_enabled {
+            let message = format!("webhook {id} is disabled, so nothing is sent to it: PATCH enabled to true first");
+            return Err(PlatformError::Conflict { message });
+        }
+        Ok(stored)
     }
 
     /// Draws a secret: `whsec_` and base64, as Standard Webhooks writes them.
@@ -112,9 +126,7 @@ impl<'a> Webhooks<'a> {
         secret: &str,
     ) -> Result<Stored<Webhook>, PlatformError> {
         let owner = principal.owner();
-        if let Some(chain) = &webhook.blockchain_id {
-            Blockchains { context: self.context, hosted: self.hosted }.readable_record(principal, chain)?;
-        }
+        self.check_chain(principal, webhook.blockchain_id.as_deref())?;
         check_quota("webhooks", unit.of::<Webhook>().count(&Index::CREATED, &owner, &SortKey::new())?, WEBHOOKS_MAX)?;
         self.context.vault.seal(unit, &owner, id, Purpose::WebhookSecret, secret.as_bytes())?;
         let stored = unit.insert(&owner, id, webhook)?;
@@ -125,7 +137,7 @@ impl<'a> Webhooks<'a> {
     /// Changes a subscription.
     ///
     /// # Errors
-    /// [`PlatformError::NotFound`].
+    /// [`PlatformError::NotFound`], and as [`Webhooks::create`] for another chain.
     pub fn update(
         &self,
         unit: &mut Unit<'_>,
@@ -134,13 +146,36 @@ impl<'a> Webhooks<'a> {
         change: WebhookChange,
     ) -> Result<Stored<Webhook>, PlatformError> {
         let mut stored = unit.of::<Webhook>().require(&principal.owner(), id)?;
-        let WebhookChange { url, events, is_enabled } = change;
+        let WebhookChange { url, events, is_enabled, blockchain_id } = change;
+        self.check_chain(principal, blockchain_id.as_ref().and_then(Option::as_deref))?;
         stored.value.url = url.unwrap_or(stored.value.url);
         stored.value.events = events.unwrap_or(stored.value.events);
         stored.value.is_enabled = is_enabled.unwrap_or(stored.value.is_enabled);
+        stored.value.blockchain_id = blockchain_id.unwrap_or(stored.value.blockchain_id);
         let stored = unit.replace(&stored)?;
         audit(unit, principal, "webhook.update", format!("webhook {id}"))?;
         Ok(stored)
+    }
+
+    /// Replaces the secret of a subscription by a drawn one, which is returned with it. The former one is gone: the new one alone signs
+    /// whatever is sent from then on.
+    ///
+    /// # Errors
+    /// [`PlatformError::NotFound`], [`PlatformError::Entropy`].
+    pub fn rotate_secret(
+        &self,
+        unit: &mut Unit<'_>,
+        principal: &Principal,
+        id: &str,
+    ) -> Result<(Zeroizing<String>, Stored<Webhook>), PlatformError> {
+        let secret = self.draw_secret()?;
+        let stored = unit.of::<Webhook>().require(&principal.owner(), id)?;
+        let vault = &self.context.vault;
+        vault.discard(unit, stored.owner(), id)?;
+        vault.seal(unit, stored.owner(), id, Purpose::WebhookSecret, secret.as_bytes())?;
+        let stored = unit.replace(&stored)?;
+        audit(unit, principal, "webhook.rotate-secret", format!("webhook {id}"))?;
+        Ok((secret, stored))
     }
 
     /// Deletes a subscription and its secret.
@@ -154,15 +189,27 @@ impl<'a> Webhooks<'a> {
         audit(unit, principal, "webhook.delete", format!("webhook {id}"))
     }
 
-    /// Signs a delivery of these bytes to a subscription, at this moment.
+    /// Signs a delivery of an event to a subscription, at this moment. `body` is the exact bytes to send; `event_id` is the same over all
+    /// attempts.
     ///
     /// # Errors
     /// [`PlatformError::Internal`] when the secret can't be opened.
-    pub fn sign(&self, webhook: &Stored<Webhook>, body: Vec<u8>) -> Result<SignedDelivery, PlatformError> {
+    pub fn sign(
+        &self,
+        webhook: &Stored<Webhook>,
+        event_id: String,
+        body: Vec<u8>,
+    ) -> Result<SignedDelivery, PlatformError> {
         let context = self.context;
         let secret = context.vault.open(&context.records, webhook.owner(), webhook.id(), Purpose::WebhookSecret)?;
-        let id = format!("msg_{}", hex::encode(random_bytes::<12>(&*context.entropy)?));
         let now_secs = context.records.clock().now_ms() / 1_000;
-        Ok(SignedDelivery::new(id, now_secs, secret.bytes(), body))
+        Ok(SignedDelivery::new(event_id, now_secs, secret.bytes(), body))
+    }
+
+    /// Refuses a chain whose events the principal may not read.
+    fn check_chain(&self, principal: &Principal, chain: Option<&str>) -> Result<(), PlatformError> {
+        let Some(chain) = chain else { return Ok(()) };
+        let blockchains = Blockchains { context: self.context, hosted: self.hosted };
+        blockchains.readable_record(principal, chain).map(drop)
     }
 }

@@ -216,7 +216,7 @@ async fn a_proved_domain_serves_the_page_and_nothing_else() {
     let path = format!("/v1/dapps/{}", dapp["id"].as_str().unwrap());
     let taken =
         service.rest("POST", "/v1/dapps", json!({ "name": "x", "frontend": { "customDomain": "shop.example" } })).await;
-    assert_eq!(taken.status, 409, "{}", taken.body);
+    assert!(taken.status == 409 && taken.body.contains("of the workspace"), "{}", taken.body);
     let at = async |host: &str, path: &str| service.send("GET", path, &[("host", host)], "").await;
     let verify = async || service.rest("POST", &format!("{path}/domain/verify"), Value::Null).await;
     assert_eq!(verify().await.status, 409, "the page is not public");
@@ -252,6 +252,55 @@ async fn a_proved_domain_serves_the_page_and_nothing_else() {
     assert_eq!(at("shop.example", "/").await.status, 403);
     let again = service.rest("PATCH", &path, json!({ "frontend": { "customDomain": null } })).await.json();
     assert_eq!((&again["data"]["domain"], &again["data"]["frontend"]["customDomain"]), (&Value::Null, &Value::Null));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_claim_blocks_nobody_and_the_newest_proof_has_the_domain() {
+    let zone = Arc::new(Zone::default());
+    let resolver = zone.clone();
+    let service = Service::with(Node::new(), |config| config.with_txt_resolver(resolver)).await;
+    let other = service.rest("POST", "/v1/workspaces", json!({ "name": "other" })).await.json()["data"]["id"].clone();
+    let page = |name: &str, workspace: &Value| {
+        let frontend = json!({ "customDomain": "shop.example", "public": true });
+        json!({ "name": name, "workspaceId": workspace, "frontend": frontend })
+    };
+    let first = made(&service, page("First", &json!("ws_default"))).await;
+    let second = made(&service, page("Second", &other)).await;
+    let path = |dapp: &Value| format!("/v1/dapps/{}", dapp["id"].as_str().unwrap());
+    let publish = |dapp: &Value| {
+        let text = |name: &str| dapp["domain"][name].as_str().unwrap().to_owned();
+        zone.0.lock().unwrap().insert(text("recordName"), text("token"));
+    };
+    let verify = async |dapp: &Value| service.rest("POST", &format!("{}/domain/verify", path(dapp)), Value::Null).await;
+    let shown = async || service.send("GET", "/", &[("host", "shop.example")], "").await;
+    let claimed_by_a_third = async || service.rest("POST", "/v1/dapps", page("Third", &json!("ws_default"))).await;
+
+    publish(&second);
+    let refused = verify(&first).await;
+    assert!(refused.status == 409 && refused.body.contains("is the token"), "by another's token: {}", refused.body);
+    assert_eq!(shown().await.status, 403);
+    let proved = verify(&second).await;
+    assert_eq!(proved.status, 200, "{}", proved.body);
+    assert!(shown().await.body.contains("<h1>Second</h1>"));
+    let still = service.rest("GET", &path(&first), Value::Null).await.json();
+    assert_eq!(still["data"]["domain"], first["domain"], "it is not served, and its claim stays");
+    let taken = claimed_by_a_third().await;
+    assert!(taken.status == 409 && taken.body.contains("another dapp has proved shop.example"), "{}", taken.body);
+
+    publish(&first);
+    let proved = verify(&first).await;
+    assert_eq!(proved.status, 200, "{}", proved.body);
+    assert!(shown().await.body.contains("<h1>First</h1>"));
+    let lost = service.rest("GET", &path(&second), Value::Null).await.json();
+    assert_eq!(lost["data"]["domain"]["status"], "pending");
+    publish(&second);
+    assert_eq!(verify(&second).await.status, 409, "the token of before proves nothing");
+    assert!(shown().await.body.contains("<h1>First</h1>"));
+
+    assert_eq!(service.rest("DELETE", &path(&first), Value::Null).await.status, 200);
+    assert_eq!(shown().await.status, 403);
+    let free = claimed_by_a_third().await;
+    assert_eq!(free.status, 201, "{}", free.body);
 }
 
 #[tokio::test]

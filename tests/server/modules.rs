@@ -135,23 +135,38 @@ async fn where_governance_owns_the_modules_a_vote_comes_first() {
         "blockchainId": id, "title": "Exchange", "type": "module-enable", "votingPeriod": "10s",
         "changes": { "module": "defi", "config": config },
     });
-    for (module, status, said) in [("bridge", 409, "this build has no module bridge"), ("none", 422, "changes.module")]
-    {
+    for (changes, status, said) in [
+        (json!({ "module": "bridge" }), 409, "this build has no module bridge"),
+        (json!({ "module": "none" }), 422, "changes.module"),
+        (json!({ "module": "defi", "version": 2 }), 422, "changes.version"),
+        (json!({ "module": "defi", "config": { "colour": "red" } }), 422, "changes.config.colour"),
+        (json!({ "module": "dao", "config": { "quorum": "101" } }), 422, "changes.config.quorum"),
+    ] {
         let mut unknown = proposal.clone();
-        unknown["changes"] = json!({ "module": module });
+        unknown["changes"] = changes;
         let refused = service.rest("POST", "/v1/governance/proposals", unknown).await;
         assert_eq!(refused.status, status, "{}", refused.body);
         assert!(refused.body.contains(said), "{}", refused.body);
     }
     vote_through(&service, &clock, &proposal).await;
     let voted = ok(&service, "GET", &format!("{all}/defi"), Value::Null).await;
-    assert_eq!((&voted["status"], &voted["contracts"]), (&json!("enabled"), &json!([])));
+    assert_eq!((&voted["status"], &voted["contracts"]), (&json!("approved"), &json!([])), "no contract is made yet");
     let other = refused(&service, "POST", &all, json!({ "module": "defi" })).await;
     assert!(other.contains("propose"), "another configuration: {other}");
     let wired = ok(&service, "POST", &all, body.clone()).await;
     assert_eq!((&wired["status"], &wired["configHash"]), (&json!("enabled"), &voted["configHash"]));
     assert!(code(&service, &chain, &wired, "router").await.len() > 2);
     assert!(refused(&service, "POST", &all, body).await.contains("is enabled"));
+
+    // A vote for more parts waits for their contracts.
+    let (mut more, config) = (proposal.clone(), json!({ "features": ["dex", "staking"] }));
+    more["changes"]["config"] = config.clone();
+    vote_through(&service, &clock, &more).await;
+    let voted = ok(&service, "GET", &format!("{all}/defi"), Value::Null).await;
+    assert_eq!((&voted["status"], &voted["contracts"]), (&json!("approved"), &wired["contracts"]));
+    assert_ne!(voted["configHash"], wired["configHash"], "that of the registry");
+    let wired = ok(&service, "POST", &all, json!({ "module": "defi", "config": config })).await;
+    assert_eq!((&wired["status"], &wired["configHash"]), (&json!("enabled"), &voted["configHash"]));
     let message = refused(&service, "DELETE", &format!("{all}/defi"), Value::Null).await;
     assert!(message.contains("module-disable"), "{message}");
     let off = json!({

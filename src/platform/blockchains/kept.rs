@@ -6,12 +6,13 @@ use alloy_primitives::B256;
 
 use super::Blockchains;
 use crate::{
-    node::{Located, SendError},
+    node::SendError,
     platform::{
         PlatformError,
         blockchain::Blockchain,
         records::{PageRequest, RecordError, SortKey, Stored},
         sent::SentRecord,
+        transaction_outcome::{TransactionOutcome, TransactionState},
     },
     primitives::Transaction,
     store::Order,
@@ -67,32 +68,30 @@ impl Blockchains<'_> {
         Err(PlatformError::from_send(refused))
     }
 
-    /// Notes which of a chain's unsettled transactions are in blocks, so that nobody looks for them again: the newest, and at times many of
-    /// the oldest. Between these a store passes all that were settled since it forgot some.
+    /// Notes which of a chain's unsettled transactions are in blocks or never will be, as another has used their nonce, so that nobody looks
+    /// for them again: the newest, and at times many of the oldest. Between these a store passes all that were settled since it forgot some.
     pub(in crate::platform) fn settle<T: SentRecord>(&self, chain: &Blockchain) -> Result<(), PlatformError> {
-        let (order, at_once) = match chain.next_look() % OLDEST_EACH {
+        let (order, at_once) = match chain.next_look(T::KIND) % OLDEST_EACH {
             0 => (Order::Ascending, SETTLED_AT_ONCE),
             _ => (Order::Descending, NonZeroUsize::MIN),
         };
         self.settle_first::<T>(chain, &PageRequest::first(at_once).in_order(order).counted()).map(drop)
     }
 
-    /// Notes which unsettled transactions of a page of a chain's are in blocks; returns whether it noted any.
+    /// Notes which unsettled transactions of a page of a chain's have nothing left to wait for; returns whether it noted any.
     fn settle_first<T: SentRecord>(&self, chain: &Blockchain, page: &PageRequest) -> Result<bool, PlatformError> {
-        let view = chain.node().view();
         let open = self.context.records.of::<T>().page(&T::UNSETTLED, chain.owner(), &on_chain(chain), page)?;
-        let mut mined = Vec::new();
+        let mut over = Vec::new();
         for sent in open.items {
-            let found = view.transaction(sent.value.transaction().0).map_err(PlatformError::from_query)?;
-            if matches!(found, Some(Located::Mined { .. })) {
-                mined.push(sent);
+            if TransactionOutcome::of_sent(chain, &sent.value)?.state != TransactionState::Pending {
+                over.push(sent);
             }
         }
-        if mined.is_empty() {
+        if over.is_empty() {
             return Ok(false);
         }
         self.context.records.unit(|unit| {
-            for mut sent in mined {
+            for mut sent in over {
                 sent.value.settle();
                 // One that was deleted or settled meanwhile has nothing left to do.
                 match unit.replace(&sent) {

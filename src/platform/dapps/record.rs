@@ -24,12 +24,12 @@ pub enum DappTheme {
     Auto,
 }
 
-/// A domain under which a dApp's page is served, once it is proved.
+/// A domain under which a dApp's page is served, once it is proved. One dApp of each workspace may claim a name; at most one has proved it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CustomDomain {
     /// Name in lower case.
     pub name: String,
-    /// Token that its owner publishes.
+    /// Token that its owner publishes; of this dApp alone.
     pub token: String,
     /// Whether the token was found there.
     pub is_verified: bool,
@@ -116,17 +116,30 @@ impl DappRecord {
     /// A dApp of any workspace by its id: pages are read by others than the workspace's members.
     pub(super) const BY_ID: Index<Self> =
         Index::unique("id", Reach::Service, |dapp| Some(SortKey::new().text(dapp.id())));
-    /// A dApp of any workspace by its domain, proved or not.
-    pub(super) const BY_DOMAIN: Index<Self> = Index::unique("domain", Reach::Service, |dapp| {
+    /// A dApp of a workspace by its domain, proved or not.
+    pub(super) const BY_CLAIMED_DOMAIN: Index<Self> = Index::unique("claimed-domain", Reach::Owner, |dapp| {
         dapp.value.frontend.domain.as_ref().map(|domain| SortKey::new().text(&domain.name))
+    });
+    /// The dApp of any workspace that has proved a domain. Claims are not in it: those of other workspaces block nobody. Stores of earlier versions have
+    /// entries of an index `domain` of all claims, which nobody reads; its name is not used again.
+    pub(super) const BY_PROVED_DOMAIN: Index<Self> = Index::unique("proved-domain", Reach::Service, |dapp| {
+        let proved = dapp.value.frontend.domain.as_ref().filter(|domain| domain.is_verified);
+        proved.map(|domain| SortKey::new().text(&domain.name))
     });
 }
 
 impl Record for DappRecord {
     const KIND: &'static str = "dapp";
     const VERSION: u16 = 1;
-    const INDICES: &'static [Index<Self>] =
-        &[Self::BY_NAME, Self::BY_BLOCKCHAIN, Self::BY_ID, Self::BY_DOMAIN, Self::UNSETTLED, Index::UPDATED];
+    const INDICES: &'static [Index<Self>] = &[
+        Self::BY_NAME,
+        Self::BY_BLOCKCHAIN,
+        Self::BY_ID,
+        Self::BY_CLAIMED_DOMAIN,
+        Self::BY_PROVED_DOMAIN,
+        Self::UNSETTLED,
+        Index::UPDATED,
+    ];
 }
 
 impl SentRecord for DappRecord {

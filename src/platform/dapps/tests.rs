@@ -8,8 +8,11 @@ use super::*;
 use crate::{
     chain::CallRequest,
     node::{ComponentKind, ManualClock, Node},
-    platform::{BlockchainSpec, Platform, Subject, TransactionState, scope::ScopeSet},
+    platform::{
+        BlockchainSpec, Platform, TransactionState, check, records::WorkspaceId, scope::ScopeSet, vault::MasterKey,
+    },
     primitives::{Gas, KeyPair, TransactionRequest, U256},
+    store::{Batch, KeyValue, MemoryStore, Table, suite},
 };
 
 fn platform() -> Platform {
@@ -57,6 +60,40 @@ fn claim(platform: &Platform, id: &str, domain: &str) -> Result<Stored<DappRecor
 fn update(platform: &Platform, id: &str, change: DappChange) -> Result<Stored<DappRecord>, PlatformError> {
     let me = platform.service_principal();
     platform.unit(|unit| platform.dapps().update(unit, &me, id, change, &["service.example".to_owned()]))
+}
+
+/// The service in another workspace.
+fn elsewhere(platform: &Platform) -> Principal {
+    let workspace = platform.unit(|unit| {
+        let id = WorkspaceId::drawn("ws_other".to_owned());
+        unit.insert(&Owner::from(&id), "ws_other", Workspace::named("other"))?;
+        Ok(id)
+    });
+    Principal::new(Subject::Service, workspace.unwrap(), platform.service_principal().scopes().clone())
+}
+
+/// A page for everybody, with a domain.
+fn page_at(domain: &str) -> DappSpec {
+    DappSpec { is_public: true, domain: Some(domain.to_owned()), ..DappSpec::named("page") }
+}
+
+/// The domain of a dApp, as whoever proves it reads it.
+fn domain_of(platform: &Platform, me: &Principal, id: &str) -> CustomDomain {
+    platform.dapps().unproved(me, id).unwrap().1
+}
+
+fn prove(
+    platform: &Platform,
+    me: &Principal,
+    id: &str,
+    domain: &CustomDomain,
+) -> Result<Stored<DappRecord>, PlatformError> {
+    platform.unit(|unit| platform.dapps().note_proof(unit, me, id, domain))
+}
+
+/// Id of the dApp that is served under a domain.
+fn served(platform: &Platform, domain: &str) -> Option<String> {
+    platform.dapps().site_of_domain(domain).unwrap().map(|dapp| dapp.id().to_owned())
 }
 
 #[test]
@@ -247,12 +284,7 @@ fn a_page_is_read_by_whom_it_is_for() {
     create(&platform, "dapp_1", &spec(token)).unwrap();
     create(&platform, "dapp_2", &DappSpec::named("page")).unwrap();
     let (me, dapps) = (platform.service_principal(), platform.dapps());
-    let somebody = platform.unit(|unit| {
-        let id = crate::platform::records::WorkspaceId::drawn("ws_other".to_owned());
-        unit.insert(&Owner::from(&id), "ws_other", Workspace::named("other"))?;
-        Ok(id)
-    });
-    let stranger = Principal::new(Subject::Service, somebody.unwrap(), me.scopes().clone());
+    let stranger = elsewhere(&platform);
     let powerless = Principal::new(Subject::Service, me.workspace().clone(), ScopeSet::default());
     for id in ["dapp_1", "dapp_2"] {
         assert!(dapps.site(Some(&me), id).is_ok());
@@ -269,21 +301,22 @@ fn a_page_is_read_by_whom_it_is_for() {
 }
 
 #[test]
-fn a_domain_is_unique_proved_and_starts_again_when_it_changes() {
+fn a_domain_is_proved_and_starts_again_when_it_changes() {
     let platform = platform();
     let (me, dapps) = (platform.service_principal(), platform.dapps());
     let public = |name: &str| DappSpec { is_public: true, ..DappSpec::named(name) };
     create(&platform, "dapp_1", &DappSpec { domain: Some("Shop.Example".to_owned()), ..public("one") }).unwrap();
     create(&platform, "dapp_2", &public("two")).unwrap();
     assert!(matches!(claim(&platform, "dapp_2", "shop.example"), Err(PlatformError::Conflict { .. })));
-    let taken = DappSpec { domain: Some("shop.example".to_owned()), ..public("three") };
-    assert!(matches!(create(&platform, "dapp_3", &taken), Err(PlatformError::Conflict { .. })));
     assert_eq!(paths(claim(&platform, "dapp_2", "service.example")), ["frontend.customDomain"]);
     assert!(dapps.site_of_domain("shop.example").unwrap().is_none(), "not proved");
     let (_, domain) = dapps.unproved(&me, "dapp_1").unwrap();
     assert_eq!((domain.token.len(), domain.is_verified), (2 * TOKEN_BYTES, false));
-    platform.unit(|unit| dapps.note_proof(unit, &me, "dapp_1", &domain)).unwrap();
+    prove(&platform, &me, "dapp_1", &domain).unwrap();
     assert_eq!(dapps.site_of_domain("shop.example").unwrap().unwrap().id(), "dapp_1");
+    // It is nobody else's to claim.
+    assert!(matches!(claim(&platform, "dapp_2", "shop.example"), Err(PlatformError::Conflict { .. })));
+    assert!(matches!(create(&platform, "dapp_3", &page_at("shop.example")), Err(PlatformError::Conflict { .. })));
     // The same name stays proved, a page that is not public is not served.
     assert!(claim(&platform, "dapp_1", "SHOP.example").unwrap().value.frontend.domain.unwrap().is_verified);
     update(&platform, "dapp_1", DappChange { is_public: Some(false), ..DappChange::default() }).unwrap();
@@ -292,10 +325,108 @@ fn a_domain_is_unique_proved_and_starts_again_when_it_changes() {
     update(&platform, "dapp_1", DappChange { is_public: Some(true), ..DappChange::default() }).unwrap();
     let moved = claim(&platform, "dapp_1", "other.example").unwrap().value.frontend.domain.unwrap();
     assert!(!moved.is_verified && moved.token != domain.token);
-    let late = platform.unit(|unit| dapps.note_proof(unit, &me, "dapp_1", &domain));
+    let late = prove(&platform, &me, "dapp_1", &domain);
     assert!(matches!(late, Err(PlatformError::Conflict { .. })), "{late:?}");
     assert!(claim(&platform, "dapp_2", "shop.example").is_ok(), "free again");
     let without = update(&platform, "dapp_2", DappChange { domain: Some(None), ..DappChange::default() }).unwrap();
     assert_eq!(without.value.frontend.domain, None);
     assert!(matches!(dapps.unproved(&me, "dapp_2"), Err(PlatformError::Conflict { .. })));
+}
+
+#[test]
+fn a_claim_blocks_nobody_and_the_newest_proof_has_the_name() {
+    const NAME: &str = "shop.example";
+    let platform = platform();
+    let (me, other, dapps) = (platform.service_principal(), elsewhere(&platform), platform.dapps());
+    for (claimant, id) in [(&me, "dapp_1"), (&other, "dapp_2")] {
+        dapps.create(claimant, id, &page_at(NAME), &[]).unwrap();
+    }
+    let (first, second) = (domain_of(&platform, &me, "dapp_1"), domain_of(&platform, &other, "dapp_2"));
+    assert_ne!(first.token, second.token);
+    let with_the_others = prove(&platform, &me, "dapp_1", &second);
+    assert!(matches!(with_the_others, Err(PlatformError::Conflict { .. })), "{with_the_others:?}");
+    assert_eq!(served(&platform, NAME), None);
+
+    prove(&platform, &other, "dapp_2", &second).unwrap();
+    assert_eq!(served(&platform, NAME).as_deref(), Some("dapp_2"));
+    assert_eq!(domain_of(&platform, &me, "dapp_1"), first, "its claim stays as it was");
+    // What is no new claim is not refused.
+    let renamed = DappChange {
+        name: Some("renamed".to_owned()),
+        domain: Some(Some("Shop.Example".to_owned())),
+        ..DappChange::default()
+    };
+    assert_eq!(update(&platform, "dapp_1", renamed).unwrap().value.frontend.domain.as_ref(), Some(&first));
+    assert!(matches!(create(&platform, "dapp_3", &page_at(NAME)), Err(PlatformError::Conflict { .. })));
+
+    prove(&platform, &me, "dapp_1", &first).unwrap();
+    assert_eq!(served(&platform, NAME).as_deref(), Some("dapp_1"));
+    let lost = domain_of(&platform, &other, "dapp_2");
+    assert!(!lost.is_verified && lost.token != second.token, "{lost:?}");
+    // A request that read the domain while it was proved looks nothing up.
+    let late = prove(&platform, &other, "dapp_2", &CustomDomain { is_verified: true, ..second });
+    assert!(matches!(late, Err(PlatformError::Conflict { .. })), "{late:?}");
+    assert_eq!(served(&platform, NAME).as_deref(), Some("dapp_1"));
+    let lines = platform.records().of::<AuditLine>().all(&Index::CREATED, &other.owner(), &SortKey::new()).unwrap();
+    let line = &lines.last().unwrap().value;
+    assert_eq!((line.subject.as_str(), line.action.as_str()), ("service", "dapp.lose-domain"));
+    assert_eq!(line.target, "dapp dapp_2: shop.example");
+
+    prove(&platform, &other, "dapp_2", &lost).unwrap();
+    assert_eq!(served(&platform, NAME).as_deref(), Some("dapp_2"), "with its new token");
+    platform.unit(|unit| dapps.delete(unit, &other, "dapp_2")).unwrap();
+    assert_eq!(served(&platform, NAME), None);
+    let twice = create(&platform, "dapp_3", &page_at(NAME));
+    assert!(matches!(twice, Err(PlatformError::Conflict { .. })), "a name has one dApp of a workspace: {twice:?}");
+    dapps.create(&other, "dapp_3", &page_at(NAME), &[]).unwrap();
+    let third = domain_of(&platform, &other, "dapp_3");
+    prove(&platform, &other, "dapp_3", &third).unwrap();
+    assert_eq!(served(&platform, NAME).as_deref(), Some("dapp_3"));
+    assert_eq!(platform.records().verify::<DappRecord>().unwrap(), 2);
+}
+
+#[test]
+fn a_store_from_before_the_indices_of_domains_is_served_and_without_faults() {
+    let store: Arc<dyn KeyValue> = Arc::new(MemoryStore::new());
+    let open = || {
+        let builder = Platform::builder(Arc::new(ManualClock::default())).with_store(store.clone());
+        builder.open_with(None, MasterKey::new([1; 32].into()), Vec::new()).unwrap()
+    };
+    let faults = || check(&store, Arc::new(ManualClock::default()), None).faults;
+    let platform = open();
+    let me = platform.service_principal();
+    create(&platform, "dapp_1", &page_at("proved.example")).unwrap();
+    create(&platform, "dapp_2", &page_at("claimed.example")).unwrap();
+    prove(&platform, &me, "dapp_1", &domain_of(&platform, &me, "dapp_1")).unwrap();
+    drop(platform);
+
+    // Its index `domain` has the claims as well.
+    let mut batch = Batch::new();
+    let mut entries = suite::dump(&*store);
+    let is_new = |name: &str, key: &[u8]| key.starts_with(format!("platform/idapp\0{name}\0").as_bytes());
+    entries.retain(|(_, key, _)| {
+        key.strip_prefix(b"\xff").is_some_and(|key| is_new("proved-domain", key) || is_new("claimed-domain", key))
+    });
+    assert_eq!(entries.len(), 3);
+    entries.into_iter().for_each(|(table, key, _)| batch.delete(table, key));
+    batch.delete(Table::Platform, [b"\xffplatform/c-\0".as_slice(), INDEXED.as_bytes()].concat());
+    for (name, id) in [("proved.example", "dapp_1"), ("claimed.example", "dapp_2")] {
+        let key = [b"\xffplatform/idapp\0domain\0\0".as_slice(), name.as_bytes(), b"\0\0"].concat();
+        batch.put(Table::Platform, key, format!("ws_default\0{id}"));
+    }
+    store.write(batch).unwrap();
+
+    assert_eq!(faults(), [""; 0]);
+    let platform = open();
+    assert_eq!(served(&platform, "proved.example").as_deref(), Some("dapp_1"));
+    assert!(matches!(create(&platform, "dapp_3", &page_at("proved.example")), Err(PlatformError::Conflict { .. })));
+    assert!(matches!(create(&platform, "dapp_3", &page_at("claimed.example")), Err(PlatformError::Conflict { .. })));
+    let other = elsewhere(&platform);
+    platform.dapps().create(&other, "dapp_3", &page_at("claimed.example"), &[]).unwrap();
+    prove(&platform, &other, "dapp_3", &domain_of(&platform, &other, "dapp_3")).unwrap();
+    assert_eq!(served(&platform, "claimed.example").as_deref(), Some("dapp_3"));
+    platform.unit(|unit| platform.dapps().delete(unit, &me, "dapp_1")).unwrap();
+    create(&platform, "dapp_4", &page_at("proved.example")).unwrap();
+    drop(platform);
+    assert_eq!(faults(), [""; 0]);
 }

@@ -162,7 +162,8 @@ impl Modules<'_> {
             return Ok(Module { state: ModuleState::Disabled, ..module });
         }
         let chain = self.running(principal, chain)?;
-        if self.blockchains.sent(principal, id)?.is_none() && module.state != ModuleState::Enabled {
+        let is_on = matches!(module.state, ModuleState::Enabled | ModuleState::Approved);
+        if self.blockchains.sent(principal, id)?.is_none() && !is_on {
             let message = format!("the module {name} is {}: there is nothing to disable", module.state.name());
             return Err(PlatformError::Conflict { message });
         }
@@ -231,7 +232,7 @@ impl Modules<'_> {
                 return conflict(format!("the module {name} is enabled with this configuration"));
             }
             ModuleState::Failed if known_contracts(chain, Some(former))?.is_empty() => return Ok(()),
-            ModuleState::Enabled | ModuleState::Disabled | ModuleState::Failed => {}
+            ModuleState::Approved | ModuleState::Enabled | ModuleState::Disabled | ModuleState::Failed => {}
         }
         let read = ModuleConfig::read(spec.kind, &former.value.config());
         if read.is_ok_and(|former| config.only_adds_to(&former)) {
@@ -283,7 +284,8 @@ impl Modules<'_> {
     ) -> Result<(), PlatformError> {
         let Some(kind) = kind else { return Ok(()) };
         let found = self.list(principal, chain)?;
-        let on = found.iter().filter(|it| matches!(it.state, ModuleState::Enabled | ModuleState::Pending));
+        let is_on = |state| matches!(state, ModuleState::Enabled | ModuleState::Approved | ModuleState::Pending);
+        let on = found.iter().filter(|it| is_on(it.state));
         let names: Vec<&str> = on.map(|module| module.name.as_str()).collect();
         let owner = principal.owner();
         let records = HostedModule::of_chain(&self.blockchains.context.records, &owner, chain)?;

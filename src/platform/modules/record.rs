@@ -13,7 +13,7 @@ use crate::platform::{
 };
 
 /// Version of the modules of this build.
-pub(super) const VERSION: u32 = 1;
+pub(in crate::platform) const VERSION: u32 = 1;
 
 /// A module that was enabled on a chain of a workspace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

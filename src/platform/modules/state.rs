@@ -19,12 +19,16 @@ use crate::{
 /// | (none) | enable | pending |
 /// | pending | the block with the transaction, or genesis | enabled, failed |
 /// | enabled | disable, in a block | disabled |
-/// | disabled, failed | enable | pending |
+/// | (none), enabled, disabled, failed | a vote for another configuration, in a block | approved |
+/// | approved, disabled, failed | enable | pending |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ModuleState {
     /// Its transaction waits for a block, or its chain has not started.
     Pending,
+    /// The registry has it on with a configuration for which no contracts are made yet, as governance votes for it: enabling it with that
+    /// configuration makes them.
+    Approved,
     /// The registry has it on with this configuration, and its contracts are there.
     Enabled,
     /// Its transaction had no effect.
@@ -38,6 +42,7 @@ impl ModuleState {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Pending => "pending",
+            Self::Approved => "approved",
             Self::Enabled => "enabled",
             Self::Failed => "failed",
             Self::Disabled => "disabled",
@@ -57,7 +62,7 @@ pub struct Module {
     pub version: u32,
     /// Its configuration; `None` of one that is in the registry alone.
     pub config: Option<Map<String, Value>>,
-    /// Hash of the configuration.
+    /// Hash of the configuration in the registry; of the record where it is not there.
     pub config_hash: B256,
     /// Its contracts.
     pub contracts: Vec<PlacedContract>,
@@ -70,18 +75,18 @@ pub struct Module {
 }
 
 impl Module {
-    /// A module of a record, in a state.
-    pub(super) fn of_record(record: &HostedModule, state: ModuleState, since: Option<u64>) -> Self {
+    /// A module of a record, in a state, with its entry in the registry.
+    pub(super) fn of_record(record: &HostedModule, state: ModuleState, entry: Option<&ModuleRecord>) -> Self {
         Self {
             blockchain_id: record.blockchain_id.clone(),
             name: record.kind.name().to_owned(),
             version: record.version,
             config: Some(record.config()),
-            config_hash: record.config_hash(),
+            config_hash: entry.map_or_else(|| record.config_hash(), |entry| entry.config_hash),
             contracts: record.contracts.clone(),
             transactions: record.transactions.clone(),
             state,
-            since,
+            since: entry.map(|entry| entry.since.get()),
         }
     }
 
@@ -95,7 +100,7 @@ impl Module {
             config_hash: entry.config_hash,
             contracts: Vec::new(),
             transactions: Vec::new(),
-            state: if entry.is_enabled { ModuleState::Enabled } else { ModuleState::Disabled },
+            state: if entry.is_enabled { ModuleState::Approved } else { ModuleState::Disabled },
             since: Some(entry.since.get()),
         }
     }
@@ -109,7 +114,7 @@ pub(super) fn all(chain: &Blockchain, records: &[Stored<HostedModule>]) -> Resul
         let record = &stored.value;
         let entry = entries.iter().find(|entry| entry.name == record.kind.name());
         let state = state_of(chain, record, entry)?;
-        found.push(Module::of_record(record, state, entry.map(|entry| entry.since.get())));
+        found.push(Module::of_record(record, state, entry));
     }
     let is_known = |name: &str| records.iter().any(|stored| stored.value.kind.name() == name);
     found.extend(entries.iter().filter(|entry| !is_known(&entry.name)).map(|entry| Module::of_registry(chain, entry)));
@@ -146,10 +151,14 @@ fn state_of(
     record: &HostedModule,
     entry: Option<&ModuleRecord>,
 ) -> Result<ModuleState, PlatformError> {
+    let mut has_failed = false;
     if let Some(newest) = record.transactions.last() {
-        let found = chain.node().view().transaction(*newest).map_err(PlatformError::from_query)?;
-        if matches!(found, Some(Located::Pooled(_))) {
-            return Ok(ModuleState::Pending);
+        match chain.node().view().transaction(*newest).map_err(PlatformError::from_query)? {
+            Some(Located::Pooled(_)) => return Ok(ModuleState::Pending),
+            Some(Located::Mined { block, index }) => {
+                has_failed = block.receipts().get(index as usize).is_some_and(|receipt| !receipt.is_success());
+            }
+            None => {}
         }
     }
     let Some(entry) = entry else { return Ok(ModuleState::Failed) };
@@ -161,5 +170,9 @@ fn state_of(
             return Ok(ModuleState::Failed);
         }
     }
-    Ok(if entry.config_hash == record.config_hash() { ModuleState::Enabled } else { ModuleState::Failed })
+    Ok(match entry.config_hash == record.config_hash() {
+        true => ModuleState::Enabled,
+        false if has_failed => ModuleState::Failed,
+        false => ModuleState::Approved,
+    })
 }

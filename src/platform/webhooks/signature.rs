@@ -18,7 +18,7 @@ const SECRET_PREFIX: &str = "whsec_";
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SignedDelivery {
-    /// Id of the message, the same over all attempts.
+    /// Id of the event, the same over all attempts and in the body.
     pub id: String,
     /// The exact bytes to send.
     pub body: Vec<u8>,

@@ -87,6 +87,8 @@ CHANGED |= dict.fromkeys(
     ("enableModule", "listModules", "getModule"), {"blockchainId": world.module_chain, "module": world.module}
 )
 CHANGED |= dict.fromkeys(BEFORE, {"blockchainId": world.commanded_chain, "validatorId": world.commanded_validator})
+# A webhook that is disabled is not tested: 409.
+CHANGED["updateWebhook"] = {"webhookId": world.new_webhook()}
 # Its domain has the record that proves it.
 CHANGED["verifyDappDomain"] = {"dappId": world.named_dapp}
 # A chain of one block for each transaction has no validators to add; stake and votes are the chains' that have them.
@@ -251,7 +253,7 @@ KNOWN_NAMES = {
     "createDapp": dapp,
     "planDapp": planned_dapp,
     "updateDapp": lambda: {"frontend": None},
-    "updateWebhook": lambda: {"url": "https://example.com/hook"},
+    "updateWebhook": lambda: {"url": "https://example.com/hook", "blockchainId": DEFAULT_BLOCKCHAIN},
     "importBlockchain": importation,
     "deployContract": deployment,
     "addParticipant": lambda: {"participant": f"key:{world.new_key()}"},
@@ -294,7 +296,7 @@ RULED_FIELDS = {
     "claimRewards": r"from|signedTransaction",
     "delegate": r"amount|from|signedTransaction",
     "undelegate": r"amount|from|signedTransaction",
-    "createProposal": r"title|type|changes(\..+)?|votingPeriod|quorum|threshold|description|from|signedTransaction",
+    "createProposal": r"title|type|changes(\.[\s\S]+)?|votingPeriod|quorum|threshold|description|from|signedTransaction",
     "voteOnProposal": r"vote|weight|reason|from|signedTransaction",
 }
 

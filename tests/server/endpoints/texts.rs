@@ -57,7 +57,7 @@ struct Case {
 }
 
 /// Fields for names of what must be there, and those whose text no route shows.
-const ELSEWHERE: [(&str, &str, &str); 34] = [
+const ELSEWHERE: [(&str, &str, &str); 35] = [
     ("createWorkspace", "settings.billingPlan", "names a plan"),
     ("updateWorkspace", "settings.billingPlan", "names a plan"),
     ("createProject", "config.blockchain", "names a protocol or a chain"),
@@ -84,6 +84,7 @@ const ELSEWHERE: [(&str, &str, &str); 34] = [
     ("createWebhook", "filters.blockchainId", "names a chain"),
     ("createWebhook", "blockchainId", "names a chain"),
     ("updateWebhook", "url", "is a URL"),
+    ("updateWebhook", "blockchainId", "names a chain"),
     ("slashValidator", "reason", "is in the transaction alone"),
     ("importBlockchain", "blockchain.validators[0].name", "as createBlockchain's"),
     ("importBlockchain", "blockchain.config.nativeToken.name", "as createBlockchain's"),

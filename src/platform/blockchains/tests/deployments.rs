@@ -7,8 +7,9 @@ use serde_json::json;
 
 use super::{World, conflict, of_four};
 use crate::{
+    chain::CallRequest,
     node::BlockRef,
-    platform::{DeploymentRecord, DeploymentSpec, PlatformError},
+    platform::{Blockchain, DeploymentRecord, DeploymentSpec, PlatformError, TransactionState},
     primitives::{Gas, KeyPair, TransactionRequest},
     templates::Erc20Params,
 };
@@ -61,23 +62,11 @@ fn a_signed_transaction_is_deployed_and_a_refused_one_leaves_no_record() {
     let (chains, me) = (world.platform.blockchains(), world.me());
     let chain = world.create(json!({ "name": "x" }));
     let key = KeyPair::from_seed(3, "somebody");
-    let creation = |nonce: u64| {
-        let request = TransactionRequest {
-            chain_id: Some(chain.chain_id()),
-            nonce,
-            input: Erc20Params::new("Gold", "GLD", U256::from(9), key.address()).init_code(),
-            gas_limit: Gas::new(3_000_000),
-            max_fee_per_gas: 10_000_000_000,
-            ..Default::default()
-        };
-        request.sign(&key).unwrap()
-    };
-    let spec = DeploymentSpec::of_signed(chain.id(), creation(0).encoded());
+    let spec = DeploymentSpec::of_signed(chain.id(), creation(&chain, &key).sign(&key).unwrap().encoded());
     let poor = chains.deploy(&me, spec.clone());
     assert!(matches!(poor, Err(PlatformError::InsufficientBalance { .. })), "{poor:?}");
     assert_eq!(world.platform.records().verify::<DeploymentRecord>().unwrap(), 0);
-    let fund = crate::chain::CallRequest::call(key.address(), []).with_value(U256::from(10).pow(U256::from(20)));
-    chains.send(&me, chain.id(), fund.with_from(chain.treasury().unwrap())).unwrap();
+    fund(&world, &chain, &key);
     let deployment = chains.deploy(&me, spec).unwrap();
     assert_eq!((deployment.value.template.as_str(), deployment.value.from), ("erc20-token", key.address()));
     assert_eq!(deployment.value.contract_address(&chain).unwrap(), key.address().create(0));
@@ -85,6 +74,56 @@ fn a_signed_transaction_is_deployed_and_a_refused_one_leaves_no_record() {
     let call = TransactionRequest { chain_id: Some(chain.chain_id()), gas_limit: Gas::new(21_000), ..call };
     let refused = chains.deploy(&me, DeploymentSpec::of_signed(chain.id(), call.sign(&key).unwrap().encoded()));
     assert!(matches!(refused, Err(PlatformError::Validation { .. })), "{refused:?}");
+}
+
+#[test]
+fn a_deployment_whose_nonce_another_transaction_uses_has_failed() {
+    let world = World::new();
+    let (chains, me) = (world.platform.blockchains(), world.me());
+    let chain = world.create(of_four("raft"));
+    let key = KeyPair::from_seed(3, "somebody");
+    fund(&world, &chain, &key);
+    world.run(&chain, 8);
+    let creation = creation(&chain, &key);
+    let spec = DeploymentSpec::of_signed(chain.id(), creation.clone().sign(&key).unwrap().encoded());
+    let deployment = chains.deploy(&me, spec).unwrap();
+    assert_eq!(deployment.value.outcome(&chain).unwrap().state, TransactionState::Pending);
+    let dearer = TransactionRequest {
+        max_fee_per_gas: 2 * creation.max_fee_per_gas,
+        max_priority_fee_per_gas: 2 * creation.max_priority_fee_per_gas,
+        to: Some(Address::ZERO),
+        input: Default::default(),
+        ..creation
+    };
+    let replacement = chain.node().send(dearer.sign(&key).unwrap()).unwrap();
+    world.run(&chain, 8);
+    assert!(chain.node().receipt(replacement).unwrap().unwrap().is_success());
+    let stored = || chains.deployments().require(&me.owner(), deployment.id()).unwrap().value;
+    assert_eq!(stored().outcome(&chain).unwrap().state, TransactionState::Failed);
+    assert!(!stored().is_settled);
+    // Nobody looks for it again.
+    chains.settle::<DeploymentRecord>(&chain).unwrap();
+    assert!(stored().is_settled);
+    assert_eq!(stored().outcome(&chain).unwrap().state, TransactionState::Failed);
+}
+
+/// A transaction of somebody's first nonce that makes a token.
+fn creation(chain: &Blockchain, key: &KeyPair) -> TransactionRequest {
+    TransactionRequest {
+        chain_id: Some(chain.chain_id()),
+        input: Erc20Params::new("Gold", "GLD", U256::from(9), key.address()).init_code(),
+        gas_limit: Gas::new(3_000_000),
+        max_fee_per_gas: 10_000_000_000,
+        max_priority_fee_per_gas: 1_000_000_000,
+        ..Default::default()
+    }
+}
+
+/// Sends a hundred tokens of the treasury to somebody.
+fn fund(world: &World, chain: &Blockchain, key: &KeyPair) {
+    let fund = CallRequest::call(key.address(), []).with_value(U256::from(10).pow(U256::from(20)));
+    let request = fund.with_from(chain.treasury().unwrap());
+    world.platform.blockchains().send(&world.me(), chain.id(), request).unwrap();
 }
 
 #[test]

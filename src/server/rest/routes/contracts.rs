@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use crate::{
     platform::{
-        DeploymentRecord, DeploymentSpec, FieldError, Principal, Scope, TransactionOutcome,
+        DeploymentRecord, DeploymentSpec, FieldError, Principal, Scope,
         records::{Index, SortKey, Stored},
     },
     primitives::Height,
@@ -108,7 +108,7 @@ impl DeploymentView {
         let deployment = &stored.value;
         let sight = app.platform().blockchains().sight(principal, &deployment.blockchain_id)?;
         let (chain, is_shown) = (sight.chain(), !sight.is_hidden());
-        let outcome = chain.map(|chain| TransactionOutcome::of(chain, deployment.transaction_hash)).transpose()?;
+        let outcome = chain.map(|chain| deployment.outcome(chain)).transpose()?;
         let address = deployment.known_address(chain.map(|chain| &**chain))?;
         Ok(Self {
             id: stored.id().to_owned(),

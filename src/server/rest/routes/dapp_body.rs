@@ -109,7 +109,7 @@ enum ComponentType {
 struct FrontendBody {
     /// Colours of the page; auto, which is as the reader's system has it, by default.
     theme: Option<Theme>,
-    /// Domain for the page, unique in the service, to be proved.
+    /// Domain for the page, to be proved; of one dApp of the workspace, and once it is proved of one in the service.
     #[schema(min_length = 1, max_length = 253, example = "gold.example.com")]
     custom_domain: Option<String>,
     /// Whether everybody may read the page, without credentials; false by default.

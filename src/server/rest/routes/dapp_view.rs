@@ -80,7 +80,7 @@ struct FrontendView {
     public: bool,
 }
 
-/// State of a domain: `pending` leads to `verified`; another domain starts as `pending`.
+/// State of a domain: `pending` leads to `verified`; another domain starts as `pending`, and so does one that another dApp has proved since.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum DomainStatus {

@@ -31,7 +31,8 @@ The components are contracts of one transaction, which deploys all of them or no
 where there is one of it alone. A template is a list of components; own components override those of its name, or without a name the only one of its \
 type, member by member of `config`, and others are added: `defi`, `dao`, `nft`, `token-sale`. Without `blockchainId` the workspace's default network \
 is taken, where a blockchain of the workspace has this id or name, else the service's default blockchain, if it is the workspace's, else its only one.\n\n\
-A `customDomain` is unique in the service. The answer says what proves it.";
+One dApp of each workspace may claim a `customDomain`, with its own token; it is 409 for others once one has proved it. The answer says what \
+proves it.";
 
 const SIGNED: &str = "\
 Tells the nonce and the call data for the account `from`, which need not be one that the service can sign for. Sign it and make the dApp with \
@@ -44,7 +45,8 @@ once that is proved; any other path is 404 there.";
 
 const VERIFIED: &str = "\
 Looks for the token in the TXT record that the dApp tells, then in the file. 409 when it is in neither, and while the page is not public. From then on \
-the page is served to requests whose `Host` is the domain.";
+the page is served to requests whose `Host` is the domain. Another dApp that had proved it before has it no more: its domain is `pending` again, with \
+another token.";
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
     let (tag, all, one) = (Tag::Dapps, "/v1/dapps", "/v1/dapps/{dappId}");

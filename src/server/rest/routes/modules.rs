@@ -98,7 +98,8 @@ struct ModuleView {
     blockchain_id: String,
     /// Version of the module.
     version: u32,
-    /// pending leads to enabled or failed; enabled to disabled; disabled and failed to pending by enabling again.
+    /// pending leads to enabled or failed; enabled to disabled; a vote of governance for a configuration without contracts to approved;
+    /// approved, disabled and failed to pending by enabling again.
     status: ModuleStatus,
     /// Its configuration as it was given; null of one that is in the registry alone.
     #[schema(value_type = Option<Object>, additional_properties = true)]
@@ -118,6 +119,7 @@ struct ModuleView {
 #[serde(rename_all = "lowercase")]
 enum ModuleStatus {
     Pending,
+    Approved,
     Enabled,
     Failed,
     Disabled,
@@ -149,6 +151,7 @@ impl ModuleView {
             version: module.version,
             status: match module.state {
                 ModuleState::Pending => ModuleStatus::Pending,
+                ModuleState::Approved => ModuleStatus::Approved,
                 ModuleState::Enabled => ModuleStatus::Enabled,
                 ModuleState::Failed => ModuleStatus::Failed,
                 ModuleState::Disabled => ModuleStatus::Disabled,

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use super::{validator_body::signed, view::beside_signed};
 use crate::{
-    platform::{FieldError, Fields, PlatformError, ProposalSpec},
+    platform::{FieldError, Fields, ModuleKind, ModuleSpec, PlatformError, ProposalSpec},
     primitives::{DurationUnits, parse_amount, parse_duration_secs},
     server::{
         api_error::ApiError,
@@ -181,9 +181,14 @@ fn action(kind: ProposalType, changes: Map<String, Value>) -> Result<ProposalAct
         ProposalType::ModuleEnable => {
             let name = fields.text("module").unwrap_or_default();
             let version = fields.integer("version", 1, u64::from(u32::MAX)).unwrap_or(1);
-            let config = fields.read_with("config", "an object", |value| value.as_object().cloned());
+            let config =
+                fields.read_with("config", "an object", |value| value.as_object().cloned()).unwrap_or_default();
+            if let Some(kind) = ModuleKind::from_name(&name) {
+                let spec = ModuleSpec { blockchain_id: String::new(), kind, config: config.clone() };
+                spec.check().into_iter().for_each(|wrong| fields.refuse(&wrong.path, wrong.expected, wrong.got));
+            }
             // The chain keeps the hash of the configuration: of its JSON, with keys in ascending order.
-            let config_hash: B256 = keccak256(Value::Object(config.unwrap_or_default()).to_string());
+            let config_hash: B256 = keccak256(Value::Object(config).to_string());
             ProposalAction::ModuleEnable { name, version: u32::try_from(version).unwrap_or(1), config_hash }
         }
         ProposalType::ModuleDisable => {
@@ -261,6 +266,8 @@ mod tests {
             (T::ValidatorAdd, json!({}), "changes.address"),
             (T::ValidatorRemove, json!({ "address": "0x12" }), "changes.address"),
             (T::ModuleEnable, json!({ "module": "defi", "config": 1 }), "changes.config"),
+            (T::ModuleEnable, json!({ "module": "defi", "config": { "colour": 1 } }), "changes.config.colour"),
+            (T::ModuleEnable, json!({ "module": "dao", "config": { "quorum": "101" } }), "changes.config.quorum"),
             (T::ModuleDisable, json!({}), "changes.module"),
             (T::ModuleDisable, json!({ "module": "defi", "config": {} }), "changes.config"),
             (T::Upgrade, json!({ "name": "v2" }), "changes.height"),

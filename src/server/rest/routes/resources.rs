@@ -46,7 +46,7 @@ struct Resource {
 
 /// State of a resource, as its own route tells it, which says what leads where: of a blockchain `created`, `provisioning`, `running`,
 /// `paused`, `stopped`, `failed` or `deleting`; of an API key `active`, `expired` or `revoked`; of a contract and a dApp `pending`,
-/// `deployed` or `failed`; of a module `pending`, `enabled`, `disabled` or `failed`; of a project `provisioning`, `active`, `paused`,
+/// `deployed` or `failed`; of a module `pending`, `approved`, `enabled`, `disabled` or `failed`; of a project `provisioning`, `active`, `paused`,
 /// `stopped` or `failed`; of a webhook `enabled` or `disabled`; of an invitation `open` or `expired`; of a validator
 /// `joining`, `active`, `exiting`, `jailed`, `unbonding`, `left`, `tombstoned` or `removed`; of a proposal `pending`, `active`, `passed`,
 /// `executed`, `failed`, `rejected`, `vetoed`, `expired` or `canceled`; others are `active`.

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use crate::{
     platform::{
         Allotment, DeploymentRecord, FieldError, Holder, HolderOrder, ListWindow, PlatformError, Scope, TokenFeatures,
-        TokenSpec, TokenStandard, TokenTransfer, TransactionOutcome, Vesting, records::Stored,
+        TokenSpec, TokenStandard, TokenTransfer, Vesting, records::Stored,
     },
     primitives::{Height, U256},
     server::{
@@ -211,7 +211,7 @@ impl TokenView {
         let sight = app.platform().blockchains().sight(request.principal()?, &deployment.blockchain_id)?;
         let (chain, is_shown) = (sight.chain().map(|chain| &**chain), !sight.is_hidden());
         let token = deployment.token.as_ref().ok_or_else(|| PlatformError::not_found("token", stored.id()))?;
-        let outcome = chain.map(|chain| TransactionOutcome::of(chain, deployment.transaction_hash)).transpose()?;
+        let outcome = chain.map(|chain| deployment.outcome(chain)).transpose()?;
         let supply = chain.map(|chain| app.platform().tokens().supply(chain, deployment)).transpose()?.flatten();
         let address = deployment.known_address(chain)?;
         Ok(Self {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::http::{HeaderName, HeaderValue};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use utoipa::ToSchema;
@@ -39,7 +39,7 @@ struct CreateWebhook {
     /// What is delivered.
     #[schema(min_items = 1, max_items = 7)]
     events: Vec<EventName>,
-    /// What signs the deliveries; drawn by the service by default. Shown in the answer to this request alone.
+    /// What signs the deliveries; drawn by the service by default. Shown in the answer to this request alone; `rotate-secret` replaces it.
     #[schema(min_length = 16, max_length = 256, example = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")]
     secret: Option<String>,
     /// Whether anything is delivered; true by default.
@@ -62,6 +62,7 @@ struct Filters {
 
 /// Changes of a subscription; what is left out stays.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 struct UpdateWebhook {
     /// Receiver: https, to a public address.
     #[schema(min_length = 1, max_length = 2048, example = "https://example.com/hook")]
@@ -71,6 +72,15 @@ struct UpdateWebhook {
     events: Option<Vec<EventName>>,
     /// Whether anything is delivered.
     enabled: Option<bool>,
+    /// The one chain whose events are delivered; null for those of all.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 64, example = "bc_default")]
+    blockchain_id: Option<Option<String>>,
+}
+
+/// Tells a field that is null from one that is left out.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
 }
 
 /// Type of an event. `transaction.confirmed` is another name of `blockchain.transaction.confirmed`; deliveries have the one that the
@@ -142,7 +152,9 @@ impl Body for CreateWebhook {
 
 impl Body for UpdateWebhook {
     fn examples() -> Vec<(&'static str, Value)> {
-        let all = json!({ "url": "https://example.com/hook", "events": ["contract.deployed"], "enabled": false });
+        let all = json!({
+            "url": "https://example.com/hook", "events": ["contract.deployed"], "enabled": false, "blockchainId": "bc_default",
+        });
         vec![("all fields", all), ("required fields", json!({}))]
     }
 }
@@ -162,7 +174,7 @@ struct WebhookView {
     enabled: bool,
     /// The one chain whose events are delivered; null for all.
     blockchain_id: Option<String>,
-    /// What signs the deliveries, in the answer to its creation alone; null in others.
+    /// What signs the deliveries, in the answers to its creation and to `rotate-secret` alone; null in others.
     secret: Option<String>,
     /// Time of creation: ISO 8601, UTC.
     created_at: String,
@@ -195,7 +207,7 @@ impl Located for WebhookView {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct DeliveryView {
-    /// Id of the message.
+    /// Id of the event: `id` in the body, and the header `webhook-id`.
     id: String,
     /// Whether the receiver answered with 2xx.
     delivered: bool,
@@ -224,6 +236,15 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         Endpoint::patch(one, "updateWebhook", tag, write, "Changes a subscription.")
             .takes::<UpdateWebhook>()
             .acts(update),
+        Endpoint::post(
+            "/v1/webhooks/{webhookId}/rotate-secret",
+            "rotateWebhookSecret",
+            tag,
+            write,
+            "Replaces the secret of a subscription by a drawn one, which is shown once.",
+        )
+        .described("The former secret is gone at once: the new one alone signs whatever is sent from then on.")
+        .acts(rotate_secret),
         Endpoint::delete(one, "deleteWebhook", tag, write, "Deletes a subscription and its secret.").acts(delete),
         Endpoint::post(
             "/v1/webhooks/{webhookId}/test",
@@ -231,6 +252,11 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             tag,
             write,
             "Delivers a signed event `webhook.test` at once, and answers what became of it.",
+        )
+        .described(
+            "The body has what every delivery has: `event`, `data`, and beside them `id`, which is the header `webhook-id`, `timestamp`, \
+             `blockchainId` (the subscription's; null for all chains) and `sequence` (null: a test is in no chain's sequence). `data` \
+             has the `webhookId`. A subscription that is disabled is sent nothing: 409 until `enabled` is true.",
         )
         .runs(Runs::Long)
         .acts(test),
@@ -281,8 +307,18 @@ fn update(app: &App, request: &Request, body: UpdateWebhook) -> Result<Change<We
     }
     let (platform, principal) = (Arc::clone(app.platform()), request.principal()?.clone());
     let id = request.path("webhookId").to_owned();
-    let change = WebhookChange { url: body.url, events: body.events.map(events), is_enabled: body.enabled };
+    let UpdateWebhook { url, events: names, enabled, blockchain_id } = body;
+    let change = WebhookChange { url, events: names.map(events), is_enabled: enabled, blockchain_id };
     Ok(Change::unit(move |unit| Ok(WebhookView::new(&platform.webhooks().update(unit, &principal, &id, change)?))))
+}
+
+fn rotate_secret(app: &App, request: &Request) -> Result<Change<WebhookView>, ApiError> {
+    let (platform, principal) = (Arc::clone(app.platform()), request.principal()?.clone());
+    let id = request.path("webhookId").to_owned();
+    Ok(Change::unit(move |unit| {
+        let (secret, stored) = platform.webhooks().rotate_secret(unit, &principal, &id)?;
+        Ok(WebhookView { secret: Some(secret.to_string()), ..WebhookView::new(&stored) })
+    }))
 }
 
 fn delete(app: &App, request: &Request) -> Result<Change<Deleted>, ApiError> {
@@ -296,10 +332,17 @@ fn delete(app: &App, request: &Request) -> Result<Change<Deleted>, ApiError> {
 
 fn test(app: &App, request: &Request) -> Result<Change<DeliveryView>, ApiError> {
     let webhooks = app.platform().webhooks();
-    let stored = webhooks.all().require(&request.principal()?.owner(), request.path("webhookId"))?;
-    let data = json!({ "webhookId": stored.id(), "timestamp": clock::iso_8601(app.now_ms()) });
-    let body = json!({ "event": "webhook.test", "data": data }).to_string().into_bytes();
-    let signed = webhooks.sign(&stored, body)?;
+    let stored = webhooks.require_enabled(request.principal()?, request.path("webhookId"))?;
+    let id = request.new_id(app.platform(), "msg")?;
+    let body = json!({
+        "id": id,
+        "event": "webhook.test",
+        "timestamp": clock::iso_8601(app.now_ms()),
+        "blockchainId": stored.value.blockchain_id,
+        "sequence": null,
+        "data": { "webhookId": stored.id() },
+    });
+    let signed = webhooks.sign(&stored, id, body.to_string().into_bytes())?;
     let internal = |cause: &dyn core::fmt::Display| ApiError::internal(&format_args!("{cause}"));
     let url = OutboundUrl::parse(&stored.value.url).map_err(|cause| internal(&cause))?;
     let mut delivery = OutboundRequest::post(url, signed.body)
@@ -314,4 +357,96 @@ fn test(app: &App, request: &Request) -> Result<Change<DeliveryView>, ApiError> 
     let status_code = answered.as_ref().ok().map(|response| response.status.as_u16());
     let error = answered.and_then(|response| response.success()).err().map(|cause| cause.to_string());
     Ok(Change::done(DeliveryView { id: signed.id, delivered: error.is_none(), status_code, error }))
+}
+
+#[cfg(test)]
+mod tests {
+    use core::sync::atomic::{AtomicU8, Ordering};
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::{
+        node::ManualClock,
+        platform::{Entropy, EntropyError, Platform},
+        primitives::Timestamp,
+        server::{
+            chains::Chains,
+            limits::ServerLimits,
+            outbound::{
+                OutboundPolicy,
+                testing::{TestReply, TestRequest, TestServer},
+            },
+            rest::{Outside, Routes},
+        },
+    };
+
+    /// Repeats one byte in each call, one more in every next call.
+    #[derive(Debug, Default)]
+    struct CountingEntropy(AtomicU8);
+
+    impl Entropy for CountingEntropy {
+        fn fill(&self, bytes: &mut [u8]) -> Result<(), EntropyError> {
+            bytes.fill(self.0.fetch_add(1, Ordering::Relaxed));
+            Ok(())
+        }
+    }
+
+    /// Tests a subscription of a new platform; returns what its receiver got, and what was answered.
+    async fn tested() -> (TestRequest, Value) {
+        let received: Arc<Mutex<Vec<TestRequest>>> = Arc::default();
+        let requests = Arc::clone(&received);
+        let receiver = TestServer::http(None, move |request| {
+            requests.lock().unwrap().push(request);
+            TestReply::new(200, "")
+        })
+        .await;
+        let clock = Arc::new(ManualClock::new(Timestamp::from_secs(1_750_000_000)));
+        let entropy = Arc::new(CountingEntropy::default());
+        let platform = Platform::builder(clock).with_entropy(entropy).open(None).unwrap();
+        let admin = platform.create_api_key("admin", &[Scope::Admin]).unwrap().text().to_owned();
+        let outside = Outside { policy: OutboundPolicy::default().with_loopback(), ..Outside::default() };
+        let routes = Routes::new(App::new(Chains::new(Arc::new(platform)), ServerLimits::default(), outside));
+        let post = async |path: &str, body: &str| -> Value {
+            let request = axum::http::Request::post(path)
+                .header("authorization", format!("Bearer {admin}"))
+                .header("content-type", "application/json")
+                .body(axum::body::Body::from(body.to_owned()));
+            let response = routes.answer(request.unwrap()).await;
+            let status = response.status();
+            let body = axum::body::to_bytes(response.into_body(), 1 << 20).await.unwrap();
+            let answer: Value = serde_json::from_slice(&body).unwrap();
+            assert!(status.is_success(), "{path}: {answer}");
+            answer["data"].clone()
+        };
+        let hook = json!({ "url": format!("http://{}/hook", receiver.address), "events": ["contract.deployed"] });
+        let made = post("/v1/webhooks", &hook.to_string()).await;
+        let id = made["id"].as_str().unwrap();
+        let answered = post(&format!("/v1/webhooks/{id}/test"), "").await;
+        let request = received.lock().unwrap().pop().unwrap();
+        let body: Value = serde_json::from_str(&request.body).unwrap();
+        assert_eq!(body["data"], json!({ "webhookId": id }));
+        (request, answered)
+    }
+
+    /// Neither the machine's clock nor its generator is in it: two platforms with the same of their own send the same.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_test_event_has_its_id_and_its_time_from_the_platform() {
+        let (request, answered) = tested().await;
+        let body: Value = serde_json::from_str(&request.body).unwrap();
+        assert_eq!((&answered["delivered"], &answered["id"]), (&json!(true), &body["id"]), "{answered}");
+        assert!(body["id"].as_str().unwrap().starts_with("msg_"), "{body}");
+        assert_eq!((&body["event"], &body["timestamp"]), (&json!("webhook.test"), &json!("2025-06-15T15:06:40.000Z")));
+        let fields: Vec<&str> = body.as_object().unwrap().keys().map(String::as_str).collect();
+        for field in ["blockchainId", "sequence"] {
+            assert!(fields.contains(&field) && body[field].is_null(), "{field}: {body}");
+        }
+        assert_eq!(fields.len(), 6, "{body}");
+        assert_eq!(json!(request.headers["webhook-id"]), body["id"]);
+        assert_eq!(request.headers["webhook-timestamp"], "1750000000");
+        let (again, answered_again) = tested().await;
+        assert_eq!((&again.body, &answered_again), (&request.body, &answered));
+        for signature in ["service-signature", "webhook-signature"] {
+            assert_eq!(again.headers[signature], request.headers[signature]);
+        }
+    }
 }
