@@ -97,11 +97,19 @@ pub const SLOT_TIMER: TimerId = TimerId::new(1);
 pub const QUIET_TIMER: TimerId = TimerId::new(2);
 /// Largest distance in slots of a block above the head, or the replica's own clock; twelve days with slots of 1 s.
 pub const SLOTS_AHEAD_MAX: u64 = 1 << 20;
-/// Most pieces of evidence kept to report in a block.
-const OFFENCES_MAX: usize = 256;
+/// Most pieces of evidence against one producer that are kept to be reported: as many as a block takes.
+const OFFENCES_OF_ONE_MAX: usize = EVIDENCE_PER_BLOCK_MAX;
 
 /// Evidence by [`Infraction::slot`] and offender.
 type Offences = OrdMap<(u64, Address), Arc<ConflictingBlocks>>;
+
+/// Whether one more piece of evidence against a producer is kept, beside what there is against it and others.
+fn has_room_for(offences: &Offences, offender: Address) -> bool {
+    if mutation::active(Mutation::DposSharesEvidence) {
+        return offences.len() < 256;
+    }
+    offences.keys().filter(|(_, known)| *known == offender).count() < OFFENCES_OF_ONE_MAX
+}
 
 /// One replica of delegated proof of stake.
 #[derive(Clone, Debug)]

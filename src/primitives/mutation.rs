@@ -152,6 +152,10 @@ pub(crate) enum Mutation {
     DposLateByNumber,
     /// Delegated proof of stake: blocks outside the head's branch share one bound, whoever's they are.
     DposSharesSideBlocks,
+    /// Delegated proof of stake: evidence shares one bound, whoever's it is.
+    DposSharesEvidence,
+    /// Delegated proof of stake: of a producer with evidence against it two blocks of a slot are kept, as of any other.
+    DposKeepsOffendersTwins,
     /// Delegated proof of stake: two blocks in one slot are evidence, contradicting votes are not.
     DposReportsSlotsAlone,
     /// Delegated proof of stake: who left the schedule is no longer accountable.

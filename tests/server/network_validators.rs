@@ -198,6 +198,20 @@ async fn a_signed_transaction_adds_and_slashes_a_validator_without_stake() {
     world.until(id, &["removed"]).await;
     let lines = world.audited("validator.slash").await;
     assert!(lines.iter().any(|line| line.contains(id) && line.contains("it was away")), "{lines:?}");
+
+    let first = &world.operators[0];
+    let listed = world.ok("GET", &all, Value::Null).await;
+    let of_first = listed.as_array().unwrap().iter().find(|one| one["address"] == first.address().to_string()).unwrap();
+    let leaving = |validator: Address, weight: u64| {
+        let call = registry::setValidatorCall { validator, weight };
+        let raw = world.call_of(&administrator, VALIDATORS_ADDRESS, U256::ZERO, &call);
+        format!("/v1/validators/{}?signedTransaction={raw}", of_first["id"].as_str().unwrap())
+    };
+    for (validator, weight) in [(first.address(), 1), (world.operators[1].address(), 0)] {
+        assert_eq!(world.wrong_field("DELETE", &leaving(validator, weight), Value::Null).await, "signedTransaction");
+    }
+    world.ok("DELETE", &leaving(first.address(), 0), Value::Null).await;
+    world.until(of_first["id"].as_str().unwrap(), &["removed"]).await;
 }
 
 /// With stake, operators' and delegators' own transactions.
@@ -269,7 +283,17 @@ async fn signed_transactions_join_stake_delegate_and_claim() {
         world.ok("POST", &claim, json!({ "signedTransaction": raw })).await;
         world.run(5);
         assert!(world.balance(owner.address()).await > before, "{consensus}");
-        for action in ["validator.stake", "validator.delegate", "validator.claim", "validator.add"] {
+
+        // Nobody leaves but by its operator.
+        let exit = |key: &KeyPair| world.call_of(key, STAKING_ADDRESS, U256::ZERO, &stake::exitCall {});
+        let leaving = |raw: String| path(&format!("?signedTransaction={raw}"));
+        assert_eq!(world.wrong_field("DELETE", &leaving(exit(&owner)), Value::Null).await, "signedTransaction");
+        let refused = world.conflict("DELETE", &path(""), Value::Null).await;
+        assert!(refused.contains("signedTransaction"), "{refused}");
+        world.ok("DELETE", &leaving(exit(&operator)), Value::Null).await;
+        world.until(id, &["exiting", "unbonding"]).await;
+        for action in ["validator.stake", "validator.delegate", "validator.claim", "validator.add", "validator.remove"]
+        {
             let lines = world.audited(action).await;
             assert!(!lines.is_empty(), "{action}");
         }

@@ -6,10 +6,10 @@
 use std::sync::Arc;
 
 use super::{
-    ConflictingBlocks, Dpos, EvidenceError, HeaderContext, Infraction, OFFENCES_MAX, PRODUCERS_MAX, QUIET_TIMER,
+    ConflictingBlocks, Dpos, EvidenceError, HeaderContext, Infraction, OFFENCES_OF_ONE_MAX, PRODUCERS_MAX, QUIET_TIMER,
     SLOTS_AHEAD_MAX, check_header,
     evidence::evidence_age,
-    record,
+    has_room_for, record,
     tree::{Node, SAME_SLOT_BLOCKS_MAX, SIDE_BLOCKS_PER_AUTHOR_MAX},
 };
 use crate::{
@@ -165,7 +165,8 @@ impl Dpos {
         self.config.slot_id(context.slot, context.timestamp)
     }
 
-    /// Checks that one more block of this author in a slot may be kept: one of the first two, or one that another block extends.
+    /// Checks that one more block of this author in a slot may be kept: one of the first two, of an author with evidence against it the first,
+    /// or one that another block extends.
     fn check_same_slot(
         &self,
         id: BlockId,
@@ -178,10 +179,12 @@ impl Dpos {
         let kept = self.tree.blocks_of_slot(slot, author).take(SAME_SLOT_BLOCKS_MAX).count() + pending;
         let is_asked_for = self.intake.orphans.has_children(id)
             || from.is_some_and(|from| self.catch_up.is_requested(from, id.height));
-        if kept < SAME_SLOT_BLOCKS_MAX || is_asked_for {
+        let is_offender = self.is_caught(author) && !mutation::active(Mutation::DposKeepsOffendersTwins);
+        let limit = if is_offender { 1 } else { SAME_SLOT_BLOCKS_MAX };
+        if kept < limit || is_asked_for {
             return Ok(());
         }
-        Err(Rejection::Overloaded { limit: SAME_SLOT_BLOCKS_MAX })
+        Err(Rejection::Overloaded { limit })
     }
 
     /// Whether there is evidence against this author, held or reported on the head's branch.
@@ -376,8 +379,8 @@ impl Dpos {
         };
         let refused = |cause: EvidenceError| Rejection::Admin { reason: cause.to_string() };
         let Infraction { slot, offender, height } = self.check_offence(&proof).map_err(refused)?;
-        if self.offences.len() >= OFFENCES_MAX {
-            return Err(Rejection::Overloaded { limit: OFFENCES_MAX });
+        if !has_room_for(&self.offences, offender) {
+            return Err(Rejection::Overloaded { limit: OFFENCES_OF_ONE_MAX });
         }
         let (first, second) = proof.hashes();
         effects.push(Effect::Evidence(Evidence::DoubleSign { offender, height, first, second }));
@@ -394,7 +397,7 @@ impl Dpos {
         let evidence = Evidence::DoubleSign { offender, height, first: first.hash, second: second.hash };
         effects.push(Effect::Evidence(evidence));
         if let Some((infraction, proof)) = self.tree.proof_of(known, node)
-            && self.offences.len() < OFFENCES_MAX
+            && has_room_for(&self.offences, offender)
         {
             self.offences.insert(infraction, proof);
         }

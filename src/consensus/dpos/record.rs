@@ -5,7 +5,7 @@ use std::sync::Arc;
 use alloy_rlp::Decodable;
 
 use super::{
-    DposConfig, DposError, HeaderContext, OFFENCES_MAX, Offences, Prepared, SafetyState, check_header,
+    DposConfig, DposError, HeaderContext, Offences, Prepared, SafetyState, check_header, has_room_for,
     tree::{Node, Tree},
 };
 use crate::{
@@ -166,7 +166,7 @@ pub(super) fn rebuild(
         let (sealed, updates) = decode_block(bytes).ok_or(DposError::Record { key: "block" })?;
         if let Some(node) = verify_again(config, authenticator, &tree, sealed, &updates) {
             let proof = tree.conflicting_block(&node).and_then(|(known, _)| tree.proof_of(known, &node));
-            offences.extend(proof.filter(|_| offences.len() < OFFENCES_MAX));
+            offences.extend(proof.filter(|((_, offender), _)| has_room_for(&offences, *offender)));
             tree.insert(node);
         }
     }

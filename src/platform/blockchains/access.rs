@@ -130,7 +130,13 @@ impl Blockchains<'_> {
         principal: &Principal,
         visit: &mut dyn FnMut(&Blockchain, &Stored<BlockchainRecord>) -> Result<ControlFlow<()>, PlatformError>,
     ) -> Result<(), PlatformError> {
-        for chain in self.hosted.all_open() {
+        let owner = principal.owner();
+        // What is never for others costs no look-up; participants, who may be of any workspace, are in the record.
+        let may_be_read = |chain: &Blockchain| {
+            let spec = chain.spec();
+            *chain.owner() == owner || spec.is_public() || spec.has(Feature::Privacy)
+        };
+        for chain in self.hosted.all_open().into_iter().filter(|chain| may_be_read(chain)) {
             match self.readable_record(principal, chain.id()) {
                 Ok(record) if visit(&chain, &record)?.is_break() => return Ok(()),
                 Ok(_) | Err(PlatformError::NotFound { .. } | PlatformError::Forbidden { .. }) => {}

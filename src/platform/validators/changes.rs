@@ -198,14 +198,24 @@ impl Validators<'_> {
     }
 
     /// Removes a validator from the active set, by the protocol's own rule: with stake its operator leaves, else the administrator of the
-    /// validators' contract takes it out. Its replica goes on as a follower.
+    /// validators' contract takes it out; who has the key of either elsewhere signs the transaction itself. Its replica goes on as a follower.
     ///
     /// # Errors
-    /// [`PlatformError::Conflict`] with stake for an operator that is no wallet of the workspace, and where too few would be left.
-    pub fn remove(&self, principal: &Principal, id: &ValidatorId, request: &str) -> Result<B256, PlatformError> {
+    /// [`PlatformError::Conflict`] for whom the service does not sign, and where too few would be left; [`PlatformError::Validation`] for
+    /// another signed transaction.
+    pub fn remove(
+        &self,
+        principal: &Principal,
+        id: &ValidatorId,
+        request: &str,
+        signed: Option<&Bytes>,
+    ) -> Result<B256, PlatformError> {
         let (chain, validator) = self.commanded(principal, id)?;
         let to = (&*chain, request, "validator.remove", format!("validator {}", id.text()));
-        self.send(principal, to, || self.leave(principal, &chain, &validator))
+        self.send(principal, to, || match signed {
+            Some(raw) => signed_leave(raw, validator.operator, chain.node().view().chain().has_stake()),
+            None => self.leave(principal, &chain, &validator),
+        })
     }
 
     /// Returns the transaction by which a validator leaves.
@@ -219,8 +229,8 @@ impl Validators<'_> {
             let wallets = Wallets { context: self.chains.context };
             if !wallets.can_sign(principal, chain, validator.operator)? {
                 let message = format!(
-                    "its operator {} alone lets it leave, and is no wallet of the workspace: it sends exit() to {STAKING_ADDRESS}, or a \
-                     proposal of type validator-remove takes it out",
+                    "its operator {} alone lets it leave, and is no wallet of the workspace: send its call of exit() to {STAKING_ADDRESS} as \
+                     signedTransaction, or a proposal of type validator-remove takes it out",
                     validator.operator
                 );
                 return Err(PlatformError::Conflict { message });
@@ -364,6 +374,20 @@ fn signed_by(raw: &[u8], selectors: &[[u8; 4]], account: Address) -> Result<Outg
     }
     let expected = format!("a transaction of {account}");
     Err(PlatformError::field("signedTransaction", expected, format!("one of {}", transaction.sender())))
+}
+
+/// Reads the transaction by which a validator leaves: its operator's with stake, else one of the administrator of the validators' contract.
+fn signed_leave(raw: &[u8], operator: Address, has_stake: bool) -> Result<Outgoing, PlatformError> {
+    if has_stake {
+        return signed_by(raw, &[stake::exitCall::SELECTOR], operator);
+    }
+    let transaction = signed_call(raw, VALIDATORS_ADDRESS, &[registry::setValidatorCall::SELECTOR])?;
+    let leaves = registry::setValidatorCall { validator: operator, weight: 0 }.abi_encode();
+    if **transaction.input() == *leaves {
+        return Ok(transaction.into());
+    }
+    let expected = format!("a call of setValidator that gives {operator} the weight 0");
+    Err(PlatformError::field("signedTransaction", expected, "one with other arguments"))
 }
 
 /// Reads a claim of rewards of a validator, or of its commission, that somebody else has signed.

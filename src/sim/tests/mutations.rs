@@ -344,6 +344,16 @@ const BY_TEST: &[(Mutation, &str, &str)] = &[
         "no producer of a campaign makes so many blocks",
     ),
     (
+        Mutation::DposSharesEvidence,
+        "consensus::dpos::tests::faults::evidence_against_one_producer_keeps_out_none_against_others",
+        "no producer of a campaign makes two blocks in so many slots",
+    ),
+    (
+        Mutation::DposKeepsOffendersTwins,
+        "consensus::dpos::tests::faults::of_an_offender_one_block_of_a_slot_is_kept",
+        "memory is no invariant",
+    ),
+    (
         Mutation::DposReportsSlotsAlone,
         "consensus::dpos::tests::faults::votes_that_contradict_each_other_are_evidence_and_are_reported",
         "what no replica takes for evidence, none holds unpunished",

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use super::{super::*, lab::*};
 use crate::{
     chain::Block,
-    consensus::{Evidence, mutation},
+    consensus::{Evidence, OffenceProof, mutation},
     primitives::{B256, Bytes, Height, Timestamp, U256},
 };
 
@@ -312,6 +312,57 @@ fn reported_after_a_restart() -> usize {
 fn evidence_of_stored_blocks_outlives_a_restart() {
     assert_eq!(reported_after_a_restart(), 1);
     assert_eq!(mutation::with(Mutation::DposForgetsEvidence, reported_after_a_restart), 0);
+}
+
+/// Tells a replica of evidence against producer 1 for each of the first `count` slots, then of evidence against producer 2; returns how many
+/// pieces of each it keeps.
+fn kept_evidence(count: u64) -> [usize; 2] {
+    let mut lab = Lab::new(4);
+    lab.slots(300);
+    let genesis = BlockId::of(&lab.genesis);
+    let offence = |lab: &Lab, author: usize, slot: u64| {
+        let twin = |salt| lab.raw(genesis, author, Bytes::new(), slot, &Odd { salt, ..Odd::default() });
+        let sealed = |block: Arc<Block>| (block.header().clone(), block.seal().clone());
+        ConflictingBlocks::new(sealed(twin(1)), sealed(twin(2)))
+    };
+    for (author, slot) in (1..=count).map(|slot| (1, slot)).chain([(2, 1)]) {
+        let proof = OffenceProof::Dpos(offence(&lab, author, slot));
+        lab.deliver(0, Event::Admin(Admin::Offence(Box::new(proof))));
+    }
+    [1, 2].map(|author| {
+        let offender = lab.signers[author].address();
+        lab.replica(0).proven_infractions().filter(|(_, known)| *known == offender).count()
+    })
+}
+
+#[test]
+fn evidence_against_one_producer_keeps_out_none_against_others() {
+    assert_eq!(kept_evidence(3), [3, 1]);
+    assert_eq!(kept_evidence(4), [4, 1]);
+    assert_eq!(kept_evidence(260), [4, 1]);
+    assert_eq!(mutation::with(Mutation::DposSharesEvidence, || kept_evidence(260)), [256, 0]);
+}
+
+/// How many of two blocks of one slot a replica keeps of a producer that is absent, after evidence against it for another slot or without.
+fn kept_of_one_slot(is_caught: bool) -> usize {
+    let (mut lab, owner, twins) = two_blocks_of_one_slot();
+    let to = (owner + 1) % 4;
+    if is_caught {
+        let [one, two] = [1, 2].map(|salt| {
+            let earlier = lab.raw(BlockId::of(&lab.genesis), owner, Bytes::new(), 1, &Odd { salt, ..Odd::default() });
+            (earlier.header().clone(), earlier.seal().clone())
+        });
+        let proof = OffenceProof::Dpos(ConflictingBlocks::new(one, two));
+        lab.deliver(to, Event::Admin(Admin::Offence(Box::new(proof))));
+    }
+    twins.iter().for_each(|block| lab.announce(to, block));
+    twins.iter().filter(|block| lab.replica(to).tree.get(&BlockId::of(block)).is_some()).count()
+}
+
+#[test]
+fn of_an_offender_one_block_of_a_slot_is_kept() {
+    assert_eq!([false, true].map(kept_of_one_slot), [2, 1]);
+    assert_eq!(mutation::with(Mutation::DposKeepsOffendersTwins, || kept_of_one_slot(true)), 2);
 }
 
 /// A producer that implies less than before, under the same schedule or an earlier one, proves it by two headers, except by the

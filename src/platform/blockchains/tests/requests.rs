@@ -117,7 +117,7 @@ fn a_validator_is_added_slashed_and_removed_once_over_every_crash() {
     sends_once(&world, &chain, "slash", &|platform, me| {
         Ok(platform.validators().slash(me, &fifth, "tx_3", &slash)?.transaction().unwrap())
     });
-    sends_once(&world, &chain, "remove", &|platform, me| platform.validators().remove(me, &sixth, "tx_4"));
+    sends_once(&world, &chain, "remove", &|platform, me| platform.validators().remove(me, &sixth, "tx_4", None));
 }
 
 #[test]

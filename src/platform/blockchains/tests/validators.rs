@@ -194,7 +194,7 @@ fn a_validator_of_genesis_is_listed_when_it_is_out() {
         let (me, first) = (world.me(), ValidatorId::new(chain.id(), Address::repeat_byte(1)));
         let get = || world.platform.validators().get(&me, &first).unwrap().1;
         let before = get();
-        world.platform.validators().remove(&me, &first, "tx_1").unwrap();
+        world.platform.validators().remove(&me, &first, "tx_1", None).unwrap();
         let is_out = (0..60).any(|_| {
             world.run(&chain, 1);
             get().state == ValidatorState::Removed

@@ -1,5 +1,6 @@
 //! `/v1/validators/{validatorId}`: stake, penalties, removal, delegations.
 
+use alloy_primitives::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
@@ -22,6 +23,7 @@ use crate::{
             endpoint::{Access, Endpoint, Runs, Tag},
             error_code::ErrorCode,
             page::Page,
+            parameter::Parameter,
             request::Request,
             scalar::{AmountOrInteger, HexAddress, Percent},
         },
@@ -254,10 +256,16 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             "Removes a validator from the active set, by the protocol's own rule.",
         )
         .described(
-            "With stake its operator leaves, else the administrator of the validators' contract takes it out: the service signs, so that it \
-             must be a wallet of the workspace. The request has no body, and so no `signedTransaction`: who holds the key elsewhere signs a \
-             call of `exit` of the staking contract, or of `setValidator` of the validators' contract, and sends it by JSON-RPC.",
+            "With stake its operator leaves, else the administrator of the validators' contract takes it out: the service signs for a wallet \
+             of the workspace. Who holds the key elsewhere signs a call of `exit` of the staking contract, or of `setValidator` of the \
+             validators' contract with the weight 0, and sends it as `signedTransaction`.",
         )
+        .parameter(Parameter::text(
+            "signedTransaction",
+            "The transaction by which it leaves, in hex, signed by somebody else.",
+            "^0x([0-9a-fA-F]{2})+$",
+            |text| text.len() > 2 && text.starts_with("0x") && text.parse::<Bytes>().is_ok(),
+        ))
         .fails_with(&[ErrorCode::InsufficientBalance])
         .runs(Runs::InTurnOf(of_validator))
         .acts(remove),
@@ -338,7 +346,8 @@ fn slash(app: &App, request: &Request, body: Slash) -> Result<Change<SlashView>,
 
 fn remove(app: &App, request: &Request) -> Result<Change<ValidatorView>, ApiError> {
     let sent_as = request.new_id(app.platform(), "tx")?;
-    let hash = app.platform().validators().remove(request.principal()?, &id_of(request)?, &sent_as)?;
+    let raw = signed(request.query("signedTransaction"))?;
+    let hash = app.platform().validators().remove(request.principal()?, &id_of(request)?, &sent_as, raw.as_ref())?;
     shown(app, request, hash)
 }
 
