@@ -1,24 +1,34 @@
 //! `kill -9` of the real binary in the middle of what validators and governance do, on each protocol, by routes alone.
 //!
-//! What was acknowledged is there after the restart, and goes on: the process of a validator that was stopped, one that joins, a proposal and its
-//! votes. Five networks run beside each other by the machine's clock; most of the test's half minute is the time of the vote.
+//! What was acknowledged is there after the restart, and goes on: stake that was added, a penalty, a removal, the process of a validator
+//! that was stopped, one that joins, a proposal and its votes. Five networks run beside each other by the machine's clock. Most of the test's
+//! minute is the time of the vote, and that in which the protocols with stake take others into their sets.
 
 use std::time::Duration;
 
 use alloy_sol_types::SolCall;
 use chainbox::{
-    primitives::{Bytes, Gas, KeyPair, TransactionRequest, U256},
-    system::governance::{GOVERNANCE_ADDRESS, interface as governance},
+    consensus::{Authenticator, BlockId, Purpose, dpos},
+    primitives::{Address, B256, Bytes, Gas, Header, Height, KeyPair, TransactionRequest, U256, ether},
+    system::{
+        governance::{GOVERNANCE_ADDRESS, interface as governance},
+        staking,
+    },
 };
 use serde_json::{Value, json};
 
 use crate::{
     binary::now,
+    network::{consent_until, votes_for_two_heads},
     serving::{Serving, database},
 };
 
 const PROTOCOLS: [&str; 5] = ["proof-of-authority", "proof-of-stake", "delegated-proof-of-stake", "pbft", "raft"];
 const VOTING_SECS: u32 = 20;
+/// End of what operators consent to, in seconds since 1970: in this century.
+const CONSENT_END: u64 = 4_000_000_000;
+/// States of a validator with stake that was removed. One that left the queue before it validated has its stake at once.
+const OUT: [&str; 3] = ["exiting", "unbonding", "left"];
 /// Polls of a condition may take so long on a loaded machine.
 const LIMIT: Duration = Duration::from_secs(90);
 
@@ -31,6 +41,18 @@ struct Chain {
     validators: Vec<String>,
     operators: Vec<KeyPair>,
     nonces: [u64; 4],
+}
+
+/// Validators that were added and then changed, and what blocks had of it before the kill.
+struct Changed {
+    /// On a chain with stake, its own stake grew from 32 to 40 tokens.
+    staked: String,
+    /// With stake it had two tokens, and evidence was given against it. Without stake the administrator slashed it.
+    slashed: String,
+    /// Removed by its operator, a wallet of the workspace, or by the administrator.
+    removed: String,
+    /// Own stake of the slashed one after the penalty. `None` without stake, and where the evidence is in no block.
+    left: Option<U256>,
 }
 
 /// What was acknowledged before the kill.
@@ -55,8 +77,15 @@ impl Client<'_> {
         self.service.request(self.key, "POST", path, body).data()
     }
 
+    /// Asks for what is refused as things are; returns the error.
+    fn refused(&self, method: &str, path: &str, body: &Value) -> Value {
+        let answer = self.service.request(self.key, method, path, body);
+        assert_eq!(answer.status, 409, "{method} {path}: {}", answer.body);
+        answer.json()["error"].take()
+    }
+
     fn height(&self, chain: &Chain) -> u64 {
-        self.get(&format!("/v1/blockchains/{}/metrics", chain.id))["currentBlock"].as_u64().unwrap()
+        self.get(&chain.path("/metrics"))["currentBlock"].as_u64().unwrap()
     }
 
     fn create(&self, consensus: &'static str) -> Chain {
@@ -97,11 +126,9 @@ impl Client<'_> {
     /// Stops a validator, adds one, proposes a change and votes for it.
     fn begin(&self, chain: &mut Chain) -> Acknowledged {
         assert_eq!(self.post(&format!("/v1/validators/{}/stop", chain.validators[3]), &Value::Null)["process"], "down");
-        let has_stake = chain.consensus.ends_with("stake");
         let stranger = "0x5555555555555555555555555555555555555555";
-        let operator = if has_stake { chain.treasury.as_str() } else { stranger };
-        let body = json!({ "address": operator, "name": "five", "stake": "32000000000000000000" });
-        let joined = self.post(&format!("/v1/blockchains/{}/validators", chain.id), &body);
+        let operator = if chain.has_stake() { chain.treasury.as_str() } else { stranger };
+        let joined = self.add(chain, &json!({ "address": operator, "name": "five", "stake": ether(32).to_string() }));
         let terms =
             governance::Terms { title: "Slower".to_owned(), votingPeriodSecs: VOTING_SECS, ..Default::default() };
         let changes = vec![governance::Change { parameter: 1, value: U256::from(2) }];
@@ -111,8 +138,8 @@ impl Client<'_> {
         let height = self.height(chain);
         Acknowledged {
             height,
-            block: self.get(&format!("/v1/blockchains/{}/blocks/{}", chain.id, height.saturating_sub(2))),
-            joined: joined["id"].as_str().unwrap().to_owned(),
+            block: self.get(&chain.path(&format!("/blocks/{}", height.saturating_sub(2)))),
+            joined,
             proposal,
         }
     }
@@ -126,7 +153,237 @@ impl Client<'_> {
     }
 }
 
+/// Validators that join and are changed.
+impl Client<'_> {
+    /// Adds a validator; returns its id.
+    fn add(&self, chain: &Chain, body: &Value) -> String {
+        self.post(&chain.path("/validators"), body)["id"].as_str().unwrap().to_owned()
+    }
+
+    fn validator(&self, id: &str) -> Value {
+        self.get(&format!("/v1/validators/{id}"))
+    }
+
+    fn has_status(&self, id: &str, states: &[&str]) -> bool {
+        let found = self.validator(id)["status"].take();
+        states.iter().any(|state| found == *state)
+    }
+
+    fn until_status(&self, chain: &Chain, id: &str, states: &[&str]) {
+        let deadline = now() + LIMIT;
+        while !self.has_status(id, states) {
+            assert!(now() < deadline, "on {}, none of {states:?}: {}", chain.consensus, self.validator(id));
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    fn own_stake(&self, id: &str) -> U256 {
+        self.validator(id)["selfStake"].as_str().unwrap().parse().unwrap()
+    }
+
+    /// Adds validators to all chains, gives one more stake, slashes another and removes the third. Returns once blocks have that.
+    fn change_validators(&self, chains: &[Chain]) -> Vec<Changed> {
+        let mut changed: Vec<Changed> = chains.iter().map(|chain| self.add_three(chain)).collect();
+        for (chain, changed) in chains.iter().zip(&changed) {
+            if chain.has_stake() { self.change_staked(chain, changed) } else { self.change_weighted(chain, changed) }
+        }
+        for (chain, changed) in chains.iter().zip(&mut changed) {
+            self.wait_for_changes(chain, changed);
+        }
+        changed
+    }
+
+    fn add_three(&self, chain: &Chain) -> Changed {
+        let [staked, slashed, removed] = if chain.has_stake() {
+            // Validators leave the queue in this order.
+            let (slashed, staked) = (self.add_with_own_key(chain), self.add_with_consent(chain));
+            let wallet = self.fund_wallet(chain);
+            [staked, slashed, self.add(chain, &json!({ "address": wallet, "stake": ether(32).to_string() }))]
+        } else {
+            [0x66, 0x77, 0x88]
+                .map(|byte| self.add(chain, &json!({ "address": Address::repeat_byte(byte).to_string() })))
+        };
+        Changed { staked, slashed, removed, left: None }
+    }
+
+    /// Adds one whose stake the treasury pays. The service draws its sealing key.
+    fn add_with_consent(&self, chain: &Chain) -> String {
+        let operator = chain.key("operator");
+        let mut body = json!({
+            "address": operator.address().to_string(), "stake": ether(32).to_string(), "commission": 5, "from": chain.treasury,
+        });
+        // The refusal names the key that there is to consent to.
+        let refused = self.refused("POST", &chain.path("/validators"), &body);
+        let (_, named) = refused["message"].as_str().unwrap().split_once("the sealing key ").unwrap();
+        let sealing_key = named.split(',').next().unwrap().parse().unwrap();
+        body["consent"] = chain.consent(&operator, sealing_key);
+        self.add(chain, &body)
+    }
+
+    /// Adds one whose stake the treasury pays, with a sealing key that the test has. It is down, and has too little stake to be missed.
+    fn add_with_own_key(&self, chain: &Chain) -> String {
+        let (operator, key) = (chain.key("offender"), chain.key("sealing key"));
+        let proof = staking::prove_sealing_key(chain.chain_id, operator.address(), &key);
+        let body = json!({
+            "address": operator.address().to_string(), "stake": ether(2).to_string(), "commission": 5, "from": chain.treasury,
+            "consent": chain.consent(&operator, key.address()),
+            "sealingAddress": key.address().to_string(), "sealingProof": proof.to_string(),
+        });
+        self.add(chain, &body)
+    }
+
+    /// Lets the treasury pay 40 tokens to the wallet of the workspace, which can operate a validator then; returns its address.
+    fn fund_wallet(&self, chain: &Chain) -> String {
+        let wallet = self.get("/v1/workspaces/ws_default")["wallet"].as_str().unwrap().to_owned();
+        let params = json!({
+            "blockchainId": chain.id, "contractAddress": wallet, "value": ether(40).to_string(), "data": "0x",
+            "from": chain.treasury,
+        });
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "contract.execute", "params": params });
+        let answer = self.service.request(self.key, "POST", "/v1/rpc", &call).json();
+        assert!(answer["result"]["transactionHash"].is_string(), "{answer}");
+        let path = chain.path(&format!("/accounts/{wallet}"));
+        until(&format!("the wallet has tokens on {}", chain.consensus), || {
+            self.get(&path)["balance"] == ether(40).to_string()
+        });
+        wallet
+    }
+
+    /// With stake the treasury gives one more, the operator removes its own, and nobody slashes but the protocol, by evidence.
+    fn change_staked(&self, chain: &Chain, changed: &Changed) {
+        let name = chain.consensus;
+        until(&format!("both have stake on {name}"), || {
+            [&changed.staked, &changed.removed].iter().all(|id| self.own_stake(id) == ether(32))
+        });
+        let more = json!({ "stake": ether(40).to_string(), "from": chain.treasury });
+        let answer = self.service.request(self.key, "PUT", &format!("/v1/validators/{}/stake", changed.staked), &more);
+        assert_eq!(answer.status, 200, "{name}: {}", answer.body);
+        self.remove(&changed.removed);
+
+        let slash = format!("/v1/validators/{}/slash", changed.slashed);
+        let refused = self.refused("POST", &slash, &json!({ "percentage": 10, "reason": "downtime" }));
+        assert_eq!(refused["code"], "UNSUPPORTED_BY_CONSENSUS", "{name}: {refused}");
+        let report = json!({ "reason": "it signed two", "evidence": self.offence(chain) });
+        // It is refused until the protocol knows of the validator's stake.
+        until(&format!("the evidence is taken on {name}"), || {
+            self.service.request(self.key, "POST", &slash, &report).is_success()
+        });
+    }
+
+    /// Without stake the administrator slashes and removes.
+    fn change_weighted(&self, chain: &Chain, changed: &Changed) {
+        let name = chain.consensus;
+        let path = format!("/v1/validators/{}/stake", changed.staked);
+        let refused = self.refused("PUT", &path, &json!({ "stake": ether(40).to_string() }));
+        assert_eq!(refused["code"], "UNSUPPORTED_BY_CONSENSUS", "{name}: {refused}");
+        until(&format!("three more validate on {name}"), || {
+            [&changed.staked, &changed.slashed, &changed.removed].iter().all(|id| self.has_status(id, &["active"]))
+        });
+        let penalty = json!({ "percentage": 10, "reason": "downtime" });
+        let sent = self.post(&format!("/v1/validators/{}/slash", changed.slashed), &penalty);
+        assert_eq!(sent["authority"], "validators-administrator", "{name}: {sent}");
+        self.remove(&changed.removed);
+    }
+
+    fn remove(&self, id: &str) {
+        self.service.request(self.key, "DELETE", &format!("/v1/validators/{id}"), &Value::Null).data();
+    }
+
+    /// Makes evidence against the validator whose sealing key the test has: two votes for one target, or two headers for one slot.
+    fn offence(&self, chain: &Chain) -> Value {
+        let (key, height) = (chain.key("sealing key"), self.height(chain));
+        let genesis: B256 = self.get(&chain.path("/blocks/0"))["hash"].as_str().unwrap().parse().unwrap();
+        if chain.consensus == "proof-of-stake" {
+            let heads = [1, 2].map(|byte| BlockId { hash: B256::repeat_byte(byte), height: Height::new(height) });
+            // No block is in an earlier slot than its height says.
+            return serde_json::to_value(votes_for_two_heads(genesis, height, heads, &key)).unwrap();
+        }
+        let params = json!([format!("{height:#x}"), false]);
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "eth_getBlockByNumber", "params": params });
+        let block = self.service.request(self.key, "POST", &chain.path("/eth"), &call).json()["result"].take();
+        let digits = block["timestamp"].as_str().unwrap().trim_start_matches("0x");
+        let timestamp = u64::from_str_radix(digits, 16).unwrap();
+        let signer = Authenticator::secp256k1().for_chain(genesis).signer(&key);
+        let sealed = |extra: &'static [u8]| {
+            let extra_data = Bytes::from_static(extra);
+            let header = Header { number: height, timestamp, extra_data, ..Header::default() };
+            let seal = signer.sign(Purpose::Block, header.hash_slow());
+            (header, seal)
+        };
+        serde_json::to_value(dpos::ConflictingBlocks::new(sealed(b"one"), sealed(b"other"))).unwrap()
+    }
+
+    fn wait_for_changes(&self, chain: &Chain, changed: &mut Changed) {
+        let name = chain.consensus;
+        let out: &[&str] = if chain.has_stake() { &OUT } else { &["removed"] };
+        self.until_status(chain, &changed.removed, out);
+        if !chain.has_stake() {
+            return self.until_status(chain, &changed.slashed, out);
+        }
+        until(&format!("more stake on {name}"), || self.own_stake(&changed.staked) > ether(39));
+        // Proof of stake takes a validator into its set after finality. Evidence against it waits as long.
+        if chain.consensus == "delegated-proof-of-stake" {
+            until(&format!("the penalty on {name}"), || {
+                let found = self.validator(&changed.slashed);
+                // Out of the schedule, so that it is not missed beside the one that will be stopped.
+                found["status"] == "tombstoned" && found["validates"] == false
+            });
+            changed.left = Some(self.own_stake(&changed.slashed));
+        }
+    }
+
+    /// What blocks had before the kill is there.
+    fn assert_kept(&self, chain: &Chain, changed: &Changed) {
+        let name = chain.consensus;
+        let status = |id: &str| self.validator(id)["status"].take();
+        if !chain.has_stake() {
+            let found = [&changed.staked, &changed.slashed, &changed.removed].map(|id| status(id));
+            assert_eq!(found, ["active", "removed", "removed"], "{name}");
+            return;
+        }
+        assert!(self.has_status(&changed.staked, &["joining", "active"]), "{name}: {}", status(&changed.staked));
+        assert!(self.has_status(&changed.removed, &OUT), "{name}: {}", status(&changed.removed));
+        // But for the penalties of who votes nowhere, as while the service was down.
+        for (id, tokens) in [(&changed.staked, 40), (&changed.removed, 32)] {
+            let stake = self.own_stake(id);
+            assert!(stake > ether(tokens - 1) && stake <= ether(tokens), "{name}: {id} has {stake} of {tokens} tokens");
+        }
+        if let Some(left) = changed.left {
+            assert_eq!(status(&changed.slashed), "tombstoned", "{name}");
+            assert_eq!(self.own_stake(&changed.slashed), left, "{name}");
+        }
+    }
+
+    /// Evidence that was taken convicts, and once.
+    fn assert_convicted(&self, chain: &Chain, changed: &Changed) {
+        let name = chain.consensus;
+        until(&format!("the conviction on {name}"), || self.has_status(&changed.slashed, &["tombstoned"]));
+        let stake = self.own_stake(&changed.slashed);
+        assert!(!stake.is_zero() && stake < ether(2), "{name}: {stake}");
+        assert_eq!(stake, changed.left.unwrap_or(stake), "{name}");
+    }
+}
+
 impl Chain {
+    fn has_stake(&self) -> bool {
+        self.consensus.ends_with("stake")
+    }
+
+    fn path(&self, rest: &str) -> String {
+        format!("/v1/blockchains/{}{rest}", self.id)
+    }
+
+    /// A key of the test, of who joins.
+    fn key(&self, purpose: &str) -> KeyPair {
+        KeyPair::from_seed(12, &format!("{} {purpose}", self.consensus))
+    }
+
+    /// Consents to the treasury's paying the stake.
+    fn consent(&self, operator: &KeyPair, sealing_key: Address) -> Value {
+        let payer = self.treasury.parse().unwrap();
+        consent_until(CONSENT_END, (self.chain_id, payer), operator, sealing_key)
+    }
+
     /// A call of the governance contract, signed by an operator, with its next nonce.
     fn signed(&mut self, operator: usize, call: &impl SolCall) -> String {
         let nonce = self.nonces[operator];
@@ -164,6 +421,7 @@ fn networks_go_on_after_a_kill() {
     for chain in &chains {
         until(&format!("blocks of {}", chain.consensus), || client.height(chain) >= 3);
     }
+    let changed = client.change_validators(&chains);
     let acknowledged: Vec<Acknowledged> = chains.iter_mut().map(|chain| client.begin(chain)).collect();
     for (chain, told) in chains.iter_mut().zip(&acknowledged) {
         until(&format!("the vote on {}", chain.consensus), || client.status_of(&told.proposal) == "active");
@@ -177,13 +435,12 @@ fn networks_go_on_after_a_kill() {
 
     let service = Serving::start(&flags);
     let client = Client { service: &service, key: &key };
-    for (chain, told) in chains.iter_mut().zip(&acknowledged) {
+    for ((chain, told), changed) in chains.iter_mut().zip(&acknowledged).zip(&changed) {
         let name = chain.consensus;
-        until(&format!("the chain of {name} runs"), || {
-            client.get(&format!("/v1/blockchains/{}", chain.id))["status"] == "running"
-        });
-        let kept = client.get(&format!("/v1/blockchains/{}/blocks/{}", chain.id, told.height.saturating_sub(2)));
+        until(&format!("the chain of {name} runs"), || client.get(&chain.path(""))["status"] == "running");
+        let kept = client.get(&chain.path(&format!("/blocks/{}", told.height.saturating_sub(2))));
         assert_eq!(kept["hash"], told.block["hash"], "{name}");
+        client.assert_kept(chain, changed);
         let stopped = client.get(&format!("/v1/validators/{}", chain.validators[3]));
         assert_eq!(stopped["process"], "down", "{name}");
         let joined = client.get(&format!("/v1/validators/{}", told.joined));
@@ -193,7 +450,7 @@ fn networks_go_on_after_a_kill() {
         let started = client.post(&format!("/v1/validators/{}/start", chain.validators[3]), &Value::Null);
         assert_eq!(started["process"], "up", "{name}");
     }
-    for (chain, told) in chains.iter().zip(&acknowledged) {
+    for ((chain, told), changed) in chains.iter().zip(&acknowledged).zip(&changed) {
         let name = chain.consensus;
         until(&format!("the end of the vote on {name}"), || client.status_of(&told.proposal) == "executed");
         assert_eq!(client.votes(&told.proposal), 3, "{name}");
@@ -202,6 +459,9 @@ fn networks_go_on_after_a_kill() {
             until(&format!("{id} of {name} has caught up"), || {
                 status(id)["currentBlock"].as_u64().unwrap() + 3 >= client.height(chain)
             });
+        }
+        if chain.has_stake() {
+            client.assert_convicted(chain, changed);
         }
     }
     service.stop();

@@ -11,7 +11,7 @@ use chainbox::{
     consensus::{Authenticator, BlockId, dpos, pbft, pos, raft},
     node::{BlockRef, Clock, ManualClock},
     platform::Blockchain,
-    primitives::{Address, Bytes, Gas, Height, KeyPair, Timestamp, U256},
+    primitives::{Address, B256, Bytes, Gas, Height, KeyPair, Timestamp, U256},
     system::{
         governance::{GOVERNANCE_ADDRESS, interface as governance},
         staking,
@@ -697,7 +697,17 @@ async fn a_validator_joins_with_a_key_that_is_held_elsewhere() {
 
 /// Consents to the treasury's paying the stake, with a sealing key.
 pub(crate) fn consent(world: &World, operator: &KeyPair, sealing_key: Address) -> Value {
-    let deadline = START.as_secs() + 100_000;
+    let payer = world.chain.treasury().unwrap();
+    consent_until(START.as_secs() + 100_000, (world.chain.chain_id(), payer), operator, sealing_key)
+}
+
+/// Consents to a payer's paying the stake on a chain up to a time, with a sealing key.
+pub(crate) fn consent_until(
+    deadline: u64,
+    (chain_id, payer): (u64, Address),
+    operator: &KeyPair,
+    sealing_key: Address,
+) -> Value {
     let terms = staking::interface::JoinTerms {
         operator: operator.address(),
         sealingKey: sealing_key,
@@ -706,8 +716,8 @@ pub(crate) fn consent(world: &World, operator: &KeyPair, sealing_key: Address) -
         maxCommissionChangeBps: 10_000,
         deadline: U256::from(deadline),
     };
-    let consent = staking::JoinConsent { terms, payer: world.chain.treasury().unwrap(), nonce: U256::ZERO };
-    let signature = operator.sign_hash(staking::consent_digest(world.chain.chain_id(), &consent));
+    let consent = staking::JoinConsent { terms, payer, nonce: U256::ZERO };
+    let signature = operator.sign_hash(staking::consent_digest(chain_id, &consent));
     json!({ "deadline": deadline, "signature": Bytes::from(signature.as_bytes()).to_string() })
 }
 
@@ -767,10 +777,21 @@ fn double_vote(world: &World, key: &KeyPair) -> pos::SlashingEvidence {
     };
     let head = view.head().height().get();
     let slot = pos::Payload::decode(world.block(head).protocol_payload()).unwrap().slot;
-    let (source, target) = (pos::Checkpoint { epoch: 0, block: id(0) }, pos::Checkpoint { epoch: 1, block: id(0) });
-    let signer = Authenticator::secp256k1().for_chain(id(0).hash).signer(key);
-    let vote = |head| pos::Vote::signed(pos::VoteData { slot, head, source, target }, &signer);
-    pos::SlashingEvidence::of_votes(&vote(id(head)), &vote(id(head - 1))).unwrap()
+    votes_for_two_heads(id(0).hash, slot, [id(head), id(head - 1)], key)
+}
+
+/// Two votes of a slot for one target, with different heads.
+pub(crate) fn votes_for_two_heads(
+    genesis: B256,
+    slot: u64,
+    heads: [BlockId; 2],
+    key: &KeyPair,
+) -> pos::SlashingEvidence {
+    let start = BlockId { hash: genesis, height: Height::GENESIS };
+    let (source, target) = (pos::Checkpoint { epoch: 0, block: start }, pos::Checkpoint { epoch: 1, block: start });
+    let signer = Authenticator::secp256k1().for_chain(genesis).signer(key);
+    let [one, other] = heads.map(|head| pos::Vote::signed(pos::VoteData { slot, head, source, target }, &signer));
+    pos::SlashingEvidence::of_votes(&one, &other).unwrap()
 }
 
 #[tokio::test]

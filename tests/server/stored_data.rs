@@ -442,3 +442,58 @@ fn check_tells_what_is_wrong_and_prune_leaves_a_database_that_is_served() {
     let (code, said) = db(&["check", "--db-path", text(&data)]);
     assert!(code == Some(3) && said.contains("FAULT") && said.contains("workspace"), "{said}");
 }
+
+/// Who reads a record that is damaged on the disk is told of an internal error, without anything from inside, and the service goes on.
+#[test]
+fn a_damaged_record_is_an_internal_error_and_the_service_goes_on() {
+    use chainbox::store::{Batch, KeyValue, RocksOptions, RocksStore, Table};
+
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let key = database(&data, |_| {});
+    let flags = ["--db-path", text(&data)];
+    let service = Serving::start(&flags);
+    let kept = json!({ "name": "research", "description": "kept from others" });
+    let made = service.request(&key, "POST", "/v1/workspaces", &kept).data();
+    let id = made["id"].as_str().unwrap();
+    service.stop();
+
+    // Version, revision and times stay; the rest ends before what its first length says.
+    let (header_bytes, damage) = (26, "~damaged~");
+    {
+        let store = RocksStore::open(&data, RocksOptions::default()).unwrap();
+        let place = format!("platform/rworkspace\0{id}\0{id}");
+        let place = [&b"\xff"[..], place.as_bytes()].concat();
+        let mut value = store.get(Table::Platform, &place).unwrap().expect("the record is there").to_vec();
+        assert!(String::from_utf8_lossy(&value).contains("kept from others"));
+        value.truncate(header_bytes);
+        value.extend_from_slice(damage.as_bytes());
+        let mut batch = Batch::new();
+        batch.put(Table::Platform, place, value);
+        store.write(batch).unwrap();
+    }
+
+    let service = Serving::start(&flags);
+    let path = format!("/v1/workspaces/{id}");
+    for _ in 0..2 {
+        let answer = service.request(&key, "GET", &path, &Value::Null);
+        assert_eq!(answer.status, 500, "{}", answer.body);
+        let body = answer.json();
+        let error = &body["error"];
+        assert_eq!((&body["success"], &error["code"]), (&json!(false), &json!("INTERNAL_ERROR")), "{body}");
+        assert!(body.get("data").is_none(), "{body}");
+        let request_id = error["requestId"].as_str().unwrap();
+        assert!(answer.head.lines().any(|line| line == format!("x-request-id: {request_id}")), "{}", answer.head);
+        assert!(error["timestamp"].is_string(), "{body}");
+        let message = error["message"].as_str().unwrap();
+        assert!(message.starts_with("internal error: "), "{message}");
+        let bytes = alloy_primitives::hex::encode(damage);
+        for inside in [text(folder.path()), "RocksDB", "platform/", ".rs", "kept from", damage, &bytes] {
+            assert!(!answer.body.contains(inside), "{inside} is in {}", answer.body);
+        }
+        // Other records are read and made.
+        assert_eq!(service.get(&key, "/v1/workspaces/ws_default")["id"], "ws_default");
+        assert_eq!(service.request(&key, "POST", "/v1/workspaces", &kept).status, 201);
+    }
+    service.stop();
+}

@@ -1,10 +1,11 @@
 //! Export and import of a blockchain by routes.
 
-use alloy_primitives::{Address, U256};
+use alloy_primitives::{Address, U256, hex};
 use chainbox::{
     chain::CallRequest,
     node::{BlockRef, Node},
     platform::{ApiKeySpec, PlatformError, Scope, Subject},
+    primitives::KeyPair,
     server::{IMPORT_BODY_BYTES_MAX, REST_BODY_BYTES_MAX},
 };
 use serde_json::{Value, json};
@@ -12,6 +13,7 @@ use serde_json::{Value, json};
 use crate::http::{Reply, Service};
 
 const PAID: Address = Address::repeat_byte(0x77);
+const ALSO_PAID: Address = Address::repeat_byte(0x88);
 
 async fn make(service: &Service, body: Value) -> String {
     let reply = service.rest("POST", "/v1/blockchains", body).await;
@@ -19,9 +21,15 @@ async fn make(service: &Service, body: Value) -> String {
     reply.json()["data"]["id"].as_str().unwrap().to_owned()
 }
 
-fn pay(service: &Service, chain: &str, amount: u64) {
+async fn ok(service: &Service, method: &str, path: &str, body: Value) -> Value {
+    let reply = service.rest(method, path, body).await;
+    assert!(matches!(reply.status, 200 | 201), "{method} {path}: {}", reply.body);
+    reply.json()["data"].take()
+}
+
+fn pay(service: &Service, chain: &str, to: Address, amount: u64) {
     let chain = service.platform.running_blockchain(chain).unwrap();
-    let request = CallRequest::call(PAID, []).with_from(chain.treasury().unwrap()).with_value(U256::from(amount));
+    let request = CallRequest::call(to, []).with_from(chain.treasury().unwrap()).with_value(U256::from(amount));
     service.platform.blockchains().send(&service.platform.service_principal(), chain.id(), request).unwrap();
 }
 
@@ -34,16 +42,72 @@ async fn import(service: &Service, body: &Value) -> Reply {
     service.rest("POST", "/v1/blockchains/import", body.clone()).await
 }
 
+/// What a chain shows of accounts, each with its balance and nonce.
+async fn accounts(service: &Service, chain: &str, addresses: &[Address]) -> Vec<Value> {
+    let mut found = Vec::new();
+    for address in addresses {
+        let mut account = ok(service, "GET", &format!("/v1/blockchains/{chain}/accounts/{address}"), Value::Null).await;
+        // A copy begins with its own first block.
+        account["blockNumber"].take();
+        found.push(account);
+    }
+    found
+}
+
+/// What functions of a token return.
+async fn token(service: &Service, chain: &str, contract: Address, holder: Address) -> Vec<Value> {
+    let mut returned = Vec::new();
+    for (method, args) in [
+        ("name", json!([])),
+        ("symbol", json!([])),
+        ("totalSupply", json!([])),
+        ("balanceOf", json!([holder])),
+        ("balanceOf", json!([PAID])),
+    ] {
+        let params = json!({ "blockchainId": chain, "contractAddress": contract, "method": method, "args": args });
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "contract.call", "params": params });
+        let answer = service.rest("POST", "/v1/rpc", call).await.json();
+        assert!(!answer["result"]["result"].is_null(), "{method}: {answer}");
+        returned.push(answer["result"]["result"].clone());
+    }
+    returned
+}
+
+/// The genesis of an export.
+fn genesis(export: &str) -> Value {
+    serde_json::from_str::<Value>(export).unwrap()["chain"]["genesis"].take()
+}
+
+/// An export has no validator: neither its key nor what system contracts have of it. It has no block and no transaction that waits.
+fn is_a_state_alone(export: &str, key: &KeyPair) {
+    for secret in [hex::encode(key.secret_bytes()), hex::encode(key.address())] {
+        assert!(!export.to_lowercase().contains(&secret), "a sealing key or its address is in the export");
+    }
+    let document: Value = serde_json::from_str(export).unwrap();
+    assert_eq!((&document["chain"]["blocks"], &document["pool"]), (&json!([]), &json!([])));
+    let genesis = &document["chain"]["genesis"];
+    assert_eq!(genesis["validators"], json!([]));
+    for part in ["staking", "parameters", "governance", "permissions", "modules", "validatorRegistry", "consensus"] {
+        assert!(genesis[part].is_null(), "{part}: {}", genesis[part]);
+    }
+    for address in genesis["accounts"].as_object().unwrap().keys() {
+        assert!(!address.starts_with("0x00000000000000000000000000000000000010"), "{address} is a system contract");
+    }
+}
+
 #[tokio::test]
 async fn a_blockchain_is_exported_and_imported_by_routes() {
     let service = Service::start().await;
     let source = make(&service, json!({ "name": "source", "chainId": 777 })).await;
-    pay(&service, &source, 5);
+    pay(&service, &source, PAID, 5);
+    pay(&service, &source, ALSO_PAID, 9);
     let params = json!({ "name": "Gold", "symbol": "GLD", "totalSupply": "1000" });
     let deploy = json!({ "blockchainId": source, "template": "erc20-token", "params": params });
     let deployed = service.rest("POST", "/v1/contracts/deploy", deploy).await;
     assert_eq!(deployed.status, 201, "{}", deployed.body);
     let contract: Address = deployed.json()["data"]["contractAddress"].as_str().unwrap().parse().unwrap();
+    let path = format!("/v1/contracts/{}/execute", deployed.json()["data"]["id"].as_str().unwrap());
+    ok(&service, "POST", &path, json!({ "method": "transfer", "args": [PAID, "7"] })).await;
 
     let exported = service.rest("GET", &format!("/v1/blockchains/{source}/export"), Value::Null).await;
     assert_eq!((exported.status, exported.header("content-type")), (200, Some("application/json")));
@@ -55,6 +119,16 @@ async fn a_blockchain_is_exported_and_imported_by_routes() {
     assert_eq!(imported.status, 201, "{}", imported.body);
     let copy = imported.json()["data"].clone();
     let id = copy["id"].as_str().unwrap();
+    let chain = service.platform.running_blockchain(&source).unwrap();
+    is_a_state_alone(&exported.body, &chain.node().validator_key(0));
+    has_the_state_alone(&service, (&source, chain.treasury().unwrap()), id, contract).await;
+    // All of it: each account with its code and storage, and the copy's own treasury beside them.
+    let again = service.rest("GET", &format!("/v1/blockchains/{id}/export"), Value::Null).await;
+    let (source_genesis, mut copied) = (genesis(&exported.body), genesis(&again.body));
+    let treasury = copy["treasury"].as_str().unwrap().to_lowercase();
+    let own = copied["accounts"].as_object_mut().unwrap().remove(&treasury);
+    assert!(own.is_some(), "{treasury} is not in {copied}");
+    assert_eq!(copied["accounts"], source_genesis["accounts"]);
     assert_eq!(imported.header("location"), Some(&*format!("/v1/blockchains/{id}")));
     assert_eq!(
         (&copy["chainId"], &copy["consensus"], &copy["status"]),
@@ -68,9 +142,10 @@ async fn a_blockchain_is_exported_and_imported_by_routes() {
     assert!(!code(id).is_empty() && code(id) == code(&source));
     let signer = |view: &Value| view["validators"][0]["signerAddress"].clone();
     let original = service.rest("GET", &format!("/v1/blockchains/{source}"), Value::Null).await.json()["data"].clone();
+    assert_eq!(signer(&original), chain.node().validator_key(0).address().to_string());
     assert_ne!(signer(&copy), signer(&original), "new keys");
     assert_ne!(copy["treasury"], original["treasury"]);
-    pay(&service, id, 2);
+    pay(&service, id, PAID, 2);
     assert_eq!((balance(&service, id), balance(&service, &source)), (U256::from(7), U256::from(5)));
 
     let taken = import(&service, &body).await;
@@ -78,6 +153,28 @@ async fn a_blockchain_is_exported_and_imported_by_routes() {
     // A development node takes the same text.
     let dump = chainbox::node::Dump::from_bytes(exported.body.into_bytes());
     Node::builder().with_genesis(dump.genesis().unwrap()).build().unwrap().load(&dump).unwrap();
+}
+
+/// A copy shows the accounts and the token of its source, without its blocks, transactions and events.
+async fn has_the_state_alone(service: &Service, (source, treasury): (&str, Address), copy: &str, contract: Address) {
+    let addresses = [PAID, ALSO_PAID, treasury, contract];
+    let shown = accounts(service, source, &addresses).await;
+    assert_eq!((&shown[0]["balance"], &shown[1]["balance"]), (&json!("5"), &json!("9")), "{shown:?}");
+    assert_eq!((&shown[2]["nonce"], &shown[3]["template"]), (&json!(4), &json!("erc20-token")), "{shown:?}");
+    assert_eq!(accounts(service, copy, &addresses).await, shown);
+    let returned = token(service, source, contract, treasury).await;
+    assert_eq!((&returned[0], &returned[4]), (&json!("Gold"), &json!("7")), "{returned:?}");
+    assert_eq!(token(service, copy, contract, treasury).await, returned);
+    for (list, count) in [("/transactions", 4), ("/events?fromBlock=0", 2)] {
+        let of = async |chain: &str| ok(service, "GET", &format!("/v1/blockchains/{chain}{list}"), Value::Null).await;
+        let listed = of(source).await;
+        assert!(listed.as_array().unwrap().len() >= count, "{listed}");
+        assert_eq!(of(copy).await, json!([]), "{list}");
+    }
+    for (chain, height) in [(source, 4), (copy, 0)] {
+        let head = ok(service, "GET", &format!("/v1/blockchains/{chain}/blocks/latest"), Value::Null).await;
+        assert_eq!(head["number"], height, "{chain}: {head}");
+    }
 }
 
 #[tokio::test]

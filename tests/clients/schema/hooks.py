@@ -95,6 +95,7 @@ CHANGED["verifyDappDomain"] = {"dappId": world.named_dapp}
 CHANGED["addValidator"] = {"blockchainId": world.network}
 CHANGED |= dict.fromkeys(("setValidatorStake", "claimRewards"), {"validatorId": world.own_validator})
 CHANGED |= dict.fromkeys(("listDelegations", "delegate", "undelegate"), {"validatorId": world.delegated_validator})
+CHANGED["unjailValidator"] = {"validatorId": world.jailed_validator}
 CHANGED["listProposals"] = {"blockchainId": world.governed}
 
 # They tell errors in the body, with status 200.
@@ -103,6 +104,7 @@ JSON_RPC = {"rpc", "ethereumRpc"}
 # Links name these too; no request may delete, change or halt them.
 SHARED = {DEFAULT_WORKSPACE, DEFAULT_BLOCKCHAIN, world.network, world.staked, world.governed, *KEPT.values()}
 SHARED |= {world.named_dapp, world.commanded_validator, world.delegated_validator, world.own_validator}
+SHARED |= {world.jail, world.jailed_validator}
 
 # Chains that requests have made, oldest first. Each takes memory, so few are kept; a sequence of linked requests uses the newest.
 CHAINS_MAX = 8
@@ -150,8 +152,14 @@ def prepare(name, case):
         place = "validators" if "validatorId" in case.path_parameters else "blockchains"
         (one,) = case.path_parameters.values()
         world.session.post(f"{world.rest}/{place}/{one}/{command}", timeout=30)
+    if name == "unjailValidator" and case.meta.phase.name == TestPhase.FUZZING:
+        # By this phase the validator has missed most of the blocks that it takes; before it the answer is 409.
+        world.end_jail()
     if name in KNOWN_NAMES and choices.random() < 0.5:
         case.body.update(KNOWN_NAMES[name]())
+    if name == "removeValidator" and choices.random() < 0.5:
+        # The service signs where nobody else has.
+        (case.query or {}).pop("signedTransaction", None)
     key = (case.headers or {}).get("Idempotency-Key")
     if key is not None:
         case.headers["Idempotency-Key"] = unused(key)
@@ -261,6 +269,7 @@ KNOWN_NAMES = {
     "setValidatorStake": own_stake,
     "slashValidator": lambda: {"percentage": 10, "amount": None, "evidence": None, "signedTransaction": None},
     "claimRewards": lambda: {"from": None, "signedTransaction": None},
+    "unjailValidator": lambda: {"signedTransaction": None},
     "delegate": lambda: delegation(2),
     "undelegate": lambda: delegation(1),
     "createProposal": proposal,
@@ -293,7 +302,9 @@ RULED_FIELDS = {
     "addValidator": r"address|commission|sealing(Proof|Address)|stake|metadata(\.name)?|from|consent|signedTransaction",
     "setValidatorStake": r"stake|from|signedTransaction",
     "slashValidator": r"percentage|amount|evidence|signedTransaction",
+    "removeValidator": r"signedTransaction",
     "claimRewards": r"from|signedTransaction",
+    "unjailValidator": r"signedTransaction",
     "delegate": r"amount|from|signedTransaction",
     "undelegate": r"amount|from|signedTransaction",
     "createProposal": r"title|type|changes(\.[\s\S]+)?|votingPeriod|quorum|threshold|description|from|signedTransaction",

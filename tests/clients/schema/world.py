@@ -14,6 +14,12 @@ DEFAULT_BLOCKCHAIN = "bc_default"
 LOOKS_MAX = 20
 # Validators of the chain without stake: each penalty and each removal takes one away.
 VALIDATORS = 12
+# Validators beside the one that is stopped: the more there are, the fewer slots are empty.
+OTHERS_IN_JAIL_CHAIN = 6
+# An absent validator of proof of stake comes into jail after the chain's first 100 blocks, of which there is at most one a second.
+JAILED_WITHIN_S = 240
+# It stays there for ten minutes.
+JAIL_S = 600
 
 
 class World:
@@ -63,6 +69,7 @@ class World:
         one of the treasury's own validator, which votes."""
         operators = [{"address": f"0x{number + 0x21:02x}" + f"{number + 0x21:02x}" * 19} for number in range(VALIDATORS)]
         second = {"config": {"blockTime": "1s"}}
+        self.make_jail(second, operators[:OTHERS_IN_JAIL_CHAIN])
         self.network = self.make("/blockchains", second | {"name": "network", "validators": operators})
         stake = second | {"consensus": "proof-of-stake"}
         self.staked = self.make("/blockchains", stake | {"name": "staked", "validators": operators[:4]})
@@ -79,6 +86,52 @@ class World:
                 return
             time.sleep(1)
         raise RuntimeError(f"the proposal {self.proposal} was not active after {LOOKS_MAX} s")
+
+    def make_jail(self, config, others):
+        """Makes a chain with stake, whose validator of the workspace's own wallet is stopped, so that it will be in jail."""
+        wallet = self.read(f"/workspaces/{DEFAULT_WORKSPACE}")["wallet"]
+        body = {"name": "jail", "consensus": "proof-of-stake", "validators": [*others, {"address": wallet}]}
+        self.jail = self.make("/blockchains", config | body)
+        (self.jailed_validator,) = (
+            one["id"] for one in self.list(f"/blockchains/{self.jail}/validators") if one["address"].lower() == wallet.lower()
+        )
+        self.is_jail_over = False
+        stopped = self.session.post(f"{self.rest}/validators/{self.jailed_validator}/stop", timeout=30)
+        stopped.raise_for_status()
+
+    def end_jail(self):
+        """Waits until the stopped validator is in jail, and moves the service's clock to the end of its time there; once."""
+        if self.is_jail_over:
+            return
+        jailed = self.wait_for(JAILED_WITHIN_S, f"/validators/{self.jailed_validator}", lambda found: found["status"] == "jailed")
+        # The other chains go on at the new time as well. Nothing that the requests need ends as soon.
+        call = {"jsonrpc": "2.0", "id": 1, "method": "evm_increaseTime", "params": [JAIL_S]}
+        moved = self.session.post(f"{self.rest}/blockchains/{DEFAULT_BLOCKCHAIN}/eth", json=call, timeout=30)
+        if "result" not in moved.json():
+            raise RuntimeError(f"evm_increaseTime: {moved.text}")
+        # Both times are ISO 8601 in UTC, with milliseconds.
+        self.wait_for(LOOKS_MAX, f"/blockchains/{self.jail}/blocks/latest", lambda block: block["timestamp"] >= jailed["jailedUntil"])
+        self.is_jail_over = True
+
+    def wait_for(self, seconds, path, is_wanted):
+        """Looks at a resource every second until it is as wanted, and returns it."""
+        for _ in range(seconds):
+            found = self.read(path)
+            if is_wanted(found):
+                return found
+            time.sleep(1)
+        raise RuntimeError(f"{path} was not as wanted after {seconds} s: {found}")
+
+    def read(self, path):
+        """Returns a resource."""
+        answer = self.session.get(self.rest + path, timeout=30)
+        if answer.status_code == 429:
+            # As for what is made.
+            time.sleep(int(answer.headers["Retry-After"]) + 1)
+            answer = self.session.get(self.rest + path, timeout=30)
+        if answer.status_code != 200:
+            raise RuntimeError(f"GET {path}: expected 200, got {answer.status_code} {answer.text}")
+        return answer.json()["data"]
 
     def make(self, path, body):
         """Posts a body and returns the id of what it made."""

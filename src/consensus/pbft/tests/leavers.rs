@@ -2,18 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{
-    super::vote::pre_prepare,
-    lab::{Lab, config},
-};
+use super::lab::{Lab, config};
 use crate::{
     consensus::{
-        BlockId, ConsensusMessage, Event, Purpose, ReplicaId,
+        BlockId, ConsensusMessage, Event, ReplicaId,
         mutation::{self, Mutation},
-        pbft::{
-            BUILD_TIMER, Body, MessageError, PbftConfig, PbftMessage, RESEND_TIMER, SUSPECT_TIMER, Seal, View,
-            ViewChange,
-        },
+        pbft::{BUILD_TIMER, Body, MessageError, PbftConfig, RESEND_TIMER, SUSPECT_TIMER, View, ViewChange},
         testing::Content,
     },
     primitives::{Height, keccak256},
@@ -184,23 +178,32 @@ fn height_without_one_more(mut lab: Lab) -> u64 {
     lab.heights()[0]
 }
 
+/// Returns the labels of what replica 4 sends for a block that the primary of view 1 proposes there, for which nobody has a new-view.
+fn sent_without_a_new_view(mut lab: Lab) -> Vec<&'static str> {
+    let head = lab.canonical(4, 4);
+    let (_, proposal) = lab.proposal(&head, 1, 1);
+    lab.inject(1, 4, proposal);
+    lab.deliver_at(0);
+    let label = |content: &Content| match content {
+        Content::Message(message) => message.constant_label(),
+        Content::Block(_) => "block",
+    };
+    lab.queue.iter().map(|envelope| label(&envelope.content)).collect()
+}
+
 #[test]
 fn whoever_left_in_a_view_change_votes_in_the_view_of_the_others_when_it_is_back() {
     let lab = returned_in_a_view_change();
     assert_eq!((lab.views()[4], lab.replica(4).is_changing()), (0, false));
-    // The primary of view 1 proposes there, for which nobody has a new-view.
-    let (head, view) = (lab.canonical(4, 4), View::new(1));
-    let mut other = lab.clone();
-    let block = other.block(&head, 1);
-    let id = BlockId::of(&block);
-    let signature = other.signers[1].sign(Purpose::Message, keccak256(pre_prepare(view, &id)));
-    let block = Arc::new(block.with_seal(Seal::Proposal { view, signature: signature.clone() }.encoded()));
-    other.inject(1, 4, PbftMessage { body: Body::PrePrepare { view, block }, signature });
-    other.deliver_at(0);
-    assert!(other.queue.is_empty(), "it prepares nothing there");
+    assert!(sent_without_a_new_view(lab.clone()).is_empty(), "it prepares nothing there");
     assert_eq!(height_without_one_more(lab), 7);
-    let mutated = || height_without_one_more(returned_in_a_view_change());
-    assert_eq!(mutation::with(Mutation::PbftViewOutlivesCommittee, mutated), 4, "its vote is missing");
+    let mutated = || {
+        let lab = returned_in_a_view_change();
+        (sent_without_a_new_view(lab.clone()), height_without_one_more(lab))
+    };
+    let (sent, height) = mutation::with(Mutation::PbftViewOutlivesCommittee, mutated);
+    assert_eq!(sent, ["prepare"; 4], "to all others, in a view that it has no new-view of");
+    assert_eq!(height, 4, "its vote is missing");
 }
 
 #[test]
@@ -278,6 +281,34 @@ fn views_of_a_new_committee_survive_a_restart() {
     assert_eq!((lab.heights(), lab.violations.len()), (vec![5; 5], 0));
     let views = |index: usize| lab.nodes[index].records.keys().filter(|key| key.starts_with(b"v/")).count();
     assert!((0..5).all(|index| views(index) == 1), "the others are deleted");
+}
+
+#[test]
+fn whoever_missed_the_new_view_of_a_new_committee_gets_it_on_request() {
+    let mut lab = Lab::with_validators(5, 4, often());
+    // The former committee has a view 1 too, whose new-view is of no use in the next one.
+    lab.suspect();
+    assert_eq!(lab.views()[..4], [1; 4]);
+    lab.change(1, &[(4, 1)]);
+    (0..2).for_each(|_| lab.produce());
+    assert_eq!((lab.heights(), lab.views(), lab.members(3)), (vec![2; 5], vec![0; 5], vec![0, 1, 2, 3, 4]));
+    lab.isolate(3);
+    lab.suspect();
+    assert_eq!(lab.views(), [1, 1, 1, 0, 1]);
+    lab.reconnect(3);
+    // Its first request is lost.
+    lab.fire(3, SUSPECT_TIMER);
+    lab.queue.clear();
+    assert_eq!((lab.views()[3], lab.replica(3).is_changing()), (1, true));
+    let resent = lab.mark("pbft/new-view-resent");
+    lab.fire_all(&[3], RESEND_TIMER);
+    assert_eq!(lab.mark("pbft/new-view-resent"), resent + 4, "each of the others answers");
+    assert_eq!((lab.views(), lab.replica(3).is_changing()), (vec![1; 5], false));
+    // While another one is silent, no block has a quorum without its votes.
+    lab.isolate(0);
+    lab.produce();
+    assert_eq!(lab.heights(), [2, 3, 3, 3, 3]);
+    assert_eq!(lab.violations, []);
 }
 
 /// The former primary, Byzantine, proposed a block above the one that removes it; returns the lab after the new primary's block.

@@ -66,14 +66,18 @@ fn six_relayed_proposals(way: usize) -> (Lab, u64) {
     (lab, lowest)
 }
 
+/// Whether an input is refused because the body of its block is not the one that the header names.
+const fn is_of_body(rejection: &Rejection) -> bool {
+    matches!(rejection, Rejection::Pbft(MessageError::Body(_)))
+}
+
 #[test]
 fn a_relayed_proposal_with_another_body_has_no_effect() {
     for way in 0..3 {
         let (lab, lowest) = six_relayed_proposals(way);
         assert_eq!((lowest, lab.views()), (6, vec![0; 4]), "way {way}");
         assert_eq!((lab.mark("pbft/view-change"), lab.evidence.len()), (0, 0), "nobody accuses the primary");
-        let is_body = |rejection: &Rejection| matches!(rejection, Rejection::Pbft(MessageError::Body(_)));
-        assert_eq!(lab.rejections_of(1).any(is_body), way < 2, "interventions are refused by the chain");
+        assert_eq!(lab.rejections_of(1).any(is_of_body), way < 2, "interventions are refused by the chain");
         assert_eq!(lab.mark("pbft/unsigned-copy") > 0, way == 2);
     }
     let (lab, lowest) = mutation::with(Mutation::PbftTakesAnyBody, || six_relayed_proposals(0));
@@ -135,6 +139,119 @@ fn an_answer_with_the_right_header_and_certificate_and_another_payload_is_refuse
         lab.deliver(3, Event::BlockSynced { from: ReplicaId::new(liar as u32), block: genuine });
         assert_eq!(lab.heights(), [3; 4]);
     }
+}
+
+/// A quorum prepared block 1, of which `who` received nothing, and the primary is gone: the primary of view 1 must propose the block
+/// again. `who` asks for its body. Replica 2 answers with a payload that names attackers as the next committee; the answers of the
+/// others are lost, as is what `who` receives with the labels `lost`. Returns the block's id, too.
+fn chosen_block_without_its_body(who: usize, lost: &[&'static str]) -> (Lab, BlockId) {
+    let mut lab = Lab::with_config(4, config().with_checkpoints(1, 8));
+    lab.lose(&["commit"]);
+    lab.lost_labels[who] = vec!["pre-prepare", "prepare", "commit"];
+    lab.produce();
+    let chosen = lab.replica(2).prepared(Height::new(1)).unwrap().block;
+    lab.lose_nothing();
+    lab.lost_labels[who] = lost.to_vec();
+    lab.isolate(0);
+    let payload = attackers(&lab);
+    lab.fixture.liars = (1..4).map(|peer| (peer, (peer == 2).then(|| payload.clone()))).collect();
+    lab.suspect();
+    (lab, chosen)
+}
+
+/// Nothing is lost from now on, and `who` repeats its requests, each to the next peer.
+fn repeat_requests(lab: &mut Lab, who: usize) {
+    lab.lose_nothing();
+    lab.fixture.liars.retain(|_, answer| answer.is_some());
+    (0..2).for_each(|_| lab.fire_all(&[who], RESEND_TIMER));
+}
+
+/// Delivers a message or an answer with a block; returns whether it is refused for the block's body, without any effect.
+fn refuses_body(lab: &mut Lab, who: usize, event: Event) -> bool {
+    let (before, refused, sent) = (lab.replica(who).clone(), lab.rejections.len(), lab.queue.len());
+    lab.deliver(who, event);
+    let is_refused = matches!(&lab.rejections[refused..], [(_, rejection)] if is_of_body(rejection));
+    is_refused && lab.queue.len() == sent && before == *lab.replica(who)
+}
+
+/// Asserts that all but the isolated primary committed the chosen block, with the body of its header.
+fn assert_chosen_is_committed(lab: &Lab, chosen: BlockId, context: &str) {
+    assert_eq!((lab.heights(), lab.views()[1..].to_vec()), (vec![0, 1, 1, 1], vec![1; 3]), "{context}");
+    for index in 1..4 {
+        assert_eq!(lab.replica(index).head(), chosen, "{context}");
+        assert!(lab.canonical(index, 1).check_body().is_ok(), "{context}");
+        assert_eq!(lab.members(index), [0, 1, 2, 3], "{context}");
+    }
+    assert_eq!(lab.violations, [], "{context}");
+}
+
+/// Replica 1 must propose the block, and 3 prepare it.
+#[test]
+fn an_answer_with_another_body_for_a_chosen_block_is_refused() {
+    for who in [1, 3] {
+        let (mut lab, chosen) = chosen_block_without_its_body(who, &[]);
+        assert!(lab.rejections_of(who).any(is_of_body) && lab.mark("pbft/fetch-chosen") > 0, "replica {who}");
+        for way in 0..2 {
+            let block = Arc::new(altered(&lab.nodes[2].blocks[&chosen.hash], way));
+            let answer = Event::BlockSynced { from: ReplicaId::new(2), block };
+            assert!(refuses_body(&mut lab, who, answer), "replica {who}, way {way}");
+        }
+        repeat_requests(&mut lab, who);
+        assert_chosen_is_committed(&lab, chosen, &format!("replica {who}"));
+    }
+    let heights = |who| {
+        let (mut lab, _) = chosen_block_without_its_body(who, &[]);
+        repeat_requests(&mut lab, who);
+        lab.heights()
+    };
+    let heights = mutation::with(Mutation::PbftTakesAnyBody, || [1, 3].map(heights));
+    assert_eq!(heights, [[0; 4]; 2], "it refuses a prepared block and leaves the view");
+}
+
+/// The header names no interventions, so that they are found by executing the block only.
+#[test]
+fn an_answer_with_interventions_for_a_chosen_block_is_dropped_and_the_block_requested_again() {
+    let (mut lab, chosen) = chosen_block_without_its_body(3, &[]);
+    let requested = lab.mark("pbft/fetch-chosen");
+    let block = Arc::new(altered(&lab.nodes[2].blocks[&chosen.hash], 2));
+    lab.deliver(3, Event::BlockSynced { from: ReplicaId::new(2), block });
+    assert_eq!((lab.mark("pbft/unsigned-copy"), lab.mark("pbft/fetch-chosen")), (1, requested + 1));
+    assert_eq!((lab.views()[3], lab.replica(3).is_changing()), (1, false), "the primary signed no intervention");
+    repeat_requests(&mut lab, 3);
+    assert_chosen_is_committed(&lab, chosen, "after the requests");
+}
+
+/// The chosen block with another body, as the primary of view 1, Byzantine, proposes it once more.
+fn altered_proposal(lab: &Lab, chosen: BlockId, way: usize) -> Event {
+    let view = View::new(1);
+    let signature = lab.signers[1].sign(Purpose::Message, keccak256(super::super::vote::pre_prepare(view, &chosen)));
+    let seal = Seal::Proposal { view, signature: signature.clone() };
+    let block = Arc::new(altered(&lab.nodes[2].blocks[&chosen.hash], way).with_seal(seal.encoded()));
+    let message = PbftMessage { body: Body::PrePrepare { view, block }, signature };
+    Event::Message { from: ReplicaId::new(1), message: ConsensusMessage::Pbft(Arc::new(message)) }
+}
+
+#[test]
+fn a_chosen_block_that_the_new_primary_proposes_with_another_body_is_refused() {
+    // Replica 3 waits for the block's body, or for the new-view too; 2 has both.
+    for lost in [&[][..], &["new-view"]] {
+        for way in 0..2 {
+            let (mut lab, chosen) = chosen_block_without_its_body(3, lost);
+            assert_eq!(lab.replica(3).is_changing(), !lost.is_empty());
+            for to in [2, 3] {
+                let proposal = altered_proposal(&lab, chosen, way);
+                assert!(refuses_body(&mut lab, to, proposal), "replica {to}, way {way}, without {lost:?}");
+            }
+            repeat_requests(&mut lab, 3);
+            assert_chosen_is_committed(&lab, chosen, &format!("way {way}, without {lost:?}"));
+        }
+    }
+    let mutated = || {
+        let (mut lab, chosen) = chosen_block_without_its_body(3, &["new-view"]);
+        let proposal = altered_proposal(&lab, chosen, 0);
+        refuses_body(&mut lab, 3, proposal)
+    };
+    assert!(!mutation::with(Mutation::PbftTakesAnyBody, mutated), "it is kept until the new-view");
 }
 
 /// A Byzantine primary proposes, in proper form, a block that names attackers as the next committee; returns the lab after some rounds.
