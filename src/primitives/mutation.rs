@@ -227,6 +227,8 @@ pub(crate) enum Mutation {
     GovernanceSkipsExecution,
     /// Permissions: neither pool nor block asks who may send.
     PermissionsIgnoreSenders,
+    /// Signatures: what is signed on one chain is valid on every chain whose validators have the same keys.
+    SignaturesOfAnyChain,
 }
 
 /// Returns whether `mutation` is switched on in this thread.

@@ -18,7 +18,10 @@ use std::{
 };
 
 use self::hashes::SharedHashes;
-use crate::primitives::{Address, B256, Bytes, KeyPair, Signature, SignatureError, keccak256, recover_signer};
+use crate::{
+    consensus::mutation::{self, Mutation},
+    primitives::{Address, B256, Bytes, KeyPair, Signature, SignatureError, keccak256, recover_signer},
+};
 
 /// Recovered authors that are cached, in each of two generations.
 const REMEMBERED_MAX: usize = 1_024;
@@ -148,6 +151,9 @@ impl Authenticator {
     /// Returns the authenticator of the chain whose genesis block has this hash, instead of the chain that it was of.
     #[must_use]
     pub fn for_chain(&self, genesis: B256) -> Self {
+        if mutation::active(Mutation::SignaturesOfAnyChain) {
+            return self.clone();
+        }
         let kind = match &self.kind {
             Kind::Symbolic { root, .. } => {
                 let secret = Arc::new(*blake3::keyed_hash(root, genesis.as_slice()).as_bytes());

@@ -398,6 +398,11 @@ const BY_TEST: &[(Mutation, &str, &str)] = &[
         "sim::tests::witnesses::every_witness_violates_its_invariant",
         "the default profile lists no senders; the governance profile finds it",
     ),
+    (
+        Mutation::SignaturesOfAnyChain,
+        "sim::tests::two_chains::votes_and_proposals_of_two_chains_are_no_slashing_evidence",
+        "a campaign has one chain",
+    ),
 ];
 
 /// Bugs of [`BY_TEST`] that a campaign of another profile, or of more seeds than a table can run, finds as well, with a seed at which it does.

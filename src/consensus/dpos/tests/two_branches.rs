@@ -8,7 +8,8 @@
 //! - To extend a branch, a producer has to know all of it; of the other branch it knows what it knew. To know less never keeps it
 //!   from a later choice, and it may learn the rest when it makes use of it.
 //! - Producers with the same part in a state are interchangeable, and so are the branches. Heights count from the common head.
-//! - A crash loses at most what is not durable: the blocks outside the head's branch.
+//! - A crash loses at most what is not durable: the blocks outside the head's branch. [`Mutation::DposPromiseForgotten`] also loses
+//!   what the producer confirmed and implied.
 
 use std::{
     collections::HashMap,
@@ -373,9 +374,12 @@ impl Model for TwoBranches {
             }
             Action::Produce { place, branch, confirmed: None } => self.produce(&mut state, place, branch),
             Action::Crash { place } => {
-                let known = &mut state.producers[place].known;
-                let is_first_worse = self.beats(known[1], known[0]);
-                known[usize::from(!is_first_worse)] = Tip::default();
+                let producer = &mut state.producers[place];
+                let is_first_worse = self.beats(producer.known[1], producer.known[0]);
+                producer.known[usize::from(!is_first_worse)] = Tip::default();
+                if self.setting.mutation == Some(Mutation::DposPromiseForgotten) {
+                    (producer.confirmed, producer.lock) = (0, 0);
+                }
                 state.crashes -= 1;
             }
         }
@@ -442,19 +446,25 @@ fn explore(setting: Setting) -> usize {
     unique
 }
 
-/// Returns the number of blocks of the shortest way to two irreversible blocks.
+/// Returns the number of blocks of the shortest way to two irreversible blocks, on which a crash is a step too.
 fn shortest_disagreement(setting: Setting) -> usize {
     let names = ["agreement"].into_iter().collect();
     let checker = TwoBranches::new(setting).checker().finish_when(HasDiscoveries::AnyOf(names)).spawn_bfs().join();
     let path = checker.discovery("agreement").expect("a disagreement").into_actions();
     println!("dpos, {setting:?}: two irreversible blocks after {} states: {path:?}", checker.unique_state_count());
-    setting.prefix + path.len()
+    setting.prefix + path.iter().filter(|action| matches!(action, Action::Produce { .. })).count()
 }
 
 /// As long as the known way to two irreversible blocks, of which the first `prefix` blocks are made before.
 const fn along_the_known_way(prefix: usize) -> Setting {
     Setting { lengths: (8, 11), blocks: 19, prefix, ..Setting::LOCKED }
 }
+
+/// Blocks of the known way, and blocks in all after which EOSIO's rule disagrees from there.
+const CLASSIC_DISAGREES: [(usize, usize); 2] = [(7, 14), (10, 16)];
+
+/// Two crashes, in bounds in which agreement fails once a crash also loses what the producer confirmed and implied.
+const TWO_CRASHES: Setting = Setting { crashes: 2, lengths: (7, 10), blocks: 17, ..along_the_known_way(11) };
 
 #[test]
 fn every_order_of_eleven_blocks() {
@@ -483,6 +493,24 @@ fn every_order_of_eight_blocks_after_eleven_of_the_known_way() {
 }
 
 #[test]
+fn every_order_of_eight_blocks_with_a_crash_after_eleven_of_the_known_way() {
+    assert!(explore(Setting { crashes: 1, ..along_the_known_way(11) }) > 50_000);
+}
+
+#[test]
+fn every_order_of_six_blocks_with_two_crashes_after_eleven_of_the_known_way() {
+    assert!(explore(TWO_CRASHES) > 20_000);
+}
+
+/// As many blocks as [`the_classic_rule_disagrees`] needs, in every order.
+#[test]
+fn the_locked_rule_agrees_where_the_classic_rule_disagrees() {
+    for (prefix, blocks) in CLASSIC_DISAGREES {
+        assert!(explore(Setting { blocks: blocks as u64, ..along_the_known_way(prefix) }) > 5_000, "after {prefix}");
+    }
+}
+
+#[test]
 fn implied_heights_that_count_for_ever_disagree_after_the_known_way() {
     let setting = Setting { mutation: Some(Mutation::DposImpliedForEver), ..along_the_known_way(11) };
     assert!(shortest_disagreement(setting) <= KNOWN_WAY.len());
@@ -497,7 +525,7 @@ fn votes_across_gaps_disagree() {
 /// EOSIO's rule, after the first blocks of the known way. It does not lead along all of that: its fork choice does not ask what is prepared.
 #[test]
 fn the_classic_rule_disagrees() {
-    for (prefix, blocks) in [(7, 14), (10, 16)] {
+    for (prefix, blocks) in CLASSIC_DISAGREES {
         let setting = Setting { finality: FinalityRule::Classic, ..along_the_known_way(prefix) };
         assert_eq!(shortest_disagreement(setting), blocks, "after {prefix}");
     }
@@ -507,6 +535,13 @@ fn the_classic_rule_disagrees() {
 fn heights_confirmed_twice_disagree() {
     let mutation = Some(Mutation::DposConfirmsTwice);
     assert!(shortest_disagreement(Setting { mutation, lengths: (7, 7), blocks: 12, ..Setting::LOCKED }) <= 12);
+}
+
+/// One of four producers may forget what it confirmed and implied; two are more than a third.
+#[test]
+fn two_forgotten_safety_states_disagree() {
+    let setting = Setting { mutation: Some(Mutation::DposPromiseForgotten), ..TWO_CRASHES };
+    assert_eq!(shortest_disagreement(setting), 17);
 }
 
 /// Where a replica remembers all of its branches, the fork choice keeps it from those that have prepared less. Without it, three of
