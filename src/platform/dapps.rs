@@ -77,7 +77,7 @@ impl<'a> Dapps<'a> {
     ///
     /// # Errors
     /// As [`Blockchains::writable`]; [`PlatformError::Validation`] with the paths of what is wrong; [`PlatformError::Conflict`] for a domain
-    /// that another dApp has proved or one of the workspace has, a full plan, a chain without `smart-contracts`.
+    /// that another dApp of the workspace has, a full plan, a chain without `smart-contracts`.
     pub fn create(
         &self,
         principal: &Principal,
@@ -94,6 +94,7 @@ impl<'a> Dapps<'a> {
         }
         let components = spec.components()?;
         let domain = spec.domain.as_deref().map(|name| domain::read(name, own_hosts)).transpose()?;
+        self.index_domains()?;
         let domain = domain.map(|name| self.claim(&self.all(), principal, name)).transpose()?;
         let frontend = DappFrontend { theme: spec.theme, is_public: spec.is_public, domain };
         let (name, template) = (spec.name.clone(), spec.template.clone());
@@ -185,7 +186,7 @@ impl<'a> Dapps<'a> {
     ///
     /// # Errors
     /// As [`Dapps::require`]; [`PlatformError::Validation`] of the fields of `frontend`; [`PlatformError::Conflict`] for another domain that
-    /// another dApp has proved or one of the workspace has.
+    /// another dApp of the workspace has. [`Dapps::index_domains`] comes first.
     pub fn update(
         &self,
         unit: &mut Unit<'_>,
@@ -294,18 +295,26 @@ impl<'a> Dapps<'a> {
         self.blockchains.hosted.get(dapp.blockchain_id.as_deref()?)
     }
 
+    /// Completes the indices of domains of an older store, unless they were at the start: the disk may have been full then. Who claims or
+    /// proves a name must see who has it. Not to be called in a unit of work.
+    ///
+    /// # Errors
+    /// [`PlatformError::StorageFull`] while the disk is full; [`PlatformError::Internal`] when the store fails.
+    pub fn index_domains(&self) -> Result<(), PlatformError> {
+        Ok(complete_indices(&self.blockchains.context.records)?)
+    }
+
     /// Returns a dApp with the domain that is to be proved. Not to be called in a unit of work.
     ///
     /// # Errors
-    /// As [`Dapps::require`]; [`PlatformError::Conflict`] for a dApp without a domain, and for one whose page is not public;
-    /// [`PlatformError::StorageFull`] when an older store's indices of domains can't be completed.
+    /// As [`Dapps::require`] and [`Dapps::index_domains`]; [`PlatformError::Conflict`] for a dApp without a domain, and for one whose page is
+    /// not public.
     pub fn unproved(
         &self,
         principal: &Principal,
         id: &str,
     ) -> Result<(Stored<DappRecord>, CustomDomain), PlatformError> {
-        // It was completed at the start, unless the disk was full: a proof must see who has the name.
-        complete_indices(&self.blockchains.context.records)?;
+        self.index_domains()?;
         let stored = self.require(principal, id)?;
         let conflict = |message: String| PlatformError::Conflict { message };
         let Some(domain) = stored.value.frontend.domain.clone() else {
@@ -378,13 +387,10 @@ impl<'a> Dapps<'a> {
         principal: &Principal,
         name: String,
     ) -> Result<CustomDomain, PlatformError> {
-        let conflict = |message: String| Err(PlatformError::Conflict { message });
-        if holder(dapps, &name)?.is_some() {
-            return conflict(format!("frontend.customDomain: another dapp has proved {name}"));
-        }
         let key = SortKey::new().text(&name);
         if let Some(own) = dapps.find(&Dapp::BY_CLAIMED_DOMAIN, &principal.owner(), &key)? {
-            return conflict(format!("frontend.customDomain: dapp {} of the workspace has {name}", own.id()));
+            let message = format!("frontend.customDomain: dapp {} of the workspace has {name}", own.id());
+            return Err(PlatformError::Conflict { message });
         }
         Ok(CustomDomain { name, token: self.token()?, is_verified: false })
     }

@@ -163,7 +163,7 @@ pub struct DeploymentRecord {
     pub transaction: Option<Bytes>,
     /// Its nonce; `None` likewise.
     pub nonce: Option<u64>,
-    /// Whether a block is known to have the transaction.
+    /// Whether a block is known to have the transaction, or one to have another with its nonce.
     pub is_settled: bool,
     /// What the contract is where it is a token that the service keeps.
     pub token: Option<TokenDetails>,
@@ -184,7 +184,7 @@ impl DeploymentRecord {
         |_| Some(SortKey::new()),
         |deployment| SortKey::new().text(&deployment.value.template),
     );
-    /// Deployments of a workspace that no block is known to have, by chain.
+    /// Deployments of a workspace whose transactions still may come into a block, by chain.
     pub(super) const UNSETTLED: Index<Self> = Index::ordered(
         "unsettled",
         Reach::Owner,

@@ -13,7 +13,7 @@ use crate::primitives::Transaction;
 
 /// A record with a signed transaction.
 pub(super) trait SentRecord: Record {
-    /// Those of a chain that no block is known to have.
+    /// Those of a chain that still may come into a block.
     const UNSETTLED: Index<Self>;
 
     /// Hash of the transaction, and the transaction itself (EIP-2718), to be sent again.
@@ -34,7 +34,7 @@ pub struct TransactionRecord {
     pub hash: B256,
     /// The transaction (EIP-2718).
     pub transaction: Bytes,
-    /// Whether a block is known to have it.
+    /// Whether a block is known to have it, or one to have another transaction with its nonce.
     pub is_settled: bool,
 }
 
@@ -46,7 +46,7 @@ impl TransactionRecord {
         |sent| Some(SortKey::new().text(&sent.value.blockchain_id)),
         |sent| SortKey::new().number(sent.created_at_ms()),
     );
-    /// Those that a block is known to have, of the whole service, by the time at which that was found.
+    /// Those that wait for no block any more, of the whole service, by the time at which that was found.
     const SETTLED: Index<Self> = Index::ordered(
         "settled",
         Reach::Service,

@@ -4,7 +4,7 @@ use alloy_primitives::B256;
 
 use super::{Blockchain, PlatformError, sent::SentRecord};
 use crate::{
-    node::{BlockRef, Located},
+    node::{BlockRef, Located, QueryError},
     primitives::{Gas, Height, Transaction},
 };
 
@@ -15,7 +15,7 @@ pub enum TransactionState {
     Pending,
     /// A block has it, and it had its effect.
     Success,
-    /// A block has it, and it had none; or a block has another transaction of its sender with its nonce.
+    /// A block has it, and it had none; or a final block has another transaction of its sender with its nonce.
     Failed,
 }
 
@@ -35,9 +35,9 @@ impl TransactionState {
 pub struct TransactionOutcome {
     /// Its state.
     pub state: TransactionState,
-    /// Height of the block that has it; `None` before.
+    /// Height of the block that has it; `None` where none has it.
     pub height: Option<Height>,
-    /// Gas that it used; `None` before.
+    /// Gas that it used; `None` where no block has it.
     pub gas_used: Option<Gas>,
 }
 
@@ -54,7 +54,8 @@ impl TransactionOutcome {
         Ok(found.map_or(Self::without_block(TransactionState::Pending), Self::located))
     }
 
-    /// Looks for the transaction of a record. It has failed, too, where a block has another transaction of its sender with its nonce.
+    /// Looks for the transaction of a record. It has failed, too, where a final block has another transaction of its sender with its nonce,
+    /// as far as the chain can tell: one that has forgotten blocks may have forgotten its block.
     pub(super) fn of_sent<T: SentRecord>(chain: &Blockchain, sent: &T) -> Result<Self, PlatformError> {
         let (hash, raw) = sent.transaction();
         let view = chain.node().view();
@@ -62,8 +63,14 @@ impl TransactionOutcome {
             return Ok(Self::located(found));
         }
         let pending = Self::without_block(TransactionState::Pending);
-        let Some(sent) = raw.and_then(|raw| Transaction::decode(raw).ok()) else { return Ok(pending) };
-        let next = view.nonce(sent.sender(), BlockRef::Latest).map_err(PlatformError::from_query)?;
+        let has_every_block = view.chain().oldest_block() <= Height::new(1);
+        let Some(sent) = raw.filter(|_| has_every_block).and_then(|raw| Transaction::decode(raw).ok()) else {
+            return Ok(pending);
+        };
+        let next = match view.nonce(sent.sender(), BlockRef::Finalized) {
+            Err(QueryError::Pruned { .. }) => return Ok(pending),
+            next => next.map_err(PlatformError::from_query)?,
+        };
         Ok(if sent.nonce() < next { Self::without_block(TransactionState::Failed) } else { pending })
     }
 

@@ -285,7 +285,7 @@ async fn a_claim_blocks_nobody_and_the_newest_proof_has_the_domain() {
     let still = service.rest("GET", &path(&first), Value::Null).await.json();
     assert_eq!(still["data"]["domain"], first["domain"], "it is not served, and its claim stays");
     let taken = claimed_by_a_third().await;
-    assert!(taken.status == 409 && taken.body.contains("another dapp has proved shop.example"), "{}", taken.body);
+    assert!(taken.status == 409 && taken.body.contains("of the workspace has shop.example"), "{}", taken.body);
 
     publish(&first);
     let proved = verify(&first).await;

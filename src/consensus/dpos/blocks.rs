@@ -179,12 +179,12 @@ impl Dpos {
         let kept = self.tree.blocks_of_slot(slot, author).take(SAME_SLOT_BLOCKS_MAX).count() + pending;
         let is_asked_for = self.intake.orphans.has_children(id)
             || from.is_some_and(|from| self.catch_up.is_requested(from, id.height));
-        let is_offender = self.is_caught(author) && !mutation::active(Mutation::DposKeepsOffendersTwins);
-        let limit = if is_offender { 1 } else { SAME_SLOT_BLOCKS_MAX };
-        if kept < limit || is_asked_for {
+        if kept == 0 || is_asked_for {
             return Ok(());
         }
-        Err(Rejection::Overloaded { limit })
+        let is_offender = self.is_caught(author) && !mutation::active(Mutation::DposKeepsOffendersTwins);
+        let limit = if is_offender { 1 } else { SAME_SLOT_BLOCKS_MAX };
+        if kept < limit { Ok(()) } else { Err(Rejection::Overloaded { limit }) }
     }
 
     /// Whether there is evidence against this author, held or reported on the head's branch.
@@ -369,6 +369,9 @@ impl Dpos {
         if context.state.is_reported(&found) || self.offences.contains_key(&(slot, offender)) {
             return Err(EvidenceError::AlreadyReported { offender, slot });
         }
+        if !has_room_for(&self.offences, offender) {
+            return Err(EvidenceError::Waiting { offender, max: OFFENCES_OF_ONE_MAX });
+        }
         Ok(found)
     }
 
@@ -379,9 +382,6 @@ impl Dpos {
         };
         let refused = |cause: EvidenceError| Rejection::Admin { reason: cause.to_string() };
         let Infraction { slot, offender, height } = self.check_offence(&proof).map_err(refused)?;
-        if !has_room_for(&self.offences, offender) {
-            return Err(Rejection::Overloaded { limit: OFFENCES_OF_ONE_MAX });
-        }
         let (first, second) = proof.hashes();
         effects.push(Effect::Evidence(Evidence::DoubleSign { offender, height, first, second }));
         self.offences.insert((slot, offender), Arc::new(proof));

@@ -103,6 +103,14 @@ pub enum EvidenceError {
         /// Slot of the offence.
         slot: u64,
     },
+    /// There is as much evidence against the offender as is kept, and no irreversible block reports it yet.
+    #[error("{max} pieces of evidence against {offender} wait to be reported: give it again when they are")]
+    Waiting {
+        /// The offender.
+        offender: Address,
+        /// Pieces that are kept.
+        max: usize,
+    },
     /// A seal does not verify.
     #[error(transparent)]
     Seal(#[from] SealError),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use alloy_rlp::Decodable;
 
 use super::{
-    DposConfig, DposError, HeaderContext, Offences, Prepared, SafetyState, check_header, has_room_for,
+    DposConfig, DposError, HeaderContext, Infraction, Offences, Prepared, SafetyState, check_header, has_room_for,
     tree::{Node, Tree},
 };
 use crate::{
@@ -159,14 +159,18 @@ pub(super) fn rebuild(
         Some(bytes) => decode_record(bytes, decode_root).ok_or(DposError::Record { key: "root" })?,
         None => genesis,
     };
-    let block = root.context.block;
+    let (block, reported) = (root.context.block, root.context.state.clone());
     let (mut tree, mut offences) = (Tree::new(config, root, block), Offences::new());
     // Keys are ordered by height: parents come first.
     for (_, bytes) in records_under(records, BLOCK_PREFIX) {
         let (sealed, updates) = decode_block(bytes).ok_or(DposError::Record { key: "block" })?;
         if let Some(node) = verify_again(config, authenticator, &tree, sealed, &updates) {
             let proof = tree.conflicting_block(&node).and_then(|(known, _)| tree.proof_of(known, &node));
-            offences.extend(proof.filter(|((_, offender), _)| has_room_for(&offences, *offender)));
+            let is_open = |(slot, offender): (u64, Address)| {
+                let infraction = Infraction { slot, offender, height: node.context.block.height };
+                !reported.is_reported(&infraction) && has_room_for(&offences, offender)
+            };
+            offences.extend(proof.filter(|(infraction, _)| is_open(*infraction)));
             tree.insert(node);
         }
     }

@@ -68,7 +68,7 @@ pub struct DappDeployment {
     pub transaction_hash: B256,
     /// The transaction (EIP-2718), to be sent again.
     pub transaction: Bytes,
-    /// Whether a block is known to have it.
+    /// Whether a block is known to have it, or one to have another transaction with its nonce.
     pub is_settled: bool,
 }
 

@@ -4,12 +4,15 @@ use alloy_primitives::{Address, B256};
 use alloy_sol_types::SolCall;
 use serde_json::{Map, Value};
 
-use super::record::HostedModule;
+use super::{kind::ModuleKind, record::HostedModule};
 use crate::{
     chain::{CallRequest, StateOverrides, SystemViewError},
     node::{BlockRef, Located, QueryError},
     platform::{Blockchain, PlatformError, contract_plan::PlacedContract, records::Stored},
-    system::modules::{MODULES_ADDRESS, ModuleRecord, interface as sol},
+    system::{
+        governance::GOVERNANCE_ADDRESS,
+        modules::{MODULES_ADDRESS, ModuleRecord, interface as sol},
+    },
 };
 
 /// State of a module, as the chain has it.
@@ -20,6 +23,7 @@ use crate::{
 /// | pending | the block with the transaction, or genesis | enabled, failed |
 /// | enabled | disable, in a block | disabled |
 /// | (none), enabled, disabled, failed | a vote for another configuration, in a block | approved |
+/// | approved | a vote for the configuration of its contracts; disable, in a block | enabled; disabled |
 /// | approved, disabled, failed | enable | pending |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -60,7 +64,7 @@ pub struct Module {
     pub name: String,
     /// Its version.
     pub version: u32,
-    /// Its configuration; `None` of one that is in the registry alone.
+    /// Its configuration, of an approved one that of its contracts; `None` of one that is in the registry alone.
     pub config: Option<Map<String, Value>>,
     /// Hash of the configuration in the registry; of the record where it is not there.
     pub config_hash: B256,
@@ -90,8 +94,9 @@ impl Module {
         }
     }
 
-    /// One that is in the registry alone, as governance puts it there.
-    fn of_registry(chain: &Blockchain, entry: &ModuleRecord) -> Self {
+    /// One that is in the registry alone. `is_voted` is whether governance puts them there.
+    fn of_registry(chain: &Blockchain, entry: &ModuleRecord, is_voted: bool) -> Self {
+        let has_contracts_to_come = is_voted && ModuleKind::from_name(&entry.name).is_some();
         Self {
             blockchain_id: chain.id().to_owned(),
             name: entry.name.clone(),
@@ -100,7 +105,11 @@ impl Module {
             config_hash: entry.config_hash,
             contracts: Vec::new(),
             transactions: Vec::new(),
-            state: if entry.is_enabled { ModuleState::Approved } else { ModuleState::Disabled },
+            state: match entry.is_enabled {
+                true if has_contracts_to_come => ModuleState::Approved,
+                true => ModuleState::Enabled,
+                false => ModuleState::Disabled,
+            },
             since: Some(entry.since.get()),
         }
     }
@@ -109,15 +118,18 @@ impl Module {
 /// Returns the modules of a chain by name: those of the registry, and those of records that are not in it.
 pub(super) fn all(chain: &Blockchain, records: &[Stored<HostedModule>]) -> Result<Vec<Module>, PlatformError> {
     let entries = registry(chain)?;
+    let is_voted = !entries.is_empty() && authority(chain)? == Some(GOVERNANCE_ADDRESS);
     let mut found: Vec<Module> = Vec::new();
     for stored in records {
         let record = &stored.value;
         let entry = entries.iter().find(|entry| entry.name == record.kind.name());
-        let state = state_of(chain, record, entry)?;
+        let state = state_of(chain, record, entry, is_voted)?;
         found.push(Module::of_record(record, state, entry));
     }
     let is_known = |name: &str| records.iter().any(|stored| stored.value.kind.name() == name);
-    found.extend(entries.iter().filter(|entry| !is_known(&entry.name)).map(|entry| Module::of_registry(chain, entry)));
+    found.extend(
+        entries.iter().filter(|entry| !is_known(&entry.name)).map(|entry| Module::of_registry(chain, entry, is_voted)),
+    );
     found.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(found)
 }
@@ -150,6 +162,7 @@ fn state_of(
     chain: &Blockchain,
     record: &HostedModule,
     entry: Option<&ModuleRecord>,
+    is_voted: bool,
 ) -> Result<ModuleState, PlatformError> {
     let mut has_failed = false;
     if let Some(newest) = record.transactions.last() {
@@ -172,7 +185,7 @@ fn state_of(
     }
     Ok(match entry.config_hash == record.config_hash() {
         true => ModuleState::Enabled,
-        false if has_failed => ModuleState::Failed,
-        false => ModuleState::Approved,
+        false if is_voted && !has_failed => ModuleState::Approved,
+        false => ModuleState::Failed,
     })
 }

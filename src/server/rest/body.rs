@@ -7,7 +7,7 @@ use jsonschema::{
     ValidationError, Validator,
     error::{TypeKind, ValidationErrorKind},
 };
-use serde::de::DeserializeOwned;
+use serde::{Deserialize as _, Deserializer, de::DeserializeOwned};
 use serde_json::Value;
 use utoipa::ToSchema;
 
@@ -32,6 +32,11 @@ pub(super) trait Body: DeserializeOwned + ToSchema + 'static {
     fn check(&self) -> Vec<FieldError> {
         Vec::new()
     }
+}
+
+/// Tells a field of a body that is null from one that is left out: for serde's `deserialize_with`, beside `default`.
+pub(super) fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
 }
 
 /// The type of a body.

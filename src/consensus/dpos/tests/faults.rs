@@ -343,8 +343,9 @@ fn evidence_against_one_producer_keeps_out_none_against_others() {
     assert_eq!(mutation::with(Mutation::DposSharesEvidence, || kept_evidence(260)), [256, 0]);
 }
 
-/// How many of two blocks of one slot a replica keeps of a producer that is absent, after evidence against it for another slot or without.
-fn kept_of_one_slot(is_caught: bool) -> usize {
+/// Shows a replica two blocks of one slot of a producer that is absent, after evidence against it for another slot or without. Returns the lab,
+/// the producer, the replica and the blocks.
+fn shown_two_blocks_of_one_slot(is_caught: bool) -> (Lab, usize, usize, [Arc<Block>; 2]) {
     let (mut lab, owner, twins) = two_blocks_of_one_slot();
     let to = (owner + 1) % 4;
     if is_caught {
@@ -356,7 +357,30 @@ fn kept_of_one_slot(is_caught: bool) -> usize {
         lab.deliver(to, Event::Admin(Admin::Offence(Box::new(proof))));
     }
     twins.iter().for_each(|block| lab.announce(to, block));
-    twins.iter().filter(|block| lab.replica(to).tree.get(&BlockId::of(block)).is_some()).count()
+    (lab, owner, to, twins)
+}
+
+fn has(lab: &Lab, replica: usize, block: &Block) -> bool {
+    lab.replica(replica).tree.get(&BlockId::of(block)).is_some()
+}
+
+fn kept_of_one_slot(is_caught: bool) -> usize {
+    let (lab, _, to, twins) = shown_two_blocks_of_one_slot(is_caught);
+    twins.iter().filter(|block| has(&lab, to, block)).count()
+}
+
+#[test]
+fn an_offenders_refused_block_is_taken_where_another_extends_it() {
+    let (mut lab, owner, to, [one, two]) = shown_two_blocks_of_one_slot(true);
+    assert!(has(&lab, to, &one) && !has(&lab, to, &two));
+    let other = (owner + 2) % 4;
+    let mut fork = lab.clone();
+    fork.announce(other, &two);
+    let child = fork.block(other, 10, &Odd::default());
+    assert_eq!(child.parent_hash(), two.hash());
+    lab.announce(to, &child);
+    lab.announce(to, &two);
+    assert!(has(&lab, to, &two) && has(&lab, to, &child));
 }
 
 #[test]

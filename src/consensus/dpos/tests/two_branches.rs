@@ -542,6 +542,7 @@ fn heights_confirmed_twice_disagree() {
 fn two_forgotten_safety_states_disagree() {
     let setting = Setting { mutation: Some(Mutation::DposPromiseForgotten), ..TWO_CRASHES };
     assert_eq!(shortest_disagreement(setting), 17);
+    assert!(explore(Setting { crashes: 1, ..setting }) > 1_000);
 }
 
 /// Where a replica remembers all of its branches, the fork choice keeps it from those that have prepared less. Without it, three of

@@ -95,7 +95,7 @@ struct DeploymentView {
     from: Option<String>,
     /// State of the deployment.
     status: DeploymentStatus,
-    /// Height of the block with the transaction; null while it is pending, and while the status is unavailable.
+    /// Height of the block with the transaction; null where none has it, and while the status is unavailable.
     block_number: Option<u64>,
     /// Gas used, a decimal integer; null likewise.
     gas_used: Option<String>,

@@ -1,6 +1,6 @@
 //! Bodies of dApps.
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
@@ -123,7 +123,7 @@ struct FrontendChange {
     /// Colours of the page.
     theme: Option<Theme>,
     /// Domain for the page, to be proved; null for none.
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, deserialize_with = "crate::server::rest::body::present")]
     #[schema(value_type = Option<String>, min_length = 1, max_length = 253, example = "gold.example.com")]
     custom_domain: Option<Option<String>>,
     /// Whether everybody may read the page.
@@ -157,11 +157,6 @@ impl From<DappTheme> for Theme {
             DappTheme::Auto => Self::Auto,
         }
     }
-}
-
-/// Tells a field that is null from one that is left out.
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
-    Option::deserialize(deserializer).map(Some)
 }
 
 fn values(components: Option<Vec<ComponentBody>>) -> Result<Vec<Value>, ApiError> {

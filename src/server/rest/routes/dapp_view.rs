@@ -44,7 +44,7 @@ pub(super) struct DappView {
     from: Option<String>,
     /// Hash of the transaction that deploys the contracts; null likewise.
     transaction_hash: Option<String>,
-    /// Height of the block with the transaction; null while it is pending, and while the status is unavailable.
+    /// Height of the block with the transaction; null where none has it, and while the status is unavailable.
     block_number: Option<u64>,
     /// Time of creation: ISO 8601, UTC.
     created_at: String,

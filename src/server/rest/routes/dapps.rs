@@ -31,8 +31,7 @@ The components are contracts of one transaction, which deploys all of them or no
 where there is one of it alone. A template is a list of components; own components override those of its name, or without a name the only one of its \
 type, member by member of `config`, and others are added: `defi`, `dao`, `nft`, `token-sale`. Without `blockchainId` the workspace's default network \
 is taken, where a blockchain of the workspace has this id or name, else the service's default blockchain, if it is the workspace's, else its only one.\n\n\
-One dApp of each workspace may claim a `customDomain`, with its own token; it is 409 for others once one has proved it. The answer says what \
-proves it.";
+One dApp of each workspace may claim a `customDomain`, with its own token; the one with the newest proof has it. The answer says what proves it.";
 
 const SIGNED: &str = "\
 Tells the nonce and the call data for the account `from`, which need not be one that the service can sign for. Sign it and make the dApp with \
@@ -156,6 +155,7 @@ fn get(app: &App, request: &Request) -> Result<DappView, ApiError> {
 fn update(app: &App, request: &Request, body: UpdateDapp) -> Result<Change<DappView>, ApiError> {
     let principal = acting_on(app, request, Scope::BlockchainDeploy)?;
     let (id, app) = (request.path("dappId").to_owned(), app.clone());
+    app.platform().dapps().index_domains()?;
     Ok(Change::unit(move |unit| {
         let stored = app.platform().dapps().update(unit, &principal, &id, body.change(), app.own_hosts())?;
         DappView::new(&app, &principal, &stored)

@@ -98,10 +98,10 @@ struct ModuleView {
     blockchain_id: String,
     /// Version of the module.
     version: u32,
-    /// pending leads to enabled or failed; enabled to disabled; a vote of governance for a configuration without contracts to approved;
-    /// approved, disabled and failed to pending by enabling again.
+    /// pending leads to enabled or failed; enabled and approved to disabled; a vote of governance for a configuration without contracts to
+    /// approved, and for that of the contracts to enabled; approved, disabled and failed lead to pending by enabling.
     status: ModuleStatus,
-    /// Its configuration as it was given; null of one that is in the registry alone.
+    /// Its configuration as it was given, of an approved one that of its contracts; null of one that is in the registry alone.
     #[schema(value_type = Option<Object>, additional_properties = true)]
     config: Option<Map<String, Value>>,
     /// Hash of the configuration in the registry.

@@ -199,7 +199,7 @@ struct TokenView {
     transaction_hash: Option<String>,
     /// State of the deployment.
     status: DeploymentStatus,
-    /// Height of the block with the transaction; null while it is pending, and while the status is unavailable.
+    /// Height of the block with the transaction; null where none has it, and while the status is unavailable.
     block_number: Option<u64>,
     /// Time of sending: ISO 8601, UTC.
     created_at: String,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::http::{HeaderName, HeaderValue};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use utoipa::ToSchema;
@@ -73,14 +73,9 @@ struct UpdateWebhook {
     /// Whether anything is delivered.
     enabled: Option<bool>,
     /// The one chain whose events are delivered; null for those of all.
-    #[serde(default, deserialize_with = "present")]
+    #[serde(default, deserialize_with = "crate::server::rest::body::present")]
     #[schema(value_type = Option<String>, min_length = 1, max_length = 64, example = "bc_default")]
     blockchain_id: Option<Option<String>>,
-}
-
-/// Tells a field that is null from one that is left out.
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
-    Option::deserialize(deserializer).map(Some)
 }
 
 /// Type of an event. `transaction.confirmed` is another name of `blockchain.transaction.confirmed`; deliveries have the one that the
