@@ -101,7 +101,7 @@ impl ResourceKind {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// Scope of those who may see it.
+    /// Scope of those who may see it: that of the list of its own.
     const fn scope(self) -> Scope {
         match self {
             Self::Workspace
@@ -112,9 +112,9 @@ impl ResourceKind {
             | Self::OAuthClient
             | Self::Member
             | Self::Invitation => Scope::WorkspaceRead,
-            Self::Blockchain | Self::Validator | Self::Proposal | Self::Contract | Self::Module | Self::Dapp => {
-                Scope::BlockchainRead
-            }
+            Self::Blockchain | Self::Contract | Self::Module | Self::Dapp => Scope::BlockchainRead,
+            Self::Validator => Scope::ValidatorRead,
+            Self::Proposal => Scope::GovernanceRead,
         }
     }
 }

@@ -73,6 +73,31 @@ async fn a_registration_is_made_once_under_its_idempotency_key() {
 }
 
 #[tokio::test]
+async fn nothing_outside_the_document_is_simulated_either() {
+    let service = Service::start().await;
+    let client = r#"{"client_name":"App","redirect_uris":["https://app.example/back"]}"#;
+    let bearer = format!("Bearer {}", service.api_key);
+    let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
+    for (method, path) in [
+        ("POST", "/oauth/register"),
+        ("POST", "/v1/oauth/register"),
+        ("POST", "/oauth/token"),
+        ("POST", "/v1/oauth/revoke"),
+        ("POST", "/oauth/introspect"),
+        ("GET", "/oauth/authorize"),
+        ("GET", "/v1/openapi.json"),
+        ("GET", "/v1/docs"),
+    ] {
+        for query in ["simulate=true", "a=b&simulate=false"] {
+            let reply = service.send(method, &format!("{path}?{query}"), &headers, client).await;
+            assert!(reply.status == 400 && reply.body.contains("simulate"), "{method} {path}: {}", reply.body);
+        }
+    }
+    let clients = service.rest("GET", "/v1/oauth-clients", serde_json::Value::Null).await.json();
+    assert_eq!(clients["pagination"]["total"], 0, "{clients}");
+}
+
+#[tokio::test]
 async fn an_unknown_bearer_is_401_on_endpoints() {
     let service = Service::start().await;
     for token in ["cbt_unknown", "anything"] {

@@ -58,6 +58,12 @@ impl<'a> Blockchains<'a> {
         // From the nonce to the pool: nobody else signs for the same account here meanwhile.
         let (stored, _turn) = match spec.sending(&wallets, principal, &chain)? {
             Sending::Signed(transaction, template) => {
+                if let Some(expected) =
+                    token.as_ref().map(|token| token.standard.template()).filter(|it| *it != template)
+                {
+                    let expected = format!("a transaction that creates a contract of the template {expected}");
+                    return Err(PlatformError::field("signedTransaction", expected, format!("one of {template}")));
+                }
                 let record = DeploymentRecord::of_transaction(chain.id(), template, "{}".to_owned(), &transaction);
                 let record = DeploymentRecord { token, ..record };
                 (self.keep(principal, id, |_| Ok(record))?, None)

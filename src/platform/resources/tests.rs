@@ -76,6 +76,32 @@ fn request(number: usize, limit: usize, order: Order) -> PageRequest {
 }
 
 #[test]
+fn a_type_is_seen_with_the_scope_of_its_own_list() {
+    let (_, _, platform) = filled();
+    let me = platform.service_principal();
+    let with = |scopes: &[Scope]| {
+        Principal::new(me.subject().clone(), me.workspace().clone(), scopes.iter().copied().collect())
+    };
+    for kind in ResourceKind::ALL {
+        let seen = |scopes: &[Scope]| {
+            let page = request(1, 500, Order::Ascending);
+            platform.resources(&with(scopes), Some(kind), ResourceSort::CreatedAt, &page).unwrap()
+        };
+        let scope = match kind {
+            ResourceKind::Blockchain | ResourceKind::Contract | ResourceKind::Module | ResourceKind::Dapp => {
+                Scope::BlockchainRead
+            }
+            ResourceKind::Validator => Scope::ValidatorRead,
+            ResourceKind::Proposal => Scope::GovernanceRead,
+            _ => Scope::WorkspaceRead,
+        };
+        let others: Vec<Scope> = Scope::ALL.into_iter().filter(|other| !with(&[*other]).may(scope)).collect();
+        assert_eq!(seen(&others).1, 0, "{kind:?} without {scope:?}");
+        assert_eq!(seen(&[scope]), seen(&Scope::ALL), "{kind:?} with {scope:?} alone");
+    }
+}
+
+#[test]
 fn every_page_of_every_order_is_that_of_the_sorted_list() {
     let (_, _, platform) = filled();
     let me = platform.service_principal();

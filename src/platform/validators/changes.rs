@@ -24,7 +24,7 @@ use crate::{
     primitives::Transaction,
     system::{
         governance::VALIDATORS_ADDRESS,
-        staking::{STAKING_ADDRESS, StakeRecord, interface as stake},
+        staking::{STAKING_ADDRESS, StakeRecord, ValidatorRecord, interface as stake},
         validators::interface as registry,
     },
 };
@@ -212,9 +212,12 @@ impl Validators<'_> {
     ) -> Result<B256, PlatformError> {
         let (chain, validator) = self.commanded(principal, id)?;
         let to = (&*chain, request, "validator.remove", format!("validator {}", id.text()));
-        self.send(principal, to, || match signed {
-            Some(raw) => signed_leave(raw, validator.operator, chain.node().view().chain().has_stake()),
-            None => self.leave(principal, &chain, &validator),
+        self.send(principal, to, || {
+            check_others(&chain, &validator)?;
+            match signed {
+                Some(raw) => signed_leave(raw, validator.operator, chain.node().view().chain().has_stake()),
+                None => self.leave(principal, &chain, &validator),
+            }
         })
     }
 
@@ -374,6 +377,18 @@ fn signed_by(raw: &[u8], selectors: &[[u8; 4]], account: Address) -> Result<Outg
     }
     let expected = format!("a transaction of {account}");
     Err(PlatformError::field("signedTransaction", expected, format!("one of {}", transaction.sender())))
+}
+
+/// Refuses to let the only validator leave.
+fn check_others(chain: &Blockchain, validator: &Validator) -> Result<(), PlatformError> {
+    let known = chain.node().validators().map_err(PlatformError::from_query)?;
+    let is_other = |other: &ValidatorRecord| other.address != validator.operator && other.weight > 0;
+    if validator.weight == 0 || known.iter().any(is_other) {
+        return Ok(());
+    }
+    let message =
+        format!("validator {} is the last one of its chain: add another before it leaves", validator.id.text());
+    Err(PlatformError::Conflict { message })
 }
 
 /// Reads the transaction by which a validator leaves: its operator's with stake, else one of the administrator of the validators' contract.

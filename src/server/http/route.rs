@@ -7,7 +7,7 @@ use std::{
 };
 
 use hyper::{
-    HeaderMap, Method, Request, Response, StatusCode,
+    HeaderMap, Method, Request, Response, StatusCode, Uri,
     body::Incoming,
     header::{self, HeaderValue},
 };
@@ -222,6 +222,11 @@ pub(super) async fn dispatch(context: &Arc<ServerContext>, request: Request<Inco
         name_route(&request, "/v1/blockchains/{blockchainId}/eth");
         return ethereum_of(context, &id, request).await;
     }
+    if (is_authorization(path) || ["/v1/openapi.json", "/v1/docs"].contains(&path)) && asks_to_simulate(request.uri()) {
+        let message = "simulate: this can't be simulated; nothing was done".to_owned();
+        let id = context.request_id(request.headers());
+        return Format::of(path).refusal(StatusCode::BAD_REQUEST, message, &id, context.now_ms());
+    }
     if is_authorization(path) {
         name_route(&request, authorization_route(path));
         return authorization(context, request).await;
@@ -235,6 +240,12 @@ pub(super) async fn dispatch(context: &Arc<ServerContext>, request: Request<Inco
     }
     let message = format!("{path} was not found: Ethereum JSON-RPC is at /, the service under /v1");
     plain(StatusCode::NOT_FOUND, message)
+}
+
+/// Whether a query has `simulate`, which the endpoints of the service check themselves.
+fn asks_to_simulate(uri: &Uri) -> bool {
+    let query = uri.query().unwrap_or_default();
+    url::form_urlencoded::parse(query.as_bytes()).any(|(name, _)| name == "simulate")
 }
 
 fn name_route(request: &Request<Incoming>, name: &'static str) {

@@ -186,6 +186,19 @@ fn evidence_that_was_taken_convicts_also_after_a_crash() {
 }
 
 #[test]
+fn the_last_validator_stays() {
+    for consensus in ["proof-of-authority", "proof-of-stake", "delegated-proof-of-stake", "pbft", "raft"] {
+        let world = World::new();
+        let chain = world.create(json!({ "name": "one", "consensus": consensus, "config": { "blockTime": "1s" } }));
+        world.run(&chain, 3);
+        let (me, validators) = (world.me(), world.platform.validators());
+        let [only] = &validators.list(&me, chain.id()).unwrap()[..] else { panic!("{consensus}") };
+        let refused = conflict(validators.remove(&me, &only.id, "tx_1", None));
+        assert!(refused.contains("the last one"), "{consensus}: {refused}");
+    }
+}
+
+#[test]
 fn a_validator_of_genesis_is_listed_when_it_is_out() {
     for consensus in ["proof-of-authority", "raft"] {
         let world = World::new();
