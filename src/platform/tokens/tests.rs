@@ -9,9 +9,11 @@ use crate::{
     chain::{CallRequest, StateOverrides},
     node::{ManualClock, Node},
     platform::tokens::spec::Vesting,
-    primitives::Address,
+    primitives::{Address, Gas, TransactionRequest},
     store::Order,
-    templates::{erc20::interface as erc20, erc721::interface as erc721, vesting_wallet::interface as wallet},
+    templates::{
+        Erc20Params, erc20::interface as erc20, erc721::interface as erc721, vesting_wallet::interface as wallet,
+    },
 };
 
 const BOB: Address = Address::repeat_byte(0xb0);
@@ -156,4 +158,29 @@ fn a_vault_holds_the_asset_that_is_named_or_one_of_its_own() {
         panic!("must be refused")
     };
     assert_eq!(fields[0].path, "asset");
+}
+
+#[test]
+fn a_signed_transaction_makes_a_token_of_the_standard_and_nothing_else() {
+    let platform = platform();
+    let node = platform.default_blockchain().unwrap().node();
+    let key = node.keys()[0].clone();
+    let request = TransactionRequest {
+        chain_id: Some(node.view().chain_id()),
+        input: Erc20Params::new("Gold", "GLD", U256::from(9), key.address()).init_code(),
+        gas_limit: Gas::new(3_000_000),
+        max_fee_per_gas: 100_000_000_000,
+        ..TransactionRequest::default()
+    };
+    let signed = Some(request.sign(&key).unwrap().encoded());
+    let me = platform.service_principal();
+    for standard in [TokenStandard::Erc721, TokenStandard::Erc1155, TokenStandard::Erc4626] {
+        let other = TokenSpec { signed_transaction: signed.clone(), ..spec(standard) };
+        let refused = platform.tokens().create(&me, "tok_other", other);
+        let Err(PlatformError::Validation { fields }) = refused else { panic!("{standard:?}: {refused:?}") };
+        assert_eq!(fields[0].path, "signedTransaction");
+    }
+    let own = TokenSpec { signed_transaction: signed, ..spec(TokenStandard::Erc20) };
+    let (stored, _, holders) = made(&platform, own);
+    assert_eq!((stored.value.from, has(&holders, key.address())), (key.address(), 9));
 }
