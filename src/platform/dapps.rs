@@ -42,11 +42,7 @@ const INDEXED: &str = "domains-indexed";
 
 /// Completes the indices of domains in a store that was written before they were.
 pub(super) fn complete_indices(records: &Records) -> Result<(), RecordError> {
-    if records.counter(&Owner::Service, INDEXED)? > 0 {
-        return Ok(());
-    }
-    records.complete_indices::<DappRecord>()?;
-    records.unit(|unit| unit.add(&Owner::Service, INDEXED, 1).map(drop))
+    records.once(INDEXED, Records::complete_indices::<DappRecord>)
 }
 
 /// Changes of a dApp; what is `None` stays. Components can't be changed: their contracts are on the chain.

@@ -76,11 +76,7 @@ const INDEXED: &str = "settled-transactions-indexed";
 
 /// Completes the index of settled transactions in a store that was written before it was.
 pub(super) fn complete_indices(records: &Records) -> Result<(), RecordError> {
-    if records.counter(&Owner::Service, INDEXED)? > 0 {
-        return Ok(());
-    }
-    records.complete_indices::<TransactionRecord>()?;
-    records.unit(|unit| unit.add(&Owner::Service, INDEXED, 1).map(drop))
+    records.once(INDEXED, Records::complete_indices::<TransactionRecord>)
 }
 
 /// Deletes transactions that a block was found to have as long ago as the response to an idempotent request is kept, at most as many as

@@ -86,6 +86,19 @@ impl Records {
             Ok(batch)
         })
     }
+
+    /// Does what a store needs once, such as completing indices that are newer than it; a counter of the service notes that it is done. What
+    /// fails is done again the next time.
+    ///
+    /// # Errors
+    /// Those of `work`, and [`RecordError`] of the counter.
+    pub fn once(&self, counter: &str, work: impl FnOnce(&Self) -> Result<(), RecordError>) -> Result<(), RecordError> {
+        if self.counter(&key::Owner::Service, counter)? > 0 {
+            return Ok(());
+        }
+        work(self)?;
+        self.unit(|unit| unit.add(&key::Owner::Service, counter, 1).map(drop))
+    }
 }
 
 /// Returns the number of records of a type, and what its indices must hold.
