@@ -27,6 +27,8 @@ pub mod dpos;
 #[expect(unreachable_pub, reason = "public with the feature `internals`")]
 pub(crate) mod dpos;
 #[cfg(test)]
+mod formats;
+#[cfg(test)]
 mod model_check;
 mod own;
 #[cfg(feature = "internals")]

@@ -481,3 +481,33 @@ pub(super) fn take(wire: &mut Vec<EnvelopeKey>, envelope: EnvelopeKey) {
         wire.remove(place);
     }
 }
+
+/// Checks the number of states of a whole exploration, which `docs/model-checking.md` has too. It is the number of states that the model reaches within
+/// its bounds: the order in which they are found does not matter.
+pub(super) fn assert_states(got: usize, want: usize) {
+    assert_eq!(
+        got, want,
+        "the protocol or the model has changed: if it was meant to, docs/model-checking.md has to follow"
+    );
+    let cell = format!("| {} |", grouped(want));
+    assert!(include_str!("../../docs/model-checking.md").contains(&cell), "docs/model-checking.md has no {cell}");
+}
+
+/// Returns a number with a comma before every three digits, as in the documents.
+fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[test]
+fn numbers_are_grouped_as_in_the_documents() {
+    let written = [7, 999, 1_000, 24_420, 1_780_667].map(grouped);
+    assert_eq!(written, ["7", "999", "1,000", "24,420", "1,780,667"]);
+}

@@ -4,6 +4,7 @@ mod away;
 mod catch_up;
 mod elections;
 mod faults;
+mod formats;
 mod interleavings;
 mod invalid;
 mod lab;

@@ -5,6 +5,7 @@ mod byzantine;
 mod committee_transition;
 mod evidence;
 mod faults;
+mod formats;
 mod invalid;
 mod lab;
 mod leavers;

@@ -1,6 +1,7 @@
 //! Protocol steps with constructed blocks, without a network.
 
 mod fork_choice;
+mod formats;
 mod intake;
 mod rules;
 mod sealing;

@@ -3,6 +3,7 @@
 mod attacks;
 mod away;
 mod dynasties;
+mod formats;
 mod invalid;
 mod lab;
 mod life;

@@ -3,6 +3,7 @@
 mod cluster;
 mod durable_commit;
 mod elections;
+mod formats;
 mod input;
 mod members;
 mod model;

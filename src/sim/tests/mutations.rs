@@ -513,6 +513,7 @@ fn every_bug_is_in_the_table_or_has_a_reason() {
         let file = format!("{}/src/{}.rs", env!("CARGO_MANIFEST_DIR"), module.replace("::", "/"));
         let tests = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{mutation:?}: {file}: {error}"));
         assert!(tests.contains(&format!("fn {name}(")) && !why.is_empty(), "{mutation:?}: {test}");
+        assert!(tests.contains(&format!("Mutation::{mutation:?}")), "{mutation:?}: {file} does not switch it on");
     }
     let table = include_str!("../../../docs/mutations.md");
     for (mutation, ..) in BY_TEST {
@@ -632,30 +633,43 @@ fn table_of_mutations() {
     assert_eq!(rows.iter().filter(missed).count(), 0);
 }
 
+/// Profiles of campaigns that find bugs of any protocol, and then those for what only some have: parameters that change, the validators' contract,
+/// keys of validators that are replaced.
+const PROFILES: [&str; 7] = ["short", "long", "turnover", "governance", "parameters", "registry", "rotation"];
+
+/// Profiles of [`PROFILES`] that are searched unless one is named.
+const SEARCHED: usize = 4;
+
 /// Prints what campaigns find of some bugs, by profile and invariant: the first seed and how many. `MUTATION` in the environment is the
-/// beginning of their names, `PROFILE` a profile (`short`, `long`, `turnover`, `governance`; all without it), `SEEDS` the number of seeds; with `FIRST` each
-/// campaign ends with its first finding.
+/// beginning of their names, `PROFILE` one of [`PROFILES`] (the first [`SEARCHED`] without it), `FROM` the first seed and `SEEDS` the number of seeds; with
+/// `FIRST` each campaign ends with its first finding.
 #[test]
 #[ignore = "prints the findings of some mutations"]
 fn print_findings_of_mutations() {
     let env = |name: &str| std::env::var(name).ok();
-    let wanted = env("MUTATION").unwrap_or_default();
-    let seeds: u64 = env("SEEDS").and_then(|seeds| seeds.parse().ok()).unwrap_or(SEEDS_MAX);
+    let number = |name: &str, default: u64| env(name).and_then(|value| value.parse().ok()).unwrap_or(default);
+    let (wanted, profile) = (env("MUTATION").unwrap_or_default(), env("PROFILE"));
+    let (from, seeds) = (number("FROM", 0), number("SEEDS", SEEDS_MAX));
+    let searched = PROFILES.into_iter().enumerate().filter(|(place, name)| match &profile {
+        Some(wanted) => name == wanted,
+        None => *place < SEARCHED,
+    });
+    let searched: Vec<_> = searched.map(|(_, name)| name).collect();
+    assert!(!searched.is_empty(), "PROFILE is none of {PROFILES:?}");
     let all = TABLE.iter().map(|(mutation, _)| *mutation).chain(BY_TEST.iter().map(|(mutation, ..)| *mutation));
     let campaigns: Vec<_> = all
         .filter(|mutation| format!("{mutation:?}").starts_with(&wanted))
-        .flat_map(|mutation| ["short", "long", "turnover", "governance"].map(|profile| (mutation, profile)))
-        .filter(|(_, profile)| env("PROFILE").is_none_or(|wanted| wanted == *profile))
+        .flat_map(|mutation| searched.iter().map(move |profile| (mutation, *profile)))
         .collect();
     in_parallel(&campaigns, |(mutation, profile)| {
         let setup = setup_of_profile(*mutation, profile);
         let mut found: BTreeMap<String, (u64, u64)> = BTreeMap::new();
-        let mut rest = 0..seeds;
+        let mut rest = from..from + seeds;
         while let Some((seed, invariant)) = mutation::with(*mutation, || first_finding(&setup, rest.clone())) {
             found.entry(invariant).or_insert((seed, 0)).1 += 1;
-            rest.start = if env("FIRST").is_some() { seeds } else { seed + 1 };
+            rest.start = if env("FIRST").is_some() { rest.end } else { seed + 1 };
         }
-        println!("{mutation:?}, {profile}, {seeds} seeds: {found:?}");
+        println!("{mutation:?}, {profile}, {seeds} seeds from {from}: {found:?}");
     });
 }
 
@@ -666,6 +680,9 @@ fn setup_of_profile(mutation: Mutation, profile: &str) -> CampaignSetup {
         "long" => CampaignSetup::long(setup.consensus),
         "turnover" => CampaignSetup::turnover(setup.consensus),
         "governance" => CampaignSetup::governance(setup.consensus),
+        "parameters" => CampaignSetup::parameters(setup.consensus),
+        "registry" => CampaignSetup::registry(setup.consensus),
+        "rotation" => CampaignSetup::rotation(setup.consensus),
         other => panic!("no profile {other}"),
     }
 }

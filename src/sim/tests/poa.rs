@@ -175,6 +175,35 @@ fn a_block_from_the_far_future_is_refused() {
     assert!(network.is_agreed());
 }
 
+/// Seconds that geth queues a block for (`maxTimeFutureBlocks`).
+const QUEUED_SECS: u64 = 30;
+
+/// Sends a block whose time is so many seconds ahead of all clocks. Returns how many replicas refuse it at once, and how many have it a second
+/// after its time.
+fn refused_and_taken(ahead_secs: u64) -> (u64, usize) {
+    let seed = 21;
+    let mut network = network(4, seed).build().unwrap();
+    network.run_to_height(Height::new(3)).unwrap();
+    // The middle of a second, so that the block arrives in the same one.
+    let since_second = network.now().as_nanos() % 1_000_000_000;
+    network.run_for(Duration::from_nanos(1_500_000_000 - since_second)).unwrap();
+    let since_head = network.timestamp().as_secs() - network.primary().chain().head().block().timestamp().as_secs();
+    let refused = |network: &Network| network.replicas().iter().map(|r| r.counters().rejected).sum::<u64>();
+    let before = refused(&network);
+    let future = inject_from_the_future(&mut network, seed, since_head + ahead_secs);
+    network.run_for(Duration::from_millis(400)).unwrap();
+    assert_eq!(future.timestamp().as_secs() - network.timestamp().as_secs(), ahead_secs);
+    let at_once = refused(&network) - before;
+    network.run_for(Duration::from_secs(ahead_secs + 1)).unwrap();
+    (at_once, holders(&network, &future))
+}
+
+#[test]
+fn a_block_from_the_future_waits_at_the_bound_and_is_refused_a_second_beyond() {
+    assert_eq!(refused_and_taken(QUEUED_SECS), (0, 3));
+    assert_eq!(refused_and_taken(QUEUED_SECS + 1), (3, 0));
+}
+
 /// A replica whose clock is slow takes each block so much later. The others do not need it.
 #[test]
 fn a_slow_clock_delays_a_replica_by_its_error() {

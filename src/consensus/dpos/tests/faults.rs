@@ -454,7 +454,7 @@ fn full_of_side_blocks(kept: u64) -> (Lab, usize, [Arc<Block>; 2], Arc<Block>) {
 }
 
 /// Lets a replica have `kept` side blocks of an author on a block.
-fn keep_side_blocks(lab: &mut Lab, to: usize, parent: BlockId, author: Address, kept: u64) {
+pub(super) fn keep_side_blocks(lab: &mut Lab, to: usize, parent: BlockId, author: Address, kept: u64) {
     let model = lab.replica(to).tree.get(&parent).unwrap().as_ref().clone();
     for number in 0..kept {
         let mut node = model.clone();
@@ -467,7 +467,8 @@ fn keep_side_blocks(lab: &mut Lab, to: usize, parent: BlockId, author: Address, 
     }
 }
 
-const SIDE_BLOCKS: u64 = 4_096;
+/// Most blocks of one author that a replica keeps outside of its head's branch.
+pub(super) const SIDE_BLOCKS: u64 = 4_096;
 
 /// Returns how many of these blocks a replica keeps, which has so many of the absent producer.
 fn kept_of(kept: u64, blocks: impl Fn(&[Arc<Block>; 2], &Arc<Block>) -> Vec<Arc<Block>>) -> usize {

@@ -1,7 +1,11 @@
 //! Slots that one producer after the other uses, with every message delivered by hand: how a rule that lets votes of different
 //! branches add up makes two blocks irreversible.
 
-use super::{super::*, lab::*};
+use super::{
+    super::*,
+    faults::{SIDE_BLOCKS, keep_side_blocks},
+    lab::*,
+};
 use crate::{
     chain::Block,
     consensus::{mutation, testing::Content},
@@ -133,4 +137,34 @@ fn many_blocks_of_one_producer_in_one_slot_keep_out_no_others() {
         assert!(it.lab.irreversible(index) > heads[0].height.get() - 9, "{}", it.lab.irreversible(index));
     }
     assert!(it.lab.violations.is_empty(), "{:?}", it.lab.violations);
+}
+
+/// A producer goes on alone, and has as many side blocks of a liar as one author may have. Two others make the better branch meanwhile, of which
+/// the first blocks are lower than its head. Returns whether the three have one head some rounds after they hear each other.
+fn joins_the_others_beside_a_liars_side_blocks() -> bool {
+    let mut it = Sleepers::new(DposConfig::default());
+    let common = it.lab.heads()[0];
+    let [liar, one, other, victim] = [17, 18, 19, 20].map(|slot| it.lab.owner(0, slot));
+    it.lab.nodes[liar].is_faulty = true;
+    for round in [0, 4, 8] {
+        let first = it.make(18 + round);
+        it.show(other, &[&first]);
+        let second = it.make(19 + round);
+        it.show(one, &[&second]);
+        it.make(20 + round);
+    }
+    let [better, alone] = [one, victim].map(|index| it.lab.replica(index).head());
+    assert_eq!((better.height.get(), alone.height.get()), (common.height.get() + 6, common.height.get() + 3));
+    let author = it.lab.signers[liar].address();
+    keep_side_blocks(&mut it.lab, victim, common, author, SIDE_BLOCKS);
+    it.lab.stop(liar);
+    it.lab.slots(40);
+    assert!(it.lab.violations.is_empty(), "{:?}", it.lab.violations);
+    it.lab.is_agreed()
+}
+
+#[test]
+fn side_blocks_of_one_producer_keep_nobody_from_a_better_branch() {
+    assert!(joins_the_others_beside_a_liars_side_blocks());
+    assert!(!mutation::with(Mutation::DposSharesSideBlocks, joins_the_others_beside_a_liars_side_blocks));
 }

@@ -20,7 +20,7 @@ use stateright::{Checker, HasDiscoveries, Model, Property};
 
 use super::super::*;
 use crate::{
-    consensus::{BlockId, mutation},
+    consensus::{BlockId, model_check::assert_states, mutation},
     primitives::{B256, Height},
 };
 
@@ -460,53 +460,53 @@ const fn along_the_known_way(prefix: usize) -> Setting {
     Setting { lengths: (8, 11), blocks: 19, prefix, ..Setting::LOCKED }
 }
 
-/// Blocks of the known way, and blocks in all after which EOSIO's rule disagrees from there.
-const CLASSIC_DISAGREES: [(usize, usize); 2] = [(7, 14), (10, 16)];
+/// Blocks of the known way, blocks in all after which EOSIO's rule disagrees from there, and states of as many by the locked rule.
+const CLASSIC_DISAGREES: [(usize, usize, usize); 2] = [(7, 14, 43_826), (10, 16, 9_900)];
 
 /// Two crashes, in bounds in which agreement fails once a crash also loses what the producer confirmed and implied.
 const TWO_CRASHES: Setting = Setting { crashes: 2, lengths: (7, 10), blocks: 17, ..along_the_known_way(11) };
 
 #[test]
 fn every_order_of_eleven_blocks() {
-    assert!(explore(Setting { lengths: (6, 6), blocks: 11, ..Setting::LOCKED }) > 30_000);
+    assert_states(explore(Setting { lengths: (6, 6), blocks: 11, ..Setting::LOCKED }), 32_598);
 }
 
 #[test]
 fn every_order_of_ten_blocks_with_a_crash() {
-    assert!(explore(Setting { lengths: (5, 5), blocks: 10, crashes: 1, ..Setting::LOCKED }) > 10_000);
+    assert_states(explore(Setting { lengths: (5, 5), blocks: 10, crashes: 1, ..Setting::LOCKED }), 27_800);
 }
 
 /// Though nothing but watermarks and locks keeps producers from a branch.
 #[test]
 fn every_order_of_ten_blocks_without_a_fork_choice() {
-    assert!(explore(Setting { lengths: (5, 5), blocks: 10, has_fork_choice: false, ..Setting::LOCKED }) > 10_000);
+    assert_states(explore(Setting { lengths: (5, 5), blocks: 10, has_fork_choice: false, ..Setting::LOCKED }), 20_015);
 }
 
 #[test]
 fn every_order_of_eight_blocks_with_a_byzantine_producer() {
-    assert!(explore(Setting { lengths: (4, 4), blocks: 8, has_byzantine: true, ..Setting::LOCKED }) > 40_000);
+    assert_states(explore(Setting { lengths: (4, 4), blocks: 8, has_byzantine: true, ..Setting::LOCKED }), 46_916);
 }
 
 #[test]
 fn every_order_of_eight_blocks_after_eleven_of_the_known_way() {
-    assert!(explore(along_the_known_way(11)) > 20_000);
+    assert_states(explore(along_the_known_way(11)), 21_996);
 }
 
 #[test]
 fn every_order_of_eight_blocks_with_a_crash_after_eleven_of_the_known_way() {
-    assert!(explore(Setting { crashes: 1, ..along_the_known_way(11) }) > 50_000);
+    assert_states(explore(Setting { crashes: 1, ..along_the_known_way(11) }), 97_970);
 }
 
 #[test]
 fn every_order_of_six_blocks_with_two_crashes_after_eleven_of_the_known_way() {
-    assert!(explore(TWO_CRASHES) > 20_000);
+    assert_states(explore(TWO_CRASHES), 27_775);
 }
 
 /// As many blocks as [`the_classic_rule_disagrees`] needs, in every order.
 #[test]
 fn the_locked_rule_agrees_where_the_classic_rule_disagrees() {
-    for (prefix, blocks) in CLASSIC_DISAGREES {
-        assert!(explore(Setting { blocks: blocks as u64, ..along_the_known_way(prefix) }) > 5_000, "after {prefix}");
+    for (prefix, blocks, states) in CLASSIC_DISAGREES {
+        assert_states(explore(Setting { blocks: blocks as u64, ..along_the_known_way(prefix) }), states);
     }
 }
 
@@ -525,7 +525,7 @@ fn votes_across_gaps_disagree() {
 /// EOSIO's rule, after the first blocks of the known way. It does not lead along all of that: its fork choice does not ask what is prepared.
 #[test]
 fn the_classic_rule_disagrees() {
-    for (prefix, blocks) in CLASSIC_DISAGREES {
+    for (prefix, blocks, _) in CLASSIC_DISAGREES {
         let setting = Setting { finality: FinalityRule::Classic, ..along_the_known_way(prefix) };
         assert_eq!(shortest_disagreement(setting), blocks, "after {prefix}");
     }

@@ -1,6 +1,6 @@
 //! Randomness: what a proposer can choose; and evidence against validators that left.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use super::lab::{Lab, config};
 use crate::{
@@ -8,7 +8,12 @@ use crate::{
     consensus::{
         Event, Protocol, ReplicaId,
         mutation::{self, Mutation},
-        pos::{Payload, PosConfig, SlashingCondition, SlashingEvidence, Vote, shuffling, state::epoch_seed},
+        pos::{
+            Payload, PosConfig, SlashingCondition, SlashingEvidence, Vote,
+            reveal::{OwnReveals, RevealChain, mixed},
+            shuffling,
+            state::epoch_seed,
+        },
     },
     primitives::{B256, Height, keccak256},
     system::{ValidatorUpdate, ValidatorUpdates, staking::StakingParams},
@@ -81,6 +86,52 @@ fn withholding_gives_the_better_of_two_draws_and_no_more() {
     assert!((3_800..4_200).contains(&honest), "{honest}");
     assert!((5_500..6_100).contains(&better), "{better}");
     assert!(better - honest < 4_000, "the gain in the later epoch is less than the slot that is skipped");
+}
+
+/// Returns the seeds that one proposer can choose from at the end of an epoch, in which it has `count` slots: each is proposed in, or left empty.
+/// With `others`, somebody else proposes between any two of them.
+fn seeds_by_withholding(count: u32, others: bool) -> BTreeSet<B256> {
+    let lab = Lab::new(2);
+    let (authenticator, config) = (&lab.authenticator, &lab.fixture.config);
+    // Both have announced a chain in the first epoch, which is in force from the third on.
+    let announced = [0, 1].map(|place: usize| {
+        let (chain, signer) = (RevealChain::default(), &lab.signers[place]);
+        let reveal = OwnReveals::default().reveal(config, signer, &chain, 1);
+        assert!(reveal.element.is_none() && reveal.next_chain.is_some());
+        chain.after(config, authenticator, 1, &reveal).unwrap()
+    });
+    let seed = |withheld: u32| {
+        let (mut chains, mut mix) = (announced, keccak256("the mix before"));
+        let mut slot = 8 * config.slots_per_epoch;
+        let mut propose = |place: usize, slot: u64| {
+            let reveal = OwnReveals::default().reveal(config, &lab.signers[place], &chains[place], slot);
+            assert!(reveal.element.is_some());
+            chains[place] = chains[place].after(config, authenticator, slot, &reveal).unwrap();
+            mix = mixed(authenticator, mix, reveal.element);
+        };
+        for turn in 0..count {
+            if others && turn > 0 {
+                propose(1, slot);
+                slot += 1;
+            }
+            if withheld & (1 << turn) == 0 {
+                propose(0, slot);
+            }
+            slot += 1;
+        }
+        epoch_seed(10, mix)
+    };
+    (0..1 << count).map(seed).collect()
+}
+
+/// What `k` withheld slots give: one bit each where others propose between them. Of slots in a row, the number of blocks alone counts, as the
+/// next element does not depend on the slot.
+#[test]
+fn withheld_slots_give_two_draws_each_at_most() {
+    for count in 0..=4 {
+        assert_eq!(seeds_by_withholding(count, true).len(), 1 << count, "{count} slots between those of others");
+        assert_eq!(seeds_by_withholding(count, false).len(), count as usize + 1, "{count} slots in a row");
+    }
 }
 
 #[test]
