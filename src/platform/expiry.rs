@@ -5,12 +5,12 @@ use super::records::{Index, Owner, PageRequest, Record, RecordError, SortKey, St
 /// Returns the records that have expired, the longest first, at most as many as `request` takes. `index` has all of the service in one
 /// group, in the order of `expires_at_ms`.
 pub(super) fn expired<T: Record>(
-    unit: &Unit<'_>,
+    unit: &mut Unit<'_>,
     index: &Index<T>,
     request: &PageRequest,
     expires_at_ms: fn(&T) -> u64,
 ) -> Result<Vec<Stored<T>>, RecordError> {
-    let page = unit.of::<T>().page(index, &Owner::Service, &SortKey::new(), request)?;
+    let page = unit.front(index, &Owner::Service, &SortKey::new(), request)?;
     let now_ms = unit.now_ms();
     Ok(page.items.into_iter().take_while(|stored| expires_at_ms(&stored.value) <= now_ms).collect())
 }

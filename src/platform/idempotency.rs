@@ -10,8 +10,8 @@ use super::{
     context::Context,
     principal::Principal,
     records::{
-        Acceptance, Accepted, FormerContent, IdempotentRequest, Index, Owner, PageRequest, Records, Response, SortKey,
-        Stored, Unit,
+        Acceptance, Accepted, FormerContent, IdempotencyError, IdempotentRequest, Index, Owner, PageRequest, Records,
+        Response, SortKey, Stored, Unit,
     },
     vault::Purpose,
 };
@@ -26,6 +26,8 @@ const SEALED_AT_ONCE: core::num::NonZeroUsize = core::num::NonZeroUsize::new(64)
 pub enum Begun {
     /// It is the first: it is to be run.
     Run(Box<Accepted>),
+    /// It is a repetition of one whose effect and response could not be written: it is to be run again, as at a start.
+    Again(Box<Accepted>),
     /// It is a repetition: this is the response.
     Replay(Response),
 }
@@ -55,15 +57,20 @@ impl<'a> IdempotentRequests<'a> {
     ) -> Result<Begun, PlatformError> {
         let (owner, subject) = (principal.owner(), principal.subject().to_string());
         let fingerprint = self.context.secret.hash(request);
-        match unit.accept(&owner, &subject, principal.scopes(), key, operation, fingerprint)? {
-            Acceptance::Run(accepted) => {
+        match unit.accept(&owner, &subject, principal.scopes(), key, operation, fingerprint) {
+            Ok(Acceptance::Run(accepted)) => {
                 let stored = accepted.request();
                 // Of a request under the same key that has expired.
                 self.context.vault.discard(unit, stored.owner(), stored.id())?;
                 self.seal(unit, stored, Purpose::IdempotentRequest, request)?;
                 Ok(Begun::Run(Box::new(accepted)))
             }
-            Acceptance::Repeated(accepted) => self.response(accepted.request()).map(Begun::Replay),
+            Ok(Acceptance::Repeated(accepted)) => self.response(accepted.request()).map(Begun::Replay),
+            Err(IdempotencyError::Running) => {
+                let open = self.records().take_open_under(&owner, &subject, key)?;
+                open.map(|open| Begun::Again(Box::new(open))).ok_or_else(|| IdempotencyError::Running.into())
+            }
+            Err(cause) => Err(cause.into()),
         }
     }
 
@@ -86,6 +93,11 @@ impl<'a> IdempotentRequests<'a> {
         unit.withdraw(accepted)?;
         let stored = accepted.request();
         Ok(self.context.vault.discard(unit, stored.owner(), stored.id())?)
+    }
+
+    /// Leaves an accepted request whose end could not be written: the next one under its key, or who takes what is left open, runs it again.
+    pub fn leave_open(&self, accepted: &Accepted) {
+        self.records().leave_open(accepted);
     }
 
     /// Returns a request that was accepted and has no response.

@@ -84,14 +84,12 @@ pub(super) fn complete_indices(records: &Records) -> Result<(), RecordError> {
 /// its transaction when it is run again.
 pub(super) fn forget_settled(records: &Records, page: &PageRequest) -> Result<usize, RecordError> {
     records.unit(|unit| {
-        let first = PageRequest::first(NonZeroUsize::MIN);
-        let unfinished = IdempotentRequest::UNFINISHED;
-        let unfinished = unit.of::<IdempotentRequest>().page(&unfinished, &Owner::Service, &SortKey::new(), &first)?;
+        let (first, group) = (PageRequest::first(NonZeroUsize::MIN).counted(), SortKey::new());
+        let unfinished = unit.front(&IdempotentRequest::UNFINISHED, &Owner::Service, &group, &first)?;
         let is_awaited = |sent: &Stored<TransactionRecord>| {
             unfinished.items.first().is_some_and(|request| sent.created_at_ms() >= request.created_at_ms())
         };
-        let settled =
-            unit.of::<TransactionRecord>().page(&TransactionRecord::SETTLED, &Owner::Service, &SortKey::new(), page)?;
+        let settled = unit.front(&TransactionRecord::SETTLED, &Owner::Service, &group, page)?;
         let now_ms = unit.now_ms();
         let is_old = |sent: &Stored<TransactionRecord>| sent.updated_at_ms().saturating_add(KEPT_MS) <= now_ms;
         let old = settled.items.into_iter().take_while(is_old).filter(|sent| !is_awaited(sent));

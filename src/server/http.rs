@@ -338,7 +338,7 @@ impl Server {
     }
 }
 
-/// Probes the service's health at intervals, for its uptime, and deletes what has expired.
+/// Probes the service's health at intervals, for its uptime; runs again what could not be written, and deletes what has expired.
 async fn probe(context: Arc<route::ServerContext>) {
     let mut ticks = tokio::time::interval(PROBE_INTERVAL);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -353,6 +353,7 @@ async fn probe(context: Arc<route::ServerContext>) {
             let _ = platform.metering().flush();
         })
         .await;
+        context.resume_left_open().await;
         forget_expired(context.platform()).await;
     }
 }

@@ -1,15 +1,21 @@
 //! A full disk: writes are refused with an error that says so, reads go on, and so do writes once there is room.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc, Weak,
+    atomic::{AtomicBool, Ordering},
+};
 
 use chainbox::{
     node::{Database, Node},
     primitives::{Gas, TransactionRequest, U256},
-    store::testing::{FailingStore, MemoryDisk, WriteFault},
+    store::{
+        Batch,
+        testing::{FailingStore, MemoryDisk, WriteFault},
+    },
 };
 use serde_json::{Value, json};
 
-use crate::http::Service;
+use crate::http::{Reply, Service};
 
 /// Code of the error of both JSON-RPC interfaces.
 const STORAGE_FULL: i64 = -32050;
@@ -133,4 +139,59 @@ async fn writes_are_refused_reads_go_on_and_writes_do_once_there_is_room() {
     assert_eq!(node.view().head().height().get(), 7);
     let reopened = Node::builder().with_database(Database::Store(full.disk.crashed())).build().unwrap();
     assert_eq!(reopened.view().head().hash(), node.view().head().hash());
+}
+
+/// A store that is full as soon as the next request under an idempotency key is accepted, once `is_armed`.
+fn full_after_acceptance(is_armed: Arc<AtomicBool>) -> Arc<FailingStore> {
+    Arc::new_cyclic(|this: &Weak<FailingStore>| {
+        let this = this.clone();
+        FailingStore::new(Arc::new(MemoryDisk::new())).with_observer(move |batch: &Batch| {
+            let mut records = batch.writes().iter().filter(|write| write.value.is_some());
+            let accepts = records.any(|write| write.key.starts_with(b"\xffplatform/ridempotency\0"));
+            if accepts && is_armed.swap(false, Ordering::SeqCst) {
+                this.upgrade().unwrap().fail(WriteFault::after(1).disk_full());
+            }
+        })
+    })
+}
+
+/// The disk is full when a request was accepted, so that neither its effect nor its refusal is written: it needs no restart to be repeated.
+#[tokio::test]
+async fn an_accepted_request_has_its_effect_once_there_is_room() {
+    let is_armed = Arc::new(AtomicBool::new(false));
+    let store = full_after_acceptance(is_armed.clone());
+    let service = Service::stored(store.clone()).await;
+    let headers =
+        [("x-api-key", service.api_key.as_str()), ("content-type", "application/json"), ("idempotency-key", "once")];
+    let make = async || -> Reply {
+        // The service itself may be at it, for a moment.
+        for _ in 0..500 {
+            let reply = service.send("POST", "/v1/workspaces", &headers, r#"{"name":"kept"}"#).await;
+            if reply.status != 409 {
+                return reply;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        panic!("it stays accepted and is not run");
+    };
+    is_armed.store(true, Ordering::SeqCst);
+    for _ in 0..2 {
+        let refused = make().await;
+        assert_eq!(
+            (refused.status, &refused.json()["error"]["code"]),
+            (503, &json!("UNAVAILABLE")),
+            "{}",
+            refused.body
+        );
+    }
+    assert!(!is_armed.load(Ordering::SeqCst), "it was accepted");
+    store.recover();
+    let made = make().await;
+    assert_eq!(made.status, 201, "{}", made.body);
+    let again = make().await;
+    assert_eq!((again.status, again.header("idempotent-replayed")), (201, Some("true")), "{}", again.body);
+    assert_eq!(again.body, made.body);
+    let all = service.rest("GET", "/v1/workspaces", Value::Null).await.json();
+    let made = all["data"].as_array().unwrap().iter().filter(|workspace| workspace["name"] == "kept").count();
+    assert_eq!(made, 1, "{all}");
 }

@@ -127,6 +127,40 @@ fn a_repeated_request_gets_the_first_response() {
     assert_eq!(platform.records().verify::<IdempotentRequest>().unwrap(), 0);
 }
 
+/// Nobody works on what is left open: the next request runs it, one of several at a time, and nothing of what has its response.
+#[test]
+fn what_is_left_open_is_run_again_by_one() {
+    let clock = clock();
+    let platform = open(Arc::new(MemoryStore::new()), clock.clone());
+    let requests = platform.idempotency();
+    let is_running = |key: &str| matches!(accept(&platform, key, b"1"), Err(PlatformError::Conflict { .. }));
+    let accepted = first(&platform, "k", b"1");
+    assert!(is_running("k"));
+    requests.leave_open(&accepted);
+    assert!(matches!(accept(&platform, "k", b"2"), Err(PlatformError::Validation { .. })), "another request");
+    let Begun::Again(again) = accept(&platform, "k", b"1").unwrap() else { panic!("it is left open") };
+    assert_eq!(*again, accepted);
+    assert!(is_running("k"));
+    assert_eq!(platform.records().take_open().unwrap(), []);
+    // The oldest first, and none that was ended or made anew since.
+    clock.advance(Duration::from_millis(1));
+    let (younger, ended, refused) =
+        (first(&platform, "b", b"1"), first(&platform, "c", b"1"), first(&platform, "d", b"1"));
+    for left in [&younger, &ended, &refused, &accepted] {
+        requests.leave_open(left);
+    }
+    platform.unit(|unit| requests.respond(unit, &ended, &response())).unwrap();
+    platform.unit(|unit| requests.withdraw(unit, &refused)).unwrap();
+    assert_eq!(replay(&platform, "c", b"1"), response());
+    clock.advance(Duration::from_millis(1));
+    first(&platform, "d", b"1");
+    assert!(is_running("d"));
+    assert_eq!(platform.records().take_open().unwrap(), [accepted, younger]);
+    assert!(is_running("k") && is_running("b") && is_running("d"), "they are taken");
+    platform.records().leave_unfinished_open().unwrap();
+    assert_eq!(platform.records().take_open().unwrap().len(), 3);
+}
+
 #[test]
 fn a_key_has_a_length() {
     let platform = open(Arc::new(MemoryStore::new()), clock());

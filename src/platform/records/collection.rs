@@ -76,24 +76,40 @@ impl<'a, T: Record> Collection<'a, T> {
         group: &SortKey,
         request: &PageRequest,
     ) -> Result<Page<T>, RecordError> {
+        Ok(self.page_from(index, owner, group, request, None)?.0)
+    }
+
+    /// As [`Collection::page`], of a group that has no key before `front`; with the key that was found first, where the scan began at the group's
+    /// own beginning or its front.
+    pub(super) fn page_from(
+        &self,
+        index: &Index<T>,
+        owner: &Owner,
+        group: &SortKey,
+        request: &PageRequest,
+        front: Option<&[u8]>,
+    ) -> Result<(Page<T>, Option<Vec<u8>>), RecordError> {
         let total = self.count(index, owner, group)?;
         let (mut skip, limit) = (request.skipped(), request.limit.get());
-        let is_counted = request.is_counted && !matches!(request.start, PageStart::After(_));
+        let is_after = matches!(request.start, PageStart::After(_));
+        let is_counted = request.is_counted && !is_after;
         if u64::try_from(skip).is_ok_and(|skip| (skip > 0 || is_counted) && skip >= total) {
-            return Ok(Page { items: Vec::new(), total, next: None });
+            return Ok((Page { items: Vec::new(), total, next: None }, None));
         }
         let prefix = key::group(T::KIND, index.name(), index.reach_of(owner), group.as_bytes());
         let from = match &request.start {
-            PageStart::Number(_) | PageStart::Skipping(_) => None,
+            PageStart::Number(_) | PageStart::Skipping(_) => front.map(<[u8]>::to_vec),
             PageStart::After(cursor) => Some([&prefix, cursor.as_bytes()].concat()),
         };
+        let mut first = None;
         let (mut places, mut has_more, mut last) = (Vec::new(), false, Vec::new());
         let counted = usize::try_from(total).unwrap_or(usize::MAX).min(skip.saturating_add(limit));
         let mut ahead = if is_counted { counted } else { usize::MAX };
         self.view.scan_from(&prefix, from.as_deref(), request.order, &mut |key, place| {
+            first.get_or_insert_with(|| key.to_vec());
             if skip > 0 {
                 skip -= 1;
-            } else if from.as_deref() == Some(key) {
+            } else if is_after && from.as_deref() == Some(key) {
                 // The cursor's own record was on the page before.
             } else if places.len() == limit {
                 has_more = true;
@@ -110,7 +126,7 @@ impl<'a, T: Record> Collection<'a, T> {
             let (owner, id) = decode_place::<T>(index, &place)?;
             items.extend(self.get(&owner, &id)?);
         }
-        Ok(Page { items, total, next: has_more.then(|| Cursor::after(last)) })
+        Ok((Page { items, total, next: has_more.then(|| Cursor::after(last)) }, first))
     }
 
     /// Returns all records of a group of an index in its order; for groups that are known to be small.

@@ -4,7 +4,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use alloy_primitives::hex;
 
-use super::{Collection, Owner, Record, RecordError, Unit, collection::number, key, view::View};
+use super::{
+    Collection, Owner, Record, RecordError, Unit, collection::number, fronts::Fronts, key, left_open::LeftOpen,
+    view::View,
+};
 use crate::{
     node::Clock,
     store::{Batch, CachedStore, KeyValue, Table},
@@ -35,6 +38,10 @@ pub struct Records {
     clock: Arc<dyn Clock>,
     /// Held while a unit of work is made and written.
     writing: Mutex<()>,
+    /// Where groups of indices begin.
+    fronts: Fronts,
+    /// Requests whose end could not be written.
+    pub(super) left_open: LeftOpen,
 }
 
 impl Records {
@@ -54,7 +61,8 @@ impl Records {
     ) -> Result<Self, RecordError> {
         migrate(&*store, format, migrations)?;
         let store = Arc::new(CachedStore::new(store, Table::Platform, KEPT_BYTES_MAX));
-        Ok(Self { store, clock, writing: Mutex::new(()) })
+        let (fronts, left_open) = (Fronts::default(), LeftOpen::default());
+        Ok(Self { store, clock, writing: Mutex::new(()), fronts, left_open })
     }
 
     /// Returns the format of the records in a store; `None` when it has none.
@@ -109,6 +117,7 @@ impl Records {
     ) -> Result<(), RecordError> {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let batch = make(self.store())?;
+        self.fronts.lower(&batch);
         if batch.is_empty() { Ok(()) } else { Ok(self.store.write(batch)?) }
     }
 
@@ -122,12 +131,14 @@ impl Records {
     pub fn unit<R, E: From<RecordError>>(&self, work: impl FnOnce(&mut Unit<'_>) -> Result<R, E>) -> Result<R, E> {
         // A poisoned lock guards nothing: a unit that panicked was dropped with its changes.
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut unit = Unit::new(self.store(), self.clock.now_ms());
+        let mut unit = Unit::new(self.store(), &self.fronts, self.clock.now_ms());
         let result = work(&mut unit)?;
-        let batch = unit.into_batch();
+        let (batch, found) = unit.into_parts();
         if !batch.is_empty() {
+            self.fronts.lower(&batch);
             self.store.write(batch).map_err(RecordError::from)?;
         }
+        found.into_iter().for_each(|(group, first)| self.fronts.note(group, first));
         Ok(result)
     }
 }

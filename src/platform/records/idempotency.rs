@@ -1,7 +1,8 @@
 //! Idempotent requests (IETF draft "The Idempotency-Key HTTP Header Field"): a repeated request gets the first one's response.
 //!
 //! The key and the accepted operation are one unit of work, the operation's effect and its response another: a crash leaves each whole or
-//! absent. What was accepted and has no response is found again at boot ([`Records::unfinished_requests`]) and is run to its end.
+//! absent. What was accepted and has no response is found again at boot ([`Records::unfinished_requests`]) and is run to its end; so is, while
+//! the process goes on, what could not be written ([`Records::leave_open`]).
 //!
 //! The record tells requests apart by a fingerprint. Request and response themselves may show secrets: they are in the vault, under the
 //! record's id, for which the rules above this module care.
@@ -12,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-use super::{Index, Owner, PageRequest, Reach, Record, RecordError, Records, SortKey, Stored, Unit};
+use super::{Index, Owner, PageRequest, Reach, Record, RecordError, Records, SortKey, Stored, Unit, left_open::Place};
 use crate::platform::scope::ScopeSet;
 
 /// Characters of a client's key.
@@ -255,9 +256,8 @@ impl Unit<'_> {
     ///
     /// # Errors
     /// [`RecordError`] of reading.
-    pub fn expired_requests(&self, page: &PageRequest) -> Result<Vec<Accepted>, RecordError> {
-        let index = &IdempotentRequest::EXPIRY;
-        let page = self.of::<IdempotentRequest>().page(index, &Owner::Service, &SortKey::new(), page)?;
+    pub fn expired_requests(&mut self, page: &PageRequest) -> Result<Vec<Accepted>, RecordError> {
+        let page = self.front(&IdempotentRequest::EXPIRY, &Owner::Service, &SortKey::new(), page)?;
         let expired = page.items.into_iter().take_while(|stored| stored.value.expires_at_ms <= self.now_ms());
         Ok(expired.map(Accepted).collect())
     }
@@ -279,6 +279,54 @@ impl Records {
         let page = self.of().page(&IdempotentRequest::UNFINISHED, &Owner::Service, &SortKey::new(), page)?;
         Ok(page.items.into_iter().map(Accepted).collect())
     }
+
+    /// Leaves an accepted request to whoever takes it next: its effect and its response could not be written.
+    pub fn leave_open(&self, accepted: &Accepted) {
+        self.left_open.add(place_of(&accepted.0));
+    }
+
+    /// Leaves all accepted requests without a response: while none of them runs.
+    ///
+    /// # Errors
+    /// [`RecordError`] of reading.
+    pub fn leave_unfinished_open(&self) -> Result<(), RecordError> {
+        self.of().for_each(&IdempotentRequest::UNFINISHED, &Owner::Service, &SortKey::new(), |stored| {
+            self.left_open.add(place_of(&stored));
+            Ok(())
+        })
+    }
+
+    /// Takes all requests that are left open, the oldest first.
+    ///
+    /// # Errors
+    /// [`RecordError`] of reading; they are then still left.
+    pub fn take_open(&self) -> Result<Vec<Accepted>, RecordError> {
+        let places = self.left_open.all();
+        let found = places.iter().map(|place| self.unfinished_at(place)).collect::<Result<Vec<_>, _>>()?;
+        let taken = places.iter().zip(found).filter(|(place, _)| self.left_open.take(place));
+        Ok(taken.filter_map(|(_, found)| found).collect())
+    }
+
+    /// Takes the request of `subject` under a key, if it is left open.
+    ///
+    /// # Errors
+    /// [`RecordError`] of reading.
+    pub fn take_open_under(&self, owner: &Owner, subject: &str, key: &str) -> Result<Option<Accepted>, RecordError> {
+        let known = self.of::<IdempotentRequest>().get(owner, &id_of(subject, key))?;
+        let unfinished = known.filter(|known| !known.value.is_answered);
+        Ok(unfinished.filter(|known| self.left_open.take(&place_of(known))).map(Accepted))
+    }
+
+    /// Returns a request that was left open, unless it has its response since or is forgotten.
+    fn unfinished_at(&self, place: &Place) -> Result<Option<Accepted>, RecordError> {
+        let (_, owner, id) = place;
+        let known = self.of::<IdempotentRequest>().get(owner, id)?;
+        Ok(known.filter(|known| !known.value.is_answered && place_of(known) == *place).map(Accepted))
+    }
+}
+
+fn place_of(stored: &Stored<IdempotentRequest>) -> Place {
+    (stored.created_at_ms(), stored.owner().clone(), stored.id().to_owned())
 }
 
 fn repeated(

@@ -2,6 +2,7 @@
 
 mod crashes;
 mod formats;
+mod fronts;
 mod model;
 mod notes;
 mod parts;

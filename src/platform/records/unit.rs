@@ -1,9 +1,10 @@
 //! The unit of work: changes that are written together or not at all.
 
 use super::{
-    Collection, Record, RecordError, Stored,
+    Collection, Index, Page, PageRequest, Record, RecordError, SortKey, Stored,
     collection::{encode_place, number},
     entries::{IndexEntry, entries},
+    fronts::Fronts,
     key::{self, Owner},
     view::{Pending, View},
 };
@@ -19,11 +20,14 @@ pub struct Unit<'a> {
     store: &'a dyn KeyValue,
     now_ms: u64,
     pending: Pending,
+    fronts: &'a Fronts,
+    /// Groups with the key that was found first in each.
+    found: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 impl<'a> Unit<'a> {
-    pub(super) const fn new(store: &'a dyn KeyValue, now_ms: u64) -> Self {
-        Self { store, now_ms, pending: Pending::new() }
+    pub(super) const fn new(store: &'a dyn KeyValue, fronts: &'a Fronts, now_ms: u64) -> Self {
+        Self { store, now_ms, pending: Pending::new(), fronts, found: Vec::new() }
     }
 
     /// Time of the unit, in milliseconds since the Unix epoch: that of every record that it changes.
@@ -38,6 +42,32 @@ impl<'a> Unit<'a> {
     /// Returns the records of a type, with the changes of the unit.
     pub fn of<T: Record>(&self) -> Collection<'_, T> {
         Collection::over(self.view())
+    }
+
+    /// Returns the first records of a group of an index, ascending, at most as many as `request` takes: for what deletes them. What was
+    /// deleted before the record that the last such page began with is not passed again.
+    ///
+    /// # Errors
+    /// As [`Collection::page`].
+    pub fn front<T: Record>(
+        &mut self,
+        index: &Index<T>,
+        owner: &Owner,
+        group: &SortKey,
+        request: &PageRequest,
+    ) -> Result<Page<T>, RecordError> {
+        let request = PageRequest { is_counted: request.is_counted, ..PageRequest::first(request.limit) };
+        let prefix = key::group(T::KIND, index.name(), index.reach_of(owner), group.as_bytes());
+        let known = self.fronts.of(&prefix).filter(|front| self.first_pending(&prefix).is_none_or(|new| new >= front));
+        let (page, first) = self.of::<T>().page_from(index, owner, group, &request, known.as_deref())?;
+        self.found.extend(first.map(|first| (prefix, first)));
+        Ok(page)
+    }
+
+    /// Returns the first key of a group that the unit writes.
+    fn first_pending(&self, group: &[u8]) -> Option<&Vec<u8>> {
+        let mut changed = self.pending.range(group.to_vec()..).take_while(|(key, _)| key.starts_with(group));
+        changed.find(|(_, change)| change.is_some()).map(|(key, _)| key)
     }
 
     /// Adds a record.
@@ -153,15 +183,20 @@ impl<'a> Unit<'a> {
         Ok(left)
     }
 
-    /// Returns the changes as one batch.
-    pub(super) fn into_batch(self) -> Batch {
+    /// Returns the changes as one batch, and what is known of the front of groups once it is written.
+    pub(super) fn into_parts(self) -> (Batch, Vec<(Vec<u8>, Vec<u8>)>) {
         let mut batch = Batch::new();
+        let lowered = |(group, first): &(Vec<u8>, Vec<u8>)| {
+            let new = self.first_pending(group).filter(|new| *new < first);
+            (group.clone(), new.unwrap_or(first).clone())
+        };
+        let found = self.found.iter().map(lowered).collect();
         for (key, change) in self.pending {
             match change {
                 Some(value) => batch.put(Table::Platform, key, value),
                 None => batch.delete(Table::Platform, key),
             }
         }
-        batch
+        (batch, found)
     }
 }

@@ -154,7 +154,7 @@ impl ServerContext {
     }
 
     /// Runs requests that were accepted under an idempotency key before the process ended. One that fails keeps its failure as response;
-    /// where the store fails, they stay for the next start.
+    /// where the store fails, the rest is left open, for [`ServerContext::resume_left_open`].
     pub(super) async fn resume(self: &Arc<Self>) {
         let first = PageRequest::first(NonZeroUsize::MIN);
         if self.chains.platform().records().unfinished_requests(&first).is_ok_and(|unfinished| unfinished.is_empty()) {
@@ -163,6 +163,14 @@ impl ServerContext {
         let context = Arc::clone(self);
         // A panic of a handler is answered within; another one leaves the rest for the next start.
         let _ = tokio::spawn(async move { context.app().resume().await }).await;
+    }
+
+    /// Runs once more what was accepted under an idempotency key and could not be written to its end. Where the store still fails, it stays
+    /// left open.
+    pub(super) async fn resume_left_open(self: &Arc<Self>) {
+        let context = Arc::clone(self);
+        // It goes on to its end also where the caller is stopped.
+        let _ = tokio::spawn(async move { context.app().resume_left_open().await }).await;
     }
 
     /// State of the service under `/v1`.

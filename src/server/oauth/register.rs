@@ -86,13 +86,15 @@ async fn registered(server: &AuthorizationServer, request: Request<Body>) -> Res
     let kept = KeptRequest { method: parts.method.to_string(), target, body: bytes.to_vec() };
     match rest::accept(platform, &principal, &key, OPERATION, &kept).map_err(|refused| not_accepted(&refused))? {
         Begin::Replay(rendered) => Ok(nobody_keeps(rendered)),
-        Begin::Run(accepted) => match insert(platform, &principal, registration, Some(&accepted), &id) {
-            Ok(rendered) => Ok(nobody_keeps(rendered)),
-            Err(refusal) => {
-                forget(platform, &accepted, &refusal, &id).map_err(|cause| Refused::from(cause).into_response())?;
-                Err(refusal)
+        Begin::Run(accepted) | Begin::Again(accepted) => {
+            match insert(platform, &principal, registration, Some(&accepted), &id) {
+                Ok(rendered) => Ok(nobody_keeps(rendered)),
+                Err(refusal) => {
+                    forget(platform, &accepted, &refusal, &id).map_err(|cause| Refused::from(cause).into_response())?;
+                    Err(refusal)
+                }
             }
-        },
+        }
     }
 }
 

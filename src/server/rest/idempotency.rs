@@ -1,7 +1,8 @@
 //! Idempotent requests: a request with an `Idempotency-Key` has its effect once, and its repetitions get the first response.
 //!
 //! The key and the accepted request are written before the operation; its effect and its response are one unit of work. What was accepted
-//! when the process died is run to its end at the next start. See the IETF draft "The Idempotency-Key HTTP Header Field".
+//! when the process died is run to its end at the next start; what could not be written to its end, as on a full disk, by the next request with
+//! its key, or from time to time. See the IETF draft "The Idempotency-Key HTTP Header Field".
 
 use axum::http::HeaderMap;
 use serde::{Deserialize, Serialize};
@@ -72,6 +73,8 @@ fn unquoted(quoted: &str) -> Option<String> {
 pub(in crate::server) enum Begin {
     /// It is to be run, and its response to be kept.
     Run(Box<Accepted>),
+    /// It was run and its end could not be written: it is to be run again, as at a start.
+    Again(Box<Accepted>),
     /// It was run before: this is the response.
     Replay(Rendered),
 }
@@ -91,11 +94,13 @@ pub(in crate::server) fn accept(
     let requests = platform.idempotency();
     Ok(match platform.unit(|unit| requests.accept(unit, principal, key, operation, &request))? {
         Begun::Run(accepted) => Begin::Run(accepted),
+        Begun::Again(accepted) => Begin::Again(accepted),
         Begun::Replay(response) => Begin::Replay(Rendered::replayed(response)),
     })
 }
 
-/// Keeps the response to a request that failed, or forgets the request where nothing was begun, so that its key can be used again.
+/// Keeps the response to a request that failed, or forgets the request where nothing was begun, so that its key can be used again. Where that
+/// can't be written the request is left open, to be run again.
 pub(in crate::server) fn close(
     platform: &Platform,
     accepted: &Accepted,
@@ -103,9 +108,13 @@ pub(in crate::server) fn close(
 ) -> Result<(), PlatformError> {
     let is_kept = matches!(failed.status().as_u16(), 409 | 410 | 500..=502);
     let requests = platform.idempotency();
-    platform.unit(|unit| {
+    let closed = platform.unit(|unit| {
         if is_kept { requests.respond(unit, accepted, &failed.kept()) } else { requests.withdraw(unit, accepted) }
-    })
+    });
+    if closed.is_err() {
+        requests.leave_open(accepted);
+    }
+    closed
 }
 
 /// Returns a seed of the ids that an accepted request creates.

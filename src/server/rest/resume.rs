@@ -1,4 +1,5 @@
-//! Requests that were accepted under an idempotency key when the process ended, run to their end at the next start.
+//! Requests that were accepted under an idempotency key when the process ended, run to their end at the next start; and those whose end could
+//! not be written, run again while the process goes on.
 
 use core::num::NonZeroUsize;
 
@@ -20,11 +21,37 @@ use crate::{
     server::{api_error::ApiError, oauth},
 };
 
-/// Runs what was accepted before the process ended, each to its end.
+/// Runs what was accepted before the process ended, each to its end. Where that fails the rest is left open.
 ///
 /// # Errors
 /// [`PlatformError`] of reading the records, and where a response can't be kept.
 pub(super) async fn resume(app: &App) -> Result<usize, PlatformError> {
+    let resumed = resume_unfinished(app).await;
+    if resumed.is_err() {
+        app.platform().records().leave_unfinished_open()?;
+    }
+    resumed
+}
+
+/// Runs once more what is left open because its end could not be written. What fails again is left again.
+///
+/// # Errors
+/// As [`resume`], of the last one that failed.
+pub(super) async fn resume_left_open(app: &App) -> Result<usize, PlatformError> {
+    let (mut resumed, mut failed) = (0_usize, None);
+    for accepted in app.platform().records().take_open()? {
+        match rerun(app, accepted.clone()).await {
+            Ok(()) => resumed = resumed.saturating_add(1),
+            Err(cause) => {
+                app.platform().records().leave_open(&accepted);
+                failed = Some(cause);
+            }
+        }
+    }
+    failed.map_or(Ok(resumed), Err)
+}
+
+async fn resume_unfinished(app: &App) -> Result<usize, PlatformError> {
     let mut resumed = 0_usize;
     let page = PageRequest::first(NonZeroUsize::MIN);
     while let Some(accepted) = app.platform().records().unfinished_requests(&page)?.pop() {
@@ -130,6 +157,7 @@ mod tests {
             limits::ServerLimits,
             rest::idempotency::{Begin, accept},
         },
+        store::testing::{FailingStore, MemoryDisk, WriteFault},
     };
 
     fn app() -> App {
@@ -174,6 +202,53 @@ mod tests {
             .map(|found| found.value.name)
             .collect();
         assert_eq!(names, ["default", "resumed"]);
+    }
+
+    /// Neither effect nor response can be written: the next request with the key runs it again, or the service by itself, once there is room.
+    #[tokio::test]
+    async fn what_was_left_open_is_run_again_without_a_start() {
+        let disk = Arc::new(MemoryDisk::new());
+        let store = Arc::new(FailingStore::new(disk));
+        let platform = Platform::builder(Arc::new(WallClock)).with_store(store.clone()).open(None).unwrap();
+        let app = App::new(Chains::new(Arc::new(platform)), ServerLimits::default(), Outside::default());
+        let principal = app.platform().service_principal();
+        let requests = [
+            ("first", kept("POST", "/v1/workspaces", json!({ "name": "first" }))),
+            ("second", kept("POST", "/v1/workspaces", json!({ "name": "second" }))),
+        ];
+        let accepted = |(key, kept): &(&str, KeptRequest)| accept(app.platform(), &principal, key, "op", kept);
+        let leave = |request| {
+            let (Begin::Run(begun) | Begin::Again(begun)) =
+                accepted(request).unwrap_or_else(|cause| panic!("{cause:?}"))
+            else {
+                panic!("it has no response yet")
+            };
+            store.fail(WriteFault::after(0).disk_full());
+            let full = failure(&app, ApiError::internal(&"the disk is full"));
+            assert!(close(app.platform(), &begun, &full).is_err());
+        };
+        let is_running = |request| accepted(request).is_err_and(|refused| refused.status() == 409);
+        leave(&requests[0]);
+        leave(&requests[0]);
+        assert!(resume_left_open(&app).await.is_err(), "the disk is still full");
+        store.recover();
+        leave(&requests[1]);
+        store.recover();
+        assert!(matches!(accepted(&requests[0]), Ok(Begin::Again(_))), "the next request runs it");
+        assert!(is_running(&requests[0]), "one of them does");
+        assert_eq!(resume_left_open(&app).await.unwrap(), 1, "the service runs the other");
+        assert_eq!(resume_left_open(&app).await.unwrap(), 0);
+        assert!(matches!(accepted(&requests[1]), Ok(Begin::Replay(_))));
+        // As at a start that finds the disk full, and room later.
+        store.fail(WriteFault::after(0).disk_full());
+        assert!(resume(&app).await.is_err());
+        store.recover();
+        assert_eq!(resume_left_open(&app).await.unwrap(), 1);
+        assert!(matches!(accepted(&requests[0]), Ok(Begin::Replay(_))));
+        let made = app.platform().workspaces().of_caller(&principal).unwrap();
+        let mut names: Vec<&str> = made.iter().map(|found| found.value.name.as_str()).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["default", "first", "second"], "each is made once");
     }
 
     /// The process dies after the calls had their effect and before their response was kept: at the next start each has it still once.
@@ -269,6 +344,7 @@ mod tests {
             match accept(app.platform(), &principal, key, "op", kept) {
                 Ok(Begin::Replay(rendered)) => assert_eq!(rendered.status().as_u16(), *status, "{key}"),
                 Ok(Begin::Run(_)) => assert_eq!(*status, 0, "{key}: nothing was begun, the key is free"),
+                Ok(Begin::Again(_)) => panic!("{key}: nothing was left open"),
                 Err(cause) => panic!("{key}: {cause:?}"),
             }
         }

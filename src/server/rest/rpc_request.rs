@@ -70,6 +70,14 @@ impl Interface {
         }
     }
 
+    /// The same for a request that is run again.
+    fn for_rerun(self) -> Self {
+        match self {
+            Self::Service => Self::Service,
+            Self::Chain(rpc) => Self::Chain(rpc.for_rerun()),
+        }
+    }
+
     const fn operation(&self) -> &'static str {
         match self {
             Self::Service => RPC_OPERATION,
@@ -131,12 +139,13 @@ async fn once(
     let accept = move || idempotency::accept(&platform, &sender, &key, operation, &kept);
     match app.chains.workers().change(accept).await?? {
         Begin::Run(accepted) => finish(app, principal, &interface, body, &accepted, id).await,
+        Begin::Again(accepted) => finish(app, principal, &interface.for_rerun(), body, &accepted, id).await,
         Begin::Replay(rendered) => Ok(rendered),
     }
 }
 
 /// Executes the calls of an accepted request, and keeps the response. One in which nothing was begun is forgotten, so that its key can be
-/// used again.
+/// used again; one whose end can't be written is left open, to be run again.
 pub(super) async fn finish(
     app: &App,
     principal: &Principal,
@@ -151,15 +160,19 @@ pub(super) async fn finish(
     let text = answered.json.map(|json| String::from(Box::<str>::from(json))).unwrap_or_default();
     let rendered = Rendered::foreign(status, text.into_bytes(), id);
     let kept = if rendered.body_bytes() > KEPT_BYTES_MAX { too_long(id) } else { rendered.clone() };
-    let (platform, accepted) = (app.platform().clone(), accepted.clone());
+    let (platform, closing) = (app.platform().clone(), accepted.clone());
     let close = move || {
         let requests = platform.idempotency();
         platform.unit(|unit| match has_effect {
-            true => requests.respond(unit, &accepted, &kept.kept()),
-            false => requests.withdraw(unit, &accepted),
+            true => requests.respond(unit, &closing, &kept.kept()),
+            false => requests.withdraw(unit, &closing),
         })
     };
-    app.chains.workers().change(close).await??;
+    let closed = app.chains.workers().change(close).await;
+    if !matches!(closed, Ok(Ok(()))) {
+        app.platform().idempotency().leave_open(accepted);
+    }
+    closed??;
     Ok(rendered)
 }
 
