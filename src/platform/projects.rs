@@ -1,11 +1,13 @@
 //! Projects: a chain and contracts of a template, made by one request.
 //!
 //! The first batch has the project's record and its chain's; the chain is then built; the next batch has the contracts' places and the one
-//! signed transaction that makes them. A crash between leaves what the next start finishes.
+//! signed transaction that makes them. A crash between leaves what the next start finishes. Where the caller has signed that transaction, on
+//! a chain that is there, it is in the batch of the project's record.
 
 mod kind;
 mod making;
 pub(super) mod record;
+mod signing;
 mod spec;
 mod templates;
 #[cfg(test)]

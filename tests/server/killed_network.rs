@@ -1,15 +1,20 @@
 //! `kill -9` of the real binary in the middle of what validators and governance do, on each protocol, by routes alone.
 //!
 //! What was acknowledged is there after the restart, and goes on: stake that was added, a penalty, a removal, the process of a validator
-//! that was stopped, one that joins, a proposal and its votes. Five networks run beside each other by the machine's clock. Most of the test's
-//! minute is the time of the vote, and that in which the protocols with stake take others into their sets.
+//! that was stopped and the figures of its absence, one that joins, a proposal and its votes. The block time that it changes is that of the
+//! blocks after a second kill. Five networks run beside each other by the machine's clock. Most of the test's two minutes is the time of the
+//! vote, and that in which the protocols with stake take others into their sets and proof of stake another length of its slots.
 
-use std::time::Duration;
+use std::{path::Path, sync::Arc, time::Duration};
 
 use alloy_sol_types::SolCall;
 use chainbox::{
     consensus::{Authenticator, BlockId, Purpose, dpos},
+    node::BlockRef,
+    platform::{Blockchain, OsEntropy, Platform, vault::MasterKey},
     primitives::{Address, B256, Bytes, Gas, Header, Height, KeyPair, TransactionRequest, U256, ether},
+    server::WallClock,
+    store::{RocksOptions, RocksStore},
     system::{
         governance::{GOVERNANCE_ADDRESS, interface as governance},
         staking,
@@ -19,12 +24,16 @@ use serde_json::{Value, json};
 
 use crate::{
     binary::now,
-    network::{consent_until, votes_for_two_heads},
+    network::{consent_until, duties_in, votes_for_two_heads},
     serving::{Serving, database},
 };
 
 const PROTOCOLS: [&str; 5] = ["proof-of-authority", "proof-of-stake", "delegated-proof-of-stake", "pbft", "raft"];
 const VOTING_SECS: u32 = 20;
+/// Seconds from block to block that are voted for.
+const SLOWER_SECS: u64 = 2;
+/// Distances of blocks that are looked at.
+const DISTANCES: u64 = 6;
 /// End of what operators consent to, in seconds since 1970: in this century.
 const CONSENT_END: u64 = 4_000_000_000;
 /// States of a validator with stake that was removed. One that left the queue before it validated has its stake at once.
@@ -63,6 +72,17 @@ struct Acknowledged {
     proposal: String,
 }
 
+/// What the service says at one block of the validator that is stopped.
+struct Figures {
+    height: u64,
+    hash: Value,
+    /// Its sealing key.
+    key: Address,
+    /// The sealing keys of all that validate, ascending.
+    signers: Vec<Address>,
+    status: Value,
+}
+
 struct Client<'a> {
     service: &'a Serving,
     key: &'a str,
@@ -86,6 +106,13 @@ impl Client<'_> {
 
     fn height(&self, chain: &Chain) -> u64 {
         self.get(&chain.path("/metrics"))["currentBlock"].as_u64().unwrap()
+    }
+
+    /// The height of a chain once it runs.
+    fn height_at_start(&self, chain: &Chain) -> u64 {
+        let path = chain.path("");
+        until(&format!("the chain of {} runs", chain.consensus), || self.get(&path)["status"] == "running");
+        self.height(chain)
     }
 
     fn create(&self, consensus: &'static str) -> Chain {
@@ -131,7 +158,7 @@ impl Client<'_> {
         let joined = self.add(chain, &json!({ "address": operator, "name": "five", "stake": ether(32).to_string() }));
         let terms =
             governance::Terms { title: "Slower".to_owned(), votingPeriodSecs: VOTING_SECS, ..Default::default() };
-        let changes = vec![governance::Change { parameter: 1, value: U256::from(2) }];
+        let changes = vec![governance::Change { parameter: 1, value: U256::from(SLOWER_SECS) }];
         let raw = chain.signed(0, &governance::proposeParameterChangeCall { terms, changes });
         let body = json!({ "blockchainId": chain.id, "signedTransaction": raw });
         let proposal = self.post("/v1/governance/proposals", &body)["id"].as_str().unwrap().to_owned();
@@ -150,6 +177,81 @@ impl Client<'_> {
 
     fn votes(&self, proposal: &str) -> usize {
         self.get(&format!("/v1/governance/proposals/{proposal}/votes")).as_array().unwrap().len()
+    }
+}
+
+/// Blocks, and what is measured on them.
+impl Client<'_> {
+    /// A block as clients of Ethereum see it.
+    fn eth_block(&self, chain: &Chain, height: u64) -> Value {
+        let params = json!([format!("{height:#x}"), false]);
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "eth_getBlockByNumber", "params": params });
+        self.service.request(self.key, "POST", &chain.path("/eth"), &call).json()["result"].take()
+    }
+
+    fn timestamp(&self, chain: &Chain, height: u64) -> u64 {
+        let block = self.eth_block(chain, height);
+        let digits = block["timestamp"].as_str().unwrap().trim_start_matches("0x");
+        u64::from_str_radix(digits, 16).unwrap()
+    }
+
+    fn hash(&self, chain: &Chain, height: u64) -> Value {
+        self.get(&chain.path(&format!("/blocks/{height}")))["hash"].take()
+    }
+
+    /// Times of a block and of those after it.
+    fn times(&self, chain: &Chain, first: u64) -> Vec<u64> {
+        (first..=first + DISTANCES).map(|height| self.timestamp(chain, height)).collect()
+    }
+
+    /// The figures of the stopped validator at the newest block, once it has missed something; `None` where that block is another meanwhile.
+    fn figures_now(&self, chain: &Chain) -> Option<Figures> {
+        let height = self.height(chain);
+        let hash = self.hash(chain, height);
+        let stopped = self.validator(&chain.validators[3]);
+        let status = self.get(&format!("/v1/validators/{}/status", chain.validators[3]));
+        let listed = self.get(&chain.path("/validators?limit=100"));
+        let is_newest = self.height(chain) == height && self.hash(chain, height) == hash;
+        // Blocks of Raft say nothing of followers.
+        let has_missed = chain.consensus == "raft" || status["missedBlocks"] != 0;
+        let key_of = |one: &Value| one["sealingAddress"].as_str().unwrap().parse::<Address>().unwrap();
+        let validating = listed.as_array().unwrap().iter().filter(|one| one["validates"] == true);
+        let mut signers: Vec<Address> = validating.map(key_of).collect();
+        signers.sort_unstable();
+        let key = key_of(&stopped);
+        (is_newest && has_missed).then_some(Figures { height, hash, key, signers, status })
+    }
+
+    /// The same, of a block that stays.
+    fn figures(&self, chain: &Chain) -> Figures {
+        let mut stable = None;
+        until(&format!("figures of the stopped validator on {}", chain.consensus), || {
+            stable = self.figures_now(chain).filter(|found| {
+                until("three more blocks", || self.height(chain) >= found.height + 3);
+                self.hash(chain, found.height) == found.hash
+            });
+            stable.is_some()
+        });
+        stable.unwrap()
+    }
+}
+
+impl Figures {
+    /// They are what the blocks say, which the test counts itself.
+    fn assert_of_blocks(&self, consensus: &str, chain: &Blockchain) {
+        let Self { height, hash, key, signers, status } = self;
+        let block = chain.node().view().block(BlockRef::Number(Height::new(*height))).unwrap();
+        assert_eq!(*hash, block.hash().to_string(), "{consensus}: block {height}");
+        let window = status["windowBlocks"].as_u64().unwrap();
+        let (duties, missed) = duties_in(chain, consensus, (*height, window), (signers, *key));
+        assert_eq!(status["missedBlocks"], missed, "{consensus} at {height}: {status}");
+        if consensus == "raft" {
+            assert!(status["uptime"].is_null(), "{status}");
+            return;
+        }
+        let uptime = 100.0 * (duties - missed) as f64 / duties as f64;
+        let told = status["uptime"].as_f64().unwrap();
+        assert!((told - uptime).abs() < 1e-9, "{consensus} at {height}: {uptime}, {status}");
     }
 }
 
@@ -298,11 +400,7 @@ impl Client<'_> {
             // No block is in an earlier slot than its height says.
             return serde_json::to_value(votes_for_two_heads(genesis, height, heads, &key)).unwrap();
         }
-        let params = json!([format!("{height:#x}"), false]);
-        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "eth_getBlockByNumber", "params": params });
-        let block = self.service.request(self.key, "POST", &chain.path("/eth"), &call).json()["result"].take();
-        let digits = block["timestamp"].as_str().unwrap().trim_start_matches("0x");
-        let timestamp = u64::from_str_radix(digits, 16).unwrap();
+        let timestamp = self.timestamp(chain, height);
         let signer = Authenticator::secp256k1().for_chain(genesis).signer(&key);
         let sealed = |extra: &'static [u8]| {
             let extra_data = Bytes::from_static(extra);
@@ -411,6 +509,19 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
+/// Whether blocks come as often as voted: no more often, but for one that is late in its slot, and not all of them more rarely.
+fn is_slower(times: &[u64]) -> bool {
+    let secs = times[times.len() - 1] - times[0];
+    secs + 1 >= SLOWER_SECS * DISTANCES && times.windows(2).any(|pair| pair[1] - pair[0] == SLOWER_SECS)
+}
+
+/// The platform of a database that no service has open, with its chains.
+fn reopened(data: &Path) -> Platform {
+    let store = Arc::new(RocksStore::open(data, RocksOptions::default()).unwrap());
+    let key = MasterKey::from_file_or_new(&data.join("CHAINBOX.key"), &OsEntropy).unwrap();
+    Platform::builder(Arc::new(WallClock)).with_store(store).open_with(None, key, Vec::new()).unwrap()
+}
+
 #[test]
 fn networks_go_on_after_a_kill() {
     let folder = tempfile::tempdir().unwrap();
@@ -449,13 +560,15 @@ fn networks_go_on_after_a_kill() {
         assert_eq!((&joined["name"], &joined["process"]), (&json!("five"), &json!("up")), "{name}");
         until(&format!("both votes on {name}"), || client.votes(&told.proposal) == 2);
         client.vote(chain, 2, &told.proposal);
-        let started = client.post(&format!("/v1/validators/{}/start", chain.validators[3]), &Value::Null);
-        assert_eq!(started["process"], "up", "{name}");
     }
+    let mut figures = Vec::new();
     for ((chain, told), changed) in chains.iter().zip(&acknowledged).zip(&changed) {
         let name = chain.consensus;
         until(&format!("the end of the vote on {name}"), || client.status_of(&told.proposal) == "executed");
         assert_eq!(client.votes(&told.proposal), 3, "{name}");
+        figures.push(client.figures(chain));
+        let started = client.post(&format!("/v1/validators/{}/start", chain.validators[3]), &Value::Null);
+        assert_eq!(started["process"], "up", "{name}");
         let status = |id: &str| client.get(&format!("/v1/validators/{id}/status"));
         for id in [&chain.validators[3], &told.joined] {
             until(&format!("{id} of {name} has caught up"), || {
@@ -466,5 +579,26 @@ fn networks_go_on_after_a_kill() {
             client.assert_convicted(chain, changed);
         }
     }
+    for chain in &chains {
+        until(&format!("slower blocks on {}", chain.consensus), || {
+            is_slower(&client.times(chain, client.height(chain) - DISTANCES))
+        });
+    }
+    service.kill();
+
+    let service = Serving::start(&flags);
+    let client = Client { service: &service, key: &key };
+    let heads: Vec<u64> = chains.iter().map(|chain| client.height_at_start(chain)).collect();
+    for (chain, head) in chains.iter().zip(heads) {
+        let name = chain.consensus;
+        until(&format!("new blocks on {name}"), || client.height(chain) > head + DISTANCES);
+        let times = client.times(chain, head + 1);
+        assert!(is_slower(&times), "{name}: {times:?}");
+        assert_eq!(client.validator(&chain.validators[3])["process"], "up", "{name}");
+    }
     service.stop();
+    let platform = reopened(&data);
+    for (chain, figures) in chains.iter().zip(&figures) {
+        figures.assert_of_blocks(chain.consensus, &platform.running_blockchain(&chain.id).unwrap());
+    }
 }

@@ -158,7 +158,7 @@ impl World {
     }
 
     /// Submits a proposal for which three of four operators vote, so that it is executed.
-    async fn carried(&self, kind: &str, mut body: Value) {
+    pub(crate) async fn carried(&self, kind: &str, mut body: Value) {
         body["blockchainId"] = json!(self.chain.id());
         let made = self.ok("POST", "/v1/governance/proposals", body).await;
         assert_eq!((&made["type"], &made["status"]), (&json!(kind), &json!("pending")), "{made}");
@@ -196,49 +196,21 @@ impl World {
     }
 
     pub(crate) fn block(&self, height: u64) -> Arc<Block> {
-        self.chain.node().view().block(BlockRef::Number(Height::new(height))).unwrap().block().clone()
+        block_at(&self.chain, height)
     }
 
-    /// Whom a block reports as absent.
-    fn absent(&self, consensus: &str, block: &Block) -> Vec<Address> {
-        let payload = block.protocol_payload();
-        match consensus {
-            "proof-of-stake" => pos::Payload::decode(payload).unwrap().absent,
-            "delegated-proof-of-stake" => dpos::Payload::decode(payload).unwrap().absent,
-            "pbft" => pbft::Payload::decode(payload).unwrap().absent,
-            _ => Vec::new(),
-        }
-    }
-
-    /// What a validator of genesis had to do in the newest blocks, and what it missed, counted by the test itself.
+    /// What a validator of genesis had to do in the newest blocks, and what it missed.
     fn duties(&self, consensus: &str, key: Address, blocks: u64) -> (u64, u64) {
         let view = self.chain.node().view();
         let mut keys: Vec<Address> = view.chain().spec().validators.iter().map(|validator| validator.address).collect();
         keys.sort_unstable();
-        let head = self.height();
-        let mut found = (0, 0);
-        for height in head + 1 - blocks..=head {
-            let block = self.block(height);
-            let is_own = block.header().beneficiary == key;
-            let is_missed = match consensus {
-                "proof-of-authority" => keys[(height % COUNT as u64) as usize] == key && !is_own,
-                _ => self.absent(consensus, &block).contains(&key),
-            };
-            let has_duty = match consensus {
-                "proof-of-authority" => keys[(height % COUNT as u64) as usize] == key,
-                "pbft" => true,
-                "raft" => false,
-                _ => is_own || is_missed,
-            };
-            found = (found.0 + u64::from(has_duty), found.1 + u64::from(is_missed));
-        }
-        found
+        duties_in(&self.chain, consensus, (self.height(), blocks), (&keys, key))
     }
 
     /// The duties of all validators in a block, and those done, counted by the test itself. `members` are those of PBFT's committee.
     fn duties_of_block(&self, consensus: &str, height: u64, members: u64) -> (u64, u64) {
         let (block, parent) = (self.block(height), self.block(height - 1));
-        let absent = self.absent(consensus, &block).len() as u64;
+        let absent = absent_in(consensus, &block).len() as u64;
         match consensus {
             "proof-of-authority" => (1, u64::from(block.header().difficulty == U256::from(2))),
             "proof-of-stake" if height > 1 => {
@@ -293,6 +265,49 @@ impl World {
         let active = validators.as_array().unwrap().iter().filter(|one| one["validates"] == true).count();
         assert_eq!(figures["activeValidators"], json!(active), "{validators}");
     }
+}
+
+fn block_at(chain: &Blockchain, height: u64) -> Arc<Block> {
+    chain.node().view().block(BlockRef::Number(Height::new(height))).unwrap().block().clone()
+}
+
+/// Whom a block reports as absent.
+fn absent_in(consensus: &str, block: &Block) -> Vec<Address> {
+    let payload = block.protocol_payload();
+    match consensus {
+        "proof-of-stake" => pos::Payload::decode(payload).unwrap().absent,
+        "delegated-proof-of-stake" => dpos::Payload::decode(payload).unwrap().absent,
+        "pbft" => pbft::Payload::decode(payload).unwrap().absent,
+        _ => Vec::new(),
+    }
+}
+
+/// What the validator with a key had to do in as many blocks, of which the newest has this height, and what it missed: counted by the tests
+/// themselves. `signers` are the keys of all that validate, ascending.
+pub(crate) fn duties_in(
+    chain: &Blockchain,
+    consensus: &str,
+    (newest, blocks): (u64, u64),
+    (signers, key): (&[Address], Address),
+) -> (u64, u64) {
+    let mut found = (0, 0);
+    for height in newest + 1 - blocks..=newest {
+        let block = block_at(chain, height);
+        let is_own = block.header().beneficiary == key;
+        let is_turn = signers[(height % signers.len() as u64) as usize] == key;
+        let is_missed = match consensus {
+            "proof-of-authority" => is_turn && !is_own,
+            _ => absent_in(consensus, &block).contains(&key),
+        };
+        let has_duty = match consensus {
+            "proof-of-authority" => is_turn,
+            "pbft" => true,
+            "raft" => false,
+            _ => is_own || is_missed,
+        };
+        found = (found.0 + u64::from(has_duty), found.1 + u64::from(is_missed));
+    }
+    found
 }
 
 /// The whole life of validators and a proposal.
@@ -469,22 +484,29 @@ async fn slashed_and_removed(world: &World, has_stake: bool, consensus: &str, ne
     let penalty = json!({ "percentage": 10, "reason": "downtime" });
     let one = |id: &str| format!("/v1/validators/{id}");
     if has_stake {
-        assert!(world.unsupported("POST", &slash(new), penalty).await.contains("evidence"));
+        for penalty in [penalty, json!({ "amount": "1000000000000000000", "reason": "downtime" })] {
+            assert!(world.unsupported("POST", &slash(new), penalty).await.contains("evidence"));
+        }
         assert!(world.conflict("DELETE", &one(&ids[0]), Value::Null).await.contains("validator-remove"));
         world.ok("DELETE", &one(new), Value::Null).await;
         world.until(new, &["exiting", "unbonding"]).await;
         return;
     }
-    let by_amount = world.unsupported("POST", &slash(new), json!({ "amount": "5", "reason": "x" })).await;
-    assert!(by_amount.contains("percentage"), "{by_amount}");
-    let sent = world.ok("POST", &slash(new), penalty.clone()).await;
-    assert_eq!(sent["authority"], "validators-administrator");
-    // Who weighs 1 is out by any penalty; and may be added again, with the key that it has.
-    let out = world.until(new, &["removed"]).await;
-    let again = json!({ "address": out["address"], "name": "five again" });
-    world.ok("POST", &world.path("/validators"), again).await;
-    let back = world.until(new, &["active"]).await;
-    assert_eq!(back["sealingAddress"], out["sealingAddress"]);
+    let by_amount = json!({ "amount": "1", "reason": "downtime" });
+    let too_much = world.conflict("POST", &slash(new), json!({ "amount": "2", "reason": "x" })).await;
+    assert!(too_much.contains("weighs 1") && too_much.contains("percentage"), "{too_much}");
+    for penalty in [&penalty, &by_amount] {
+        let sent = world.ok("POST", &slash(new), penalty.clone()).await;
+        assert_eq!(sent["authority"], "validators-administrator");
+        // Who weighs 1 is out by any penalty; and may be added again, with the key that it has.
+        let out = world.until(new, &["removed"]).await;
+        let nothing = world.conflict("POST", &slash(new), by_amount.clone()).await;
+        assert!(nothing.contains("has no weight"), "{nothing}");
+        let again = json!({ "address": out["address"], "name": "five again" });
+        world.ok("POST", &world.path("/validators"), again).await;
+        let back = world.until(new, &["active"]).await;
+        assert_eq!(back["sealingAddress"], out["sealingAddress"]);
+    }
     world.ok("DELETE", &one(new), Value::Null).await;
     world.until(new, &["removed"]).await;
     if consensus == "pbft" {
@@ -816,7 +838,7 @@ async fn evidence_slashes_by_the_protocols_own_rule() {
     assert!(world.conflict("POST", &path, with_part).await.contains("its own rule"));
     let nonsense = world.call("POST", &path, json!({ "reason": "x", "evidence": { "Votes": 5 } })).await;
     assert_eq!(nonsense.status, 422, "{}", nonsense.body);
-    assert_eq!(nonsense.json()["error"]["details"]["fields"][0]["path"], "evidence", "{}", nonsense.body);
+    assert_eq!(nonsense.json()["error"]["details"]["fields"][0]["path"], "evidence.Votes", "{}", nonsense.body);
     let listed = world.ok("GET", &world.path("/validators"), Value::Null).await;
     let honest = listed.as_array().unwrap().iter().find(|one| one["id"] != id.as_str()).unwrap();
     let accused = format!("/v1/validators/{}/slash", honest["id"].as_str().unwrap());

@@ -455,7 +455,7 @@ async fn evidence_of_two_headers_or_votes_convicts_by_the_protocols_own_rule() {
         with_part["percentage"] = 5.into();
         assert!(world.conflict("POST", &path, with_part).await.contains("its own rule"));
         let nonsense = json!({ "reason": "x", "evidence": { "Votes": 5 } });
-        assert_eq!(world.wrong_field("POST", &path, nonsense).await, "evidence");
+        assert_eq!(world.wrong_field("POST", &path, nonsense).await, "evidence.Votes");
         let listed = world.ok("GET", &world.path("/validators"), Value::Null).await;
         let honest = listed.as_array().unwrap().iter().find(|one| one["id"] != id.as_str()).unwrap();
         let accused = format!("/v1/validators/{}/slash", honest["id"].as_str().unwrap());

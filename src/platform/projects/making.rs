@@ -12,14 +12,16 @@ use crate::{
     chain::CallRequest,
     consensus::ConsensusKind,
     platform::{
-        BlockchainSpec, ChainCommand, DecidedBy, Feature, NativeToken, PlatformError, ValidatorSpec, Workspace,
+        Blockchain, BlockchainSpec, ChainCommand, DecidedBy, Feature, NativeToken, PlatformError, ValidatorSpec,
+        Workspace,
         context::audit,
-        contract_plan::{Deployer, in_batch},
+        contract_plan::{Deployer, PlacedContract, PlannedContract, in_batch},
         principal::Principal,
         records::{Owner, SortKey, Stored, Unit},
         scope::Scope,
         wallet::create_operator,
     },
+    primitives::Address,
     templates::{BATCH_ADDRESS, batch::interface::Batch},
 };
 
@@ -53,17 +55,13 @@ impl Projects<'_> {
                 chain
             }
         };
+        if let Some(raw) = &spec.signed_transaction {
+            return self.create_signed(principal, (id, &chain), spec, raw);
+        }
         let records = &self.blockchains.context.records;
         let stored = records.unit(|unit| self.record(unit, principal, (id, &chain), spec))?;
         self.finish(principal, &stored).inspect_err(|cause| {
-            let is_refused = matches!(
-                cause,
-                PlatformError::Validation { .. }
-                    | PlatformError::Conflict { .. }
-                    | PlatformError::UnsupportedByConsensus { .. }
-                    | PlatformError::InsufficientBalance { .. }
-            );
-            if is_refused {
+            if is_refusal(cause) {
                 // What can't be undone now is told by the state of the project.
                 let _ = self.undo(principal, &stored);
             }
@@ -93,19 +91,7 @@ impl Projects<'_> {
                 Some(network)
             }
         };
-        let project = Project {
-            name: spec.name.clone(),
-            description: spec.description.clone(),
-            kind: spec.kind,
-            template: spec.template().name.to_owned(),
-            blockchain_id: chain.to_owned(),
-            network,
-            features: spec.features.clone(),
-            contracts: Vec::new(),
-            transaction: None,
-            is_unplanned: true,
-        };
-        let stored = unit.insert(&owner, id, project)?;
+        let stored = unit.insert(&owner, id, unplanned(spec, chain, network))?;
         audit(unit, principal, "project.create", format!("project {id}"))?;
         Ok(stored)
     }
@@ -136,12 +122,7 @@ impl Projects<'_> {
             message: format!("blockchain {} has no treasury, which makes contracts of projects", chain.id()),
         };
         let sender = chain.treasury().ok_or_else(no_treasury)?;
-        let planned = |nonce| {
-            let deployer = Deployer { templates: chain.node().templates(), address: sender, nonce };
-            let mut placed = Vec::new();
-            let operations = in_batch(&plan, deployer, &mut placed)?;
-            Ok((CallRequest::call(BATCH_ADDRESS, Batch::executeCall { operations }.abi_encode()), placed))
-        };
+        let planned = |nonce| planned(&chain, &plan, sender, nonce);
         let id = self.blockchains.context.id("tx")?;
         self.blockchains.send_planned(principal, (chain.id(), &id), sender, planned, |unit, hash, placed| {
             let mut present = unit.of::<Project>().require(&owner, stored.id())?;
@@ -174,7 +155,7 @@ impl Projects<'_> {
     }
 
     /// Takes back a project whose chain or contracts were refused.
-    fn undo(&self, principal: &Principal, stored: &Stored<Project>) -> Result<(), PlatformError> {
+    pub(super) fn undo(&self, principal: &Principal, stored: &Stored<Project>) -> Result<(), PlatformError> {
         let is_new = stored.value.network.is_some();
         self.blockchains.context.records.unit(|unit| {
             let present = unit.of::<Project>().get(&principal.owner(), stored.id())?;
@@ -190,7 +171,7 @@ impl Projects<'_> {
     }
 
     /// Checks that a chain that is there takes the contracts.
-    fn check_chain(&self, principal: &Principal, id: &str, spec: &ProjectSpec) -> Result<(), PlatformError> {
+    pub(super) fn check_chain(&self, principal: &Principal, id: &str, spec: &ProjectSpec) -> Result<(), PlatformError> {
         let chain = self.blockchains.writable(principal, id)?;
         let needs = spec.template().chain_features;
         if needs.contains(&Feature::SmartContracts) && !chain.node().view().chain().spec().deployments {
@@ -205,6 +186,46 @@ impl Projects<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether the failure of a project's chain or of its transaction is final, so that nothing is left of the project.
+pub(super) const fn is_refusal(cause: &PlatformError) -> bool {
+    matches!(
+        cause,
+        PlatformError::Validation { .. }
+            | PlatformError::Conflict { .. }
+            | PlatformError::UnsupportedByConsensus { .. }
+            | PlatformError::InsufficientBalance { .. }
+    )
+}
+
+/// The record of a project whose contracts are still to be planned.
+pub(super) fn unplanned(spec: &ProjectSpec, chain: &str, network: Option<ProjectNetwork>) -> Project {
+    Project {
+        name: spec.name.clone(),
+        description: spec.description.clone(),
+        kind: spec.kind,
+        template: spec.template().name.to_owned(),
+        blockchain_id: chain.to_owned(),
+        network,
+        features: spec.features.clone(),
+        contracts: Vec::new(),
+        transaction: None,
+        is_unplanned: true,
+    }
+}
+
+/// The transaction of a signer and its nonce that makes contracts, and their places.
+pub(super) fn planned(
+    chain: &Blockchain,
+    plan: &[PlannedContract],
+    signer: Address,
+    nonce: u64,
+) -> Result<(CallRequest, Vec<PlacedContract>), PlatformError> {
+    let deployer = Deployer { templates: chain.node().templates(), address: signer, nonce };
+    let mut placed = Vec::new();
+    let operations = in_batch(plan, deployer, &mut placed)?;
+    Ok((CallRequest::call(BATCH_ADDRESS, Batch::executeCall { operations }.abi_encode()), placed))
 }
 
 /// The network that a project names, or else its workspace's default one.

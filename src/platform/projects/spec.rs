@@ -1,12 +1,14 @@
 //! What a project is made by.
 
+use alloy_primitives::Bytes;
+
 use super::{
     kind::{ProjectKind, ProjectNetwork},
-    templates::{ProjectTemplate, TEMPLATES},
+    templates::{ProjectTemplate, TEMPLATES, Wanted},
 };
 use crate::{
     consensus::ConsensusKind,
-    platform::{Feature, FieldError, blockchain::FEATURES},
+    platform::{Feature, FieldError, blockchain::FEATURES, contract_plan::PlannedContract},
 };
 
 /// Where the contracts of a project go.
@@ -43,6 +45,8 @@ pub struct ProjectSpec {
     pub network: Option<String>,
     /// Features of its chain, and optional parts of its template, by name.
     pub features: Vec<String>,
+    /// The transaction that makes its contracts on a chain that is there, signed by somebody else; one of the chain's treasury without.
+    pub signed_transaction: Option<Bytes>,
 }
 
 impl ProjectSpec {
@@ -56,6 +60,7 @@ impl ProjectSpec {
             blockchain: None,
             network: None,
             features: Vec::new(),
+            signed_transaction: None,
         }
     }
 
@@ -97,7 +102,30 @@ impl ProjectSpec {
                 refuse(format!("config.features[{index}]"), expected, feature);
             }
         }
+        errors.extend(self.check_signed());
         errors
+    }
+
+    /// Returns why it can't have the signed transaction that it has.
+    fn check_signed(&self) -> Option<FieldError> {
+        self.signed_transaction.as_ref()?;
+        let expected = match self.chain() {
+            ProjectChain::New(_) => {
+                "no value: nobody can have signed for a new chain, whose chain id is not known before; name one that is there in \
+                 config.blockchain"
+                    .to_owned()
+            }
+            ProjectChain::Known(_) if self.contracts().is_empty() => {
+                format!("no value: the template {} has no contracts", self.template().name)
+            }
+            ProjectChain::Known(_) => return None,
+        };
+        Some(FieldError { path: "signedTransaction".to_owned(), expected, got: "a value".to_owned() })
+    }
+
+    /// Its contracts.
+    pub(super) fn contracts(&self) -> Vec<PlannedContract> {
+        self.template().contracts(&Wanted { name: &self.name, features: &self.features })
     }
 
     /// Its template.

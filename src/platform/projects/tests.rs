@@ -15,7 +15,7 @@ use crate::{
     consensus::ConsensusKind,
     node::{BlockRef, Database, ManualClock, Node},
     platform::entropy::testing::SeededEntropy,
-    primitives::{Address, Timestamp, U256},
+    primitives::{Address, Bytes, Gas, KeyPair, Timestamp, TransactionRequest, U256},
     store::testing::MemoryDisk,
     templates::{
         erc20::interface as erc20, governance_dao::interface as governor, lending::interface as lending,
@@ -83,6 +83,39 @@ fn ask<C: SolCall>(chain: &Blockchain, contract: Address, call: &C) -> C::Return
 
 fn at(project: &Stored<Project>, name: &str) -> Address {
     project.value.contracts.iter().find(|contract| contract.name == name).unwrap().address
+}
+
+/// A key with ether on the default chain, and a project there of contracts that know each other.
+fn of_somebody(world: &World) -> (KeyPair, ProjectSpec) {
+    let key = KeyPair::from_seed(3, "somebody");
+    let fund = CallRequest::call(key.address(), []).with_value(U256::from(10).pow(U256::from(20)));
+    world.platform.blockchains().send(&world.me(), DEFAULT_BLOCKCHAIN_ID, fund).unwrap();
+    let blockchain = Some(DEFAULT_BLOCKCHAIN_ID.to_owned());
+    (key, ProjectSpec { blockchain, ..of(ProjectKind::Defi, "staking") })
+}
+
+/// The project with a planned transaction, signed for a chain.
+fn signed_for(chain_id: u64, key: &KeyPair, spec: &ProjectSpec, planned: CallRequest) -> ProjectSpec {
+    let request = TransactionRequest {
+        chain_id: Some(chain_id),
+        nonce: planned.nonce.unwrap(),
+        to: planned.to,
+        value: planned.value,
+        input: planned.input,
+        gas_limit: Gas::new(16_000_000),
+        max_fee_per_gas: 10_000_000_000,
+        ..Default::default()
+    };
+    ProjectSpec { signed_transaction: Some(request.sign(key).unwrap().encoded()), ..spec.clone() }
+}
+
+fn signed(world: &World, key: &KeyPair, spec: &ProjectSpec, planned: CallRequest) -> ProjectSpec {
+    signed_for(world.platform.default_blockchain().unwrap().chain_id(), key, spec, planned)
+}
+
+/// What an account has of the token of a project.
+fn tokens_of(world: &World, project: &Stored<Project>, account: Address) -> U256 {
+    ask(&world.chain(project), at(project, "token"), &erc20::balanceOfCall { account })
 }
 
 fn paths(spec: &ProjectSpec) -> Vec<String> {
@@ -188,6 +221,103 @@ fn a_chain_that_is_there_gets_the_contracts() {
         assert!(refused.contains(words), "{refused}");
     }
     assert_eq!(world.count::<Project>(), 1);
+}
+
+#[test]
+fn a_signed_transaction_makes_the_contracts_and_they_are_its_signers() {
+    let world = World::new();
+    let (key, spec) = of_somebody(&world);
+    let (me, projects) = (world.me(), world.platform.projects());
+    let plan = |spec: &ProjectSpec, from| projects.plan(&me, spec, from).unwrap();
+    let (planned, placed) = plan(&spec, key.address());
+    assert_eq!((planned.from, planned.nonce), (Some(key.address()), Some(0)));
+    let renamed = ProjectSpec { name: "Silver rush".to_owned(), ..spec.clone() };
+    for wrong in [
+        CallRequest { to: Some(Address::repeat_byte(7)), ..planned.clone() },
+        planned.clone().with_value(U256::from(1)),
+        planned.clone().with_nonce(1),
+        plan(&renamed, key.address()).0,
+        plan(&spec, Address::repeat_byte(7)).0,
+    ] {
+        let wrong = signed(&world, &key, &spec, wrong);
+        let Err(PlatformError::Validation { fields }) = world.try_create(&wrong) else { panic!("{wrong:?}") };
+        assert_eq!(fields[0].path, "signedTransaction", "{fields:?}");
+    }
+    let height = || world.platform.default_blockchain().unwrap().node().view().head().height().get();
+    assert_eq!((world.count::<Project>(), height()), (0, 1), "the ether alone was sent");
+
+    let body = signed(&world, &key, &spec, planned);
+    let made = projects.create(&me, IDS, &body).unwrap();
+    assert_eq!((world.state(&made), &made.value.contracts), (ProjectState::Active, &placed));
+    let staked = ask(&world.chain(&made), at(&made, "staking"), &staking::stakingTokenCall {});
+    assert_eq!(staked, at(&made, "token"));
+    assert_eq!(tokens_of(&world, &made, key.address()), U256::from(10).pow(U256::from(24)));
+    // Run again under its id, it is there once.
+    assert_eq!(projects.create(&me, IDS, &body).unwrap().value, made.value);
+    assert_eq!((world.count::<Project>(), height()), (1, 2));
+}
+
+#[test]
+fn a_signed_transaction_that_the_chain_refuses_leaves_no_project() {
+    let world = World::new();
+    let (key, spec) = of_somebody(&world);
+    let (me, projects) = (world.me(), world.platform.projects());
+    let poor = KeyPair::from_seed(3, "nobody");
+    let (planned, _) = projects.plan(&me, &spec, poor.address()).unwrap();
+    let refused = world.try_create(&signed(&world, &poor, &spec, planned));
+    assert!(matches!(refused, Err(PlatformError::InsufficientBalance { .. })), "{refused:?}");
+    let (planned, _) = projects.plan(&me, &spec, key.address()).unwrap();
+    let refused = world.try_create(&signed_for(7, &key, &spec, planned));
+    assert!(matches!(refused, Err(PlatformError::Conflict { .. })), "{refused:?}");
+    assert_eq!(world.count::<Project>(), 0);
+}
+
+#[test]
+fn nothing_is_signed_for_a_chain_that_is_not_there_or_without_contracts() {
+    let world = World::new();
+    let known = Some(DEFAULT_BLOCKCHAIN_ID.to_owned());
+    let with = |blockchain: Option<String>, template: &str| ProjectSpec {
+        blockchain,
+        signed_transaction: Some(Bytes::from_static(&[2])),
+        ..of(ProjectKind::Dapp, template)
+    };
+    for (spec, words, planned) in [
+        (with(None, "dao"), "new chain", "config.blockchain"),
+        (with(Some("raft".to_owned()), "dao"), "new chain", "config.blockchain"),
+        (with(known.clone(), "blank"), "has no contracts", "template"),
+    ] {
+        assert_eq!(paths(&spec), ["signedTransaction"], "{spec:?}");
+        assert!(spec.check()[0].expected.contains(words), "{:?}", spec.check());
+        let unsigned = ProjectSpec { signed_transaction: None, ..spec };
+        let refused = world.platform.projects().plan(&world.me(), &unsigned, Address::repeat_byte(7));
+        let Err(PlatformError::Validation { fields }) = refused else { panic!("{unsigned:?}") };
+        assert_eq!(fields[0].path, planned, "{unsigned:?}");
+    }
+    assert!(paths(&with(known, "dao")).is_empty());
+}
+
+#[test]
+fn every_crash_of_a_signed_project_leaves_nothing_or_all_of_it() {
+    let world = World::new();
+    let (key, spec) = of_somebody(&world);
+    let (planned, _) = world.platform.projects().plan(&world.me(), &spec, key.address()).unwrap();
+    let body = signed(&world, &key, &spec, planned);
+    let before = world.disk.writes();
+    world.platform.projects().create(&world.me(), IDS, &body).unwrap();
+    let (mut kept, supply) = (0, U256::from(10).pow(U256::from(24)));
+    for crashed in world.disk.crashes().into_iter().skip(before.saturating_sub(1)) {
+        let world = World::on(crashed);
+        let projects = world.platform.projects();
+        if let Some(found) = projects.all().get(&world.me().owner(), IDS.0).unwrap() {
+            kept += 1;
+            assert_eq!(world.state(&found), ProjectState::Active);
+            assert_eq!(tokens_of(&world, &found, key.address()), supply);
+        }
+        let again = projects.create(&world.me(), IDS, &body).unwrap();
+        assert_eq!((world.state(&again), world.count::<Project>()), (ProjectState::Active, 1));
+        assert_eq!(tokens_of(&world, &again, key.address()), supply, "nobody else has made them");
+    }
+    assert!(kept > 1, "{kept}");
 }
 
 #[test]

@@ -25,7 +25,7 @@ use crate::{
     system::{
         governance::VALIDATORS_ADDRESS,
         staking::{STAKING_ADDRESS, StakeRecord, ValidatorRecord, interface as stake},
-        validators::interface as registry,
+        validators::{PART_PPM_MAX, interface as registry},
     },
 };
 
@@ -111,9 +111,9 @@ impl Validators<'_> {
     /// protocol itself, where it knows of offences. The audit log has the reason, and the hash of the evidence.
     ///
     /// # Errors
-    /// [`PlatformError::UnsupportedByConsensus`] for a part on a chain with stake, where nobody slashes but the protocol, for an amount where
-    /// weights count, and for evidence where the protocol knows of no offence; [`PlatformError::Conflict`] for evidence that the protocol
-    /// does not take, and where too few validators would be left.
+    /// [`PlatformError::UnsupportedByConsensus`] for a part on a chain with stake, where nobody slashes but the protocol, and for evidence
+    /// where the protocol knows of no offence; [`PlatformError::Conflict`] for an amount that is no part of the weight, for evidence that the
+    /// protocol does not take, and where too few validators would be left.
     pub fn slash(
         &self,
         principal: &Principal,
@@ -182,13 +182,16 @@ impl Validators<'_> {
         }
         let part = match &spec.order {
             SlashOrder::Part(SlashPart::Ppm(part)) => *part,
+            SlashOrder::Part(SlashPart::Amount(amount)) => part_of(validator, *amount)?,
             SlashOrder::Signed(raw) => {
                 let transaction = signed_call(raw, VALIDATORS_ADDRESS, &[registry::slashCall::SELECTOR])?;
                 check_first_argument(&transaction, validator.operator, "a penalty")?;
                 return Ok(transaction.into());
             }
-            SlashOrder::Part(SlashPart::Amount(_)) | SlashOrder::Evidence { .. } => {
-                return unsupported("the chain has no stake: give a percentage of the validator's weight");
+            SlashOrder::Evidence { .. } => {
+                return unsupported(
+                    "the protocol judges evidence: give a percentage of the weight, or an amount of it",
+                );
             }
         };
         let administrator = self.administrator(principal, chain)?;
@@ -369,6 +372,34 @@ pub(super) fn staked<'v>(chain: &Blockchain, validator: &'v Validator) -> Result
     })
 }
 
+/// Returns the part that takes an amount of a validator's weight, in millionths.
+///
+/// # Errors
+/// [`PlatformError::Conflict`] where there is none.
+fn part_of(validator: &Validator, amount: U256) -> Result<u32, PlatformError> {
+    let (id, weight) = (validator.id.text(), validator.weight);
+    part_ppm(weight, amount).ok_or_else(|| {
+        let message = match weight {
+            0 => format!("validator {id} has no weight: it is out, or in no block yet"),
+            weight => format!(
+                "validator {id} weighs {weight}, and no part of that in millionths is {amount}: give an amount from 1 to {weight}, or a \
+                 percentage"
+            ),
+        };
+        PlatformError::Conflict { message }
+    })
+}
+
+/// Returns the part of a weight, in millionths, that the validators' contract rounds up to this amount.
+fn part_ppm(weight: u64, amount: U256) -> Option<u32> {
+    let (weight, whole) = (u128::from(weight), u128::from(PART_PPM_MAX));
+    let wanted = u128::from(u64::try_from(amount).ok()?);
+    let part = wanted.saturating_mul(whole).checked_div(weight)?;
+    let taken = part.saturating_mul(weight).div_ceil(whole);
+    let is_exact = (1..=whole).contains(&part) && taken == wanted;
+    u32::try_from(part).ok().filter(|_| is_exact)
+}
+
 /// Reads a call of the staking contract that an account has signed.
 fn signed_by(raw: &[u8], selectors: &[[u8; 4]], account: Address) -> Result<Outgoing, PlatformError> {
     let transaction = signed_call(raw, STAKING_ADDRESS, selectors)?;
@@ -429,4 +460,35 @@ pub(super) fn check_first_argument(
     }
     let expected = format!("{what} of {validator}");
     Err(PlatformError::field("signedTransaction", expected, "one of another validator"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the contract takes: a part of the weight, rounded up.
+    fn taken(weight: u64, part_ppm: u32) -> u128 {
+        let product = u128::from(weight) * u128::from(part_ppm);
+        product / 1_000_000 + u128::from(product % 1_000_000 > 0)
+    }
+
+    #[test]
+    fn an_amount_of_a_weight_is_taken_whole_or_not_at_all() {
+        for weight in [1, 2, 3, 7, 64, 999_983, 1_000_000] {
+            for amount in [1, weight / 3, weight / 2, weight - 1, weight].into_iter().filter(|amount| *amount > 0) {
+                let part = part_ppm(weight, U256::from(amount)).unwrap_or_else(|| panic!("{amount} of {weight}"));
+                assert_eq!(taken(weight, part), u128::from(amount), "{amount} of {weight}");
+            }
+            for outside in [0, weight + 1, weight * 2] {
+                assert_eq!(part_ppm(weight, U256::from(outside)), None, "{outside} of {weight}");
+            }
+        }
+        assert_eq!(part_ppm(1, U256::from(1)), Some(1_000_000));
+        assert_eq!(part_ppm(0, U256::from(1)), None, "who is out has nothing to take");
+        assert_eq!(part_ppm(u64::MAX, U256::MAX), None);
+        // 32 ether in gwei: a millionth is 32,000 of them.
+        assert_eq!(part_ppm(32_000_000_000, U256::from(64_000)), Some(2));
+        assert_eq!(part_ppm(32_000_000_000, U256::from(64_001)), None);
+        assert_eq!(part_ppm(32_000_000_000, U256::from(31_999)), None);
+    }
 }

@@ -1,9 +1,7 @@
 //! Delegations of others' stake to a validator.
 
-use std::collections::BTreeSet;
-
 use alloy_primitives::{Address, B256, Bytes, U256};
-use alloy_sol_types::{SolCall, SolEvent};
+use alloy_sol_types::SolCall;
 
 use super::{
     Validators,
@@ -12,18 +10,19 @@ use super::{
     unreadable,
 };
 use crate::{
-    chain::{CallRequest, LogFilter},
+    chain::CallRequest,
     platform::{
         PlatformError,
         blockchains::{Outgoing, signed_call},
-        contract_events::EVENTS_MAX,
         principal::Principal,
         validator::ValidatorId,
         wallet::Wallets,
     },
-    primitives::Height,
     system::staking::{STAKING_ADDRESS, interface as stake},
 };
+
+/// Accounts that have delegated to a validator, at most, for a list of its delegations.
+const DELEGATORS_MAX: usize = 100_000;
 
 /// What one account has delegated to a validator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,22 +42,21 @@ impl Validators<'_> {
     /// Returns the delegations to a validator, its own stake among them, in ascending order of the delegators.
     ///
     /// # Errors
-    /// [`PlatformError::UnsupportedByConsensus`] on a chain without stake; [`PlatformError::Pruned`] where the chain has forgotten its first blocks;
-    /// [`PlatformError::Conflict`] with more than 100,000 delegations to look through.
+    /// [`PlatformError::UnsupportedByConsensus`] on a chain without stake; [`PlatformError::Pruned`] where the chain has forgotten blocks that no
+    /// list has read before; [`PlatformError::Conflict`] where more than 100,000 accounts have delegated.
     pub fn delegations(&self, principal: &Principal, id: &ValidatorId) -> Result<Vec<Delegation>, PlatformError> {
         let (chain, validator) = self.get(principal, id)?;
         staked(&chain, &validator)?;
-        let view = chain.node().view();
-        let filter = LogFilter {
-            from: Height::GENESIS,
-            to: view.head().height(),
-            addresses: vec![STAKING_ADDRESS],
-            topics: vec![vec![stake::Delegated::SIGNATURE_HASH], Vec::new(), vec![validator.operator.into_word()]],
-        };
-        let logs = view.logs(&filter, EVENTS_MAX).map_err(PlatformError::from_query)?;
-        let mut delegators = BTreeSet::from([validator.operator]);
-        delegators
-            .extend(logs.iter().filter_map(|found| found.log.topics().get(1)).map(|word| Address::from_word(*word)));
+        let (view, mut delegators) = self.chains.hosted.delegators.of(&chain, validator.operator)?;
+        if delegators.len() > DELEGATORS_MAX {
+            let message = format!(
+                "{} accounts have delegated to validator {}, and a list has at most {DELEGATORS_MAX}: read the staking contract's events",
+                delegators.len(),
+                id.text()
+            );
+            return Err(PlatformError::Conflict { message });
+        }
+        delegators.insert(validator.operator);
         let mut found = Vec::new();
         for delegator in delegators {
             let call = stake::delegationCall { delegator, validator: validator.operator };

@@ -4,9 +4,14 @@
 //! |---|---|---|
 //! | proof of authority | the blocks of its turn (EIP-225) | those that another sealed |
 //! | delegated proof of stake | the blocks that it sealed, and its empty slots | the blocks that report an empty slot of it |
-//! | proof of stake | the blocks that it sealed, and its votes that are missing | the blocks that report it as absent |
+//! | proof of stake | the blocks that it sealed, and its votes that are missing | the blocks that report it as absent; no empty slots |
 //! | PBFT | a commit of each block | the blocks that report it as absent |
 //! | Raft | none: blocks say nothing of followers | none |
+//!
+//! Empty slots of proof of stake are nobody's here. No block names their proposer, which is drawn from the seed and the stakes in force in
+//! the epoch of the slot. Blocks have the seed, and of the stakes only what changes them. Replicas keep the stakes of the epochs since the
+//! final checkpoint, which are fewer than the window has; the older ones follow from all headers since genesis, which a pruned chain has
+//! no more. A validator that stays down misses its votes, too, and they count.
 //!
 //! Turns and committees are those of the present validators, so that the count goes back to their newest change, and over 100 blocks at
 //! most.

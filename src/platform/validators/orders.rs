@@ -63,12 +63,12 @@ pub enum DelegationOrder {
     Signed(Bytes),
 }
 
-/// A part of a validator's stake or weight.
+/// A part of a validator's weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlashPart {
     /// So many millionths.
     Ppm(u32),
-    /// An amount in the smallest unit.
+    /// So much of it.
     Amount(U256),
 }
 

@@ -18,17 +18,20 @@ use crate::{
 
 impl Validators<'_> {
     /// Stops a validator's replica: its memory is lost, its records stay. It stays down over restarts of the service. [`Validators::note`]
-    /// is the second step.
+    /// is the second step; for one that is down without a note nothing but that is left to do.
     ///
     /// # Errors
-    /// [`PlatformError::Conflict`] for one that is down or elsewhere, on a chain on demand, and as
+    /// [`PlatformError::Conflict`] for one that is noted as stopped or elsewhere, on a chain on demand, and as
     /// [`Blockchains::writable`](crate::platform::Blockchains::writable).
     pub fn stop(&self, principal: &Principal, id: &ValidatorId) -> Result<(), PlatformError> {
         let (chain, validator) = self.commanded(principal, id)?;
         let (network, replica) = hosted(&chain, &validator)?;
         if validator.process == ValidatorProcess::Down {
-            let message = format!("validator {} is stopped already", id.text());
-            return Err(PlatformError::Conflict { message });
+            if self.is_noted_stopped(&chain, id)? {
+                let message = format!("validator {} is stopped already", id.text());
+                return Err(PlatformError::Conflict { message });
+            }
+            return Ok(());
         }
         network.stop(replica).map_err(PlatformError::from_command)
     }
@@ -41,8 +44,11 @@ impl Validators<'_> {
         let (chain, validator) = self.commanded(principal, id)?;
         let (network, replica) = hosted(&chain, &validator)?;
         if validator.process != ValidatorProcess::Down {
-            let message = format!("validator {} is not stopped", id.text());
-            return Err(PlatformError::Conflict { message });
+            if !self.is_noted_stopped(&chain, id)? {
+                let message = format!("validator {} is not stopped", id.text());
+                return Err(PlatformError::Conflict { message });
+            }
+            return Ok(());
         }
         network.start(replica).map_err(PlatformError::from_command)
     }
@@ -73,6 +79,12 @@ impl Validators<'_> {
         }
         let action = if is_stopped { "validator.stop" } else { "validator.start" };
         audit(unit, principal, action, format!("validator {}", id.text()))
+    }
+
+    /// Returns whether a validator is noted as stopped.
+    fn is_noted_stopped(&self, chain: &Blockchain, id: &ValidatorId) -> Result<bool, PlatformError> {
+        let kept = self.chains.context.records.of::<HostedValidator>().get(chain.owner(), &id.text())?;
+        Ok(kept.is_some_and(|kept| kept.value.is_stopped))
     }
 
     /// Returns a validator of a chain that takes commands of the principal.

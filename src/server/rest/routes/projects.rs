@@ -6,8 +6,9 @@ use utoipa::ToSchema;
 
 use super::{modules::ContractOfModule, view::Deleted};
 use crate::{
+    chain::CallRequest,
     platform::{
-        FieldError, Principal, Project, ProjectKind, ProjectNetwork, ProjectSpec, ProjectState, Scope,
+        FieldError, PlacedContract, Principal, Project, ProjectKind, ProjectNetwork, ProjectSpec, ProjectState, Scope,
         records::{Index, Stored},
     },
     server::{
@@ -21,9 +22,19 @@ use crate::{
             error_code::ErrorCode,
             page::Page,
             request::Request,
+            scalar::{HexAddress, HexBytes},
         },
     },
 };
+
+/// What the description of an operation says of the transaction that makes the contracts.
+const MADE: &str = "\
+The contracts are made by one transaction of the chain's treasury, which owns them; or, on a chain that is there, by the `signedTransaction` of somebody \
+else, who owns them then. It is the one that `POST /v1/workspaces/{workspaceId}/projects/plan` tells, with the sender's next nonce.";
+
+const PLANNED: &str = "\
+Tells the nonce and the call data for the account `from`, which need not be one that the service can sign for, and where the contracts will be. Sign it \
+and create the project with `signedTransaction`, and the same name, type, template and config. Nothing is kept.";
 
 /// A project to create. Only the name is required.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -43,6 +54,38 @@ struct CreateProject {
     template: Option<TemplateName>,
     /// Its chain.
     config: Option<ProjectConfig>,
+    /// The planned transaction that makes the contracts on a chain that is there, signed by somebody else, who owns them then.
+    #[serde(rename = "signedTransaction")]
+    signed_transaction: Option<HexBytes>,
+}
+
+/// A project to plan, on a chain that is there. All but the type and the features are required.
+#[derive(Debug, Deserialize, ToSchema)]
+struct PlanProject {
+    /// Name of the project, and of its contracts.
+    #[schema(min_length = 1, max_length = 256, pattern = r"\S", example = "exchange")]
+    name: String,
+    /// Its type.
+    #[serde(rename = "type")]
+    #[schema(default = "dapp")]
+    kind: Option<ProjectType>,
+    /// Its template, one with contracts.
+    template: TemplateName,
+    /// Its chain.
+    config: PlannedConfig,
+    /// Account that signs the transaction, and will own the contracts.
+    from: HexAddress,
+}
+
+/// Chain of a project to plan.
+#[derive(Debug, Deserialize, ToSchema)]
+struct PlannedConfig {
+    /// Id of a chain of the workspace.
+    #[schema(min_length = 1, max_length = 64, pattern = r"\S", example = "bc_default")]
+    blockchain: String,
+    /// Optional parts of the template, such as mintable, burnable, pausable, votes, auctions.
+    #[schema(max_items = 16, example = json!(["mintable"]))]
+    features: Option<Vec<String>>,
 }
 
 /// Type of a project: dapp takes every template but private-network, the others take those of their kind.
@@ -144,6 +187,19 @@ impl CreateProject {
             blockchain: config.and_then(|config| config.blockchain.clone()),
             network: config.and_then(|config| config.network.clone()),
             features: config.and_then(|config| config.features.clone()).unwrap_or_default(),
+            signed_transaction: self.signed_transaction.as_ref().map(|signed| signed.0.clone()),
+            ..ProjectSpec::named(&self.name)
+        }
+    }
+}
+
+impl PlanProject {
+    fn spec(&self) -> ProjectSpec {
+        ProjectSpec {
+            kind: self.kind.map(ProjectKind::from).unwrap_or_default(),
+            template: Some(self.template.name().to_owned()),
+            blockchain: Some(self.config.blockchain.clone()),
+            features: self.config.features.clone().unwrap_or_default(),
             ..ProjectSpec::named(&self.name)
         }
     }
@@ -158,6 +214,24 @@ impl Body for CreateProject {
             },
         });
         vec![("all fields", all), ("required fields", json!({ "name": "exchange" }))]
+    }
+
+    fn check(&self) -> Vec<FieldError> {
+        self.spec().check()
+    }
+}
+
+impl Body for PlanProject {
+    fn examples() -> Vec<(&'static str, Value)> {
+        let account = "0x1111111111111111111111111111111111111111";
+        let all = json!({
+            "name": "exchange", "type": "dapp", "template": "defi-exchange",
+            "config": { "blockchain": "bc_default", "features": ["mintable"] }, "from": account,
+        });
+        let required = json!({
+            "name": "exchange", "template": "defi-exchange", "config": { "blockchain": "bc_default" }, "from": account,
+        });
+        vec![("all fields", all), ("required fields", required)]
     }
 
     fn check(&self) -> Vec<FieldError> {
@@ -287,27 +361,70 @@ impl Located for ProjectView {
     }
 }
 
+/// The transaction that makes a project's contracts, without fees and gas limit, which are the signer's.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct PlannedProject {
+    /// Id of the chain.
+    blockchain_id: String,
+    /// Sender.
+    from: String,
+    /// Nonce; the addresses follow from it.
+    nonce: u64,
+    /// Contract that is called.
+    to: String,
+    /// Value, always 0.
+    value: String,
+    /// Call data.
+    data: String,
+    /// The contracts, and where they will be.
+    contracts: Vec<ContractOfModule>,
+}
+
+impl PlannedProject {
+    fn new(blockchain_id: String, request: &CallRequest, contracts: &[PlacedContract]) -> Self {
+        Self {
+            blockchain_id,
+            from: request.from.unwrap_or_default().to_string(),
+            nonce: request.nonce.unwrap_or_default(),
+            to: request.to.unwrap_or_default().to_string(),
+            value: request.value.to_string(),
+            data: request.input.to_string(),
+            contracts: contracts.iter().map(ContractOfModule::new).collect(),
+        }
+    }
+}
+
 pub(super) fn endpoints() -> Vec<Endpoint> {
     let tag = Tag::Projects;
     let (read, write) = (Access::Scope(Scope::WorkspaceRead), Access::Scope(Scope::WorkspaceWrite));
+    let make = Access::Scopes(&[Scope::WorkspaceWrite, Scope::BlockchainWrite, Scope::BlockchainDeploy]);
     let (all, one) = ("/v1/workspaces/{workspaceId}/projects", "/v1/workspaces/{workspaceId}/projects/{projectId}");
     vec![
-        Endpoint::post(all, "createProject", tag, write, "Creates a project: a chain, and contracts from a template.")
-            .described(
-                "It makes a chain and deploys contracts, so that it needs the scopes blockchain:write and blockchain:deploy, too. The contracts \
-                 are made by one transaction of the chain's treasury, which owns them.",
-            )
+        Endpoint::post(all, "createProject", tag, make, "Creates a project: a chain, and contracts from a template.")
+            .described(MADE)
             .fails_with(&[ErrorCode::InsufficientBalance])
             .runs(Runs::Long)
             .takes::<CreateProject>()
             .creates(create),
+        Endpoint::post(
+            "/v1/workspaces/{workspaceId}/projects/plan",
+            "planProject",
+            tag,
+            Access::Scope(Scope::BlockchainDeploy),
+            "Returns the transaction that makes a project's contracts, to be signed.",
+        )
+        .described(PLANNED)
+        .takes::<PlanProject>()
+        .acts(plan),
         Endpoint::get(all, "listProjects", tag, read, "Lists the projects of the workspace, oldest first.")
             .lists(&["createdAt", "name"], list),
         Endpoint::get(one, "getProject", tag, read, "Returns one project.").reads(get),
         Endpoint::patch(one, "updateProject", tag, write, "Changes name and description of a project.")
             .takes::<UpdateProject>()
             .acts(update),
-        Endpoint::delete(one, "deleteProject", tag, write, "Deletes a project; its chain and contracts stay.").acts(delete),
+        Endpoint::delete(one, "deleteProject", tag, write, "Deletes a project; its chain and contracts stay.")
+            .acts(delete),
     ]
 }
 
@@ -316,6 +433,12 @@ fn create(app: &App, request: &Request, body: CreateProject) -> Result<Change<Pr
     let (id, chain) = (request.new_id(platform, "prj")?, request.new_id(platform, "bc")?);
     let stored = platform.projects().create(principal, (&id, &chain), &body.spec())?;
     Ok(Change::done(ProjectView::new(app, principal, &stored)?))
+}
+
+fn plan(app: &App, request: &Request, body: PlanProject) -> Result<Change<PlannedProject>, ApiError> {
+    let (projects, spec) = (app.platform().projects(), body.spec());
+    let (transaction, contracts) = projects.plan(request.principal()?, &spec, body.from.0)?;
+    Ok(Change::done(PlannedProject::new(body.config.blockchain, &transaction, &contracts)))
 }
 
 fn list(app: &App, request: &Request, page: &Page) -> Result<(Vec<ProjectView>, u64), ApiError> {

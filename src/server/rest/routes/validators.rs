@@ -1,5 +1,7 @@
 //! `/v1/blockchains/{blockchainId}/validators` and `/v1/validators/{validatorId}`: adding, reading, stopping and starting.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -36,7 +38,8 @@ struct ValidatorStatusView {
     /// Part of its duties in the newest blocks that it did, in percent; null without any, as with Raft, whose blocks say nothing of followers.
     #[schema(minimum = 0, maximum = 100)]
     uptime: Option<f64>,
-    /// Duties that it missed in these blocks.
+    /// Duties that it missed in these blocks: turns, votes or empty slots, as they say it; of proof of stake votes alone, for no block names
+    /// the proposer of an empty slot. 0 with Raft.
     missed_blocks: u64,
     /// Blocks of these that it sealed.
     sealed_blocks: u64,
@@ -163,11 +166,14 @@ fn status(app: &App, request: &Request) -> Result<ValidatorStatusView, ApiError>
 }
 
 fn command(app: &App, request: &Request, is_stop: bool) -> Result<Change<ValidatorView>, ApiError> {
-    let (validators, principal, id) = (app.platform().validators(), request.principal()?, id_of(request)?);
+    let (platform, principal, id) = (Arc::clone(app.platform()), request.principal()?.clone(), id_of(request)?);
     match is_stop {
-        true => validators.stop(principal, &id)?,
-        false => validators.start(principal, &id)?,
+        true => platform.validators().stop(&principal, &id)?,
+        false => platform.validators().start(&principal, &id)?,
     }
-    app.platform().unit(|unit| validators.note(unit, principal, &id, is_stop))?;
-    Ok(Change::done(ValidatorView::new(validators.get(principal, &id)?.1)))
+    Ok(Change::unit(move |unit| {
+        let validators = platform.validators();
+        validators.note(unit, &principal, &id, is_stop)?;
+        Ok(ValidatorView::new(validators.get(&principal, &id)?.1))
+    }))
 }
