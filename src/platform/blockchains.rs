@@ -2,6 +2,7 @@
 
 mod access;
 mod calls;
+mod delegators;
 mod deployments;
 mod hosted;
 mod kept;

@@ -86,9 +86,10 @@ impl Modules<'_> {
         found.ok_or_else(|| PlatformError::not_found("module", name))
     }
 
-    /// Returns a chain of the principal's workspace that has not started; `None` for one that has.
+    /// Returns a chain of the principal's workspace that has not started and that it may read; `None` for one that has started.
     fn unstarted(&self, principal: &Principal, id: &str) -> Result<Option<Stored<BlockchainRecord>>, PlatformError> {
         let stored = self.blockchains.record(principal, id)?;
+        self.blockchains.readable_record(principal, id)?;
         Ok(Some(stored).filter(|stored| stored.value.state == ChainState::Created))
     }
 

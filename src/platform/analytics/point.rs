@@ -30,6 +30,8 @@ pub enum Metric {
 pub(super) const METRICS: usize = 8;
 /// Parts of one in which rates are kept.
 const THOUSANDTHS: f64 = 1_000.0;
+/// Greatest number of validators, or of transactions in a pool, that is kept: 32 bits.
+const COUNT_MAX: u64 = 0xffff_ffff;
 
 impl Metric {
     /// Every figure, in the order of its values.
@@ -63,6 +65,15 @@ impl Metric {
         matches!(self, Self::Transactions | Self::GasUsed)
     }
 
+    /// Returns the greatest value that is kept, which no chain goes beyond: it bounds the bytes of a point.
+    const fn kept_max(self) -> u64 {
+        match self {
+            Self::ValidatorUptime => 100_000,
+            Self::ActiveValidators | Self::MempoolSize => COUNT_MAX,
+            _ => u64::MAX,
+        }
+    }
+
     /// Converts a kept value.
     pub(super) fn shown(self, kept: f64) -> f64 {
         match self {
@@ -86,7 +97,7 @@ impl Sample {
         let thousandths = |value: f64| (value * THOUSANDTHS).round() as u64;
         let since = |total: u64, before: Option<u64>| total.saturating_sub(before.unwrap_or(0));
         let gas = figures.total_gas_used;
-        let values = Metric::ALL.map(|metric| match metric {
+        let measured = |metric: Metric| match metric {
             Metric::Transactions => since(figures.total_transactions, before.map(|it| it.total_transactions)),
             Metric::GasUsed => since(gas, before.map(|it| it.total_gas)),
             Metric::Tps => thousandths(figures.transactions_per_second),
@@ -95,7 +106,8 @@ impl Sample {
             Metric::ActiveValidators => figures.active_validators,
             Metric::MempoolSize => figures.mempool_size,
             Metric::ValidatorUptime => thousandths(figures.uptime_percent()),
-        });
+        };
+        let values = Metric::ALL.map(|metric| measured(metric).min(metric.kept_max()));
         Self { values, total_transactions: figures.total_transactions, total_gas: gas }
     }
 }

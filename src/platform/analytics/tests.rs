@@ -1,5 +1,8 @@
 //! Samples by an injected clock, over gaps, restarts and 91 days.
 
+mod bound;
+mod resolutions;
+
 use core::{ops::ControlFlow, time::Duration};
 use std::sync::Arc;
 

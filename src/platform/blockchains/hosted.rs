@@ -3,12 +3,15 @@
 use core::num::NonZeroUsize;
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, PoisonError, RwLock},
+    sync::{
+        Arc, Mutex, PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use alloy_primitives::{Address, keccak256};
 
-use super::{part::part_of, removal, snapshots::Snapshots};
+use super::{delegators::Delegators, part::part_of, removal, snapshots::Snapshots};
 use crate::{
     chain::CommitHook,
     node::NetworkPool,
@@ -56,6 +59,10 @@ pub(in crate::platform) struct Hosted {
     pub(super) staged: Mutex<BTreeMap<String, Vec<u8>>>,
     /// Deployments on the default chain at its snapshots, by their numbers.
     pub(super) snapshots: Mutex<Snapshots>,
+    /// Who has delegated on the chains in memory.
+    pub(in crate::platform) delegators: Delegators,
+    /// The greatest chain id of those that named none; 0 before the first.
+    given_chain_id: AtomicU64,
 }
 
 impl Hosted {
@@ -79,6 +86,8 @@ impl Hosted {
             senders,
             staged: Mutex::default(),
             snapshots: Mutex::default(),
+            delegators: Delegators::default(),
+            given_chain_id: AtomicU64::default(),
         }
     }
 
@@ -159,6 +168,11 @@ impl Hosted {
         self.owners.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
     }
 
+    /// Returns the greatest chain id of the chains that named none, of all that were here since the start; 0 before the first.
+    pub(super) fn given_chain_id(&self) -> u64 {
+        self.given_chain_id.load(Ordering::Relaxed)
+    }
+
     /// Brings a chain to the state that its record says, and returns it if it is then in memory. It may be called again at any time: what
     /// is done is found done. One call for a chain runs at a time; others of the process are not held up.
     ///
@@ -184,6 +198,9 @@ impl Hosted {
         }
         if id == DEFAULT_BLOCKCHAIN_ID {
             return Ok(None);
+        }
+        if stored.value.spec.chain_id.is_none() {
+            self.given_chain_id.fetch_max(stored.value.chain_id, Ordering::Relaxed);
         }
         self.note_failed(id, matches!(stored.value.state, ChainState::Failed { .. }));
         match stored.value.state {
@@ -279,6 +296,7 @@ impl Hosted {
         let chain = self.open.write().unwrap_or_else(PoisonError::into_inner).remove(id);
         if let Some(chain) = chain {
             chain.engine().halt(&self.pool, reason);
+            self.delegators.forget(id);
             // Where the store fails, that of a chain that is kept is counted once it is open again.
             let _ = context.records.unit(|unit| count_last_gas(unit, &chain));
         }

@@ -162,8 +162,9 @@ impl Blockchains<'_> {
                 Some(_) => Err(PlatformError::Conflict { message: format!("chain id {chain_id} is taken") }),
             };
         }
-        let mut next =
-            self.hosted.default.as_ref().map_or(FIRST_CHAIN_ID, |default| default.chain_id().saturating_add(1));
+        let first = self.hosted.default.as_ref().map_or(FIRST_CHAIN_ID, |default| default.chain_id().saturating_add(1));
+        // Those before it are taken, or were: a new chain does not get the id of one that has just been deleted.
+        let mut next = first.max(self.hosted.given_chain_id().saturating_add(1));
         while taken_by(next)?.is_some() {
             next = next.saturating_add(1);
         }

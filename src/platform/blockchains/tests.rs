@@ -1,7 +1,9 @@
 //! Tests of chains by rule, without HTTP: networks in real time by an injected clock, states, access, figures, deployments.
 
 mod access;
+mod chain_ids;
 mod dapps;
+mod delegators;
 mod deployments;
 mod figures;
 mod requests;

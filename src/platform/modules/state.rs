@@ -118,7 +118,7 @@ impl Module {
 /// Returns the modules of a chain by name: those of the registry, and those of records that are not in it.
 pub(super) fn all(chain: &Blockchain, records: &[Stored<HostedModule>]) -> Result<Vec<Module>, PlatformError> {
     let entries = registry(chain)?;
-    let is_voted = !entries.is_empty() && authority(chain)? == Some(GOVERNANCE_ADDRESS);
+    let is_voted = needs_authority(&entries, records) && authority(chain)? == Some(GOVERNANCE_ADDRESS);
     let mut found: Vec<Module> = Vec::new();
     for stored in records {
         let record = &stored.value;
@@ -132,6 +132,17 @@ pub(super) fn all(chain: &Blockchain, records: &[Stored<HostedModule>]) -> Resul
     );
     found.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(found)
+}
+
+/// Whether the state of an entry follows from who put it there: it is on, and its contracts are not known to be those of its configuration.
+fn needs_authority(entries: &[ModuleRecord], records: &[Stored<HostedModule>]) -> bool {
+    entries.iter().filter(|entry| entry.is_enabled).any(|entry| {
+        let record = records.iter().find(|stored| stored.value.kind.name() == entry.name);
+        record.map_or_else(
+            || ModuleKind::from_name(&entry.name).is_some(),
+            |stored| stored.value.config_hash() != entry.config_hash,
+        )
+    })
 }
 
 /// Returns the registry's modules at the newest block; none of a chain without one.
@@ -188,4 +199,45 @@ fn state_of(
         false if is_voted && !has_failed => ModuleState::Approved,
         false => ModuleState::Failed,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        node::ManualClock,
+        platform::records::{Owner, Records},
+        primitives::Height,
+        store::MemoryStore,
+    };
+
+    fn stored(kind: ModuleKind) -> Stored<HostedModule> {
+        let (contracts, transactions) = (Vec::new(), Vec::new());
+        let (blockchain_id, config) = ("bc_1".to_owned(), "{}".to_owned());
+        let module = HostedModule { blockchain_id, kind, version: 1, config, contracts, transactions };
+        let store = std::sync::Arc::new(MemoryStore::new());
+        let records = Records::open(store, std::sync::Arc::<ManualClock>::default()).unwrap();
+        records.unit(|unit| unit.insert(&Owner::Service, &HostedModule::id("bc_1", kind), module)).unwrap()
+    }
+
+    fn entry(name: &str, config_hash: B256, is_enabled: bool) -> ModuleRecord {
+        ModuleRecord { name: name.to_owned(), version: 1, config_hash, is_enabled, since: Height::GENESIS }
+    }
+
+    #[test]
+    fn the_authority_is_asked_for_only_where_a_state_follows_from_it() {
+        let records = [stored(ModuleKind::Nft)];
+        let (same, other) = (records[0].value.config_hash(), B256::repeat_byte(1));
+        for (entries, expected) in [
+            (vec![], false),
+            (vec![entry("nft", same, true)], false),
+            (vec![entry("nft", other, false)], false),
+            (vec![entry("nft", other, true)], true),
+            (vec![entry("own", other, true)], false),
+            (vec![entry("nft", same, true), entry("defi", other, false)], false),
+            (vec![entry("nft", same, true), entry("defi", other, true)], true),
+        ] {
+            assert_eq!(needs_authority(&entries, &records), expected, "{entries:?}");
+        }
+    }
 }
