@@ -53,6 +53,14 @@ impl Dump {
         parts.map(|parts| parts.chain.genesis).map_err(|error| LoadError::Malformed { reason: error.to_string() })
     }
 
+    /// Returns whether the dump is of a state alone ([`NodeView::dump_state`]): no block depends on its genesis.
+    ///
+    /// # Errors
+    /// [`LoadError::Malformed`] for bytes that are no dump.
+    pub fn is_state_alone(&self) -> Result<bool, LoadError> {
+        Ok(self.document()?.chain.is_state_alone())
+    }
+
     fn document(&self) -> Result<Document, LoadError> {
         serde_json::from_slice(&self.0).map_err(|error| LoadError::Malformed { reason: error.to_string() })
     }

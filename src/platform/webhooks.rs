@@ -137,7 +137,7 @@ impl<'a> Webhooks<'a> {
     /// Changes a subscription.
     ///
     /// # Errors
-    /// [`PlatformError::NotFound`], and as [`Webhooks::create`] for another chain.
+    /// [`PlatformError::NotFound`], and as [`Webhooks::create`] for its chain and for another one.
     pub fn update(
         &self,
         unit: &mut Unit<'_>,
@@ -146,6 +146,7 @@ impl<'a> Webhooks<'a> {
         change: WebhookChange,
     ) -> Result<Stored<Webhook>, PlatformError> {
         let mut stored = unit.of::<Webhook>().require(&principal.owner(), id)?;
+        self.check_told(principal, &stored.value)?;
         let WebhookChange { url, events, is_enabled, blockchain_id } = change;
         self.check_chain(principal, blockchain_id.as_ref().and_then(Option::as_deref))?;
         stored.value.url = url.unwrap_or(stored.value.url);
@@ -161,7 +162,7 @@ impl<'a> Webhooks<'a> {
     /// whatever is sent from then on.
     ///
     /// # Errors
-    /// [`PlatformError::NotFound`], [`PlatformError::Entropy`].
+    /// [`PlatformError::NotFound`], [`PlatformError::Entropy`]; [`PlatformError::Forbidden`] where its chain is not the principal's to read.
     pub fn rotate_secret(
         &self,
         unit: &mut Unit<'_>,
@@ -170,6 +171,7 @@ impl<'a> Webhooks<'a> {
     ) -> Result<(Zeroizing<String>, Stored<Webhook>), PlatformError> {
         let secret = self.draw_secret()?;
         let stored = unit.of::<Webhook>().require(&principal.owner(), id)?;
+        self.check_told(principal, &stored.value)?;
         let vault = &self.context.vault;
         vault.discard(unit, stored.owner(), id)?;
         vault.seal(unit, stored.owner(), id, Purpose::WebhookSecret, secret.as_bytes())?;
@@ -207,6 +209,15 @@ impl<'a> Webhooks<'a> {
     }
 
     /// Refuses a chain whose events the principal may not read.
+    /// Checks that a caller may know what a subscription tells: who is no participant of its chain would have it sent elsewhere.
+    fn check_told(&self, principal: &Principal, webhook: &Webhook) -> Result<(), PlatformError> {
+        match self.check_chain(principal, webhook.blockchain_id.as_deref()) {
+            // Of a deleted chain nothing is told.
+            Err(PlatformError::NotFound { .. }) => Ok(()),
+            other => other,
+        }
+    }
+
     fn check_chain(&self, principal: &Principal, chain: Option<&str>) -> Result<(), PlatformError> {
         let Some(chain) = chain else { return Ok(()) };
         let blockchains = Blockchains { context: self.context, hosted: self.hosted };

@@ -245,13 +245,19 @@ impl App {
             return usual;
         };
         let sends = || credentials::authenticate(self.platform(), &parts.headers, false);
-        let may_send = |principal: Principal| endpoint.about.access.scope().is_some_and(|scope| principal.may(scope));
+        let scopes = endpoint.about.access.scopes();
+        let may_send = |principal: Principal| !scopes.is_empty() && scopes.iter().all(|scope| principal.may(*scope));
         if more > usual && sends().is_ok_and(may_send) { more } else { usual }
     }
 
     /// Runs what was accepted under an idempotency key before the process ended.
     pub(super) async fn resume(&self) -> Result<usize, PlatformError> {
         resume::resume(self).await
+    }
+
+    /// Runs once more what was accepted and could not be written to its end.
+    pub(super) async fn resume_left_open(&self) -> Result<usize, PlatformError> {
+        resume::resume_left_open(self).await
     }
 }
 

@@ -112,10 +112,13 @@ impl ServiceDispatch {
             blockchain_id: Option<String>,
         }
         let named: Named = serde_json::from_str(params.unwrap_or("{}")).ok()?;
+        let (principal, blockchains) = (extensions.get::<Principal>()?, self.chains.platform().blockchains());
         let id = match named.blockchain_id {
             Some(id) => id,
-            None => self.chains.platform().blockchains().only_readable(extensions.get::<Principal>()?).ok()?,
+            None => blockchains.only_readable(principal).ok()?,
         };
+        // Who may not see a chain takes no turn in its queue.
+        blockchains.readable_record(principal, &id).ok()?;
         self.chains.rpc(&id)
     }
 }

@@ -74,10 +74,11 @@ impl Operation {
         self.value["security"].as_array().unwrap().is_empty()
     }
 
-    fn scope(&self) -> Option<Scope> {
+    /// The scopes that it needs, all of them.
+    fn scopes(&self) -> Vec<Scope> {
         let security = self.value["security"].as_array().unwrap();
-        let oauth = security.iter().find_map(|one| one.get("oauth2"))?;
-        oauth[0].as_str().map(|name| Scope::from_name(name).unwrap())
+        let names = security.iter().find_map(|one| one["oauth2"].as_array()).into_iter().flatten();
+        names.map(|name| Scope::from_name(name.as_str().unwrap()).unwrap()).collect()
     }
 
     fn is_foreign(&self) -> bool {

@@ -3,6 +3,7 @@
 #![cfg(feature = "server")]
 
 mod access;
+mod analytics;
 mod authenticity;
 mod binary;
 #[cfg(feature = "rocksdb")]
@@ -25,6 +26,7 @@ mod killed;
 #[cfg(feature = "rocksdb")]
 mod killed_network;
 mod limits;
+mod load_state;
 mod log;
 mod method_list;
 mod methods;
@@ -34,13 +36,17 @@ mod network;
 mod network_validators;
 mod oauth;
 mod oauth_clients;
+mod openid;
 mod pages;
 mod panics;
+mod parameters;
 mod participants;
 mod pending;
 mod person;
 mod plans;
 mod pool_and_mining;
+#[cfg(feature = "rocksdb")]
+mod privacy;
 mod projects;
 mod refusals;
 mod rest;
@@ -49,6 +55,7 @@ mod serve;
 mod service_rpc;
 mod serving;
 mod shutdown;
+mod signed_transactions;
 mod snapshots;
 mod specification;
 mod specification_table;

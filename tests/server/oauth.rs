@@ -118,3 +118,34 @@ async fn the_public_urls_name_and_origin_are_accepted() {
     let foreign = [("host", "evil.example.com"), FORM];
     assert_eq!(service.send("POST", "/oauth/token", &foreign, "").await.status, 403);
 }
+
+/// What reads the document finds the authorization server at either spelling of its paths.
+#[tokio::test]
+async fn the_document_tells_both_spellings_of_its_paths() {
+    let service = Service::start().await;
+    let document = service.send("GET", "/v1/openapi.json", &[], "").await.json();
+    let schemes = document["components"]["securitySchemes"].as_object().unwrap();
+    let flows: Vec<_> = schemes.iter().filter(|(_, scheme)| scheme["type"] == "oauth2").collect();
+    let tokens: Vec<_> = flows.iter().map(|(_, scheme)| &scheme["flows"]["authorizationCode"]["tokenUrl"]).collect();
+    assert_eq!(tokens, ["/v1/oauth/token", "/oauth/token"]);
+    for (name, scheme) in &flows {
+        let flow = &scheme["flows"]["authorizationCode"];
+        assert_eq!(flow["scopes"], flows[0].1["flows"]["authorizationCode"]["scopes"], "{name}");
+        let url = |name: &str| flow[name].as_str().unwrap().to_owned();
+        assert_eq!(url("refreshUrl"), url("tokenUrl"));
+        let token = service.send("POST", &url("tokenUrl"), &[FORM], "grant_type=authorization_code").await;
+        assert_eq!((token.status, token.json()["error"].as_str()), (401, Some("invalid_client")), "{}", token.body);
+        let page = service.send("GET", &url("authorizationUrl"), &[], "").await;
+        assert!(page.status == 400 && page.header("content-type").unwrap().starts_with("text/html"), "{}", page.status);
+    }
+    let operations =
+        document["paths"].as_object().unwrap().values().flat_map(|path| path.as_object().unwrap().values());
+    let mut secured = 0;
+    for security in operations.map(|operation| operation["security"].as_array().unwrap()) {
+        let scopes: Vec<_> =
+            flows.iter().map(|(name, _)| security.iter().find_map(|way| way.get(name.as_str()))).collect();
+        assert_eq!(scopes[0], scopes[1], "a token of either is taken: {security:?}");
+        secured += usize::from(scopes[0].is_some());
+    }
+    assert!(secured > 50, "{secured}");
+}

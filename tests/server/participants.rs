@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use chainbox::{
-    platform::{ApiKeySpec, PlatformError, Role, Scope},
+    platform::{ApiKeySpec, Platform, PlatformError, Role, Scope},
     server::openapi_json,
     store::testing::MemoryDisk,
 };
@@ -13,8 +13,7 @@ use serde_json::{Value, json};
 use crate::http::{Reply, Service};
 
 /// An API key of a new member of the default workspace, with all scopes.
-fn key_of_a_member(service: &Service) -> String {
-    let platform = &service.platform;
+pub(crate) fn key_of_a_member(platform: &Platform) -> String {
     let user = platform.users().by_identity("https://id.example", "mia", Some("mia@example.org")).unwrap();
     let (workspaces, me) = (platform.workspaces(), platform.service_principal());
     let members = workspaces.members();
@@ -138,7 +137,7 @@ fn is_refused(template: &str) -> bool {
 async fn a_member_who_is_no_participant_sees_nothing_of_a_private_chain_by_any_route() {
     let service = Service::stored(Arc::new(MemoryDisk::new())).await;
     let (ids, secrets) = filled(&service).await;
-    let member = key_of_a_member(&service);
+    let member = key_of_a_member(&service.platform);
     let mut seen_by_participant = String::new();
     for (template, path) in reading_routes(&ids) {
         let own = get_as(&service, &service.api_key, &path).await;
@@ -155,6 +154,9 @@ async fn a_member_who_is_no_participant_sees_nothing_of_a_private_chain_by_any_r
         let told = secrets.iter().find(|secret| reply.body.to_lowercase().contains(&secret.to_lowercase()));
         assert_eq!(told, None, "{template}: {}", reply.body);
     }
+    let scraped = get_as(&service, &member, "/metrics").await;
+    assert!(scraped.status == 200 && scraped.body.contains("bc_default"), "{}", scraped.body);
+    assert!(!scraped.body.contains(&ids[0].1), "its figures are its participants': {}", scraped.body);
     for secret in &secrets {
         assert!(seen_by_participant.contains(secret), "{secret} is seen nowhere, so that its absence shows nothing");
     }
@@ -179,7 +181,7 @@ async fn a_member_who_is_no_participant_sees_nothing_of_a_private_chain_by_any_r
         assert!(listed.is_none_or(|listed| listed["status"] == "unavailable"), "{listed:?}");
     }
     // As soon as it is one, it sees what the others do.
-    let participant = json!({ "participant": format!("user:{}", user_of(&service)) });
+    let participant = json!({ "participant": format!("user:{}", user_of(&service.platform)) });
     let list = format!("/v1/blockchains/{}/participants", id("blockchainId"));
     ok(&service, "POST", &list, participant).await;
     assert!(shown(format!("/v1/blockchains/{}", id("blockchainId"))).await["currentBlock"].as_u64().unwrap() > 0);
@@ -187,8 +189,9 @@ async fn a_member_who_is_no_participant_sees_nothing_of_a_private_chain_by_any_r
     assert_eq!((nobody.status, &nobody.json()["error"]["details"]["fields"][0]["path"]), (422, &json!("participant")));
 }
 
-fn user_of(service: &Service) -> String {
-    let user = service.platform.users().by_identity("https://id.example", "mia", Some("mia@example.org")).unwrap();
+/// Id of that member's user.
+pub(crate) fn user_of(platform: &Platform) -> String {
+    let user = platform.users().by_identity("https://id.example", "mia", Some("mia@example.org")).unwrap();
     user.id().to_owned()
 }
 

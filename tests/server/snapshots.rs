@@ -2,12 +2,18 @@
 
 use std::time::Duration;
 
-use chainbox::system::governance::GOVERNANCE_ADDRESS;
+use chainbox::{
+    primitives::Timestamp,
+    server::{date, now_ms},
+    system::governance::GOVERNANCE_ADDRESS,
+};
 use serde_json::{Value, json};
 
 use crate::{
     binary::{Dev, LIMIT, now},
+    person::Person,
     serving::{Answer, send},
+    specification::{Site, access_token},
 };
 
 fn rest(dev: &Dev, key: &str, method: &str, path: &str, body: &Value) -> Answer {
@@ -190,4 +196,50 @@ fn time_travel_ends_votes_and_invitations_and_a_revert_leaves_other_chains() {
     let height = data("GET", &path, Value::Null)["currentBlock"].as_u64().unwrap();
     until(&path, &|found| found["currentBlock"].as_u64() > Some(height));
     assert!(dev.stop("-TERM").status.success());
+}
+
+/// One clock: an access token expires by it, and each chain is sampled at it, that of the process and another.
+#[test]
+fn time_travel_ends_access_tokens_and_moves_the_samples_of_every_chain() {
+    const METRIC: &str = "metric=tps&granularity=15s";
+    let site = Site::start();
+    let mut person = Person::at(&site.address);
+    person.signs_up("ann@example.org");
+    let (token, _) = access_token(&site, &mut person);
+    let bearer = format!("authorization: Bearer {token}\r\n");
+    let admitted = || send(&site.address, "GET", "/v1/workspaces", &bearer, "").unwrap().status;
+    let other = site.make("/v1/blockchains", json!({ "name": "other" }))["id"].as_str().unwrap().to_owned();
+    let points = |chain: &str, query: &str| {
+        let path = format!("/v1/analytics/timeseries?blockchainId={chain}&{METRIC}{query}");
+        site.call("GET", &path, &Value::Null).data()["points"].as_array().unwrap().clone()
+    };
+    // Dates to the second, whose order is that of their texts.
+    let at = |point: &Value| point["timestamp"].as_str().unwrap()[..19].to_owned();
+    let in_secs = |secs: u64| date(Timestamp::from_secs(now_ms() / 1_000 + secs))[..19].to_owned();
+    let sampled_since = |moment: &str| {
+        let deadline = now() + LIMIT;
+        for chain in ["bc_default", other.as_str()] {
+            while points(chain, "").last().is_none_or(|point| *at(point) < *moment) {
+                assert!(now() < deadline, "{chain} has no sample since {moment}: {:?}", points(chain, ""));
+                std::thread::sleep(Duration::from_millis(200));
+            }
+        }
+    };
+    let began = in_secs(0);
+    sampled_since(&began);
+    assert_eq!(admitted(), 200);
+
+    // An access token lives for an hour. A sample of the moved time begins less than 15 s before it.
+    let moved = in_secs(7_200 - 20);
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "evm_increaseTime", "params": [7_200] });
+    assert_eq!(site.call("POST", "/v1/blockchains/bc_default/eth", &call).status, 200);
+    assert_eq!(admitted(), 401, "the token has expired by the chain's time");
+    sampled_since(&moved);
+    let gap_ends = in_secs(7_200 - 300);
+    for chain in ["bc_default", other.as_str()] {
+        let all = points(chain, &format!("&from={began}Z"));
+        let (after, before): (Vec<String>, Vec<String>) = all.iter().map(at).partition(|at| *at >= moved);
+        assert!(!after.is_empty(), "{chain}: {all:?}");
+        assert!(before.iter().all(|at| *at < gap_ends), "{chain} has points of the time that was left out: {all:?}");
+    }
 }

@@ -106,13 +106,14 @@ fn operation<'a>(document: &'a Value, id: &str) -> (String, &'a str, &'a Value) 
 /// Returns what a request of the operation needs.
 fn needs(operation: &Value) -> String {
     let ways = operation["security"].as_array().unwrap();
-    let scope = ways.iter().find_map(|way| way["oauth2"][0].as_str());
+    let scopes = ways.iter().find_map(|way| way["oauth2"].as_array()).into_iter().flatten();
+    let scopes: Vec<String> = scopes.map(|scope| format!("`{}`", scope.as_str().unwrap())).collect();
     let takes_key = ways.iter().any(|way| way["apiKey"].is_array());
-    match scope {
-        Some(scope) if takes_key => format!("`{scope}`"),
-        Some(scope) => format!("`{scope}`, Bearer"),
-        None if ways.is_empty() => "nothing".to_owned(),
-        None => "credentials".to_owned(),
+    match scopes.join(", ") {
+        scopes if scopes.is_empty() && ways.is_empty() => "nothing".to_owned(),
+        scopes if scopes.is_empty() => "credentials".to_owned(),
+        scopes if takes_key => scopes,
+        scopes => format!("{scopes}, Bearer"),
     }
 }
 

@@ -25,7 +25,12 @@ impl Socket {
 
     /// Connects with this API key.
     pub(crate) async fn connect_with(service: &Service, path: &str, api_key: &str) -> Self {
-        let (stream, head) = Self::handshake_with(service, path, api_key).await;
+        Self::connect_at(&service.address.to_string(), path, api_key).await
+    }
+
+    /// Connects to a server at an address.
+    pub(crate) async fn connect_at(address: &str, path: &str, api_key: &str) -> Self {
+        let (stream, head) = Self::handshake_at(address, path, api_key).await;
         assert!(head.starts_with("HTTP/1.1 101"), "{head}");
         // The value for the RFC's sample key (RFC 6455, 1.3).
         assert!(head.contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="), "{head}");
@@ -34,14 +39,14 @@ impl Socket {
 
     /// Asks for an upgrade and returns the head of the response.
     pub(crate) async fn handshake(service: &Service, path: &str) -> (TcpStream, String) {
-        Self::handshake_with(service, path, &service.api_key).await
+        Self::handshake_at(&service.address.to_string(), path, &service.api_key).await
     }
 
-    async fn handshake_with(service: &Service, path: &str, api_key: &str) -> (TcpStream, String) {
-        let mut stream = TcpStream::connect(service.address).await.unwrap();
+    /// As [`Socket::handshake`], with an API key at an address.
+    pub(crate) async fn handshake_at(address: &str, path: &str, api_key: &str) -> (TcpStream, String) {
+        let mut stream = TcpStream::connect(address).await.unwrap();
         let request = format!(
-            "GET {path} HTTP/1.1\r\nhost: {}\r\nconnection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nx-api-key: {}\r\n\r\n",
-            service.address, api_key
+            "GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nx-api-key: {api_key}\r\n\r\n"
         );
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut head = Vec::new();
@@ -106,6 +111,20 @@ impl Socket {
             if let (8, payload) = self.receive_frame().await {
                 let code = u16::from_be_bytes([payload[0], payload[1]]);
                 return (code, String::from_utf8(payload[2..].to_vec()).unwrap());
+            }
+        }
+    }
+
+    /// As [`Socket::closed`], where nothing is told before the end.
+    pub(crate) async fn closed_untold(&mut self) -> (u16, String) {
+        loop {
+            match self.receive_frame().await {
+                (8, payload) => {
+                    let code = u16::from_be_bytes([payload[0], payload[1]]);
+                    return (code, String::from_utf8(payload[2..].to_vec()).unwrap());
+                }
+                (1, payload) => panic!("it is told {}", String::from_utf8_lossy(&payload)),
+                _ => {}
             }
         }
     }

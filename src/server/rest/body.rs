@@ -141,8 +141,13 @@ fn report(error: &ValidationError<'_>, fields: &mut Vec<FieldError>) {
         ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
             match context.iter().find(|branch| !branch.iter().any(is_at(error))) {
                 Some(branch) => branch.iter().for_each(|error| report(error, fields)),
-                None => push(path, format!("one of {} forms", context.len()), shown(error.instance())),
+                None => push(path, types(context, error), shown(error.instance())),
             }
+        }
+        ValidationErrorKind::PropertyNames { error: cause } => {
+            let name = cause.instance().as_str().unwrap_or_default();
+            let expected = format!("a name that is {}", expected(cause.kind(), cause));
+            push(member(&path, name), expected, shown(cause.instance()));
         }
         kind => push(path, expected(kind, error), shown(error.instance())),
     }
@@ -152,6 +157,15 @@ fn report(error: &ValidationError<'_>, fields: &mut Vec<FieldError>) {
 fn is_at(choice: &ValidationError<'_>) -> impl Fn(&ValidationError<'static>) -> bool {
     let place = choice.instance_path().as_str().to_owned();
     move |error| error.instance_path().as_str() == place && matches!(error.kind(), ValidationErrorKind::Type { .. })
+}
+
+/// The types that the branches of a choice ask for. Null, which is no value, is left out.
+fn types(branches: &[Vec<ValidationError<'static>>], choice: &ValidationError<'_>) -> String {
+    let of_type = |branch: &Vec<ValidationError<'static>>| {
+        let error = branch.iter().find(|&error| is_at(choice)(error))?;
+        Some(expected(error.kind(), error)).filter(|name| name != "null")
+    };
+    branches.iter().filter_map(of_type).collect::<Vec<_>>().join(" or ")
 }
 
 fn expected(kind: &ValidationErrorKind, error: &ValidationError<'_>) -> String {
@@ -170,6 +184,7 @@ fn expected(kind: &ValidationErrorKind, error: &ValidationError<'_>) -> String {
         ValidationErrorKind::MinLength { limit: 1 } => "a non-empty string".to_owned(),
         ValidationErrorKind::MinLength { limit } => format!("at least {limit} characters"),
         ValidationErrorKind::MaxLength { limit } => format!("at most {limit} characters"),
+        ValidationErrorKind::MaxProperties { limit } => format!("at most {limit} members"),
         ValidationErrorKind::MinItems { limit } => format!("at least {limit} items"),
         ValidationErrorKind::MaxItems { limit } => format!("at most {limit} items"),
         ValidationErrorKind::UniqueItems => "items that differ".to_owned(),
@@ -218,6 +233,50 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    /// What an error says of a body by a schema: path and expectation of each field.
+    fn told(schema: &Value, body: &Value) -> Vec<(String, String)> {
+        let validator = jsonschema::draft202012::new(schema).unwrap();
+        let mut fields = Vec::new();
+        validator.iter_errors(body).for_each(|error| report(&error, &mut fields));
+        fields.into_iter().map(|field| (field.path, field.expected)).collect()
+    }
+
+    #[test]
+    fn a_choice_names_the_types_or_what_is_wrong_in_the_form_of_the_values_type() {
+        let made = json!({
+            "type": "object", "properties": { "name": { "type": "string" } }, "required": ["name"], "additionalProperties": false,
+        });
+        let token = json!({ "anyOf": [{ "type": "string", "pattern": "^0x" }, made, { "type": "null" }] });
+        let schema = json!({ "properties": { "token": { "oneOf": [{ "type": "null" }, token] } } });
+        let of = |token: Value| told(&schema, &json!({ "token": token }));
+        let field = |path: &str, expected: &str| vec![(path.to_owned(), expected.to_owned())];
+        assert_eq!(of(json!(7)), field("token", "a string or an object"));
+        assert_eq!(of(json!("1x")), field("token", "text that matches ^0x"));
+        assert_eq!(of(json!({})), field("token.name", "a value: it is required"));
+        assert_eq!(
+            of(json!({ "name": "x", "colour": 1 })),
+            field("token.colour", "no field of this name: it is unknown")
+        );
+        assert_eq!(of(json!({ "name": "x" })), []);
+    }
+
+    #[test]
+    fn names_and_numbers_of_members_have_bounds() {
+        let schema = json!({
+            "type": "object", "propertyNames": { "maxLength": 3 }, "maxProperties": 2, "additionalProperties": { "type": "integer" },
+        });
+        assert_eq!(told(&schema, &json!({ "abc": 1 })), []);
+        assert_eq!(
+            told(&schema, &json!({ "abcd": 1 })),
+            [("abcd".to_owned(), "a name that is at most 3 characters".to_owned())]
+        );
+        assert_eq!(
+            told(&schema, &json!({ "a": 1, "b": 2, "c": 3 })),
+            [(String::new(), "at most 2 members".to_owned())]
+        );
+        assert_eq!(told(&schema, &json!({ "a": "x" })), [("a".to_owned(), "an integer".to_owned())]);
+    }
 
     #[test]
     fn numbers_without_a_fraction_are_integers() {

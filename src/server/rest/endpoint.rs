@@ -34,16 +34,19 @@ pub(in crate::server) enum Access {
     Authenticated,
     /// Whose credentials have the scope.
     Scope(Scope),
+    /// Whose credentials have all of the scopes.
+    Scopes(&'static [Scope]),
     /// As [`Access::Scope`], by a bearer token alone: `X-API-Key` is refused.
     Bearer(Scope),
 }
 
 impl Access {
-    /// Scope that it needs.
-    pub(super) const fn scope(self) -> Option<Scope> {
+    /// Scopes that it needs, all of them.
+    pub(super) const fn scopes(&self) -> &[Scope] {
         match self {
-            Self::Public | Self::Optional | Self::Authenticated => None,
-            Self::Scope(scope) | Self::Bearer(scope) => Some(scope),
+            Self::Public | Self::Optional | Self::Authenticated => &[],
+            Self::Scope(scope) | Self::Bearer(scope) => core::slice::from_ref(scope),
+            Self::Scopes(scopes) => scopes,
         }
     }
 }
@@ -193,6 +196,8 @@ pub(in crate::server) struct About {
     pub(in crate::server) operation: &'static str,
     pub(in crate::server) tag: Tag,
     pub(in crate::server) access: Access,
+    /// Scopes that some of its requests need beside, each with what for.
+    pub(super) may_need: &'static [(Scope, &'static str)],
     pub(super) summary: &'static str,
     pub(super) description: &'static str,
     pub(super) parameters: Vec<Parameter>,
@@ -251,7 +256,7 @@ impl Endpoint {
         if self.about.access != Access::Public {
             codes.push(ErrorCode::Unauthorized);
         }
-        if self.about.access.scope().is_some() {
+        if !self.about.access.scopes().is_empty() || !self.about.may_need.is_empty() {
             codes.push(ErrorCode::Forbidden);
         }
         if self.path_variables().next().is_some() {
@@ -295,6 +300,7 @@ impl Draft {
             operation,
             tag,
             access,
+            may_need: &[],
             summary,
             description,
             parameters,
@@ -308,6 +314,12 @@ impl Draft {
     /// Says more than the summary, in Markdown.
     pub(super) fn described(mut self, description: &'static str) -> Self {
         self.0.description = description;
+        self
+    }
+
+    /// Needs further scopes for some requests; says what for, such as `to send transactions`.
+    pub(super) fn may_need(mut self, scopes: &'static [(Scope, &'static str)]) -> Self {
+        self.0.may_need = scopes;
         self
     }
 
@@ -336,7 +348,7 @@ impl Draft {
         self
     }
 
-    /// Takes longer bodies than others, of callers with its scope.
+    /// Takes longer bodies than others, of callers with its scopes.
     pub(super) fn body_bytes_max(mut self, bytes: usize) -> Self {
         self.0.body_bytes_max = Some(bytes);
         self

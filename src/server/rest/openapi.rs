@@ -14,6 +14,7 @@ use super::{
     endpoint::{Access, Endpoint, Tag},
     error_code::ErrorCode,
     idempotency::IDEMPOTENCY_KEY,
+    table,
     type_schema::TypeSchema,
 };
 use crate::{
@@ -23,7 +24,8 @@ use crate::{
 };
 
 const DESCRIPTION: &str = "Workspaces, blockchains, contracts and queries. Responses under /v1 have an envelope (`success`, `data`, `meta`; lists: \
-`pagination`), except /v1/rpc, /v1/blockchains/{blockchainId}/eth and this document. Amounts are decimal integer strings of the smallest unit. \
+`pagination`), except /v1/rpc, /v1/blockchains/{blockchainId}/eth, /v1/oauth/... and this document. What is at /v1/oauth/... (RFC 6749) is at \
+/oauth/... too, one and the same. Amounts are decimal integer strings of the smallest unit. \
 Unknown fields and query parameters are refused by name. Requests that change something take an `Idempotency-Key`: a repetition within 24 hours \
 gets the first response. The rate limit is told by `RateLimit-Policy` and `RateLimit`.";
 
@@ -135,38 +137,58 @@ fn mark_deprecated(operation: &mut Value) {
 }
 
 fn description(endpoint: &Endpoint) -> String {
-    let needs = match endpoint.about.access {
+    let about = &endpoint.about;
+    let scopes = table::names(about.access.scopes());
+    let always = match about.access {
         Access::Public => "Needs no credentials.".to_owned(),
         Access::Optional => "Needs no credentials for what is public.".to_owned(),
         Access::Authenticated => "Needs credentials, of any scope.".to_owned(),
-        Access::Scope(scope) => format!("Needs the scope `{}`.", scope.name()),
-        Access::Bearer(scope) => format!("Needs a bearer token with the scope `{}`.", scope.name()),
+        Access::Scope(_) => format!("Needs the scope {scopes}."),
+        Access::Scopes(_) => format!("Needs all of the scopes {scopes}."),
+        Access::Bearer(_) => format!("Needs a bearer token with the scope {scopes}."),
     };
+    let more = about.may_need.iter().map(|(scope, what_for)| format!(" Needs `{}` {what_for}.", scope.name()));
+    let needs = more.fold(always, |needs, more| needs + &more);
     match endpoint.about.description {
         "" => needs,
         more => format!("{needs}\n\n{more}"),
     }
 }
 
+/// The authorization server's two spellings, each as a scheme.
+const OAUTH_SCHEMES: [(&str, &str); 2] = [("oauth2", "/v1/oauth"), ("oauth2Unversioned", "/oauth")];
+
 fn security(access: Access) -> Value {
-    let scopes: Vec<&str> = access.scope().map(Scope::name).into_iter().collect();
-    match access {
-        Access::Public => json!([]),
-        Access::Optional => json!([{}, { "apiKey": [] }, { "bearer": [] }, { "oauth2": scopes }]),
-        Access::Bearer(_) => json!([{ "bearer": [] }, { "oauth2": scopes }]),
-        Access::Authenticated | Access::Scope(_) => json!([{ "apiKey": [] }, { "bearer": [] }, { "oauth2": scopes }]),
-    }
+    let scopes: Vec<&str> = access.scopes().iter().map(|scope| scope.name()).collect();
+    let mut ways = match access {
+        Access::Public => return json!([]),
+        Access::Optional => vec![json!({}), json!({ "apiKey": [] }), json!({ "bearer": [] })],
+        Access::Bearer(_) => vec![json!({ "bearer": [] })],
+        Access::Authenticated | Access::Scope(_) | Access::Scopes(_) => {
+            vec![json!({ "apiKey": [] }), json!({ "bearer": [] })]
+        }
+    };
+    ways.extend(OAUTH_SCHEMES.map(|(name, _)| json!({ name: scopes })));
+    ways.into()
 }
 
 fn security_schemes() -> Value {
     let scopes: BTreeMap<&str, &str> = Scope::ALL.iter().map(|scope| (scope.name(), scope.summary())).collect();
-    json!({
+    let mut schemes = json!({
         "apiKey": { "type": "apiKey", "in": "header", "name": "X-API-Key", "description": "An API key: cbx_ and 56 hex digits" },
         "bearer": { "type": "http", "scheme": "bearer", "description": "An access token, or an API key" },
-        "oauth2": { "type": "oauth2", "flows": { "authorizationCode": {
-            "authorizationUrl": "/v1/oauth/authorize", "tokenUrl": "/v1/oauth/token", "refreshUrl": "/v1/oauth/token", "scopes": scopes,
-        } } },
-    })
+    });
+    for (name, base) in OAUTH_SCHEMES {
+        let (authorization, token) = (format!("{base}/authorize"), format!("{base}/token"));
+        schemes[name] = json!({
+            "type": "oauth2",
+            "description": "The authorization server answers with and without /v1; its tokens are the same.",
+            "flows": { "authorizationCode": {
+                "authorizationUrl": authorization, "tokenUrl": token, "refreshUrl": token, "scopes": scopes,
+            } },
+        });
+    }
+    schemes
 }
 
 fn parameters(endpoint: &Endpoint) -> Vec<Value> {
@@ -431,6 +453,127 @@ mod tests {
             );
         }
         assert!(found > 10, "{found}");
+    }
+
+    /// Schemas that allow more than they say, and why. What is below such a path is left out.
+    const OPEN: [(&str, &str); 9] = [
+        ("TemplateView.abi[]", "entries of a JSON ABI, as Solidity's compiler writes them"),
+        ("TemplateView.storageLayout", "a storage layout, as Solidity's compiler writes it"),
+        ("TemplateParameter.default", "a value of the type that the parameter names"),
+        ("EthereumCall.params[]", "Ethereum's execution API has the parameters of each method"),
+        ("EthereumResponse|0.result", "Ethereum's execution API has the result of each method"),
+        ("RpcCall|5.params.args[]", "a value of the type that the function's ABI names"),
+        ("RpcCall|6.params.args[]", "a value of the type that the function's ABI names"),
+        ("RpcCallResult.result", "a value of the type that the function's ABI names"),
+        ("exportBlockchain 200", "what --load-state reads; docs/genesis.md has the form of the genesis"),
+    ];
+
+    /// Returns whether a schema has a type, alone or among others.
+    fn has_type(schema: &Value, name: &str) -> bool {
+        match &schema["type"] {
+            Value::String(one) => one == name,
+            Value::Array(several) => several.iter().any(|one| one == name),
+            _ => false,
+        }
+    }
+
+    /// Adds the paths of the schemas in a schema that allow more than they say.
+    fn find_open(schema: &Value, path: &str, found: &mut Vec<String>) {
+        let Some(members) = schema.as_object() else {
+            found.extend((*schema != json!(false)).then(|| path.to_owned()));
+            return;
+        };
+        let is_annotation = |name: &String| {
+            matches!(name.as_str(), "title" | "description" | "default" | "example" | "examples" | "deprecated")
+        };
+        let is_choice =
+            ["$ref", "anyOf", "oneOf", "allOf", "enum", "const"].iter().any(|name| members.contains_key(*name));
+        let is_open_object = has_type(schema, "object") && schema["additionalProperties"] != json!(false);
+        let is_open_object = is_open_object && !schema["additionalProperties"].is_object();
+        let is_open_list = has_type(schema, "array") && members.get("items").is_none();
+        if !is_choice && (is_open_object || is_open_list || members.keys().all(is_annotation)) {
+            found.push(path.to_owned());
+        }
+        for (name, member) in members.get("properties").and_then(Value::as_object).into_iter().flatten() {
+            find_open(member, &format!("{path}.{name}"), found);
+        }
+        for (keyword, mark) in [("items", "[]"), ("additionalProperties", ".*")] {
+            if let Some(inner) = members.get(keyword).filter(|inner| **inner != json!(false)) {
+                find_open(inner, &format!("{path}{mark}"), found);
+            }
+        }
+        for keyword in ["anyOf", "oneOf", "allOf"] {
+            for (index, one) in members.get(keyword).and_then(Value::as_array).into_iter().flatten().enumerate() {
+                find_open(one, &format!("{path}|{index}"), found);
+            }
+        }
+    }
+
+    /// The schemas of a document by their paths: those with names, and those of bodies, responses, parameters and headers.
+    fn all_schemas(document: &Value) -> Vec<(String, &Value)> {
+        let named = document["components"]["schemas"].as_object().unwrap();
+        let mut all: Vec<(String, &Value)> = named.iter().map(|(name, schema)| (name.clone(), schema)).collect();
+        let paths = document["paths"].as_object().unwrap().values();
+        for operation in paths.flat_map(|path| path.as_object().unwrap().values()) {
+            let name = operation["operationId"].as_str().unwrap();
+            for parameter in operation["parameters"].as_array().into_iter().flatten() {
+                all.push((format!("{name} ?{}", parameter["name"].as_str().unwrap()), &parameter["schema"]));
+            }
+            let body = operation["requestBody"]["content"].as_object().into_iter().flatten();
+            all.extend(body.map(|(_, content)| (format!("{name} body"), &content["schema"])));
+            for (status, response) in operation["responses"].as_object().unwrap() {
+                assert_ne!(status, "default", "{name} has a response for all statuses");
+                let content = response["content"].as_object().into_iter().flatten();
+                all.extend(content.map(|(_, content)| (format!("{name} {status}"), &content["schema"])));
+                let headers = response["headers"].as_object().into_iter().flatten();
+                all.extend(headers.map(|(header, value)| (format!("{name} {status} {header}"), &value["schema"])));
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn no_schema_is_open_without_a_reason() {
+        let document: Value = serde_json::from_str(&render(&Catalogue::new(PAGE_LIMIT_MAX))).unwrap();
+        let mut found = Vec::new();
+        for (path, schema) in all_schemas(&document) {
+            find_open(schema, &path, &mut found);
+        }
+        let is_in = |path: &str, known: &str| {
+            path.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        let is_known = |path: &str| OPEN.iter().any(|(known, _)| is_in(path, known));
+        let unknown: Vec<&String> = found.iter().filter(|path| !is_known(path)).collect();
+        assert!(unknown.is_empty(), "say what these may have, or why they can't say it: {unknown:?}");
+        for (path, reason) in OPEN {
+            assert!(found.iter().any(|one| one == path), "{path} is not open: {reason}");
+        }
+    }
+
+    #[test]
+    fn a_planted_open_schema_is_found() {
+        for (schema, paths) in [
+            (json!({ "type": "object" }), vec!["x"]),
+            (json!({ "type": ["object", "null"], "additionalProperties": true }), vec!["x", "x.*"]),
+            (json!({ "type": "object", "properties": { "a": { "type": "string" } } }), vec!["x"]),
+            (json!({}), vec!["x"]),
+            (json!(true), vec!["x"]),
+            (json!({ "description": "anything" }), vec!["x"]),
+            (json!({ "type": "array" }), vec!["x"]),
+            (json!({ "type": "array", "items": {} }), vec!["x[]"]),
+            (json!({ "anyOf": [{ "type": "null" }, { "type": "object" }] }), vec!["x|1"]),
+            (json!({ "type": "object", "additionalProperties": { "type": "object" } }), vec!["x.*"]),
+            (json!({ "type": "object", "properties": { "a": {} }, "additionalProperties": false }), vec!["x.a"]),
+            (json!({ "type": "object", "properties": {}, "additionalProperties": false }), vec![]),
+            (json!({ "type": "object", "additionalProperties": { "type": "string" } }), vec![]),
+            (json!({ "$ref": "#/components/schemas/X", "description": "a reference" }), vec![]),
+            (json!({ "const": true }), vec![]),
+            (json!({ "type": ["string", "null"] }), vec![]),
+        ] {
+            let mut found = Vec::new();
+            find_open(&schema, "x", &mut found);
+            assert_eq!(found, paths, "{schema}");
+        }
     }
 
     #[test]

@@ -1,4 +1,6 @@
-//! Values that are strings in JSON: amounts, addresses, durations.
+//! Values that are strings in JSON: amounts, addresses, durations; and those whose types an ABI says.
+
+mod abi;
 
 use std::borrow::Cow;
 
@@ -9,6 +11,7 @@ use utoipa::{
     openapi::{ObjectBuilder, RefOr, Schema, Type, schema::SchemaType},
 };
 
+pub(super) use self::abi::{AbiEntry, AbiMembers, AbiValue, Metadata};
 use crate::primitives::{DurationUnits, Gas, parse_amount, parse_duration_secs, parse_percent};
 
 /// Declares a scalar's schema: a string of a pattern.
@@ -110,7 +113,7 @@ impl PartialSchema for Percent {
     fn schema() -> RefOr<Schema> {
         let types = SchemaType::from_iter([Type::String, Type::Number]);
         let schema = ObjectBuilder::new().schema_type(types).minimum(Some(0)).maximum(Some(100));
-        let schema = schema.pattern(Some("^(100|[0-9]{1,2}([.][0-9]{1,4})?)%?$"));
+        let schema = schema.pattern(Some("^0{0,9}(100([.]0{1,9})?|[0-9]{1,2}([.][0-9]{1,4}0{0,9})?)%?$"));
         schema.description(Some("A percentage from 0 to 100, with at most four decimals.")).examples(["5"]).into()
     }
 }

@@ -96,7 +96,7 @@ impl Refused {
     }
 }
 
-/// Checks concurrency, credentials, rate, scope and the workspace's plan: 503, 401, 429, 403, 429.
+/// Checks concurrency, credentials, rate, scopes and the workspace's plan: 503, 401, 429, 403, 429.
 pub(in crate::server) fn admit(
     app: &App,
     access: Access,
@@ -130,10 +130,9 @@ pub(in crate::server) fn admit(
         }
         (principal, _) => principal,
     };
-    if let (Some(principal), Some(scope)) = (&principal, access.scope()) {
-        principal.require(scope).map_err(|cause| refuse(cause.into()))?;
-    }
     if let Some(principal) = &principal {
+        let has_all = access.scopes().iter().try_for_each(|scope| principal.require(*scope));
+        has_all.map_err(|cause| refuse(cause.into()))?;
         let counted = app.platform().metering().count_request(principal.workspace());
         counted.map_err(|over| refuse(ApiError::plan_used_up(&over)))?;
     }
@@ -268,7 +267,7 @@ fn begin_and_execute(
             let target = parts.uri.path_and_query().map_or("", |target| target.as_str()).to_owned();
             let kept = KeptRequest { method: parts.method.to_string(), target, body: raw.to_vec() };
             match idempotency::accept(app.platform(), principal, &key, endpoint.about.operation, &kept)? {
-                Begin::Run(accepted) => Some(accepted),
+                Begin::Run(accepted) | Begin::Again(accepted) => Some(accepted),
                 Begin::Replay(rendered) => return Ok(rendered),
             }
         }

@@ -247,11 +247,23 @@ def project():
         "type": "dapp",
         "template": "erc20-token",
         "config": {"blockchain": "proof-of-authority", "network": "development", "features": ["smart-contracts", "mintable"]},
+        "signedTransaction": None,
+    }
+
+
+def planned_project():
+    return {
+        "name": "Planned",
+        "type": "dapp",
+        "template": "erc20-token",
+        "config": {"blockchain": DEFAULT_BLOCKCHAIN, "features": ["mintable"]},
+        "from": world.account,
     }
 
 
 KNOWN_NAMES = {
     "createProject": project,
+    "planProject": planned_project,
     "enableModule": lambda: {"module": "nft", "config": {"marketplaceFee": "2.5"}},
     "createToken": token,
     "callContract": contract_call,
@@ -288,7 +300,8 @@ RULED_FIELDS = {
     "deployContract": r"template|params(\..+)?|from|gasLimit|signedTransaction",
     "addParticipant": r"participant",
     "importBlockchain": r"state|blockchain\..+",
-    "createProject": r"template|config\.(blockchain|network|features\[\d+\])",
+    "createProject": r"template|config\.(blockchain|network|features\[\d+\])|signedTransaction",
+    "planProject": r"template|config\.(blockchain|features\[\d+\])",
     "enableModule": r"config\.[\s\S]*",
     "createToken": r"(name|decimals|totalSupply|features|distribution|asset|uri|from|signedTransaction|params)\b.*",
     "callContract": r"method|args(\[\d+\])?|data",

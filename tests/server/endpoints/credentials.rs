@@ -1,8 +1,8 @@
-//! Every endpoint with no credentials, wrong, old, withdrawn and doubled ones, without its scope and with it alone: as an API key in either
-//! header, and as an access token of OAuth 2.0.
+//! Every endpoint with no credentials, wrong, old, withdrawn and doubled ones, without each of its scopes and with them alone: as an API key in
+//! either header, and as an access token of OAuth 2.0.
 
 use core::time::Duration;
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use chainbox::{
     node::ManualClock,
@@ -136,9 +136,13 @@ async fn every_endpoint_needs_its_credentials_and_its_scope() {
     let others =
         |scope: Scope| Scope::ALL.into_iter().filter(move |other| !matches!(other, Scope::Admin) && *other != scope);
     for scope in Scope::ALL {
-        let (without, with) = (key_with(&service, others(scope), None), key_with(&service, [scope], None));
-        let (token_without, token_with) = (application.token(others(scope)), application.token([scope]));
-        for operation in operations.iter().filter(|operation| operation.scope() == Some(scope)) {
+        let (without, token_without) = (key_with(&service, others(scope), None), application.token(others(scope)));
+        let mut with: BTreeMap<Vec<Scope>, (String, String)> = BTreeMap::new();
+        for operation in operations.iter().filter(|operation| operation.scopes().contains(&scope)) {
+            let needed = operation.scopes();
+            let (with, token_with) = &*with.entry(needed.clone()).or_insert_with(|| {
+                (key_with(&service, needed.iter().copied(), None), application.token(needed.iter().copied()))
+            });
             let takes_key = operation.value["security"].as_array().unwrap().iter().any(|one| one["apiKey"].is_array());
             for headers in [[bearer(&without)], [bearer(&token_without)], [in_header(&without)]] {
                 let reply = send(operation, &headers, &operation.body()).await;
@@ -150,11 +154,44 @@ async fn every_endpoint_needs_its_credentials_and_its_scope() {
                 assert_eq!(reply.json()["error"]["details"]["requiredScope"], scope.name());
                 check(&document, operation, &reply);
             }
-            for headers in [[bearer(&with)], [bearer(&token_with)], [in_header(&with)]] {
+            for headers in [[bearer(with)], [bearer(token_with)], [in_header(with)]] {
                 let reply = send(operation, &headers, "").await;
                 let is_refused = headers[0].0 == "x-api-key" && !takes_key;
                 assert_eq!(matches!(reply.status, 401 | 403), is_refused, "{}: {}", operation.name(), reply.body);
             }
         }
     }
+}
+
+/// Each of several scopes alone, with a body that would do, is refused by the name of the first that is missing; all of them together do it.
+#[tokio::test]
+async fn an_endpoint_of_several_scopes_needs_them_all() {
+    let service = Service::start().await;
+    let (document, operations) = Operation::all();
+    let application = Application::new(&service.platform);
+    let mut walked = Vec::new();
+    for operation in operations.iter().filter(|operation| operation.scopes().len() > 1) {
+        let needed = operation.scopes();
+        let send = async |credential: &str| {
+            let bearer = format!("Bearer {credential}");
+            let reply = operation.send(&service, &[("authorization", bearer.as_str())], &operation.body()).await;
+            check(&document, operation, &reply);
+            reply
+        };
+        for scope in &needed {
+            let missing = needed.iter().find(|other| *other != scope).unwrap();
+            for credential in [key_with(&service, [*scope], None), application.token([*scope])] {
+                let reply = send(&credential).await;
+                assert_eq!(reply.status, 403, "{} with {}: {}", operation.name(), scope.name(), reply.body);
+                assert_eq!(reply.json()["error"]["details"]["requiredScope"], missing.name(), "{}", reply.body);
+            }
+        }
+        let all = || needed.iter().copied();
+        for credential in [key_with(&service, all(), None), application.token(all())] {
+            let reply = send(&credential).await;
+            assert_eq!(reply.status, 201, "{}: {}", operation.name(), reply.body);
+        }
+        walked.push(operation.name());
+    }
+    assert_eq!(walked, ["createProject"]);
 }

@@ -165,6 +165,16 @@ async fn ids_of_other_workspaces_in_queries_and_bodies_are_those_of_nobody() {
                 ),
                 (
                     "POST",
+                    format!("/v1/workspaces/{}/projects/plan", stranger.workspace),
+                    json!({
+                        "name": "x",
+                        "template": "erc20-token",
+                        "config": { "blockchain": id },
+                        "from": format!("0x{}", "11".repeat(20)),
+                    }),
+                ),
+                (
+                    "POST",
                     "/v1/governance/proposals".to_owned(),
                     json!({ "blockchainId": id, "title": "x", "type": "text" }),
                 ),
@@ -202,6 +212,6 @@ async fn ids_of_other_workspaces_in_queries_and_bodies_are_those_of_nobody() {
     assert_eq!(found.status, 404, "{}", found.body);
     let nothing = stranger.send("POST", "/v1/dapps", &dapp(&nobodys)).await;
     assert_eq!(seen(&found, &[home]), seen(&nothing, &[nobodys]));
-    assert_eq!(walked, 20);
+    assert_eq!(walked, 22);
     assert_eq!(filled.shown(&service, &operations).await, before, "nothing has changed");
 }

@@ -57,12 +57,15 @@ struct Case {
 }
 
 /// Fields for names of what must be there, and those whose text no route shows.
-const ELSEWHERE: [(&str, &str, &str); 35] = [
+const ELSEWHERE: [(&str, &str, &str); 63] = [
     ("createWorkspace", "settings.billingPlan", "names a plan"),
     ("updateWorkspace", "settings.billingPlan", "names a plan"),
     ("createProject", "config.blockchain", "names a protocol or a chain"),
     ("createProject", "config.network", "names a network"),
     ("createProject", "config.features[0]", "names a feature"),
+    ("planProject", "name", "is kept nowhere"),
+    ("planProject", "config.blockchain", "names a chain"),
+    ("planProject", "config.features[0]", "names a feature"),
     ("createProposal", "blockchainId", "names a chain"),
     ("deployContract", "blockchainId", "names a chain"),
     ("deployContract", "template", "names a template"),
@@ -93,6 +96,31 @@ const ELSEWHERE: [(&str, &str, &str); 35] = [
     ("inviteMember", "email", "is an address of e-mail"),
     ("importBlockchain", "state", "is an export"),
     ("createWebhook", "secret", "is checked beside: it is shown once"),
+    ("enableModule", "config.token.name", "is in the configuration, which `modules` compares"),
+    ("enableModule", "config.token.symbol", "is in the configuration, which `modules` compares"),
+    ("enableModule", "config.collection.name", "is in the configuration, which `modules` compares"),
+    ("enableModule", "config.collection.symbol", "is in the configuration, which `modules` compares"),
+    ("enableModule", "config.collection.uri", "is in the configuration, which `modules` compares"),
+    ("enableModule", "config.name", "is in the configuration, which `modules` compares"),
+    ("enableModule", "config.chains[0]", "is in the configuration, which `modules` compares"),
+    ("enableModule", "config.feeds[0]", "is in the configuration, which `modules` compares"),
+    ("enableModule", "config.credentials[0]", "is in the configuration, which `modules` compares"),
+    ("enableModule", "config.circuits[0]", "is in the configuration, which `modules` compares"),
+    ("enableModule", "config.gateway", "is in the configuration, which `modules` compares"),
+    ("createProposal", "changes.module", "names a module"),
+    ("createProposal", "changes.name", "is in the call, which the chain keeps"),
+    ("createProposal", "changes.info", "is in the call, which the chain keeps"),
+    ("createProposal", "changes.config.token.name", "is kept as a hash alone"),
+    ("createProposal", "changes.config.token.symbol", "is kept as a hash alone"),
+    ("createProposal", "changes.config.collection.name", "is kept as a hash alone"),
+    ("createProposal", "changes.config.collection.symbol", "is kept as a hash alone"),
+    ("createProposal", "changes.config.collection.uri", "is kept as a hash alone"),
+    ("createProposal", "changes.config.name", "is kept as a hash alone"),
+    ("createProposal", "changes.config.chains[0]", "is kept as a hash alone"),
+    ("createProposal", "changes.config.feeds[0]", "is kept as a hash alone"),
+    ("createProposal", "changes.config.credentials[0]", "is kept as a hash alone"),
+    ("createProposal", "changes.config.circuits[0]", "is kept as a hash alone"),
+    ("createProposal", "changes.config.gateway", "is kept as a hash alone"),
 ];
 
 /// Texts of a schema that no list and no pattern but "something beside white space" bounds, by their paths.
@@ -109,7 +137,8 @@ fn free_texts<'a>(schemas: &Schemas<'a>, schema: &'a Value, path: &str, found: &
             let at = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
             free_texts(schemas, member, &at, found);
         }
-        if form["items"].is_object() {
+        // A list in a list is there in a value of any of Solidity's types alone, which has itself in it.
+        if form["items"].is_object() && !path.ends_with(']') {
             free_texts(schemas, &form["items"], &format!("{path}[0]"), found);
         }
     }

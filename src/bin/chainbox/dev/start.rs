@@ -52,7 +52,7 @@ pub(crate) fn start(options: &DevOptions) -> Result<Started, Failure> {
         builder = with_checked_genesis(builder, options, format!("the genesis {}", path.display()), file.genesis)?;
         notes = file.notes;
     } else if let Some(loaded) = &loaded {
-        let genesis = loaded.dump.genesis().map_err(|cause| not_a_dump(&loaded.path, &cause))?;
+        let genesis = loaded.genesis().map_err(|cause| not_a_dump(&loaded.path, &cause))?;
         builder = with_checked_genesis(builder, options, format!("the dump {}", loaded.path.display()), genesis)?;
     }
     let (mut stored, mut store) = (None, None);

@@ -6,7 +6,10 @@ use std::{
     time::Duration,
 };
 
-use chainbox::node::{Dump, Node};
+use chainbox::{
+    chain::GenesisSpec,
+    node::{Dump, LoadError, Node},
+};
 
 use crate::dev::args::DevOptions;
 use crate::dev::atomic_file;
@@ -46,6 +49,16 @@ impl LoadedFile {
         let kept = options.state.as_ref().filter(|path| path.exists());
         let Some(path) = options.load_state.as_ref().or(kept) else { return Ok(None) };
         Ok(Some(Self { path: path.clone(), dump: Dump::from_bytes(files::read(path)?) }))
+    }
+
+    /// The genesis of the dump. A state alone, such as the export of a service's chain, is there to be changed by hand: no block forbids it.
+    ///
+    /// # Errors
+    /// A file that is no dump.
+    pub(crate) fn genesis(&self) -> Result<GenesisSpec, LoadError> {
+        let genesis = self.dump.genesis()?;
+        let allow_interventions = genesis.allow_interventions || self.dump.is_state_alone()?;
+        Ok(genesis.with_interventions(allow_interventions))
     }
 }
 

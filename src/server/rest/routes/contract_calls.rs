@@ -7,10 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
-use super::{
-    templates::any_value,
-    view::{SentTransaction, beside_signed},
-};
+use super::view::{SentTransaction, beside_signed};
 use crate::{
     chain::{CallRequest, LogFilter, StateOverrides},
     node::BlockRef,
@@ -31,7 +28,7 @@ use crate::{
             page::Page,
             parameter::Parameter,
             request::Request,
-            scalar::{Amount, GasLimit, HexAddress, HexBytes},
+            scalar::{AbiEntry, AbiMembers, AbiValue, Amount, GasLimit, HexAddress, HexBytes},
         },
     },
 };
@@ -47,7 +44,7 @@ struct CallContract {
     #[schema(min_length = 1, max_length = 256, example = "balanceOf")]
     method: Option<String>,
     /// Arguments of the function: integers are numbers or decimal strings, addresses and bytes hex strings, structs objects.
-    #[schema(max_items = 64, schema_with = arguments)]
+    #[schema(max_items = 64, value_type = Option<Vec<AbiValue>>)]
     args: Option<Vec<Value>>,
     /// Encoded call data, in place of `method` and `args`.
     data: Option<HexBytes>,
@@ -66,7 +63,7 @@ struct ExecuteContract {
     #[schema(min_length = 1, max_length = 256, example = "transfer")]
     method: Option<String>,
     /// Arguments of the function: integers are numbers or decimal strings, addresses and bytes hex strings, structs objects.
-    #[schema(max_items = 64, schema_with = arguments)]
+    #[schema(max_items = 64, value_type = Option<Vec<AbiValue>>)]
     args: Option<Vec<Value>>,
     /// Encoded call data, in place of `method` and `args`.
     data: Option<HexBytes>,
@@ -78,13 +75,6 @@ struct ExecuteContract {
     gas_limit: Option<GasLimit>,
     /// A transaction that calls the contract, signed by somebody else; in place of all else.
     signed_transaction: Option<HexBytes>,
-}
-
-/// Schema of the arguments of a function.
-fn arguments() -> utoipa::openapi::Schema {
-    let array = utoipa::openapi::ArrayBuilder::new().items(utoipa::openapi::RefOr::T(any_value())).max_items(Some(64));
-    let kinds = [utoipa::openapi::Type::Array, utoipa::openapi::Type::Null];
-    array.schema_type(utoipa::openapi::schema::SchemaType::from_iter(kinds)).build().into()
 }
 
 /// Reads what is called; names what is missing or too much.
@@ -154,7 +144,7 @@ impl Body for ExecuteContract {
 #[derive(Debug, Serialize, ToSchema)]
 struct CallView {
     /// What the function returned: its one value, or an array of several; null of a call by data.
-    #[schema(schema_with = any_value)]
+    #[schema(value_type = AbiValue)]
     result: Value,
     /// The same, encoded.
     data: String,
@@ -164,7 +154,7 @@ struct CallView {
 #[derive(Debug, Serialize, ToSchema)]
 struct AbiView {
     /// JSON ABI of the contract's template.
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<AbiEntry>)]
     abi: JsonAbi,
 }
 
@@ -176,7 +166,7 @@ struct ContractEventView {
     #[schema(example = "Transfer(address,address,uint256)")]
     event: Option<String>,
     /// Its arguments by name; null likewise.
-    #[schema(value_type = Option<Object>, additional_properties = true)]
+    #[schema(value_type = Option<AbiMembers>)]
     args: Option<Map<String, Value>>,
     /// Topics of the log.
     topics: Vec<String>,

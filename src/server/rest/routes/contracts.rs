@@ -22,7 +22,7 @@ use crate::{
             page::Page,
             request::Request,
             routes::view::{DeploymentStatus, beside_signed},
-            scalar::{GasLimit, HexAddress, HexBytes},
+            scalar::{AbiMembers, GasLimit, HexAddress, HexBytes},
         },
     },
 };
@@ -39,7 +39,7 @@ struct DeployContract {
     template: Option<String>,
     /// Parameters of the template's constructor by name, as GET /v1/templates lists them: integers of 32 bits and fewer are numbers,
     /// larger ones decimal strings; addresses and bytes are hex strings with 0x; structs are objects.
-    #[schema(value_type = Option<Object>, additional_properties = true)]
+    #[schema(value_type = Option<AbiMembers>)]
     params: Option<Map<String, Value>>,
     /// Account that deploys the contract. The service must be able to sign for it. The chain's treasury by default.
     from: Option<HexAddress>,

@@ -11,7 +11,7 @@ use crate::{
         rest::{
             body::Body,
             routes::view::beside_signed,
-            scalar::{HexAddress, HexBytes},
+            scalar::{AbiMembers, HexAddress, HexBytes},
         },
     },
 };
@@ -84,7 +84,7 @@ struct ComponentBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
     /// Parameters of its template, at most 8 levels deep; of all components together at most 64 KiB.
-    #[schema(value_type = Option<Object>, additional_properties = true)]
+    #[schema(value_type = Option<AbiMembers>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     config: Option<Map<String, Value>>,
 }

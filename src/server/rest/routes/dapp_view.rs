@@ -10,7 +10,7 @@ use crate::{
     primitives::{Address, Height},
     server::{
         clock, domain_proof,
-        rest::{App, answer::Located},
+        rest::{App, answer::Located, scalar::AbiMembers},
     },
 };
 
@@ -64,7 +64,7 @@ struct ComponentView {
     /// Address of its contract, known before the transaction is mined.
     address: String,
     /// Parameters of its template.
-    #[schema(value_type = Object, additional_properties = true)]
+    #[schema(value_type = AbiMembers)]
     config: Value,
 }
 

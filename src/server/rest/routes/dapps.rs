@@ -93,7 +93,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         .acts(delete),
         Endpoint::get("/v1/dapps/{dappId}/site", "getDappSite", tag, Access::Optional, "Returns the page of a dApp.")
             .described(SITE)
-            .fails_with(&[ErrorCode::Forbidden])
+            .may_need(&[(Scope::BlockchainRead, "for a page that is not public")])
             .runs(Runs::Long)
             .answers_page("The page", site),
         Endpoint::post(

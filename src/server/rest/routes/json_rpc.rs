@@ -58,6 +58,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     vec![
         Endpoint::post("/v1/rpc", RPC_OPERATION, Tag::JsonRpc, Access::Authenticated, "JSON-RPC 2.0 of the service.")
             .described(METHODS)
+            .may_need(&[(Scope::BlockchainRead, "to read"), (Scope::BlockchainDeploy, "to send transactions")])
             .fails_with(&[ErrorCode::PayloadTooLarge, ErrorCode::UnsupportedMediaType, ErrorCode::RequestTimeout])
             .speaks(service_body(), response(service_response(), "The method's result, or its error")),
         Endpoint::post(
@@ -68,6 +69,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             "Ethereum JSON-RPC of one blockchain, over POST and WebSocket.",
         )
         .described(ETHEREUM)
+        .may_need(&[(Scope::BlockchainDeploy, "to send transactions")])
         .fails_with(&[ErrorCode::PayloadTooLarge, ErrorCode::UnsupportedMediaType, ErrorCode::RequestTimeout])
         .speaks(ethereum_body(), response(ethereum_response(), "The response")),
     ]

@@ -1,9 +1,12 @@
 //! `/v1/blockchains/{blockchainId}/modules`.
 
+mod config_schema;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
+pub(super) use self::config_schema::{ModuleConfig, number_or_time};
 use crate::{
     platform::{FieldError, Module, ModuleKind, ModuleSpec, ModuleState, PlacedContract, Scope},
     server::{
@@ -29,7 +32,7 @@ struct EnableModule {
     /// staking), `swapFee`, `liquidationThreshold`, `ltv`, `price`, `rewardRate`, `token`. `nft`: `features` (minting, marketplace),
     /// `standard`, `collection`, `royalty`, `marketplaceFee`, `token`. `dao`: `name`, `token`, `votingDelay`, `votingPeriod`,
     /// `proposalThreshold`, `quorum`, `timelockDelay`.
-    #[schema(value_type = Option<Object>, additional_properties = true)]
+    #[schema(value_type = Option<ModuleConfig>)]
     config: Option<Map<String, Value>>,
 }
 
@@ -102,7 +105,7 @@ struct ModuleView {
     /// approved, and for that of the contracts to enabled; approved, disabled and failed lead to pending by enabling.
     status: ModuleStatus,
     /// Its configuration as it was given, of an approved one that of its contracts; null of one that is in the registry alone.
-    #[schema(value_type = Option<Object>, additional_properties = true)]
+    #[schema(value_type = Option<ModuleConfig>)]
     config: Option<Map<String, Value>>,
     /// Hash of the configuration in the registry.
     config_hash: String,

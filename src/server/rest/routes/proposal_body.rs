@@ -1,10 +1,14 @@
 //! The body of a proposal: what each type takes as `changes`.
 
+mod changes;
+
 use alloy_primitives::{B256, keccak256};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
+pub(super) use self::changes::ChangesView;
+use self::changes::ProposalChanges;
 use super::{validator_body::signed, view::beside_signed};
 use crate::{
     platform::{FieldError, Fields, ModuleKind, ModuleSpec, PlatformError, ProposalSpec},
@@ -38,7 +42,7 @@ pub(super) struct CreateProposal {
     /// What changes, by type. `parameter-change`: parameters by name, such as `blockTime` or `gasLimit`, each a decimal integer in a string, an
     /// integer, or for a time a duration such as `2s`. `validator-add`: `address`. `validator-remove`: `address`. `module-enable`: `module`,
     /// `version`, `config`. `module-disable`: `module`. `upgrade`: `name`, `height`, `info`. `text`: nothing.
-    #[schema(value_type = Option<Object>, additional_properties = true)]
+    #[schema(value_type = Option<ProposalChanges>)]
     changes: Option<Map<String, Value>>,
     /// Time in which votes are taken, of the chain's own time; at least 10s, two days by default.
     voting_period: Option<Interval>,

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
-use super::proposal_body::CreateProposal;
+use super::proposal_body::{ChangesView, CreateProposal};
 use crate::{
     platform::{Proposal, ProposalId, ProposalStatus, Scope},
     primitives::Timestamp,
@@ -48,7 +48,7 @@ struct ProposalView {
     /// Description.
     description: String,
     /// What it changes.
-    #[schema(value_type = Object, additional_properties = true)]
+    #[schema(value_type = ChangesView)]
     changes: Value,
     /// Who proposed it.
     proposer: String,

@@ -15,7 +15,7 @@ use crate::{
         rest::{
             answer::Located,
             body::Body,
-            scalar::{AmountOrInteger, HexAddress, Percent},
+            scalar::{AmountOrInteger, HexAddress, Metadata, Percent},
         },
     },
 };
@@ -42,7 +42,7 @@ pub(super) struct AddValidator {
     commission: Option<Percent>,
     /// What the caller keeps with it: at most 4096 bytes as JSON, five levels deep. Its `name` names the validator where there is none at
     /// the top, and has the bounds of that one then.
-    #[schema(value_type = Option<Object>, additional_properties = true)]
+    #[schema(value_type = Option<Metadata>)]
     metadata: Option<Map<String, Value>>,
     /// Address of a sealing key that is held elsewhere; by default the service draws and keeps one.
     sealing_address: Option<HexAddress>,
@@ -189,7 +189,7 @@ pub(super) struct ValidatorView {
     /// Its name.
     name: String,
     /// What the caller keeps with it.
-    #[schema(value_type = Object, additional_properties = true)]
+    #[schema(value_type = Metadata)]
     metadata: Value,
     /// joining leads to active; active to exiting, jailed, tombstoned, unbonding or removed; exiting to unbonding or removed; jailed to active
     /// or joining; unbonding to left or joining; left and removed to joining.

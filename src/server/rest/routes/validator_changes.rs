@@ -1,10 +1,13 @@
 //! `/v1/validators/{validatorId}`: stake, penalties, removal, delegations.
 
+mod evidence;
+
 use alloy_primitives::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
+use self::evidence::Evidence;
 use super::{
     validator_body::{ValidatorView, signed},
     validators::{id_of, of_validator},
@@ -70,14 +73,14 @@ fn required(field: &str, is_there: bool) -> Vec<FieldError> {
 struct Slash {
     /// Part of the validator's weight, in percent.
     percentage: Option<Percent>,
-    /// Amount of stake, in the smallest unit.
+    /// Amount of the validator's weight, on a chain without stake: where all weigh the same 1, which is all of it.
     amount: Option<AmountOrInteger>,
     /// Misbehaviour for which it is slashed, 1 to 256 characters.
     #[schema(min_length = 1, max_length = 256, pattern = r"\S")]
     reason: String,
     /// Evidence in place of a part, where the protocol knows of offences: two messages that the validator has signed and that conflict. Of
     /// proof of stake `Votes` or `Proposals`, of delegated proof of stake two sealed headers in RLP, of PBFT two votes of one phase.
-    #[schema(value_type = Option<Object>, additional_properties = true)]
+    #[schema(value_type = Option<Evidence>)]
     evidence: Option<serde_json::Map<String, Value>>,
     /// The administrator's call of slash that somebody else has signed, in hex; in place of a part and of evidence.
     #[serde(rename = "signedTransaction")]
@@ -89,7 +92,7 @@ impl Body for Slash {
     fn examples() -> Vec<(&'static str, Value)> {
         vec![
             ("a percentage", json!({ "percentage": 10, "reason": "downtime" })),
-            ("an amount", json!({ "amount": "1000000000000000000", "reason": "downtime" })),
+            ("an amount", json!({ "amount": "1", "reason": "downtime" })),
         ]
     }
 
@@ -109,6 +112,7 @@ impl Body for Slash {
             (Some(_), Some(_)) => wrong("amount", "no value beside a percentage", "a value"),
             (None, None) => wrong("percentage", "a percentage, an amount, evidence or a signedTransaction", "nothing"),
             (Some(Percent { ppm: 0 }), None) => wrong("percentage", "more than 0", "0"),
+            (None, Some(amount)) if amount.0.is_zero() => wrong("amount", "more than 0", "0"),
             _ => Vec::new(),
         }
     }
@@ -240,7 +244,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             "Slashes a validator by the authority that the chain has for it. One that weighs 1 is removed by any part.",
         )
         .described(
-            "Without stake the administrator of the validators' contract slashes. With `evidence` the protocol does, by its own rule, where \
+            "Without stake the administrator of the validators' contract slashes, by a percentage of the weight or an amount of it. With `evidence` the protocol does, by its own rule, where \
              it knows of offences (proof of stake, delegated proof of stake, PBFT): the replicas judge it as one another's, and the next \
              proposer has it in its block. The audit log has the reason, and the hash of the evidence.",
         )
