@@ -36,7 +36,9 @@ pub use audit::AuditLine;
 pub use collection::Collection;
 pub use database::{Migration, Records};
 pub use error::RecordError;
-pub use idempotency::{Acceptance, Accepted, IDEMPOTENCY_KEY_LEN_MAX, IdempotencyError, IdempotentRequest, Response};
+pub use idempotency::{
+    Acceptance, Accepted, IDEMPOTENCY_KEY_LEN_MAX, IdempotencyError, IdempotentRequest, OpenRequest, Response,
+};
 pub(in crate::platform) use idempotency::{FormerContent, KEPT_MS};
 pub use index::{Index, Reach, SortKey};
 pub use key::{Owner, WorkspaceId};

@@ -342,6 +342,7 @@ impl Server {
 async fn probe(context: Arc<route::ServerContext>) {
     let mut ticks = tokio::time::interval(PROBE_INTERVAL);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut reruns: Option<tokio::task::JoinHandle<()>> = None;
     loop {
         ticks.tick().await;
         let (platform, tls) = (Arc::clone(context.platform()), context.tls().cloned());
@@ -353,7 +354,11 @@ async fn probe(context: Arc<route::ServerContext>) {
             let _ = platform.metering().flush();
         })
         .await;
-        context.resume_left_open().await;
+        // Beside the probes, which wait for no request.
+        if reruns.as_ref().is_none_or(tokio::task::JoinHandle::is_finished) {
+            let context = Arc::clone(&context);
+            reruns = Some(tokio::spawn(async move { context.resume_left_open().await }));
+        }
         forget_expired(context.platform()).await;
     }
 }

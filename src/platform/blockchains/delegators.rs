@@ -98,7 +98,9 @@ impl Known {
         let Some((height, hash)) = self.newest else { return Ok(true) };
         match view.block(BlockRef::Number(height)) {
             Ok(block) => Ok(block.hash() == hash),
-            Err(QueryError::UnknownHeight { .. } | QueryError::Pruned { .. }) => Ok(false),
+            // It was final, so that it still is.
+            Err(QueryError::Pruned { .. }) => Ok(true),
+            Err(QueryError::UnknownHeight { .. }) => Ok(false),
             Err(cause) => Err(PlatformError::from_query(cause)),
         }
     }

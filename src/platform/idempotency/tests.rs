@@ -127,6 +127,12 @@ fn a_repeated_request_gets_the_first_response() {
     assert_eq!(platform.records().verify::<IdempotentRequest>().unwrap(), 0);
 }
 
+/// Takes all that is left open, the oldest first.
+fn take_open(platform: &Platform) -> Vec<Accepted> {
+    let records = platform.records();
+    records.open_places().iter().filter_map(|place| records.take_open_at(place).unwrap()).collect()
+}
+
 /// Nobody works on what is left open: the next request runs it, one of several at a time, and nothing of what has its response.
 #[test]
 fn what_is_left_open_is_run_again_by_one() {
@@ -141,7 +147,7 @@ fn what_is_left_open_is_run_again_by_one() {
     let Begun::Again(again) = accept(&platform, "k", b"1").unwrap() else { panic!("it is left open") };
     assert_eq!(*again, accepted);
     assert!(is_running("k"));
-    assert_eq!(platform.records().take_open().unwrap(), []);
+    assert_eq!(take_open(&platform), []);
     // The oldest first, and none that was ended or made anew since.
     clock.advance(Duration::from_millis(1));
     let (younger, ended, refused) =
@@ -155,10 +161,10 @@ fn what_is_left_open_is_run_again_by_one() {
     clock.advance(Duration::from_millis(1));
     first(&platform, "d", b"1");
     assert!(is_running("d"));
-    assert_eq!(platform.records().take_open().unwrap(), [accepted, younger]);
+    assert_eq!(take_open(&platform), [accepted, younger]);
     assert!(is_running("k") && is_running("b") && is_running("d"), "they are taken");
     platform.records().leave_unfinished_open().unwrap();
-    assert_eq!(platform.records().take_open().unwrap().len(), 3);
+    assert_eq!(take_open(&platform).len(), 3);
 }
 
 #[test]

@@ -63,6 +63,8 @@ impl Projects<'_> {
         raw: &Bytes,
     ) -> Result<Stored<Project>, PlatformError> {
         let chain = self.blockchains.writable(principal, chain)?;
+        // From the nonce to the pool: of two requests with one transaction the second finds its nonce used.
+        let _turn = self.blockchains.turn_of(signed_call(raw, BATCH_ADDRESS)?.sender());
         let sent_as = self.blockchains.context.id("tx")?;
         let make = || {
             let (transaction, contracts) = read(&chain, spec, raw)?;

@@ -258,6 +258,19 @@ fn a_signed_transaction_makes_the_contracts_and_they_are_its_signers() {
 }
 
 #[test]
+fn of_requests_with_one_transaction_one_makes_the_project() {
+    let world = World::new();
+    let (key, spec) = of_somebody(&world);
+    let (planned, _) = world.platform.projects().plan(&world.me(), &spec, key.address()).unwrap();
+    let body = signed(&world, &key, &spec, planned);
+    let made = std::thread::scope(|scope| {
+        let requests: Vec<_> = (0..4).map(|_| scope.spawn(|| world.try_create(&body).is_ok())).collect();
+        requests.into_iter().map(|request| request.join().unwrap()).filter(|is_made| *is_made).count()
+    });
+    assert_eq!((made, world.count::<Project>()), (1, 1));
+}
+
+#[test]
 fn a_signed_transaction_that_the_chain_refuses_leaves_no_project() {
     let world = World::new();
     let (key, spec) = of_somebody(&world);

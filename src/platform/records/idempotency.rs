@@ -296,15 +296,18 @@ impl Records {
         })
     }
 
-    /// Takes all requests that are left open, the oldest first.
+    /// Returns where the requests are that are left open, the oldest first.
+    pub fn open_places(&self) -> Vec<OpenRequest> {
+        self.left_open.all().into_iter().map(OpenRequest).collect()
+    }
+
+    /// Takes a request if it is still left open. One that has its response since, or is forgotten, is left no more.
     ///
     /// # Errors
-    /// [`RecordError`] of reading; they are then still left.
-    pub fn take_open(&self) -> Result<Vec<Accepted>, RecordError> {
-        let places = self.left_open.all();
-        let found = places.iter().map(|place| self.unfinished_at(place)).collect::<Result<Vec<_>, _>>()?;
-        let taken = places.iter().zip(found).filter(|(place, _)| self.left_open.take(place));
-        Ok(taken.filter_map(|(_, found)| found).collect())
+    /// [`RecordError`] of reading; it is then still left.
+    pub fn take_open_at(&self, OpenRequest(place): &OpenRequest) -> Result<Option<Accepted>, RecordError> {
+        let found = self.unfinished_at(place)?;
+        Ok(found.filter(|_| self.left_open.take(place)))
     }
 
     /// Takes the request of `subject` under a key, if it is left open.
@@ -321,9 +324,17 @@ impl Records {
     fn unfinished_at(&self, place: &Place) -> Result<Option<Accepted>, RecordError> {
         let (_, owner, id) = place;
         let known = self.of::<IdempotentRequest>().get(owner, id)?;
-        Ok(known.filter(|known| !known.value.is_answered && place_of(known) == *place).map(Accepted))
+        let found = known.filter(|known| !known.value.is_answered && place_of(known) == *place).map(Accepted);
+        if found.is_none() {
+            self.left_open.take(place);
+        }
+        Ok(found)
     }
 }
+
+/// An accepted request that is left open.
+#[derive(Clone, Debug)]
+pub struct OpenRequest(Place);
 
 fn place_of(stored: &Stored<IdempotentRequest>) -> Place {
     (stored.created_at_ms(), stored.owner().clone(), stored.id().to_owned())

@@ -381,9 +381,11 @@ fn part_of(validator: &Validator, amount: U256) -> Result<u32, PlatformError> {
     part_ppm(weight, amount).ok_or_else(|| {
         let message = match weight {
             0 => format!("validator {id} has no weight: it is out, or in no block yet"),
+            weight if amount.is_zero() || amount > U256::from(weight) => {
+                format!("validator {id} weighs {weight}: give an amount from 1 to {weight}, not {amount}, or a percentage")
+            }
             weight => format!(
-                "validator {id} weighs {weight}, and no part of that in millionths is {amount}: give an amount from 1 to {weight}, or a \
-                 percentage"
+                "validator {id} weighs {weight}, of which whole millionths are taken, rounded up: {amount} is none; give a percentage"
             ),
         };
         PlatformError::Conflict { message }

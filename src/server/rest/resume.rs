@@ -33,19 +33,17 @@ pub(super) async fn resume(app: &App) -> Result<usize, PlatformError> {
     resumed
 }
 
-/// Runs once more what is left open because its end could not be written. What fails again is left again.
+/// Runs once more what is left open because its end could not be written. What fails again was left again by its own end.
 ///
 /// # Errors
 /// As [`resume`], of the last one that failed.
 pub(super) async fn resume_left_open(app: &App) -> Result<usize, PlatformError> {
     let (mut resumed, mut failed) = (0_usize, None);
-    for accepted in app.platform().records().take_open()? {
-        match rerun(app, accepted.clone()).await {
+    for place in app.platform().records().open_places() {
+        let Some(accepted) = app.platform().records().take_open_at(&place)? else { continue };
+        match rerun(app, accepted).await {
             Ok(()) => resumed = resumed.saturating_add(1),
-            Err(cause) => {
-                app.platform().records().leave_open(&accepted);
-                failed = Some(cause);
-            }
+            Err(cause) => failed = Some(cause),
         }
     }
     failed.map_or(Ok(resumed), Err)
@@ -133,10 +131,10 @@ fn rerun_rest(
     };
     let body = serde_json::from_slice(&kept.body).unwrap_or_default();
     let rendered = service::execute(app, endpoint, &request, body, Some(accepted));
-    // A response that is kept already is no failure.
-    let is_kept = app.platform().records().of::<IdempotentRequest>();
-    let still_open = is_kept.get(stored.owner(), stored.id()).ok().flatten().is_some_and(|now| !now.value.is_answered);
-    still_open.then_some(rendered)
+    // A response that is kept already is no failure; what can't be read may be open.
+    let now = app.platform().records().of::<IdempotentRequest>().get(stored.owner(), stored.id());
+    let is_closed = now.is_ok_and(|now| now.is_none_or(|now| now.value.is_answered));
+    (!is_closed).then_some(rendered)
 }
 
 #[cfg(test)]

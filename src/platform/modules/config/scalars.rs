@@ -74,6 +74,9 @@ impl BlockSpan {
             Value::Number(number) => {
                 number.as_u64().filter(|it| (min..=u64::from(u32::MAX)).contains(it)).map(Self::Blocks)
             }
+            Value::String(text) if !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_digit()) => {
+                text.parse().ok().filter(|it| (min..=u64::from(u32::MAX)).contains(it)).map(Self::Blocks)
+            }
             Value::String(text) => {
                 let secs = parse_duration_secs(text, DurationUnits::INTERVAL)?;
                 (secs >= min && secs <= u64::from(u32::MAX)).then_some(Self::Secs(secs))

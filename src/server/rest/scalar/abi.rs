@@ -4,14 +4,9 @@ use std::borrow::Cow;
 
 use utoipa::{
     PartialSchema, ToSchema,
-    openapi::{
-        ArrayBuilder, ObjectBuilder, Ref, RefOr, Schema, Type,
-        schema::{AnyOfBuilder, Object},
-    },
+    openapi::{ArrayBuilder, ObjectBuilder, Ref, RefOr, Schema, Type, schema::AnyOfBuilder},
 };
 
-/// Characters of the name of a parameter or of a struct's member.
-const NAME_LEN_MAX: usize = 256;
 /// Members of a validator's metadata: more than its bytes have room for.
 const METADATA_MEMBERS_MAX: usize = 1_024;
 
@@ -36,12 +31,8 @@ fn members_of(name: &str) -> ObjectBuilder {
     ObjectBuilder::new().schema_type(Type::Object).additional_properties(Some(Ref::from_schema_name(name)))
 }
 
-/// The name of a parameter or a member.
-fn member_name() -> Object {
-    ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).max_length(Some(NAME_LEN_MAX)).build()
-}
-
-/// A scalar, a list of values of the schema of this name, or an object of such.
+/// A scalar, a list of values of the schema of this name, or an object of such. Every JSON value is one: where a branch of a choice fails, each
+/// error keeps a copy of its value, at each level again.
 fn value_of(name: &str, members: ObjectBuilder, description: &str) -> RefOr<Schema> {
     let scalars = [Type::String, Type::Number, Type::Boolean, Type::Null];
     let scalars = scalars
@@ -53,7 +44,7 @@ fn value_of(name: &str, members: ObjectBuilder, description: &str) -> RefOr<Sche
 
 impl PartialSchema for AbiValue {
     fn schema() -> RefOr<Schema> {
-        let members = members_of("AbiValue").property_names(Some(member_name()));
+        let members = members_of("AbiValue");
         let description = "A value of a type of Solidity: integers are numbers or decimal strings, addresses and bytes hex strings, structs \
              objects or arrays.";
         value_of("AbiValue", members, description)
@@ -68,8 +59,7 @@ impl ToSchema for AbiValue {
 
 impl PartialSchema for AbiMembers {
     fn schema() -> RefOr<Schema> {
-        let members = members_of("AbiValue").property_names(Some(member_name()));
-        members.description(Some("Values of types of Solidity, by name.")).into()
+        members_of("AbiValue").description(Some("Values of types of Solidity, by name.")).into()
     }
 }
 
@@ -174,4 +164,33 @@ struct AbiParameter {
     /// Members of a struct.
     #[schema(no_recursion)]
     components: Option<Vec<AbiParameter>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// Errors of a choice keep a copy of its value each, so that a body of a mebibyte could take gibibytes.
+    #[test]
+    fn every_json_value_is_one() {
+        let schema = |of: RefOr<Schema>| {
+            let mut named = Vec::new();
+            AbiMembers::schemas(&mut named);
+            Metadata::schemas(&mut named);
+            let named: serde_json::Map<String, Value> =
+                named.into_iter().map(|(name, schema)| (name, serde_json::to_value(schema).unwrap())).collect();
+            let mut schema = serde_json::to_value(of).unwrap();
+            schema["components"] = json!({ "schemas": named });
+            jsonschema::draft202012::new(&schema).unwrap()
+        };
+        let many: serde_json::Map<String, Value> =
+            (0..500).map(|number| (format!("{number}").repeat(400), json!([number, null, 1.5, true]))).collect();
+        let deep = (0..100).fold(json!({ "": 0, "x": [1, "a", {}] }), |inner, _| json!([inner]));
+        let members = json!({ "many": many, "deep": deep });
+        for schema in [schema(AbiMembers::schema()), schema(Metadata::schema())] {
+            assert_eq!(schema.iter_errors(&members).count(), 0);
+        }
+    }
 }
