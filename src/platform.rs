@@ -513,6 +513,7 @@ fn forget_expired(context: &Context, some: &PageRequest) -> Result<usize, Platfo
 fn complete_indices(records: &Records) -> Result<(), RecordError> {
     resources::complete_indices(records)?;
     sent::complete_indices(records)?;
+    Project::complete_indices(records)?;
     dapps::complete_indices(records)
 }
 

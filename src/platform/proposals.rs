@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use alloy_primitives::{B256, U256};
 use alloy_sol_types::SolEvent;
+use serde_json::{Map, Value};
 
 pub use self::{
     id::ProposalId,
@@ -25,7 +26,7 @@ use super::{
     blockchain::Blockchain,
     blockchains::{Blockchains, Outgoing, signed_call},
     context::audit,
-    modules::{ModuleKind, VERSION as MODULES_VERSION},
+    modules::{ModuleKind, ModuleSpec, Modules, VERSION as MODULES_VERSION},
     principal::Principal,
     validators::Validators,
 };
@@ -49,8 +50,9 @@ impl Proposals<'_> {
     /// the id of the request ([`Blockchains::send_as`]).
     ///
     /// # Errors
-    /// [`PlatformError::Conflict`] on a chain without governance, for a proposer without weight and for what the contract refuses, such
-    /// as a proposal that could not be executed; as [`Blockchains::writable`].
+    /// [`PlatformError::Conflict`] on a chain without governance, for a proposer without weight, for a module that could not be enabled
+    /// with its configuration after the vote, and for what the contract refuses, such as a proposal that could not be executed; as
+    /// [`Blockchains::writable`].
     pub fn submit(
         &self,
         principal: &Principal,
@@ -63,12 +65,13 @@ impl Proposals<'_> {
                 Some(raw) => {
                     let transaction = signed_call(raw, GOVERNANCE_ADDRESS, &spec::SELECTORS)?;
                     if let Some((_, action)) = spec::read_call(transaction.input()) {
-                        self.check(&chain, &action)?;
+                        // Of a configuration it has the hash alone.
+                        self.check(principal, &chain, &action, None)?;
                     }
                     transaction.into()
                 }
                 None => {
-                    self.check(&chain, &spec.action)?;
+                    self.check(principal, &chain, &spec.action, spec.module_config.as_ref())?;
                     let request = CallRequest { from: spec.from, ..spec.call() };
                     self.with_sender(principal, &chain, request)?.into()
                 }
@@ -116,7 +119,13 @@ impl Proposals<'_> {
     }
 
     /// Refuses what the contract would take and the chain could not bear.
-    fn check(&self, chain: &Blockchain, action: &ProposalAction) -> Result<(), PlatformError> {
+    fn check(
+        &self,
+        principal: &Principal,
+        chain: &Blockchain,
+        action: &ProposalAction,
+        module_config: Option<&Map<String, Value>>,
+    ) -> Result<(), PlatformError> {
         match action {
             ProposalAction::ValidatorAdd { validator, weight } => {
                 Validators { chains: self.chains }.check_proposed(chain, *validator, *weight)
@@ -130,7 +139,10 @@ impl Proposals<'_> {
                     let expected = format!("{MODULES_VERSION}, the version of this build's modules");
                     return Err(PlatformError::field("changes.version", expected, version.to_string()));
                 }
-                kind.check_in_this_build()
+                kind.check_in_this_build()?;
+                let Some(config) = module_config.cloned() else { return Ok(()) };
+                let spec = ModuleSpec { blockchain_id: chain.id().to_owned(), kind, config };
+                Modules { blockchains: self.chains }.check_proposed(principal, chain, &spec)
             }
             _ => Ok(()),
         }

@@ -1,11 +1,12 @@
 //! Snapshots of a development node's chain and its time cover the platform: its records and its clock.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 use chainbox::{
     primitives::Timestamp,
     server::{date, now_ms},
     system::governance::GOVERNANCE_ADDRESS,
+    templates::BATCH_ADDRESS,
 };
 use serde_json::{Value, json};
 
@@ -87,27 +88,33 @@ fn a_snapshot_of_the_default_chain_covers_its_deployments_and_time_travel_the_ke
     assert!(dev.stop("-TERM").status.success() && now() < deadline);
 }
 
+/// A development node whose genesis has governance, the first account's registry of modules, and the contract that makes others.
+fn governed(folder: &Path) -> Dev {
+    let dev = Dev::start(folder, &["--quiet"]);
+    let key = dev.config["apiKey"].as_str().unwrap();
+    let validators = rest(&dev, key, "GET", "/v1/blockchains/bc_default/validators", &Value::Null).data();
+    let sealing = validators[0]["sealingAddress"].clone();
+    assert!(dev.stop("-TERM").status.success());
+
+    let genesis = folder.join("genesis.json");
+    let account = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
+    let spec = json!({
+        "chainId": 31337, "accounts": { account: { "balance": "1000000000000000000000" } },
+        "contracts": [{ "address": BATCH_ADDRESS, "template": "batch" }],
+        "validators": [{ "address": sealing, "operator": account }],
+        "governance": { "minVotingPeriodSecs": 10 }, "parameters": { "owner": GOVERNANCE_ADDRESS },
+        "modules": { "authority": account }, "validatorRegistry": { "administrator": GOVERNANCE_ADDRESS },
+    });
+    std::fs::write(&genesis, spec.to_string()).unwrap();
+    std::fs::remove_file(folder.join("config.json")).unwrap();
+    Dev::start(folder, &["--quiet", "--genesis", genesis.to_str().unwrap()])
+}
+
 /// With governance in its genesis the default chain has proposals, and a snapshot covers them with their votes and what they have changed.
 #[test]
 fn a_snapshot_of_the_default_chain_covers_its_proposals() {
     let folder = tempfile::tempdir().unwrap();
-    let dev = Dev::start(folder.path(), &["--quiet"]);
-    let key = dev.config["apiKey"].as_str().unwrap().to_owned();
-    let validators = rest(&dev, &key, "GET", "/v1/blockchains/bc_default/validators", &Value::Null).data();
-    let sealing = validators[0]["sealingAddress"].clone();
-    assert!(dev.stop("-TERM").status.success());
-
-    let genesis = folder.path().join("genesis.json");
-    let account = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
-    let spec = json!({
-        "chainId": 31337, "accounts": { account: { "balance": "1000000000000000000000" } },
-        "validators": [{ "address": sealing, "operator": account }],
-        "governance": { "minVotingPeriodSecs": 10 }, "parameters": { "owner": GOVERNANCE_ADDRESS },
-        "validatorRegistry": { "administrator": GOVERNANCE_ADDRESS },
-    });
-    std::fs::write(&genesis, spec.to_string()).unwrap();
-    std::fs::remove_file(folder.path().join("config.json")).unwrap();
-    let dev = Dev::start(folder.path(), &["--quiet", "--genesis", genesis.to_str().unwrap()]);
+    let dev = governed(folder.path());
     let key = dev.config["apiKey"].as_str().unwrap().to_owned();
     let propose = |limit: &str| {
         let body = json!({
@@ -139,6 +146,65 @@ fn a_snapshot_of_the_default_chain_covers_its_proposals() {
     assert_eq!(listed.as_array().map(Vec::len), Some(1), "{listed}");
     carry(&first);
     assert_eq!((&shown(&first)["status"], limit()), (&json!("executed"), json!("0x2625a00")));
+    assert!(dev.stop("-TERM").status.success());
+}
+
+/// Proposal, deployment, dApp, project and module go back together; what is not of the chain stays, and the mail that was due is sent.
+#[test]
+fn one_revert_takes_back_all_that_was_done_on_the_default_chain_and_no_mail() {
+    let folder = tempfile::tempdir().unwrap();
+    let dev = governed(folder.path());
+    let key = dev.config["apiKey"].as_str().unwrap().to_owned();
+    let made = |path: &str, body: Value| {
+        let answer = rest(&dev, &key, "POST", path, &body);
+        assert!(answer.is_success(), "{path}: {}", answer.body);
+        answer.data()
+    };
+    let make_each = |name: &str, module: &Value| {
+        let token = json!({ "name": name, "symbol": "GLD", "totalSupply": "1" });
+        let (chain, changes) = ("bc_default", json!({ "gasLimit": "40000000" }));
+        made(
+            "/v1/governance/proposals",
+            json!({ "blockchainId": chain, "title": name, "type": "parameter-change", "changes": changes, "votingPeriod": "60s" }),
+        );
+        made("/v1/contracts/deploy", json!({ "blockchainId": chain, "template": "erc20-token", "params": token }));
+        let components = json!([{ "type": "token", "config": token }]);
+        made("/v1/dapps", json!({ "name": name, "blockchainId": chain, "components": components }));
+        let project = json!({ "name": name, "template": "erc20-token", "config": { "blockchain": chain } });
+        let project = made("/v1/workspaces/ws_default/projects", project);
+        made("/v1/blockchains/bc_default/modules", module.clone());
+        project
+    };
+    // Everything on the chain, with its state.
+    let listed = || {
+        let all = rest(&dev, &key, "GET", "/v1/resources?limit=100", &Value::Null).data();
+        let here = all.as_array().unwrap().iter().filter(|one| one["blockchainId"] == "bc_default");
+        here.map(|one| ["type", "id", "status"].map(|field| one[field].as_str().unwrap().to_owned()))
+            .collect::<Vec<_>>()
+    };
+    let defi = json!({ "module": "defi", "config": { "features": ["staking"] } });
+    make_each("kept", &json!({ "module": "nft" }));
+    let before = listed();
+    for kind in ["proposal", "contract", "dapp", "project", "module"] {
+        assert_eq!(before.iter().filter(|[one, ..]| one == kind).count(), 1, "{kind}: {before:?}");
+    }
+    let snapshot = eth(&dev, &key, "evm_snapshot", json!([]));
+    let gone = make_each("gone", &defi);
+    made("/v1/workspaces/ws_default/invitations", json!({ "email": "bob@example.org", "role": "viewer" }));
+    assert_eq!(listed().len(), before.len() + 5);
+
+    assert_eq!(eth(&dev, &key, "evm_revert", json!([snapshot])), true);
+    assert_eq!(listed(), before);
+    let invitations = rest(&dev, &key, "GET", "/v1/workspaces/ws_default/invitations", &Value::Null).data();
+    assert_eq!(invitations[0]["status"], "open", "{invitations}");
+    let mails = send(&dev.address(), "GET", "/oauth/mailbox", "accept: application/json\r\n", "").unwrap().json();
+    let to: Vec<&Value> = mails["mails"].as_array().unwrap().iter().map(|mail| &mail["to"]).collect();
+    assert_eq!(to, ["bob@example.org"]);
+    // Others take the same nonces and addresses, and are not what was taken back.
+    let again = make_each("gone", &defi);
+    assert_eq!(again["contracts"], gone["contracts"]);
+    assert_ne!(again["id"], gone["id"]);
+    assert_eq!(listed().len(), before.len() + 5);
     assert!(dev.stop("-TERM").status.success());
 }
 

@@ -57,7 +57,7 @@ pub(in crate::platform) struct Hosted {
     senders: Vec<Mutex<()>>,
     /// Exports that are to become chains, where the store does not outlive the process.
     pub(super) staged: Mutex<BTreeMap<String, Vec<u8>>>,
-    /// Deployments on the default chain at its snapshots, by their numbers.
+    /// Records of the default chain at its snapshots, by their numbers.
     pub(super) snapshots: Mutex<Snapshots>,
     /// Who has delegated on the chains in memory.
     pub(in crate::platform) delegators: Delegators,
@@ -164,7 +164,7 @@ impl Hosted {
     }
 
     /// Returns the owner of a chain.
-    pub(super) fn owner(&self, id: &str) -> Option<Owner> {
+    pub(in crate::platform) fn owner(&self, id: &str) -> Option<Owner> {
         self.owners.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
     }
 
@@ -213,6 +213,8 @@ impl Hosted {
             ChainState::Deleting => {
                 self.close(context, id, "it is being deleted");
                 removal::remove(context, &*self.store, &self.part_of(id), &stored)?;
+                // A list that began before may have read it meanwhile.
+                self.delegators.forget(id);
                 self.owners.write().unwrap_or_else(PoisonError::into_inner).remove(id);
                 self.turns.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
                 Ok(None)

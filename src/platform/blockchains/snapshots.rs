@@ -1,14 +1,13 @@
 //! Snapshots of the default chain of a development node: they cover the records of what was done on it.
 //!
-//! A revert takes the chain's deployments and the transactions that the service sent back to those of the snapshot, and deletes the dApps that
-//! were made since: their contracts are gone. The page of another dApp is not of the chain, and stays as it is. Proposals and votes are the
-//! chain's own. Audit lines and counts of use are not of the chain, and the outbox has mails alone, which tell of users and workspaces: what was
-//! done, signed and mailed stays so. Snapshots end with the process, as those of the node do.
+//! A revert takes the chain's deployments, its modules and the transactions that the service sent back to those of the snapshot. The dApps
+//! and projects that were made on it since are deleted: their contracts are gone. Of the others, what is of the chain is as it was; name,
+//! description and page are not, and stay, as one stays deleted that somebody has deleted. Proposals, votes and the list of validators are the
+//! chain's own, and on a chain on demand no validator has a record and no evidence is kept. Audit lines, counts of use, webhooks and keys
+//! are not of the chain, and the outbox has mails alone, which tell of users and workspaces: what was done, signed and mailed stays so.
+//! Snapshots end with the process, as those of the node do.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::PoisonError,
-};
+use std::{collections::BTreeMap, sync::PoisonError};
 
 use super::Blockchains;
 use crate::platform::{
@@ -16,6 +15,8 @@ use crate::platform::{
     dapps::record::DappRecord,
     default_workspace,
     deployment::DeploymentRecord,
+    modules::record::HostedModule,
+    projects::record::Project,
     records::{Collection, Index, Owner, Record, RecordError, SortKey, Stored, Unit},
     sent::TransactionRecord,
 };
@@ -27,7 +28,9 @@ pub(super) type Snapshots = BTreeMap<u64, Kept>;
 #[derive(Debug)]
 pub(super) struct Kept {
     deployments: Vec<Stored<DeploymentRecord>>,
+    modules: Vec<Stored<HostedModule>>,
     dapps: Vec<Stored<DappRecord>>,
+    projects: Vec<Stored<Project>>,
     /// Whether a block was known to have it, by the id of each transaction that the service sent.
     transactions: BTreeMap<String, bool>,
 }
@@ -38,10 +41,15 @@ impl Blockchains<'_> {
     /// # Errors
     /// [`PlatformError::Internal`] when the store fails.
     pub fn keep_snapshot(&self, number: u64) -> Result<(), PlatformError> {
-        let transactions = on_default(self.context.records.of(), &TransactionRecord::BY_BLOCKCHAIN)?;
+        let records = &self.context.records;
+        // At the start the disk may have been full.
+        Project::complete_indices(records)?;
+        let transactions = on_default(records.of(), &TransactionRecord::BY_BLOCKCHAIN)?;
         let present = Kept {
-            deployments: on_default(self.context.records.of(), &DeploymentRecord::BY_BLOCKCHAIN)?,
-            dapps: on_default(self.context.records.of(), &DappRecord::BY_BLOCKCHAIN)?,
+            deployments: on_default(records.of(), &DeploymentRecord::BY_BLOCKCHAIN)?,
+            modules: on_default(records.of(), &HostedModule::BY_BLOCKCHAIN)?,
+            dapps: on_default(records.of(), &DappRecord::BY_BLOCKCHAIN)?,
+            projects: on_default(records.of(), &Project::BY_BLOCKCHAIN)?,
             transactions: transactions.iter().map(|sent| (sent.id().to_owned(), sent.value.is_settled)).collect(),
         };
         self.hosted.snapshots.lock().unwrap_or_else(PoisonError::into_inner).insert(number, present);
@@ -57,47 +65,54 @@ impl Blockchains<'_> {
         let mut snapshots = self.hosted.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(kept) = snapshots.get(&number) else { return Ok(()) };
         self.context.records.unit(|unit| {
-            revert_dapps(unit, &kept.dapps)?;
-            revert_deployments(unit, &kept.deployments)?;
+            // Whether a block has the transaction of a deployment or of a dApp is looked for again.
+            revert_whole(unit, &kept.deployments, &DeploymentRecord::BY_BLOCKCHAIN)?;
+            revert_whole(unit, &kept.modules, &HostedModule::BY_BLOCKCHAIN)?;
+            revert_made(unit, &kept.dapps, &DappRecord::BY_BLOCKCHAIN, |dapp, old| {
+                dapp.deployment.clone_from(&old.deployment);
+            })?;
+            revert_made(unit, &kept.projects, &Project::BY_BLOCKCHAIN, Project::take_contracts_of)?;
             revert_transactions(unit, &kept.transactions)
         })?;
+        // Final blocks that were read are gone.
+        self.hosted.delegators.forget(DEFAULT_BLOCKCHAIN_ID);
         snapshots.split_off(&number);
         Ok(())
     }
 }
 
-/// Deletes the dApps that were made since a snapshot, and takes the deployment of the others back to what it was.
-fn revert_dapps(unit: &mut Unit<'_>, kept: &[Stored<DappRecord>]) -> Result<(), RecordError> {
-    for mut dapp in on_default(unit.of(), &DappRecord::BY_BLOCKCHAIN)? {
-        match kept.iter().find(|old| old.id() == dapp.id()) {
-            None => unit.delete(&dapp)?,
-            Some(old) if old.value.deployment == dapp.value.deployment => {}
-            Some(old) => {
-                // Whether a block has its transaction is looked for again.
-                dapp.value.deployment.clone_from(&old.value.deployment);
-                unit.replace(&dapp)?;
-            }
+/// Takes the records of a type back to those of a snapshot.
+fn revert_whole<T: Record + PartialEq>(
+    unit: &mut Unit<'_>,
+    kept: &[Stored<T>],
+    by_chain: &Index<T>,
+) -> Result<(), RecordError> {
+    revert_made(unit, kept, by_chain, T::clone_from)?;
+    for record in kept {
+        if unit.of::<T>().get(record.owner(), record.id())?.is_none() {
+            unit.insert(record.owner(), record.id(), record.value.clone())?;
         }
     }
     Ok(())
 }
 
-fn revert_deployments(unit: &mut Unit<'_>, kept: &[Stored<DeploymentRecord>]) -> Result<(), RecordError> {
-    let present = on_default(unit.of(), &DeploymentRecord::BY_BLOCKCHAIN)?;
-    let ids: BTreeSet<&str> = kept.iter().map(Stored::id).collect();
-    for record in present.iter().filter(|record| !ids.contains(record.id())) {
-        unit.delete(record)?;
-    }
-    for record in kept {
-        match present.iter().find(|now| now.id() == record.id()) {
-            Some(now) if now.value == record.value => {}
-            // Whether a block has its transaction is looked for again.
-            Some(now) => {
-                let mut now = now.clone();
-                now.value = record.value.clone();
-                unit.replace(&now)?;
-            }
-            None => drop(unit.insert(record.owner(), record.id(), record.value.clone())?),
+/// Deletes the records of a type that were made since a snapshot, and changes the others by `take_back`, which gets a record and what it was.
+fn revert_made<T: Record + PartialEq>(
+    unit: &mut Unit<'_>,
+    kept: &[Stored<T>],
+    by_chain: &Index<T>,
+    take_back: impl Fn(&mut T, &T),
+) -> Result<(), RecordError> {
+    let kept: BTreeMap<&str, &T> = kept.iter().map(|record| (record.id(), &record.value)).collect();
+    for present in on_default(unit.of(), by_chain)? {
+        let Some(old) = kept.get(present.id()) else {
+            unit.delete(&present)?;
+            continue;
+        };
+        let mut reverted = present.clone();
+        take_back(&mut reverted.value, old);
+        if reverted.value != present.value {
+            unit.replace(&reverted)?;
         }
     }
     Ok(())

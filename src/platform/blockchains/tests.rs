@@ -7,6 +7,7 @@ mod delegators;
 mod deployments;
 mod figures;
 mod requests;
+mod snapshots;
 mod states;
 mod tokens;
 mod transfers;
@@ -49,6 +50,11 @@ impl World {
 
     fn platform_on(store: Arc<dyn KeyValue>, clock: Arc<ManualClock>) -> Platform {
         let node = Node::builder().with_database(Database::Store(store.clone())).build().unwrap();
+        Self::platform_over(node, store, clock)
+    }
+
+    /// A platform whose default chain is that of a node.
+    fn platform_over(node: Node, store: Arc<dyn KeyValue>, clock: Arc<ManualClock>) -> Platform {
         let chain = Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), named("default"), node, 0);
         let plan = Plan { transactions_max: 100, ..Plan::UNLIMITED };
         let builder = Platform::builder(clock).with_store(store).with_entropy(Arc::new(SeededEntropy::of_thread()));

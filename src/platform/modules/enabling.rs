@@ -195,6 +195,23 @@ impl Modules<'_> {
         self.get(principal, chain.id(), name)
     }
 
+    /// Refuses a module to vote for that could not be enabled after the vote.
+    ///
+    /// # Errors
+    /// [`PlatformError::Validation`] of the configuration; [`PlatformError::Conflict`] for a module that this build does not have, for one
+    /// that is on as asked for, and for a change that would leave contracts of the former configuration wrong; those of reading.
+    pub(in crate::platform) fn check_proposed(
+        &self,
+        principal: &Principal,
+        chain: &Blockchain,
+        spec: &ModuleSpec,
+    ) -> Result<(), PlatformError> {
+        let config = spec.read()?;
+        let id = HostedModule::id(chain.id(), spec.kind);
+        let former = self.blockchains.context.records.of::<HostedModule>().get(chain.owner(), &id)?;
+        self.check_change(principal, chain, spec, &config, former.as_ref())
+    }
+
     /// Returns who decides on the modules of a chain, and who makes their contracts.
     fn authority_of(&self, chain: &Blockchain) -> Result<Authority, PlatformError> {
         let conflict = |message: String| Err(PlatformError::Conflict { message });

@@ -3,6 +3,7 @@
 use core::time::Duration;
 use std::sync::Arc;
 
+use alloy_primitives::keccak256;
 use alloy_sol_types::SolCall;
 use serde_json::{Value, json};
 
@@ -13,7 +14,10 @@ use crate::{
     platform::entropy::testing::SeededEntropy,
     primitives::{Address, Height, Timestamp, U256},
     store::testing::MemoryDisk,
-    system::modules::{MODULES_ADDRESS, interface as registry},
+    system::{
+        governance::ProposalAction,
+        modules::{MODULES_ADDRESS, interface as registry},
+    },
     templates::{
         erc20::interface as erc20, erc721::interface as erc721, erc1155::interface as erc1155,
         governance_dao::interface as governor, lending::interface as lending, liquidity_router::interface as router,
@@ -82,6 +86,26 @@ impl World {
     fn disable(&self, chain: &str, module: &str) -> Result<Module, PlatformError> {
         let id = self.platform.new_id("tx").unwrap();
         self.platform.modules().disable(&self.me(), &id, chain, module)
+    }
+
+    /// Proposes to enable a module.
+    fn propose(&self, chain: &str, module: &str, config: Value) -> Result<ProposalId, PlatformError> {
+        let config_hash = keccak256(config.to_string());
+        let name = module.to_owned();
+        let proposal = ProposalSpec {
+            blockchain_id: chain.to_owned(),
+            action: ProposalAction::ModuleEnable { name, version: super::record::VERSION, config_hash },
+            module_config: config.as_object().cloned(),
+            title: "a module".to_owned(),
+            description: String::new(),
+            voting_period_secs: None,
+            quorum_permille: None,
+            threshold_permille: None,
+            from: None,
+            signed_transaction: None,
+        };
+        let id = self.platform.new_id("tx").unwrap();
+        self.platform.proposals().submit(&self.me(), &id, &proposal)
     }
 
     fn run(&self, chain: &Blockchain, secs: u64) {
@@ -279,6 +303,28 @@ fn parts_are_added_and_what_is_there_stays_as_it_is() {
     assert_eq!((on.state, on.contracts), (ModuleState::Enabled, more.contracts));
     assert_eq!(chain.node().view().head().height(), height.next());
     assert!(matches!(world.disable(&id, "nft"), Err(PlatformError::NotFound { .. })));
+}
+
+#[test]
+fn nobody_votes_on_a_configuration_that_contradicts_the_contracts() {
+    let world = World::new();
+    let id = world.make(json!({ "name": "x", "start": false, "config": { "upgrades": "governance" } }));
+    let staking = |rate: &str| json!({ "features": ["staking"], "rewardRate": rate });
+    world.enable(&id, "defi", staking("5"));
+    let chain = world.platform.blockchains().carry_out(&world.me(), &id, ChainCommand::Start).unwrap().unwrap();
+    let proposed = || world.platform.proposals().list(&world.me(), &id, (0, 10, false)).unwrap().1;
+    let refused = |config: Value| conflict(world.propose(&id, "defi", config));
+    assert!(refused(staking("5")).contains("is enabled with this configuration"));
+    assert!(refused(staking("6")).contains("\"rewardRate\":\"5\""));
+    assert!(refused(json!({ "features": ["dex"] })).contains("which stays"));
+    assert!(conflict(world.propose(&id, "bridge", json!({}))).contains("this build has no module bridge"));
+    let invalid = world.propose(&id, "defi", json!({ "features": [] }));
+    assert!(matches!(invalid, Err(PlatformError::Validation { .. })), "{invalid:?}");
+    assert_eq!((proposed(), chain.node().view().head().height()), (0, Height::GENESIS));
+    // More parts beside those that are there, and a module that is new.
+    world.propose(&id, "defi", json!({ "features": ["dex", "staking"], "rewardRate": "5" })).unwrap();
+    world.propose(&id, "nft", json!({})).unwrap();
+    assert_eq!(proposed(), 2);
 }
 
 #[test]

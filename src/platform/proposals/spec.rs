@@ -2,6 +2,7 @@
 
 use alloy_primitives::{Address, B256, Bytes, U256};
 use alloy_sol_types::{SolCall, SolInterface};
+use serde_json::{Map, Value};
 
 use crate::{
     chain::CallRequest,
@@ -30,6 +31,8 @@ pub struct ProposalSpec {
     pub blockchain_id: String,
     /// What it does once it has passed.
     pub action: ProposalAction,
+    /// Configuration of the module that it enables, of which the action has the hash; `None` of any other.
+    pub module_config: Option<Map<String, Value>>,
     /// Title.
     pub title: String,
     /// Description; may be empty.
@@ -136,6 +139,7 @@ mod tests {
             let spec = ProposalSpec {
                 blockchain_id: "bc_x".to_owned(),
                 action: action.clone(),
+                module_config: None,
                 title: "t".to_owned(),
                 description: "d".to_owned(),
                 voting_period_secs: Some(60),

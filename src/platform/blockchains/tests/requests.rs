@@ -72,6 +72,7 @@ fn stake_delegations_proposals_and_votes_are_sent_once_over_every_crash() {
     let spec = ProposalSpec {
         blockchain_id: chain.id().to_owned(),
         action: ProposalAction::Text,
+        module_config: None,
         title: "one".to_owned(),
         description: String::new(),
         voting_period_secs: None,

@@ -137,11 +137,11 @@ impl CreateProposal {
             let wrong = |_| PlatformError::field("votingPeriod", "a year at most", format!("{}s", period.secs));
             u32::try_from(period.secs).map_err(wrong)
         });
+        let changes = self.changes.unwrap_or_default();
         Ok(ProposalSpec {
             blockchain_id: self.blockchain_id,
-            action: self
-                .kind
-                .map_or(Ok(ProposalAction::Text), |kind| action(kind, self.changes.unwrap_or_default()))?,
+            module_config: matches!(self.kind, Some(ProposalType::ModuleEnable)).then(|| module_config(&changes)),
+            action: self.kind.map_or(Ok(ProposalAction::Text), |kind| action(kind, changes))?,
             title: self.title.unwrap_or_default(),
             description: self.description.unwrap_or_default(),
             voting_period_secs: period.transpose()?,
@@ -153,9 +153,14 @@ impl CreateProposal {
     }
 }
 
+/// The configuration of a module among `changes`; empty without one.
+fn module_config(changes: &Map<String, Value>) -> Map<String, Value> {
+    changes.get("config").and_then(Value::as_object).cloned().unwrap_or_default()
+}
+
 /// Reads `changes` by the type.
 fn action(kind: ProposalType, changes: Map<String, Value>) -> Result<ProposalAction, PlatformError> {
-    let is_empty = changes.is_empty();
+    let (is_empty, config) = (changes.is_empty(), module_config(&changes));
     let mut body = Fields::read(json!({ "changes": changes }))?;
     let mut fields = body.object("changes");
     let address = "an address (0x and 40 hex digits)";
@@ -185,8 +190,7 @@ fn action(kind: ProposalType, changes: Map<String, Value>) -> Result<ProposalAct
         ProposalType::ModuleEnable => {
             let name = fields.text("module").unwrap_or_default();
             let version = fields.integer("version", 1, u64::from(u32::MAX)).unwrap_or(1);
-            let config =
-                fields.read_with("config", "an object", |value| value.as_object().cloned()).unwrap_or_default();
+            fields.read_with("config", "an object", |value| value.is_object().then_some(()));
             if let Some(kind) = ModuleKind::from_name(&name) {
                 let spec = ModuleSpec { blockchain_id: String::new(), kind, config: config.clone() };
                 spec.check().into_iter().for_each(|wrong| fields.refuse(&wrong.path, wrong.expected, wrong.got));
