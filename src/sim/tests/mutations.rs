@@ -408,6 +408,8 @@ const BY_TEST: &[(Mutation, &str, &str)] = &[
 /// Bugs of [`BY_TEST`] that a campaign of another profile, or of more seeds than a table can run, finds as well, with a seed at which it does.
 const BY_PROFILE: &[(Mutation, &str, u64)] = &[
     (Mutation::PbftLeaverFallsSilent, "turnover", 946),
+    (Mutation::PbftAsksOnceInPatience, "turnover", 1_674),
+    (Mutation::PbftAsksNoStranger, "turnover", 1_522),
     (Mutation::DposElectorsFallSilent, "turnover", 1_191),
     (Mutation::DposCatchUpStartsAnew, "turnover", 4),
     (Mutation::DposAsksFirstSenderAlone, "short", 70_442_981_518_291_977),
