@@ -208,16 +208,17 @@ impl<'a> Webhooks<'a> {
         Ok(SignedDelivery::new(event_id, now_secs, secret.bytes(), body))
     }
 
-    /// Refuses a chain whose events the principal may not read.
     /// Checks that a caller may know what a subscription tells: who is no participant of its chain would have it sent elsewhere.
     fn check_told(&self, principal: &Principal, webhook: &Webhook) -> Result<(), PlatformError> {
-        match self.check_chain(principal, webhook.blockchain_id.as_deref()) {
-            // Of a deleted chain nothing is told.
-            Err(PlatformError::NotFound { .. }) => Ok(()),
+        let chain = webhook.blockchain_id.as_deref();
+        match self.check_chain(principal, chain) {
+            // Of a deleted chain nothing is told. One that is there is not found by who may not know of it.
+            Err(PlatformError::NotFound { .. }) if chain.is_some_and(|id| self.hosted.owner(id).is_none()) => Ok(()),
             other => other,
         }
     }
 
+    /// Refuses a chain whose events the principal may not read.
     fn check_chain(&self, principal: &Principal, chain: Option<&str>) -> Result<(), PlatformError> {
         let Some(chain) = chain else { return Ok(()) };
         let blockchains = Blockchains { context: self.context, hosted: self.hosted };

@@ -3,6 +3,7 @@
 mod bad_input;
 mod credentials;
 mod documented_bodies;
+mod example_shapes;
 mod filled;
 mod negation;
 mod strangers;

@@ -28,11 +28,14 @@ mod killed_network;
 mod limits;
 mod load_state;
 mod log;
+#[cfg(feature = "rocksdb")]
+mod master_key;
 mod method_list;
 mod methods;
 mod metrics;
 mod modules;
 mod network;
+mod network_governance;
 mod network_validators;
 mod oauth;
 mod oauth_clients;

@@ -41,7 +41,7 @@ impl World {
         Self::with(consensus, Self::four()).await
     }
 
-    fn four() -> Vec<KeyPair> {
+    pub(crate) fn four() -> Vec<KeyPair> {
         let mut operators: Vec<_> =
             (0..COUNT).map(|index| KeyPair::from_seed(7, &format!("operator {index}"))).collect();
         // As the list of validators is sorted.
@@ -54,7 +54,7 @@ impl World {
         Self::configured(consensus, operators, json!({ "blockTime": "1s" })).await
     }
 
-    async fn configured(consensus: &str, operators: Vec<KeyPair>, config: Value) -> Self {
+    pub(crate) async fn configured(consensus: &str, operators: Vec<KeyPair>, config: Value) -> Self {
         let clock = Arc::new(ManualClock::new(START));
         let service = Service::timed(clock.clone()).await;
         let listed = operators.iter().map(|key| json!({ "address": key.address().to_string() }));
@@ -465,6 +465,10 @@ async fn staked(world: &World, has_stake: bool, new: &str, ids: &[String]) {
     world.run(10);
     assert_eq!(world.validator(new).await["selfStake"], "40000000000000000000");
     assert!(world.conflict("PUT", &path, more).await.contains("already"));
+    // Its operator is a wallet of the workspace, and takes stake out.
+    world.ok("PUT", &path, json!({ "stake": "35000000000000000000" })).await;
+    world.run(10);
+    assert_eq!(world.validator(new).await["selfStake"], "35000000000000000000");
     let less = world.conflict("PUT", &format!("/v1/validators/{}/stake", ids[0]), json!({ "stake": "1000" })).await;
     assert!(less.contains("its operator"), "{less}");
     let listed = world.ok("GET", &delegations, Value::Null).await;
@@ -657,6 +661,9 @@ async fn governance_adds_and_removes_validators() {
 
         let refused = world.conflict("DELETE", &format!("/v1/validators/{id}"), Value::Null).await;
         assert!(refused.contains("make a proposal"), "{refused}");
+        let penalty = json!({ "percentage": 10, "reason": "downtime" });
+        let refused = world.conflict("POST", &format!("/v1/validators/{id}/slash"), penalty).await;
+        assert!(refused.contains("administers the validators") && refused.contains("make a proposal"), "{refused}");
         // The new one proposes that it be removed; what the service signs for it needs no transaction of the caller.
         let less = json!({
             "title": "One less", "type": "validator-remove", "changes": { "address": operator }, "votingPeriod": "20s", "from": operator,

@@ -7,7 +7,7 @@ use chainbox::{
     node::{BlockRef, Located},
     primitives::{Address, B256, Bytes, Height, KeyPair, U256},
     system::{
-        governance::VALIDATORS_ADDRESS,
+        governance::{VALIDATORS_ADDRESS, interface as governance},
         staking::{self, STAKING_ADDRESS, WEIGHT_UNIT, interface as stake},
         validators::{self, interface as registry},
     },
@@ -214,6 +214,40 @@ async fn a_signed_transaction_adds_and_slashes_a_validator_without_stake() {
     world.until(of_first["id"].as_str().unwrap(), &["removed"]).await;
 }
 
+/// Where governance administers the validators, the operator's own transaction registers its key, and a proposal makes it a validator.
+#[tokio::test]
+async fn a_signed_transaction_registers_a_key_where_governance_adds_validators() {
+    let config = json!({ "blockTime": "1s", "membership": "governance" });
+    let world = World::configured("proof-of-authority", World::four(), config).await;
+    world.run(5);
+    let (all, chain_id) = (world.path("/validators"), world.chain.chain_id());
+    let (operator, key) = (KeyPair::from_seed(1, "operator"), KeyPair::from_seed(1, "sealing key"));
+    world.treasury_sends(operator.address(), ether(1), Vec::new()).await;
+    world.run(3);
+    let proof = validators::prove_sealing_key(chain_id, operator.address(), &key);
+    let register = registry::setSealingKeyCall { key: key.address(), proof };
+    let raw = world.call_of(&operator, VALIDATORS_ADDRESS, U256::ZERO, &register);
+    let mut body = json!({ "address": Address::repeat_byte(0x66).to_string(), "signedTransaction": raw });
+    assert_eq!(world.wrong_field("POST", &all, body.clone()).await, "signedTransaction");
+    body["address"] = operator.address().to_string().into();
+    body["sealingAddress"] = Address::repeat_byte(0x77).to_string().into();
+    assert_eq!(world.wrong_field("POST", &all, body.clone()).await, "sealingAddress");
+    body["sealingAddress"] = key.address().to_string().into();
+    let made = world.ok("POST", &all, body).await;
+    assert_eq!(made["sealingAddress"], key.address().to_string(), "the key of the call: {made}");
+    assert_eq!((&made["status"], &made["process"]), (&json!("joining"), &json!("elsewhere")), "{made}");
+    let id = made["id"].as_str().unwrap();
+    world.run(30);
+    let waiting = world.validator(id).await;
+    assert_eq!((&waiting["status"], &waiting["weight"]), (&json!("joining"), &json!(0)), "nobody has voted: {waiting}");
+
+    let terms = governance::Terms { title: "One more".to_owned(), votingPeriodSecs: 20, ..Default::default() };
+    let add = governance::proposeValidatorAddCall { terms, validator: operator.address(), weight: 1 };
+    world.carried("validator-add", json!({ "signedTransaction": world.signed(0, &add) })).await;
+    let active = world.until(id, &["active"]).await;
+    assert_eq!(active["sealingAddress"], key.address().to_string(), "{active}");
+}
+
 /// With stake, operators' and delegators' own transactions.
 #[tokio::test]
 async fn signed_transactions_join_stake_delegate_and_claim() {
@@ -270,6 +304,15 @@ async fn signed_transactions_join_stake_delegate_and_claim() {
         let found = delegations.as_array().unwrap().iter().find(|one| one["delegator"] == name.as_str());
         assert!(is_near(&found.unwrap()["amount"], 3), "{delegations}");
 
+        let raw = world.call_of(&operator, STAKING_ADDRESS, U256::ZERO, &stake::unstakeCall { amount: ether(4) });
+        let less = json!({ "signedTransaction": raw });
+        let field = world.wrong_field("PUT", &format!("{others}/stake"), less.clone()).await;
+        assert_eq!(field, "signedTransaction");
+        world.ok("PUT", &path("/stake"), less).await;
+        world.run(5);
+        let held = world.validator(id).await;
+        assert!(is_near(&held["selfStake"], 30) && is_near(&held["stake"], 33), "{held}");
+
         // An operator of genesis claims what it has earned.
         let owner = world.operators.iter().find(|key| other["address"] == key.address().to_string()).unwrap().clone();
         let call = stake::claimRewardsCall { validator: owner.address() };
@@ -282,7 +325,15 @@ async fn signed_transactions_join_stake_delegate_and_claim() {
         let before = world.balance(owner.address()).await;
         world.ok("POST", &claim, json!({ "signedTransaction": raw })).await;
         world.run(5);
-        assert!(world.balance(owner.address()).await > before, "{consensus}");
+        let between = world.balance(owner.address()).await;
+        assert!(between > before, "{consensus}");
+        let raw = world.call_of(&owner, STAKING_ADDRESS, U256::ZERO, &stake::claimCommissionCall {});
+        let commission = json!({ "signedTransaction": raw });
+        let field = world.wrong_field("POST", &path("/rewards/claim"), commission.clone()).await;
+        assert_eq!(field, "signedTransaction");
+        world.ok("POST", &claim, commission).await;
+        world.run(5);
+        assert!(world.balance(owner.address()).await > between, "{consensus}");
 
         // Nobody leaves but by its operator.
         let exit = |key: &KeyPair| world.call_of(key, STAKING_ADDRESS, U256::ZERO, &stake::exitCall {});
@@ -311,6 +362,7 @@ async fn rewards_and_commission_come_to_the_operators_balance() {
         let id = listed[0]["id"].as_str().unwrap();
         let owed: U256 = listed[0]["rewards"].as_str().unwrap().parse().unwrap();
         assert!(!owed.is_zero(), "{listed}");
+        assert_eq!(world.status(id).await["rewards"], listed[0]["rewards"], "{consensus}");
         let claim = format!("/v1/validators/{id}/rewards/claim");
         let before = world.balance(operator).await;
         let sent = world.ok("POST", &claim, json!({})).await;
@@ -371,6 +423,25 @@ async fn fees_come_to_the_operator_of_the_sealing_key() {
     assert_eq!(balances[1] - balances[0], tip);
 }
 
+/// Runs until a validator is in jail. All the time its status says of absences and jail what the chain and the validator's own route say.
+async fn until_jailed(world: &World, id: &str, validator: Address) -> Value {
+    let mut counted = 0;
+    for _ in 0..60 {
+        world.run(10);
+        let (found, status) = (world.validator(id).await, world.status(id).await);
+        let view = world.chain.node().view();
+        let kept = view.chain().staking_view(view.head(), &stake::validatorCall { validator }).unwrap();
+        assert_eq!(status["downtimeBlocks"], kept.missedBlocks, "{status}");
+        assert_eq!(status["jailedUntil"], found["jailedUntil"], "{status}");
+        counted = counted.max(kept.missedBlocks);
+        if found["status"] == "jailed" {
+            assert!(counted > 0, "nobody comes into jail without absences");
+            return found;
+        }
+    }
+    panic!("{id} never came into jail, with {counted} absences");
+}
+
 #[tokio::test]
 async fn a_jailed_validator_returns_by_its_operators_transaction() {
     let world = World::new("proof-of-stake").await;
@@ -386,7 +457,7 @@ async fn a_jailed_validator_returns_by_its_operators_transaction() {
         json!({ "signedTransaction": raw })
     };
     world.ok("POST", &path("/stop"), Value::Null).await;
-    let jailed = world.until(id, &["jailed"]).await;
+    let jailed = until_jailed(&world, id, operator.address()).await;
     assert!(jailed["jailedUntil"].is_string(), "{jailed}");
     world.ok("POST", &path("/start"), Value::Null).await;
     let managed = world.conflict("POST", &path("/unjail"), json!({})).await;

@@ -19,6 +19,8 @@ use crate::{
 };
 
 const BOB: &str = "0x1111111111111111111111111111111111111111";
+/// Where nobody takes deliveries.
+const NOBODY: &str = "127.0.0.1:1";
 
 /// The service with a private chain, on which there is something of every kind.
 struct Hidden {
@@ -47,7 +49,9 @@ impl Hidden {
             member = key_of_a_member(platform);
             user = user_of(platform);
         });
-        let service = Serving::start(&["--db-path", data.to_str().unwrap(), "--requests-per-minute", "1000000"]);
+        let flags =
+            ["--db-path", data.to_str().unwrap(), "--requests-per-minute", "1000000", "--allow-outbound", NOBODY];
+        let service = Serving::start(&flags);
         let make = |path: &str, body: Value| service.request(&owner, "POST", path, &body).data();
         let features = json!(["smart-contracts", "privacy"]);
         let chain = make("/v1/blockchains", json!({ "name": "hidden", "features": features }));
@@ -67,7 +71,9 @@ impl Hidden {
         let project = make("/v1/workspaces/ws_default/projects", project);
         let proposal = json!({ "blockchainId": id, "title": "Rhodonite", "type": "text" });
         let proposal = make("/v1/governance/proposals", proposal);
-        let webhook = json!({ "url": "https://93.184.215.14/hook", "events": ["contract.deployed"] });
+        let webhook = json!({
+            "url": format!("https://{NOBODY}/hook"), "events": ["contract.deployed"], "blockchainId": id,
+        });
         let webhook = make("/v1/webhooks", webhook);
         let validators = service.get(&owner, &of_chain("/validators"));
         let block = service.get(&owner, &of_chain("/blocks/latest"));
@@ -298,17 +304,22 @@ enum Rule {
     IsElsewhere,
 }
 
-/// What a member may do with the chain, and with the records of what is on it: operation, and body.
-const OF_THE_WORKSPACE: [(&str, &str); 9] = [
-    ("pauseBlockchain", ""),
-    ("resumeBlockchain", ""),
-    ("stopBlockchain", ""),
-    ("startBlockchain", ""),
-    ("updateDapp", r#"{"name":"Stall"}"#),
-    ("updateProject", r#"{"name":"q"}"#),
-    ("deleteDapp", ""),
-    ("deleteProject", ""),
-    ("deleteBlockchain", ""),
+/// What a member may do with the chain, and with the records of what is on it: operation, body, and status of the answer.
+const OF_THE_WORKSPACE: [(&str, &str, u16); 12] = [
+    ("pauseBlockchain", "", 200),
+    ("resumeBlockchain", "", 200),
+    ("stopBlockchain", "", 200),
+    ("startBlockchain", "", 200),
+    ("updateDapp", r#"{"name":"Stall"}"#, 200),
+    // As to everybody: there is no domain, and a page that is not public proves none.
+    ("verifyDappDomain", "", 409),
+    ("updateProject", r#"{"name":"q"}"#, 200),
+    // What is delivered names the chain, and says nothing else of it.
+    ("testWebhook", "", 200),
+    ("deleteWebhook", "", 200),
+    ("deleteDapp", "", 200),
+    ("deleteProject", "", 200),
+    ("deleteBlockchain", "", 200),
 ];
 
 /// What a route does; the method of an operation that is not here says where it belongs.
@@ -340,30 +351,21 @@ fn rule(hidden: &Hidden, operation: &str) -> Rule {
         "setValidatorStake" => json!({ "stake": "1" }),
         "slashValidator" => json!({ "percentage": 10, "reason": "downtime" }),
         "transferToken" => json!({ "to": BOB, "amount": "1" }),
-        "updateWebhook" => json!({ "blockchainId": chain }),
+        "updateWebhook" => json!({ "url": "https://93.184.215.14/elsewhere" }),
         "voteOnProposal" => json!({ "vote": "yes" }),
         "claimRewards" | "unjailValidator" => json!({}),
-        "disableModule" | "removeParticipant" | "removeValidator" | "startValidator" | "stopValidator" => Value::Null,
-        "changeMemberRole"
-        | "createApiKey"
-        | "createBackup"
-        | "createBlockchain"
-        | "createWorkspace"
-        | "deleteOAuthClient"
-        | "deleteWebhook"
-        | "deleteWorkspace"
-        | "importBlockchain"
-        | "inviteMember"
-        | "removeMember"
-        | "revokeApiKey"
-        | "rotateApiKey"
+        "disableModule"
+        | "removeParticipant"
+        | "removeValidator"
         | "rotateWebhookSecret"
-        | "rpc"
-        | "testWebhook"
-        | "updateWorkspace"
-        | "verifyDappDomain"
-        | "withdrawInvitation" => return Rule::IsElsewhere,
-        other if OF_THE_WORKSPACE.iter().any(|(operation, _)| *operation == other) => return Rule::Works,
+        | "startValidator"
+        | "stopValidator" => Value::Null,
+        "changeMemberRole" | "createApiKey" | "createBackup" | "createBlockchain" | "createWorkspace"
+        | "deleteOAuthClient" | "deleteWorkspace" | "importBlockchain" | "inviteMember" | "removeMember"
+        | "revokeApiKey" | "rotateApiKey" | "rpc" | "updateWorkspace" | "withdrawInvitation" => {
+            return Rule::IsElsewhere;
+        }
+        other if OF_THE_WORKSPACE.iter().any(|(operation, ..)| *operation == other) => return Rule::Works,
         other => panic!("say here what {other} does for a member who is no participant"),
     };
     Rule::Refuses(body)
@@ -398,13 +400,74 @@ fn no_route_changes_a_private_chain_for_who_is_no_participant() {
     let public = json!({ "frontend": { "public": true } });
     let answer = hidden.service.request(&hidden.member, "PATCH", &hidden.path("/v1/dapps/{dappId}"), &public);
     hidden.is_refused("a public page", &answer);
-    for (operation, body) in OF_THE_WORKSPACE {
+    for (operation, body, status) in OF_THE_WORKSPACE {
         let (method, template) = own.remove(operation).unwrap_or_else(|| panic!("there is no {operation}"));
         let body = if body.is_empty() { Value::Null } else { serde_json::from_str(body).unwrap() };
         let answer = hidden.service.request(&hidden.member, &method, &hidden.path(&template), &body);
-        assert_eq!(answer.status, 200, "{operation}: {}", answer.body);
+        assert_eq!(answer.status, status, "{operation}: {}", answer.body);
         hidden.tells_nothing(operation, &answer);
     }
+}
+
+/// What happens on the chain is told where its participants have it sent, and signed by what they know.
+#[test]
+fn who_is_no_participant_turns_no_webhook_of_a_private_chain_elsewhere() {
+    let hidden = Hidden::start();
+    let one = hidden.path("/v1/webhooks/{webhookId}");
+    let rotation = format!("{one}/rotate-secret");
+    let send = |key: &str, method: &str, path: &str, body: &Value| hidden.service.request(key, method, path, body);
+    let before = hidden.service.get(&hidden.owner, &one);
+    for body in [
+        json!({ "url": "https://93.184.215.14/elsewhere" }),
+        json!({ "enabled": false }),
+        json!({ "events": ["blockchain.block.created"] }),
+        json!({ "blockchainId": null }),
+    ] {
+        hidden.is_refused(&body.to_string(), &send(&hidden.member, "PATCH", &one, &body));
+    }
+    hidden.is_refused("another secret", &send(&hidden.member, "POST", &rotation, &Value::Null));
+    assert_eq!(hidden.service.get(&hidden.owner, &one), before, "nothing has changed");
+    // Nor is one of all chains turned to this one.
+    let own = json!({ "url": "https://93.184.215.14/own", "events": ["contract.deployed"] });
+    let own = send(&hidden.member, "POST", "/v1/webhooks", &own).data();
+    let own = format!("/v1/webhooks/{}", text(&own["id"]));
+    let of_chain = json!({ "blockchainId": hidden.id("blockchainId") });
+    hidden.is_refused("the chain", &send(&hidden.member, "PATCH", &own, &of_chain));
+
+    let participant = json!({ "participant": format!("user:{}", hidden.id("userId")) });
+    let list = hidden.path("/v1/blockchains/{blockchainId}/participants");
+    assert_eq!(send(&hidden.owner, "POST", &list, &participant).status, 201);
+    let mut secrets = BTreeSet::new();
+    for (key, url) in [(&hidden.owner, "https://93.184.215.14/first"), (&hidden.member, "https://93.184.215.14/second")]
+    {
+        assert_eq!(send(key, "PATCH", &one, &json!({ "url": url })).data()["url"], url);
+        let rotated = send(key, "POST", &rotation, &Value::Null).data();
+        assert_eq!(rotated["url"], url);
+        assert!(secrets.insert(text(&rotated["secret"])), "the former secret again");
+    }
+    assert_eq!(send(&hidden.member, "PATCH", &own, &of_chain).data()["blockchainId"], of_chain["blockchainId"]);
+}
+
+#[test]
+fn a_private_chain_that_has_not_started_gets_modules_from_its_participants_alone() {
+    let hidden = Hidden::start();
+    let send = |key: &str, method: &str, path: &str, body: &Value| hidden.service.request(key, method, path, body);
+    let body = json!({ "name": "later", "features": ["smart-contracts", "privacy"], "start": false });
+    let chain = send(&hidden.owner, "POST", "/v1/blockchains", &body).data();
+    assert_eq!(chain["status"], "created");
+    let all = format!("/v1/blockchains/{}/modules", text(&chain["id"]));
+    let (one, module) = (format!("{all}/nft"), json!({ "module": "nft" }));
+    let listed = || hidden.service.get(&hidden.owner, &all);
+    hidden.is_refused("to enable", &send(&hidden.member, "POST", &all, &module));
+    assert_eq!(listed(), json!([]));
+    let made = send(&hidden.owner, "POST", &all, &module).data();
+    assert_eq!(made["status"], "pending");
+    hidden.is_refused("to enable again", &send(&hidden.member, "POST", &all, &module));
+    hidden.is_refused("to disable", &send(&hidden.member, "DELETE", &one, &Value::Null));
+    for path in [&all, &one] {
+        hidden.is_refused("to read", &send(&hidden.member, "GET", path, &Value::Null));
+    }
+    assert_eq!(listed(), json!([made]));
 }
 
 /// Filters and sessions that a participant began end with its place on the list.

@@ -362,6 +362,26 @@ async fn the_document_describes_every_route() {
 }
 
 #[tokio::test]
+async fn the_page_of_the_document_has_every_operation_for_everybody() {
+    let service = Service::start().await;
+    let reply = service.send("GET", "/v1/docs", &[], "").await;
+    assert_eq!((reply.status, reply.header("content-type")), (200, Some("text/html; charset=utf-8")));
+    let document: Value = serde_json::from_str(&chainbox::server::openapi_json()).unwrap();
+    let mut walked = 0;
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        assert!(reply.body.contains(&format!("<code>{path}</code>")), "{path}");
+        for operation in methods.as_object().unwrap().values() {
+            let name = operation["operationId"].as_str().unwrap();
+            assert!(reply.body.contains(&format!("id=\"{name}\"")), "{name}");
+            walked += 1;
+        }
+    }
+    assert!(walked > 60, "{walked}");
+    let posted = service.send("POST", "/v1/docs", &[], "").await;
+    assert_eq!(posted.status, 405, "{}", posted.body);
+}
+
+#[tokio::test]
 async fn templates_are_listed_without_credentials() {
     let service = Service::start().await;
     let reply = service.send("GET", "/v1/templates", &[], "").await;

@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use chainbox::{platform::Role, store::testing::MemoryDisk};
+use chainbox::{
+    platform::Role,
+    primitives::{Address, Gas, KeyPair, TransactionRequest, U256},
+    store::testing::MemoryDisk,
+};
 use serde_json::{Value, json};
 
 use crate::http::{Reply, Service};
@@ -133,6 +137,84 @@ async fn a_chain_is_paused_resumed_stopped_and_started_and_names_its_readers() {
     assert!(ids(&both).len() == ids(&first).len() + 1 && ids(&both).contains(&reader.as_str()), "{both}");
     ok(&service, "DELETE", &format!("{all}/{reader}"), Value::Null).await;
     assert_eq!(ok(&service, "GET", &all, Value::Null).await, first);
+}
+
+/// Calls a method of JSON-RPC; returns the whole answer.
+async fn call(service: &Service, path: &str, method: &str, params: Value) -> Value {
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+    let reply = send(service, "POST", path, call).await;
+    assert_eq!(reply.status, 200, "{method}: {}", reply.body);
+    reply.json()
+}
+
+#[tokio::test]
+async fn a_paused_chain_takes_no_transactions_and_is_read() {
+    let service = Service::stored(Arc::new(MemoryDisk::new())).await;
+    let made = ok(&service, "POST", "/v1/blockchains", json!({ "name": "ledger" })).await;
+    let (chain, treasury) = (id(&made), &made["treasury"]);
+    let path = |rest: &str| format!("/v1/blockchains/{chain}{rest}");
+    let (eth, rpc) = (path("/eth"), "/v1/rpc");
+    let params = json!({ "name": "Gold", "symbol": "GLD", "totalSupply": "1000" });
+    let deployment = json!({ "blockchainId": chain, "template": "erc20-token", "params": params });
+    let deployed = ok(&service, "POST", "/v1/contracts/deploy", deployment.clone()).await;
+    let payer = KeyPair::from_seed(31, "payer");
+    let funding = json!({
+        "blockchainId": chain, "contractAddress": payer.address(), "data": "0x", "from": treasury,
+        "value": "1000000000000000000",
+    });
+    let funded = call(&service, rpc, "contract.execute", funding).await;
+    assert_eq!(funded["result"]["status"], "success", "{funded}");
+    let payment = TransactionRequest {
+        chain_id: made["chainId"].as_u64(),
+        to: Some(Address::repeat_byte(0x42)),
+        value: U256::from(1),
+        gas_limit: Gas::new(21_000),
+        max_fee_per_gas: 100_000_000_000,
+        ..Default::default()
+    };
+    let payment = payment.sign(&payer).unwrap().encoded().to_string();
+    let sent = json!({ "blockchainId": chain, "signedTransaction": payment });
+    let of_token = |method: &str, args: Value| {
+        let contract = &deployed["contractAddress"];
+        json!({ "blockchainId": chain, "contractAddress": contract, "method": method, "args": args })
+    };
+    let (transfer, supply) = (of_token("transfer", json!([payer.address(), "1"])), of_token("totalSupply", json!([])));
+    let balance = json!([payer.address(), "latest"]);
+    let head = ok(&service, "GET", &path("/blocks/latest"), Value::Null).await;
+    let before = call(&service, &eth, "eth_getBalance", balance.clone()).await["result"].clone();
+    let total = call(&service, rpc, "contract.call", supply.clone()).await["result"].clone();
+    assert!(before.is_string() && !total.is_null(), "{before} {total}");
+
+    ok(&service, "POST", &path("/pause"), Value::Null).await;
+    let refused = send(&service, "POST", "/v1/contracts/deploy", deployment.clone()).await;
+    assert_eq!((refused.status, &refused.json()["error"]["code"]), (409, &json!("CONFLICT")), "{}", refused.body);
+    assert!(refused.body.contains("is paused"), "{}", refused.body);
+    for (method, params) in [("transaction.send", &sent), ("contract.execute", &transfer)] {
+        let refused = call(&service, rpc, method, params.clone()).await;
+        let error = &refused["error"];
+        assert_eq!(error["data"]["code"], "CONFLICT", "{method}: {refused}");
+        assert!(error["message"].as_str().unwrap().contains("is paused"), "{method}: {refused}");
+    }
+    let refused = call(&service, &eth, "eth_sendRawTransaction", json!([payment])).await;
+    assert!(refused["error"]["message"].as_str().unwrap().contains("is paused"), "{refused}");
+    assert_eq!(refused["error"]["code"], -32_000, "{refused}");
+    // No account of the node's signs on a chain of the service.
+    let unsigned = json!([{ "from": treasury, "to": payer.address(), "value": "0x1" }]);
+    let refused = call(&service, &eth, "eth_sendTransaction", unsigned).await;
+    assert_eq!(refused["error"]["code"], -32_601, "{refused}");
+    assert_eq!(ok(&service, "GET", &path("/blocks/latest"), Value::Null).await, head, "no blocks");
+    assert_eq!(call(&service, &eth, "eth_getBalance", balance).await["result"], before);
+    assert_eq!(call(&service, rpc, "contract.call", supply).await["result"], total);
+    let shown = ok(&service, "GET", &format!("/v1/contracts/{}", id(&deployed)), Value::Null).await;
+    assert_eq!((&shown["status"], &shown["blockNumber"]), (&json!("deployed"), &deployed["blockNumber"]));
+
+    // The very same is taken once it runs.
+    ok(&service, "POST", &path("/resume"), Value::Null).await;
+    let taken = call(&service, &eth, "eth_sendRawTransaction", json!([payment])).await;
+    assert!(taken["result"].is_string(), "{taken}");
+    let taken = call(&service, rpc, "contract.execute", transfer).await;
+    assert_eq!(taken["result"]["status"], "success", "{taken}");
+    ok(&service, "POST", "/v1/contracts/deploy", deployment).await;
 }
 
 #[tokio::test]

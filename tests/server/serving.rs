@@ -206,3 +206,59 @@ pub(crate) fn database(folder: &std::path::Path, prepare: impl FnOnce(&chainbox:
     prepare(&platform);
     platform.create_api_key("operator", &[Scope::Admin]).unwrap().text().to_owned()
 }
+
+/// By the flags of the real binary: what is for development alone is in `dev`, and not in `serve`.
+#[cfg(feature = "rocksdb")]
+#[test]
+fn what_is_for_development_is_in_dev_alone() {
+    use std::collections::BTreeSet;
+
+    use chainbox::{node::Node, server::EthRpc};
+    use serde_json::json;
+
+    use crate::binary::{Dev, post};
+
+    let folder = tempfile::tempdir().unwrap();
+    let dev = Dev::start(folder.path(), &["--quiet"]);
+    let data = folder.path().join("data");
+    let key = database(&data, |_| {});
+    let serving = Serving::start(&["--db-path", data.to_str().unwrap(), "--requests-per-minute", "1000000"]);
+    for (path, of_serve) in [("/", 404), ("/metrics", 401), ("/oauth/mailbox", 404), ("/v1/oauth/mailbox", 404)] {
+        let status = |address: &str| send(address, "GET", path, "accept: text/html\r\n", "").unwrap().status;
+        assert_eq!((status(&serving.address), status(&dev.address())), (of_serve, 200), "{path}");
+    }
+    assert_eq!(send(&serving.address, "POST", "/", "", "").unwrap().status, 404);
+    assert_eq!(serving.request(&key, "GET", "/metrics", &Value::Null).status, 200, "to the operator");
+
+    let call = |method: &str, params: Value| json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+    let (all, usual) = (EthRpc::new(Node::new()), EthRpc::without_development(Node::new()));
+    let usual: BTreeSet<&str> = usual.methods().method_names().collect();
+    let development: BTreeSet<&str> = all.methods().method_names().filter(|name| !usual.contains(name)).collect();
+    let chain = serving.request(&key, "POST", "/v1/blockchains", &json!({ "name": "ledger" })).data();
+    let path = format!("/v1/blockchains/{}/eth", chain["id"].as_str().unwrap());
+    for method in &development {
+        let answer = serving.request(&key, "POST", &path, &call(method, json!([])));
+        assert_eq!(answer.json()["error"]["code"], -32_601, "{method}: {}", answer.body);
+    }
+    let head = serving.request(&key, "POST", &path, &call("eth_blockNumber", json!([]))).json();
+    assert_eq!(head["result"], "0x0", "{head}");
+
+    let account = &dev.config["accounts"][0];
+    let headers =
+        format!("x-api-key: {}\r\ncontent-type: application/json\r\n", dev.config["apiKey"].as_str().unwrap());
+    for (method, params) in [
+        ("evm_mine", json!([])),
+        ("anvil_setBalance", json!([account, "0xde0b6b3a7640000"])),
+        ("hardhat_setBalance", json!([account, "0xde0b6b3a7640000"])),
+        ("hardhat_mine", json!(["0x1"])),
+        ("eth_sendTransaction", json!([{ "from": account, "to": account }])),
+    ] {
+        assert!(development.contains(method), "{method} is not for development");
+        let asked = call(method, params);
+        let answer = post(&dev.address(), "", &asked);
+        assert!(answer.get("result").is_some(), "{method}: {answer}");
+        let answer = send(&dev.address(), "POST", "/v1/blockchains/bc_default/eth", &headers, &asked.to_string());
+        let answer = answer.unwrap().json();
+        assert!(answer.get("result").is_some(), "{method}: {answer}");
+    }
+}

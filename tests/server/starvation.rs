@@ -1,12 +1,20 @@
 //! While one client does its worst, the others are served.
 
-use std::time::Duration;
+use core::ops::ControlFlow;
+use std::{
+    sync::{Arc, Condvar, Mutex},
+    time::Duration,
+};
 
-use chainbox::node::{BlockRef, Node};
-use serde_json::{Value, json};
+use chainbox::{
+    node::{BlockRef, Node},
+    primitives::Bytes,
+    store::{Batch, KeyValue, Order, StoreError, Table, testing::MemoryDisk},
+};
+use serde_json::{Map, Value, json};
 use tokio::{io::AsyncWriteExt, net::TcpStream, time::Instant};
 
-use crate::http::Service;
+use crate::{binary::LIMIT, http::Service};
 
 /// Generous for two cores that run other tests; a server of its own answers in a few milliseconds.
 const SLOWEST: Duration = Duration::from_millis(500);
@@ -118,4 +126,124 @@ async fn a_client_that_leaves_ends_its_row_of_blocks() {
     assert!((10..900_000).contains(&stopped_at), "{stopped_at}");
     tokio::time::sleep(Duration::from_millis(50)).await;
     assert_eq!(height(&node), stopped_at);
+}
+
+/// A disk that is slow for the chains in it: whoever reads or writes what is a chain's own waits until it is let go. The platform's records
+/// are not held up.
+#[derive(Debug, Default)]
+struct SlowForChains {
+    disk: MemoryDisk,
+    gate: Mutex<Gate>,
+    opened: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Gate {
+    is_open: bool,
+    waiting: usize,
+}
+
+impl SlowForChains {
+    fn open(&self) {
+        self.gate.lock().unwrap().is_open = true;
+        self.opened.notify_all();
+    }
+
+    /// Callers that wait.
+    fn waiting(&self) -> usize {
+        self.gate.lock().unwrap().waiting
+    }
+
+    /// Waits where the key is a chain's own, for a bounded time: the test fails then, and ends.
+    fn pass(&self, table: Table, key: &[u8]) {
+        if table == Table::Platform || !key.starts_with(b"\xffchain/") {
+            return;
+        }
+        let mut gate = self.gate.lock().unwrap();
+        gate.waiting += 1;
+        let (mut gate, _) = self.opened.wait_timeout_while(gate, LIMIT, |gate| !gate.is_open).unwrap();
+        gate.waiting -= 1;
+    }
+}
+
+impl KeyValue for SlowForChains {
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
+        self.pass(table, key);
+        self.disk.get(table, key)
+    }
+
+    fn scan_from(
+        &self,
+        table: Table,
+        prefix: &[u8],
+        from: Option<&[u8]>,
+        order: Order,
+        visit: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        self.pass(table, prefix);
+        self.disk.scan_from(table, prefix, from, order, visit)
+    }
+
+    fn write(&self, batch: Batch) -> Result<(), StoreError> {
+        batch.writes().iter().for_each(|write| self.pass(write.table, &write.key));
+        self.disk.write(batch)
+    }
+
+    fn is_durable(&self) -> bool {
+        true
+    }
+}
+
+/// Does what other callers do while a chain is being made: changes a record, sends transactions on another chain, reads. Then lets it go.
+async fn others_are_served(service: &Service, store: &SlowForChains) {
+    let ask = async |method: &str, path: &str, body: Value| {
+        let reply = tokio::time::timeout(LIMIT / 2, service.rest(method, path, body)).await;
+        reply.unwrap_or_else(|_| panic!("{method} {path} is not answered while a chain is made"))
+    };
+    let mut polls = 0;
+    while store.waiting() == 0 {
+        polls += 1;
+        assert!(polls < 5_000, "nobody makes a chain");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let from = service.platform.default_blockchain().unwrap().node().accounts()[0];
+    let transfer = json!([{ "from": from, "to": from, "value": "0x1" }]);
+    let params = json!({ "name": "Gold", "symbol": "GLD", "totalSupply": "1000" });
+    let deploy = json!({ "blockchainId": "bc_default", "template": "erc20-token", "params": params });
+    for round in 0..20 {
+        let description = format!("round {round}");
+        let changed = ask("PATCH", "/v1/workspaces/ws_default", json!({ "description": description })).await;
+        assert_eq!((changed.status, &changed.json()["data"]["description"]), (200, &json!(description)));
+        let sent = tokio::time::timeout(LIMIT / 2, rpc(service, "eth_sendTransaction", transfer.clone())).await;
+        assert!(sent.unwrap()["result"].is_string(), "round {round}");
+    }
+    assert_eq!(ask("POST", "/v1/contracts/deploy", deploy).await.status, 201);
+    let listed = ask("GET", "/v1/blockchains?sort=createdAt:desc", Value::Null).await.json();
+    let states: Vec<&Value> = listed["data"].as_array().unwrap().iter().map(|chain| &chain["status"]).collect();
+    assert!(states.contains(&&json!("provisioning")), "{listed}");
+    assert!(store.waiting() > 0, "all this was while the chain was being made");
+    store.open();
+}
+
+/// The genesis of an import is a large one, and the network has many validators.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn others_are_served_while_a_chain_is_made() {
+    let accounts: Map<_, _> =
+        (0..5_000).map(|number| (format!("0x77{number:038x}"), json!({ "balance": "1" }))).collect();
+    let genesis = json!({ "chainId": 5, "accounts": accounts });
+    let state = json!({ "chain": { "genesis": genesis } }).to_string();
+    let validators: Vec<Value> = (1..=16).map(|number| json!({ "address": format!("0x88{number:038x}") })).collect();
+    for (path, body) in [
+        ("/v1/blockchains/import", json!({ "blockchain": { "name": "made" }, "state": state })),
+        (
+            "/v1/blockchains",
+            json!({ "name": "made", "consensus": "pbft", "config": { "blockTime": "1h" }, "validators": validators }),
+        ),
+    ] {
+        let store = Arc::new(SlowForChains::default());
+        let service = Service::stored(store.clone()).await;
+        let (made, ()) = tokio::join!(service.rest("POST", path, body), others_are_served(&service, &store));
+        assert_eq!(made.status, 201, "{path}: {}", made.body);
+        assert_eq!(made.json()["data"]["status"], "running", "{path}: {}", made.body);
+    }
 }

@@ -166,3 +166,97 @@ async fn tokens_of_every_standard_are_given_once_by_one_key() {
         assert_eq!(refused.status, 409, "{standard}: {}", refused.body);
     }
 }
+
+/// Calls that features allow, with the supply of 5 after each, and what goes to somebody else unless it is paused.
+fn feature_calls(standard: &str, owner: &str) -> ([(Value, &'static str); 3], Value) {
+    let call = |method: &str, args: Value| json!({ "method": method, "args": args });
+    let (minted, burnt, moved) = match standard {
+        "ERC20" => {
+            let (mint, burn) = (call("mint", json!([BOB, "3"])), call("burn", json!(["1"])));
+            ((mint, "8"), (burn, "7"), json!({ "to": BOB, "amount": "1" }))
+        }
+        "ERC721" => {
+            let (mint, burn) = (call("safeMint(address,uint256)", json!([BOB, "9"])), call("burn", json!(["1"])));
+            ((mint, "6"), (burn, "5"), json!({ "to": BOB, "tokenId": "2" }))
+        }
+        "ERC1155" => {
+            let (mint, burn) = (call("mint", json!([BOB, "1", "3", "0x"])), call("burn", json!([owner, "1", "1"])));
+            ((mint, "8"), (burn, "7"), json!({ "to": BOB, "tokenId": "1", "amount": "1" }))
+        }
+        other => panic!("say here what {other} mints and burns"),
+    };
+    let paused = (call("pause", json!([])), burnt.1);
+    ([minted, burnt, paused], moved)
+}
+
+#[tokio::test]
+async fn the_chain_enforces_which_features_a_token_has() {
+    let service = Service::start().await;
+    let owner = service.platform.default_blockchain().unwrap().node().accounts()[0].to_string();
+    for (standard, is_on) in ["ERC20", "ERC721", "ERC1155"].into_iter().flat_map(|one| [(one, true), (one, false)]) {
+        let mut body = token(standard);
+        body["totalSupply"] = "5".into();
+        if is_on {
+            body["features"] = json!({ "mintable": true, "burnable": true, "pausable": true });
+        }
+        let id = made(&service, &body).await["id"].as_str().unwrap().to_owned();
+        let (calls, moved) = feature_calls(standard, &owner);
+        for (call, supply) in calls {
+            let reply = post(&service, &format!("/v1/contracts/{id}/execute"), &call).await;
+            let (status, supply) = if is_on { (200, supply) } else { (409, "5") };
+            assert_eq!(reply.status, status, "{standard} {call}: {}", reply.body);
+            if is_on {
+                assert_eq!(reply.json()["data"]["status"], "success", "{standard} {call}");
+            } else {
+                assert!(reply.body.contains("the call fails"), "{standard} {call}: {}", reply.body);
+            }
+            let shown = get(&service, &format!("/v1/tokens/{id}")).await;
+            assert_eq!(shown["data"]["totalSupply"], supply, "{standard} {call}");
+        }
+        let transfer = post(&service, &format!("/v1/tokens/{id}/transfers"), &moved).await;
+        let status = if is_on { 409 } else { 200 };
+        assert_eq!(transfer.status, status, "{standard}, paused: {is_on}: {}", transfer.body);
+    }
+}
+
+/// Makes a chain whose operator is the wallet of the workspace, and lets its treasury pay a token to the wallet.
+async fn chain_of_the_wallet(service: &Service, wallet: &Value) -> Value {
+    let body = json!({ "name": "own", "validators": [{ "address": wallet }] });
+    let made = service.rest("POST", "/v1/blockchains", body).await;
+    assert_eq!(made.status, 201, "{}", made.body);
+    let chain = made.json()["data"].clone();
+    assert_ne!(&chain["treasury"], wallet);
+    let params = json!({
+        "blockchainId": chain["id"], "contractAddress": wallet, "data": "0x", "value": "1000000000000000000", "from": chain["treasury"],
+    });
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "contract.execute", "params": params });
+    let paid = service.rest("POST", "/v1/rpc", call).await.json();
+    assert_eq!(paid["result"]["status"], "success", "{paid}");
+    chain
+}
+
+#[tokio::test]
+async fn who_names_no_sender_acts_by_the_workspaces_wallet() {
+    let service = Service::start().await;
+    let wallet = get(&service, "/v1/workspaces/ws_default").await["data"]["wallet"].clone();
+    assert!(wallet.is_string());
+    let chain = chain_of_the_wallet(&service, &wallet).await;
+    let mut body = token("ERC20");
+    body["blockchainId"] = chain["id"].clone();
+    (body["totalSupply"], body["distribution"]) = ("1000".into(), json!([{ "address": BOB, "amount": "300" }]));
+    let gold = made(&service, &body).await;
+    assert_eq!(gold["from"], wallet);
+    let holders =
+        get(&service, &format!("/v1/tokens/{}/holders?sort=balance:desc", gold["id"].as_str().unwrap())).await;
+    assert_eq!((&holders["data"][0]["address"], &holders["data"][0]["balance"]), (&wallet, &json!("700")));
+
+    let note = json!({ "blockchainId": chain["id"], "title": "A note", "type": "text" });
+    let note = post(&service, "/v1/governance/proposals", &note).await;
+    assert_eq!(note.status, 201, "{}", note.body);
+    let proposal = note.json()["data"].clone();
+    assert_eq!(proposal["proposer"], wallet);
+    let path = format!("/v1/governance/proposals/{}/vote", proposal["id"].as_str().unwrap());
+    let vote = post(&service, &path, &json!({ "vote": "yes" })).await;
+    assert!(matches!(vote.status, 200 | 201), "{}", vote.body);
+    assert_eq!(vote.json()["data"]["voter"], wallet);
+}

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::{
     chain::{AccountOverride, Block, CallOutcome, CallRequest, ExecutedBlock, LocatedLog, StateOverrides},
-    node::{BlockRef, Node, NodeView, QueryError, SendError},
+    node::{BlockRef, EngineError, MineError, Node, NodeView, QueryError, SendError},
     primitives::{Height, Transaction},
     server::{
         decode,
@@ -337,6 +337,7 @@ pub(crate) fn send_error(cause: SendError) -> RpcError {
         SendError::Unprotected { .. } => {
             error(REFUSED, "only replay-protected (EIP-155) transactions allowed over RPC")
         }
+        SendError::Mine(MineError::Engine(cause @ EngineError::Halted { .. })) => error(REFUSED, cause.to_string()),
         SendError::Mine(cause) => command_failed(&cause, cause.full_disk()),
         other => error(REFUSED, other.to_string()),
     }

@@ -189,6 +189,7 @@ impl Dispatch for EthDispatch {
     fn is_grouped(&self, request: &Request<'_>) -> bool {
         !self.rpc.is_read_only
             && !self.rpc.is_rerun
+            && self.rpc.methods.method(&request.method).is_some()
             && matches!(&*request.method, SEND_RAW | "eth_sendTransaction" | "eth_sendUnsignedTransaction")
     }
 

@@ -17,15 +17,19 @@ use super::{
     retry_delay, worker::Attempt,
 };
 use crate::{
-    node::{ManualClock, Node},
+    node::{Clock, ManualClock, Node},
     platform::{
         Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, Platform,
         records::{AuditLine, Index, OutboxEntry, Owner, PageRequest, SortKey},
     },
     primitives::Timestamp,
-    server::outbound::{
-        TlsRoots,
-        testing::{Stream, TestCertificate},
+    server::{
+        clock::{ChainClock, WallClock},
+        eth::rpc::EthRpc,
+        outbound::{
+            TlsRoots,
+            testing::{Stream, TestCertificate},
+        },
     },
 };
 
@@ -175,16 +179,22 @@ async fn converse(
     false
 }
 
-struct World {
-    clock: Arc<ManualClock>,
+struct World<C = ManualClock> {
+    clock: Arc<C>,
     platform: Arc<Platform>,
 }
 
 impl World {
     fn new() -> Self {
-        let clock = Arc::new(ManualClock::new(Timestamp::from_secs(1_700_000_000)));
+        Self::over(Node::new(), ManualClock::new(Timestamp::from_secs(1_700_000_000)))
+    }
+}
+
+impl<C: Clock + 'static> World<C> {
+    fn over(node: Node, clock: C) -> Self {
+        let clock = Arc::new(clock);
         let spec = BlockchainSpec::read(json!({ "name": "test" })).unwrap();
-        let chain = Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), spec, Node::new(), 0);
+        let chain = Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), spec, node, 0);
         Self { platform: Arc::new(Platform::builder(clock.clone()).open(chain).unwrap()), clock }
     }
 
@@ -348,6 +358,26 @@ async fn a_mail_that_nobody_takes_ends_with_its_age() {
     assert_eq!(world.audit().len(), 1);
     assert!(relay.messages().is_empty());
     assert!(MAIL_AGE_MAX >= Duration::from_secs(4 * 86_400));
+}
+
+/// As in `chainbox dev`, whose platform goes by the clock of the default chain.
+#[tokio::test]
+async fn time_travel_of_the_default_chain_brings_a_retry() {
+    let node = Node::builder().with_clock(Arc::new(WallClock)).build().unwrap();
+    let world = World::over(node.clone(), ChainClock::of(node.clone()));
+    let relay = FakeRelay::start(Manner::default()).await;
+    relay.answer(&[("RCPT", "450 later")]);
+    world.publish("mail.test", "bob@example.org");
+    let worker = world.worker(relay.config());
+    assert_eq!(first_attempt(&worker).await, Attempt::Failed);
+    relay.answer(&[]);
+    assert!(worker.due().await.is_empty(), "not before it is due");
+    let secs = retry_delay(1).as_secs() + 1;
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "evm_increaseTime", "params": [secs] });
+    let (response, _) = EthRpc::new(node).methods().raw_json_request(&call.to_string(), 1).await.unwrap();
+    assert!(response.get().contains(&format!("\"result\":{secs}")), "{response}");
+    assert_eq!(first_attempt(&worker).await, Attempt::Done);
+    assert_eq!((relay.messages().len(), world.waiting().len()), (1, 0));
 }
 
 #[tokio::test]

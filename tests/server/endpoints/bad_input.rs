@@ -73,6 +73,62 @@ async fn every_wrong_parameter_of_every_template_is_named() {
     assert_eq!(service.rpc("eth_blockNumber", json!([])).await["result"], "0x0", "nothing was sent");
 }
 
+/// The parameters of each method of `/v1/rpc`, by the schemas that the document has of its calls.
+#[tokio::test]
+async fn every_wrong_parameter_of_every_method_is_named() {
+    let service = roomy().await;
+    let (document, operations) = Operation::all();
+    let schemas = Schemas::of(&document);
+    let rpc = operations.iter().find(|operation| operation.name() == "rpc").unwrap();
+    let params = json!({ "name": "Gold", "symbol": "GLD", "totalSupply": "1000" });
+    let deploy = json!({ "blockchainId": "bc_default", "template": "erc20-token", "params": params });
+    let token = ok(&service, "POST", "/v1/contracts/deploy", deploy).await["contractAddress"].clone();
+    let calls = schemas.resolved(schemas.named("RpcCall"));
+    assert_eq!(calls.len(), 7);
+    let mut wrong = 0;
+    for call in calls {
+        let (method, schema) = (&call["properties"]["method"]["const"], &call["properties"]["params"]);
+        assert!(method.is_string(), "{call}");
+        let mut good = schemas.sample(schema);
+        if good["contractAddress"].is_string() {
+            let holder = "0x1111111111111111111111111111111111111111";
+            good = json!({ "contractAddress": token, "method": "transfer", "args": [holder, "1"] });
+        }
+        let is_required =
+            |path: &str| schema["required"].as_array().is_some_and(|names| names.iter().any(|name| name == path));
+        for Wrong { value, path, what } in schemas.wrongs(schema, &good, "") {
+            // A null is a parameter that is left out, and params of another type are no parameters by name.
+            if path.is_empty() || (what == "null" && !is_required(&path)) {
+                continue;
+            }
+            let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": value });
+            refused_call(&service, rpc, &document, &body, (&path, what)).await;
+            wrong += 1;
+        }
+    }
+    assert!(wrong > 150, "{wrong}");
+    assert_eq!(service.rpc("eth_blockNumber", json!([])).await["result"], "0x1", "nothing was sent after the token");
+}
+
+async fn refused_call(
+    service: &Service,
+    operation: &Operation,
+    document: &Value,
+    body: &Value,
+    (path, what): (&str, &str),
+) {
+    let bearer = format!("Bearer {}", service.api_key);
+    let reply = operation.send(service, &[("authorization", &bearer)], &body.to_string()).await;
+    let shown: String = body.to_string().chars().take(300).collect();
+    assert_eq!(reply.status, 200, "{path:?} {what}: {shown}: {}", reply.body);
+    check(document, operation, &reply);
+    let error = reply.json()["error"].clone();
+    let codes = (&error["code"], &error["data"]["code"]);
+    assert_eq!(codes, (&json!(-32602), &json!("VALIDATION_ERROR")), "{path:?} {what}: {shown}: {}", reply.body);
+    let fields = error["data"]["details"]["fields"].as_array().unwrap();
+    assert!(fields.iter().any(|field| field["path"] == path), "{what}: {shown}: {path:?} is not named: {fields:?}");
+}
+
 /// Passes an object with each of its fields of another type, or with an unknown one beside it, and the path of what is wrong.
 fn mutations(value: &Value, path: &str, pass: &mut dyn FnMut(Value, String)) {
     match value {

@@ -1,4 +1,5 @@
-//! Every example of a body that the document shows, with all fields and with the required ones only, succeeds on its route.
+//! Every example of a body that the document shows, with all fields and with the required ones only, succeeds on its route; sent again under
+//! its idempotency key it gets the first response and does nothing more.
 
 use core::time::Duration;
 use std::{collections::BTreeSet, sync::Arc};
@@ -11,10 +12,10 @@ use chainbox::{
 use serde_json::{Value, json};
 
 use super::{
-    Operation, check,
+    JSON, Operation, check,
     filled::{fill, ok, send},
 };
-use crate::http::Service;
+use crate::http::{Reply, Service};
 
 /// Examples that succeed nowhere: operation, name, why. They are conflicts, which the document says of the operation.
 const REFUSED: [(&str, &str, &str); 1] = [(
@@ -145,6 +146,47 @@ impl World {
         panic!("{joined} never became active");
     }
 
+    /// What requests leave behind: lines of the audit log, resources, workspaces, transactions that were sent, blocks of the default chain.
+    async fn effects(&self) -> Value {
+        let get = async |path: &str| {
+            let reply = send(&self.service, &self.service.api_key, "GET", path, "").await;
+            assert_eq!(reply.status, 200, "{path}: {}", reply.body);
+            reply.json()
+        };
+        let total = async |path: &str| get(path).await["pagination"]["total"].clone();
+        let usage = get("/v1/workspaces/ws_default/usage").await;
+        let transactions = usage["data"].as_array().unwrap().iter().find(|line| line["id"] == "transactions").unwrap();
+        let chain = self.service.platform.default_blockchain().unwrap();
+        json!({
+            "audit": total("/v1/workspaces/ws_default/audit").await,
+            "resources": total("/v1/resources").await,
+            "workspaces": total("/v1/workspaces").await,
+            "transactions": transactions["used"],
+            "blocks": chain.node().view().head().height().get(),
+        })
+    }
+
+    /// Sends a request under an idempotency key, and once more: the first response comes again, and nothing else happens.
+    async fn send_twice(&self, operation: &Operation, path: &str, body: &Value, key: &str) -> Reply {
+        let bearer = format!("Bearer {}", self.service.api_key);
+        let headers = [("authorization", bearer.as_str()), JSON, ("idempotency-key", key)];
+        let text = body.to_string();
+        let first = self.service.send(&operation.method, path, &headers, &text).await;
+        let told = || format!("{} {path} {text}: {}", operation.name(), first.body);
+        // What other refusals say is not kept.
+        assert!(matches!(first.status, 200 | 201 | 409), "{}", told());
+        assert_eq!(first.header("idempotent-replayed"), None, "{}", told());
+        let before = self.effects().await;
+        let again = self.service.send(&operation.method, path, &headers, &text).await;
+        assert_eq!((again.status, &again.body), (first.status, &first.body), "{}", told());
+        assert_eq!(again.header("idempotent-replayed"), Some("true"), "{}", told());
+        for header in ["content-type", "location", "x-request-id"] {
+            assert_eq!(again.header(header), first.header(header), "{header}: {}", told());
+        }
+        assert_eq!(self.effects().await, before, "{}", told());
+        first
+    }
+
     /// Returns where an example fits; the few values in it that only this world knows are filled in.
     async fn place(&self, operation: &Operation, joined: &str, body: &mut Value) -> String {
         let of = |variable: &str, value: &str| {
@@ -209,19 +251,20 @@ fn has_get(document: &Value, location: &str) -> bool {
 }
 
 #[tokio::test]
-async fn every_example_of_every_body_succeeds() {
+async fn every_example_of_every_body_succeeds_once_under_its_key() {
     let world = World::new().await;
     let service = &world.service;
     let (document, operations) = Operation::all();
     let joined = world.join().await;
-    let (mut sent, mut refused) = (BTreeSet::new(), BTreeSet::new());
+    let (mut sent, mut refused, mut requests) = (BTreeSet::new(), BTreeSet::new(), 0);
     for operation in &operations {
         let content = &operation.value["requestBody"]["content"]["application/json"];
         let examples = content["examples"].as_object().cloned().unwrap_or_default();
         for (name, example) in examples {
             let mut body = example["value"].clone();
             let path = world.place(operation, &joined, &mut body).await;
-            let reply = send(service, &service.api_key, &operation.method, &path, &body.to_string()).await;
+            requests += 1;
+            let reply = world.send_twice(operation, &path, &body, &format!("example-{requests}")).await;
             let told = || format!("{} {name:?} {path} {body}: {}", operation.name(), reply.body);
             if REFUSED.iter().any(|(of, example, _)| *of == operation.name() && *example == name) {
                 assert!(matches!(reply.status, 200 | 409), "{}", told());

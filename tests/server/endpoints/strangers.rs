@@ -57,6 +57,7 @@ impl Stranger<'_> {
         let get = async |path: &str| self.send(&operation.method, &format!("{path}{query}"), &body).await;
         let (found, nobody) = (get(real.0).await, get(other.0).await);
         assert_eq!(found.status, 404, "{} {}: {}", operation.name(), real.0, found.body);
+        assert!(!found.body.contains("there is no resource at"), "{}: no route: {}", operation.name(), found.body);
         assert_eq!(seen(&found, real.1), seen(&nobody, other.1), "{} {}", operation.name(), real.0);
     }
 }
@@ -122,82 +123,86 @@ async fn ids_of_other_workspaces_are_not_found_by_any_route() {
     }
 }
 
+/// Method, path and body.
+type Sent = (&'static str, String, Value);
+
+/// Requests that name a chain in a query or a body; whatever else they name is the stranger's own.
+fn naming(workspace: &str, webhook: &str, chain: &str) -> [Sent; 12] {
+    let address = format!("0x{}", "11".repeat(20));
+    let params = json!({ "name": "G", "symbol": "G" });
+    let hook = |name: &str, value: Value| {
+        let mut body = json!({ "url": "https://93.184.215.14/hook", "events": ["contract.deployed"] });
+        body[name] = value;
+        body
+    };
+    [
+        (
+            "POST",
+            "/v1/contracts/deploy".to_owned(),
+            json!({ "blockchainId": chain, "template": "erc20-token", "params": params }),
+        ),
+        (
+            "POST",
+            "/v1/tokens".to_owned(),
+            json!({ "blockchainId": chain, "standard": "ERC20", "name": "G", "symbol": "G" }),
+        ),
+        ("POST", "/v1/dapps".to_owned(), json!({ "name": "x", "template": "nft", "blockchainId": chain })),
+        ("POST", "/v1/dapps/plan".to_owned(), json!({ "template": "nft", "blockchainId": chain, "from": address })),
+        (
+            "POST",
+            format!("/v1/workspaces/{workspace}/projects/plan"),
+            json!({ "name": "x", "template": "erc20-token", "config": { "blockchain": chain }, "from": address }),
+        ),
+        ("POST", "/v1/governance/proposals".to_owned(), json!({ "blockchainId": chain, "title": "x", "type": "text" })),
+        ("POST", "/v1/webhooks".to_owned(), hook("blockchainId", json!(chain))),
+        ("POST", "/v1/webhooks".to_owned(), hook("filters", json!({ "blockchainId": chain }))),
+        ("PATCH", format!("/v1/webhooks/{webhook}"), json!({ "blockchainId": chain })),
+        (
+            "POST",
+            format!("/v1/workspaces/{workspace}/projects"),
+            json!({ "name": "x", "config": { "blockchain": chain } }),
+        ),
+        ("GET", format!("/v1/analytics/timeseries?blockchainId={chain}&metric=tps"), Value::Null),
+        (
+            "POST",
+            "/v1/rpc".to_owned(),
+            json!({
+                "jsonrpc": "2.0",
+                "id": 1,
+                "method": "blockchain.getBlock",
+                "params": { "blockchainId": chain, "blockNumber": "latest" },
+            }),
+        ),
+    ]
+}
+
 /// Ids in queries and in bodies.
 #[tokio::test]
 async fn ids_of_other_workspaces_in_queries_and_bodies_are_those_of_nobody() {
     let service = roomy().await;
     let (_, operations) = Operation::all();
     let filled = Filled::of(&service).await;
-    let stranger =
-        Stranger { service: &service, key: other_admin(&service), workspace: String::new(), chain: String::new() };
-    let before = filled.shown(&service, &operations).await;
-    let workspaces = stranger.send("GET", "/v1/workspaces", "").await.json();
-    let own = workspaces["data"][0]["id"].as_str().unwrap().to_owned();
-    let params = json!({ "name": "G", "symbol": "G" });
+    let key = other_admin(&service);
+    let workspaces = send(&service, &key, "GET", "/v1/workspaces", "").await.json();
+    let workspace = workspaces["data"][0]["id"].as_str().unwrap().to_owned();
+    let stranger = Stranger { service: &service, key, workspace, chain: String::new() };
     let hook = json!({ "url": "https://93.184.215.14/hook", "events": ["contract.deployed"] });
-    let with = |body: &Value, name: &str, value: Value| {
-        let mut body = body.clone();
-        body[name] = value;
-        body
-    };
-    let series = |id: &str| format!("/v1/analytics/timeseries?blockchainId={id}&metric=tps");
+    let hook = stranger.send("POST", "/v1/webhooks", &hook.to_string()).await;
+    assert_eq!(hook.status, 201, "{}", hook.body);
+    let webhook = hook.json()["data"]["id"].as_str().unwrap().to_owned();
+    let before = filled.shown(&service, &operations).await;
     let mut walked = 0;
     for id in [filled.chain.as_str(), "bc_default"] {
         let other = unknown(id);
-        let cases = |id: &str| {
-            let id = json!(id);
-            [
-                (
-                    "POST",
-                    "/v1/contracts/deploy".to_owned(),
-                    json!({ "blockchainId": id, "template": "erc20-token", "params": params }),
-                ),
-                (
-                    "POST",
-                    "/v1/tokens".to_owned(),
-                    json!({ "blockchainId": id, "standard": "ERC20", "name": "G", "symbol": "G" }),
-                ),
-                ("POST", "/v1/dapps".to_owned(), json!({ "name": "x", "template": "nft", "blockchainId": id })),
-                (
-                    "POST",
-                    "/v1/dapps/plan".to_owned(),
-                    json!({ "template": "nft", "blockchainId": id, "from": format!("0x{}", "11".repeat(20)) }),
-                ),
-                (
-                    "POST",
-                    format!("/v1/workspaces/{}/projects/plan", stranger.workspace),
-                    json!({
-                        "name": "x",
-                        "template": "erc20-token",
-                        "config": { "blockchain": id },
-                        "from": format!("0x{}", "11".repeat(20)),
-                    }),
-                ),
-                (
-                    "POST",
-                    "/v1/governance/proposals".to_owned(),
-                    json!({ "blockchainId": id, "title": "x", "type": "text" }),
-                ),
-                ("POST", "/v1/webhooks".to_owned(), with(&hook, "blockchainId", id.clone())),
-                ("POST", "/v1/webhooks".to_owned(), with(&hook, "filters", json!({ "blockchainId": id }))),
-                (
-                    "POST",
-                    format!("/v1/workspaces/{own}/projects"),
-                    json!({ "name": "x", "config": { "blockchain": id } }),
-                ),
-                ("GET", series(id.as_str().unwrap()), Value::Null),
-                (
-                    "POST",
-                    "/v1/rpc".to_owned(),
-                    json!({ "jsonrpc": "2.0", "id": 1, "method": "blockchain.getBlock", "params": { "blockchainId": id, "blockNumber": "latest" } }),
-                ),
-            ]
-        };
+        let cases = |id: &str| naming(&stranger.workspace, &webhook, id);
         for ((method, path, body), (_, nobodys, nobody)) in cases(id).into_iter().zip(cases(&other)) {
             let found = stranger.send(method, &path, &body.to_string()).await;
             let nothing = stranger.send(method, &nobodys, &nobody.to_string()).await;
             let is_refused = matches!(found.status, 404 | 422) || found.body.contains("\"error\"");
             assert!(is_refused, "{method} {path} {body}: {}", found.body);
+            // It is the chain that is not found, not the path.
+            let is_of_a_route = found.status != 404 || found.json()["error"]["details"]["resource"] == "blockchain";
+            assert!(is_of_a_route, "{method} {path} {body}: {}", found.body);
             assert_eq!(
                 seen(&found, &[id.to_owned()]),
                 seen(&nothing, std::slice::from_ref(&other)),
@@ -206,12 +211,14 @@ async fn ids_of_other_workspaces_in_queries_and_bodies_are_those_of_nobody() {
             walked += 1;
         }
     }
+    let shown = stranger.send("GET", &format!("/v1/webhooks/{webhook}"), "").await;
+    assert_eq!((shown.status, &shown.json()["data"]["blockchainId"]), (200, &Value::Null), "{}", shown.body);
     let dapp = |workspace: &str| json!({ "name": "x", "workspaceId": workspace }).to_string();
     let (home, nobodys) = (filled.id("workspaceId").to_owned(), unknown(filled.id("workspaceId")));
     let found = stranger.send("POST", "/v1/dapps", &dapp(&home)).await;
     assert_eq!(found.status, 404, "{}", found.body);
     let nothing = stranger.send("POST", "/v1/dapps", &dapp(&nobodys)).await;
     assert_eq!(seen(&found, &[home]), seen(&nothing, &[nobodys]));
-    assert_eq!(walked, 22);
+    assert_eq!(walked, 24);
     assert_eq!(filled.shown(&service, &operations).await, before, "nothing has changed");
 }
