@@ -417,6 +417,10 @@ const BY_PROFILE: &[(Mutation, &str, u64)] = &[
     (Mutation::PosForgetsRearSet, "turnover", 1),
     (Mutation::DposForgetsLeavers, "long", 436),
     (Mutation::DposReportsProducersOnly, "long", 436),
+    (Mutation::GovernanceEndsEarly, "governance", 0),
+    (Mutation::GovernanceSkipsExecution, "governance", 1),
+    (Mutation::GovernanceKeepsFormerVotes, "governance", 1),
+    (Mutation::PermissionsIgnoreSenders, "governance", 0),
 ];
 
 /// Bugs of [`BY_TEST`] that a kept plan finds, in `tests/regressions`, with the invariant. The plan passes without them.
