@@ -167,10 +167,9 @@ impl ServerContext {
 
     /// Runs once more what was accepted under an idempotency key and could not be written to its end. Where the store still fails, it stays
     /// left open.
-    pub(super) async fn resume_left_open(self: &Arc<Self>) {
-        let context = Arc::clone(self);
-        // It goes on to its end also where the caller is stopped.
-        let _ = tokio::spawn(async move { context.app().resume_left_open().await }).await;
+    pub(super) async fn resume_left_open(&self) {
+        // What failed was left open again, for the next time.
+        let _ = self.app().resume_left_open().await;
     }
 
     /// State of the service under `/v1`.
