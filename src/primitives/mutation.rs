@@ -156,10 +156,16 @@ pub(crate) enum Mutation {
     DposSharesEvidence,
     /// Delegated proof of stake: of a producer with evidence against it two blocks of a slot are kept, as of any other.
     DposKeepsOffendersTwins,
+    /// Delegated proof of stake: of a producer with evidence against it a second block of a slot is refused, though it is better than the head.
+    DposRefusesBetterTwins,
+    /// Delegated proof of stake: a replica shows its head only to who extends a worse branch later than its own.
+    DposShowsToLaterAlone,
     /// Delegated proof of stake: two blocks in one slot are evidence, contradicting votes are not.
     DposReportsSlotsAlone,
     /// Delegated proof of stake: who left the schedule is no longer accountable.
     DposForgetsLeavers,
+    /// Delegated proof of stake: who left the schedule is accountable for the unbonding period, though it stands by with its stake.
+    DposForgetsCandidates,
     /// Delegated proof of stake: a producer reports the infractions of producers in office alone.
     DposReportsProducersOnly,
     /// Delegated proof of stake: evidence is dropped once the head's branch reports it, though that branch may lose.
@@ -219,6 +225,8 @@ pub(crate) enum Mutation {
     PosSharesEarlyBlocks,
     /// Staking: by default validators join and leave at once, any number of them.
     StakingHasNoQueues,
+    /// Staking contract: the unbonding period runs from jail or exit on, though the protocol gives the validator duties still.
+    StakingFreesOnDuty,
     /// Governance: a vote that is replaced stays in the tally.
     GovernanceKeepsFormerVotes,
     /// Governance: a proposal ends with the first block after it.

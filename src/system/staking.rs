@@ -183,6 +183,7 @@ fn dispatch(staking: &mut Staking<'_, '_>, call: Calls) -> Result<Bytes, Stop> {
         Calls::validator(call) => call.returns(staking.validator(call.validator)?),
         Calls::sealingKey(call) => call.returns(STAKING.keys.key_of(staking.0, call.operator)?),
         Calls::operatorOf(call) => call.returns(staking.operator_of(call.key)?),
+        Calls::stakeLockedUntil(call) => call.returns(staking.stake_locked_until(call.validator)?),
         Calls::nonces(call) => call.returns(STAKING.consents.nonces.get(staking.0, call.operator)?),
         Calls::weightAt(call) => call.returns(staking.weight_at(call.validator, call.height)?),
         Calls::totalWeightAt(call) => call.returns(staking.total_weight_at(call.height)?),

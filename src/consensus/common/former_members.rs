@@ -92,8 +92,13 @@ impl FormerMembers {
         (height, time): (Height, Timestamp),
     ) {
         for member in before.members().iter().filter(|member| !after.contains(&member.address)) {
-            self.0.insert(member.address, Departure { height, time, weight: member.weight });
+            self.add(member.address, Departure { height, time, weight: member.weight });
         }
+    }
+
+    /// Adds a validator that left.
+    pub(in crate::consensus) fn add(&mut self, validator: Address, departure: Departure) {
+        self.0.insert(validator, departure);
     }
 
     pub(in crate::consensus) fn is_empty(&self) -> bool {

@@ -86,10 +86,10 @@ impl BlockIntake for Dpos {
         if self.slots_ahead(&context, &parent_node.context) > SLOTS_AHEAD_MAX {
             return Err(Rejection::TooFarAhead { block: id, limit: SLOTS_AHEAD_MAX });
         }
-        if own.is_none() {
-            self.check_same_slot(id, self.slot_id(&context), author, from)?;
-        }
         let node = Node { context, parent, author, sealed: Some(Arc::new(SealedHeader::from(block.as_ref()))) };
+        if own.is_none() {
+            self.check_same_slot(&node, from)?;
+        }
         let verified = Verified { node, from };
         self.intake.pending.insert(id, PendingBlock { block: block.clone(), author, own, verified });
         effects.push(Effect::Validate { block });
@@ -165,21 +165,19 @@ impl Dpos {
         self.config.slot_id(context.slot, context.timestamp)
     }
 
-    /// Checks that one more block of this author in a slot may be kept: one of the first two, of an author with evidence against it the first,
-    /// or one that another block extends.
-    fn check_same_slot(
-        &self,
-        id: BlockId,
-        slot: u64,
-        author: Address,
-        from: Option<ReplicaId>,
-    ) -> Result<(), Rejection> {
+    /// Checks that one more block of its author in a slot may be kept: one of the first two, of an author with evidence against it the first,
+    /// one that another block extends, or one that is better than the head. Were that refused, replicas that know unlike twins would
+    /// never have one head.
+    fn check_same_slot(&self, node: &Node, from: Option<ReplicaId>) -> Result<(), Rejection> {
+        let (id, slot, author) = (node.context.block, self.slot_id(&node.context), node.author);
         let pending = self.intake.pending.values().filter(|pending| pending.author == author);
         let pending = pending.filter(|pending| self.slot_id(&pending.verified.node.context) == slot).count();
         let kept = self.tree.blocks_of_slot(slot, author).take(SAME_SLOT_BLOCKS_MAX).count() + pending;
         let is_asked_for = self.intake.orphans.has_children(id)
             || from.is_some_and(|from| self.catch_up.is_requested(from, id.height));
-        if kept == 0 || is_asked_for {
+        let is_better = node.fork_choice_key().beats(&self.tree.head().fork_choice_key())
+            && !mutation::active(Mutation::DposRefusesBetterTwins);
+        if kept == 0 || is_asked_for || is_better {
             return Ok(());
         }
         let is_offender = self.is_caught(author) && !mutation::active(Mutation::DposKeepsOffendersTwins);
@@ -269,6 +267,9 @@ impl Dpos {
             records.extend(forgotten.iter().map(|block| record::no_block(*block)));
             records.extend((self.tree.finalized() != irreversible).then(|| record::no_block(self.tree.root())));
         }
+        if moved.is_some() {
+            records.extend(self.drop_twins().into_iter().map(record::no_block));
+        }
         let ticket = self.next_ticket.take_next();
         effects.push(Effect::Persist { ticket, records });
         if self.tree.finalized() != irreversible {
@@ -277,7 +278,7 @@ impl Dpos {
         if let Some(head_move) = &moved {
             self.head_ticket = Some(ticket);
             self.publish_head(head_move, irreversible, effects);
-        } else if let Some(from) = from.filter(|_| slot > self.slot_id(self.head_context())) {
+        } else if let Some(from) = from.filter(|_| self.is_recent(slot)) {
             self.show_head(Recipients::One(from), effects);
         }
         if let Some(ticket) = own {
@@ -291,7 +292,28 @@ impl Dpos {
         self.release_children(id, effects);
     }
 
-    /// Shows the head to a replica that extends a worse branch at a later slot, or to all others. When the producers that the head's
+    /// Drops other blocks of the head's author in its slot, on which nothing is built, and returns them: two stay, which are evidence.
+    fn drop_twins(&mut self) -> Vec<BlockId> {
+        let head = self.tree.head().clone();
+        let kept = self.tree.blocks_of_slot(self.slot_id(&head.context), head.author).count();
+        let mut twins = self.tree.twins_without_children(&head);
+        twins.truncate(kept.saturating_sub(SAME_SLOT_BLOCKS_MAX));
+        twins.iter().for_each(|twin| self.tree.drop_leaf(twin));
+        twins
+    }
+
+    /// Whether this slot is later than the head's, or less than a round before it: who extends a worse branch now may do so just before
+    /// each block of the head's branch, in whatever slots the schedules of both give.
+    fn is_recent(&self, slot: u64) -> bool {
+        let head = self.head_context();
+        if mutation::active(Mutation::DposShowsToLaterAlone) {
+            return slot > self.slot_id(head);
+        }
+        let round = head.state.active().slots_per_round(&self.config);
+        slot.saturating_add(round.saturating_mul(head.config(&self.config).period.max(1))) > self.slot_id(head)
+    }
+
+    /// Shows the head to a replica that extends a worse branch, or to all others. When the producers that the head's
     /// branch has elected were partitioned from it, no other producer may produce on it, and they would never receive the block that
     /// elects them: they produce on the other branch, or, all of them new, nowhere.
     fn show_head(&self, to: Recipients, effects: &mut Vec<Effect>) {
@@ -363,7 +385,7 @@ impl Dpos {
         let at = (slot, config.time_of(slot, (context.slot, context.timestamp)));
         let found = proof.check(&config, at, &self.authenticator)?;
         let Infraction { slot, offender, .. } = found;
-        if !context.state.is_accountable(&offender) {
+        if !context.is_accountable(&offender) {
             return Err(EvidenceError::Withdrawable { offender });
         }
         if context.state.is_reported(&found) || self.offences.contains_key(&(slot, offender)) {

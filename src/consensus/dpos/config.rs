@@ -155,11 +155,6 @@ impl DposConfig {
         self.clock.unwrap_or(SlotClock::at_genesis(self.period))
     }
 
-    /// Returns the time of `slot` on the clock of slots.
-    pub(super) fn slot_time(&self, slot: u64) -> Timestamp {
-        self.slot_clock().time_of(slot)
-    }
-
     /// Returns the configuration with blocks that become irreversible by `finality`.
     #[must_use]
     pub const fn with_finality(mut self, finality: FinalityRule) -> Self {

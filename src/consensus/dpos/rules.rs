@@ -135,8 +135,16 @@ pub fn check_header(
     candidate.check_beneficiary(author)?;
     let confirmed = confirmed(parent, candidate.header)?;
     let payload = Payload::decode(&candidate.payload)?;
-    let offences = offences(config, authenticator, parent, &payload, (slot, timestamp))?;
-    let election = if is_counted { Election::Counted } else { Election::FromHeader(payload.proposes.as_ref()) };
+    let offences = offences(config, authenticator, &payload, (slot, timestamp))?;
+    check_new(parent, &offences)?;
+    // Who has stake, as who is elected, is known by execution alone.
+    let election = match is_counted {
+        true => {
+            check_accountable(parent, &offences)?;
+            Election::Counted
+        }
+        false => Election::FromHeader(payload.proposes.as_ref()),
+    };
     let inputs = BlockInputs { slot, place, confirmed, offences: &offences };
     let (state, derived) = parent.extend(config, &inputs, election)?;
     if payload.absent != derived.absent {
@@ -149,8 +157,10 @@ pub fn check_header(
         return Err(HeaderError::Activates { got: payload.activates, want: derived.activates });
     }
     let (block, candidates) = (candidate.id(), parent.candidates.clone());
+    let on_duty = core::iter::once(author).chain(payload.absent);
+    let former = parent.former_after(config, (block.height, timestamp), on_duty);
     let in_force = InForce::after(parent.in_force.as_ref(), genesis, slot, &candidate.parameters);
-    Ok(HeaderContext { block, timestamp, slot, state: Arc::new(state), candidates, in_force })
+    Ok(HeaderContext { block, timestamp, slot, state: Arc::new(state), candidates, former, in_force })
 }
 
 fn place_of(config: &DposConfig, parent: &HeaderContext, slot: u64, author: Address) -> Result<usize, HeaderError> {
@@ -175,29 +185,32 @@ fn confirmed(parent: &HeaderContext, header: &Header) -> Result<u16, HeaderError
     if implied == want { Ok(confirmed) } else { Err(HeaderError::Implied { got: implied, want }) }
 }
 
-/// Returns the offences that the payload's evidence proves; they must be new, and of producers or of
-/// who left the schedule and still has locked stake.
+/// Returns the offences that the payload's evidence proves.
 fn offences(
     config: &DposConfig,
     authenticator: &Authenticator,
-    parent: &HeaderContext,
     payload: &Payload,
     at: (u64, Timestamp),
-) -> Result<Vec<Infraction>, HeaderError> {
-    let mut found: Vec<Infraction> = Vec::with_capacity(payload.evidence.len());
-    for evidence in &payload.evidence {
-        let offence = evidence.check(config, at, authenticator)?;
+) -> Result<Vec<Infraction>, EvidenceError> {
+    payload.evidence.iter().map(|evidence| evidence.check(config, at, authenticator)).collect()
+}
+
+/// Checks that no offence is reported twice, here or on the parent's branch.
+fn check_new(parent: &HeaderContext, offences: &[Infraction]) -> Result<(), EvidenceError> {
+    for (index, offence) in offences.iter().enumerate() {
         let (slot, offender) = (offence.slot, offence.offender);
-        if !parent.state.is_accountable(&offender) {
-            return Err(EvidenceError::Withdrawable { offender }.into());
+        let is_repeated = offences[..index].iter().any(|other| (other.slot, other.offender) == (slot, offender));
+        if is_repeated || parent.state.is_reported(offence) {
+            return Err(EvidenceError::AlreadyReported { offender, slot });
         }
-        let is_repeated = found.iter().any(|other| (other.slot, other.offender) == (slot, offender));
-        if is_repeated || parent.state.is_reported(&offence) {
-            return Err(EvidenceError::AlreadyReported { offender, slot }.into());
-        }
-        found.push(offence);
     }
-    Ok(found)
+    Ok(())
+}
+
+/// Checks that the offences are of who has stake, or had some that may still be locked.
+fn check_accountable(parent: &HeaderContext, offences: &[Infraction]) -> Result<(), EvidenceError> {
+    let free = offences.iter().find(|offence| !parent.is_accountable(&offence.offender));
+    free.map_or(Ok(()), |offence| Err(EvidenceError::Withdrawable { offender: offence.offender }))
 }
 
 impl HeaderChainRules for Dpos {

@@ -12,7 +12,7 @@ use crate::{
     consensus::{
         BlockId, Encoder, ValidatorSet,
         encoding::Decoder,
-        former_members::FormerMembers,
+        former_members::{Departure, FormerMembers},
         in_force::InForce,
         mutation::{self, Mutation},
     },
@@ -36,6 +36,9 @@ pub struct HeaderContext {
     pub state: Arc<State>,
     /// Candidates of the next election, after executing the branch up to this block. Empty in light verifiers.
     pub candidates: Candidates,
+    /// Who is no candidate, and has stake that may still be locked: it was one, or had a slot, less than the unbonding period ago. Who is no
+    /// candidate light verifiers do not know: there it is whoever had a slot.
+    pub(super) former: FormerMembers,
     /// Parameters of the chain that changed since genesis.
     pub(super) in_force: Option<InForce>,
 }
@@ -48,8 +51,6 @@ pub struct State {
     progress: Irreversibility,
     /// Infractions reported on this branch, by [`Infraction::slot`] and offender; as old as evidence may be.
     reported: OrdSet<(u64, Address)>,
-    /// Producers that left the schedule and whose stake is still locked.
-    former: FormerMembers,
 }
 
 /// A schedule that takes effect when the block that proposed it is irreversible.
@@ -102,14 +103,9 @@ impl HeaderContext {
         let producers = elect(&candidates, config.producers).unwrap_or_else(|| validators.clone());
         let progress = Irreversibility::new(config.finality, block.height, producers.len());
         let active = Arc::new(Schedule::new(0, block.hash, producers));
-        let state = Arc::new(State {
-            active,
-            pending: None,
-            progress,
-            reported: OrdSet::new(),
-            former: FormerMembers::default(),
-        });
-        Self { block, timestamp, slot: 0, state, candidates, in_force: None }
+        let state = Arc::new(State { active, pending: None, progress, reported: OrdSet::new() });
+        let former = FormerMembers::default();
+        Self { block, timestamp, slot: 0, state, candidates, former, in_force: None }
     }
 
     /// Returns the configuration by which the next block is made and judged.
@@ -152,15 +148,8 @@ impl HeaderContext {
             }
             None => self.state.pending.clone(),
         };
-        let former = self.state.former.clone();
-        let mut state = State { active: active.clone(), pending, progress, reported, former };
+        let mut state = State { active: active.clone(), pending, progress, reported };
         let activates = state.promote();
-        let now = config.slot_time(inputs.slot);
-        if activates.is_some() {
-            let at = (state.progress.height(), now);
-            state.former.note(active.producers(), state.active.producers(), at);
-        }
-        state.former.retain(&config.evidence, now);
         Ok((state, DerivedPayload { absent, proposes, activates }))
     }
 
@@ -169,12 +158,47 @@ impl HeaderContext {
     pub fn with_updates(mut self, updates: &ValidatorUpdates) -> Self {
         for update in updates {
             if update.weight == 0 {
-                self.candidates.remove(&update.address);
+                if let Some(weight) = self.candidates.remove(&update.address) {
+                    let departure = Departure { height: self.block.height, time: self.timestamp, weight };
+                    self.former.add(update.address, departure);
+                }
             } else {
                 self.candidates.insert(update.address, update.weight);
             }
         }
         self
+    }
+
+    /// Whether evidence against `producer` counts: it has stake, as every producer and candidate, or had some that may still be locked.
+    /// What is locked in the end, the staking contract knows.
+    pub(super) fn is_accountable(&self, producer: &Address) -> bool {
+        let is_candidate = || self.is_candidate(producer);
+        let has_left = || self.former.get(producer).is_some() && !mutation::active(Mutation::DposForgetsLeavers);
+        self.state.active.producers().contains(producer) || is_candidate() || has_left()
+    }
+
+    fn is_candidate(&self, producer: &Address) -> bool {
+        let forgets = [Mutation::DposForgetsCandidates, Mutation::DposForgetsLeavers].into_iter().any(mutation::active);
+        self.candidates.contains_key(producer) && !forgets
+    }
+
+    /// Returns who is no candidate after the next block's header, and may have locked stake: as the staking contract does, it counts the unbonding
+    /// period from the end of candidacy, or from the last slot after it.
+    pub(super) fn former_after(
+        &self,
+        config: &DposConfig,
+        (height, time): (Height, Timestamp),
+        on_duty: impl IntoIterator<Item = Address>,
+    ) -> FormerMembers {
+        let mut former = self.former.clone();
+        for producer in on_duty {
+            if !self.is_candidate(&producer) {
+                let weight = self.state.active.producers().weight_of(&producer);
+                former.add(producer, Departure { height, time, weight });
+            }
+        }
+        former.retain(&config.evidence, time);
+        former
     }
 
     /// Returns the producers that a block at `slot` proposes: in the first block of a round, when they change and no schedule is
@@ -196,11 +220,12 @@ impl HeaderContext {
 
     pub(super) fn encode(&self, out: &mut Encoder) {
         // `InForce::encode_at_end` writes what few chains have.
-        let Self { block, timestamp, slot, state, candidates, in_force: _ } = self;
+        let Self { block, timestamp, slot, state, candidates, former, in_force: _ } = self;
         block.encode(out);
         out.timestamp(*timestamp);
         out.u64(*slot);
         state.encode(out);
+        former.encode(out);
         out.list(candidates.iter(), |out, (address, weight)| {
             out.address(address);
             out.u64(*weight);
@@ -210,10 +235,10 @@ impl HeaderContext {
     pub(super) fn decode(bytes: &mut Decoder<'_>) -> Option<Self> {
         let block = BlockId::decode(bytes)?;
         let (timestamp, slot) = (Timestamp::from_secs(bytes.u64()?), bytes.u64()?);
-        let state = Arc::new(State::decode(bytes)?);
+        let (state, former) = (Arc::new(State::decode(bytes)?), FormerMembers::decode(bytes)?);
         let candidates = bytes.list(|bytes| Some((bytes.address()?, bytes.u64()?)))?;
         let candidates = candidates.into_iter().collect();
-        let context = Self { block, timestamp, slot, state, candidates, in_force: None };
+        let context = Self { block, timestamp, slot, state, candidates, former, in_force: None };
         (context.state.progress.height() == block.height).then_some(context)
     }
 }
@@ -249,12 +274,6 @@ impl State {
         self.reported.contains(&(offence.slot, offence.offender))
     }
 
-    /// Whether evidence against `producer` counts: it produces, or left the schedule and its stake is still locked.
-    pub(super) fn is_accountable(&self, producer: &Address) -> bool {
-        let has_left = self.former.get(producer).is_some() && !mutation::active(Mutation::DposForgetsLeavers);
-        self.active.producers().contains(producer) || has_left
-    }
-
     /// Puts the pending schedule in force when the block that proposed it is irreversible, and returns its hash.
     fn promote(&mut self) -> Option<B256> {
         let is_due = |pending: &Pending| {
@@ -269,7 +288,7 @@ impl State {
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        let Self { active, pending, progress, reported, former } = self;
+        let Self { active, pending, progress, reported } = self;
         active.encode(out);
         out.option(pending.as_ref(), |out, Pending { schedule, proposed_at }| {
             schedule.encode(out);
@@ -280,7 +299,6 @@ impl State {
             out.u64(*slot);
             out.address(offender);
         });
-        former.encode(out);
     }
 
     fn decode(bytes: &mut Decoder<'_>) -> Option<Self> {
@@ -293,8 +311,7 @@ impl State {
         };
         let progress = Irreversibility::decode(bytes)?;
         let reported = bytes.list(|bytes| Some((bytes.u64()?, bytes.address()?)))?;
-        let former = FormerMembers::decode(bytes)?;
         let is_valid = progress.confirmers().len() == active.producers().len();
-        is_valid.then(|| Self { active, pending, progress, reported: reported.into_iter().collect(), former })
+        is_valid.then(|| Self { active, pending, progress, reported: reported.into_iter().collect() })
     }
 }

@@ -11,4 +11,5 @@ mod lab;
 mod leavers;
 mod model;
 mod normal;
+mod twins;
 mod two_branches;

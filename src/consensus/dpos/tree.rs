@@ -17,8 +17,8 @@ use crate::{
 
 /// Most blocks of one author kept outside the head's branch, until a block becomes irreversible. No author takes the room of others.
 pub(super) const SIDE_BLOCKS_PER_AUTHOR_MAX: u64 = 4_096;
-/// Most blocks kept of one author in one slot: two are evidence. Of one with evidence against it one is kept. More are kept only where another
-/// block waits for them, or a peer's chain was asked for and has them.
+/// Most blocks kept of one author in one slot: two are evidence. Of one with evidence against it the first is kept, and one that is better than
+/// the head. More are kept only where another block waits for them, or a peer's chain was asked for and has them.
 pub(super) const SAME_SLOT_BLOCKS_MAX: usize = 2;
 
 /// A verified block.
@@ -136,6 +136,13 @@ impl Tree {
         let height = block.height.next();
         let above = self.branches.nodes.range(BlockId { height, hash: B256::ZERO }..);
         above.take_while(|(id, _)| id.height == height).any(|(_, node)| node.parent == *block)
+    }
+
+    /// Returns the blocks of the head's author in the head's slot on which nothing is built, other than the head.
+    pub(super) fn twins_without_children(&self, head: &Node) -> Vec<BlockId> {
+        let same_slot = self.blocks_of_slot(head.slot_id(&self.config), head.author).map(|node| node.context.block);
+        let is_twin = |block: &BlockId| *block != head.context.block && *block != self.root && !self.has_child(block);
+        same_slot.filter(is_twin).collect()
     }
 
     /// Drops a block on which nothing is built.

@@ -214,6 +214,7 @@ alloy_sol_types::sol! {
         function validator(address validator) external view returns (ValidatorInfo memory);
         function sealingKey(address operator) external view returns (address);
         function operatorOf(address key) external view returns (address);
+        function stakeLockedUntil(address validator) external view returns (uint64);
         function nonces(address operator) external view returns (uint256);
         function weightAt(address validator, uint64 height) external view returns (uint128);
         function totalWeightAt(uint64 height) external view returns (uint128);

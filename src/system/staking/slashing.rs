@@ -7,14 +7,20 @@ use super::{
     layout::{STAKING, Slash, Staking, ValidatorEntry, part},
     params::StakingParams,
 };
-use crate::vm::{Stop, abi::empty_revert, math::CheckedMath};
+use crate::{
+    primitives::mutation::{self, Mutation},
+    vm::{Stop, abi::empty_revert, math::CheckedMath},
+};
 
 impl Staking<'_, '_> {
-    /// Starts a block: distributes its reward and counts the absences since the block before.
+    /// Starts a block: distributes its reward, counts the absences since the block before, and keeps the stake locked of those whom the
+    /// protocol counts on though they are out of consensus here.
     pub(super) fn begin_block(&mut self, proposer: Address, absent: &[Address]) -> Result<(), Stop> {
         let params = self.load_params()?;
         let proposer = self.operator_of(proposer)?;
         self.reward_proposer(&params, proposer)?;
+        let validator = self.find(proposer)?;
+        self.note_duty(validator)?;
         for key in absent {
             let validator = self.operator_of(*key)?;
             self.note_absence(&params, validator)?;
@@ -27,7 +33,7 @@ impl Staking<'_, '_> {
     fn note_absence(&mut self, params: &StakingParams, address: Address) -> Result<(), Stop> {
         let mut validator = self.find(address)?;
         if !validator.is_bonded() {
-            return Ok(());
+            return self.note_duty(validator);
         }
         let absences = self.absences(params, &validator)? | U256::from(1);
         let missed = absences.count_ones() as u64;
@@ -40,6 +46,17 @@ impl Staking<'_, '_> {
         }
         validator.stored.absences.set(self.0, absences)?;
         validator.stored.absent_at.set(self.0, U256::from(self.height()))
+    }
+
+    /// Starts the unbonding period anew of a validator that has left, or is in jail, and has a duty still: a protocol takes changes over later, and
+    /// what it signs meanwhile may be evidence.
+    fn note_duty(&mut self, mut validator: ValidatorEntry) -> Result<(), Stop> {
+        let is_out = validator.exists && !validator.is_bonded() && !validator.is_tombstoned;
+        if !is_out || mutation::active(Mutation::StakingFreesOnDuty) {
+            return Ok(());
+        }
+        (validator.unbonded_height, validator.unbonded_at) = (self.height(), self.now());
+        self.put(&validator)
     }
 
     /// Returns the window shifted to this block: the lowest bit is this block's.

@@ -338,14 +338,29 @@ impl Staking<'_, '_> {
         }
     }
 
-    /// Returns whether a validator's stake is free: it has been out of consensus for longer than the unbonding period.
+    /// Returns whether a validator's stake is free: it has been out of consensus, and without a duty, for longer than the unbonding period.
     pub(super) fn is_unbonded(&self, params: &StakingParams, validator: &ValidatorEntry) -> bool {
-        !validator.is_bonded() && self.now() >= validator.unbonded_at.saturating_add(params.unbonding_secs)
+        self.now() >= locked_until(params, validator)
+    }
+
+    /// Returns the time, in seconds since the Unix epoch, at which a validator's stake is free, as known by now; the largest number while
+    /// it is in consensus.
+    pub(super) fn stake_locked_until(&mut self, address: Address) -> Result<u64, Stop> {
+        let params = self.load_params()?;
+        let validator = self.find(address)?;
+        Ok(if validator.exists { locked_until(&params, &validator) } else { 0 })
     }
 
     /// Returns the current worth of a delegator's shares, in wei.
     pub(super) fn worth(&mut self, validator: &ValidatorEntry, delegator: Address) -> Result<U256, Stop> {
         let (_, delegation) = self.delegation(validator, delegator)?;
         self.worth_of(validator, delegation.shares)
+    }
+}
+
+fn locked_until(params: &StakingParams, validator: &ValidatorEntry) -> u64 {
+    match validator.is_bonded() {
+        true => u64::MAX,
+        false => validator.unbonded_at.saturating_add(params.unbonding_secs),
     }
 }

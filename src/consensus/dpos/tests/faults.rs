@@ -5,7 +5,10 @@ use std::{collections::BTreeSet, sync::Arc};
 use super::{super::*, lab::*};
 use crate::{
     chain::Block,
-    consensus::{Evidence, OffenceProof, mutation},
+    consensus::{
+        Admin, ConsensusMessage, Event, Evidence, OffenceProof, ReplicaId,
+        mutation::{self, Mutation},
+    },
     primitives::{B256, Bytes, Height, Timestamp, U256},
 };
 
@@ -161,7 +164,7 @@ fn by_length_alone_locked_producers_stop_irreversibility() {
 }
 
 /// Returns a lab before slot 9, whose owner misbehaves, is down, and has made two blocks there that nobody has yet.
-fn two_blocks_of_one_slot() -> (Lab, usize, [Arc<Block>; 2]) {
+pub(super) fn two_blocks_of_one_slot() -> (Lab, usize, [Arc<Block>; 2]) {
     let mut lab = Lab::new(4);
     lab.slots(8);
     let owner = lab.owner(0, 9);
@@ -343,52 +346,6 @@ fn evidence_against_one_producer_keeps_out_none_against_others() {
     assert_eq!(mutation::with(Mutation::DposSharesEvidence, || kept_evidence(260)), [256, 0]);
 }
 
-/// Shows a replica two blocks of one slot of a producer that is absent, after evidence against it for another slot or without. Returns the lab,
-/// the producer, the replica and the blocks.
-fn shown_two_blocks_of_one_slot(is_caught: bool) -> (Lab, usize, usize, [Arc<Block>; 2]) {
-    let (mut lab, owner, twins) = two_blocks_of_one_slot();
-    let to = (owner + 1) % 4;
-    if is_caught {
-        let [one, two] = [1, 2].map(|salt| {
-            let earlier = lab.raw(BlockId::of(&lab.genesis), owner, Bytes::new(), 1, &Odd { salt, ..Odd::default() });
-            (earlier.header().clone(), earlier.seal().clone())
-        });
-        let proof = OffenceProof::Dpos(ConflictingBlocks::new(one, two));
-        lab.deliver(to, Event::Admin(Admin::Offence(Box::new(proof))));
-    }
-    twins.iter().for_each(|block| lab.announce(to, block));
-    (lab, owner, to, twins)
-}
-
-fn has(lab: &Lab, replica: usize, block: &Block) -> bool {
-    lab.replica(replica).tree.get(&BlockId::of(block)).is_some()
-}
-
-fn kept_of_one_slot(is_caught: bool) -> usize {
-    let (lab, _, to, twins) = shown_two_blocks_of_one_slot(is_caught);
-    twins.iter().filter(|block| has(&lab, to, block)).count()
-}
-
-#[test]
-fn an_offenders_refused_block_is_taken_where_another_extends_it() {
-    let (mut lab, owner, to, [one, two]) = shown_two_blocks_of_one_slot(true);
-    assert!(has(&lab, to, &one) && !has(&lab, to, &two));
-    let other = (owner + 2) % 4;
-    let mut fork = lab.clone();
-    fork.announce(other, &two);
-    let child = fork.block(other, 10, &Odd::default());
-    assert_eq!(child.parent_hash(), two.hash());
-    lab.announce(to, &child);
-    lab.announce(to, &two);
-    assert!(has(&lab, to, &two) && has(&lab, to, &child));
-}
-
-#[test]
-fn of_an_offender_one_block_of_a_slot_is_kept() {
-    assert_eq!([false, true].map(kept_of_one_slot), [2, 1]);
-    assert_eq!(mutation::with(Mutation::DposKeepsOffendersTwins, || kept_of_one_slot(true)), 2);
-}
-
 /// A producer that implies less than before, under the same schedule or an earlier one, proves it by two headers, except by the
 /// classic rule, which has no lock.
 #[test]
@@ -430,6 +387,34 @@ fn a_replica_that_extends_a_worse_branch_is_sent_the_better_head() {
     assert!(lab.mark("dpos/show-head") > 0);
     assert_eq!(lab.heads()[3], lab.heads()[0]);
     assert!(lab.violations.is_empty(), "{:?}", lab.violations);
+}
+
+/// Two producers have the better branch, and a third one extends its own. Returns whether that one has the better head once the links are back and
+/// a replica of the better branch, whose head is of a later slot by then, has heard its block.
+fn is_shown_the_head_of_a_later_slot() -> bool {
+    let mut lab = Lab::new(4);
+    lab.slots(8);
+    lab.split(&[0, 0, 1, 2]);
+    lab.slots(16);
+    let produced = |lab: &Lab, replica: usize| lab.link(replica).slot == lab.fixture.now;
+    while !produced(&lab, 3) {
+        lab.slot();
+    }
+    while !produced(&lab, 0) {
+        lab.slot();
+    }
+    let late = lab.nodes[3].blocks[&lab.heads()[3].hash].clone();
+    lab.heal();
+    let message = ConsensusMessage::Block(late);
+    lab.deliver(0, Event::Message { from: ReplicaId::new(3), message });
+    lab.settle();
+    lab.heads()[3] == lab.heads()[0]
+}
+
+#[test]
+fn a_replica_that_extends_a_worse_branch_earlier_in_a_round_is_sent_the_better_head() {
+    assert!(is_shown_the_head_of_a_later_slot());
+    assert!(!mutation::with(Mutation::DposShowsToLaterAlone, is_shown_the_head_of_a_later_slot));
 }
 
 /// A producer that is absent has `kept` blocks on a branch that ends at height 9, as replica `to` has them; the others go on. Returns the lab, `to`,

@@ -7,13 +7,24 @@ use crate::{
     system::{ValidatorUpdate, ValidatorUpdates, staking::StakingParams},
 };
 
-/// Producer 0 is voted out at height 10. Stake is locked for 100 seconds.
+/// Producer 0 leaves at height 10. Stake is locked for 100 seconds.
 fn lab() -> Lab {
+    lab_with(&[(0, 0), (4, 9)])
+}
+
+/// Producer 0 is voted out at height 10, and stands by with its stake.
+fn lab_of_candidates() -> Lab {
+    lab_with(&[(1, 9), (2, 9), (3, 9), (4, 9)])
+}
+
+/// The weights of these validators change at height 10. Stake is locked for 100 seconds.
+fn lab_with(weights: &[(usize, u64)]) -> Lab {
     let params = StakingParams { unbonding_secs: 100, ..StakingParams::default() };
     let config = DposConfig::default().with_producers(4).with_staking(&params);
     let mut lab = Lab::with_config(5, 4, config);
-    let update = |index: usize, weight| ValidatorUpdate { address: lab.signers[index].address(), weight };
-    let updates = ValidatorUpdates::new([update(0, 0), update(4, 9)]);
+    let update =
+        |(index, weight): &(usize, u64)| ValidatorUpdate { address: lab.signers[*index].address(), weight: *weight };
+    let updates = ValidatorUpdates::new(weights.iter().map(update));
     lab.updates.insert(Height::new(10), updates);
     lab
 }
@@ -30,11 +41,15 @@ fn proof(lab: &Lab) -> ConflictingBlocks {
 
 /// The evidence is in a block of `slot`. Returns the block's rejection, if any.
 fn shown_in(slot: u64) -> Option<String> {
-    let mut lab = lab();
+    shown_to(lab(), slot)
+}
+
+fn shown_to(mut lab: Lab, slot: u64) -> Option<String> {
     lab.slots(slot - 1);
     let regular = Payload::decode(lab.block(1, slot, &Odd::default()).payload()).unwrap();
     let payload = Some(Payload { evidence: vec![proof(&lab)], ..regular });
     let block = lab.block(1, slot, &Odd { payload, ..Odd::default() });
+    assert!(slot < 20 || !lab.replica(1).validators().contains(&lab.signers[0].address()), "it left");
     lab.rejections.clear();
     lab.announce(1, &block);
     lab.rejections.first().map(|(_, why)| why.to_string())
@@ -70,4 +85,13 @@ fn who_left_the_schedule_is_reported_by_whoever_learns_of_it_later() {
     );
     let of_producers = mutation::with(Mutation::DposReportsProducersOnly, || [9, 60].map(reported_in));
     assert_eq!(of_producers, [1, 0]);
+}
+
+#[test]
+fn who_stands_by_with_its_stake_is_slashed_however_long_ago_it_left_the_schedule() {
+    assert_eq!([9, 60, 160, 400].map(|slot| shown_to(lab_of_candidates(), slot)), [None, None, None, None]);
+    mutation::with(Mutation::DposForgetsCandidates, || {
+        assert_eq!(shown_to(lab_of_candidates(), 60), None, "for the unbonding period");
+        assert!(shown_to(lab_of_candidates(), 400).is_some());
+    });
 }

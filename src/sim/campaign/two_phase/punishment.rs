@@ -4,7 +4,7 @@ use crate::{
     consensus::{AnyProtocol, Protocol},
     primitives::Address,
     sim::{check::offences::SeenOffences, network::replica::Replica},
-    system::staking::ValidatorStatus,
+    system::staking::{ValidatorStatus, interface::stakeLockedUntilCall},
 };
 
 /// Returns somebody whom `replica`, which makes blocks, can prove guilty of a slashable offence, by what its protocol keeps or by what has
@@ -18,7 +18,7 @@ pub(super) fn unpunished(replica: &Replica, seen: &SeenOffences) -> Option<Addre
     if proven.is_empty() || !replica.address().is_some_and(reports) {
         return None;
     }
-    proven.into_iter().find(|offender| status(replica, *offender).is_some_and(is_within_reach))
+    proven.into_iter().find(|offender| is_within_reach(replica, *offender))
 }
 
 fn proven_offenders(protocol: &AnyProtocol) -> Vec<Address> {
@@ -30,16 +30,11 @@ fn proven_offenders(protocol: &AnyProtocol) -> Vec<Address> {
     }
 }
 
-/// Returns what the staking contract says of the operator of a key at the replica's head.
-fn status(replica: &Replica, validator: Address) -> Option<ValidatorStatus> {
-    let chain = replica.chain();
-    chain.staked_validator_of_key(chain.head(), validator).ok().map(|record| record.status)
-}
-
-/// Whether a validator has stake that can be slashed, and was not slashed for good.
-const fn is_within_reach(status: ValidatorStatus) -> bool {
-    matches!(
-        status,
-        ValidatorStatus::Bonded | ValidatorStatus::Exiting | ValidatorStatus::Jailed | ValidatorStatus::Unbonding
-    )
+/// Whether the staking contract at the replica's head says that the operator of a key has stake that can be slashed, and was not slashed for good.
+fn is_within_reach(replica: &Replica, validator: Address) -> bool {
+    let (chain, head) = (replica.chain(), replica.chain().head());
+    let Ok(record) = chain.staked_validator_of_key(head, validator) else { return false };
+    let locked = chain.staking_view(head, &stakeLockedUntilCall { validator: record.address });
+    let is_locked = locked.is_ok_and(|until| until > head.timestamp().as_secs());
+    is_locked && !matches!(record.status, ValidatorStatus::Unknown | ValidatorStatus::Tombstoned)
 }

@@ -140,6 +140,7 @@ fn steps() -> Vec<Step> {
         by_chain("slash of a former key", slash(V3, Offence::DoubleSign, height, time)),
         free("sealingKey", BOB, sol::sealingKeyCall { operator: V3 }),
         free("operatorOf", BOB, sol::operatorOfCall { key: key.address() }),
+        free("stakeLockedUntil", BOB, sol::stakeLockedUntilCall { validator: V3 }),
         free("nonces", BOB, sol::noncesCall { operator: SIGNER }),
         free("rotationQueueLength", BOB, sol::rotationQueueLengthCall {}),
     ]

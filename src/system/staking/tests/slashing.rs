@@ -1,7 +1,10 @@
 //! Double signing, downtime, unbondings under a slash, age of evidence.
 
 use super::*;
-use crate::primitives::{Height, Timestamp};
+use crate::primitives::{
+    Height, Timestamp,
+    mutation::{self, Mutation},
+};
 
 fn double_sign(lab: &Lab, validator: Address) -> crate::system::SystemCall {
     slash(validator, Offence::DoubleSign, lab.block.height, lab.block.timestamp)
@@ -98,6 +101,54 @@ fn evidence_is_ignored_once_the_stake_is_free() {
     lab.pass_time(5, 1_814_400);
     lab.system(&slash(V1, Offence::DoubleSign, Height::GENESIS, Timestamp::from_secs(1_000)));
     assert_eq!((lab.validator(V1).status, lab.totals().burned), (5, U256::ZERO));
+}
+
+/// A validator left, or is in jail, and the protocol counts on it for another 1,000 seconds. Returns its status once it is slashed, half an unbonding
+/// period after the end of the first.
+fn slashed_after_its_last_duty(is_jailed: bool, is_absent: bool) -> u8 {
+    let params = at_once();
+    let mut lab = Lab::new(params.clone());
+    if is_jailed {
+        lab.system(&slash(V1, Offence::Downtime, lab.block.height, lab.block.timestamp));
+    } else {
+        lab.ok(V1, &sol::exitCall {});
+    }
+    let left = lab.block.timestamp.as_secs();
+    lab.pass_time(5, params.unbonding_secs / 2);
+    let duty = if is_absent { begin_block(V2, &[V1]) } else { begin_block(V1, &[]) };
+    lab.system(&duty);
+    let until = lab.ok(ALICE, &sol::stakeLockedUntilCall { validator: V1 });
+    lab.pass_time(5, params.unbonding_secs * 3 / 4);
+    assert!(lab.block.timestamp.as_secs() > left + params.unbonding_secs);
+    let is_locked = until > lab.block.timestamp.as_secs();
+    lab.system(&slash(V1, Offence::DoubleSign, lab.block.height, lab.block.timestamp));
+    let status = lab.validator(V1).status;
+    assert_eq!(is_locked, status == 6, "it is slashed where its stake is locked");
+    status
+}
+
+#[test]
+fn stake_is_locked_for_the_unbonding_period_after_the_last_duty() {
+    for (is_jailed, before) in [(true, 3), (false, 5)] {
+        for is_absent in [false, true] {
+            assert_eq!(slashed_after_its_last_duty(is_jailed, is_absent), 6, "it is in office");
+            let freed =
+                mutation::with(Mutation::StakingFreesOnDuty, || slashed_after_its_last_duty(is_jailed, is_absent));
+            assert_eq!(freed, before, "by the time of its exit alone it is free");
+        }
+    }
+}
+
+#[test]
+fn duties_change_nothing_for_who_is_in_consensus_unknown_or_tombstoned() {
+    let mut lab = Lab::new(at_once());
+    let locked = |lab: &mut Lab, validator| lab.ok(ALICE, &sol::stakeLockedUntilCall { validator });
+    assert_eq!((locked(&mut lab, V1), locked(&mut lab, ALICE)), (u64::MAX, 0));
+    lab.system(&slash(V1, Offence::DoubleSign, lab.block.height, lab.block.timestamp));
+    let until = locked(&mut lab, V1);
+    lab.pass_time(5, 1_000);
+    lab.system(&begin_block(V1, &[V1, ALICE, V2]));
+    assert_eq!((locked(&mut lab, V1), locked(&mut lab, ALICE), locked(&mut lab, V2)), (until, 0, u64::MAX));
 }
 
 /// Over a window of 100 blocks, 50 absences are few enough and 51 are not.

@@ -82,6 +82,15 @@ impl Model {
         pool.absences.clear();
     }
 
+    /// Who has a duty although it left or is in jail has its stake locked from now on.
+    fn keep_locked(&mut self, validator: usize) {
+        let (height, now) = (self.height, self.now);
+        let out = self.pools.get_mut(&validator).filter(|pool| !pool.is_bonded() && !pool.is_tombstoned);
+        if let Some(pool) = out {
+            pool.unbonded = (height, now);
+        }
+    }
+
     fn is_free(&self, pool: &Pool) -> bool {
         !pool.is_bonded() && self.now >= pool.unbonded.1 + 100
     }
@@ -155,7 +164,9 @@ impl Model {
             Step::Block { proposer, absent, secs } => {
                 (self.height, self.now) = (self.height + 1, self.now + secs);
                 self.reward(proposer, REWARD);
+                self.keep_locked(proposer);
                 for validator in (0..3).filter(|place| absent & (1 << place) != 0) {
+                    self.keep_locked(validator);
                     self.absent(validator);
                 }
                 Some(())
