@@ -117,7 +117,11 @@ impl FormerMembers {
 
     /// Drops those whose stake is withdrawable at `now`.
     pub(in crate::consensus) fn retain(&mut self, window: &EvidenceWindow, now: Timestamp) {
-        let is_gone = |departure: &Departure| departure.is_withdrawable(window, now);
+        self.drop_where(|departure| departure.is_withdrawable(window, now));
+    }
+
+    /// Drops those of whom `is_gone` says so.
+    pub(in crate::consensus) fn drop_where(&mut self, is_gone: impl Fn(&Departure) -> bool) {
         let gone: Vec<_> = self.0.iter().filter(|(_, departure)| is_gone(departure)).map(|(who, _)| *who).collect();
         for validator in &gone {
             self.0.remove(validator);

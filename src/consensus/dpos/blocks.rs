@@ -165,9 +165,9 @@ impl Dpos {
         self.config.slot_id(context.slot, context.timestamp)
     }
 
-    /// Checks that one more block of its author in a slot may be kept: one of the first two, of an author with evidence against it the first,
-    /// one that another block extends, or one that is better than the head. Were that refused, replicas that know unlike twins would
-    /// never have one head.
+    /// Checks that one more block of its author in a slot may be kept: one of the first two, or one that another block extends. Of an author
+    /// with evidence against it the second one must be better than the head. Where the head has not moved for two rounds a better one is
+    /// taken in the place of another: else replicas that know unlike twins might never have one head.
     fn check_same_slot(&self, node: &Node, from: Option<ReplicaId>) -> Result<(), Rejection> {
         let (id, slot, author) = (node.context.block, self.slot_id(&node.context), node.author);
         let pending = self.intake.pending.values().filter(|pending| pending.author == author);
@@ -177,12 +177,13 @@ impl Dpos {
             || from.is_some_and(|from| self.catch_up.is_requested(from, id.height));
         let is_better = node.fork_choice_key().beats(&self.tree.head().fork_choice_key())
             && !mutation::active(Mutation::DposRefusesBetterTwins);
-        if kept == 0 || is_asked_for || is_better {
+        if kept == 0 || is_asked_for {
             return Ok(());
         }
         let is_offender = self.is_caught(author) && !mutation::active(Mutation::DposKeepsOffendersTwins);
-        let limit = if is_offender { 1 } else { SAME_SLOT_BLOCKS_MAX };
-        if kept < limit { Ok(()) } else { Err(Rejection::Overloaded { limit }) }
+        let limit = if is_offender && !is_better { 1 } else { SAME_SLOT_BLOCKS_MAX };
+        let is_quiet = self.quiet_head == self.tree.head().context.block;
+        if kept < limit || (is_better && is_quiet) { Ok(()) } else { Err(Rejection::Overloaded { limit }) }
     }
 
     /// Whether there is evidence against this author, held or reported on the head's branch.
@@ -296,7 +297,14 @@ impl Dpos {
     fn drop_twins(&mut self) -> Vec<BlockId> {
         let head = self.tree.head().clone();
         let kept = self.tree.blocks_of_slot(self.slot_id(&head.context), head.author).count();
+        let is_needed = |twin: &BlockId| {
+            self.intake.pending.values().any(|pending| pending.verified.node.parent == *twin)
+                || self.intake.orphans.has_children(*twin)
+        };
         let mut twins = self.tree.twins_without_children(&head);
+        twins.retain(|twin| !is_needed(twin));
+        // The worst first.
+        twins.reverse();
         twins.truncate(kept.saturating_sub(SAME_SLOT_BLOCKS_MAX));
         twins.iter().for_each(|twin| self.tree.drop_leaf(twin));
         twins
@@ -385,8 +393,8 @@ impl Dpos {
         let at = (slot, config.time_of(slot, (context.slot, context.timestamp)));
         let found = proof.check(&config, at, &self.authenticator)?;
         let Infraction { slot, offender, .. } = found;
-        if !context.is_accountable(&offender) {
-            return Err(EvidenceError::Withdrawable { offender });
+        if !context.is_accountable(&config, &offender) {
+            return Err(EvidenceError::Unaccountable { offender });
         }
         if context.state.is_reported(&found) || self.offences.contains_key(&(slot, offender)) {
             return Err(EvidenceError::AlreadyReported { offender, slot });

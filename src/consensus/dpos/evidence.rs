@@ -89,9 +89,9 @@ pub enum EvidenceError {
         /// Author of the second header.
         second: Address,
     },
-    /// The offender has no stake that is locked.
-    #[error("{offender} is no producer, and if it was one, it left so long ago that its stake is withdrawable")]
-    Withdrawable {
+    /// The offender is no candidate, and was no producer for as long as evidence counts.
+    #[error("{offender} is no candidate for election, and was no producer for as long as evidence counts")]
+    Unaccountable {
         /// Author of the headers.
         offender: Address,
     },

@@ -173,7 +173,7 @@ impl Dpos {
             let offence = proof.check(&config, at, &self.authenticator).ok()?;
             let is_in_office = || context.state.active().producers().contains(&offence.offender);
             let is_forgotten = mutation::active(Mutation::DposReportsProducersOnly) && !is_in_office();
-            let is_accountable = context.is_accountable(&offence.offender) && !is_forgotten;
+            let is_accountable = context.is_accountable(&config, &offence.offender) && !is_forgotten;
             (is_accountable && !context.state.is_reported(&offence)).then(|| (offence, proof.as_ref().clone()))
         });
         known.take(EVIDENCE_PER_BLOCK_MAX).collect()

@@ -140,7 +140,7 @@ pub fn check_header(
     // Who has stake, as who is elected, is known by execution alone.
     let election = match is_counted {
         true => {
-            check_accountable(parent, &offences)?;
+            check_accountable(config, parent, &offences)?;
             Election::Counted
         }
         false => Election::FromHeader(payload.proposes.as_ref()),
@@ -158,7 +158,7 @@ pub fn check_header(
     }
     let (block, candidates) = (candidate.id(), parent.candidates.clone());
     let on_duty = core::iter::once(author).chain(payload.absent);
-    let former = parent.former_after(config, (block.height, timestamp), on_duty);
+    let former = parent.former_after(config, (block.height, timestamp), &state, on_duty);
     let in_force = InForce::after(parent.in_force.as_ref(), genesis, slot, &candidate.parameters);
     Ok(HeaderContext { block, timestamp, slot, state: Arc::new(state), candidates, former, in_force })
 }
@@ -207,10 +207,14 @@ fn check_new(parent: &HeaderContext, offences: &[Infraction]) -> Result<(), Evid
     Ok(())
 }
 
-/// Checks that the offences are of who has stake, or had some that may still be locked.
-fn check_accountable(parent: &HeaderContext, offences: &[Infraction]) -> Result<(), EvidenceError> {
-    let free = offences.iter().find(|offence| !parent.is_accountable(&offence.offender));
-    free.map_or(Ok(()), |offence| Err(EvidenceError::Withdrawable { offender: offence.offender }))
+/// Checks that the offences are of candidates, or of who was a producer.
+fn check_accountable(
+    config: &DposConfig,
+    parent: &HeaderContext,
+    offences: &[Infraction],
+) -> Result<(), EvidenceError> {
+    let other = offences.iter().find(|offence| !parent.is_accountable(config, &offence.offender));
+    other.map_or(Ok(()), |offence| Err(EvidenceError::Unaccountable { offender: offence.offender }))
 }
 
 impl HeaderChainRules for Dpos {

@@ -36,8 +36,8 @@ pub struct HeaderContext {
     pub state: Arc<State>,
     /// Candidates of the next election, after executing the branch up to this block. Empty in light verifiers.
     pub candidates: Candidates,
-    /// Who is no candidate, and has stake that may still be locked: it was one, or had a slot, less than the unbonding period ago. Who is no
-    /// candidate light verifiers do not know: there it is whoever had a slot.
+    /// Who was a producer while evidence of that time counts, and when it last was one, or had a slot without being a candidate, or ended to be a
+    /// candidate. Light verifiers know of no candidates.
     pub(super) former: FormerMembers,
     /// Parameters of the chain that changed since genesis.
     pub(super) in_force: Option<InForce>,
@@ -158,7 +158,8 @@ impl HeaderContext {
     pub fn with_updates(mut self, updates: &ValidatorUpdates) -> Self {
         for update in updates {
             if update.weight == 0 {
-                if let Some(weight) = self.candidates.remove(&update.address) {
+                let was_in_office = self.has_been_in_office(&update.address);
+                if let Some(weight) = self.candidates.remove(&update.address).filter(|_| was_in_office) {
                     let departure = Departure { height: self.block.height, time: self.timestamp, weight };
                     self.former.add(update.address, departure);
                 }
@@ -169,12 +170,17 @@ impl HeaderContext {
         self
     }
 
-    /// Whether evidence against `producer` counts: it has stake, as every producer and candidate, or had some that may still be locked.
-    /// What is locked in the end, the staking contract knows.
-    pub(super) fn is_accountable(&self, producer: &Address) -> bool {
-        let is_candidate = || self.is_candidate(producer);
-        let has_left = || self.former.get(producer).is_some() && !mutation::active(Mutation::DposForgetsLeavers);
-        self.state.active.producers().contains(producer) || is_candidate() || has_left()
+    /// Whether evidence against `producer` counts: it is a candidate, or has been a producer while evidence of that time counts. Whether it
+    /// has stake that can be slashed, the staking contract knows.
+    pub(super) fn is_accountable(&self, config: &DposConfig, producer: &Address) -> bool {
+        let is_late = |departure: &Departure| {
+            mutation::active(Mutation::DposForgetsCandidates)
+                && departure.is_withdrawable(&config.evidence, self.timestamp)
+        };
+        let has_left = || self.former.get(producer).is_some_and(|departure| !is_late(departure));
+        self.state.active.producers().contains(producer)
+            || self.is_candidate(producer)
+            || (has_left() && !mutation::active(Mutation::DposForgetsLeavers))
     }
 
     fn is_candidate(&self, producer: &Address) -> bool {
@@ -182,22 +188,31 @@ impl HeaderContext {
         self.candidates.contains_key(producer) && !forgets
     }
 
-    /// Returns who is no candidate after the next block's header, and may have locked stake: as the staking contract does, it counts the unbonding
-    /// period from the end of candidacy, or from the last slot after it.
+    fn has_been_in_office(&self, producer: &Address) -> bool {
+        self.former.get(producer).is_some() || self.state.active.producers().contains(producer)
+    }
+
+    /// Returns who was a producer after the next block's header, which has `state` and says who was on duty. Candidates are noted when they leave the
+    /// schedule, others with every slot.
     pub(super) fn former_after(
         &self,
         config: &DposConfig,
         (height, time): (Height, Timestamp),
+        state: &State,
         on_duty: impl IntoIterator<Item = Address>,
     ) -> FormerMembers {
-        let mut former = self.former.clone();
+        let (before, mut former) = (self.state.active.producers(), self.former.clone());
         for producer in on_duty {
-            if !self.is_candidate(&producer) {
-                let weight = self.state.active.producers().weight_of(&producer);
-                former.add(producer, Departure { height, time, weight });
+            if !self.candidates.contains_key(&producer) {
+                former.add(producer, Departure { height, time, weight: before.weight_of(&producer) });
             }
         }
-        former.retain(&config.evidence, time);
+        if state.active.version() != self.state.active.version() {
+            former.note(before, state.active.producers(), (height, time));
+        }
+        let id = |height: Height, time| config.slot_id(height.get(), time);
+        let age = |departure: &Departure| id(height, time).saturating_sub(id(departure.height, departure.time));
+        former.drop_where(|departure| age(departure) > evidence_age(config));
         former
     }
 

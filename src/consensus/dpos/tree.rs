@@ -18,7 +18,8 @@ use crate::{
 /// Most blocks of one author kept outside the head's branch, until a block becomes irreversible. No author takes the room of others.
 pub(super) const SIDE_BLOCKS_PER_AUTHOR_MAX: u64 = 4_096;
 /// Most blocks kept of one author in one slot: two are evidence. Of one with evidence against it the first is kept, and one that is better than
-/// the head. More are kept only where another block waits for them, or a peer's chain was asked for and has them.
+/// the head. More are kept only where another block waits for them, or a peer's chain was asked for and has them; where nothing moves, a better one
+/// takes the place of another.
 pub(super) const SAME_SLOT_BLOCKS_MAX: usize = 2;
 
 /// A verified block.

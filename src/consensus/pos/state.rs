@@ -307,17 +307,20 @@ impl State {
         !self.is_slashed(validator) && self.is_accountable(validator)
     }
 
-    /// Whether `validator` is a validator of the previous, current or next epoch, or left and its stake is still locked.
+    /// Whether `validator` is a validator of the previous, current or next epoch, or of a set whose change is not settled, or left and its stake is
+    /// still locked.
     pub(super) fn is_accountable(&self, validator: &Address) -> bool {
         let sets = [self.previous.set(), self.current.set(), &self.next.0.set];
-        sets.iter().any(|set| set.contains(validator))
+        let rear = self.stake.rear.as_ref().map(Rear::members);
+        sets.into_iter().chain(rear).any(|set| set.contains(validator))
             || (self.stake.former.get(validator).is_some() && !mutation::active(Mutation::PosForgetsLeavers))
     }
 
     /// Returns the weight of an offender for the correlation penalty, in gwei.
     pub(super) fn weight_of(&self, validator: &Address) -> u64 {
         let sets = [self.current.set(), &self.next.0.set, self.previous.set()];
-        let found = sets.iter().find_map(|set| Some(set.members()[set.index_of(validator)?].weight));
+        let rear = self.stake.rear.as_ref().map(Rear::members);
+        let found = sets.into_iter().chain(rear).find_map(|set| Some(set.members()[set.index_of(validator)?].weight));
         found.or_else(|| self.stake.former.get(validator).map(|departure| departure.weight)).unwrap_or_default()
     }
 

@@ -7,7 +7,7 @@ use crate::{
     consensus::{
         Admin, AnyProtocol, Authenticator, ConsensusConfig, ConsensusError, FinalityKind, Protocol, ReplicaId,
         SealScheme, SealedHeader,
-        dpos::{Dpos, DposConfig, DposError, LightVerifier},
+        dpos::{Dpos, DposConfig, DposError, FinalityRule, LightVerifier},
     },
     primitives::{Address, Height, U256},
 };
@@ -130,13 +130,50 @@ fn a_late_replica_catches_up() {
     assert_eq!(hash(&network.replicas()[3]), hash(network.primary()));
 }
 
+/// Messages take up to `latency_ms` for so many seconds, counted from the start.
+fn slow_for(latency_ms: u64, secs: u64) -> FaultPlan {
+    let slow = Delay::Uniform { min: Duration::from_millis(10), max: Duration::from_millis(latency_ms) };
+    let link = LinkFault { from: Vec::new(), to: Vec::new(), labels: Vec::new(), effect: LinkEffect::Latency(slow) };
+    let slow = Fault { at: Duration::ZERO, duration: Some(Duration::from_secs(secs)), kind: FaultKind::Link(link) };
+    FaultPlan { faults: vec![slow], ..FaultPlan::default() }
+}
+
+/// The least and the greatest height that is irreversible to all after 240 slots, of ten seeds of four and of seven producers.
+fn irreversible_after_240_slots(finality: FinalityRule, latency_ms: u64) -> (u64, u64) {
+    let reached = (0..10).map(|seed| {
+        let config = ConsensusConfig::Dpos(DposConfig::default().with_finality(finality));
+        let builder = network_of(config, 4 + 3 * (seed % 2) as u32, seed).with_faults(slow_for(latency_ms, 240));
+        let mut network = builder.build().unwrap();
+        network.run_for(Duration::from_secs(240)).unwrap();
+        let finalized = network.replicas().iter().map(|replica| replica.protocol().finality().finalized.height.get());
+        finalized.min().unwrap()
+    });
+    let reached: Vec<_> = reached.collect();
+    (*reached.iter().min().unwrap(), *reached.iter().max().unwrap())
+}
+
+#[test]
+fn a_vote_without_a_gap_costs_finality_where_messages_take_longer_than_a_slot() {
+    let document = include_str!("../../../docs/protocols/dpos.md");
+    let mut missing = Vec::new();
+    let ranges = [1_500, 2_000, 2_500].map(|latency_ms| {
+        let [locked, classic] =
+            [FinalityRule::Locked, FinalityRule::Classic].map(|rule| irreversible_after_240_slots(rule, latency_ms));
+        let slots = latency_ms as f64 / 1_000.0;
+        let row = format!("| {slots} slots | {} to {} | {} to {} |", locked.0, locked.1, classic.0, classic.1);
+        missing.extend((!document.contains(&row)).then_some(row));
+        (locked.0, classic.0)
+    });
+    assert!(missing.is_empty(), "not in docs/protocols/dpos.md: {missing:#?}");
+    let [fast, _, slow] = ranges;
+    assert!(10 * fast.0 >= 9 * fast.1, "as the classic rule, up to one and a half slots: {fast:?}");
+    assert!(10 * slow.0 < 9 * slow.1, "the price, beyond that: {slow:?}");
+}
+
 /// Runs 20 seeds for 120 slots with messages that take up to `latency_ms`, checks that all replicas agree on what is irreversible to
 /// all, and returns the lowest such height and the number of reorganisations. With a fast network after that, all becomes irreversible soon.
 fn with_latencies_to(latency_ms: u64) -> (u64, u64) {
-    let slow = Delay::Uniform { min: Duration::from_millis(10), max: Duration::from_millis(latency_ms) };
-    let link = LinkFault { from: Vec::new(), to: Vec::new(), labels: Vec::new(), effect: LinkEffect::Latency(slow) };
-    let slow = Fault { at: Duration::ZERO, duration: Some(Duration::from_secs(120)), kind: FaultKind::Link(link) };
-    let plan = FaultPlan { faults: vec![slow], ..FaultPlan::default() };
+    let plan = slow_for(latency_ms, 120);
     let (mut least, mut reorgs) = (u64::MAX, 0);
     for seed in 0..20 {
         let seed = SeedGuard::new(seed);

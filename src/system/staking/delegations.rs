@@ -9,13 +9,16 @@ use alloy_primitives::{Address, U256};
 use super::{
     interface as sol,
     layout::{Delegation, STAKING, Staking, UnbondingEntry, ValidatorEntry, part},
-    params::AMOUNT_END,
+    params::{AMOUNT_END, StakingParams},
 };
-use crate::vm::{
-    Stop,
-    abi::{require, revert},
-    math::{CheckedMath, Rounding, mul_div, overflow},
-    storage::Slot,
+use crate::{
+    primitives::mutation::{self, Mutation},
+    vm::{
+        Stop,
+        abi::{require, revert},
+        math::{CheckedMath, Rounding, mul_div, overflow},
+        storage::Slot,
+    },
 };
 
 /// Maximum number of unbondings of one delegator.
@@ -146,14 +149,16 @@ impl Staking<'_, '_> {
     /// Pays the caller's completed unbondings, less slashes since they began.
     pub(super) fn withdraw(&mut self) -> Result<U256, Stop> {
         let delegator = self.0.caller();
+        let params = self.load_params()?;
         let unbondings = STAKING.unbondings.at(self.0, delegator)?;
         let mut count = unbondings.len(self.0)?;
         let (mut paid, mut cut, mut earliest, mut index) = (U256::ZERO, U256::ZERO, None, 0);
         let all = count;
         while index < count {
             let entry = unbondings.unchecked_at(self.0, index)?.get(self.0)?;
-            if self.now() < entry.completes_at {
-                earliest = Some(earliest.unwrap_or(u64::MAX).min(entry.completes_at));
+            let completes_at = self.completion(&params, delegator, &entry)?;
+            if self.now() < completes_at {
+                earliest = Some(earliest.unwrap_or(u64::MAX).min(completes_at));
                 index += 1;
                 continue;
             }
@@ -178,17 +183,33 @@ impl Staking<'_, '_> {
         Ok(paid)
     }
 
+    /// Returns when an unbonding completes. A validator's own is locked as long as what is left of its stake would be: it may have duties after it
+    /// left, and can't take its stake before that.
+    pub(super) fn completion(
+        &mut self,
+        params: &StakingParams,
+        delegator: Address,
+        entry: &UnbondingEntry,
+    ) -> Result<u64, Stop> {
+        if delegator != entry.validator || mutation::active(Mutation::StakingFreesOnDuty) {
+            return Ok(entry.completes_at);
+        }
+        let left_at = self.find(delegator)?.unbonded_at;
+        Ok(entry.completes_at.max(left_at.saturating_add(params.unbonding_secs)))
+    }
+
     /// Returns the payment of an unbonding: its amount, less the part of each slash for an infraction not after its
     /// beginning. As in the Cosmos SDK, parts are of the initial amount, and a slash after completion takes nothing. The
-    /// validator's own stake answers for its equivocations whenever they were: it keeps its vote for some epochs after it
-    /// left.
+    /// validator's own stake answers for its equivocations whenever they were, until it is withdrawn: it keeps its vote for some epochs
+    /// after it left.
     pub(super) fn payable(&mut self, delegator: Address, entry: &UnbondingEntry) -> Result<U256, Stop> {
         let validator = self.find(entry.validator)?;
         let mut cut = U256::ZERO;
         for index in entry.first_slash..validator.slashes {
             let slash = self.slash_at(&validator, index)?;
-            let is_own = slash.is_equivocation && delegator == entry.validator;
-            if (is_own || slash.infraction_height <= entry.begun_height) && slash.time < entry.completes_at {
+            let is_own = delegator == entry.validator;
+            let is_before = slash.infraction_height <= entry.begun_height;
+            if (is_own && slash.is_equivocation || is_before) && (is_own || slash.time < entry.completes_at) {
                 cut = cut.saturating_add(part(entry.amount, slash.fraction_ppm));
             }
         }

@@ -99,6 +99,7 @@ impl Staking<'_, '_> {
     }
 
     pub(super) fn unbondings(&mut self, delegator: Address) -> Result<Vec<sol::Unbonding>, Stop> {
+        let params = self.load_params()?;
         let unbondings = STAKING.unbondings.at(self.0, delegator)?;
         let count = unbondings.len(self.0)?;
         let mut entries = Vec::new();
@@ -108,7 +109,7 @@ impl Staking<'_, '_> {
                 validator: entry.validator,
                 amount: self.payable(delegator, &entry)?,
                 begunHeight: entry.begun_height,
-                completesAt: entry.completes_at,
+                completesAt: self.completion(&params, delegator, &entry)?,
             });
         }
         Ok(entries)

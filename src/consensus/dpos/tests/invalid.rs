@@ -156,7 +156,7 @@ fn invalid_evidence_is_refused() {
         ("do not contradict", vec![ConflictingBlocks::new(sealed(1, 8, 1, 0), sealed(1, 7, 1, 0))]),
         ("of a later slot", vec![ConflictingBlocks::new(sealed(1, 80, 1, 0), sealed(1, 80, 2, 0))]),
         ("the same active producer", vec![ConflictingBlocks::new(sealed(1, 8, 1, 0), sealed(2, 8, 2, 0))]),
-        ("is no producer", vec![ConflictingBlocks::new(sealed(4, 8, 1, 0), sealed(4, 8, 2, 0))]),
+        ("is no candidate for election", vec![ConflictingBlocks::new(sealed(4, 8, 1, 0), sealed(4, 8, 2, 0))]),
         ("is reported already", vec![good.clone(), good.clone()]),
     ];
     for (named, proofs) in cases {

@@ -29,14 +29,19 @@ fn lab_with(weights: &[(usize, u64)]) -> Lab {
     lab
 }
 
-/// Producer 0 made two blocks in slot 8.
-fn proof(lab: &Lab) -> ConflictingBlocks {
+/// A signer made two blocks in slot 8.
+fn proof_against(lab: &Lab, offender: usize) -> ConflictingBlocks {
     let sealed = |salt: u64| {
         let header = Header { timestamp: 8, gas_limit: salt, number: 7, ..Header::default() };
-        let seal = lab.signers[0].sign(crate::consensus::Purpose::Block, header.hash_slow());
+        let seal = lab.signers[offender].sign(crate::consensus::Purpose::Block, header.hash_slow());
         (header, seal)
     };
     ConflictingBlocks::new(sealed(1), sealed(2))
+}
+
+/// Producer 0 made two blocks in slot 8.
+fn proof(lab: &Lab) -> ConflictingBlocks {
+    proof_against(lab, 0)
 }
 
 /// The evidence is in a block of `slot`. Returns the block's rejection, if any.
@@ -44,12 +49,16 @@ fn shown_in(slot: u64) -> Option<String> {
     shown_to(lab(), slot)
 }
 
-fn shown_to(mut lab: Lab, slot: u64) -> Option<String> {
+fn shown_to(lab: Lab, slot: u64) -> Option<String> {
+    let evidence = proof(&lab);
+    shown_evidence(lab, slot, evidence)
+}
+
+fn shown_evidence(mut lab: Lab, slot: u64, evidence: ConflictingBlocks) -> Option<String> {
     lab.slots(slot - 1);
     let regular = Payload::decode(lab.block(1, slot, &Odd::default()).payload()).unwrap();
-    let payload = Some(Payload { evidence: vec![proof(&lab)], ..regular });
+    let payload = Some(Payload { evidence: vec![evidence], ..regular });
     let block = lab.block(1, slot, &Odd { payload, ..Odd::default() });
-    assert!(slot < 20 || !lab.replica(1).validators().contains(&lab.signers[0].address()), "it left");
     lab.rejections.clear();
     lab.announce(1, &block);
     lab.rejections.first().map(|(_, why)| why.to_string())
@@ -65,11 +74,12 @@ fn reported_in(slot: u64) -> usize {
 }
 
 #[test]
-fn who_left_the_schedule_is_slashed_until_its_stake_is_withdrawable() {
-    assert_eq!(shown_in(9), None, "while it produces");
-    assert_eq!(shown_in(60), None, "after it left");
-    let why = shown_in(160).unwrap();
-    assert!(why.contains("its stake is withdrawable"), "{why}");
+fn who_left_the_schedule_answers_for_what_it_did_there() {
+    assert_eq!(
+        [9, 60, 160].map(shown_in),
+        [None, None, None],
+        "while it produces, and after it left: the contract knows its stake"
+    );
     mutation::with(Mutation::DposForgetsLeavers, || {
         assert_eq!(shown_in(9), None);
         assert!(shown_in(60).is_some(), "slashable as long as it produces only");
@@ -77,12 +87,19 @@ fn who_left_the_schedule_is_slashed_until_its_stake_is_withdrawable() {
 }
 
 #[test]
+fn evidence_against_who_was_never_elected_is_refused() {
+    // Signer 4 is elected at height 10 and signer 5 never is, nor a candidate.
+    let mut lab = Lab::with_config(6, 4, lab().fixture.config);
+    let weights = lab.signers[..5].iter().map(|signer| ValidatorUpdate { address: signer.address(), weight: 9 });
+    lab.updates.insert(Height::new(10), ValidatorUpdates::new(weights));
+    let evidence = proof_against(&lab, 5);
+    let why = shown_evidence(lab, 60, evidence).unwrap();
+    assert!(why.contains("is no candidate for election"), "{why}");
+}
+
+#[test]
 fn who_left_the_schedule_is_reported_by_whoever_learns_of_it_later() {
-    assert_eq!(
-        [9, 60, 160].map(reported_in),
-        [1, 1, 0],
-        "while it produces, after it left, and with its stake withdrawable"
-    );
+    assert_eq!([9, 60, 160].map(reported_in), [1, 1, 1], "while it produces, and after it left");
     let of_producers = mutation::with(Mutation::DposReportsProducersOnly, || [9, 60].map(reported_in));
     assert_eq!(of_producers, [1, 0]);
 }

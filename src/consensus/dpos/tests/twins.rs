@@ -78,19 +78,38 @@ fn a_better_block_of_an_offender_is_kept_beside_the_first_of_its_slot() {
     assert_eq!(refused, ([true, false], false), "whoever knows another one has another head");
 }
 
-/// However many better ones an offender makes, two stay: the head and one that is evidence with it.
-#[test]
-fn each_better_block_of_a_slot_takes_the_place_of_another() {
+/// A producer shows a replica sixteen blocks of one slot, each better than the one before. Returns the lab, the replica and the blocks.
+fn shown_better_and_better(is_quiet: bool) -> (Lab, usize, Vec<Arc<Block>>) {
     let (mut lab, owner, _) = two_blocks_of_one_slot();
     let to = (owner + 1) % 4;
     let mut blocks: Vec<_> = (0..16).map(|salt| lab.block(to, 9, &Odd { salt, ..Odd::default() })).collect();
     blocks.sort_by_key(|block| core::cmp::Reverse(block.hash()));
-    blocks.iter().for_each(|block| lab.announce(to, block));
-    let best = &blocks[15];
-    assert_eq!(lab.replica(to).head(), BlockId::of(best));
-    assert_eq!(blocks.iter().filter(|block| has(&lab, to, block)).count(), 2);
+    for block in &blocks {
+        if is_quiet {
+            lab.fire(to, QUIET_TIMER);
+        }
+        lab.announce(to, block);
+    }
+    (lab, to, blocks)
+}
+
+fn kept<'b>(lab: &Lab, to: usize, blocks: &'b [Arc<Block>]) -> Vec<&'b Arc<Block>> {
+    blocks.iter().filter(|block| has(lab, to, block)).collect()
+}
+
+#[test]
+fn a_stream_of_better_blocks_moves_no_head_while_the_chain_goes_on() {
+    let (lab, to, blocks) = shown_better_and_better(false);
+    assert_eq!(kept(&lab, to, &blocks), [&blocks[0], &blocks[1]]);
+}
+
+/// However many better ones there are, two stay: the head and one that is evidence with it.
+#[test]
+fn where_nothing_moves_a_better_block_of_a_slot_takes_the_place_of_another() {
+    let (mut lab, to, blocks) = shown_better_and_better(true);
+    assert_eq!(lab.replica(to).head(), BlockId::of(&blocks[15]));
+    assert_eq!(kept(&lab, to, &blocks), [&blocks[14], &blocks[15]]);
     lab.restart(to);
     assert_eq!(lab.replica(to).proven_infractions().count(), 1, "the stored blocks are evidence");
-    let mut kept: Vec<_> = blocks.iter().filter(|block| has(&lab, to, block)).collect();
-    assert_eq!(kept.pop().map(|block| block.hash()), Some(best.hash()));
+    assert_eq!(lab.replica(to).head(), BlockId::of(&blocks[15]));
 }

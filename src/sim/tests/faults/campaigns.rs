@@ -1,5 +1,7 @@
 //! Two-phase runs of many seeds, shrinking, regression files.
 
+use std::{collections::BTreeMap, path::PathBuf};
+
 use super::*;
 use crate::consensus::mutation::{self, Mutation};
 
@@ -69,20 +71,57 @@ fn a_deliberate_bug_is_found_shrunk_kept_and_gone_without_it() {
     assert!(is_mended, "{:?}", report.outcome);
 }
 
-#[test]
-fn every_regression_file_reproduces_its_outcome() {
+/// Returns the files of `tests/regressions`, by the protocol with which their names begin.
+fn regression_files() -> BTreeMap<String, Vec<PathBuf>> {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/regressions");
     let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let mut files: Vec<_> =
-        paths.filter(|path| path.extension().is_some_and(|extension| extension == "toml")).collect();
-    files.sort();
-    assert!(!files.is_empty());
-    for file in files {
-        let text = std::fs::read_to_string(&file).unwrap();
+    let mut files: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
+    for path in paths.filter(|path| path.extension().is_some_and(|extension| extension == "toml")) {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        files.entry(name.split('-').next().unwrap().to_owned()).or_default().push(path);
+    }
+    files
+}
+
+fn replay_files_of(protocol: &str) {
+    for file in &regression_files()[protocol] {
+        let text = std::fs::read_to_string(file).unwrap();
         let regression = Regression::from_toml(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
         let (report, is_as_expected) = regression.replay();
         assert!(is_as_expected, "{}: {} must: {:?}", file.display(), regression.about, report.outcome);
     }
+}
+
+/// A test a protocol, which run side by side: some are half a minute of runs.
+#[test]
+fn regression_files_are_of_the_protocols_that_are_replayed() {
+    let protocols: Vec<_> = regression_files().into_keys().collect();
+    assert_eq!(protocols, ["dpos", "pbft", "poa", "pos", "raft"]);
+}
+
+#[test]
+fn every_regression_of_dpos_reproduces_its_outcome() {
+    replay_files_of("dpos");
+}
+
+#[test]
+fn every_regression_of_pbft_reproduces_its_outcome() {
+    replay_files_of("pbft");
+}
+
+#[test]
+fn every_regression_of_poa_reproduces_its_outcome() {
+    replay_files_of("poa");
+}
+
+#[test]
+fn every_regression_of_pos_reproduces_its_outcome() {
+    replay_files_of("pos");
+}
+
+#[test]
+fn every_regression_of_raft_reproduces_its_outcome() {
+    replay_files_of("raft");
 }
 
 #[test]

@@ -218,7 +218,7 @@ pub(super) const BY_TEST: &[(Mutation, &str, &str)] = &[
     ),
     (
         Mutation::DposForgetsLeavers,
-        "consensus::dpos::tests::leavers::who_left_the_schedule_is_slashed_until_its_stake_is_withdrawable",
+        "consensus::dpos::tests::leavers::who_left_the_schedule_answers_for_what_it_did_there",
         "the long profile does, once in some 400 seeds",
     ),
     (

@@ -139,6 +139,36 @@ fn stake_is_locked_for_the_unbonding_period_after_the_last_duty() {
     }
 }
 
+/// A validator leaves, and undelegates all of its stake in the same block, as does one of its delegators; it has duties until it could withdraw, and then signs
+/// twice. Returns what both can withdraw in the end.
+fn withdrawn_after_duties() -> (U256, U256) {
+    let params = at_once();
+    let mut lab = Lab::new(params.clone());
+    lab.pay(ALICE, eth(100), &sol::delegateCall { validator: V1 });
+    lab.ok(V1, &sol::exitCall {});
+    lab.ok(V1, &sol::unstakeCall { amount: U256::MAX });
+    lab.ok(ALICE, &sol::undelegateCall { validator: V1, amount: U256::MAX });
+    for _ in 0..4 {
+        lab.pass_time(5, params.unbonding_secs / 4);
+        lab.system(&begin_block(V1, &[]));
+    }
+    let paid = |lab: &mut Lab, who| -> U256 {
+        let result = lab.call(who, U256::ZERO, &sol::withdrawCall {});
+        if result.is_success() { U256::from_be_slice(&result.output) } else { U256::ZERO }
+    };
+    let (mut own, delegated) = (paid(&mut lab, V1), paid(&mut lab, ALICE));
+    lab.system(&slash(V1, Offence::DoubleSign, lab.block.height, lab.block.timestamp));
+    lab.pass_time(5, params.unbonding_secs);
+    own += paid(&mut lab, V1);
+    (own, delegated)
+}
+
+#[test]
+fn what_a_validator_undelegates_of_its_own_stake_answers_until_its_last_duty_is_past() {
+    assert_eq!(withdrawn_after_duties(), (eth(95), eth(100)));
+    assert_eq!(mutation::with(Mutation::StakingFreesOnDuty, withdrawn_after_duties), (eth(100), eth(100)));
+}
+
 #[test]
 fn duties_change_nothing_for_who_is_in_consensus_unknown_or_tombstoned() {
     let mut lab = Lab::new(at_once());

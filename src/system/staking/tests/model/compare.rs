@@ -32,7 +32,8 @@ impl Run {
     pub(super) fn step(&mut self, step: &Step) -> Result<(), TestCaseError> {
         let none = U256::ZERO;
         let waiting = |run: &Self, person| -> U256 {
-            let over = run.model.outgoing.iter().filter(|e| e.person == person && e.completes <= run.model.now);
+            let over =
+                run.model.outgoing.iter().filter(|e| e.person == person && run.model.completion(e) <= run.model.now);
             over.fold(none, |sum, entry| sum + entry.left)
         };
         let want_paid = if let Step::Withdraw(person) = step { waiting(self, *person) } else { none };
@@ -240,7 +241,7 @@ impl Run {
             let entries = self.lab.ok(BOB, &sol::unbondingsCall { delegator: *account });
             let mut amounts: Vec<_> = entries.iter().map(|entry| (entry.completesAt, entry.amount)).collect();
             let own = self.model.outgoing.iter().filter(|entry| entry.person == person);
-            let mut want: Vec<_> = own.map(|entry| (entry.completes, entry.left)).collect();
+            let mut want: Vec<_> = own.map(|entry| (self.model.completion(entry), entry.left)).collect();
             amounts.sort_unstable();
             want.sort_unstable();
             prop_assert_eq!(amounts, want);

@@ -69,7 +69,8 @@ impl Model {
         pool.slashes += 1;
         for entry in self.outgoing.iter_mut().filter(|entry| entry.validator == validator) {
             let is_own = ppm == 50_000 && entry.person == validator;
-            if (is_own || entry.begun >= infraction) && self.now < entry.completes {
+            let is_held = entry.person == validator || self.now < entry.completes;
+            if (is_own || entry.begun >= infraction) && is_held {
                 entry.left = entry.left.saturating_sub(part(entry.begun_with));
             }
         }
@@ -89,6 +90,12 @@ impl Model {
         if let Some(pool) = out {
             pool.unbonded = (height, now);
         }
+    }
+
+    /// A validator's own stake is locked as long as it would be in its pool.
+    pub(super) fn completion(&self, entry: &Outgoing) -> u64 {
+        let own = self.pools.get(&entry.validator).filter(|_| entry.person == entry.validator);
+        entry.completes.max(own.map_or(0, |pool| pool.unbonded.1 + 100))
     }
 
     fn is_free(&self, pool: &Pool) -> bool {
@@ -137,9 +144,8 @@ impl Model {
             Step::Undelegate(person, validator, amount) => self.undelegate(person, validator, Some(U256::from(amount))),
             Step::UndelegateAll(person, validator) => self.undelegate(person, validator, None),
             Step::Withdraw(person) => {
-                let now = self.now;
-                let count = self.outgoing.len();
-                self.outgoing.retain(|entry| entry.person != person || entry.completes > now);
+                let (count, now, before) = (self.outgoing.len(), self.now, self.clone());
+                self.outgoing.retain(|entry| entry.person != person || before.completion(entry) > now);
                 (self.outgoing.len() < count).then_some(())
             }
             Step::Claim(..) | Step::ClaimCommission(_) => None, // Their amounts are compared by the test.
