@@ -220,7 +220,7 @@ fn long_runs_of_pbft_meet_lies_leavers_and_evidence() {
 #[test]
 fn long_runs_of_delegated_proof_of_stake_meet_lies_elections_and_late_evidence() {
     let wanted = Wanted {
-        seeds: &[2, 20],
+        seeds: &[2, 4, 20],
         marks: &[
             "dpos/below-watermark",
             "dpos/conflicting-votes",

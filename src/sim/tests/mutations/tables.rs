@@ -414,7 +414,7 @@ pub(super) const BY_PROFILE: &[(Mutation, &str, u64)] = &[
     (Mutation::PbftAsksOnceInPatience, "turnover", 1_674),
     (Mutation::PbftAsksNoStranger, "turnover", 1_522),
     (Mutation::DposElectorsFallSilent, "turnover", 1_191),
-    (Mutation::DposCatchUpStartsAnew, "turnover", 4),
+    (Mutation::DposCatchUpStartsAnew, "turnover", 50),
     (Mutation::DposAsksFirstSenderAlone, "short", 70_442_981_518_291_977),
     (Mutation::PbftTakesAnyBody, "short", 362),
     (Mutation::PosForgetsRearSet, "turnover", 1),
