@@ -108,7 +108,8 @@ pub use self::{
     validator::{HostedValidator, ValidatorId},
     validators::{
         ClaimOrder, Delegation, DelegationOrder, DelegationSpec, NewValidator, SlashOrder, SlashPart, SlashSpec,
-        SlashedBy, StakeSpec, Validator, ValidatorDuties, ValidatorProcess, ValidatorRound, ValidatorState, Validators,
+        SlashedBy, StakeSpec, Unbonding, Validator, ValidatorDuties, ValidatorProcess, ValidatorRound, ValidatorState,
+        Validators, Withdrawal, WithdrawalOrder,
     },
     wallet::{Wallet, WalletUse, Wallets},
     webhooks::{Webhook, WebhookChange, WebhookEvent, Webhooks, signature::SignedDelivery},
@@ -434,8 +435,9 @@ impl Platform {
         self.default_blockchain.as_ref()
     }
 
-    /// Deletes some of what has expired: sessions, mailed tokens, grants, responses to idempotent requests. Returns whether there may be more
-    /// of it. To be called from time to time, again while there may be more; what has expired has no effect before it is deleted either.
+    /// Deletes some of what has expired: sessions, mailed tokens, grants, responses to idempotent requests, and invitations 30 days later.
+    /// Returns whether there may be more of it. To be called from time to time, again while there may be more; what has expired has no effect
+    /// before it is deleted either.
     ///
     /// # Errors
     /// [`PlatformError`] of the records.
@@ -506,14 +508,23 @@ fn forget_expired(context: &Context, some: &PageRequest) -> Result<usize, Platfo
     let grants = OAuth { context, client_address: None }.forget_expired(some)?;
     let responses = IdempotentRequests { context }.forget_expired(some)?;
     let transactions = sent::forget_settled(&context.records, some)?;
-    Ok(users.saturating_add(grants).saturating_add(responses).saturating_add(transactions))
+    let invitations = Workspaces { context }.members().forget_expired(some)?;
+    let counts = [users, grants, responses, transactions, invitations];
+    Ok(counts.into_iter().fold(0, usize::saturating_add))
 }
+
+/// Counter that is 1 once the indices by expiry have the keys and invitations that were in the store before they were.
+const EXPIRY_INDEXED: &str = "expiry-indexed";
 
 /// Completes the indices of records that were written before the indices were.
 fn complete_indices(records: &Records) -> Result<(), RecordError> {
     resources::complete_indices(records)?;
     sent::complete_indices(records)?;
     Project::complete_indices(records)?;
+    records.once(EXPIRY_INDEXED, |records| {
+        records.complete_indices::<ApiKey>()?;
+        records.complete_indices::<Invitation>()
+    })?;
     dapps::complete_indices(records)
 }
 

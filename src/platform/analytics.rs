@@ -13,7 +13,7 @@ pub use self::{
     series::{SeriesPoint, SeriesRequest},
 };
 use super::{
-    DEFAULT_BLOCKCHAIN_ID, PlatformError,
+    PlatformError,
     blockchains::{Blockchains, Hosted},
     context::Context,
     principal::Principal,
@@ -67,14 +67,15 @@ impl Analytics<'_> {
         Ok(sampled)
     }
 
-    /// Deletes what was sampled of the default chain after the present moment, which a revert to a snapshot has gone back to. Sampling
-    /// goes on from here.
+    /// Deletes what was sampled of the chains in memory after the present moment, which a revert to a snapshot has gone back to: all go by
+    /// one clock. Sampling goes on from here, with what other chains did meanwhile. One that is not in memory forgets when it is sampled next.
     ///
     /// # Errors
     /// [`PlatformError::Internal`] when the store fails.
     pub fn forget_later(&self) -> Result<(), PlatformError> {
         let now_secs = self.context.records.clock().now_ms() / 1_000;
-        sampling::forget_after(&self.hosted.part_of(DEFAULT_BLOCKCHAIN_ID), now_secs)
+        let mut chains = self.hosted.all_open().into_iter();
+        chains.try_for_each(|chain| sampling::forget_after(&self.hosted.part_of(chain.id()), now_secs))
     }
 
     /// Returns the points of a figure of a chain, in order. Times without a sample have no point.

@@ -5,7 +5,7 @@
 
 mod value;
 
-use core::fmt;
+use core::{fmt, num::NonZeroUsize};
 
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq as _;
@@ -17,11 +17,14 @@ use super::{
     default_workspace,
     plan::check_quota,
     principal::{Principal, Subject},
-    records::{Collection, Index, Owner, Reach, Record, SortKey, Stored, Unit},
+    records::{Collection, Index, Owner, PageRequest, Reach, Record, RecordError, SortKey, Stored, Unit},
     scope::{Scope, ScopeSet},
     workspace::Member,
 };
-use crate::primitives::{DurationUnits, parse_duration_secs};
+use crate::{
+    primitives::{DurationUnits, parse_duration_secs},
+    store::Order,
+};
 
 /// Longest life of a key, in days.
 const LIFE_DAYS_MAX: u64 = 3_650;
@@ -106,11 +109,18 @@ impl ApiKey {
     pub(super) const BY_ID: Index<Self> =
         Index::unique("id", Reach::Service, |key| Some(SortKey::new().text(key.id())));
     /// Keys of a workspace by whether they are revoked.
-    pub(super) const BY_STATE: Index<Self> = Index::ordered(
+    const BY_STATE: Index<Self> = Index::ordered(
         "state",
         Reach::Owner,
         |key| Some(SortKey::new().flag(key.value.revoked_at_ms.is_some())),
         |key| SortKey::new().number(key.created_at_ms()),
+    );
+    /// Keys of a workspace that are not revoked, by when they expire; those that never do are the last.
+    const BY_EXPIRY: Index<Self> = Index::ordered(
+        "expiry",
+        Reach::Owner,
+        |key| key.value.revoked_at_ms.is_none().then(SortKey::new),
+        |key| SortKey::new().number(key.value.expires_at_ms.unwrap_or(u64::MAX)),
     );
     /// Keys of a workspace by name.
     pub(super) const BY_NAME: Index<Self> =
@@ -124,7 +134,7 @@ impl ApiKey {
     );
 
     /// Group of [`Self::BY_STATE`] of keys that are not revoked.
-    pub(super) fn live() -> SortKey {
+    fn unrevoked() -> SortKey {
         SortKey::new().flag(false)
     }
 
@@ -165,7 +175,7 @@ impl Stored<ApiKey> {
 impl Record for ApiKey {
     const KIND: &'static str = "key";
     const INDICES: &'static [Index<Self>] =
-        &[Self::BY_HASH, Self::BY_ID, Self::BY_STATE, Self::BY_CREATOR, Self::BY_NAME, Index::UPDATED];
+        &[Self::BY_HASH, Self::BY_ID, Self::BY_STATE, Self::BY_EXPIRY, Self::BY_CREATOR, Self::BY_NAME, Index::UPDATED];
 }
 
 /// Leaves the hash out.
@@ -173,6 +183,30 @@ impl fmt::Debug for ApiKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ApiKey").field("name", &self.name).field("scopes", &self.scopes).finish_non_exhaustive()
     }
+}
+
+/// Keys that are read at once when they are counted.
+const COUNTED_AT_ONCE: NonZeroUsize = NonZeroUsize::new(64).expect("not zero");
+
+/// Returns how many keys of a workspace are valid now. Those that have expired are not read, however many there are.
+pub(super) fn count_live(unit: &Unit<'_>, owner: &Owner) -> Result<u64, RecordError> {
+    let (all, now_ms, mut live) = (SortKey::new(), unit.now_ms(), 0_u64);
+    let mut request = PageRequest::first(COUNTED_AT_ONCE).in_order(Order::Descending);
+    loop {
+        let page = unit.of::<ApiKey>().page(&ApiKey::BY_EXPIRY, owner, &all, &request)?;
+        let found = page.items.iter().take_while(|key| key.value.is_live(now_ms)).count();
+        live = live.saturating_add(found as u64);
+        let is_whole = found == page.items.len();
+        let Some(next) = page.next.filter(|_| is_whole) else { return Ok(live) };
+        request = request.after(next);
+    }
+}
+
+/// Checks that one more key is within the plan.
+fn check_keys(unit: &Unit<'_>, owner: &Owner, max: u64) -> Result<(), PlatformError> {
+    // Those that have expired are among them.
+    let unrevoked = unit.of::<ApiKey>().count(&ApiKey::BY_STATE, owner, &ApiKey::unrevoked())?;
+    if unrevoked < max { Ok(()) } else { check_quota("live API keys", count_live(unit, owner)?, max) }
 }
 
 /// Returns who answers for a key that a principal makes: a key's own maker, so that it goes with the member.
@@ -234,8 +268,7 @@ impl<'a> ApiKeys<'a> {
         mut key: ApiKey,
     ) -> Result<Stored<ApiKey>, PlatformError> {
         let owner = principal.owner();
-        let live = unit.of::<ApiKey>().count(&ApiKey::BY_STATE, &owner, &ApiKey::live())?;
-        check_quota("live API keys", live, self.context.plan(unit, &owner)?.api_keys_max)?;
+        check_keys(unit, &owner, self.context.plan(unit, &owner)?.api_keys_max)?;
         key.created_by = maker(unit, principal)?;
         key.expires_at_ms = key.lifetime_ms.map(|lifetime| unit.now_ms().saturating_add(lifetime));
         let stored = unit.insert(&owner, id, key)?;

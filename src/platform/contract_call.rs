@@ -1,6 +1,8 @@
 //! Calls of contracts by a function's name, encoded and decoded by the ABI of the contract's template.
 
-use alloy_dyn_abi::{DynSolType, DynSolValue, FunctionExt as _, JsonAbiExt as _};
+mod arguments;
+
+use alloy_dyn_abi::{FunctionExt as _, JsonAbiExt as _};
 use alloy_json_abi::{Function, JsonAbi};
 use alloy_primitives::{Address, Bytes};
 use serde_json::Value;
@@ -15,7 +17,8 @@ use crate::{
 /// What is called: a function by its name or signature with arguments, or call data.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ContractCall {
-    /// A function's name, as `transfer`, or signature, as `transfer(address,uint256)`, and its arguments as JSON.
+    /// A function's name, as `transfer`, or signature, as `transfer(address,uint256)`, and its arguments as JSON: integers are numbers or
+    /// decimal texts, structs objects or arrays.
     Function(String, Vec<Value>),
     /// Encoded call data.
     Data(Bytes),
@@ -42,7 +45,7 @@ impl ContractCall {
         };
         let abi = abi_of(node, contract)?;
         let function = find(&abi, &name, args.len())?;
-        let values = encode(&function, &args)?;
+        let values = arguments::read(&function, &args)?;
         let input = function.abi_encode_input(&values).map_err(PlatformError::internal)?.into();
         Ok(EncodedCall { function: Some(function), input })
     }
@@ -113,22 +116,4 @@ fn find(abi: &JsonAbi, name: &str, count: usize) -> Result<Function, PlatformErr
             ))
         }
     }
-}
-
-fn encode(function: &Function, args: &[Value]) -> Result<Vec<DynSolValue>, PlatformError> {
-    if function.inputs.len() != args.len() {
-        let expected = format!("{} arguments of {}", function.inputs.len(), function.signature());
-        return Err(PlatformError::field("args", expected, format!("{} of them", args.len())));
-    }
-    let encoded = function.inputs.iter().zip(args).enumerate().map(|(index, (input, arg))| {
-        let ty = DynSolType::parse(&input.selector_type()).map_err(PlatformError::internal)?;
-        ty.coerce_json(arg).map_err(|_| {
-            PlatformError::field(
-                format!("args[{index}]"),
-                format!("{} {}", input.selector_type(), input.name),
-                arg.to_string(),
-            )
-        })
-    });
-    encoded.collect()
 }

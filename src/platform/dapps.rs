@@ -223,7 +223,7 @@ impl<'a> Dapps<'a> {
     }
 
     /// Returns the dApp whose page a reader asks for: a public one for everybody; another for its workspace, and for whom may read its
-    /// chain and has the scope `blockchain:read`.
+    /// chain and has the scope `blockchain:read`. A reader reads as itself, else as it acts in the dApp's workspace.
     ///
     /// # Errors
     /// [`PlatformError::NotFound`], also for a page that is not the reader's to know of; [`PlatformError::MissingScope`].
@@ -234,13 +234,24 @@ impl<'a> Dapps<'a> {
             return Ok(stored);
         }
         let reader = reader.ok_or_else(not_found)?;
-        match &stored.value.blockchain_id {
-            Some(chain) => drop(self.blockchains.readable_record(reader, chain).map_err(|_| not_found())?),
-            None if *stored.owner() == reader.owner() => {}
-            None => return Err(not_found()),
+        if self.reads_page(reader, &stored) {
+            reader.require(Scope::BlockchainRead)?;
+            return Ok(stored);
         }
-        reader.require(Scope::BlockchainRead)?;
+        let member = self.acting_on(reader, id)?;
+        if !self.reads_page(&member, &stored) {
+            return Err(not_found());
+        }
+        member.require(Scope::BlockchainRead)?;
         Ok(stored)
+    }
+
+    /// Whether a page that is not public is for a reader, if it has the scope.
+    fn reads_page(&self, reader: &Principal, dapp: &Stored<DappRecord>) -> bool {
+        match &dapp.value.blockchain_id {
+            Some(chain) => self.blockchains.readable_record(reader, chain).is_ok(),
+            None => *dapp.owner() == reader.owner(),
+        }
     }
 
     /// Returns the dApp that has proved a domain, which is in lower case, if its page is public: that page is served there.

@@ -55,9 +55,9 @@ impl<'a> IdempotentRequests<'a> {
         operation: &str,
         request: &[u8],
     ) -> Result<Begun, PlatformError> {
-        let (owner, subject) = (principal.owner(), principal.subject().to_string());
+        let (owner, sender) = (principal.owner(), principal.sender());
         let fingerprint = self.context.secret.hash(request);
-        match unit.accept(&owner, &subject, principal.scopes(), key, operation, fingerprint) {
+        match unit.accept(&owner, &sender, key, operation, fingerprint) {
             Ok(Acceptance::Run(accepted)) => {
                 let stored = accepted.request();
                 // Of a request under the same key that has expired.
@@ -67,7 +67,7 @@ impl<'a> IdempotentRequests<'a> {
             }
             Ok(Acceptance::Repeated(accepted)) => self.response(accepted.request()).map(Begun::Replay),
             Err(IdempotencyError::Running) => {
-                let open = self.records().take_open_under(&owner, &subject, key)?;
+                let open = self.records().take_open_under(&owner, &sender.subject, key)?;
                 open.map(|open| Begun::Again(Box::new(open))).ok_or_else(|| IdempotencyError::Running.into())
             }
             Err(cause) => Err(cause.into()),

@@ -22,7 +22,7 @@ pub struct Plan {
     pub validators_max: u64,
     /// OAuth clients of a workspace; at most 50, whatever the plan.
     pub oauth_clients_max: u64,
-    /// API keys of a workspace that are not revoked.
+    /// API keys of a workspace that are neither revoked nor expired.
     pub api_keys_max: u64,
     /// Members of a workspace, open invitations included.
     pub members_max: u64,

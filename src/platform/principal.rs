@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     PlatformError, default_workspace,
-    records::{Owner, WorkspaceId},
+    records::{Accepted, Owner, Sender, WorkspaceId},
     scope::{Scope, ScopeSet},
 };
 
@@ -51,6 +51,8 @@ pub struct Principal {
     home: WorkspaceId,
     workspace: WorkspaceId,
     scopes: ScopeSet,
+    /// Id of the OAuth grant that its credentials are of: they then reach no further than the grant.
+    grant: Option<String>,
     /// Address that its request came from.
     client: Option<IpAddr>,
 }
@@ -58,7 +60,38 @@ pub struct Principal {
 impl Principal {
     /// Creates a principal. `scopes` are those of its credentials, already capped by its role.
     pub fn new(subject: Subject, workspace: WorkspaceId, scopes: ScopeSet) -> Self {
-        Self { subject, home: workspace.clone(), workspace, scopes, client: None }
+        Self { subject, home: workspace.clone(), workspace, scopes, grant: None, client: None }
+    }
+
+    /// Returns the sender of a request that was accepted, with what it was permitted then; `None` for one that this build can't read.
+    pub fn of_accepted(accepted: &Accepted) -> Option<Self> {
+        let stored = accepted.request();
+        let subject = Subject::from_text(&stored.value.subject)?;
+        let workspace = stored.owner().workspace()?.clone();
+        let home = stored.value.home.clone().unwrap_or_else(|| workspace.clone());
+        let (scopes, grant) = (stored.value.scopes.clone(), stored.value.grant.clone());
+        Some(Self { subject, home, workspace, scopes, grant, client: None })
+    }
+
+    /// Returns what is kept of it with a request that is accepted.
+    pub(super) fn sender(&self) -> Sender {
+        Sender {
+            subject: self.subject.to_string(),
+            scopes: self.scopes.clone(),
+            home: Some(self.home.clone()),
+            grant: self.grant.clone(),
+        }
+    }
+
+    /// Confines it to what an OAuth grant reaches: the workspace that the user chose, and those that were made under the grant.
+    #[must_use]
+    pub(super) fn under_grant(self, grant: String) -> Self {
+        Self { grant: Some(grant), ..self }
+    }
+
+    /// Id of the OAuth grant that its credentials are of, if they are of one.
+    pub(super) fn grant(&self) -> Option<&str> {
+        self.grant.as_deref()
     }
 
     /// Adds the address that its request came from, for the audit log.

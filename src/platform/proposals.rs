@@ -28,7 +28,7 @@ use super::{
     context::audit,
     modules::{ModuleKind, ModuleSpec, Modules, VERSION as MODULES_VERSION},
     principal::Principal,
-    validators::Validators,
+    validators::{Validators, quorum},
 };
 use crate::{
     chain::{CallRequest, LogFilter, SystemViewError},
@@ -130,6 +130,7 @@ impl Proposals<'_> {
             ProposalAction::ValidatorAdd { validator, weight } => {
                 Validators { chains: self.chains }.check_proposed(chain, *validator, *weight)
             }
+            ProposalAction::ValidatorRemove { validator } => quorum::check_without(chain, *validator),
             ProposalAction::ModuleEnable { name, version, .. } => {
                 let kind = ModuleKind::from_name(name).ok_or_else(|| {
                     let names = ModuleKind::ALL.map(ModuleKind::name).join(", ");

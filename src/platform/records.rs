@@ -37,7 +37,7 @@ pub use collection::Collection;
 pub use database::{Migration, Records};
 pub use error::RecordError;
 pub use idempotency::{
-    Acceptance, Accepted, IDEMPOTENCY_KEY_LEN_MAX, IdempotencyError, IdempotentRequest, OpenRequest, Response,
+    Acceptance, Accepted, IDEMPOTENCY_KEY_LEN_MAX, IdempotencyError, IdempotentRequest, OpenRequest, Response, Sender,
 };
 pub(in crate::platform) use idempotency::{FormerContent, KEPT_MS};
 pub use index::{Index, Reach, SortKey};

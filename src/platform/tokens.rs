@@ -6,6 +6,7 @@ mod moving;
 mod spec;
 #[cfg(test)]
 mod tests;
+mod vault;
 
 use alloy_primitives::{Address, U256};
 
@@ -31,7 +32,8 @@ pub struct Tokens<'a> {
 
 impl Tokens<'_> {
     /// Makes a token under an id that was drawn for the request; with that of a token of the workspace it sends its transaction if no block
-    /// has it, and returns it. A vault (ERC-4626) without an asset gets a token of its own to hold, which anybody with the minter's role mints.
+    /// has it, and returns it. A vault (ERC-4626) without an asset gets a token of its own to hold, which anybody with the minter's role mints:
+    /// neither is made where not both can be.
     ///
     /// # Errors
     /// As [`Blockchains::deploy_as`]; [`PlatformError::Validation`] with the fields that the standard can't have.
@@ -65,7 +67,13 @@ impl Tokens<'_> {
         chain: &Blockchain,
         spec: &TokenSpec,
     ) -> Result<Address, PlatformError> {
-        let stored = self.blockchains.deploy_as(principal, &format!("{id}_asset"), spec.asset_deployment())?;
+        let asset = format!("{id}_asset");
+        let is_made = self.blockchains.deployments().get(&principal.owner(), &asset)?.is_some();
+        // What a chain without contracts refuses, it refuses before it makes anything.
+        if !is_made && chain.node().view().chain().spec().deployments {
+            self.check_with_asset(principal, chain, spec)?;
+        }
+        let stored = self.blockchains.deploy_as(principal, &asset, spec.asset_deployment())?;
         stored.value.contract_address(chain)
     }
 

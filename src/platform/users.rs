@@ -9,7 +9,7 @@
 //! | token of a mail that confirms | 24 hours | gone |
 //! | token of a mail that resets a password | 1 hour | gone, with all others for the address |
 //! | session | 8 hours without use, 7 days at most | gone at log-out, and at a reset |
-//! | bootstrap token | until there is a user | gone |
+//! | bootstrap token | until the default workspace has an owner | gone |
 //!
 //! Passwords are hashed outside of any unit of work.
 
@@ -76,15 +76,6 @@ impl Users<'_> {
     /// [`PlatformError::NotFound`].
     pub fn get(&self, id: &str) -> Result<Stored<User>, PlatformError> {
         Ok(self.context.records.of::<User>().require(&Owner::Service, id)?)
-    }
-
-    /// Returns whether nobody has signed up yet.
-    ///
-    /// # Errors
-    /// [`PlatformError::Internal`] when the store fails.
-    pub fn is_empty(&self) -> Result<bool, PlatformError> {
-        let index = &super::records::Index::CREATED;
-        Ok(self.context.records.of::<User>().count(index, &Owner::Service, &SortKey::new())? == 0)
     }
 
     /// Returns the workspaces of a user, the one that was made for it first; at most 100.

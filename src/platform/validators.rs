@@ -9,8 +9,9 @@ mod delegations;
 mod duties;
 mod orders;
 mod processes;
-mod quorum;
+pub(super) mod quorum;
 mod shape;
+mod withdrawals;
 
 use std::sync::Arc;
 
@@ -21,9 +22,10 @@ pub use self::{
     duties::ValidatorDuties,
     orders::{
         ClaimOrder, DelegationOrder, DelegationSpec, NewValidator, SlashOrder, SlashPart, SlashSpec, SlashedBy,
-        StakeSpec,
+        StakeSpec, WithdrawalOrder,
     },
     shape::{Validator, ValidatorProcess, ValidatorRound, ValidatorState},
+    withdrawals::{Unbonding, Withdrawal},
 };
 use super::{
     PlatformError,

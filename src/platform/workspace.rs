@@ -16,7 +16,10 @@ mod records;
 #[cfg(test)]
 mod tests;
 
-pub(in crate::platform) use self::{members::INVITATION_MAIL, records::normalised_email};
+pub(in crate::platform) use self::{
+    members::{INVITATION_MAIL, owners_of},
+    records::normalised_email,
+};
 pub use self::{
     members::{InvitationToken, Members},
     records::{Invitation, Member, User, Workspace},
@@ -27,8 +30,8 @@ use core::num::NonZeroUsize;
 use alloy_primitives::Address;
 
 use super::{
-    PlatformError,
-    api_key::ApiKey,
+    DEFAULT_WORKSPACE_ID, PlatformError,
+    api_key::{ApiKey, count_live},
     blockchain::BlockchainRecord,
     context::{Context, audit},
     dapps::record::DappRecord,
@@ -88,7 +91,7 @@ impl Workspaces<'_> {
     }
 
     /// Creates a workspace for the sender of a request, and returns the sender in it. Its first owner is the user who sends the request, or who
-    /// made the API key; an API key may act in the workspaces that it created itself.
+    /// made the API key; an API key may act in the workspaces that it created itself, and so may the access tokens of one grant.
     ///
     /// # Errors
     /// As [`Workspaces::create`]; [`PlatformError::Forbidden`] for a plan that the sender may not give.
@@ -102,8 +105,8 @@ impl Workspaces<'_> {
         let id = WorkspaceId::drawn(self.context.id("ws")?);
         let owner = Owner::from(&id);
         let principal = caller.in_workspace(id, Role::Owner.cap().capped_by(caller.scopes()));
-        let created_by = caller.subject().clone();
-        let stored = unit.insert(&owner, owner.as_str(), Workspace { created_by, ..workspace })?;
+        let (created_by, created_under) = (caller.subject().clone(), caller.grant().map(str::to_owned));
+        let stored = unit.insert(&owner, owner.as_str(), Workspace { created_by, created_under, ..workspace })?;
         if let Some(user) = user_of(unit, caller)? {
             self.check_workspaces_of(unit, &user)?;
             unit.insert(&owner, &user, Member { role: Role::Owner })?;
@@ -113,8 +116,9 @@ impl Workspaces<'_> {
         Ok((stored, principal))
     }
 
-    /// Returns the sender of a request as it acts in the workspace that the request names: its own, one of which the user is a member, or
-    /// one that the API key created.
+    /// Returns the sender of a request as it acts in the workspace that the request names: its own, or another that it reaches. An API key
+    /// reaches the workspaces that it created, an access token those that were created under its grant, a user without one all. In each of
+    /// them it may do what the role of the user permits, or of the user who made the key; who is no member any more may do nothing.
     ///
     /// # Errors
     /// [`PlatformError::NotFound`] for any other.
@@ -125,45 +129,53 @@ impl Workspaces<'_> {
         let unknown = || PlatformError::not_found("workspace", workspace);
         let id = WorkspaceId::new(workspace).ok_or_else(unknown)?;
         let owner = Owner::from(&id);
-        let cap = match caller.subject() {
-            Subject::User(user) => {
-                let member = self.context.records.of::<Member>().get(&owner, user)?;
-                member.ok_or_else(unknown)?.value.role.cap()
+        let found = self.context.records.of::<Workspace>().get(&owner, workspace)?;
+        found.filter(|found| reaches(caller, found)).ok_or_else(unknown)?;
+        let role = match self.answering(caller)? {
+            Some(Subject::User(user)) => {
+                let member = self.context.records.of::<Member>().get(&owner, &user)?;
+                member.ok_or_else(unknown)?.value.role
             }
-            subject => {
-                let found = self.context.records.of::<Workspace>().get(&owner, workspace)?;
-                found.filter(|found| found.value.created_by == *subject).ok_or_else(unknown)?;
-                Role::Owner.cap()
-            }
+            Some(Subject::Service) => Role::Owner,
+            Some(Subject::ApiKey(_)) | None => return Err(unknown()),
         };
-        Ok(caller.in_workspace(id, caller.scopes().capped_by(&cap)))
+        Ok(caller.in_workspace(id, caller.scopes().capped_by(&role.cap())))
     }
 
-    /// Returns the workspaces in which a sender may act, the oldest first.
+    /// Returns who answers for a caller: the maker of an API key; `None` for a key that is gone.
+    fn answering(&self, caller: &Principal) -> Result<Option<Subject>, RecordError> {
+        let Subject::ApiKey(id) = caller.subject() else { return Ok(Some(caller.subject().clone())) };
+        let key = self.context.records.of::<ApiKey>().get(&caller.home(), id)?;
+        Ok(key.map(|key| key.value.created_by))
+    }
+
+    /// Returns the workspaces in which a sender may act by [`Workspaces::acting_in`], the oldest first.
     ///
     /// # Errors
     /// [`PlatformError::Internal`] when the store fails.
     pub fn of_caller(&self, caller: &Principal) -> Result<Vec<Stored<Workspace>>, PlatformError> {
         let workspaces = self.context.records.of::<Workspace>();
         let mut found = Vec::new();
-        match caller.subject() {
-            Subject::User(user) => {
-                let group = SortKey::new().text(user);
+        match self.answering(caller)? {
+            Some(Subject::User(user)) => {
+                let group = SortKey::new().text(&user);
                 let members = self.context.records.of::<Member>();
                 members.for_each(&Member::BY_USER, &Owner::Service, &group, |member| {
-                    found.push(workspaces.require(member.owner(), member.owner().as_str())?);
+                    let workspace = workspaces.require(member.owner(), member.owner().as_str())?;
+                    found.extend(reaches(caller, &workspace).then_some(workspace));
                     Ok::<_, PlatformError>(())
                 })?;
             }
-            subject => {
+            Some(Subject::Service) => {
                 let home = caller.home();
                 found.push(workspaces.require(&home, home.as_str())?);
-                let group = SortKey::new().text(&subject.to_string());
+                let group = SortKey::new().text(&caller.subject().to_string());
                 workspaces.for_each(&Workspace::BY_CREATOR, &Owner::Service, &group, |created| {
                     found.extend((created.owner() != &home).then_some(created));
                     Ok::<_, PlatformError>(())
                 })?;
             }
+            Some(Subject::ApiKey(_)) | None => {}
         }
         found.sort_by(|a, b| (a.created_at_ms(), a.id()).cmp(&(b.created_at_ms(), b.id())));
         Ok(found)
@@ -178,7 +190,10 @@ impl Workspaces<'_> {
         caller: &Principal,
         request: &PageRequest,
     ) -> Result<(Vec<Stored<Workspace>>, u64), PlatformError> {
-        if !matches!(caller.subject(), Subject::ApiKey(_)) {
+        let is_services_key =
+            matches!(caller.subject(), Subject::ApiKey(_)) && self.answering(caller)? == Some(Subject::Service);
+        // A user has a bounded number of them.
+        if !is_services_key {
             let mut all = self.of_caller(caller)?;
             let total = all.len() as u64;
             if request.order == Order::Descending {
@@ -186,7 +201,7 @@ impl Workspaces<'_> {
             }
             return Ok((all.into_iter().skip(request.skipped()).take(request.limit.get()).collect(), total));
         }
-        // A key's own workspace is older than all that the key has made, which an index has in order.
+        // The own workspace of the service's key is older than all that the key has made, which an index has in order.
         let (records, home) = (self.context.records.of::<Workspace>(), caller.home());
         let group = SortKey::new().text(&caller.subject().to_string());
         let made = records.count(&Workspace::BY_CREATOR, &Owner::Service, &group)?;
@@ -300,11 +315,15 @@ impl Workspaces<'_> {
     /// Deletes the workspace that a principal acts in, with its members, invitations and its managed wallet. Its audit log stays.
     ///
     /// # Errors
-    /// [`PlatformError::Forbidden`]; [`PlatformError::Conflict`] with what it still has.
+    /// [`PlatformError::Forbidden`]; [`PlatformError::Conflict`] with what it still has, and for the default workspace.
     pub fn delete(&self, unit: &mut Unit<'_>, principal: &Principal) -> Result<(), PlatformError> {
         let owner = principal.owner();
         require_role(unit, principal, Role::Owner)?;
         check_is_empty(unit, &owner)?;
+        if owner.as_str() == DEFAULT_WORKSPACE_ID {
+            let message = format!("{DEFAULT_WORKSPACE_ID} is the workspace of the service's operators, and stays");
+            return Err(PlatformError::Conflict { message });
+        }
         all::<Invitation>(unit, &owner)?
             .iter()
             .try_for_each(|invitation| members::delete_invitation(self.context, unit, invitation))?;
@@ -318,13 +337,23 @@ impl Workspaces<'_> {
     }
 }
 
+/// Returns whether the credentials of a caller are for a workspace: their own, one that was created by them or under their grant, or, for a
+/// user who is present, any. What the caller may do there is its role's matter.
+fn reaches(caller: &Principal, workspace: &Stored<Workspace>) -> bool {
+    let (subject, grant) = (caller.subject(), caller.grant());
+    let is_present = matches!(subject, Subject::User(_)) && grant.is_none();
+    let created = &workspace.value;
+    let is_created = created.created_by == *subject && created.created_under.as_deref() == grant;
+    is_present || is_created || *workspace.owner() == caller.home()
+}
+
 /// Refuses to lose what a workspace still has.
 fn check_is_empty(unit: &Unit<'_>, owner: &Owner) -> Result<(), PlatformError> {
     let all = SortKey::new();
     let chains = unit.of::<BlockchainRecord>().count(&Index::CREATED, owner, &all)?;
     let deployments = unit.of::<DeploymentRecord>().count(&Index::CREATED, owner, &all)?;
     let dapps = unit.of::<DappRecord>().count(&Index::CREATED, owner, &all)?;
-    let keys = unit.of::<ApiKey>().count(&ApiKey::BY_STATE, owner, &ApiKey::live())?;
+    let keys = count_live(unit, owner)?;
     let projects = unit.of::<Project>().count(&Index::CREATED, owner, &all)?;
     let webhooks = unit.of::<Webhook>().count(&Index::CREATED, owner, &all)?;
     let clients = unit.of::<OAuthClient>().count(&Index::CREATED, owner, &all)?;

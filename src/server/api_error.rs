@@ -8,7 +8,7 @@ use axum::{
 };
 use serde_json::{Map, Value, json};
 
-use super::queue_error::QueueError;
+use super::{commands::OutboundBusy, limits::OUTBOUND_RETRY, queue_error::QueueError};
 use crate::{
     node::FullDisk,
     platform::{OverQuota, PlatformError, records::RecordError},
@@ -163,6 +163,19 @@ impl IntoResponse for ApiError {
 impl From<QueueError> for ApiError {
     fn from(cause: QueueError) -> Self {
         Self::unavailable(cause.to_string())
+    }
+}
+
+impl From<OutboundBusy> for ApiError {
+    fn from(cause: OutboundBusy) -> Self {
+        let (secs, message) = (OUTBOUND_RETRY.as_secs(), cause.to_string());
+        let message = format!("{message}: retry after {secs} s");
+        let mut error = match cause {
+            OutboundBusy::Workspace { .. } => Self::new(StatusCode::TOO_MANY_REQUESTS, "RATE_LIMITED", message),
+            OutboundBusy::Service { .. } => Self::unavailable(message),
+        };
+        error.details.insert("retryAfter".to_owned(), secs.into());
+        error
     }
 }
 

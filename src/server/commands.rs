@@ -2,7 +2,9 @@
 //! turn, in the order of arrival, and run on threads that all chains share, as long reads do.
 //!
 //! Short work runs on the connection's own thread while another one is free to serve, which saves a change of thread for each
-//! transaction.
+//! transaction. What waits for the network has threads of its own ([`outbound_turns`]).
+
+mod outbound_turns;
 
 use std::{
     sync::{
@@ -18,9 +20,14 @@ use tokio::{
     task::JoinError,
 };
 
+pub(crate) use self::outbound_turns::OutboundBusy;
+use self::outbound_turns::{OutboundTurn, OutboundTurns};
 use super::{
     changes::Changes,
-    limits::{COMMAND_WAIT_MAX, COMMANDS_WAITING_MAX, READS_PER_CORE, READS_WAITING_MAX},
+    limits::{
+        COMMAND_WAIT_MAX, COMMANDS_WAITING_MAX, OUTBOUND_MAX, OUTBOUND_PER_WORKSPACE_MAX, READS_PER_CORE,
+        READS_WAITING_MAX,
+    },
     queue_error::QueueError,
 };
 
@@ -52,13 +59,15 @@ pub(crate) enum Length {
     Long,
 }
 
-/// The threads of a server: bounds how much short work runs on those that serve connections, and how many long reads run at all.
+/// The threads of a server: bounds how much short work runs on those that serve connections, how many long reads run at all, and how much
+/// work waits for the network.
 #[derive(Clone, Debug)]
 pub(crate) struct Workers {
     /// Threads that serve connections and may work themselves: all but one.
     serving: Arc<Semaphore>,
     reads: Arc<Waiting>,
     changes: Changes,
+    outbound: OutboundTurns,
 }
 
 impl Default for Workers {
@@ -70,6 +79,7 @@ impl Default for Workers {
             serving: Arc::new(Semaphore::new(threads.saturating_sub(1))),
             reads: Arc::new(Waiting::new(reads, READS_WAITING_MAX, COMMAND_WAIT_MAX)),
             changes: Changes::new(reads, COMMANDS_WAITING_MAX),
+            outbound: OutboundTurns::new(OUTBOUND_MAX, OUTBOUND_PER_WORKSPACE_MAX),
         }
     }
 }
@@ -104,6 +114,21 @@ impl Workers {
         }
         self.changes.make(&runtime, change).await
     }
+
+    /// Takes a turn for work of a workspace that waits for the network. Nobody queues for one.
+    pub(crate) fn outbound_turn(&self, workspace: &str) -> Result<OutboundTurn, OutboundBusy> {
+        self.outbound.take(workspace)
+    }
+}
+
+/// Runs work that waits for the network, on a thread that nothing else waits for. The turn is given back when it has ended, whether or not
+/// its caller still waits.
+pub(crate) async fn run_outbound<T: Send + 'static>(
+    turn: OutboundTurn,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, QueueError> {
+    let Ok(runtime) = Handle::try_current() else { return Ok(work()) };
+    run_blocking(&runtime, turn, |_| work()).await
 }
 
 /// The commands of one chain. Clones share the queue.
@@ -148,7 +173,7 @@ impl CommandQueue {
 /// Runs work on one of the runtime's blocking threads; a panic goes on in the caller.
 async fn run_blocking<T: Send + 'static>(
     runtime: &Handle,
-    turn: OwnedSemaphorePermit,
+    turn: impl Send + 'static,
     work: impl FnOnce(&Cancellation) -> T + Send + 'static,
 ) -> Result<T, QueueError> {
     let caller = CancelOnDrop(Cancellation::default());

@@ -154,8 +154,9 @@ impl Methods {
             return;
         }
         let registered = self.module.register_method(name, move |params, eth, extensions| {
-            let read = Args::read(&params, args_max);
-            let result = eth.caught(|| read.and_then(|args| handler(eth, &args.with_cancellation(extensions.get()))));
+            let read = Args::read(&params, args_max)
+                .map(|args| args.with_cancellation(extensions.get()).with_caller(extensions.get()));
+            let result = eth.caught(|| read.and_then(|args| handler(eth, &args)));
             eth.tell_monitor(name, params.as_str(), result.as_ref());
             result
         });

@@ -33,6 +33,12 @@ pub const COMMAND_WAIT_MAX: Duration = Duration::from_secs(60);
 pub const READS_PER_CORE: usize = 2;
 /// Long reads of all chains that wait for their turn; a further one is refused as a command is.
 pub const READS_WAITING_MAX: usize = 1024;
+/// REST requests that wait for an answer from the network at one time, such as tests of webhooks; a further one is refused with 503.
+pub(crate) const OUTBOUND_MAX: usize = 64;
+/// Those of one workspace; a further one is refused with 429.
+pub(crate) const OUTBOUND_PER_WORKSPACE_MAX: usize = 2;
+/// After how long a request that was refused so may be repeated: the slowest of those before it take 15 s.
+pub(crate) const OUTBOUND_RETRY: Duration = Duration::from_secs(5);
 
 /// REST requests that are worked on at one time, by default.
 pub const REST_REQUESTS_MAX: usize = 512;

@@ -7,11 +7,15 @@ use std::{
 
 use chainbox::{
     node::Node,
+    platform::{ApiKeySpec, Scope},
     server::{ResolveTxt, ResolvingTxt},
 };
 use serde_json::{Value, json};
 
-use crate::http::{Reply, Service};
+use crate::{
+    http::{Reply, Service},
+    metrics::other_admin,
+};
 
 /// All eight components, the ones that are needed last.
 fn all() -> Value {
@@ -301,6 +305,62 @@ async fn a_claim_blocks_nobody_and_the_newest_proof_has_the_domain() {
     assert_eq!(shown().await.status, 403);
     let free = claimed_by_a_third().await;
     assert_eq!(free.status, 201, "{}", free.body);
+}
+
+/// A key that acts in the workspaces that it created reads their pages, too; others don't.
+#[tokio::test]
+async fn a_page_is_for_its_maker_in_another_workspace_of_theirs() {
+    let service = Service::start().await;
+    let platform = &service.platform;
+    let other = service.rest("POST", "/v1/workspaces", json!({ "name": "other" })).await.json()["data"]["id"].clone();
+    let maker = platform.api_keys().authenticate(&service.api_key).unwrap().unwrap();
+    let there = platform.workspaces().acting_in(&maker, other.as_str().unwrap()).unwrap();
+    let spec = ApiKeySpec { name: "there".to_owned(), scopes: [Scope::Admin].into_iter().collect(), lifetime_ms: None };
+    let key = platform.unit(|unit| platform.api_keys().create(unit, &there, spec)).unwrap().0.text().to_owned();
+    let headers = [("x-api-key", key.as_str()), ("content-type", "application/json")];
+    let chain = service.send("POST", "/v1/blockchains", &headers, r#"{"name":"own","type":"private"}"#).await;
+    assert_eq!(chain.status, 201, "{}", chain.body);
+    let chain = chain.json()["data"]["id"].clone();
+
+    let second = platform.create_api_key("second", &[Scope::Admin]).unwrap().text().to_owned();
+    let stranger = other_admin(&service);
+    let as_key =
+        async |key: &str, path: &Value| service.send("GET", path.as_str().unwrap(), &[("x-api-key", key)], "").await;
+    for body in [
+        json!({ "name": "Theirs", "workspaceId": other }),
+        json!({ "name": "Theirs", "workspaceId": other, "blockchainId": chain }),
+    ] {
+        let dapp = made(&service, body).await;
+        let site = &dapp["site"];
+        for reader in [&service.api_key, &key] {
+            let page = as_key(reader, site).await;
+            assert!(page.status == 200 && page.body.contains("<h1>Theirs</h1>"), "{}: {}", page.status, page.body);
+        }
+        for reader in [&second, &stranger] {
+            let refused = as_key(reader, site).await;
+            assert_eq!((refused.status, &refused.json()["error"]["details"]["resource"]), (404, &json!("dapp")));
+            assert_eq!(refused.json()["error"]["details"]["id"], dapp["id"], "{}", refused.body);
+        }
+        assert_eq!(anonymous(&service, site.as_str().unwrap()).await.status, 401);
+    }
+}
+
+#[tokio::test]
+async fn a_page_in_another_workspace_needs_the_scope_that_reads() {
+    let service = Service::start().await;
+    let scopes = [Scope::WorkspaceWrite, Scope::BlockchainDeploy];
+    let key = service.platform.create_api_key("deployer", &scopes).unwrap().text().to_owned();
+    let headers = [("x-api-key", key.as_str()), ("content-type", "application/json")];
+    let post = async |path: &str, body: Value| {
+        let reply = service.send("POST", path, &headers, &body.to_string()).await;
+        assert_eq!(reply.status, 201, "{path}: {}", reply.body);
+        reply.json()["data"].clone()
+    };
+    let workspace = post("/v1/workspaces", json!({ "name": "other" })).await;
+    let dapp = post("/v1/dapps", json!({ "name": "Own", "workspaceId": workspace["id"] })).await;
+    let refused = service.send("GET", dapp["site"].as_str().unwrap(), &headers, "").await;
+    assert_eq!(refused.status, 403, "{}", refused.body);
+    assert_eq!(refused.json()["error"]["details"]["requiredScope"], "blockchain:read", "{}", refused.body);
 }
 
 #[tokio::test]

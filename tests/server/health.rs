@@ -87,7 +87,7 @@ async fn a_chain_that_cannot_be_opened_degrades_it_until_it_is_deleted() {
 }
 
 #[tokio::test]
-async fn a_chain_that_stands_still_by_a_failure_degrades_it() {
+async fn a_chain_that_stands_still_by_a_failure_degrades_it_until_it_is_started() {
     let store = Arc::new(FailingStore::new(Arc::new(MemoryDisk::new())));
     let service = Service::stored(store.clone()).await;
     let chain = create(&service, json!({ "name": "x", "config": { "blockTime": "1s" } })).await;
@@ -100,6 +100,24 @@ async fn a_chain_that_stands_still_by_a_failure_degrades_it() {
     }
     store.recover();
     assert_eq!(health_now(&service).await, CHAIN_UNWELL);
+    for command in ["pause", "resume", "stop"] {
+        let refused = service.rest("POST", &format!("{path}/{command}"), Value::Null).await;
+        assert_eq!(refused.status, 409, "{command}: {}", refused.body);
+    }
+    let started = service.rest("POST", &format!("{path}/start"), Value::Null).await;
+    assert_eq!(started.status, 200, "{}", started.body);
+    assert_eq!(started.json()["data"]["status"], "running", "{}", started.body);
+    assert_eq!(health_now(&service).await, WELL);
+    let newest = async || {
+        let block = service.rest("GET", &format!("{path}/blocks/latest"), Value::Null).await;
+        assert_eq!(block.status, 200, "{}", block.body);
+        block.json()["data"]["number"].as_u64().unwrap()
+    };
+    let (first, deadline) = (newest().await, now() + LIMIT);
+    while newest().await < first + 2 {
+        assert!(now() < deadline, "it makes no blocks");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }
 
 #[tokio::test]

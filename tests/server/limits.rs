@@ -219,6 +219,10 @@ async fn what_an_address_posts_to_the_authorization_server_has_bounds() {
     let page = service.send("GET", "/oauth/login", &[("x-forwarded-for", "203.0.113.1")], "").await;
     assert_eq!(page.status, 200, "pages are read all the same");
     assert_eq!(post("/v1/oauth/signup", "203.0.113.1").await.status, 429, "one bound for all forms");
+    let begin = async |path: &str| service.send("GET", path, &[("x-forwarded-for", "203.0.113.3")], "").await.status;
+    assert_eq!(begin("/oauth/openid/none").await, 404);
+    assert_eq!(begin("/v1/oauth/openid/none/callback").await, 404);
+    assert_eq!(begin("/oauth/openid/none").await, 429, "a log-in with an outside provider counts as a form");
 
     let changed = json!({ "name": "mine" }).to_string();
     let headers = [

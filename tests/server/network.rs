@@ -453,6 +453,8 @@ async fn staked(world: &World, has_stake: bool, new: &str, ids: &[String]) {
             ("GET", &delegations, Value::Null),
             ("POST", &delegations, amount.clone()),
             ("POST", &format!("/v1/validators/{}/undelegations", ids[0]), amount),
+            ("GET", &format!("/v1/validators/{}/unbondings", ids[0]), Value::Null),
+            ("POST", &format!("/v1/validators/{}/withdrawals", ids[0]), json!({})),
             ("POST", &format!("/v1/validators/{}/rewards/claim", ids[0]), json!({})),
             ("POST", &format!("/v1/validators/{}/unjail", ids[0]), json!({})),
         ] {
@@ -506,7 +508,18 @@ async fn slashed_and_removed(world: &World, has_stake: bool, consensus: &str, ne
         let out = world.until(new, &["removed"]).await;
         let nothing = world.conflict("POST", &slash(new), by_amount.clone()).await;
         assert!(nothing.contains("has no weight"), "{nothing}");
-        let again = json!({ "address": out["address"], "name": "five again" });
+        let mut again = json!({ "address": out["address"], "name": "five again" });
+        let mut another = again.clone();
+        another["sealingAddress"] = Address::repeat_byte(0x77).to_string().into();
+        another["sealingProof"] = "0x00".into();
+        let refused = world.call("POST", &world.path("/validators"), another).await;
+        assert_eq!(refused.status, 422, "{}", refused.body);
+        let fields = &refused.json()["error"]["details"]["fields"];
+        assert_eq!(fields[0]["path"], "sealingAddress", "{fields}");
+        assert!(fields[0]["expected"].as_str().unwrap().contains(out["sealingAddress"].as_str().unwrap()), "{fields}");
+        // The same key needs no other proof.
+        again["sealingAddress"] = out["sealingAddress"].clone();
+        again["sealingProof"] = "0x00".into();
         world.ok("POST", &world.path("/validators"), again).await;
         let back = world.until(new, &["active"]).await;
         assert_eq!(back["sealingAddress"], out["sealingAddress"]);

@@ -8,6 +8,7 @@ use chainbox::{
     primitives::{Address, B256, Bytes, Height, KeyPair, U256},
     system::{
         governance::{VALIDATORS_ADDRESS, interface as governance},
+        parameters::Parameter,
         staking::{self, STAKING_ADDRESS, WEIGHT_UNIT, interface as stake},
         validators::{self, interface as registry},
     },
@@ -84,6 +85,61 @@ impl World {
         reply.json()["error"]["details"]["fields"][0]["path"].as_str().unwrap().to_owned()
     }
 
+    /// Three of the four operators vote a shorter unbonding period through.
+    async fn shortens_the_unbonding_period(&self, secs: u64) {
+        let terms = governance::Terms { title: "Sooner".to_owned(), votingPeriodSecs: 20, ..Default::default() };
+        let parameter = Parameter::UnbondingPeriod.code();
+        let changes = vec![governance::Change { parameter, value: U256::from(secs) }];
+        let call = governance::proposeParameterChangeCall { terms, changes };
+        self.carried("parameter-change", json!({ "signedTransaction": self.signed(0, &call) })).await;
+        for _ in 0..30 {
+            self.run(10);
+            let view = self.chain.node().view();
+            if view.chain().staking_view(view.head(), &stake::paramsCall {}).unwrap().unbondingSecs == secs {
+                return;
+            }
+        }
+        panic!("the unbonding period never changed");
+    }
+
+    /// The id of an operator's validator.
+    async fn id_of(&self, operator: usize) -> String {
+        let address = self.operators[operator].address().to_string();
+        let listed = self.ok("GET", &self.path("/validators?limit=100"), Value::Null).await;
+        let found = listed.as_array().unwrap().iter().find(|one| one["address"] == address.as_str());
+        found.unwrap_or_else(|| panic!("{address}: {listed}"))["id"].as_str().unwrap().to_owned()
+    }
+
+    /// The path by which an operator's validator leaves: with stake by a transaction that the operator signs.
+    fn leaving(&self, operator: usize, id: &str) -> String {
+        if !self.has_stake() {
+            return format!("/v1/validators/{id}");
+        }
+        let raw = self.call_of(&self.operators[operator], STAKING_ADDRESS, U256::ZERO, &stake::exitCall {});
+        format!("/v1/validators/{id}?signedTransaction={raw}")
+    }
+
+    /// Expects that an operator's validator can neither be removed nor slashed, because of these sums.
+    async fn is_needed(&self, operator: usize, sums: &str) {
+        let id = self.id_of(operator).await;
+        let mut requests = vec![("DELETE", self.leaving(operator, &id), Value::Null)];
+        if !self.has_stake() {
+            let penalty = json!({ "percentage": 10, "reason": "downtime" });
+            requests.push(("POST", format!("/v1/validators/{id}/slash"), penalty));
+        }
+        for (method, path, body) in requests {
+            let refused = self.conflict(method, &path, body).await;
+            assert!(refused.contains(sums) && refused.contains("the protocol needs more than"), "{method}: {refused}");
+        }
+        assert_eq!(self.validator(&id).await["status"], "active");
+    }
+
+    /// The treasury's stake that was taken back from a validator.
+    async fn unbondings(&self, id: &str) -> Value {
+        let treasury = self.chain.treasury().unwrap();
+        self.ok("GET", &format!("/v1/validators/{id}/unbondings?delegator={treasury}"), Value::Null).await
+    }
+
     /// Targets of an action in the audit log.
     async fn audited(&self, action: &str) -> Vec<String> {
         let workspaces = self.ok("GET", "/v1/workspaces", Value::Null).await;
@@ -136,9 +192,90 @@ async fn keys_that_are_held_elsewhere_never_cost_the_quorum() {
             let refused = world.conflict("POST", &all, body).await;
             assert!(refused.contains("wait to join"), "{refused}");
         }
+        if consensus == "proof-of-authority" {
+            // Three of six would be up.
+            world.is_needed(0, "3 of a weight of 6").await;
+        }
         let before = world.height();
         world.run(120);
         assert!(world.height() > before + 20, "{consensus} goes on: {} after {before}", world.height());
+        if consensus == "proof-of-authority" {
+            world.is_needed(0, "3 of a weight of 6").await;
+            let before = world.height();
+            world.run(30);
+            assert!(world.height() > before + 5, "{consensus} goes on: {} after {before}", world.height());
+        }
+    }
+}
+
+/// With one of four down, those whose protocol needs more than half lose one more and not two; the others none. Once all are up again
+/// they may leave.
+#[tokio::test]
+async fn nobody_leaves_or_is_slashed_whom_the_quorum_needs() {
+    for consensus in ["proof-of-authority", "raft", "pbft", "proof-of-stake", "delegated-proof-of-stake"] {
+        let world = World::new(consensus).await;
+        world.run(5);
+        let down = world.id_of(3).await;
+        world.ok("POST", &format!("/v1/validators/{down}/stop"), Value::Null).await;
+        let is_majority = matches!(consensus, "proof-of-authority" | "raft");
+        let next = if is_majority {
+            let first = world.id_of(0).await;
+            world.ok("DELETE", &format!("/v1/validators/{first}"), Value::Null).await;
+            world.until(&first, &["removed"]).await;
+            1
+        } else {
+            0
+        };
+        let unit = if world.has_stake() { world.validator(&down).await["weight"].as_u64().unwrap() } else { 1 };
+        let (reached, all) = if is_majority { (1, 2) } else { (2 * unit, 3 * unit) };
+        let sums = format!("{reached} of a weight of {all} would be up");
+        world.is_needed(next, &sums).await;
+        let before = world.height();
+        world.run(40);
+        assert!(world.height() > before + 8, "{consensus} goes on: {} after {before}", world.height());
+
+        world.ok("POST", &format!("/v1/validators/{down}/start"), Value::Null).await;
+        world.run(20);
+        let id = world.id_of(next).await;
+        let leaving = world.leaving(next, &id);
+        if consensus == "pbft" {
+            // Three are too few whoever is up.
+            let refused = world.conflict("DELETE", &leaving, Value::Null).await;
+            assert!(refused.contains("TooFewValidators"), "{refused}");
+            continue;
+        }
+        world.ok("DELETE", &leaving, Value::Null).await;
+        world.until(&id, &["exiting", "unbonding", "removed"]).await;
+        let before = world.height();
+        world.run(60);
+        assert!(world.height() > before + 10, "{consensus} goes on: {} after {before}", world.height());
+    }
+}
+
+/// Where governance removes validators, nobody proposes what would end the chain.
+#[tokio::test]
+async fn a_proposal_to_remove_whom_the_quorum_needs_is_refused() {
+    for (consensus, config) in [
+        ("pbft", json!({ "blockTime": "1s", "membership": "governance" })),
+        ("proof-of-stake", json!({ "blockTime": "1s" })),
+    ] {
+        let world = World::configured(consensus, World::four(), config).await;
+        world.run(5);
+        let down = world.id_of(3).await;
+        world.ok("POST", &format!("/v1/validators/{down}/stop"), Value::Null).await;
+        let remove = |validator: Address| {
+            let terms = governance::Terms { title: "One less".to_owned(), votingPeriodSecs: 20, ..Default::default() };
+            let call = governance::proposeValidatorRemoveCall { terms, validator };
+            json!({ "blockchainId": world.chain.id(), "signedTransaction": world.signed(1, &call) })
+        };
+        let needed = remove(world.operators[0].address());
+        let refused = world.conflict("POST", "/v1/governance/proposals", needed).await;
+        assert!(refused.contains("would be up") && refused.contains("more than two thirds"), "{consensus}: {refused}");
+        // The one that is down costs nothing; PBFT's contract has a bound of its own, which it looks at when the proposal is executed.
+        if world.has_stake() {
+            let made = world.ok("POST", "/v1/governance/proposals", remove(world.operators[3].address())).await;
+            assert_eq!(made["status"], "pending", "{made}");
+        }
     }
 }
 
@@ -348,6 +485,81 @@ async fn signed_transactions_join_stake_delegate_and_claim() {
             let lines = world.audited(action).await;
             assert!(!lines.is_empty(), "{action}");
         }
+    }
+}
+
+/// What is taken back is listed until it is withdrawn, which it is when its time has come, by a wallet of the workspace and by a transaction of
+/// the delegator's own.
+#[tokio::test]
+async fn stake_that_was_taken_back_is_listed_and_withdrawn() {
+    for consensus in ["proof-of-stake", "delegated-proof-of-stake"] {
+        let world = World::new(consensus).await;
+        world.run(5);
+        world.shortens_the_unbonding_period(300).await;
+        let (id, treasury) = (world.id_of(0).await, world.chain.treasury().unwrap());
+        let path = |rest: &str| format!("/v1/validators/{id}{rest}");
+        let withdrawals = path("/withdrawals");
+        let nothing = world.conflict("POST", &withdrawals, json!({})).await;
+        assert!(nothing.contains("undelegate first"), "{nothing}");
+        assert_eq!(world.unbondings(&id).await, json!([]));
+
+        world.ok("POST", &path("/delegations"), json!({ "amount": ether(3).to_string() })).await;
+        world.run(10);
+        world.ok("POST", &path("/undelegations"), json!({ "amount": ether(1).to_string() })).await;
+        world.run(10);
+        let listed = world.unbondings(&id).await;
+        assert_eq!(listed.as_array().map(Vec::len), Some(1), "{listed}");
+        let shown = &listed[0];
+        assert_eq!(shown["delegator"], treasury.to_string(), "{shown}");
+        assert_eq!(shown["amount"], ether(1).to_string(), "{shown}");
+        assert!(shown["completesAt"].as_str().unwrap().ends_with(".000Z"), "{shown}");
+        let view = world.chain.node().view();
+        let kept = view.chain().staking_view(view.head(), &stake::unbondingsCall { delegator: treasury }).unwrap();
+        let completes_at = kept[0].completesAt;
+        assert!(completes_at > view.now().as_secs(), "{completes_at}");
+        // Of all delegators, of another one, of another validator.
+        assert_eq!(world.ok("GET", &path("/unbondings"), Value::Null).await, listed);
+        let other = world.operators[1].address();
+        assert_eq!(world.ok("GET", &path(&format!("/unbondings?delegator={other}")), Value::Null).await, json!([]));
+        assert_eq!(world.unbondings(&world.id_of(1).await).await, json!([]));
+        assert_eq!(world.call("GET", &path("/unbondings?delegator=0x12"), Value::Null).await.status, 400);
+
+        let early = world.conflict("POST", &withdrawals, json!({})).await;
+        assert!(early.contains(&completes_at.to_string()) && early.contains("seconds since 1970"), "{early}");
+        let strangers = world.conflict("POST", &withdrawals, json!({ "from": other })).await;
+        assert!(strangers.contains("signedTransaction"), "{strangers}");
+        world.run(completes_at - view.now().as_secs() + 10);
+        let before = world.balance(treasury).await;
+        let sent = world.ok("POST", &withdrawals, json!({ "from": treasury })).await;
+        assert_eq!(sent["amount"], ether(1).to_string(), "{sent}");
+        assert_eq!(sent["transactionHashes"].as_array().map(Vec::len), Some(1), "{sent}");
+        assert_eq!(sent["validator"]["id"], id.as_str(), "{sent}");
+        world.run(10);
+        let after = world.balance(treasury).await;
+        // But for the gas.
+        assert!(after > before && after > before + ether(1) - ether(1) / U256::from(100), "{after} after {before}");
+        assert_eq!(world.unbondings(&id).await, json!([]));
+        world.conflict("POST", &withdrawals, json!({})).await;
+        assert!(world.audited("validator.withdraw").await.iter().any(|line| line.contains(&id)));
+
+        let (key, validator) = (world.operators[1].clone(), world.operators[0].address());
+        let raw = world.call_of(&key, STAKING_ADDRESS, ether(2), &stake::delegateCall { validator });
+        world.ok("POST", &path("/delegations"), json!({ "signedTransaction": raw })).await;
+        world.run(10);
+        let undelegate = stake::undelegateCall { validator, amount: ether(1) };
+        let raw = world.call_of(&key, STAKING_ADDRESS, U256::ZERO, &undelegate);
+        world.ok("POST", &path("/undelegations"), json!({ "signedTransaction": raw })).await;
+        let of_another_function = json!({ "signedTransaction": raw });
+        assert_eq!(world.wrong_field("POST", &withdrawals, of_another_function).await, "signedTransaction");
+        world.run(330);
+        let raw = world.call_of(&key, STAKING_ADDRESS, U256::ZERO, &stake::withdrawCall {});
+        let both = json!({ "signedTransaction": raw, "from": treasury });
+        assert_eq!(world.wrong_field("POST", &withdrawals, both).await, "from");
+        let before = world.balance(key.address()).await;
+        let sent = world.ok("POST", &withdrawals, json!({ "signedTransaction": raw })).await;
+        assert!(is_near(&sent["amount"], 1), "{sent}");
+        world.run(10);
+        assert!(world.balance(key.address()).await > before, "{consensus}");
     }
 }
 

@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use chainbox::{node::Node, platform::Mailbox};
+use chainbox::{
+    node::Node,
+    platform::{ClientRegistration, Mailbox, Parameters, PublicUrl, Workspace},
+};
+use serde_json::{Value, json};
 
 use crate::http::Service;
 
@@ -95,6 +99,70 @@ async fn nothing_outside_the_document_is_simulated_either() {
     }
     let clients = service.rest("GET", "/v1/oauth-clients", serde_json::Value::Null).await.json();
     assert_eq!(clients["pagination"]["total"], 0, "{clients}");
+}
+
+/// An access token of a user who consented in its first workspace, the id of that, and of another of which the user is the owner.
+fn token_and_workspaces(service: &Service) -> (String, String, String) {
+    let (platform, oauth) = (&service.platform, service.platform.oauth());
+    let user = platform.users().by_identity("https://id.example", "ann", Some("ann@example.org")).unwrap();
+    let home = user.value.home.clone().unwrap();
+    let other = platform.unit(|unit| platform.workspaces().create(unit, user.id(), Workspace::named("other"))).unwrap();
+    let registration = ClientRegistration::read(&json!({
+        "client_name": "Somebody's", "redirect_uris": ["https://app.example/cb"],
+        "scope": "workspace:read workspace:write blockchain:read blockchain:deploy",
+    }));
+    let stranger = platform.service_principal();
+    let (client, _) = platform.unit(|unit| oauth.register(unit, &stranger, registration.unwrap())).unwrap();
+    let url = PublicUrl::new("https://chain.example").unwrap();
+    let query = format!("client_id={}&response_type=code&state=s", client.id());
+    let request = oauth.read_authorization(&Parameters::read(query.as_bytes()), &url).unwrap();
+    let location = oauth.authorize(&request, user.id(), &home, &url).ok().unwrap().location;
+    let code = location.split("code=").nth(1).unwrap().split('&').next().unwrap();
+    let form = format!("grant_type=authorization_code&code={code}");
+    let tokens = oauth.token(&client, &Parameters::read(form.as_bytes())).unwrap();
+    (tokens.access_token.text().to_owned(), home.as_str().to_owned(), other.id().to_owned())
+}
+
+/// Whoever's client it is, by no path does it read or change a workspace for which there was no consent.
+#[tokio::test]
+async fn a_token_acts_in_the_workspace_that_was_consented_to_alone() {
+    let service = Service::start().await;
+    let (token, home, other) = token_and_workspaces(&service);
+    let bearer = format!("Bearer {token}");
+    let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
+    let send = async |method: &str, path: &str, body: &Value| {
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        service.send(method, path, &headers, &body).await
+    };
+    let ids = async || -> Vec<String> {
+        let listed = send("GET", "/v1/workspaces", &Value::Null).await.json();
+        listed["data"].as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().to_owned()).collect()
+    };
+    let path = |id: &str| format!("/v1/workspaces/{id}");
+    let changed = json!({ "description": "changed" });
+    let invited = json!({ "email": "eve@example.org", "role": "owner" });
+    for (method, path, body) in [
+        ("GET", path(&other), Value::Null),
+        ("PATCH", path(&other), changed.clone()),
+        ("DELETE", path(&other), Value::Null),
+        ("GET", path(&other) + "/members", Value::Null),
+        ("POST", path(&other) + "/invitations", invited),
+        ("POST", "/v1/dapps".to_owned(), json!({ "name": "x", "workspaceId": other.as_str() })),
+    ] {
+        let reply = send(method, &path, &body).await;
+        assert_eq!(reply.status, 404, "{method} {path}: {}", reply.body);
+        assert!(reply.body.contains(&other), "{method} {path}: {}", reply.body);
+    }
+    assert_eq!(ids().await, [home.as_str()]);
+    assert_eq!(send("PATCH", &path(&home), &changed).await.status, 200);
+    let made = send("POST", "/v1/workspaces", &json!({ "name": "made" })).await.json();
+    let made = made["data"]["id"].as_str().unwrap_or_else(|| panic!("{made}")).to_owned();
+    assert_eq!(send("PATCH", &path(&made), &changed).await.status, 200, "what it made is within its reach");
+    let mut wanted = [home, made];
+    wanted.sort_unstable();
+    let mut listed = ids().await;
+    listed.sort_unstable();
+    assert_eq!(listed, wanted);
 }
 
 #[tokio::test]

@@ -115,6 +115,31 @@ async fn a_user_takes_no_plan_above_the_default_one() {
 }
 
 #[tokio::test]
+async fn a_vault_with_a_token_of_its_own_takes_two_transactions_or_leaves_nothing() {
+    async fn tokens(service: &Service) -> Value {
+        service.rest("GET", "/v1/tokens", Value::Null).await.json()["pagination"]["total"].clone()
+    }
+    let of =
+        |standard: &str| json!({ "blockchainId": "bc_default", "standard": standard, "name": "Gold", "symbol": "GLD" });
+    let service = Service::planned(Plan { transactions_max: 2, ..Plan::UNLIMITED }).await;
+    assert_eq!(service.rest("POST", "/v1/tokens", of("ERC20")).await.status, 201);
+    for _ in 0..2 {
+        let reply = service.rest("POST", "/v1/tokens", of("ERC4626")).await;
+        refused(&reply, "allows 2 transactions in 30 days, and it has 1");
+        check_answer("createToken", &reply);
+        assert_eq!(tokens(&service).await, 1, "no asset is left of it");
+    }
+    // The last transaction is still there.
+    assert_eq!(service.rest("POST", "/v1/tokens", of("ERC20")).await.status, 201);
+    refused(&service.rest("POST", "/v1/tokens", of("ERC4626")).await, "allows 2 transactions in 30 days, and it has 2");
+    assert_eq!(tokens(&service).await, 2);
+
+    let service = Service::planned(Plan { transactions_max: 2, ..Plan::UNLIMITED }).await;
+    let made = service.rest("POST", "/v1/tokens", of("ERC4626")).await;
+    assert_eq!((made.status, tokens(&service).await), (201, json!(2)), "{}", made.body);
+}
+
+#[tokio::test]
 async fn requests_past_the_plan_are_429_until_the_period_ends() {
     let service = Service::planned(Plan { requests_max: 3, ..Plan::UNLIMITED }).await;
     let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "blockchain.getBlock", "params": {} });

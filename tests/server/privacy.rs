@@ -353,7 +353,7 @@ fn rule(hidden: &Hidden, operation: &str) -> Rule {
         "transferToken" => json!({ "to": BOB, "amount": "1" }),
         "updateWebhook" => json!({ "url": "https://93.184.215.14/elsewhere" }),
         "voteOnProposal" => json!({ "vote": "yes" }),
-        "claimRewards" | "unjailValidator" => json!({}),
+        "claimRewards" | "unjailValidator" | "withdrawStake" => json!({}),
         "disableModule"
         | "removeParticipant"
         | "removeValidator"

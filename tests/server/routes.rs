@@ -117,6 +117,43 @@ async fn a_chains_blocks_transactions_accounts_and_events_agree() {
 }
 
 #[tokio::test]
+async fn a_contracts_events_are_those_since_its_deployment() {
+    let service = Service::start().await;
+    let deploy = async |name: &str| {
+        let params = json!({ "name": name, "symbol": "GLD", "totalSupply": "1000" });
+        let body = json!({ "blockchainId": "bc_default", "template": "erc20-token", "params": params });
+        ok(&service, "POST", "/v1/contracts/deploy", body).await
+    };
+    let (first, second) = (deploy("Gold").await, deploy("Silver").await);
+    assert_eq!((&first["blockNumber"], &second["blockNumber"]), (&json!(1), &json!(2)));
+    for _ in 0..2 {
+        let call = json!({ "method": "transfer", "args": [Address::repeat_byte(0x42), "1"] });
+        ok(&service, "POST", &format!("/v1/contracts/{}/execute", id(&second)), call).await;
+    }
+    let page = async |query: &str| {
+        let path = format!("/v1/contracts/{}/events?{query}", id(&second));
+        let reply = send(&service, "GET", &path, Value::Null).await;
+        assert_eq!(reply.status, 200, "{path}: {}", reply.body);
+        let reply = reply.json();
+        let events = reply["data"].as_array().unwrap().iter();
+        let heights: Vec<u64> = events.map(|event| event["blockNumber"].as_u64().unwrap()).collect();
+        (heights, reply["pagination"]["total"].as_u64().unwrap())
+    };
+    let (all, total) = page("limit=100").await;
+    assert_eq!((all.first(), all.last(), all.len() as u64), (Some(&2), Some(&4), total));
+    for (query, wanted) in [
+        ("limit=100&fromBlock=0", (all.clone(), total)),
+        ("limit=1", (vec![2], total)),
+        ("limit=1&page=2&sort=blockNumber:desc", (vec![3], total)),
+        ("fromBlock=3&toBlock=3", (vec![3], 1)),
+        ("toBlock=1", (vec![], 0)),
+        ("fromBlock=5", (vec![], 0)),
+    ] {
+        assert_eq!(page(query).await, wanted, "{query}");
+    }
+}
+
+#[tokio::test]
 async fn a_chain_is_paused_resumed_stopped_and_started_and_names_its_readers() {
     let service = Service::stored(Arc::new(MemoryDisk::new())).await;
     let made = ok(&service, "POST", "/v1/blockchains", json!({ "name": "secret", "features": ["privacy"] })).await;

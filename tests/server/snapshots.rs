@@ -264,7 +264,8 @@ fn time_travel_ends_votes_and_invitations_and_a_revert_leaves_other_chains() {
     assert!(dev.stop("-TERM").status.success());
 }
 
-/// One clock: an access token expires by it, and each chain is sampled at it, that of the process and another.
+/// One clock: an access token expires by it, and each chain is sampled at it, that of the process and another; where a revert takes it back,
+/// each is sampled from there on at once.
 #[test]
 fn time_travel_ends_access_tokens_and_moves_the_samples_of_every_chain() {
     const METRIC: &str = "metric=tps&granularity=15s";
@@ -295,10 +296,17 @@ fn time_travel_ends_access_tokens_and_moves_the_samples_of_every_chain() {
     sampled_since(&began);
     assert_eq!(admitted(), 200);
 
+    let eth = |method: &str, params: Value| {
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        let answer = site.call("POST", "/v1/blockchains/bc_default/eth", &call);
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        answer.json()["result"].clone()
+    };
+    let snapshot = eth("evm_snapshot", json!([]));
+
     // An access token lives for an hour. A sample of the moved time begins less than 15 s before it.
     let moved = in_secs(7_200 - 20);
-    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "evm_increaseTime", "params": [7_200] });
-    assert_eq!(site.call("POST", "/v1/blockchains/bc_default/eth", &call).status, 200);
+    eth("evm_increaseTime", json!([7_200]));
     assert_eq!(admitted(), 401, "the token has expired by the chain's time");
     sampled_since(&moved);
     let gap_ends = in_secs(7_200 - 300);
@@ -307,5 +315,20 @@ fn time_travel_ends_access_tokens_and_moves_the_samples_of_every_chain() {
         let (after, before): (Vec<String>, Vec<String>) = all.iter().map(at).partition(|at| *at >= moved);
         assert!(!after.is_empty(), "{chain}: {all:?}");
         assert!(before.iter().all(|at| *at < gap_ends), "{chain} has points of the time that was left out: {all:?}");
+    }
+
+    let back = in_secs(0);
+    assert_eq!(eth("evm_revert", json!([snapshot])), true);
+    let deadline = now() + LIMIT;
+    for chain in ["bc_default", other.as_str()] {
+        loop {
+            let all: Vec<String> = points(chain, &format!("&from={began}Z")).iter().map(at).collect();
+            assert!(all.iter().all(|at| *at < in_secs(60)), "{chain} has points of the time that was left: {all:?}");
+            if all.last().is_some_and(|last| *last >= back) {
+                break;
+            }
+            assert!(now() < deadline, "{chain} has no sample since {back}: {all:?}");
+            std::thread::sleep(Duration::from_millis(200));
+        }
     }
 }

@@ -8,13 +8,23 @@ use std::{
 
 use chainbox::{
     node::{BlockRef, Node},
+    platform::{ApiKeySpec, Scope, Workspace},
     primitives::Bytes,
+    server::outbound::OutboundPolicy,
     store::{Batch, KeyValue, Order, StoreError, Table, testing::MemoryDisk},
 };
 use serde_json::{Map, Value, json};
-use tokio::{io::AsyncWriteExt, net::TcpStream, time::Instant};
+use tokio::{
+    io::AsyncWriteExt,
+    net::{TcpListener, TcpStream},
+    task::JoinHandle,
+    time::Instant,
+};
 
-use crate::{binary::LIMIT, http::Service};
+use crate::{
+    binary::LIMIT,
+    http::{Reply, Service},
+};
 
 /// Generous for two cores that run other tests; a server of its own answers in a few milliseconds.
 const SLOWEST: Duration = Duration::from_millis(500);
@@ -246,4 +256,110 @@ async fn others_are_served_while_a_chain_is_made() {
         assert_eq!(made.status, 201, "{path}: {}", made.body);
         assert_eq!(made.json()["data"]["status"], "running", "{path}: {}", made.body);
     }
+}
+
+/// Connections that are kept open.
+type Held = Arc<Mutex<Vec<TcpStream>>>;
+
+/// A receiver of webhooks that takes connections and never answers: its URL, its connections, and what takes them.
+async fn silent_receiver() -> (String, Held, JoinHandle<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/hook", listener.local_addr().unwrap());
+    let held = Held::default();
+    let taken = held.clone();
+    let taking = tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            taken.lock().unwrap().push(stream);
+        }
+    });
+    (url, held, taking)
+}
+
+/// Keys of new workspaces, one of each, with every scope.
+fn keys_of_workspaces(service: &Service, count: usize) -> Vec<String> {
+    let platform = &service.platform;
+    let user = platform.unit(|unit| platform.workspaces().add_user(unit, "many@example.org")).unwrap();
+    let key = |_| {
+        let made =
+            platform.unit(|unit| platform.workspaces().create(unit, user.id(), Workspace::named("many"))).unwrap();
+        let principal = platform.workspaces().principal(user.id(), made.owner().workspace().unwrap()).unwrap().unwrap();
+        let scopes = [Scope::Admin].into_iter().collect();
+        let spec = ApiKeySpec { name: "many".to_owned(), scopes, lifetime_ms: None };
+        platform.unit(|unit| platform.api_keys().create(unit, &principal, spec)).unwrap().0.text().to_owned()
+    };
+    (0..count).map(key).collect()
+}
+
+/// Subscribes a receiver; returns the path of the subscription's test.
+async fn subscribed(service: &Service, key: &str, url: &str) -> String {
+    let headers = [("x-api-key", key), ("content-type", "application/json")];
+    let body = json!({ "url": url, "events": ["contract.deployed"] });
+    let made = service.send("POST", "/v1/webhooks", &headers, &body.to_string()).await;
+    assert_eq!(made.status, 201, "{}", made.body);
+    format!("/v1/webhooks/{}/test", made.json()["data"]["id"].as_str().unwrap())
+}
+
+/// Starts a test and returns the open connection without reading the response.
+async fn begin_test(service: &Service, key: &str, path: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(service.address).await.unwrap();
+    let head =
+        format!("POST {path} HTTP/1.1\r\nhost: {}\r\nx-api-key: {key}\r\ncontent-length: 0\r\n\r\n", service.address);
+    stream.write_all(head.as_bytes()).await.unwrap();
+    stream
+}
+
+/// A receiver keeps a test for up to 15 s, and one more of them is open than long reads run at one time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn webhook_tests_hold_up_nobody() {
+    const IN_ALL: usize = 64;
+    let policy = OutboundPolicy::default().with_loopback();
+    let service = Service::with(Node::new(), |config| config.with_outbound(policy)).await;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let tests = (2 * cores + 1).min(IN_ALL);
+    let (url, held, taking) = silent_receiver().await;
+    let keys = keys_of_workspaces(&service, tests.div_ceil(2));
+    let mut paths = Vec::new();
+    for key in &keys {
+        paths.push(subscribed(&service, key, &url).await);
+    }
+    let mut open = Vec::new();
+    for number in 0..tests {
+        open.push(begin_test(&service, &keys[number / 2], &paths[number / 2]).await);
+    }
+    let all_are_held = async {
+        while held.lock().unwrap().len() < tests {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), all_are_held).await.unwrap();
+
+    for path in ["/v1/resources", "/v1/blockchains/bc_default/events"] {
+        let start = Instant::now();
+        let reply = service.rest("GET", path, Value::Null).await;
+        let took = start.elapsed();
+        assert_eq!(reply.status, 200, "{path}: {}", reply.body);
+        assert!(took < SLOWEST, "{path}: {took:?}");
+    }
+
+    let test = async || -> Reply { service.send("POST", &paths[0], &[("x-api-key", keys[0].as_str())], "").await };
+    let third = test().await;
+    assert_eq!((third.status, third.header("retry-after")), (429, Some("5")), "{}", third.body);
+    assert_eq!(third.json()["error"]["code"], "RATE_LIMITED", "{}", third.body);
+    assert_eq!(held.lock().unwrap().len(), tests, "nothing was sent");
+
+    // Nobody listens any more: the tests end, and their turns are free.
+    taking.abort();
+    assert!(taking.await.unwrap_err().is_cancelled());
+    held.lock().unwrap().clear();
+    let freed = async {
+        loop {
+            let reply = test().await;
+            if reply.status != 429 {
+                return reply;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let again = tokio::time::timeout(LIMIT, freed).await.unwrap();
+    assert_eq!((again.status, &again.json()["data"]["delivered"]), (200, &json!(false)), "{}", again.body);
 }

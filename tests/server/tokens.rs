@@ -260,3 +260,80 @@ async fn who_names_no_sender_acts_by_the_workspaces_wallet() {
     assert!(matches!(vote.status, 200 | 201), "{}", vote.body);
     assert_eq!(vote.json()["data"]["voter"], wallet);
 }
+
+/// The sender has a little more with each attempt: while it can't pay vault and token, nothing is made.
+#[tokio::test]
+async fn a_vault_that_its_sender_can_t_pay_leaves_no_token() {
+    let service = Service::start().await;
+    let wallet = get(&service, "/v1/workspaces/ws_default").await["data"]["wallet"].clone();
+    let account = service.platform.default_blockchain().unwrap().node().accounts()[0].to_string();
+    let mut vault = token("ERC4626");
+    vault["from"] = wallet.clone();
+    let mut refused = 0;
+    loop {
+        let made = post(&service, "/v1/tokens", &vault).await;
+        let listed = get(&service, "/v1/tokens").await["pagination"]["total"].clone();
+        if made.status == 201 {
+            assert_eq!(listed, 2, "the vault and its asset");
+            break;
+        }
+        assert_eq!(made.json()["error"]["code"], "INSUFFICIENT_BALANCE", "{}", made.body);
+        assert_eq!(listed, 0, "after {refused} more");
+        refused += 1;
+        assert!(refused < 400, "{}", made.body);
+        let params = json!({
+            "blockchainId": "bc_default", "contractAddress": wallet, "data": "0x", "value": "50000000000000", "from": account,
+        });
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "contract.execute", "params": params });
+        let paid = service.rest("POST", "/v1/rpc", call).await.json();
+        assert_eq!(paid["result"]["status"], "success", "{paid}");
+    }
+    assert!(refused > 2, "{refused}");
+}
+
+/// A struct is an object with its members by name, or an array of their values; an integer is decimal.
+#[tokio::test]
+async fn a_token_is_listed_on_a_marketplace_by_a_struct_in_both_forms() {
+    let service = Service::start().await;
+    let mut body = token("ERC721");
+    body["totalSupply"] = "2".into();
+    let art = made(&service, &body).await;
+    let deployment = json!({ "blockchainId": "bc_default", "template": "marketplace", "params": {} });
+    let market = post(&service, "/v1/contracts/deploy", &deployment).await;
+    assert_eq!(market.status, 201, "{}", market.body);
+    let market = market.json()["data"].clone();
+    let execute = async |contract: &Value, method: &str, args: Value| {
+        let path = format!("/v1/contracts/{}/execute", contract["id"].as_str().unwrap());
+        post(&service, &path, &json!({ "method": method, "args": args })).await
+    };
+    let approved = execute(&art, "setApprovalForAll", json!([market["contractAddress"], true])).await;
+    assert_eq!(approved.status, 200, "{}", approved.body);
+    let (native, collection) = (format!("0x{}", "0".repeat(40)), art["contractAddress"].clone());
+    let by_name = json!({
+        "assetContract": collection, "tokenId": "1", "quantity": 1, "currency": native, "pricePerToken": "1000",
+        "startTimestamp": 0, "endTimestamp": "0", "reservedFor": native,
+    });
+    let by_place = json!([collection, 2, "1", native, 1000, "0", 0, native]);
+    for listing in [&by_name, &by_place] {
+        let listed = execute(&market, "createListing", json!([listing])).await;
+        assert_eq!((listed.status, &listed.json()["data"]["status"]), (200, &json!("success")), "{}", listed.body);
+    }
+    let path = format!("/v1/contracts/{}/call", market["id"].as_str().unwrap());
+    let total = post(&service, &path, &json!({ "method": "totalListings" })).await;
+    assert_eq!(total.json()["data"]["result"], "2", "{}", total.body);
+
+    for (member, value, refused) in [
+        ("tokenId", json!(""), "args[0].tokenId"),
+        ("pricePerToken", json!("1_000"), "args[0].pricePerToken"),
+        ("colour", json!(1), "args[0].colour"),
+    ] {
+        let mut wrong = by_name.clone();
+        wrong[member] = value;
+        let reply = execute(&market, "createListing", json!([wrong])).await;
+        assert_eq!(reply.status, 422, "{}", reply.body);
+        assert_eq!(reply.json()["error"]["details"]["fields"][0]["path"], refused, "{}", reply.body);
+    }
+    let reply = execute(&art, "approve", json!([BOB, ""])).await;
+    assert_eq!(reply.status, 422, "{}", reply.body);
+    assert_eq!(reply.json()["error"]["details"]["fields"][0]["path"], "args[1]", "{}", reply.body);
+}

@@ -61,9 +61,7 @@ async fn serve(options: &ServeOptions, platform: Arc<Platform>, limits: ServerLi
     let url = server.public_url().clone();
     let (stopping, stopped) = watch::channel(false);
     let mails = mails::start(options, &platform, &url, stopped)?;
-    if !options.quiet {
-        console::print(&server, &platform, options.db_path.as_deref())?;
-    }
+    console::print(&server, &platform, options.db_path.as_deref(), options.quiet)?;
     server.serve(signal).await;
     let _ = stopping.send(true);
     if let Some(mails) = mails {

@@ -110,6 +110,16 @@ impl Sample {
         let values = Metric::ALL.map(|metric| measured(metric).min(metric.kept_max()));
         Self { values, total_transactions: figures.total_transactions, total_gas: gas }
     }
+
+    /// The totals to which this sample has added, without figures.
+    pub(super) fn before(&self) -> Self {
+        let added = |metric: Metric| self.values[metric as usize];
+        Self {
+            values: [0; METRICS],
+            total_transactions: self.total_transactions.saturating_sub(added(Metric::Transactions)),
+            total_gas: self.total_gas.saturating_sub(added(Metric::GasUsed)),
+        }
+    }
 }
 
 /// Samples of a time, added up.

@@ -13,26 +13,36 @@ use crate::{
 
 /// Before the keys of points in the table `Platform` of a chain's part of the store; the tier (1 byte) and the start (8 bytes) follow.
 const PREFIX: &[u8] = b"samples/";
+/// Byte, in place of a tier's, of the key of the totals before the first sample that was forgotten last: the next one counts from them where
+/// no other is left.
+const TOTALS: u8 = 255;
 /// Points of a tier that a sample deletes, at most.
 const DELETED_AT_ONCE: usize = 64;
 
-/// Returns whether the sample of this moment is there.
+/// Returns whether nothing is to be written now: the sample of this moment is there, and none of a time that the clock has left.
 pub(super) fn is_sampled(part: &dyn KeyValue, now_secs: u64) -> Result<bool, PlatformError> {
     let [finest, ..] = TIERS;
-    let found = part.get(Table::Platform, &key(finest, start_of(finest, now_secs)));
-    Ok(found.map_err(PlatformError::internal)?.is_some())
+    let last = end_sample(part, finest, None, Order::Descending)?;
+    Ok(last.is_some_and(|(at, _)| at >= start_of(finest, now_secs) && !is_left(at, now_secs)))
 }
 
-/// Writes the sample of this moment, unless it is there; returns whether it did.
+/// Writes the sample of this moment, unless it is there; returns whether it did. What a clock that was set back has left is forgotten first.
 pub(super) fn sample(part: &dyn KeyValue, now_secs: u64, figures: &ChainMetrics) -> Result<bool, PlatformError> {
     let [finest, coarser @ ..] = TIERS;
-    let last = last_sample(part, finest)?;
+    let mut last = end_sample(part, finest, None, Order::Descending)?;
+    if last.as_ref().is_some_and(|(at, _)| is_left(*at, now_secs)) {
+        forget_after(part, now_secs)?;
+        last = end_sample(part, finest, None, Order::Descending)?;
+    }
     let start = start_of(finest, now_secs);
-    // A clock that went back writes nothing until it is where it was.
     if last.as_ref().is_some_and(|(at, _)| *at >= start) {
         return Ok(false);
     }
-    let sample = Sample::of(figures, last.as_ref().map(|(_, sample)| sample));
+    let before = match last {
+        Some((_, sample)) => Some(sample),
+        None => totals(part)?,
+    };
+    let sample = Sample::of(figures, before.as_ref());
     let mut batch = Batch::new();
     batch.put(Table::Platform, key(finest, start), encode(&sample)?);
     for tier in coarser {
@@ -49,35 +59,52 @@ pub(super) fn sample(part: &dyn KeyValue, now_secs: u64, figures: &ChainMetrics)
     Ok(true)
 }
 
-/// Deletes what was sampled after this moment, which the chain has gone back to: no point has anything of it.
+/// Deletes what was sampled after this moment, which the clock has gone back to: no point has anything of it.
 pub(super) fn forget_after(part: &dyn KeyValue, now_secs: u64) -> Result<(), PlatformError> {
     let [finest, coarser @ ..] = TIERS;
+    let next_of = |tier: Tier| start_of(tier, now_secs).saturating_add(tier.size_secs);
+    let Some((first, sample)) = end_sample(part, finest, Some(next_of(finest)), Order::Ascending)? else {
+        return Ok(());
+    };
     let mut batch = Batch::new();
+    batch.put(Table::Platform, totals_key(), encode(&sample.before())?);
     for tier in TIERS {
-        let next = start_of(tier, now_secs).saturating_add(tier.size_secs);
-        scan(part, tier, Some(next), Order::Ascending, &mut |start, _| {
+        scan(part, tier, Some(next_of(tier)), Order::Ascending, &mut |start, _| {
             batch.delete(Table::Platform, key(tier, start));
             ControlFlow::Continue(())
         })?;
     }
-    for tier in coarser {
-        let (start, mut summary, mut is_there) = (start_of(tier, now_secs), Summary::default(), false);
-        scan(part, finest, Some(start), Order::Ascending, &mut |at, bytes| {
-            if at > now_secs {
-                return ControlFlow::Break(());
-            }
-            if let Ok(sample) = postcard::from_bytes::<Sample>(bytes) {
-                summary.add(&sample);
-                is_there = true;
-            }
-            ControlFlow::Continue(())
-        })?;
-        match is_there {
-            true => batch.put(Table::Platform, key(tier, start), encode(&summary)?),
-            false => batch.delete(Table::Platform, key(tier, start)),
+    // A point that has none of what is forgotten stays: of some of its samples nothing else may be left.
+    for tier in coarser.into_iter().filter(|tier| first < next_of(*tier)) {
+        let start = start_of(tier, now_secs);
+        match summary_until(part, start, now_secs)? {
+            Some(summary) => batch.put(Table::Platform, key(tier, start), encode(&summary)?),
+            None => batch.delete(Table::Platform, key(tier, start)),
         }
     }
     part.write(batch).map_err(PlatformError::internal)
+}
+
+/// Adds up the samples from a start to a moment; `None` where there is none.
+fn summary_until(part: &dyn KeyValue, start: u64, now_secs: u64) -> Result<Option<Summary>, PlatformError> {
+    let [finest, ..] = TIERS;
+    let mut summary = None;
+    scan(part, finest, Some(start), Order::Ascending, &mut |at, bytes| {
+        if at > now_secs {
+            return ControlFlow::Break(());
+        }
+        if let Ok(sample) = postcard::from_bytes::<Sample>(bytes) {
+            summary.get_or_insert_with(Summary::default).add(&sample);
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(summary)
+}
+
+/// Whether a sample is of a time that the clock has left: not of this moment, nor of the next 15 s, to which it comes soon.
+fn is_left(at: u64, now_secs: u64) -> bool {
+    let [finest, ..] = TIERS;
+    at > now_secs.saturating_add(finest.size_secs)
 }
 
 /// Deletes some points that are kept no longer.
@@ -93,13 +120,29 @@ fn delete_old(part: &dyn KeyValue, tier: Tier, now_secs: u64, batch: &mut Batch)
     })
 }
 
-fn last_sample(part: &dyn KeyValue, tier: Tier) -> Result<Option<(u64, Sample)>, PlatformError> {
-    let mut last = None;
-    scan(part, tier, None, Order::Descending, &mut |start, bytes| {
-        last = postcard::from_bytes(bytes).ok().map(|sample| (start, sample));
+/// Returns the first sample of a tier in an order, from a start on.
+fn end_sample(
+    part: &dyn KeyValue,
+    tier: Tier,
+    from: Option<u64>,
+    order: Order,
+) -> Result<Option<(u64, Sample)>, PlatformError> {
+    let mut found = None;
+    scan(part, tier, from, order, &mut |start, bytes| {
+        found = postcard::from_bytes(bytes).ok().map(|sample| (start, sample));
         ControlFlow::Break(())
     })?;
-    Ok(last)
+    Ok(found)
+}
+
+/// Returns the totals from which the next sample counts where no other is left.
+fn totals(part: &dyn KeyValue) -> Result<Option<Sample>, PlatformError> {
+    let found = part.get(Table::Platform, &totals_key()).map_err(PlatformError::internal)?;
+    Ok(found.and_then(|bytes| postcard::from_bytes(&bytes).ok()))
+}
+
+fn totals_key() -> Vec<u8> {
+    [PREFIX, &[TOTALS]].concat()
 }
 
 /// Visits the points of a tier, in order from a start on.

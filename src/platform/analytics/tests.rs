@@ -1,6 +1,7 @@
 //! Samples by an injected clock, over gaps, restarts and 91 days.
 
 mod bound;
+mod going_back;
 mod resolutions;
 
 use core::{ops::ControlFlow, time::Duration};

@@ -43,7 +43,7 @@ const BOOTED_AT_ONCE: NonZeroUsize = NonZeroUsize::new(256).expect("not zero");
 #[derive(Debug)]
 pub(in crate::platform) struct Hosted {
     pub(super) default: Option<Arc<Blockchain>>,
-    pool: NetworkPool,
+    pub(super) pool: NetworkPool,
     store: Arc<dyn KeyValue>,
     /// Chains that run or are paused, by id.
     open: RwLock<BTreeMap<String, Arc<Blockchain>>>,
@@ -222,36 +222,47 @@ impl Hosted {
         }
     }
 
-    /// Opens a chain unless it is open, and does something with it.
+    /// Opens a chain unless it is open, and does something with it. One that stands still by a failure is opened anew.
     fn opened(
         &self,
         context: &Context,
         stored: &Stored<BlockchainRecord>,
         then: fn(&Self, &Context, &Blockchain) -> Result<(), PlatformError>,
     ) -> Result<Arc<Blockchain>, PlatformError> {
-        let found = self.get(stored.id()).map_or_else(|| self.open(context, stored).map(Arc::new), Ok);
-        let done = found.and_then(|chain| {
-            chain.failure().map_or(Ok(()), |reason| Err(PlatformError::internal(reason)))?;
-            then(self, context, &chain)?;
-            Ok(chain)
-        });
-        match done {
-            Ok(chain) => {
-                if stored.value.state == ChainState::Provisioning {
-                    self.unstage(stored)?;
-                    context.records.unit(|unit| set_state(unit, stored, ChainState::Running))?;
-                }
-                let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
-                open.insert(stored.id().to_owned(), Arc::clone(&chain));
-                Ok(chain)
-            }
-            Err(cause) => {
-                self.close(context, stored.id(), "it has failed");
-                self.note_failed(stored.id(), true);
-                self.note_failure(context, stored, &cause)?;
-                Err(cause)
-            }
+        let id = stored.id();
+        if self.get(id).is_some_and(|chain| chain.failure().is_some()) {
+            self.close(context, id, "it has failed");
         }
+        let found = self.get(id).map_or_else(|| self.open(context, stored).map(Arc::new), Ok);
+        let chain = found.map_err(|cause| self.failed(context, stored, cause))?;
+        let brought = match then(self, context, &chain) {
+            Ok(()) => self.end_provisioning(context, stored),
+            Err(cause) => Err(self.failed(context, stored, cause)),
+        };
+        if let Err(cause) = brought {
+            self.close(context, id, "it has failed");
+            // The pool has it also where nobody else has seen it yet.
+            chain.engine().halt(&self.pool, "it has failed");
+            return Err(cause);
+        }
+        self.open.write().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned(), Arc::clone(&chain));
+        Ok(chain)
+    }
+
+    /// Notes that a new chain runs, and forgets what it was made from.
+    fn end_provisioning(&self, context: &Context, stored: &Stored<BlockchainRecord>) -> Result<(), PlatformError> {
+        if stored.value.state != ChainState::Provisioning {
+            return Ok(());
+        }
+        self.unstage(stored)?;
+        context.records.unit(|unit| set_state(unit, stored, ChainState::Running))
+    }
+
+    /// Records that a chain failed, and takes it out of memory. Returns why it failed, or why that can't be recorded.
+    fn failed(&self, context: &Context, stored: &Stored<BlockchainRecord>, cause: PlatformError) -> PlatformError {
+        self.close(context, stored.id(), "it has failed");
+        self.note_failed(stored.id(), true);
+        self.note_failure(context, stored, &cause).err().unwrap_or(cause)
     }
 
     fn run(&self, context: &Context, chain: &Blockchain) -> Result<(), PlatformError> {

@@ -91,7 +91,8 @@ impl Blockchains<'_> {
         chain.ok_or_else(|| PlatformError::not_found("blockchain", &id))
     }
 
-    /// Records a command to a chain; [`Blockchains::bring_up`] carries it out. One that has nothing left to do changes nothing.
+    /// Records a command to a chain, which leads from the state that [`Blockchains::state`] shows; [`Blockchains::bring_up`] carries it out.
+    /// One that has nothing left to do changes nothing.
     ///
     /// # Errors
     /// [`PlatformError::NotFound`]; [`PlatformError::Conflict`] for a state from which the command does not lead, for the default chain,
@@ -112,8 +113,10 @@ impl Blockchains<'_> {
             let message = "the service has no store, and a stopped chain would be lost: pause it".to_owned();
             return Err(PlatformError::Conflict { message });
         }
-        let after = stored.value.state.after(command)?;
-        if after == stored.value.state {
+        // A chain whose network has failed is failed, though its record does not say so yet: a start is then no repetition.
+        let before = self.state(&stored);
+        let after = before.after(command)?;
+        if after == before {
             return Ok(stored);
         }
         stored.value.state = after;

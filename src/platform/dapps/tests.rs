@@ -284,7 +284,11 @@ fn a_page_is_read_by_whom_it_is_for() {
     create(&platform, "dapp_1", &spec(token)).unwrap();
     create(&platform, "dapp_2", &DappSpec::named("page")).unwrap();
     let (me, dapps) = (platform.service_principal(), platform.dapps());
-    let stranger = elsewhere(&platform);
+    let stranger = Principal::new(
+        Subject::User("usr_stranger".to_owned()),
+        elsewhere(&platform).workspace().clone(),
+        me.scopes().clone(),
+    );
     let powerless = Principal::new(Subject::Service, me.workspace().clone(), ScopeSet::default());
     for id in ["dapp_1", "dapp_2"] {
         assert!(dapps.site(Some(&me), id).is_ok());

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::platform::{
-    AccessToken, AuthorizationRefusal, ClientCredentials, ClientRegistration, Grant, OAuthClient, OAuthError,
+    AccessToken, AuthorizationRefusal, ClientCredentials, ClientRegistration, Grant, Member, OAuthClient, OAuthError,
     OAuthErrorCode, Parameters, Password, Platform, PlatformError, Principal, Role, Scope, ScopeSet, ShownRefusal,
-    TokenResponse, User,
+    TokenResponse, User, Workspace,
     records::{AuditLine, Index, PageRequest, SortKey, Stored, WorkspaceId},
     users::tests::{PASSWORD, World, many, url},
 };
@@ -420,6 +420,49 @@ fn a_token_permits_what_the_role_permits_now() {
     platform.unit(|unit| members.accept(unit, bob.id(), token.text())).unwrap();
     assert_eq!(may_write(&tokens), None);
     assert_eq!(code_of(server.refresh(&refresh_text(&tokens))), OAuthErrorCode::InvalidGrant);
+}
+
+#[test]
+fn a_grant_reaches_the_workspace_of_the_consent_and_what_was_made_under_it() {
+    let server = Server::new();
+    let platform = &server.world.platform;
+    let workspaces = platform.workspaces();
+    let home = server.home();
+    let other = platform.unit(|unit| workspaces.create(unit, server.ann.id(), Workspace::named("other"))).unwrap();
+    let is_unknown =
+        |by: &Principal, id: &str| matches!(workspaces.acting_in(by, id), Err(PlatformError::NotFound { .. }));
+    let reached = |by: &Principal| -> Vec<String> {
+        let (page, total) = workspaces.page_of_caller(by, &many()).unwrap();
+        assert_eq!((&page, total), (&workspaces.of_caller(by).unwrap(), page.len() as u64));
+        page.iter().map(|found| found.id().to_owned()).collect()
+    };
+    let tokens = server.tokens();
+    let token = server.principal(tokens.access_token.text()).unwrap();
+    assert!(is_unknown(&token, other.id()));
+    assert_eq!(reached(&token), [home.as_str()]);
+    // The user acts in both.
+    assert!(!is_unknown(&server.owner, other.id()));
+    assert_eq!(reached(&server.owner).len(), 2);
+    server.world.clock.advance(Duration::from_secs(1));
+    let (made, _) = platform.unit(|unit| workspaces.create_by(unit, &token, Workspace::named("made"))).unwrap();
+    let acting = workspaces.acting_in(&token, made.id()).unwrap();
+    assert_eq!((acting.workspace(), acting.scopes()), (made.owner().workspace().unwrap(), token.scopes()));
+    assert_eq!(reached(&token), [home.as_str(), made.id()]);
+    // From there, too.
+    assert!(is_unknown(&acting, other.id()) && !is_unknown(&acting, home.as_str()));
+    let refreshed = server.refresh(&refresh_text(&tokens)).unwrap();
+    let refreshed = server.principal(refreshed.access_token.text()).unwrap();
+    assert_eq!(reached(&refreshed), [home.as_str(), made.id()], "it is of the same grant");
+    // Another consent of the user is another grant.
+    let another = server.tokens();
+    let another = server.principal(another.access_token.text()).unwrap();
+    assert!(is_unknown(&another, made.id()));
+    assert_eq!(reached(&another), [home.as_str()]);
+    // Nobody but a member acts there, also under the grant.
+    let membership = platform.records().of::<Member>().require(made.owner(), server.ann.id()).unwrap();
+    platform.unit(|unit| Ok(unit.delete(&membership)?)).unwrap();
+    assert!(is_unknown(&token, made.id()));
+    assert_eq!(reached(&token), [home.as_str()]);
 }
 
 #[test]

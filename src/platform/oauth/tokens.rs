@@ -51,7 +51,7 @@ impl Found {
 }
 
 impl OAuth<'_> {
-    /// Returns the principal of an access token; `None` for one that is unknown, revoked or expired, or whose user is no member of the
+    /// Returns the principal of an access token, which reaches no further than its grant; `None` for one that is unknown, revoked or expired, or whose user is no member of the
     /// workspace any more.
     ///
     /// The token is found by its keyed hash, which tells nobody without the secret anything, and compared in constant time.
@@ -63,7 +63,8 @@ impl OAuth<'_> {
         let Some(workspace) = grant.owner().workspace().cloned() else { return Ok(None) };
         let now_ms = self.context.records.clock().now_ms();
         let scopes = grant::present_scopes(self.context, &grant, &token.value.scopes, now_ms)?;
-        Ok(scopes.map(|scopes| Principal::new(Subject::User(grant.value.user), workspace, scopes)))
+        let id = grant.id().to_owned();
+        Ok(scopes.map(|scopes| Principal::new(Subject::User(grant.value.user), workspace, scopes).under_grant(id)))
     }
 
     /// Returns what a client may know of a token: `None` for one that is not valid, and for every token of another client.

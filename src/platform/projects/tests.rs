@@ -380,30 +380,48 @@ fn a_full_plan_leaves_nothing() {
 
 #[test]
 fn every_crash_of_a_project_leaves_nothing_or_what_the_next_start_finishes() {
+    let of_service = World::new().me();
+    every_crash_is_finished(&of_service, &of(ProjectKind::Defi, "staking"));
+    // On a chain that its maker alone may read, beside the service.
+    let named = |id: &str| {
+        let user = Subject::User(id.to_owned());
+        Principal::new(user, of_service.workspace().clone(), of_service.scopes().clone())
+    };
+    let features = vec!["smart-contracts".to_owned(), "privacy".to_owned()];
+    let world =
+        every_crash_is_finished(&named("usr_ann"), &ProjectSpec { features, ..of(ProjectKind::Defi, "staking") });
+    let chains = world.platform.blockchains();
+    assert!(matches!(chains.readable(&named("usr_bob"), IDS.1), Err(PlatformError::Forbidden { .. })));
+}
+
+/// Makes a project with a crash after each write; returns the last world, in which it is finished.
+fn every_crash_is_finished(me: &Principal, spec: &ProjectSpec) -> World {
     let world = World::new();
     let before = world.disk.writes();
-    let spec = of(ProjectKind::Defi, "staking");
-    world.platform.projects().create(&world.me(), IDS, &spec).unwrap();
-    let (crashes, mut kept) = (world.disk.crashes(), 0);
+    world.platform.projects().create(me, IDS, spec).unwrap();
+    let (crashes, mut kept, mut last) = (world.disk.crashes(), 0, None);
     assert!(crashes.len() > before + 2);
     for crashed in crashes.into_iter().skip(before.saturating_sub(1)) {
         let world = World::on(crashed);
-        let projects = world.platform.projects();
-        let found = projects.all().get(&world.me().owner(), IDS.0).unwrap();
-        let chain = world.platform.blockchains().record(&world.me(), IDS.1);
-        assert_eq!(found.is_some(), chain.is_ok(), "both or neither");
+        let (projects, chains) = (world.platform.projects(), world.platform.blockchains());
+        let found = projects.all().get(&me.owner(), IDS.0).unwrap();
+        assert_eq!(found.is_some(), chains.record(me, IDS.1).is_ok(), "both or neither");
         if let Some(found) = found {
             kept += 1;
-            assert_eq!(world.state(&found), ProjectState::Active);
-            let staked = ask(&world.chain(&found), at(&found, "staking"), &staking::stakingTokenCall {});
+            assert_eq!(projects.state(me, &found).unwrap(), ProjectState::Active);
+            let chain = chains.writable(me, IDS.1).unwrap();
+            let staked = ask(&chain, at(&found, "staking"), &staking::stakingTokenCall {});
             assert_eq!(staked, at(&found, "token"));
         }
         // Run again under its id, it is there once.
-        let again = projects.create(&world.me(), IDS, &spec).unwrap();
-        assert_eq!((world.state(&again), world.count::<Project>()), (ProjectState::Active, 1));
-        assert_eq!(world.chain(&again).node().view().head().height().get(), 1, "one transaction");
+        let again = projects.create(me, IDS, spec).unwrap();
+        assert_eq!((projects.state(me, &again).unwrap(), world.count::<Project>()), (ProjectState::Active, 1));
+        let height = chains.writable(me, IDS.1).unwrap().node().view().head().height().get();
+        assert_eq!(height, 1, "one transaction");
+        last = Some(world);
     }
     assert!(kept > 2, "{kept}");
+    last.unwrap()
 }
 
 #[test]

@@ -13,7 +13,10 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-use super::{Index, Owner, PageRequest, Reach, Record, RecordError, Records, SortKey, Stored, Unit, left_open::Place};
+use super::{
+    Index, Owner, PageRequest, Reach, Record, RecordError, Records, SortKey, Stored, Unit, WorkspaceId,
+    left_open::Place,
+};
 use crate::platform::scope::ScopeSet;
 
 /// Characters of a client's key.
@@ -41,6 +44,19 @@ impl fmt::Debug for Response {
     }
 }
 
+/// Who sends a request, as far as it is needed to run the request again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sender {
+    /// Its subject: keys of two subjects never meet.
+    pub subject: String,
+    /// What it is permitted.
+    pub scopes: ScopeSet,
+    /// Workspace of its credentials.
+    pub home: Option<WorkspaceId>,
+    /// Id of the OAuth grant that its credentials are of, if they are of one.
+    pub grant: Option<String>,
+}
+
 /// A request that was accepted under a key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdempotentRequest {
@@ -56,6 +72,10 @@ pub struct IdempotentRequest {
     pub is_answered: bool,
     /// Time at which the key may be used anew, in milliseconds since the Unix epoch.
     pub expires_at_ms: u64,
+    /// Workspace of the sender's credentials; former versions did not keep it.
+    pub home: Option<WorkspaceId>,
+    /// Id of the OAuth grant that the sender's credentials are of, if they are of one.
+    pub grant: Option<String>,
     /// What a record of a former version held in clear, until it is sealed. It is never written.
     #[serde(skip)]
     pub(in crate::platform) former: Option<FormerContent>,
@@ -94,13 +114,14 @@ impl IdempotentRequest {
 
 impl Record for IdempotentRequest {
     const KIND: &'static str = "idempotency";
-    const VERSION: u16 = 3;
+    const VERSION: u16 = 4;
     const INDICES: &'static [Index<Self>] = &[Self::UNFINISHED, Self::EXPIRY];
 
     fn upgrade(version: u16, bytes: &[u8]) -> Option<Self> {
         let second = match version {
             1 => postcard::from_bytes::<FirstVersion>(bytes).ok()?.into(),
             2 => postcard::from_bytes::<SecondVersion>(bytes).ok()?,
+            3 => return postcard::from_bytes::<ThirdVersion>(bytes).ok().map(Self::from),
             _ => return None,
         };
         let response = second.response.map(|former| Response {
@@ -116,6 +137,8 @@ impl Record for IdempotentRequest {
             fingerprint: [0; 32],
             is_answered: response.is_some(),
             expires_at_ms: second.expires_at_ms,
+            home: None,
+            grant: None,
             former: Some(FormerContent { request: second.request, response }),
         })
     }
@@ -162,6 +185,25 @@ impl From<FirstVersion> for SecondVersion {
     }
 }
 
+/// Version 3 of the record: without the home and the grant of its sender.
+#[derive(Deserialize)]
+struct ThirdVersion {
+    subject: String,
+    scopes: ScopeSet,
+    operation: String,
+    fingerprint: [u8; 32],
+    is_answered: bool,
+    expires_at_ms: u64,
+}
+
+impl From<ThirdVersion> for IdempotentRequest {
+    fn from(third: ThirdVersion) -> Self {
+        let ThirdVersion { subject, scopes, operation, fingerprint, is_answered, expires_at_ms } = third;
+        let (home, grant, former) = (None, None, None);
+        Self { subject, scopes, operation, fingerprint, is_answered, expires_at_ms, home, grant, former }
+    }
+}
+
 /// An accepted request. While it runs, its effect and [`Unit::respond`] belong in one unit of work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Accepted(Stored<IdempotentRequest>);
@@ -197,15 +239,14 @@ pub enum IdempotencyError {
 }
 
 impl Unit<'_> {
-    /// Accepts a request of `subject` under its key, or finds the one that it repeats. `fingerprint` is that of the whole request.
+    /// Accepts a request of `sender` under its key, or finds the one that it repeats. `fingerprint` is that of the whole request.
     ///
     /// # Errors
     /// [`IdempotencyError`].
     pub fn accept(
         &mut self,
         owner: &Owner,
-        subject: &str,
-        scopes: &ScopeSet,
+        sender: &Sender,
         key: &str,
         operation: &str,
         fingerprint: [u8; 32],
@@ -214,7 +255,7 @@ impl Unit<'_> {
         if !(1..=IDEMPOTENCY_KEY_LEN_MAX).contains(&characters) {
             return Err(IdempotencyError::KeyLength { characters });
         }
-        let id = id_of(subject, key);
+        let id = id_of(&sender.subject, key);
         if let Some(known) = self.of::<IdempotentRequest>().get(owner, &id)? {
             let is_expired = known.value.is_answered && known.value.expires_at_ms <= self.now_ms();
             if !is_expired {
@@ -222,13 +263,16 @@ impl Unit<'_> {
             }
             self.delete(&known)?;
         }
+        let Sender { subject, scopes, home, grant } = sender.clone();
         let accepted = IdempotentRequest {
-            subject: subject.to_owned(),
-            scopes: scopes.clone(),
+            subject,
+            scopes,
             operation: operation.to_owned(),
             fingerprint,
             is_answered: false,
             expires_at_ms: self.now_ms().saturating_add(KEPT_MS),
+            home,
+            grant,
             former: None,
         };
         Ok(Acceptance::Run(Accepted(self.insert(owner, &id, accepted)?)))

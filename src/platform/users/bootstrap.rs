@@ -1,4 +1,5 @@
-//! The first user: a token that the process shows on its console makes the administrator.
+//! The administrator: while the default workspace has no owner, a token that the process shows on its console makes one. Who signs up
+//! meanwhile takes nothing from it.
 
 use core::fmt;
 
@@ -11,13 +12,13 @@ use super::{
 };
 use crate::platform::{
     PlatformError, default_workspace,
-    records::{Owner, Record, Stored, Unit},
+    records::{Collection, Owner, Record, RecordError, Stored, Unit},
     scope::Role,
     token::{Token, TokenKind},
-    workspace::{Member, User, normalised_email},
+    workspace::{Member, User, normalised_email, owners_of},
 };
 
-/// The token with which the first user signs up; there is at most one.
+/// The token with which the administrator signs up; there is at most one.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::platform) struct Bootstrap {
     hash: [u8; 32],
@@ -37,7 +38,15 @@ impl fmt::Debug for Bootstrap {
 }
 
 impl Users<'_> {
-    /// Returns a new token for the first user, in place of one that was returned before; `None` when there is a user.
+    /// Returns whether somebody administers the service: the default workspace has an owner.
+    ///
+    /// # Errors
+    /// [`PlatformError::Internal`] when the store fails.
+    pub fn has_administrator(&self) -> Result<bool, PlatformError> {
+        Ok(has_administrator(&self.context.records.of())?)
+    }
+
+    /// Returns a new token for the administrator, in place of one that was returned before; `None` when there is one.
     ///
     /// # Errors
     /// [`PlatformError::Entropy`], [`PlatformError::Internal`] when the store fails.
@@ -45,7 +54,7 @@ impl Users<'_> {
         let token = Token::draw(&*self.context.entropy, TokenKind::Bootstrap)?;
         let bootstrap = Bootstrap { hash: self.context.secret.hash(token.text().as_bytes()) };
         self.context.records.unit(|unit| {
-            if !self.is_empty()? {
+            if has_administrator(&unit.of())? {
                 return Ok(None);
             }
             match unit.of::<Bootstrap>().get(&Owner::Service, ID)? {
@@ -59,36 +68,82 @@ impl Users<'_> {
         })
     }
 
-    /// Makes the first user by the token that the console shows: an owner of the default workspace, whose address needs no confirmation.
+    /// Makes the administrator by the token that the console shows: an owner of the default workspace. It is a new user, whose address needs
+    /// no confirmation, or the one that the address has, by its password.
     ///
     /// # Errors
-    /// [`PlatformError::NotFound`] for another token or when there is a user; [`PlatformError::Validation`] for an address or a password.
+    /// [`PlatformError::NotFound`] for another token or when there is an administrator; [`PlatformError::Validation`] for an address, for a
+    /// password that may not be chosen, and for one that is not the user's; [`PlatformError::TooManyAttempts`].
     pub fn sign_up_first(&self, token: &str, email: &str, password: &Password) -> Result<Stored<User>, PlatformError> {
-        let context = self.context;
         let email = normalised_email(email)?;
-        password.check(&email)?;
         // A guessed token is not worth a hash.
-        context.records.unit(|unit| self.find_bootstrap(unit, token))?;
+        let known = self.context.records.unit(|unit| {
+            self.find_bootstrap(unit, token)?;
+            self.by_email(unit, &email)
+        })?;
+        match known {
+            Some(_) => self.appoint(token, &email, password),
+            None => self.insert_administrator(token, &email, password),
+        }
+    }
+
+    fn insert_administrator(
+        &self,
+        token: &str,
+        email: &str,
+        password: &Password,
+    ) -> Result<Stored<User>, PlatformError> {
+        let context = self.context;
+        password.check(email)?;
         let hash = PasswordHash::of(&*context.entropy, context.password_cost, password)?;
         let id = context.id("usr")?;
         context.records.unit(|unit| {
-            let bootstrap = self.find_bootstrap(unit, token)?;
-            unit.delete(&bootstrap)?;
-            let home = default_workspace();
-            unit.insert(&Owner::from(&home), &id, Member { role: Role::Owner })?;
-            let user = User { password: Some(hash), home: Some(home), ..User::new(&email)? };
+            let user = User { password: Some(hash), home: Some(default_workspace()), ..User::new(email)? };
             let user = unit.insert(&Owner::Service, &id, user)?;
-            self.audit(unit, &id, "user.bootstrap")?;
+            self.make_administrator(unit, token, &id)?;
             Ok(user)
         })
     }
 
+    /// Makes a user who is there already the administrator, by the user's password.
+    fn appoint(&self, token: &str, email: &str, password: &Password) -> Result<Stored<User>, PlatformError> {
+        let user = self.log_in(email, password).map_err(|cause| match cause {
+            PlatformError::WrongCredentials => {
+                let expected =
+                    "the password of the account that this address has already; a forgotten one is reset by mail";
+                PlatformError::field("password", expected, "another")
+            }
+            other => other,
+        })?;
+        self.context.records.unit(|unit| self.make_administrator(unit, token, user.id()))?;
+        Ok(user)
+    }
+
+    /// Uses the token up for a user.
+    fn make_administrator(&self, unit: &mut Unit<'_>, token: &str, user: &str) -> Result<(), PlatformError> {
+        let bootstrap = self.find_bootstrap(unit, token)?;
+        unit.delete(&bootstrap)?;
+        let owner = Owner::from(&default_workspace());
+        match unit.of::<Member>().get(&owner, user)? {
+            Some(mut member) => {
+                member.value.role = Role::Owner;
+                unit.replace(&member)?
+            }
+            None => unit.insert(&owner, user, Member { role: Role::Owner })?,
+        };
+        self.audit(unit, user, "user.bootstrap")
+    }
+
     fn find_bootstrap(&self, unit: &Unit<'_>, token: &str) -> Result<Stored<Bootstrap>, PlatformError> {
         let hash = self.context.secret.hash(token.as_bytes());
-        let is_first = self.is_empty()?;
+        let is_over = has_administrator(&unit.of())?;
         let found = unit.of::<Bootstrap>().get(&Owner::Service, ID)?;
         found
-            .filter(|found| is_first && bool::from(found.value.hash.ct_eq(&hash)))
+            .filter(|found| !is_over && bool::from(found.value.hash.ct_eq(&hash)))
             .ok_or_else(|| PlatformError::not_found("bootstrap", "with this token"))
     }
+}
+
+fn has_administrator(members: &Collection<'_, Member>) -> Result<bool, RecordError> {
+    Ok(owners_of(members, &Owner::from(&default_workspace()))? > 0)
 }

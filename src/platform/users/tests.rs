@@ -105,7 +105,7 @@ fn a_sign_up_becomes_a_user_by_its_mail_and_its_password() {
     let world = World::new();
     let users = world.platform.users();
     users.sign_up("Ann@Example.org", &password(PASSWORD)).unwrap();
-    assert!(users.is_empty().unwrap(), "the address is not confirmed");
+    assert_eq!(world.platform.records().verify::<User>().unwrap(), 0, "the address is not confirmed");
     assert_eq!(world.log_in("ann@example.org", PASSWORD), Err(PlatformError::WrongCredentials));
     let mails = world.mails();
     assert_eq!(
@@ -408,11 +408,42 @@ fn the_first_user_comes_by_the_consoles_token() {
     assert!(not_found(sign_up(token.text(), "second@example.org")));
     assert!(users.bootstrap_token().unwrap().is_none());
 
+    // Who signs up in the usual way meanwhile takes nothing from it.
     let late = World::new();
-    let token = late.platform.users().bootstrap_token().unwrap().unwrap();
+    let (users, token) = (late.platform.users(), late.platform.users().bootstrap_token().unwrap().unwrap());
     late.user("ann@example.org");
-    let refused = late.platform.users().sign_up_first(token.text(), "root@example.org", &password(PASSWORD));
-    assert!(not_found(refused), "there is a user already");
+    let again = users.bootstrap_token().unwrap().expect("a later start shows one too");
+    assert!(not_found(users.sign_up_first(token.text(), "root@example.org", &password(PASSWORD))));
+    let root = users.sign_up_first(again.text(), "root@example.org", &password(PASSWORD)).unwrap();
+    assert_eq!(home(&root).as_str(), DEFAULT_WORKSPACE_ID);
+}
+
+#[test]
+fn a_user_who_is_there_becomes_the_administrator_by_its_password() {
+    let world = World::new();
+    let users = world.platform.users();
+    let token = users.bootstrap_token().unwrap().unwrap();
+    let ann = world.user("ann@example.org");
+    let (members, service) = (world.platform.workspaces().members(), world.platform.service_principal());
+    let (_, invitation) =
+        world.platform.unit(|unit| members.invite(unit, &service, "ann@example.org", Role::Viewer)).unwrap();
+    world.platform.unit(|unit| members.accept(unit, ann.id(), invitation.text())).unwrap();
+    users.by_identity("https://id.example", "1", Some("bob@example.org")).unwrap();
+    let sign_up = |email: &str, text: &str| users.sign_up_first(token.text(), email, &password(text));
+    for email in ["ann@example.org", "bob@example.org"] {
+        let Err(PlatformError::Validation { fields }) = sign_up(email, OTHER) else { panic!("{email}") };
+        assert_eq!(fields[0].path, "password", "{email}");
+    }
+    assert!(not_found(users.sign_up_first("guessed", "ann@example.org", &password(PASSWORD))));
+    assert!(!users.has_administrator().unwrap(), "a viewer of the default workspace is none");
+    assert_eq!(sign_up("Ann@Example.org", PASSWORD).unwrap(), ann);
+    assert!(users.has_administrator().unwrap());
+    let places: Vec<_> =
+        users.memberships(&ann).unwrap().into_iter().map(|place| (place.workspace.to_string(), place.role)).collect();
+    let own = home(&ann).to_string();
+    assert_eq!(places, [(own, Role::Owner), (DEFAULT_WORKSPACE_ID.to_owned(), Role::Owner)]);
+    assert!(not_found(sign_up("ann@example.org", PASSWORD)), "it holds once");
+    assert!(users.bootstrap_token().unwrap().is_none());
 }
 
 #[test]

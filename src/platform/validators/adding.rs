@@ -159,6 +159,10 @@ impl Validators<'_> {
     fn sealing(&self, chain: &Blockchain, new: &NewValidator) -> Result<Sealing, PlatformError> {
         if self.is_registered(chain, new.operator)? {
             let known = self.record_of(chain, new.operator)?.sealing_key;
+            if let Some((named, _)) = new.sealing.as_ref().filter(|(named, _)| *named != known) {
+                let expected = format!("{known}, the key that the operator has");
+                return Err(PlatformError::field("sealingAddress", expected, named.to_string()));
+            }
             return Ok(Sealing { key: known, proof: Bytes::new(), is_registered: true });
         }
         if let Some((key, proof)) = new.sealing.clone() {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{
     Validator, Validators,
     orders::{ClaimOrder, SlashOrder, SlashPart, SlashSpec, SlashedBy, StakeSpec},
-    unreadable,
+    quorum, unreadable,
 };
 use crate::{
     chain::CallRequest,
@@ -186,6 +186,9 @@ impl Validators<'_> {
             SlashOrder::Signed(raw) => {
                 let transaction = signed_call(raw, VALIDATORS_ADDRESS, &[registry::slashCall::SELECTOR])?;
                 check_first_argument(&transaction, validator.operator, "a penalty")?;
+                // What can't be read the contract refuses.
+                let call = registry::slashCall::abi_decode(transaction.input());
+                check_left(chain, validator, call.map_or(0, |call| call.partPpm))?;
                 return Ok(transaction.into());
             }
             SlashOrder::Evidence { .. } => {
@@ -195,6 +198,7 @@ impl Validators<'_> {
             }
         };
         let administrator = self.administrator(principal, chain)?;
+        check_left(chain, validator, part)?;
         let call = registry::slashCall { validator: validator.operator, partPpm: part, reason: spec.reason.clone() }
             .abi_encode();
         Ok(CallRequest::call(VALIDATORS_ADDRESS, call).with_from(administrator).into())
@@ -204,8 +208,8 @@ impl Validators<'_> {
     /// validators' contract takes it out; who has the key of either elsewhere signs the transaction itself. Its replica goes on as a follower.
     ///
     /// # Errors
-    /// [`PlatformError::Conflict`] for whom the service does not sign, and where too few would be left; [`PlatformError::Validation`] for
-    /// another signed transaction.
+    /// [`PlatformError::Conflict`] for whom the service does not sign, and where too few would be left, or too few of those that are up;
+    /// [`PlatformError::Validation`] for another signed transaction.
     pub fn remove(
         &self,
         principal: &Principal,
@@ -217,6 +221,7 @@ impl Validators<'_> {
         let to = (&*chain, request, "validator.remove", format!("validator {}", id.text()));
         self.send(principal, to, || {
             check_others(&chain, &validator)?;
+            quorum::check_without(&chain, validator.operator)?;
             match signed {
                 Some(raw) => signed_leave(raw, validator.operator, chain.node().view().chain().has_stake()),
                 None => self.leave(principal, &chain, &validator),
@@ -329,7 +334,7 @@ impl Validators<'_> {
     }
 
     /// Returns a call of the staking contract that only this account can make.
-    fn of_operator(
+    pub(super) fn of_operator(
         &self,
         principal: &Principal,
         chain: &Blockchain,
@@ -397,9 +402,23 @@ fn part_ppm(weight: u64, amount: U256) -> Option<u32> {
     let (weight, whole) = (u128::from(weight), u128::from(PART_PPM_MAX));
     let wanted = u128::from(u64::try_from(amount).ok()?);
     let part = wanted.saturating_mul(whole).checked_div(weight)?;
-    let taken = part.saturating_mul(weight).div_ceil(whole);
+    let taken = taken_by(weight, part);
     let is_exact = (1..=whole).contains(&part) && taken == wanted;
     u32::try_from(part).ok().filter(|_| is_exact)
+}
+
+/// Returns what the validators' contract takes of a weight by a part of it in millionths: rounded up.
+const fn taken_by(weight: u128, part_ppm: u128) -> u128 {
+    part_ppm.saturating_mul(weight).div_ceil(PART_PPM_MAX as u128)
+}
+
+/// Refuses a penalty that takes a validator out without which the others would be too few.
+fn check_left(chain: &Blockchain, validator: &Validator, part_ppm: u32) -> Result<(), PlatformError> {
+    let weight = u128::from(validator.weight);
+    if weight == 0 || taken_by(weight, part_ppm.into()) < weight {
+        return Ok(());
+    }
+    quorum::check_without(chain, validator.operator)
 }
 
 /// Reads a call of the staking contract that an account has signed.

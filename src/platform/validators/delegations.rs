@@ -1,18 +1,22 @@
 //! Delegations of others' stake to a validator.
 
+use std::{collections::BTreeSet, sync::Arc};
+
 use alloy_primitives::{Address, B256, Bytes, U256};
 use alloy_sol_types::SolCall;
 
 use super::{
-    Validators,
+    Validator, Validators,
     changes::{check_first_argument, staked},
     orders::{DelegationOrder, DelegationSpec},
     unreadable,
 };
 use crate::{
     chain::CallRequest,
+    node::NodeView,
     platform::{
         PlatformError,
+        blockchain::Blockchain,
         blockchains::{Outgoing, signed_call},
         principal::Principal,
         validator::ValidatorId,
@@ -47,16 +51,7 @@ impl Validators<'_> {
     pub fn delegations(&self, principal: &Principal, id: &ValidatorId) -> Result<Vec<Delegation>, PlatformError> {
         let (chain, validator) = self.get(principal, id)?;
         staked(&chain, &validator)?;
-        let (view, mut delegators) = self.chains.hosted.delegators.of(&chain, validator.operator)?;
-        if delegators.len() > DELEGATORS_MAX {
-            let message = format!(
-                "{} accounts have delegated to validator {}, and a list has at most {DELEGATORS_MAX}: read the staking contract's events",
-                delegators.len(),
-                id.text()
-            );
-            return Err(PlatformError::Conflict { message });
-        }
-        delegators.insert(validator.operator);
+        let (view, delegators) = self.delegators(&chain, &validator)?;
         let mut found = Vec::new();
         for delegator in delegators {
             let call = stake::delegationCall { delegator, validator: validator.operator };
@@ -67,6 +62,28 @@ impl Validators<'_> {
             }
         }
         Ok(found)
+    }
+
+    /// Returns a view of a chain, and who had ever stake with a validator by it, the operator among them.
+    ///
+    /// # Errors
+    /// As [`Validators::delegations`].
+    pub(super) fn delegators(
+        &self,
+        chain: &Blockchain,
+        validator: &Validator,
+    ) -> Result<(Arc<NodeView>, BTreeSet<Address>), PlatformError> {
+        let (view, mut delegators) = self.chains.hosted.delegators.of(chain, validator.operator)?;
+        if delegators.len() > DELEGATORS_MAX {
+            let message = format!(
+                "{} accounts have delegated to validator {}, and a list has at most {DELEGATORS_MAX}: read the staking contract's events",
+                delegators.len(),
+                validator.id.text()
+            );
+            return Err(PlatformError::Conflict { message });
+        }
+        delegators.insert(validator.operator);
+        Ok((view, delegators))
     }
 
     /// Delegates to a validator, or takes a delegation back, by a transaction under the id of the request ([`Blockchains::send_as`]).

@@ -106,6 +106,15 @@ pub enum ClaimOrder {
     Signed(Bytes),
 }
 
+/// Stake to withdraw, whose unbonding period is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WithdrawalOrder {
+    /// That of this account, by a transaction that the service signs; of the default sender by default.
+    Of(Option<Address>),
+    /// A transaction that somebody else has signed.
+    Signed(Bytes),
+}
+
 /// Who slashes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlashedBy {

@@ -1,4 +1,4 @@
-//! Whether a validator that nobody here seals for would cost the protocol its quorum.
+//! Whether a validator that nobody here seals for, or one less, would cost the protocol its quorum.
 //!
 //! What counts is the set that is coming: what the contract says after the transactions that wait, so that two that are added before one
 //! boundary count both. A validator that is up and waits or leaves is in no sum, for nobody knows which change comes first.
@@ -14,7 +14,7 @@ use crate::{
     platform::{PlatformError, blockchain::Blockchain},
     system::{
         governance::VALIDATORS_ADDRESS,
-        staking::{self, STAKING_ADDRESS, ValidatorStatus, WEIGHT_UNIT, interface as stake},
+        staking::{self, STAKING_ADDRESS, ValidatorRecord, ValidatorStatus, WEIGHT_UNIT, interface as stake},
         validators::{self, interface as registry},
     },
 };
@@ -26,6 +26,70 @@ struct Coming {
     weight: u64,
     /// Whether it waits to leave.
     is_leaving: bool,
+}
+
+/// The validators that the protocol counts, and those that the contract has after the transactions that wait.
+struct Sets {
+    present: Vec<ValidatorRecord>,
+    coming: Vec<Coming>,
+}
+
+/// Weights of the set that is coming.
+#[derive(Clone, Copy)]
+struct Sums {
+    all: u128,
+    /// Of those that are up.
+    reached: u128,
+}
+
+impl Sets {
+    fn of(view: &NodeView) -> Result<Self, PlatformError> {
+        let coming = coming(view)?;
+        Ok(Self { present: view.validators().map_err(PlatformError::from_query)?, coming })
+    }
+
+    /// Sums the weights, but for what an operator has in the set that is coming.
+    fn sums_without(&self, chain: &Blockchain, operator: Option<Address>) -> Sums {
+        let validates = |operator: Address| self.present.iter().any(|one| one.address == operator && one.validates);
+        let mut sums = Sums { all: 0, reached: 0 };
+        for one in self.coming.iter().filter(|one| Some(one.operator) != operator) {
+            match ValidatorProcess::of(chain, one.sealing_key) {
+                ValidatorProcess::Up if one.is_leaving || !validates(one.operator) => {}
+                ValidatorProcess::Up => {
+                    sums.all += u128::from(one.weight);
+                    sums.reached += u128::from(one.weight);
+                }
+                ValidatorProcess::Down | ValidatorProcess::Elsewhere => sums.all += u128::from(one.weight),
+            }
+        }
+        // Who is counted until the boundary alone, and is not up.
+        let is_coming = |operator: Address| self.coming.iter().any(|coming| coming.operator == operator);
+        for one in self.present.iter().filter(|one| one.validates && !is_coming(one.address)) {
+            if ValidatorProcess::of(chain, one.sealing_key) != ValidatorProcess::Up {
+                let staked = one.stake.as_ref().map_or(1, |stake| weight_of(stake.tokens));
+                sums.all += u128::from(one.weight.max(staked));
+            }
+        }
+        sums
+    }
+}
+
+impl Sums {
+    /// Returns whether those that are up are enough.
+    const fn is_enough(self, protocol: ConsensusKind) -> bool {
+        match protocol {
+            ConsensusKind::Poa | ConsensusKind::Raft => self.reached * 2 > self.all,
+            ConsensusKind::Pos | ConsensusKind::Dpos | ConsensusKind::Pbft => self.reached * 3 > self.all * 2,
+        }
+    }
+}
+
+/// Names the part of the weight that a protocol needs.
+const fn rule(protocol: ConsensusKind) -> &'static str {
+    match protocol {
+        ConsensusKind::Poa | ConsensusKind::Raft => "more than half",
+        ConsensusKind::Pos | ConsensusKind::Dpos | ConsensusKind::Pbft => "more than two thirds",
+    }
 }
 
 /// Refuses a validator with a key that is held elsewhere where those that are up would be too few with it.
@@ -41,41 +105,41 @@ pub(super) fn check(chain: &Blockchain, operator: Address, key: Address, added: 
         // Nobody joins by a transaction, which is refused with what is missing.
         return Ok(());
     }
-    let coming = coming(&view)?;
-    let present = view.validators().map_err(PlatformError::from_query)?;
-    let validates = |operator: Address| present.iter().any(|one| one.address == operator && one.validates);
-    let (mut all, mut reached) = (u128::from(added), 0_u128);
-    for one in coming.iter().filter(|one| one.operator != operator) {
-        match ValidatorProcess::of(chain, one.sealing_key) {
-            ValidatorProcess::Up if one.is_leaving || !validates(one.operator) => {}
-            ValidatorProcess::Up => {
-                all += u128::from(one.weight);
-                reached += u128::from(one.weight);
-            }
-            ValidatorProcess::Down | ValidatorProcess::Elsewhere => all += u128::from(one.weight),
-        }
-    }
-    // Who is counted until the boundary alone, and is not up.
-    for one in present.iter().filter(|one| one.validates && coming.iter().all(|coming| coming.operator != one.address))
-    {
-        if ValidatorProcess::of(chain, one.sealing_key) != ValidatorProcess::Up {
-            let staked = one.stake.as_ref().map_or(1, |stake| weight_of(stake.tokens));
-            all += u128::from(one.weight.max(staked));
-        }
-    }
-    let (is_enough, rule) = match chain.node().consensus() {
-        ConsensusKind::Poa | ConsensusKind::Raft => (reached * 2 > all, "more than half"),
-        ConsensusKind::Pos | ConsensusKind::Dpos | ConsensusKind::Pbft => {
-            (reached * 3 > all * 2, "more than two thirds")
-        }
-    };
-    if is_enough {
+    let others = Sets::of(&view)?.sums_without(chain, Some(operator));
+    let Sums { all, reached } = Sums { all: others.all + u128::from(added), ..others };
+    let protocol = chain.node().consensus();
+    if (Sums { all, reached }).is_enough(protocol) {
         return Ok(());
     }
+    let rule = rule(protocol);
     let message = format!(
         "the key {key} is held elsewhere, so that its validator is down here: with it and those that wait to join {reached} of a weight \
          of {all} would be up, and the protocol needs {rule}; add a validator whose key the service holds first, and wait until it is \
          active"
+    );
+    Err(PlatformError::Conflict { message })
+}
+
+/// Refuses to take a validator out where those that are up are enough with it, and would be too few without it.
+///
+/// # Errors
+/// [`PlatformError::Conflict`]; those of reading.
+pub(in crate::platform) fn check_without(chain: &Blockchain, operator: Address) -> Result<(), PlatformError> {
+    if chain.network().is_none() {
+        // Nobody stops a chain on demand.
+        return Ok(());
+    }
+    let sets = Sets::of(&chain.node().view())?;
+    let (with, without) = (sets.sums_without(chain, None), sets.sums_without(chain, Some(operator)));
+    let protocol = chain.node().consensus();
+    if without.is_enough(protocol) || !with.is_enough(protocol) {
+        return Ok(());
+    }
+    let (Sums { all, reached }, rule) = (without, rule(protocol));
+    let message = format!(
+        "without the validator of {operator}, with those that wait to join and are down here, {reached} of a weight of {all} would be \
+         up, and the protocol needs {rule}: start or remove validators that are down, or add one whose key the service holds, and wait \
+         until the protocol has taken that over"
     );
     Err(PlatformError::Conflict { message })
 }

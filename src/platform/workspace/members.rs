@@ -1,5 +1,7 @@
 //! Rules of members and invitations.
 
+use std::net::IpAddr;
+
 use alloy_primitives::hex;
 use zeroize::Zeroizing;
 
@@ -7,11 +9,13 @@ use super::{Invitation, Member, User, Workspaces, records::normalised_email, req
 use crate::platform::{
     PlatformError,
     api_key::ApiKey,
+    attempts::{self, Bounded},
     context::{Context, audit},
+    expiry::expired,
     oauth,
     plan::check_quota,
     principal::{Principal, Subject},
-    records::{Collection, Index, Owner, RecordError, SortKey, Stored, Unit, WorkspaceId},
+    records::{Collection, Index, Owner, PageRequest, RecordError, SortKey, Stored, Unit, WorkspaceId},
     scope::Role,
     vault::Purpose,
 };
@@ -38,26 +42,35 @@ impl InvitationToken {
 #[derive(Clone, Copy, Debug)]
 pub struct Members<'a> {
     workspaces: Workspaces<'a>,
+    /// Address of the client that they are asked by, where no principal has it.
+    client: Option<IpAddr>,
 }
 
 impl<'a> Workspaces<'a> {
     /// Rules of the members.
     pub const fn members(self) -> Members<'a> {
-        Members { workspaces: self }
+        Members { workspaces: self, client: None }
     }
 }
 
 impl<'a> Members<'a> {
+    /// Returns the rules as the client at an address asks by them: it is in the lines of the audit log about who accepts an invitation.
+    #[must_use]
+    pub const fn of_client(self, client: Option<IpAddr>) -> Self {
+        Self { client, ..self }
+    }
+
     /// The members, for reading.
     pub fn all(&self) -> Collection<'a, Member> {
         self.workspaces.context.records.of()
     }
 
-    /// Invites somebody by e-mail to the workspace that a principal acts in. The mail is in the outbox when this returns.
+    /// Invites somebody by e-mail to the workspace that a principal acts in. The mail is in the outbox when this returns. An invitation of
+    /// the address that has expired is replaced.
     ///
     /// # Errors
     /// [`PlatformError::Forbidden`] for a role above the inviter's, [`PlatformError::Conflict`] for one who is invited or a member, or a full
-    /// plan.
+    /// plan, [`PlatformError::TooManyAttempts`] when the address was sent too many mails.
     pub fn invite(
         &self,
         unit: &mut Unit<'_>,
@@ -72,10 +85,8 @@ impl<'a> Members<'a> {
         let token = InvitationToken(Zeroizing::new(hex::encode(random.as_slice())));
         let token_hash = context.secret.hash(token.text().as_bytes());
         require_role(unit, principal, role.max(Role::Admin))?;
-        let all = SortKey::new();
-        let members = unit.of::<Member>().count(&Index::CREATED, &owner, &all)?;
-        let invited = unit.of::<Invitation>().count(&Index::CREATED, &owner, &all)?;
-        check_quota("members", members.saturating_add(invited), context.plan(unit, &owner)?.members_max)?;
+        delete_expired(context, unit, &owner, &email)?;
+        check_places(unit, &owner, context.plan(unit, &owner)?.members_max)?;
         let known = unit.of::<User>().find(&User::BY_EMAIL, &Owner::Service, &SortKey::new().text(&email))?;
         if let Some(user) = known
             && unit.of::<Member>().get(&owner, user.id())?.is_some()
@@ -85,6 +96,7 @@ impl<'a> Members<'a> {
         let expires_at_ms = unit.now_ms().saturating_add(INVITATION_MS);
         let invitation = Invitation { email, role, token_hash, expires_at_ms };
         let stored = unit.insert(&owner, &id, invitation)?;
+        attempts::count(context, unit, Bounded::Mail, &stored.value.email)?;
         // The mail is made from the record and the vault when it is sent: no token is in the store in clear.
         unit.publish(&owner, INVITATION_MAIL, id.clone().into_bytes())?;
         context.vault.seal(unit, &owner, &id, Purpose::InvitationToken, token.text().as_bytes())?;
@@ -123,6 +135,7 @@ impl<'a> Members<'a> {
         unit.insert(&owner, user, Member { role: invitation.value.role })?;
         delete_invitation(context, unit, &invitation)?;
         let principal = Principal::new(Subject::User(user.to_owned()), workspace.clone(), invitation.value.role.cap());
+        let principal = principal.with_client(self.client);
         audit(unit, &principal, "member.accept", format!("invitation {}", invitation.id()))?;
         Ok(workspace)
     }
@@ -180,6 +193,43 @@ impl<'a> Members<'a> {
         }
         audit(unit, principal, "member.remove", format!("member {user}"))
     }
+
+    /// Deletes invitations that have long expired, at most as many as `request` takes; returns how many.
+    pub(in crate::platform) fn forget_expired(&self, request: &PageRequest) -> Result<usize, PlatformError> {
+        let context = self.workspaces.context;
+        context.records.unit(|unit| {
+            let ended = expired(unit, &Invitation::BY_END, request, Invitation::forgotten_at_ms)?;
+            ended.iter().try_for_each(|invitation| delete_invitation(context, unit, invitation))?;
+            Ok(ended.len())
+        })
+    }
+}
+
+/// Deletes the invitation of an address when it has expired, so that another can be sent.
+fn delete_expired(context: &Context, unit: &mut Unit<'_>, owner: &Owner, email: &str) -> Result<(), PlatformError> {
+    let found = unit.of::<Invitation>().find(&Invitation::BY_EMAIL, owner, &SortKey::new().text(email))?;
+    let now_ms = unit.now_ms();
+    match found.filter(|found| !found.value.is_open(now_ms)) {
+        Some(ended) => delete_invitation(context, unit, &ended),
+        None => Ok(()),
+    }
+}
+
+/// Checks that one more member is within the plan. Members have its places, and invitations that can be accepted.
+fn check_places(unit: &Unit<'_>, owner: &Owner, max: u64) -> Result<(), PlatformError> {
+    let all = SortKey::new();
+    let members = unit.of::<Member>().count(&Index::CREATED, owner, &all)?;
+    let kept = unit.of::<Invitation>().count(&Index::CREATED, owner, &all)?;
+    if members.saturating_add(kept) < max {
+        return Ok(());
+    }
+    // Those that have expired are among them.
+    let mut open = 0_u64;
+    unit.of::<Invitation>().for_each(&Index::CREATED, owner, &all, |invitation| {
+        open = open.saturating_add(u64::from(invitation.value.is_open(unit.now_ms())));
+        Ok::<_, RecordError>(())
+    })?;
+    check_quota("members", members.saturating_add(open), max)
 }
 
 /// Deletes an invitation with its token.
@@ -192,12 +242,17 @@ pub(super) fn delete_invitation(
     Ok(unit.delete(invitation)?)
 }
 
+/// Returns how many owners a workspace has.
+pub(in crate::platform) fn owners_of(members: &Collection<'_, Member>, owner: &Owner) -> Result<u64, RecordError> {
+    members.count(&Member::BY_ROLE, owner, &Member::with_role(Role::Owner))
+}
+
 /// Refuses a change of a member that takes the last owner from a workspace. One that the service's own key made has none.
 fn check_has_owner(unit: &Unit<'_>, owner: &Owner, former: Role) -> Result<(), PlatformError> {
     if former != Role::Owner {
         return Ok(());
     }
-    if unit.of::<Member>().count(&Member::BY_ROLE, owner, &Member::with_role(Role::Owner))? > 0 {
+    if owners_of(&unit.of(), owner)? > 0 {
         return Ok(());
     }
     let message = "the workspace would have no owner: make another member its owner first, or delete it".to_owned();

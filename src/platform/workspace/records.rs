@@ -16,6 +16,9 @@ use crate::platform::{
 /// Characters of an address of e-mail (RFC 5321, 4.5.3.1.3).
 const EMAIL_LEN_MAX: usize = 254;
 
+/// Time for which an expired invitation is kept, in milliseconds: 30 days.
+const EXPIRED_KEPT_MS: u64 = 30 * 24 * 60 * 60 * 1000;
+
 /// A user of the service; its owner is the service. There is one only after it has shown that the address is its own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct User {
@@ -89,6 +92,8 @@ pub struct Workspace {
     pub billing_plan: String,
     /// Who created it.
     pub created_by: Subject,
+    /// Id of the OAuth grant under which it was created, where it was by an access token: the grant reaches it.
+    pub(in crate::platform) created_under: Option<String>,
 }
 
 impl Workspace {
@@ -108,6 +113,7 @@ impl Workspace {
             default_network: None,
             billing_plan: Plans::DEFAULT.to_owned(),
             created_by: Subject::Service,
+            created_under: None,
         }
     }
 }
@@ -122,9 +128,26 @@ impl Workspace {
     );
 }
 
+/// The first version of [`Workspace`], without the grant.
+#[derive(Deserialize)]
+struct WorkspaceV1 {
+    name: String,
+    description: String,
+    default_network: Option<String>,
+    billing_plan: String,
+    created_by: Subject,
+}
+
 impl Record for Workspace {
     const KIND: &'static str = "workspace";
+    const VERSION: u16 = 2;
     const INDICES: &'static [Index<Self>] = &[Self::BY_CREATOR, Self::BY_NAME, Index::UPDATED];
+
+    fn upgrade(version: u16, bytes: &[u8]) -> Option<Self> {
+        let WorkspaceV1 { name, description, default_network, billing_plan, created_by } =
+            (version == 1).then(|| postcard::from_bytes(bytes).ok())??;
+        Some(Self { name, description, default_network, billing_plan, created_by, created_under: None })
+    }
 }
 
 /// A member of a workspace; its id is the user's.
@@ -192,6 +215,19 @@ impl Invitation {
 }
 
 impl Invitation {
+    /// Invitations of all workspaces by when they end.
+    pub(super) const BY_END: Index<Self> = Index::ordered(
+        "end",
+        Reach::Service,
+        |_| Some(SortKey::new()),
+        |invitation| SortKey::new().number(invitation.value.expires_at_ms),
+    );
+
+    /// Returns from when on it is not kept any more. Until then it is listed as expired.
+    pub(super) const fn forgotten_at_ms(&self) -> u64 {
+        self.expires_at_ms.saturating_add(EXPIRED_KEPT_MS)
+    }
+
     /// Returns whether it can be accepted at a time. It has expired otherwise.
     pub const fn is_open(&self, now_ms: u64) -> bool {
         self.expires_at_ms > now_ms
@@ -200,7 +236,8 @@ impl Invitation {
 
 impl Record for Invitation {
     const KIND: &'static str = "invitation";
-    const INDICES: &'static [Index<Self>] = &[Self::BY_EMAIL, Self::BY_TOKEN, Self::BY_NAME, Index::UPDATED];
+    const INDICES: &'static [Index<Self>] =
+        &[Self::BY_EMAIL, Self::BY_TOKEN, Self::BY_NAME, Self::BY_END, Index::UPDATED];
 }
 
 /// Leaves the hash out.

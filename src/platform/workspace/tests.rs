@@ -9,8 +9,8 @@ use crate::{
     node::{ManualClock, Node},
     platform::{
         ApiKey, ApiKeySpec, Blockchain, BlockchainSpec, ClientRegistration, DEFAULT_BLOCKCHAIN_ID, Invitation, Member,
-        Plans, Platform, PlatformError, Principal, Role, Scope, User, Webhook, Workspace,
-        records::{AuditLine, Index, OutboxEntry, PageRequest, SortKey, Unit},
+        Plans, Platform, PlatformError, Principal, Role, Scope, Subject, User, Webhook, Workspace,
+        records::{AuditLine, Index, OutboxEntry, PageRequest, Record, SortKey, Unit},
         vault::SealedSecret,
     },
     primitives::Timestamp,
@@ -92,6 +92,7 @@ fn refused<T>(result: Result<T, PlatformError>) -> &'static str {
         PlatformError::Conflict { .. } => "conflict",
         PlatformError::NotFound { .. } => "not found",
         PlatformError::Validation { .. } => "invalid",
+        PlatformError::TooManyAttempts { .. } => "too many",
         other => panic!("{other}"),
     }
 }
@@ -268,7 +269,7 @@ fn a_user_makes_workspaces_up_to_the_bound_and_not_one_more() {
 
 fn owner_id(owner: &Principal) -> &str {
     match owner.subject() {
-        crate::platform::Subject::User(id) => id,
+        Subject::User(id) => id,
         other => panic!("{other}"),
     }
 }
@@ -334,13 +335,27 @@ fn a_workspace_is_deleted_when_nothing_of_value_is_left() {
         lines.page(&Index::CREATED, &owner.owner(), &SortKey::new(), &PageRequest::first(99_usize.try_into().unwrap()));
     assert_eq!(log.unwrap().items.last().unwrap().value.action, "workspace.delete", "the log stays");
 
-    let owner = world.platform.service_principal();
-    world.platform.blockchains().create(&owner, BlockchainSpec::read(json!({ "name": "x" })).unwrap()).unwrap();
-    let Err(PlatformError::Conflict { message }) = world.unit(|unit| world.platform.workspaces().delete(unit, &owner))
-    else {
+    let (operator, workspaces) = (world.platform.service_principal(), world.platform.workspaces());
+    let (_, owner) = world.unit(|unit| workspaces.create_by(unit, &operator, Workspace::named("second"))).unwrap();
+    for name in ["x", "y"] {
+        world.platform.blockchains().create(&owner, BlockchainSpec::read(json!({ "name": name })).unwrap()).unwrap();
+    }
+    let Err(PlatformError::Conflict { message }) = world.unit(|unit| workspaces.delete(unit, &owner)) else {
         panic!("must be refused")
     };
     assert!(message.contains("2 blockchains"), "{message}");
+}
+
+#[test]
+fn the_default_workspace_is_not_deleted() {
+    let clock = Arc::new(ManualClock::new(Timestamp::from_secs(1_000)));
+    let platform = Platform::builder(clock).open(None).unwrap();
+    let (operator, workspaces) = (platform.service_principal(), platform.workspaces());
+    let Err(PlatformError::Conflict { message }) = platform.unit(|unit| workspaces.delete(unit, &operator)) else {
+        panic!("must be refused, though nothing is in it")
+    };
+    assert!(message.starts_with("ws_default is the workspace of the service's operators"), "{message}");
+    assert_eq!(workspaces.get(&operator).unwrap().value.name, "default");
 }
 
 #[test]
@@ -436,13 +451,176 @@ fn a_plan_bounds_keys_and_members() {
     assert_eq!(refused(world.unit(|unit| members.invite(unit, &owner, "m5@example.org", Role::Viewer))), "conflict");
 }
 
-/// Each page of what a key sees is the part of the whole list, in both directions: its own workspace, and those that it made.
+/// A key acts in a workspace that it made by what its maker is there now, and sees it for as long.
+#[test]
+fn a_key_has_in_a_workspace_that_it_made_what_its_maker_has_there() {
+    let world = World::new();
+    let owner = world.workspace();
+    let (workspaces, members) = (world.platform.workspaces(), world.platform.workspaces().members());
+    let (value, _) = world.key(&owner, &[Scope::Admin]);
+    let key = world.authenticated(&value).unwrap();
+    let (made, there) = world.unit(|unit| workspaces.create_by(unit, &key, Workspace::named("made"))).unwrap();
+    let acting = || workspaces.acting_in(&key, made.id());
+    let listed = || -> Vec<String> {
+        let request = PageRequest::first(NonZeroUsize::new(9).unwrap());
+        let (page, total) = workspaces.page_of_caller(&key, &request).unwrap();
+        assert_eq!((&page, total), (&workspaces.of_caller(&key).unwrap(), page.len() as u64));
+        page.iter().map(|found| found.value.name.clone()).collect()
+    };
+    let names = || {
+        let mut names = listed();
+        names.sort_unstable();
+        names
+    };
+    assert!(acting().unwrap().may(Scope::Admin));
+    assert_eq!(names(), ["made", "team"]);
+    let (_, second) = world.member(&there, "second", Role::Owner);
+    let first = owner_id(&owner);
+    world.unit(|unit| members.change_role(unit, &second, first, Role::Viewer)).unwrap();
+    let lowered = acting().unwrap();
+    assert!(lowered.may(Scope::WorkspaceRead) && !lowered.may(Scope::WorkspaceWrite));
+    assert_eq!(names(), ["made", "team"]);
+    world.unit(|unit| members.remove(unit, &second, first)).unwrap();
+    assert_eq!(refused(acting()), "not found");
+    assert_eq!(names(), ["team"]);
+    assert!(world.authenticated(&value).unwrap().may(Scope::Admin), "in its own workspace nothing changed");
+    // Nobody's membership is behind a key that the service made.
+    let own = world.platform.create_api_key("own", &[Scope::Admin]).unwrap();
+    let own = world.authenticated(own.text()).unwrap();
+    let (made, _) = world.unit(|unit| workspaces.create_by(unit, &own, Workspace::named("of the service"))).unwrap();
+    assert!(workspaces.acting_in(&own, made.id()).unwrap().may(Scope::Admin));
+    assert_eq!(refused(workspaces.acting_in(&key, made.id())), "not found");
+}
+
+#[test]
+fn a_workspace_of_the_first_version_is_read() {
+    let old = ("team", "", None::<String>, Plans::DEFAULT, Subject::User("usr_1".to_owned()));
+    let old = postcard::to_allocvec(&old).unwrap();
+    let read = <Workspace as Record>::upgrade(1, &old).unwrap();
+    assert_eq!(read, Workspace { created_by: Subject::User("usr_1".to_owned()), ..Workspace::named("team") });
+    assert_eq!(<Workspace as Record>::upgrade(0, &old), None);
+}
+
 #[test]
 fn pages_of_a_callers_workspaces_are_parts_of_the_whole_list() {
     let world = World::new();
-    let owner = world.workspace();
-    let (value, _) = world.key(&owner, &[Scope::Admin]);
-    let caller = world.platform.api_keys().authenticate(&value).unwrap().unwrap();
+    let (users, _) = world.key(&world.workspace(), &[Scope::Admin]);
+    pages_are_parts_of_the_whole_list(&world, &users);
+    let services = world.platform.create_api_key("own", &[Scope::Admin]).unwrap();
+    pages_are_parts_of_the_whole_list(&world, services.text());
+}
+
+#[test]
+fn expired_keys_make_room() {
+    let world = World::new();
+    let (owner, keys) = (world.workspace(), world.platform.api_keys());
+    let create = |principal: &Principal, lifetime_ms: Option<u64>| {
+        let spec = ApiKeySpec { name: "k".into(), scopes: [Scope::Admin].into_iter().collect(), lifetime_ms };
+        world.unit(|unit| keys.create(unit, principal, spec)).map(|(_, stored)| stored.id().to_owned())
+    };
+    for _ in 0..3 {
+        for _ in 0..10 {
+            create(&owner, Some(1_000)).unwrap();
+        }
+        assert_eq!(refused(create(&owner, None)), "conflict");
+        world.clock.advance(Duration::from_secs(1));
+    }
+    let mut last = String::new();
+    for _ in 0..10 {
+        last = create(&owner, None).unwrap();
+    }
+    assert_eq!(refused(create(&owner, Some(1_000))), "conflict");
+    let rotate = |overlap_ms| world.unit(|unit| keys.rotate(unit, &owner, &last, overlap_ms)).map(drop);
+    assert_eq!(refused(rotate(1)), "conflict", "both would be live");
+    rotate(0).unwrap();
+    assert_eq!(world.platform.records().verify::<ApiKey>().unwrap(), 41);
+
+    // More than are read at once.
+    let team = Workspace { billing_plan: "team".to_owned(), ..Workspace::named("large") };
+    let operator = world.platform.service_principal();
+    let (_, large) = world.unit(|unit| world.platform.workspaces().create_by(unit, &operator, team)).unwrap();
+    for _ in 0..5 {
+        create(&large, Some(1_000)).unwrap();
+    }
+    world.clock.advance(Duration::from_secs(1));
+    for _ in 0..100 {
+        create(&large, None).unwrap();
+    }
+    let Err(PlatformError::Conflict { message }) = create(&large, None) else { panic!("must be refused") };
+    assert!(message.contains("allows 100 live API keys, and it has 100"), "{message}");
+}
+
+#[test]
+fn a_workspace_with_expired_keys_alone_is_deleted() {
+    let world = World::new();
+    let (owner, workspaces) = (world.workspace(), world.platform.workspaces());
+    let spec = ApiKeySpec { name: "k".into(), scopes: [Scope::Admin].into_iter().collect(), lifetime_ms: Some(1_000) };
+    world.unit(|unit| world.platform.api_keys().create(unit, &owner, spec)).unwrap();
+    world.clock.advance(Duration::from_millis(999));
+    assert_eq!(refused(world.unit(|unit| workspaces.delete(unit, &owner))), "conflict");
+    world.clock.advance(Duration::from_millis(1));
+    world.unit(|unit| workspaces.delete(unit, &owner)).unwrap();
+    assert_eq!(world.platform.records().verify::<ApiKey>().unwrap(), 0);
+}
+
+#[test]
+fn expired_invitations_make_room_and_are_forgotten() {
+    let world = World::new();
+    let (owner, members) = (world.workspace(), world.platform.workspaces().members());
+    let invite = |number: u8| {
+        let email = format!("m{number}@example.org");
+        world.unit(|unit| members.invite(unit, &owner, &email, Role::Viewer)).map(|(stored, _)| stored.id().to_owned())
+    };
+    let kept = || world.platform.records().verify::<Invitation>().unwrap();
+    let first = invite(1).unwrap();
+    for number in 2..5 {
+        invite(number).unwrap();
+    }
+    world.clock.advance(7 * DAY - Duration::from_millis(1));
+    assert_eq!((refused(invite(5)), refused(invite(1))), ("conflict", "conflict"));
+    world.clock.advance(Duration::from_millis(1));
+    assert_ne!(invite(1).unwrap(), first, "it is repeated");
+    assert_eq!(kept(), 4, "in place of the expired one");
+    for number in 5..8 {
+        invite(number).unwrap();
+    }
+    assert_eq!(refused(invite(8)), "conflict");
+    assert_eq!(kept(), 7);
+
+    let secrets = || world.platform.records().verify::<SealedSecret>().unwrap();
+    let before = secrets();
+    world.clock.advance(30 * DAY - Duration::from_millis(1));
+    world.platform.forget_expired().unwrap();
+    assert_eq!((kept(), secrets()), (7, before), "expired ones are listed for 30 days");
+    world.clock.advance(Duration::from_millis(1));
+    world.platform.forget_expired().unwrap();
+    assert_eq!((kept(), secrets()), (4, before - 3), "each with its token");
+}
+
+#[test]
+fn an_address_is_invited_up_to_the_bound_on_mails_and_not_once_more() {
+    let world = World::new();
+    let (owner, workspaces) = (world.workspace(), world.platform.workspaces());
+    let members = workspaces.members();
+    let invite = |principal: &Principal| {
+        world.unit(|unit| members.invite(unit, principal, "ann@example.org", Role::Viewer)).map(|(stored, _)| stored)
+    };
+    for _ in 0..5 {
+        let stored = invite(&owner).unwrap();
+        world.unit(|unit| members.withdraw(unit, &owner, stored.id())).unwrap();
+    }
+    let refusal = invite(&owner).map(drop);
+    assert_eq!(refusal, Err(PlatformError::TooManyAttempts { retry_after_secs: 3_600 }));
+    let operator = world.platform.service_principal();
+    let (_, other) = world.unit(|unit| workspaces.create_by(unit, &operator, Workspace::named("other"))).unwrap();
+    assert_eq!(refused(invite(&other)), "too many", "from whatever workspace");
+    world.clock.advance(Duration::from_secs(3_600));
+    invite(&owner).unwrap();
+}
+
+/// Each page of what a key sees is the part of the whole list, in both directions: its own workspace, and those that it made.
+fn pages_are_parts_of_the_whole_list(world: &World, key: &str) {
+    let caller = world.authenticated(key).unwrap();
     let workspaces = world.platform.workspaces();
     for made in 0..5 {
         let whole = workspaces.of_caller(&caller).unwrap();

@@ -7,9 +7,12 @@ use jsonrpsee::types::Params;
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
-use crate::server::{
-    commands::Cancellation,
-    jsonrpc::errors::{INTERNAL_ERROR, RpcError, error, invalid_params},
+use crate::{
+    platform::Subject,
+    server::{
+        commands::Cancellation,
+        jsonrpc::errors::{INTERNAL_ERROR, RpcError, error, invalid_params},
+    },
 };
 
 /// Characters of an invalid value that an error repeats.
@@ -20,6 +23,7 @@ const SHOWN_MAX: usize = 100;
 pub(crate) struct Args<'a> {
     values: Vec<&'a RawValue>,
     cancellation: Cancellation,
+    caller: Option<&'a Subject>,
 }
 
 /// A type of parameters.
@@ -44,7 +48,17 @@ impl<'a> Args<'a> {
     }
 
     fn of(values: Vec<&'a RawValue>) -> Self {
-        Self { values, cancellation: Cancellation::default() }
+        Self { values, cancellation: Cancellation::default(), caller: None }
+    }
+
+    /// Sets whose credentials came with the call.
+    pub(crate) fn with_caller(self, caller: Option<&'a Subject>) -> Self {
+        Self { caller, ..self }
+    }
+
+    /// Whose credentials came with the call; `None` where it needs none.
+    pub(crate) const fn caller(&self) -> Option<&'a Subject> {
+        self.caller
     }
 
     /// Sets by what long work learns that its caller has left.

@@ -8,12 +8,13 @@ use alloy_primitives::{B256, Bytes};
 use jsonrpsee::{
     core::middleware::{Request, ResponseFuture},
     server::{MethodCallback, MethodResponse, Methods, SyncMethod},
-    types::{Params, ResponsePayload},
+    types::{Extensions, Params, ResponsePayload},
 };
 
 use super::{Development, Eth, convert, module, params::Args, subscriptions::Feed, transactions, work::Work};
 use crate::{
     node::{Node, SendError, Submission},
+    platform::Principal,
     primitives::Transaction,
     server::{
         commands::{Cancellation, CommandQueue, Length, Workers},
@@ -40,6 +41,13 @@ pub(crate) const UNSUBSCRIBE: &str = "eth_unsubscribe";
 
 /// Ethereum JSON-RPC of one chain over HTTP or in process.
 pub(crate) type EthHttpService = JsonRpcService<EthDispatch>;
+
+/// Returns what the methods are told of a caller with credentials: whose they are.
+pub(crate) fn extensions_of(principal: &Principal) -> Extensions {
+    let mut extensions = Extensions::new();
+    extensions.insert(principal.subject().clone());
+    extensions
+}
 
 /// The Ethereum JSON-RPC of one chain: its methods, callable without a socket, and its node.
 #[derive(Clone, Debug)]

@@ -20,6 +20,11 @@ pub(super) fn is_for_programs(path: &str) -> bool {
     ["/oauth/token", "/oauth/revoke", "/oauth/introspect", "/oauth/register"].contains(&path)
 }
 
+/// Whether a path begins or ends a log-in with an outside provider, which is more work than a page by whatever method.
+pub(super) fn is_outside_log_in(path: &str) -> bool {
+    path.strip_prefix("/v1").unwrap_or(path).starts_with("/oauth/openid/")
+}
+
 /// Returns the name of the authorization server's endpoint at a path; one for all its other paths.
 pub(super) fn authorization_route(path: &str) -> &'static str {
     let path = path.strip_prefix("/v1").unwrap_or(path);
@@ -32,4 +37,23 @@ pub(super) fn authorization_route(path: &str) -> &'static str {
         "/oauth/register",
     ];
     all.into_iter().find(|known| path == *known).unwrap_or("/oauth/*")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn log_ins_with_outside_providers_are_below_both_paths_of_the_authorization_server() {
+        for (path, is_one) in [
+            ("/oauth/openid/corp", true),
+            ("/v1/oauth/openid/corp", true),
+            ("/oauth/openid/corp/callback", true),
+            ("/oauth/login", false),
+            ("/oauth/openid", false),
+            ("/v1/v1/oauth/openid/corp", false),
+        ] {
+            assert_eq!(is_outside_log_in(path), is_one, "{path}");
+        }
+    }
 }

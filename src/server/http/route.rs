@@ -20,7 +20,7 @@ use super::{
     budget::BodyBudget,
     figures::HttpFigures,
     guard, metrics, page,
-    paths::{authorization_route, chain_of, is_authorization, is_for_programs},
+    paths::{authorization_route, chain_of, is_authorization, is_for_programs, is_outside_log_in},
     plain,
     refusal::Format,
     tls::ServerTls,
@@ -261,15 +261,15 @@ fn name_route(request: &Request<Incoming>, name: &'static str) {
     }
 }
 
-/// A request to the authorization server. What is posted is counted by the client's address: forms of its pages apart from what programs
-/// send.
+/// A request to the authorization server. What is posted, and log-ins with outside providers, are counted by the client's address: those and
+/// forms of its pages apart from what programs send.
 async fn authorization(context: &Arc<ServerContext>, request: Request<Incoming>) -> Response<Body> {
     let bytes_max = context.limits().rest_body_bytes_max;
     let client = request.extensions().get::<rest::PeerAddress>().map(|rest::PeerAddress(address)| *address);
-    let Some(client) = client.filter(|_| *request.method() == Method::POST) else {
+    let path = request.uri().path();
+    let Some(client) = client.filter(|_| *request.method() == Method::POST || is_outside_log_in(path)) else {
         return routed(context, |request| context.authorize(request), bytes_max, request).await;
     };
-    let path = request.uri().path();
     let is_for_programs = is_for_programs(path);
     let rates = if is_for_programs { &context.program_rates } else { &context.form_rates };
     let quota = rates.count_stranger(Some(client));

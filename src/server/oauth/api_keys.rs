@@ -47,6 +47,7 @@ pub(super) async fn create(State(server): State<AuthorizationServer>, request: R
     let unknown = || PlatformError::not_found("workspace", place);
     let workspace = WorkspaceId::new(place).ok_or_else(unknown)?;
     let principal = platform.workspaces().principal(user.id(), &workspace)?.ok_or_else(unknown)?;
+    let principal = principal.with_client(browser.client());
     let name = form.first("name").trim();
     if name.is_empty() || name.chars().count() > NAME_LEN_MAX {
         return Err(PlatformError::field("name", "a name of 1 to 256 characters", name).into());

@@ -64,7 +64,8 @@ pub(super) async fn show(
 pub(super) async fn accept(State(server): State<AuthorizationServer>, request: Request<Body>) -> Answer {
     let (browser, form) = form::read_own(&server, request).await?;
     let session = browser.session().ok_or(Failure::NoSession)?;
-    let (members, token) = (server.platform.workspaces().members(), form.first("token"));
+    let members = server.platform.workspaces().members().of_client(browser.client());
+    let token = form.first("token");
     server.platform.unit(|unit| members.accept(unit, &session.value.user, token))?;
     Ok(redirect("/oauth/account"))
 }

@@ -20,7 +20,7 @@ use crate::{
     },
     server::{
         api_error::ApiError,
-        rest::{self, Begin, KeptRequest, Rendered, RequestId},
+        rest::{self, Begin, KeptRequest, PeerAddress, Rendered, RequestId},
     },
 };
 
@@ -76,7 +76,8 @@ pub(super) async fn register(State(server): State<AuthorizationServer>, request:
 async fn registered(server: &AuthorizationServer, request: Request<Body>) -> Result<Response, Response> {
     let (parts, body) = request.into_parts();
     let platform = &server.platform;
-    let principal = principal(server, &parts.headers)?;
+    let client = parts.extensions.get::<PeerAddress>().map(|PeerAddress(address)| *address);
+    let principal = principal(server, &parts.headers)?.with_client(client);
     let bytes = body::to_bytes(body, FORM_BYTES_MAX).await.map_err(|_| refuse(unreadable()))?;
     let registration = read(&bytes).map_err(refuse)?;
     let key = rest::key_of(&parts.headers).map_err(|refused| not_accepted(&refused))?;

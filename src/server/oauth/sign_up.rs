@@ -56,14 +56,14 @@ fn sign_up_page(
     refusal: Option<&PlatformError>,
 ) -> Answer {
     // A development service shows mails to everybody, and no token.
-    let is_first = server.mailbox.is_none() && server.platform.users().is_empty()?;
+    let is_first = server.mailbox.is_none() && !server.platform.users().has_administrator()?;
     let bootstrap = Field {
         label: "Token of the console",
         name: "bootstrap_token",
         kind: "password",
         autocomplete: "off",
         value: "",
-        hint: "Nobody has signed up yet. The service shows a token when it starts: who has it becomes the administrator.",
+        hint: "The service has no administrator yet. It shows a token when it starts: who has it becomes one, also with an account that is there already.",
     };
     let form = form_of(
         server,

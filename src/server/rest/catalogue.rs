@@ -25,7 +25,7 @@ impl Catalogue {
         self.0.iter()
     }
 
-    /// Finds the endpoint of a method and a path, with the variables of the path.
+    /// Finds the endpoint of a method and a path, with the variables of the path, as the router does.
     pub(super) fn find(&self, method: &Method, path: &str) -> Option<(&Endpoint, BTreeMap<String, String>)> {
         self.0.iter().filter(|endpoint| endpoint.about.method == *method).find_map(|endpoint| {
             let variables = match_path(endpoint.about.path, path)?;
@@ -42,11 +42,63 @@ fn match_path(template: &str, path: &str) -> Option<BTreeMap<String, String>> {
         match (template.next(), path.next()) {
             (None, None) => return Some(variables),
             (Some(wanted), Some(found)) => match wanted.strip_prefix('{').and_then(|name| name.strip_suffix('}')) {
-                Some(name) if !found.is_empty() => drop(variables.insert(name.to_owned(), found.to_owned())),
+                Some(name) if !found.is_empty() => drop(variables.insert(name.to_owned(), decoded(found)?)),
                 None if wanted == found => {}
                 _ => return None,
             },
             _ => return None,
         }
+    }
+}
+
+/// Returns a variable without its percent-encoding (RFC 3986, 2.1); `None` where that is not UTF-8. A `%` without two digits stays.
+fn decoded(variable: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(variable.len());
+    let mut rest = variable.as_bytes();
+    while let [first, after @ ..] = rest {
+        let (byte, left) = escaped(rest).unwrap_or((*first, after));
+        bytes.push(byte);
+        rest = left;
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// Reads the byte that a text begins with when it is percent-encoded, and the text after it.
+fn escaped(text: &[u8]) -> Option<(u8, &[u8])> {
+    let [b'%', high, low, rest @ ..] = text else { return None };
+    let digit = |byte: &u8| char::from(*byte).to_digit(16);
+    let byte = u8::try_from(digit(high)? << 4 | digit(low)?).ok()?;
+    Some((byte, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_of_a_path_are_decoded_as_the_router_does() {
+        let template = "/v1/blockchains/{blockchainId}/participants/{participantId}";
+        let found = |variable: &str| {
+            let variables = match_path(template, &format!("/v1/blockchains/bc_1/participants/{variable}"))?;
+            assert_eq!(variables["blockchainId"], "bc_1");
+            Some(variables["participantId"].clone())
+        };
+        for (sent, read) in [
+            ("user:usr_1", Some("user:usr_1")),
+            ("user%3Ausr_1", Some("user:usr_1")),
+            ("user%3ausr_1", Some("user:usr_1")),
+            ("a%2Fb", Some("a/b")),
+            ("%C3%A9", Some("\u{e9}")),
+            ("100%25", Some("100%")),
+            ("a+b", Some("a+b")),
+            ("%", Some("%")),
+            ("%+1%0g%2", Some("%+1%0g%2")),
+            ("%FF", None),
+            ("", None),
+            ("a/b", None),
+        ] {
+            assert_eq!(found(sent).as_deref(), read, "{sent}");
+        }
+        assert_eq!(match_path(template, "/v1/%62lockchains/bc_1/participants/a"), None, "what is fixed is not decoded");
     }
 }

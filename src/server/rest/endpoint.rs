@@ -159,6 +159,8 @@ pub(in crate::server) enum Runs {
     Briefly,
     /// Longer: on the threads for long reads.
     Long,
+    /// As long as somebody else takes to answer: on threads that no other request waits for, a bounded number of each workspace.
+    Outbound,
     /// In turn with the other commands of the chain whose id is found in path or body.
     InTurnOf(fn(&Request, &Value) -> Option<String>),
 }

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     platform::{
-        PlatformError, Principal, Subject,
+        PlatformError, Principal,
         records::{Accepted, IdempotentRequest, PageRequest},
     },
     server::{api_error::ApiError, oauth},
@@ -59,18 +59,11 @@ async fn resume_unfinished(app: &App) -> Result<usize, PlatformError> {
     Ok(resumed)
 }
 
-/// Returns who sent an accepted request, with what it was permitted then.
-fn principal_of(accepted: &Accepted) -> Option<Principal> {
-    let stored = accepted.request();
-    let subject = Subject::from_text(&stored.value.subject)?;
-    Some(Principal::new(subject, stored.owner().workspace()?.clone(), stored.value.scopes.clone()))
-}
-
 /// Reads an accepted request and who sent it.
 fn read(app: &App, accepted: &Accepted) -> Option<(Principal, Method, KeptRequest)> {
     let kept = app.platform().idempotency().request(accepted).ok()?;
     let kept: KeptRequest = postcard::from_bytes(&kept).ok()?;
-    Some((principal_of(accepted)?, Method::from_bytes(kept.method.as_bytes()).ok()?, kept))
+    Some((Principal::of_accepted(accepted)?, Method::from_bytes(kept.method.as_bytes()).ok()?, kept))
 }
 
 fn id() -> RequestId {
@@ -147,7 +140,10 @@ mod tests {
     use crate::server::rest::Outside;
     use crate::{
         node::{BlockRef, Node},
-        platform::{Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, Platform},
+        platform::{
+            ApiKeySpec, Blockchain, BlockchainSpec, ClientRegistration, DEFAULT_BLOCKCHAIN_ID, Parameters, Platform,
+            PublicUrl, Scope, Subject, Workspace,
+        },
         primitives::{Gas, TransactionRequest, U256},
         server::{
             chains::Chains,
@@ -200,6 +196,79 @@ mod tests {
             .map(|found| found.value.name)
             .collect();
         assert_eq!(names, ["default", "resumed"]);
+    }
+
+    /// A user who owns a workspace.
+    fn owner(platform: &Platform, email: &str) -> Principal {
+        let workspaces = platform.workspaces();
+        let user = platform.unit(|unit| workspaces.add_user(unit, email)).unwrap();
+        let home = platform.unit(|unit| workspaces.create(unit, user.id(), Workspace::named("home"))).unwrap();
+        workspaces.principal(user.id(), home.owner().workspace().unwrap()).unwrap().unwrap()
+    }
+
+    /// An API key of a user.
+    fn key_of(platform: &Platform, user: &Principal) -> Principal {
+        let scopes = [Scope::Admin].into_iter().collect();
+        let spec = ApiKeySpec { name: "ci".to_owned(), scopes, lifetime_ms: None };
+        let (value, _) = platform.unit(|unit| platform.api_keys().create(unit, user, spec)).unwrap();
+        platform.api_keys().authenticate(value.text()).unwrap().unwrap()
+    }
+
+    /// An access token that a user has granted in its workspace.
+    fn token_of(platform: &Platform, user: &Principal) -> Principal {
+        let Subject::User(id) = user.subject() else { panic!("a user consents") };
+        let (oauth, issuer) = (platform.oauth(), PublicUrl::new("https://chain.example").unwrap());
+        let registration = ClientRegistration::read(&json!({
+            "client_name": "App", "redirect_uris": ["https://app.example/cb"],
+            "token_endpoint_auth_method": "client_secret_post", "scope": "workspace:read workspace:write",
+        }));
+        let (client, _) = platform.unit(|unit| oauth.register(unit, user, registration.unwrap())).unwrap();
+        let query = format!("client_id={}&response_type=code&state=s", client.id());
+        let request = oauth.read_authorization(&Parameters::read(query.as_bytes()), &issuer).unwrap();
+        let location = oauth.authorize(&request, id, user.workspace(), &issuer).ok().unwrap().location;
+        let code = location.split_once("code=").unwrap().1.split('&').next().unwrap();
+        let form = format!("grant_type=authorization_code&code={code}");
+        let tokens = oauth.token(&client, &Parameters::read(form.as_bytes())).ok().unwrap();
+        oauth.authenticate(tokens.access_token.text()).unwrap().unwrap()
+    }
+
+    /// Their sender is who it was: an API key in a workspace that it made, an access token under its grant. What a path has in
+    /// percent-encoding is read as the router reads it.
+    #[tokio::test]
+    async fn what_keys_and_tokens_were_accepted_for_is_run_as_theirs_at_the_next_start() {
+        let app = app();
+        let platform = app.platform();
+        let (workspaces, chains) = (platform.workspaces(), platform.blockchains());
+        let (ann, ben) = (owner(platform, "ann@example.org"), owner(platform, "ben@example.org"));
+        let (key, token) = (key_of(platform, &ann), token_of(platform, &ann));
+        let made = platform.unit(|unit| workspaces.create_by(unit, &key, Workspace::named("made"))).unwrap().0;
+        let acting = workspaces.acting_in(&key, made.id()).unwrap();
+        let spec = BlockchainSpec::read(json!({ "name": "private", "features": ["privacy"] })).unwrap();
+        let chain = chains.create(&key, spec).unwrap();
+        platform.unit(|unit| chains.add_participant(unit, &key, chain.id(), ben.subject())).unwrap();
+        let participant = ben.subject().to_string().replace(':', "%3A");
+        let participant = format!("/v1/blockchains/{}/participants/{participant}", chain.id());
+        let requests = [
+            (&acting, kept("PATCH", &format!("/v1/workspaces/{}", made.id()), json!({ "name": "renamed" })), 200),
+            (&key, kept("DELETE", &participant, Value::Null), 200),
+            (&token, kept("POST", "/v1/workspaces", json!({ "name": "granted" })), 201),
+        ];
+        for (sender, kept, _) in &requests {
+            assert!(matches!(accept(platform, sender, &kept.method, "op", kept), Ok(Begin::Run(_))));
+        }
+        assert_eq!(resume(&app).await.unwrap(), 3);
+        for (sender, kept, status) in &requests {
+            let replayed = accept(platform, sender, &kept.method, "op", kept);
+            let Ok(Begin::Replay(rendered)) = replayed else { panic!("{} has a response", kept.target) };
+            assert_eq!(rendered.status().as_u16(), *status, "{}", kept.target);
+        }
+        assert_eq!(workspaces.get(&acting).unwrap().value.name, "renamed");
+        let participants = chains.record(&key, chain.id()).unwrap().value.participants;
+        assert_eq!(participants, [ann.subject().clone()]);
+        let reached = workspaces.of_caller(&token).unwrap();
+        let mut names: Vec<&str> = reached.iter().map(|found| found.value.name.as_str()).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["granted", "home"], "what was made is within reach of the grant");
     }
 
     /// Neither effect nor response can be written: the next request with the key runs it again, or the service by itself, once there is room.

@@ -25,7 +25,7 @@ use crate::{
     platform::{PlatformError, Principal, records::Accepted},
     server::{
         api_error::ApiError,
-        eth::rpc::EthRpc,
+        eth::rpc::{EthRpc, extensions_of},
         jsonrpc::{
             errors::{
                 FORBIDDEN, INVALID_PARAMS, INVALID_REQUEST, LIMIT_EXCEEDED, METHOD_NOT_FOUND, NOT_FOUND, PARSE_ERROR,
@@ -90,7 +90,7 @@ impl Interface {
         match self {
             Self::Service => app.service_rpc.execute(principal.clone(), calls_max, body, seed).await,
             Self::Chain(rpc) => {
-                Answered::ok(rpc.http_service().execute_up_to(calls_max, body, Default::default()).await)
+                Answered::ok(rpc.http_service().execute_up_to(calls_max, body, extensions_of(principal)).await)
             }
         }
     }

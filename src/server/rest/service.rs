@@ -27,9 +27,16 @@ use super::{
     request::{Request, RequestId, parse_query},
 };
 use crate::{
-    platform::{Principal, Scope, records::Accepted},
+    platform::{
+        Principal, Scope,
+        records::{Accepted, Owner},
+    },
     server::{
-        api_error::ApiError, commands::Length, counters::panic_text, credentials, limits::REST_BODY_BYTES_MAX,
+        api_error::ApiError,
+        commands::{self, Length},
+        counters::panic_text,
+        credentials,
+        limits::REST_BODY_BYTES_MAX,
         service_rpc,
     },
 };
@@ -240,15 +247,21 @@ async fn run(
         Runs::Briefly if endpoint.about.method == Method::GET => {
             return begin_and_execute(&app, &endpoint, request, &parts, &raw, body);
         }
-        Runs::Briefly | Runs::Long => None,
+        Runs::Briefly | Runs::Long | Runs::Outbound => None,
     };
-    let (is_long, rpc) = (matches!(endpoint.about.runs, Runs::Long), chain.and_then(|id| app.chains.rpc(&id)));
+    let (runs, rpc) = (endpoint.about.runs, chain.and_then(|id| app.chains.rpc(&id)));
     let workers = app.chains.workers().clone();
+    let workspace = request.principal.as_ref().map(Principal::owner);
     let work = move || begin_and_execute(&app, &endpoint, request, &parts, &raw, body);
-    match (rpc, is_long) {
+    match (rpc, runs) {
         (Some(rpc), _) => rpc.commands().run(Length::Short, |_| work()).await?,
-        (None, true) => workers.read(Length::Long, |_| work()).await?,
-        (None, false) => workers.change(work).await?,
+        (None, Runs::Long) => workers.read(Length::Long, |_| work()).await?,
+        (None, Runs::Outbound) => {
+            // Refused before it is accepted under its idempotency key: the same request may come again.
+            let turn = workers.outbound_turn(workspace.as_ref().map_or("", Owner::as_str))?;
+            commands::run_outbound(turn, work).await?
+        }
+        (None, Runs::Briefly | Runs::InTurnOf(_)) => workers.change(work).await?,
     }
 }
 

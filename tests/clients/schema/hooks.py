@@ -95,6 +95,7 @@ CHANGED["verifyDappDomain"] = {"dappId": world.named_dapp}
 CHANGED["addValidator"] = {"blockchainId": world.network}
 CHANGED |= dict.fromkeys(("setValidatorStake", "claimRewards"), {"validatorId": world.own_validator})
 CHANGED |= dict.fromkeys(("listDelegations", "delegate", "undelegate"), {"validatorId": world.delegated_validator})
+CHANGED |= dict.fromkeys(("listUnbondings", "withdrawStake"), {"validatorId": world.own_validator})
 CHANGED["unjailValidator"] = {"validatorId": world.jailed_validator}
 CHANGED["listProposals"] = {"blockchainId": world.governed}
 
@@ -155,6 +156,9 @@ def prepare(name, case):
     if name == "unjailValidator" and case.meta.phase.name == TestPhase.FUZZING:
         # By this phase the validator has missed most of the blocks that it takes; before it the answer is 409.
         world.end_jail()
+    if name == "withdrawStake" and case.meta.phase.name == TestPhase.FUZZING:
+        # A withdrawal takes all that is free; before one is again the answer is 409.
+        world.free_stake()
     if name in KNOWN_NAMES and choices.random() < 0.5:
         case.body.update(KNOWN_NAMES[name]())
     if name == "removeValidator" and choices.random() < 0.5:
@@ -281,6 +285,7 @@ KNOWN_NAMES = {
     "setValidatorStake": own_stake,
     "slashValidator": lambda: {"percentage": 10, "amount": None, "evidence": None, "signedTransaction": None},
     "claimRewards": lambda: {"from": None, "signedTransaction": None},
+    "withdrawStake": lambda: {"from": None, "signedTransaction": None},
     "unjailValidator": lambda: {"signedTransaction": None},
     "delegate": lambda: delegation(2),
     "undelegate": lambda: delegation(1),
@@ -304,8 +309,8 @@ RULED_FIELDS = {
     "planProject": r"template|config\.(blockchain|features\[\d+\])",
     "enableModule": r"config\.[\s\S]*",
     "createToken": r"(name|decimals|totalSupply|features|distribution|asset|uri|from|signedTransaction|params)\b.*",
-    "callContract": r"method|args(\[\d+\])?|data",
-    "executeContract": r"method|args(\[\d+\])?|data|value|from|gasLimit|signedTransaction",
+    "callContract": r"method|args(\[\d+\][\s\S]*)?|data",
+    "executeContract": r"method|args(\[\d+\][\s\S]*)?|data|value|from|gasLimit|signedTransaction",
     "transferToken": r"to|amount|tokenId|from|gasLimit|signedTransaction",
     "createWebhook": r"url|blockchainId",
     "createDapp": r"template|components(\[\d+\].*)?|frontend\.(customDomain|public)|blockchainId|from|signedTransaction",
@@ -317,6 +322,7 @@ RULED_FIELDS = {
     "slashValidator": r"percentage|amount|evidence|signedTransaction",
     "removeValidator": r"signedTransaction",
     "claimRewards": r"from|signedTransaction",
+    "withdrawStake": r"from|signedTransaction",
     "unjailValidator": r"signedTransaction",
     "delegate": r"amount|from|signedTransaction",
     "undelegate": r"amount|from|signedTransaction",

@@ -20,6 +20,10 @@ OTHERS_IN_JAIL_CHAIN = 6
 JAILED_WITHIN_S = 240
 # It stays there for ten minutes.
 JAIL_S = 600
+# Times that stake is taken back, to be withdrawn: each takes a few seconds.
+FREED_MAX = 3
+# The protocol takes a new unbonding period over at the end of an epoch.
+EPOCH_WITHIN_S = 90
 
 
 class World:
@@ -32,6 +36,7 @@ class World:
         self.session.headers["Authorization"] = f"Bearer {config['apiKey']}"
         self.numbers = itertools.count(1)
         self.used_tokens = set()
+        self.freed = 0
         self.owner, self.viewer = self.new_user(), self.new_user()
         self.member = self.join_both(DEFAULT_WORKSPACE)
         self.key = self.new_key()
@@ -113,6 +118,41 @@ class World:
         # Both times are ISO 8601 in UTC, with milliseconds.
         self.wait_for(LOOKS_MAX, f"/blockchains/{self.jail}/blocks/latest", lambda block: block["timestamp"] >= jailed["jailedUntil"])
         self.is_jail_over = True
+
+    def free_stake(self):
+        """Takes stake of the treasury's own validator back and waits until it is free; a few times."""
+        if self.freed == FREED_MAX:
+            return
+        if self.freed == 0:
+            self.shorten_unbonding()
+        self.freed += 1
+        soon = self.take_back()
+        if soon is None:
+            raise RuntimeError("the unbonding period is as long as before")
+        self.wait_for(LOOKS_MAX, f"/blockchains/{self.governed}/blocks/latest", lambda block: block["timestamp"] > soon)
+
+    def shorten_unbonding(self):
+        """Votes an unbonding period of a second through, and waits until it is in force."""
+        terms = {"title": "Sooner", "type": "parameter-change", "changes": {"unbondingPeriod": "1s"}, "votingPeriod": "10s"}
+        path = f"/governance/proposals/{self.make('/governance/proposals', terms | {'blockchainId': self.governed})}"
+        self.wait_for(LOOKS_MAX, path, lambda found: found["status"] == "active")
+        self.session.post(f"{self.rest}{path}/vote", json={"vote": "yes"}, timeout=30).raise_for_status()
+        self.wait_for(3 * LOOKS_MAX, path, lambda found: found["status"] == "executed")
+        for _ in range(EPOCH_WITHIN_S // 10):
+            if self.take_back() is not None:
+                return
+            time.sleep(10)
+        raise RuntimeError(f"the unbonding period was not another after {EPOCH_WITHIN_S} s")
+
+    def take_back(self):
+        """Takes a little stake back; returns the time at which it is free, if that is today."""
+        path = f"/validators/{self.own_validator}"
+        before = len(self.list(f"{path}/unbondings?limit=100"))
+        self.send("POST", f"{path}/undelegations", {"amount": str(10**9)}, 200)
+        listed = self.wait_for(LOOKS_MAX, f"{path}/unbondings?limit=100", lambda found: len(found) > before)
+        # Both are ISO 8601 in UTC, with milliseconds; the first unbonding periods are of weeks.
+        head = self.read(f"/blockchains/{self.governed}/blocks/latest")["timestamp"]
+        return next((one["completesAt"] for one in listed if one["completesAt"][:10] <= head[:10]), None)
 
     def wait_for(self, seconds, path, is_wanted):
         """Looks at a resource every second until it is as wanted, and returns it."""

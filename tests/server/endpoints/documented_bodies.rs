@@ -18,11 +18,16 @@ use super::{
 use crate::http::{Reply, Service};
 
 /// Examples that succeed nowhere: operation, name, why. They are conflicts, which the document says of the operation.
-const REFUSED: [(&str, &str, &str); 1] = [(
-    "unjailValidator",
-    "by the service",
-    "nobody is in jail here, which takes a window of missed blocks: `network_validators` has one",
-)];
+const REFUSED: [(&str, &str, &str); 3] = [
+    (
+        "unjailValidator",
+        "by the service",
+        "nobody is in jail here, which takes a window of missed blocks: `network_validators` has one",
+    ),
+    ("withdrawStake", "the default wallet's", UNBONDING),
+    ("withdrawStake", "another wallet's", UNBONDING),
+];
+const UNBONDING: &str = "the unbonding period is three weeks: `network_validators` shortens it";
 
 /// What the routes with an id need.
 struct World {
@@ -227,6 +232,12 @@ impl World {
                 of("validatorId", joined)
             }
             "delegate" | "undelegate" => of("validatorId", &self.validator(&self.staked, 0).await),
+            "withdrawStake" => {
+                if body["from"].is_string() {
+                    body["from"] = self.treasury(&self.staked).await;
+                }
+                of("validatorId", joined)
+            }
             "createProposal" => {
                 body["blockchainId"] = json!(self.governed);
                 of("", "")

@@ -35,7 +35,7 @@ pub(crate) struct ServeOptions {
     pub(crate) limits: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) log: crate::log::LogOptions,
-    /// Print nothing but the log
+    /// Print nothing but the log and, until there is an administrator, its token: both to standard error
     #[arg(long, short, env = "CHAINBOX_QUIET", help_heading = "Server")]
     pub(crate) quiet: bool,
 

@@ -33,6 +33,8 @@ impl Numbers {
 struct Raw {
     slot: u64,
     values: [u64; METRICS],
+    /// Transactions and gas at this moment.
+    totals: (u64, u64),
 }
 
 /// A chain with figures of all sorts, its samples in a store, and all of them for the model.
@@ -70,6 +72,11 @@ impl History {
             validator_uptime: uptime.map(|uptime| uptime as f64 / 1_000.0),
             mempool_size: pooled,
         };
+        // Of a time that the clock has left, by more than it comes to soon, nothing is kept.
+        if self.raw.last().is_some_and(|newest| newest.slot > self.now + SAMPLE_SECS) {
+            self.raw.retain(|raw| raw.slot <= self.now);
+            self.counted = self.raw.last().map_or((0, 0), |newest| newest.totals);
+        }
         let slot = self.now - self.now % SAMPLE_SECS;
         let is_due = self.raw.last().is_none_or(|newest| newest.slot < slot);
         assert_eq!(sampling::sample(&self.store, self.now, &figures).unwrap(), is_due, "at {}", self.now);
@@ -79,7 +86,7 @@ impl History {
             let uptime = uptime.unwrap_or(100_000);
             let values = [transactions, tps, block_time, gas, price, validators, pooled, uptime];
             self.counted = (self.transactions, self.gas);
-            self.raw.push(Raw { slot, values });
+            self.raw.push(Raw { slot, values, totals: self.counted });
         }
     }
 

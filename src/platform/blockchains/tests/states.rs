@@ -1,15 +1,15 @@
 //! Real networks, their states, and what a restart finds.
 
 use core::time::Duration;
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use alloy_primitives::U256;
 use serde_json::json;
 
-use super::{World, conflict, height, of_four};
+use super::{Blockchain, World, conflict, height, of_four};
 use crate::{
     consensus::{ConsensusKind, ReplicaId},
-    node::BlockRef,
+    node::{BlockRef, Clock},
     platform::{
         BlockchainRecord, BlockchainSpec, ChainCommand, ChainState, DeploymentRecord, DeploymentSpec, PlatformError,
         Wallet,
@@ -17,7 +17,10 @@ use crate::{
         vault::SealedSecret,
     },
     primitives::{Height, KeyPair},
-    store::{KeyValue as _, Order, Table},
+    store::{
+        KeyValue as _, Order, Table,
+        testing::{FailingStore, WriteFault},
+    },
 };
 
 #[test]
@@ -201,6 +204,109 @@ fn a_chain_that_cannot_be_opened_is_failed_and_the_others_go_on() {
     assert_eq!(world.state(&bad).name(), "failed");
     world.command(&bad, ChainCommand::Delete);
     assert!(matches!(world.platform.blockchains().record(&world.me(), &bad), Err(PlatformError::NotFound { .. })));
+}
+
+/// A world whose disk fails when the test wants it.
+fn failing() -> (World, Arc<FailingStore>) {
+    let World { disk, clock, platform } = World::new();
+    drop(platform);
+    let store = Arc::new(FailingStore::new(disk.clone()));
+    let platform = World::platform_on(store.clone(), clock.clone());
+    (World { disk, clock, platform }, store)
+}
+
+/// A chain with a block a second whose network stands still, as a write of it has failed. Its record does not say so.
+fn chain_that_failed(world: &World, store: &FailingStore) -> Arc<Blockchain> {
+    let chain = world.create(json!({ "name": "x", "config": { "blockTime": "1s" } }));
+    world.run(&chain, 5);
+    store.fail(WriteFault::after(0));
+    let network = chain.network().unwrap();
+    for _ in 0..60 {
+        world.clock.advance(Duration::from_secs(1));
+        // It fails here, or on the pool.
+        let _ = network.advance(Duration::from_millis(world.clock.now_ms()));
+    }
+    store.recover();
+    assert!(chain.failure().is_some());
+    let stored = world.platform.blockchains().record(&world.me(), chain.id()).unwrap();
+    assert_eq!((stored.value.state.name(), world.state(chain.id()).name()), ("running", "failed"));
+    chain
+}
+
+#[test]
+fn a_chain_whose_network_has_failed_takes_the_commands_of_a_failed_one() {
+    let (world, store) = failing();
+    let failed = chain_that_failed(&world, &store);
+    let (id, seen) = (failed.id().to_owned(), height(&failed));
+    assert!(seen >= 3, "{seen}");
+    for command in [ChainCommand::Pause, ChainCommand::Resume, ChainCommand::Stop] {
+        let refused = conflict(world.platform.blockchains().carry_out(&world.me(), &id, command));
+        assert!(refused.starts_with("the chain is failed and can't be"), "{refused}");
+        assert_eq!(world.state(&id).name(), "failed");
+    }
+    let chain = world.command(&id, ChainCommand::Start).unwrap();
+    assert!(!Arc::ptr_eq(&failed, &chain), "it is opened anew from what was written");
+    assert_eq!(world.state(&id), ChainState::Running);
+    assert!(height(&chain) >= seen, "{} after {seen}", height(&chain));
+    let paid = world.pay(&chain).unwrap();
+    world.run(&chain, 10);
+    assert!(height(&chain) > seen + 3, "{} after {seen}", height(&chain));
+    assert!(chain.node().receipt(paid).unwrap().unwrap().is_success());
+    assert!(failed.node().is_halted(), "who still holds the failed one changes nothing");
+    let again = world.command(&id, ChainCommand::Start).unwrap();
+    assert!(Arc::ptr_eq(&chain, &again), "a start of one that runs changes nothing");
+    assert_eq!(networks(&world), (1, 1));
+}
+
+#[test]
+fn a_chain_whose_network_has_failed_is_deleted() {
+    let (world, store) = failing();
+    let id = chain_that_failed(&world, &store).id().to_owned();
+    assert!(world.command(&id, ChainCommand::Delete).is_none());
+    assert_eq!((pairs_of(&world, &id), networks(&world)), (0, (0, 0)));
+    assert!(matches!(world.platform.blockchains().record(&world.me(), &id), Err(PlatformError::NotFound { .. })));
+}
+
+/// Networks that the pool runs, and those of chains in memory.
+fn networks(world: &World) -> (usize, usize) {
+    let hosted = world.platform.blockchains().hosted;
+    let open = hosted.all_open().iter().filter(|chain| chain.network().is_some()).count();
+    (hosted.pool.counters().networks, open)
+}
+
+/// Creates a chain while the disk has a fault, and deletes it when it works again. Returns whether the fault hit a write.
+fn create_under(world: &World, store: &FailingStore, fault: WriteFault) -> bool {
+    let (chains, me, failures) = (world.platform.blockchains(), world.me(), store.failures());
+    let id = chains.new_id().unwrap();
+    let spec = BlockchainSpec::read(of_four("pbft")).unwrap();
+    store.fail(fault);
+    let provisioned = world.platform.records().unit(|unit| chains.provision(unit, &me, &id, spec).map(drop));
+    let created = provisioned.and_then(|()| chains.bring_up(&me, &id).map(drop));
+    store.recover();
+    let is_hit = store.failures() > failures;
+    assert!(is_hit || created.is_ok(), "{fault:?}: {created:?}");
+    let (pooled, open) = networks(world);
+    assert_eq!(pooled, open, "{fault:?}: the pool runs what no chain owns, after {created:?}");
+    if chains.record(&me, &id).is_ok() {
+        let chain = world.command(&id, ChainCommand::Start).unwrap();
+        assert_eq!((world.state(&id), networks(world)), (ChainState::Running, (1, 1)), "{fault:?}");
+        world.run(&chain, 5);
+        assert!(height(&chain) > 0, "{fault:?}");
+        world.command(&id, ChainCommand::Delete);
+    }
+    world.clock.advance(Duration::from_secs(5));
+    assert_eq!((networks(world), pairs_of(world, &id)), ((0, 0), 0), "{fault:?}");
+    is_hit
+}
+
+#[test]
+fn a_creation_that_fails_at_any_write_leaves_no_network_that_no_chain_owns() {
+    let faults: [fn(u64) -> WriteFault; 2] = [WriteFault::only, |number| WriteFault::after(number - 1)];
+    for fault_at in faults {
+        let (world, store) = failing();
+        let hit = (1..100).take_while(|number| create_under(&world, &store, fault_at(*number))).count();
+        assert!((2..99).contains(&hit), "the record is written, and that it runs: {hit}");
+    }
 }
 
 /// Pairs of the disk whose key has the chain's id in it, records apart.

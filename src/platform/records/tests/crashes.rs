@@ -2,12 +2,9 @@
 
 use std::sync::Arc;
 
-use super::notes::{Note, limit, open, workspace};
+use super::notes::{Note, limit, open, sender, workspace};
 use crate::{
-    platform::{
-        ScopeSet,
-        records::{Acceptance, AuditLine, Owner, Records, SortKey},
-    },
+    platform::records::{Acceptance, AuditLine, Owner, Records, SortKey},
     store::testing::MemoryDisk,
 };
 
@@ -58,7 +55,7 @@ fn an_accepted_request_is_found_after_a_crash_and_run_once() {
     let disk = Arc::new(MemoryDisk::new());
     let owner = workspace("ws_a");
     let accept = |records: &Records| {
-        records.unit(|unit| unit.accept(&owner, "user:usr_1", &ScopeSet::default(), "retry me", "note.create", [1; 32]))
+        records.unit(|unit| unit.accept(&owner, &sender("user:usr_1"), "retry me", "note.create", [1; 32]))
     };
     let finish = |records: &Records| {
         for accepted in records.unfinished_requests(&limit(9)).unwrap() {

@@ -5,16 +5,13 @@ use std::{fs, path::PathBuf, sync::Arc};
 use alloy_primitives::hex;
 use serde::{Deserialize, Serialize};
 
-use super::notes::{Note, clock, limit, open, workspace};
+use super::notes::{Note, clock, limit, open, sender, workspace};
 use crate::{
-    platform::{
-        ScopeSet,
-        records::{
-            AuditLine, Index, Migration, Owner, Reach, Record, RecordError, Records, SortKey,
-            database::FORMAT,
-            verify::{found_pairs, wanted_pairs},
-            view::View,
-        },
+    platform::records::{
+        AuditLine, Index, Migration, Owner, Reach, Record, RecordError, Records, SortKey,
+        database::FORMAT,
+        verify::{found_pairs, wanted_pairs},
+        view::View,
     },
     store::{Batch, KeyValue, MemoryStore, Table, suite},
 };
@@ -55,9 +52,7 @@ fn fill(records: &Records) {
             unit.add(&owner, "transactions", 258)
         })
         .unwrap();
-    let accepted = records
-        .unit(|unit| unit.accept(&owner, "user:u", &ScopeSet::default(), "key", "note.create", [7; 32]))
-        .unwrap();
+    let accepted = records.unit(|unit| unit.accept(&owner, &sender("user:u"), "key", "note.create", [7; 32])).unwrap();
     let crate::platform::records::Acceptance::Run(accepted) = accepted else { panic!("it is the first") };
     records.unit(|unit| unit.respond(&accepted)).unwrap();
 }

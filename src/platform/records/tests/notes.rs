@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     node::{Clock, ManualClock},
-    platform::records::{Index, Owner, PageRequest, Reach, Record, Records, SortKey, WorkspaceId},
+    platform::records::{Index, Owner, PageRequest, Reach, Record, Records, Sender, SortKey, WorkspaceId},
     primitives::Timestamp,
     store::{KeyValue, MemoryStore},
 };
@@ -53,6 +53,11 @@ impl Record for Note {
 
 pub(super) fn workspace(name: &str) -> Owner {
     Owner::Workspace(WorkspaceId::new(name).unwrap())
+}
+
+/// A sender of requests of whom nothing but the subject is known.
+pub(super) fn sender(subject: &str) -> Sender {
+    Sender { subject: subject.to_owned(), ..Sender::default() }
 }
 
 pub(super) fn clock() -> Arc<ManualClock> {

@@ -3,10 +3,10 @@
 use core::time::Duration;
 use std::sync::Arc;
 
-use super::notes::{clock, limit, workspace};
+use super::notes::{clock, limit, sender, workspace};
 use crate::{
     platform::{
-        ScopeSet,
+        Scope, ScopeSet,
         records::{
             Acceptance, AuditLine, IdempotencyError, IdempotentRequest, Index, OutboxEntry, Owner, PageRequest, Record,
             Records, SortKey,
@@ -62,7 +62,7 @@ fn a_repeated_request_gets_the_first_response() {
     let records = Records::open(Arc::new(MemoryStore::new()), clock.clone()).unwrap();
     let owner = workspace("ws_a");
     let accept = |subject: &str, key: &str, fingerprint: u8| {
-        records.unit(|unit| unit.accept(&owner, subject, &ScopeSet::default(), key, "op", [fingerprint; 32]))
+        records.unit(|unit| unit.accept(&owner, &sender(subject), key, "op", [fingerprint; 32]))
     };
     let is_repeated = |fingerprint| matches!(accept("user:a", "k", fingerprint), Ok(Acceptance::Repeated(_)));
     let Acceptance::Run(accepted) = accept("user:a", "k", 1).unwrap() else { panic!("it is the first") };
@@ -99,8 +99,7 @@ fn keys_have_a_length_and_old_responses_are_forgotten() {
     let clock = clock();
     let records = Records::open(Arc::new(MemoryStore::new()), clock.clone()).unwrap();
     let owner = workspace("ws_a");
-    let accept =
-        |key: &str| records.unit(|unit| unit.accept(&owner, "user:a", &ScopeSet::default(), key, "op", [0; 32]));
+    let accept = |key: &str| records.unit(|unit| unit.accept(&owner, &sender("user:a"), key, "op", [0; 32]));
     assert!(matches!(accept(""), Err(IdempotencyError::KeyLength { characters: 0 })));
     assert!(matches!(accept(&"é".repeat(256)), Err(IdempotencyError::KeyLength { characters: 256 })));
     for key in [&"é".repeat(255), "\0/any characters \u{1f600}", "k"] {
@@ -125,4 +124,14 @@ fn a_request_of_the_first_version_is_read() {
     assert_eq!((former.request.as_slice(), response.status), (b"{}".as_slice(), 201));
     assert_eq!(response.body.as_slice(), b"done");
     assert_eq!(<IdempotentRequest as Record>::upgrade(0, &[]), None);
+}
+
+#[test]
+fn a_request_of_the_third_version_is_read_without_home_and_grant() {
+    let scopes: ScopeSet = [Scope::BlockchainRead].into_iter().collect();
+    let old = ("key:k", &scopes, "note.create", [7_u8; 32], false, 5_u64);
+    let read = <IdempotentRequest as Record>::upgrade(3, &postcard::to_allocvec(&old).unwrap()).unwrap();
+    assert_eq!((read.subject.as_str(), &read.scopes, read.operation.as_str()), ("key:k", &scopes, "note.create"));
+    assert_eq!((read.fingerprint, read.is_answered, read.expires_at_ms), ([7; 32], false, 5));
+    assert_eq!((read.home, read.grant, read.former), (None, None, None));
 }

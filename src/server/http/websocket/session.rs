@@ -31,7 +31,7 @@ use super::{
 use crate::server::{
     counters::Counters,
     eth::{
-        rpc::{EthDispatch, EthRpc, RESPONSE_BYTES_MAX, SUBSCRIBE, UNSUBSCRIBE},
+        rpc::{EthDispatch, EthRpc, RESPONSE_BYTES_MAX, SUBSCRIBE, UNSUBSCRIBE, extensions_of},
         subscriptions::{Feed, FeedError},
     },
     http::budget::BodyBudget,
@@ -260,7 +260,8 @@ impl Session {
         match standing.admit() {
             Ok((admitted, rpc)) => {
                 let service = JsonRpcService::new(dispatch_to(rpc.dispatch()), counters);
-                let response = service.execute_up_to(calls_max, &message, Extensions::new()).await;
+                let extensions = admitted.principal.as_ref().map(extensions_of).unwrap_or_default();
+                let response = service.execute_up_to(calls_max, &message, extensions).await;
                 standing.count(&admitted, message.len(), response.as_ref().map_or(0, |response| response.get().len()));
                 Ok(response)
             }

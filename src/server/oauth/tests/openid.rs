@@ -1,6 +1,9 @@
 //! Log-in with an outside provider.
 
-use axum::http::StatusCode;
+use axum::{
+    body::Body,
+    http::{Request, StatusCode},
+};
 use serde_json::json;
 
 use super::site::{Browser, PASSWORD, Site, URL};
@@ -12,6 +15,7 @@ use crate::{
             OpenIdConfig,
             testing::{FakeProvider, NOW, SigningKey, TOKEN},
         },
+        rest::PeerAddress,
     },
 };
 
@@ -86,4 +90,45 @@ async fn an_answer_is_for_the_browser_that_was_sent_and_once() {
     assert_eq!(eve.get(&world.site, &late).await.status, StatusCode::FORBIDDEN);
     assert_eq!(eve.get(&world.site, "/oauth/openid/none").await.status, StatusCode::NOT_FOUND);
     assert!(eve.get(&world.site, "/oauth/account").await.location().starts_with("/oauth/login"));
+}
+
+/// Begins a log-in from an address, in a browser without a cookie.
+async fn begun(site: &Site, address: &str) -> Browser {
+    let mut request = Request::get("/oauth/openid/corp").body(Body::empty()).unwrap();
+    request.extensions_mut().insert(PeerAddress(address.parse().unwrap()));
+    let sent = site.send(request).await;
+    assert!(sent.redirected("state").is_some());
+    Browser { cookie: sent.header("set-cookie").split(';').next().map(str::to_owned) }
+}
+
+/// Comes back with an answer that is not the provider's; returns whether the log-in that the browser began was known.
+async fn was_known(site: &Site, mut browser: Browser) -> bool {
+    let reply = browser.get(site, "/oauth/openid/corp/callback?code=c&state=x").await;
+    match reply.status {
+        StatusCode::BAD_GATEWAY => true,
+        StatusCode::FORBIDDEN => false,
+        other => panic!("{other}: {}", reply.body),
+    }
+}
+
+#[tokio::test]
+async fn a_network_that_begins_many_log_ins_ends_its_own_alone() {
+    let world = World::new().await;
+    let others = [begun(&world.site, "192.0.2.1").await, begun(&world.site, "2001:db8:1::1").await];
+    let mut eves = Vec::new();
+    for number in 1..=21 {
+        // One network, whatever address of it is taken.
+        eves.push(begun(&world.site, &format!("2001:db8:2::{number:x}")).await);
+    }
+    let newest = eves.split_off(1);
+    for eve in eves {
+        assert!(!was_known(&world.site, eve).await, "the first of 21");
+    }
+    for eve in newest {
+        assert!(was_known(&world.site, eve).await, "one of the newest 20");
+    }
+    for browser in others {
+        assert!(was_known(&world.site, browser.clone()).await, "another network's");
+        assert!(!was_known(&world.site, browser).await, "it is used up");
+    }
 }

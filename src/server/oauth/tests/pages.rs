@@ -2,10 +2,17 @@
 
 use core::time::Duration;
 
-use axum::http::StatusCode;
+use axum::{
+    body::Body,
+    http::{Request, StatusCode},
+};
+use serde_json::json;
 
-use super::site::{Browser, PASSWORD, Site, URL};
-use crate::platform::{DEFAULT_WORKSPACE_ID, Role, Workspace};
+use super::site::{Browser, PASSWORD, REDIRECT, Site, URL};
+use crate::platform::{
+    DEFAULT_WORKSPACE_ID, Role, Workspace,
+    records::{AuditLine, Index, SortKey},
+};
 
 const OTHER: &str = "staple correct horse";
 
@@ -236,7 +243,12 @@ async fn an_invitation_is_accepted_by_the_invited_one() {
 async fn the_first_user_signs_up_with_the_consoles_token() {
     let site = Site::at(URL, false);
     let token = site.platform.users().bootstrap_token().unwrap().unwrap();
+    site.platform.users().by_identity("https://id.example", "1", Some("eve@example.org")).unwrap();
     let mut browser = Browser::default();
+    let theirs = [("email", "eve@example.org"), ("new_password", PASSWORD), ("bootstrap_token", token.text())];
+    let refused = browser.submit(&site, "/oauth/signup", "/oauth/signup", &theirs).await;
+    assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(refused.body.contains("the password of the account that this address has already"), "{}", refused.body);
     let typed = |token| [("email", "root@example.org"), ("new_password", PASSWORD), ("bootstrap_token", token)];
     let wrong = browser.submit(&site, "/oauth/signup", "/oauth/signup", &typed("guessed")).await;
     assert_eq!(wrong.status, StatusCode::UNPROCESSABLE_ENTITY);
@@ -246,6 +258,31 @@ async fn the_first_user_signs_up_with_the_consoles_token() {
     let page = Browser::default().get(&site, "/oauth/signup").await;
     assert!(!page.body.contains("bootstrap_token"), "the next one is nobody special");
     assert_eq!(Browser::default().get(&site, "/oauth/mailbox").await.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn what_people_do_is_in_the_audit_log_with_their_address() {
+    let client = std::net::IpAddr::from([203, 0, 113, 7]);
+    let site = Site::new().reached_from(client);
+    let (members, service) = (site.platform.workspaces().members(), site.platform.service_principal());
+    site.platform.unit(|unit| members.invite(unit, &service, "ann@example.org", Role::Owner)).unwrap();
+    let link = site.mailed_link().await;
+    let mut ann = Browser::sign_up(&site, "ann@example.org").await;
+    ann.submit(&site, &link, "/oauth/invitations/accept", &[]).await.location();
+    let typed = [("name", "ci"), ("workspace", DEFAULT_WORKSPACE_ID), ("scope", "workspace:write")];
+    let made = ann.submit(&site, "/oauth/account", "/oauth/account/api-keys", &typed).await;
+    let (_, rest) = made.body.split_once("<code>cbx_").expect("a key");
+    let key = format!("cbx_{}", rest.split_once('<').unwrap().0);
+    let metadata = json!({ "client_name": "App", "redirect_uris": [REDIRECT] }).to_string();
+    let request = Request::post("/oauth/register").header("x-api-key", key).body(Body::from(metadata)).unwrap();
+    let registered = site.send(request).await;
+    assert_eq!(registered.status, StatusCode::CREATED, "{}", registered.body);
+    let lines = site.platform.records().of::<AuditLine>();
+    let lines = lines.all(&Index::CREATED, &service.owner(), &SortKey::new()).unwrap();
+    for action in ["member.accept", "key.create", "oauth-client.register"] {
+        let line = lines.iter().find(|line| line.value.action == action).expect(action);
+        assert_eq!(line.value.client, Some(client), "{action} of {}", line.value.subject);
+    }
 }
 
 #[tokio::test]

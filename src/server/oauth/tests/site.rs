@@ -1,9 +1,9 @@
 //! A server for tests, and a browser that follows its forms.
 
-use std::sync::Arc;
+use std::{net::IpAddr, sync::Arc};
 
 use axum::{
-    Router,
+    Extension, Router,
     body::{self, Body},
     http::{HeaderMap, Request, StatusCode, header},
 };
@@ -14,7 +14,7 @@ use crate::{
     node::{ManualClock, Node},
     platform::{Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, Mailbox, PasswordCost, Platform, PublicUrl, Scope},
     primitives::Timestamp,
-    server::{AuthorizationServer, LogInProvider},
+    server::{AuthorizationServer, LogInProvider, rest::PeerAddress},
 };
 
 pub(super) const PASSWORD: &str = "correct horse battery";
@@ -87,6 +87,11 @@ impl Site {
             AuthorizationServer::new(Arc::clone(&platform), PublicUrl::new(url).unwrap()).with_providers(providers);
         let server = if is_development { server.with_mailbox(Arc::new(Mailbox::default())) } else { server };
         Self { clock, platform, router: server.router() }
+    }
+
+    /// The same, reached from one address of the network.
+    pub(super) fn reached_from(self, address: IpAddr) -> Self {
+        Self { router: self.router.layer(Extension(PeerAddress(address))), ..self }
     }
 
     pub(super) async fn send(&self, request: Request<Body>) -> Reply {

@@ -12,8 +12,8 @@ use crate::{
     chain::{CallRequest, LogFilter, StateOverrides},
     node::BlockRef,
     platform::{
-        Blockchain, ContractCall, ContractEvent, FieldError, Outgoing, PlatformError, Scope, abi_of, events_of,
-        signed_call,
+        Blockchain, ContractCall, ContractEvent, DeploymentRecord, FieldError, Outgoing, PlatformError, Scope, abi_of,
+        events_of, records::Stored, signed_call,
     },
     primitives::{Address, Bytes, Height, U256},
     server::{
@@ -33,8 +33,8 @@ use crate::{
     },
 };
 
-/// Largest height that a JavaScript number holds exactly.
-const HEIGHT_MAX: u64 = (1 << 53) - 1;
+/// Blocks that one request for events looks through.
+const BLOCKS_MAX: u64 = 100_000;
 
 /// A call that changes nothing.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -238,20 +238,33 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             read,
             "Lists the events of a contract, oldest first.",
         )
+        .described(
+            "All of them by default: from the block that has the contract's deployment to the newest. One request looks through 100000 \
+             blocks: 400 for more, 409 where they have more than 100000 events. Ask for fewer with `fromBlock` and `toBlock` then.",
+        )
         .fails_with(&[ErrorCode::Conflict, ErrorCode::Pruned])
         .runs(Runs::Long)
-        .parameter(Parameter::integer("fromBlock", "First height, inclusive.", 0, HEIGHT_MAX, 0))
-        .parameter(Parameter::integer("toBlock", "Last height, inclusive.", 0, HEIGHT_MAX, HEIGHT_MAX))
+        .parameter(Parameter::height(
+            "fromBlock",
+            "First height, inclusive; that of the contract's deployment by default, and for a lower one.",
+        ))
+        .parameter(Parameter::height("toBlock", "Last height, inclusive; the newest by default."))
         .lists(&["blockNumber"], events),
     ]
 }
 
-/// Finds the chain and the address of a deployment of the caller's workspace.
-fn contract_of(app: &App, request: &Request) -> Result<(Arc<Blockchain>, Address), ApiError> {
+/// Finds a deployment of the caller's workspace, and its chain.
+fn deployment_of(app: &App, request: &Request) -> Result<(Arc<Blockchain>, Stored<DeploymentRecord>), ApiError> {
     let (blockchains, principal) = (app.platform().blockchains(), request.principal()?);
     let stored = blockchains.deployments().require(&principal.owner(), request.path("deploymentId"))?;
     let chain = blockchains.require(principal, &stored.value.blockchain_id)?;
-    let contract = stored.value.contract_address(&chain)?;
+    Ok((chain, stored))
+}
+
+/// Finds the chain and the address of a deployment of the caller's workspace.
+fn contract_of(app: &App, request: &Request) -> Result<(Arc<Blockchain>, Address), ApiError> {
+    let (chain, deployment) = deployment_of(app, request)?;
+    let contract = deployment.value.contract_address(&chain)?;
     Ok((chain, contract))
 }
 
@@ -324,16 +337,72 @@ fn output_of(chain: &Blockchain, request: &CallRequest, at: BlockRef) -> Result<
     Err(PlatformError::Conflict { message: format!("the call fails: {reason}") }.into())
 }
 
-fn events(app: &App, request: &Request, page: &Page) -> Result<(Vec<ContractEventView>, u64), ApiError> {
-    let (chain, contract) = contract_of(app, request)?;
-    let height = |name, default| Height::new(request.query(name).and_then(|it| it.parse().ok()).unwrap_or(default));
-    let head = chain.node().view().head().height();
-    let (from, to) = (height("fromBlock", 0), height("toBlock", HEIGHT_MAX).min(head));
-    if from > to {
-        return Ok((Vec::new(), 0));
+/// Reads the range of blocks in which events are looked for, of a contract that is there since the height `deployed`; `None` of an empty
+/// one.
+///
+/// # Errors
+/// 400 for one that is too long.
+fn span(request: &Request, deployed: u64, head: u64) -> Result<Option<(u64, u64)>, ApiError> {
+    let height = |name| request.query(name).and_then(|text| text.parse::<u64>().ok());
+    let to = height("toBlock").unwrap_or(head).min(head);
+    // It has emitted nothing before it was there.
+    let from = height("fromBlock").unwrap_or(deployed).max(deployed);
+    match to.checked_sub(from) {
+        None => Ok(None),
+        Some(more) if more >= BLOCKS_MAX => Err(ApiError::bad_request(format!(
+            "{from} to {to} are more than {BLOCKS_MAX} blocks: ask for fewer at once, with fromBlock and toBlock"
+        ))),
+        Some(_) => Ok(Some((from, to))),
     }
-    let abi = abi_of(chain.node(), contract).unwrap_or_default();
-    let found = events_of(&chain, contract, &abi, LogFilter { from, to, ..LogFilter::default() })?;
-    let total = found.len() as u64;
-    Ok((page.select(found).into_iter().map(ContractEventView::new).collect(), total))
+}
+
+fn events(app: &App, request: &Request, page: &Page) -> Result<(Vec<ContractEventView>, u64), ApiError> {
+    let (chain, deployment) = deployment_of(app, request)?;
+    let contract = deployment.value.contract_address(&chain)?;
+    // That of a block that the chain has forgotten is not known.
+    let deployed = deployment.value.outcome(&chain)?.height.map_or(0, Height::get);
+    let head = chain.node().view().head().height().get();
+    let Some((from, to)) = span(request, deployed, head)? else { return Ok((Vec::new(), 0)) };
+    let filter = LogFilter::new(Height::new(from), Height::new(to));
+    let (found, total) = events_of(&chain, contract, filter, |logs| page.select(logs))?;
+    Ok((found.into_iter().map(ContractEventView::new).collect(), total))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn range(query: &[(&str, &str)], deployed: u64, head: u64) -> Result<Option<(u64, u64)>, ApiError> {
+        span(&Request::of_query(query), deployed, head)
+    }
+
+    #[test]
+    fn events_are_looked_for_from_the_deployment_on() {
+        type Case = (&'static [(&'static str, &'static str)], Option<(u64, u64)>);
+        let cases: [Case; 8] = [
+            (&[], Some((7, 9))),
+            (&[("fromBlock", "0")], Some((7, 9))),
+            (&[("fromBlock", "8")], Some((8, 9))),
+            (&[("fromBlock", "8"), ("toBlock", "8")], Some((8, 8))),
+            (&[("toBlock", "9007199254740991")], Some((7, 9))),
+            (&[("fromBlock", "9"), ("toBlock", "8")], None),
+            (&[("toBlock", "6")], None),
+            (&[("fromBlock", "10")], None),
+        ];
+        for (query, wanted) in cases {
+            assert_eq!(range(query, 7, 9).unwrap(), wanted, "{query:?}");
+        }
+    }
+
+    #[test]
+    fn so_many_blocks_are_looked_through_and_no_more() {
+        let last = 7 + BLOCKS_MAX - 1;
+        assert_eq!(range(&[], 7, last).unwrap(), Some((7, last)));
+        let error = range(&[], 7, last + 1).unwrap_err();
+        assert_eq!((error.status().as_u16(), error.code()), (400, "BAD_REQUEST"));
+        assert!(error.message().contains("7 to 100007 are more than 100000 blocks"), "{}", error.message());
+        assert_eq!(range(&[("toBlock", "100006")], 7, last + 1).unwrap(), Some((7, last)));
+        assert_eq!(range(&[("fromBlock", "8")], 7, last + 1).unwrap(), Some((8, last + 1)));
+        assert!(range(&[("fromBlock", "0"), ("toBlock", "100007")], 0, last + 1).is_err());
+    }
 }

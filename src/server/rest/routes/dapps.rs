@@ -45,7 +45,7 @@ once that is proved; any other path is 404 there.";
 const VERIFIED: &str = "\
 Looks for the token in the TXT record that the dApp tells, then in the file. 409 when it is in neither, and while the page is not public. From then on \
 the page is served to requests whose `Host` is the domain. Another dApp that had proved it before has it no more: its domain is `pending` again, with \
-another token.";
+another token. A workspace has two requests at a time that wait for the network, proofs and tests of webhooks together: 429 for a third.";
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
     let (tag, all, one) = (Tag::Dapps, "/v1/dapps", "/v1/dapps/{dappId}");
@@ -104,7 +104,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             "Proves the domain of a dApp.",
         )
         .described(VERIFIED)
-        .runs(Runs::Long)
+        .runs(Runs::Outbound)
         .acts(verify),
     ]
 }

@@ -1,8 +1,8 @@
-//! `/v1/validators/{validatorId}`: stake, penalties, removal, delegations.
+//! `/v1/validators/{validatorId}`: stake, penalties, removal, delegations, withdrawals.
 
 mod evidence;
 
-use alloy_primitives::Bytes;
+use alloy_primitives::{Address, Bytes};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
@@ -16,9 +16,11 @@ use super::{
 use crate::{
     platform::{
         ClaimOrder, DelegationOrder, DelegationSpec, FieldError, Scope, SlashOrder, SlashPart, SlashSpec, StakeSpec,
+        WithdrawalOrder,
     },
     server::{
         api_error::ApiError,
+        clock,
         rest::{
             App,
             answer::Change,
@@ -170,6 +172,55 @@ struct DelegationView {
     rewards: String,
 }
 
+/// Stake that was taken back and is not withdrawn.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct UnbondingView {
+    /// The account whose stake it is.
+    delegator: String,
+    /// What a withdrawal pays of it, if nothing more is slashed: a decimal integer of the smallest unit.
+    amount: String,
+    /// From when it may be withdrawn: ISO 8601, UTC.
+    completes_at: String,
+}
+
+/// A withdrawal of stake that was taken back.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct WithdrawStake {
+    /// Wallet of the workspace whose stake it is; the default one by default.
+    from: Option<HexAddress>,
+    /// A call of withdraw that somebody else has signed, in hex; in place of the other field.
+    #[schema(pattern = "^0x([0-9a-fA-F]{2})+$", max_length = 262144)]
+    signed_transaction: Option<String>,
+}
+
+impl Body for WithdrawStake {
+    fn examples() -> Vec<(&'static str, Value)> {
+        let from = json!({ "from": "0x1111111111111111111111111111111111111111" });
+        vec![("the default wallet's", json!({})), ("another wallet's", from)]
+    }
+
+    fn check(&self) -> Vec<FieldError> {
+        match self.signed_transaction {
+            Some(_) => beside_signed(&[("from", self.from.is_some())]),
+            None => Vec::new(),
+        }
+    }
+}
+
+/// A withdrawal that was sent.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct WithdrawalView {
+    /// Hashes of the transactions: one.
+    transaction_hashes: Vec<String>,
+    /// What it pays, in the smallest unit; null while it waits for another transaction of the account.
+    amount: Option<String>,
+    /// The validator.
+    validator: ValidatorView,
+}
+
 /// A claim of rewards.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -246,7 +297,8 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         .described(
             "Without stake the administrator of the validators' contract slashes, by a percentage of the weight or an amount of it. With `evidence` the protocol does, by its own rule, where \
              it knows of offences (proof of stake, delegated proof of stake, PBFT): the replicas judge it as one another's, and the next \
-             proposer has it in its block. The audit log has the reason, and the hash of the evidence.",
+             proposer has it in its block. The audit log has the reason, and the hash of the evidence. A penalty of the whole weight is 409 where \
+             the protocol needs the validator, as its removal is.",
         )
         .fails_with(&[ErrorCode::InsufficientBalance, ErrorCode::UnsupportedByConsensus])
         .runs(Runs::InTurnOf(of_validator))
@@ -262,7 +314,8 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         .described(
             "With stake its operator leaves, else the administrator of the validators' contract takes it out: the service signs for a wallet \
              of the workspace. Who holds the key elsewhere signs a call of `exit` of the staking contract, or of `setValidator` of the \
-             validators' contract with the weight 0, and sends it as `signedTransaction`.",
+             validators' contract with the weight 0, and sends it as `signedTransaction`. It is 409 where the protocol needs the validator: where \
+             those that are up are enough with it and would not be without it.",
         )
         .parameter(Parameter::text(
             "signedTransaction",
@@ -289,10 +342,42 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             write,
             "Takes delegated stake back; it is free after the unbonding period.",
         )
+        .described(
+            "Until then `GET /v1/validators/{validatorId}/unbondings` lists it, and from then on `POST \
+             /v1/validators/{validatorId}/withdrawals` pays it.",
+        )
         .fails_with(&[ErrorCode::InsufficientBalance, ErrorCode::UnsupportedByConsensus])
         .runs(Runs::InTurnOf(of_validator))
         .takes::<Delegate>()
         .acts(|app, request, body| delegate(app, request, &body, true)),
+        Endpoint::get(
+            "/v1/validators/{validatorId}/unbondings",
+            "listUnbondings",
+            tag,
+            read,
+            "Lists the stake that was taken back from a validator and is not withdrawn, by delegator.",
+        )
+        .parameter(Parameter::text("delegator", "The account whose stake it is.", "^0x[0-9a-fA-F]{40}$", |text| {
+            text.starts_with("0x") && text.parse::<Address>().is_ok()
+        }))
+        .fails_with(&[ErrorCode::Conflict, ErrorCode::UnsupportedByConsensus, ErrorCode::Pruned])
+        .runs(Runs::Long)
+        .lists(&["delegator"], list_unbondings),
+        Endpoint::post(
+            "/v1/validators/{validatorId}/withdrawals",
+            "withdrawStake",
+            tag,
+            write,
+            "Withdraws stake that was taken back, once the unbonding period is over; on a chain with stake.",
+        )
+        .described(
+            "The contract pays all that is free of the wallet's stake at once, also of other validators. While nothing is, the answer is 409 \
+             with the first time at which something will be.",
+        )
+        .fails_with(&[ErrorCode::InsufficientBalance, ErrorCode::UnsupportedByConsensus])
+        .runs(Runs::InTurnOf(of_validator))
+        .takes::<WithdrawStake>()
+        .acts(withdraw),
         Endpoint::post(
             "/v1/validators/{validatorId}/rewards/claim",
             "claimRewards",
@@ -383,6 +468,34 @@ fn delegate(
     let (spec, sent_as) = (DelegationSpec { order, takes_back }, request.new_id(app.platform(), "tx")?);
     let hash = app.platform().validators().delegate(request.principal()?, &id_of(request)?, &sent_as, &spec)?;
     shown(app, request, hash)
+}
+
+fn list_unbondings(app: &App, request: &Request, page: &Page) -> Result<(Vec<UnbondingView>, u64), ApiError> {
+    let delegator = request.query("delegator").and_then(|text| text.parse().ok());
+    let all = app.platform().validators().unbondings(request.principal()?, &id_of(request)?, delegator)?;
+    let total = all.len() as u64;
+    let view = |found: crate::platform::Unbonding| UnbondingView {
+        delegator: found.delegator.to_string(),
+        amount: found.amount.to_string(),
+        completes_at: clock::iso_8601(found.completes_at.as_secs().saturating_mul(1_000)),
+    };
+    Ok((page.select(all).into_iter().map(view).collect(), total))
+}
+
+fn withdraw(app: &App, request: &Request, body: WithdrawStake) -> Result<Change<WithdrawalView>, ApiError> {
+    let order = match signed(body.signed_transaction.as_deref())? {
+        Some(raw) => WithdrawalOrder::Signed(raw),
+        None => WithdrawalOrder::Of(body.from.map(|from| from.0)),
+    };
+    let (validators, id) = (app.platform().validators(), id_of(request)?);
+    let sent_as = request.new_id(app.platform(), "tx")?;
+    let sent = validators.withdraw(request.principal()?, &id, &sent_as, &order)?;
+    let validator = ValidatorView::new(validators.get(request.principal()?, &id)?.1);
+    Ok(Change::done(WithdrawalView {
+        transaction_hashes: vec![sent.transaction.to_string()],
+        amount: sent.amount.map(|amount| amount.to_string()),
+        validator: validator.with_transaction(sent.transaction),
+    }))
 }
 
 fn claim(app: &App, request: &Request, body: ClaimRewards) -> Result<Change<ClaimView>, ApiError> {

@@ -251,9 +251,10 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         .described(
             "The body has what every delivery has: `event`, `data`, and beside them `id`, which is the header `webhook-id`, `timestamp`, \
              `blockchainId` (the subscription's; null for all chains) and `sequence` (null: a test is in no chain's sequence). `data` \
-             has the `webhookId`. A subscription that is disabled is sent nothing: 409 until `enabled` is true.",
+             has the `webhookId`. A subscription that is disabled is sent nothing: 409 until `enabled` is true. A workspace has two \
+             requests at a time that wait for the network, tests and proofs of domains together: 429 for a third.",
         )
-        .runs(Runs::Long)
+        .runs(Runs::Outbound)
         .acts(test),
     ]
 }
