@@ -202,6 +202,9 @@ impl From<PlatformError> for ApiError {
                 error.details.insert("available".to_owned(), available.to_string().into());
             }
             PlatformError::StorageFull { disk } => error.details = storage_details(*disk),
+            PlatformError::TooManyAttempts { retry_after_secs } => {
+                error.details.insert("retryAfter".to_owned(), (*retry_after_secs).into());
+            }
             _ => {}
         }
         error

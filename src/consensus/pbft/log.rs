@@ -149,16 +149,15 @@ impl Log {
         self.checkpoints.insert(height, checkpoint.hash);
     }
 
-    /// Drops proposals and votes of views before `view`, and the bodies of blocks that this replica did not pre-prepare and `view` did not choose.
-    pub(super) fn begin_view(&mut self, view: View, chosen: &[BlockId]) {
-        for (height, slot) in &mut self.slots {
+    /// Drops proposals and votes of views before `view`.
+    pub(super) fn begin_view(&mut self, view: View) {
+        for slot in self.slots.values_mut() {
             slot.proposal = None;
             slot.prepares.retain(|_, vote| vote.view >= view);
             slot.commits.retain(|_, vote| vote.view >= view);
             slot.updates = ValidatorUpdates::NONE;
             let pre_prepared = &slot.pre_prepared;
-            let is_chosen = |hash| chosen.contains(&BlockId { height: *height, hash });
-            slot.bodies.retain(|hash, _| pre_prepared.contains_key(hash) || is_chosen(*hash));
+            slot.bodies.retain(|hash, _| pre_prepared.contains_key(hash));
         }
     }
 

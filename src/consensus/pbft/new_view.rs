@@ -201,7 +201,7 @@ impl Pbft {
         self.view_changes.retain(|_, earlier| view_of(earlier) > view);
         self.forget_suspicions();
         self.wanted.clear();
-        self.log.begin_view(view, chosen);
+        self.log.begin_view(view);
         if self.log.checkpoints.get(&checkpoint.height) == Some(&checkpoint.hash) {
             self.make_stable(checkpoint);
         }

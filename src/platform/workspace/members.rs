@@ -9,7 +9,6 @@ use super::{Invitation, Member, User, Workspaces, records::normalised_email, req
 use crate::platform::{
     PlatformError,
     api_key::ApiKey,
-    attempts::{self, Bounded},
     context::{Context, audit},
     expiry::expired,
     oauth,
@@ -96,7 +95,6 @@ impl<'a> Members<'a> {
         let expires_at_ms = unit.now_ms().saturating_add(INVITATION_MS);
         let invitation = Invitation { email, role, token_hash, expires_at_ms };
         let stored = unit.insert(&owner, &id, invitation)?;
-        attempts::count(context, unit, Bounded::Mail, &stored.value.email)?;
         // The mail is made from the record and the vault when it is sent: no token is in the store in clear.
         unit.publish(&owner, INVITATION_MAIL, id.clone().into_bytes())?;
         context.vault.seal(unit, &owner, &id, Purpose::InvitationToken, token.text().as_bytes())?;

@@ -597,27 +597,6 @@ fn expired_invitations_make_room_and_are_forgotten() {
     assert_eq!((kept(), secrets()), (4, before - 3), "each with its token");
 }
 
-#[test]
-fn an_address_is_invited_up_to_the_bound_on_mails_and_not_once_more() {
-    let world = World::new();
-    let (owner, workspaces) = (world.workspace(), world.platform.workspaces());
-    let members = workspaces.members();
-    let invite = |principal: &Principal| {
-        world.unit(|unit| members.invite(unit, principal, "ann@example.org", Role::Viewer)).map(|(stored, _)| stored)
-    };
-    for _ in 0..5 {
-        let stored = invite(&owner).unwrap();
-        world.unit(|unit| members.withdraw(unit, &owner, stored.id())).unwrap();
-    }
-    let refusal = invite(&owner).map(drop);
-    assert_eq!(refusal, Err(PlatformError::TooManyAttempts { retry_after_secs: 3_600 }));
-    let operator = world.platform.service_principal();
-    let (_, other) = world.unit(|unit| workspaces.create_by(unit, &operator, Workspace::named("other"))).unwrap();
-    assert_eq!(refused(invite(&other)), "too many", "from whatever workspace");
-    world.clock.advance(Duration::from_secs(3_600));
-    invite(&owner).unwrap();
-}
-
 /// Each page of what a key sees is the part of the whole list, in both directions: its own workspace, and those that it made.
 fn pages_are_parts_of_the_whole_list(world: &World, key: &str) {
     let caller = world.authenticated(key).unwrap();

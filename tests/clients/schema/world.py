@@ -86,11 +86,8 @@ class World:
         self.own_validator = self.first(f"/blockchains/{self.governed}/validators")["id"]
         terms = {"title": "Kept", "type": "text", "votingPeriod": "365d"}
         self.proposal = self.make("/governance/proposals", terms | {"blockchainId": self.governed})
-        for _ in range(LOOKS_MAX):
-            if self.session.get(f"{self.rest}/governance/proposals/{self.proposal}", timeout=30).json()["data"]["status"] == "active":
-                return
-            time.sleep(1)
-        raise RuntimeError(f"the proposal {self.proposal} was not active after {LOOKS_MAX} s")
+        self.shorten_unbonding()
+        self.wait_for(LOOKS_MAX, f"/governance/proposals/{self.proposal}", lambda found: found["status"] == "active")
 
     def make_jail(self, config, others):
         """Makes a chain with stake, whose validator of the workspace's own wallet is stopped, so that it will be in jail."""
@@ -124,7 +121,7 @@ class World:
         if self.freed == FREED_MAX:
             return
         if self.freed == 0:
-            self.shorten_unbonding()
+            self.wait_for_shorter_unbonding()
         self.freed += 1
         soon = self.take_back()
         if soon is None:
@@ -132,12 +129,16 @@ class World:
         self.wait_for(LOOKS_MAX, f"/blockchains/{self.governed}/blocks/latest", lambda block: block["timestamp"] > soon)
 
     def shorten_unbonding(self):
-        """Votes an unbonding period of a second through, and waits until it is in force."""
+        """Votes for an unbonding period of a second, before others' proposals fill the chain."""
         terms = {"title": "Sooner", "type": "parameter-change", "changes": {"unbondingPeriod": "1s"}, "votingPeriod": "10s"}
         path = f"/governance/proposals/{self.make('/governance/proposals', terms | {'blockchainId': self.governed})}"
         self.wait_for(LOOKS_MAX, path, lambda found: found["status"] == "active")
         self.session.post(f"{self.rest}{path}/vote", json={"vote": "yes"}, timeout=30).raise_for_status()
-        self.wait_for(3 * LOOKS_MAX, path, lambda found: found["status"] == "executed")
+        self.sooner = path
+
+    def wait_for_shorter_unbonding(self):
+        """Waits until the shorter unbonding period is in force."""
+        self.wait_for(3 * LOOKS_MAX, self.sooner, lambda found: found["status"] == "executed")
         for _ in range(EPOCH_WITHIN_S // 10):
             if self.take_back() is not None:
                 return

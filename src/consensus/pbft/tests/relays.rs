@@ -208,18 +208,6 @@ fn an_answer_with_another_body_for_a_chosen_block_is_refused() {
     assert_eq!(heights, [[0; 4]; 2], "it refuses a prepared block and leaves the view");
 }
 
-#[test]
-fn the_primary_keeps_the_body_that_it_fetched_for_a_chosen_block() {
-    let (mut lab, chosen) = chosen_block_without_its_body(1, &[]);
-    let requested = lab.mark("pbft/fetch-chosen");
-    assert!(requested > 0 && lab.views()[1..] == [1; 3]);
-    let block = lab.nodes[2].blocks[&chosen.hash].clone();
-    lab.deliver(1, Event::BlockSynced { from: ReplicaId::new(3), block });
-    lab.settle();
-    assert_eq!(lab.mark("pbft/fetch-chosen"), requested, "no second request");
-    assert_chosen_is_committed(&lab, chosen, "a body that came once");
-}
-
 /// The header names no interventions, so that they are found by executing the block only.
 #[test]
 fn an_answer_with_interventions_for_a_chosen_block_is_dropped_and_the_block_requested_again() {

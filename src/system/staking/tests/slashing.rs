@@ -107,7 +107,7 @@ fn evidence_is_ignored_once_the_stake_is_free() {
 /// period after the end of the first.
 fn slashed_after_its_last_duty(is_jailed: bool, is_absent: bool) -> u8 {
     let params = at_once();
-    let mut lab = Lab::new(params.clone());
+    let mut lab = Lab::new(params);
     if is_jailed {
         lab.system(&slash(V1, Offence::Downtime, lab.block.height, lab.block.timestamp));
     } else {
@@ -143,7 +143,7 @@ fn stake_is_locked_for_the_unbonding_period_after_the_last_duty() {
 /// twice. Returns what both can withdraw in the end.
 fn withdrawn_after_duties() -> (U256, U256) {
     let params = at_once();
-    let mut lab = Lab::new(params.clone());
+    let mut lab = Lab::new(params);
     lab.pay(ALICE, eth(100), &sol::delegateCall { validator: V1 });
     lab.ok(V1, &sol::exitCall {});
     lab.ok(V1, &sol::unstakeCall { amount: U256::MAX });
