@@ -223,10 +223,16 @@ pub(crate) enum Mutation {
     PosTakesEveryTwin,
     /// Proof of stake: early blocks of all validators share one bound.
     PosSharesEarlyBlocks,
+    /// Proof of stake: the end of an epoch names those alone who earn or lose, so that who votes in a leak may have its stake.
+    PosNamesEarnersOnly,
     /// Staking: by default validators join and leave at once, any number of them.
     StakingHasNoQueues,
     /// Staking contract: the unbonding period runs from jail or exit on, though the protocol gives the validator duties still.
     StakingFreesOnDuty,
+    /// Staking contract: stake is free an unbonding period after exit or jail, though the validator is in a set that can't change.
+    StakingFreesMembers,
+    /// Staking contract: evidence against whose stake is free does nothing, so that it may validate again.
+    StakingWastesEvidence,
     /// Governance: a vote that is replaced stays in the tally.
     GovernanceKeepsFormerVotes,
     /// Governance: a proposal ends with the first block after it.

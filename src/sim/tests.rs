@@ -11,6 +11,7 @@ mod governance;
 mod history;
 mod leavers;
 mod light;
+mod locked;
 mod long_profile;
 mod mutations;
 mod pacing;

@@ -182,7 +182,8 @@ impl State {
         }
     }
 
-    /// Adds what the votes of the previous epoch earn and cost (`process_rewards_and_penalties`).
+    /// Adds what the votes of the previous epoch earn and cost (`process_rewards_and_penalties`). Who had duties in it is named, with 0 too, so that
+    /// the staking contract keeps the stake of those locked who left.
     fn apply_rewards(&self, config: &PosConfig, stake: &mut Stake, deltas: &mut EpochDeltas) {
         let votes = EpochVotes {
             config,
@@ -194,7 +195,7 @@ impl State {
         for (validator, Delta { reward, penalty }) in votes.deltas(|validator| stake.slashed.contains_key(validator)) {
             let weight = self.previous.set().weight_of(&validator);
             penalize(stake, deltas, &Validator { address: validator, weight }, penalty);
-            if reward > 0 {
+            if penalty == 0 {
                 add_gwei(&mut deltas.rewards, validator, reward);
             }
         }
@@ -231,6 +232,7 @@ fn penalize(stake: &mut Stake, deltas: &mut EpochDeltas, validator: &Validator, 
     }
 }
 
+/// Adds to a sum; 0 names the validator.
 fn add_gwei(sums: &mut BTreeMap<Address, u64>, validator: Address, gwei: u64) {
     let sum = sums.entry(validator).or_default();
     *sum = sum.saturating_add(gwei);

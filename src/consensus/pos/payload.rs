@@ -38,7 +38,7 @@ pub struct Payload {
 pub struct EpochAccounting {
     /// Penalties by validator, in gwei: missed votes, inactivity leak and correlation penalties; ascending.
     pub penalties: Vec<(Address, u64)>,
-    /// Rewards by validator, in gwei: for votes, and for including them; ascending.
+    /// Rewards by validator, in gwei: for votes, and for including them; ascending. With 0 who had duties, and neither earned nor lost.
     pub rewards: Vec<(Address, u64)>,
     /// Bonded stake after the updates of execution, in gwei, when it changed; in force once this block is final.
     pub elected: Option<Vec<Validator>>,

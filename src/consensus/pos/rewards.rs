@@ -50,7 +50,7 @@ pub(super) struct EpochVotes<'a> {
     pub(super) is_leaking: bool,
 }
 
-/// Change of a validator by an epoch, in gwei: one of the two is 0.
+/// Change of a validator by an epoch, in gwei: one of the two is 0, or both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Delta {
     pub(super) reward: u64,
@@ -58,11 +58,12 @@ pub(super) struct Delta {
 }
 
 /// What validators earn and lose, in gwei.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Sums(BTreeMap<Address, [u128; 2]>);
 
 impl EpochVotes<'_> {
-    /// Returns the change of each validator that earns or loses, given who is slashed: those earn nothing and lose as if absent.
+    /// Returns the change of each validator with duties, and of proposers that included votes, given who is slashed: those earn nothing and lose as
+    /// if absent.
     pub(super) fn deltas(&self, is_slashed: impl Fn(&Address) -> bool) -> BTreeMap<Address, Delta> {
         let set = self.epoch.set();
         let of_member = |(index, member): (usize, &Validator)| {
@@ -77,7 +78,7 @@ impl EpochVotes<'_> {
         let is_costly = self.config.period > 0 && !mutation::active(Mutation::PosSkipsPenalties);
         let total = set.total_weight();
         let root = total.max(TOTAL_MIN).isqrt();
-        let mut sums = Sums::default();
+        let mut sums = Sums::of_members(set);
         for (index, (member, flags)) in set.members().iter().zip(&flags).enumerate() {
             // `get_base_reward`: in proportion to the stake, and all together to the square root of the total.
             let base = u128::from(member.weight) * u128::from(self.config.base_reward_factor) / root;
@@ -118,6 +119,10 @@ impl EpochVotes<'_> {
 }
 
 impl Sums {
+    fn of_members(set: &ValidatorSet) -> Self {
+        Self(set.addresses().map(|validator| (validator, [0; 2])).collect())
+    }
+
     fn earn(&mut self, validator: Address, gwei: u128) {
         let [earned, _] = self.0.entry(validator).or_default();
         *earned = earned.saturating_add(gwei);
@@ -128,15 +133,16 @@ impl Sums {
         *lost = lost.saturating_add(gwei);
     }
 
-    /// Returns the differences other than 0; nobody loses more than its weight.
+    /// Returns the differences; nobody loses more than its weight.
     fn net(self, set: &ValidatorSet) -> BTreeMap<Address, Delta> {
         let clamp = |gwei: u128| u64::try_from(gwei).unwrap_or(u64::MAX);
-        let net = self.0.into_iter().map(|(validator, [earned, lost])| {
+        let net = |(validator, [earned, lost]): (Address, [u128; 2])| {
             let weight = set.index_of(&validator).map_or(0, |index| set.members()[index].weight);
             let (reward, penalty) = (earned.saturating_sub(lost), lost.saturating_sub(earned));
             (validator, Delta { reward: clamp(reward), penalty: clamp(penalty).min(weight) })
-        });
-        net.filter(|(_, delta)| *delta != Delta::default()).collect()
+        };
+        let is_named = |delta: &Delta| *delta != Delta::default() || !mutation::active(Mutation::PosNamesEarnersOnly);
+        self.0.into_iter().map(net).filter(|(_, delta)| is_named(delta)).collect()
     }
 }
 

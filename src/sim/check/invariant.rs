@@ -12,6 +12,7 @@ mod clique;
 pub mod dpos;
 mod governance;
 mod honesty;
+mod locked;
 mod parameters;
 pub mod pbft;
 mod permissions;
@@ -35,6 +36,7 @@ pub use accountable::AccountableSafety;
 pub use agreement::{Agreement, FinalityIrreversible};
 pub use governance::ProposalsDecided;
 pub use honesty::NoFalseAccusation;
+pub use locked::MembersAreLocked;
 pub use parameters::ParametersInForce;
 pub use permissions::PermissionsRespected;
 pub use pos::{FairForkChoice, HonestStake, JustifiedFinality};
@@ -58,6 +60,7 @@ pub fn generic() -> Vec<Box<dyn Invariant>> {
         Box::new(SupplyConserved::default()),
         Box::new(ParametersInForce::default()),
         Box::new(WeightsOfKeys::default()),
+        Box::new(MembersAreLocked::default()),
         Box::new(MembersByContract::default()),
         Box::new(ProposalsDecided::default()),
         Box::new(PermissionsRespected::default()),

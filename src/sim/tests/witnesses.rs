@@ -146,6 +146,11 @@ fn weights_by_key() -> Violation {
     *violation
 }
 
+/// Who left may withdraw, though the committee has it still.
+fn members_are_locked() -> Violation {
+    mutation::with(Mutation::StakingFreesMembers, || super::locked::leaver_of_a_smallest_committee().unwrap_err())
+}
+
 /// Whom the contract removes goes on signing.
 fn members_by_contract() -> Violation {
     mutation::with(Mutation::PoaKeepsRemovedMembers, || super::registry::removal(poa()).unwrap_err())
@@ -428,6 +433,7 @@ const WITNESSES: &[(&str, fn() -> Violation)] = &[
     ("supply-kept", supply_kept),
     ("parameters-in-force", parameters_in_force),
     ("weights-by-key", weights_by_key),
+    ("members-are-locked", members_are_locked),
     ("members-by-contract", members_by_contract),
     ("governance-transitions", proposals_end),
     ("governance-tallies", tallies),

@@ -54,8 +54,8 @@ pub fn begin_block(proposer: Address, absent: &[Address]) -> SystemCall {
 
 /// Punishes `offender` for a proven `offence` at this height and time.
 ///
-/// Evidence against a validator that is tombstoned, has left with all stake free, or that is past both age limits,
-/// only emits `EvidenceIgnored`: the call never fails for it.
+/// Evidence against a validator that is tombstoned, or that is past both age limits, only emits `EvidenceIgnored`: the call never fails for it.
+/// Who has left with all stake free is tombstoned for an equivocation, and keeps its stake.
 pub fn slash(offender: Address, offence: Offence, infraction_height: Height, infraction_time: Timestamp) -> SystemCall {
     call(&sol::slashCall {
         validator: offender,
@@ -74,10 +74,21 @@ pub fn penalize(penalties: &[(Address, U256)]) -> SystemCall {
     call(&sol::penalizeCall { validators, amounts })
 }
 
+/// Tells that the protocol's set is another one from the next block on, with these members.
+///
+/// For a protocol that takes changes of weight over later, or not while too few would be left, and whose members vote in every block: who is in
+/// its set has its stake locked, whatever it is in the contract, and the unbonding period of who left begins when a set is without it. The first
+/// call, in block 1, has no members: it stands for the set of genesis, which the contract knows. A protocol that makes no such call names who
+/// has duties by [`begin_block`] and [`end_epoch`].
+pub fn replace_set(members: &[Address]) -> SystemCall {
+    call(&sol::replaceSetCall { members: members.to_vec() })
+}
+
 /// What validators earn and lose at the end of an epoch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EpochDeltas {
-    /// Amounts minted for validators, in wei, below 2^95 each; commission and delegators share them as they share a block reward.
+    /// Amounts minted for validators, in wei, below 2^95 each; commission and delegators share them as they share a block reward. Who had
+    /// duties in the epoch and neither earned nor lost is here with 0.
     pub rewards: Vec<(Address, U256)>,
     /// Amounts burned of validators' pools, in wei, each at most the pool.
     pub penalties: Vec<(Address, U256)>,
@@ -91,7 +102,8 @@ pub struct EpochDeltas {
 /// [`churn_limit`](super::churn_limit).
 ///
 /// One call an epoch, whose cost grows with the validators named in it. Addresses that are no validators are ignored, and who is
-/// tombstoned earns nothing. Penalties affect the pool alone, not unbonding stake.
+/// tombstoned earns nothing. Penalties affect the pool alone, not unbonding stake. The unbonding period of who is named here, and has left or is
+/// in jail, begins anew: it had duties.
 pub fn end_epoch(epoch: u64, deltas: &EpochDeltas) -> SystemCall {
     let changes = |amounts: &[(Address, U256)]| {
         amounts.iter().map(|(validator, amount)| sol::StakeChange { validator: *validator, amount: *amount }).collect()

@@ -114,7 +114,7 @@ impl Staking<'_, '_> {
         validator.stored.shares.set(self.0, all_shares.sub(shares)?)?;
         let (begun_height, completes_at) = if validator.is_bonded() {
             (self.height(), self.now().saturating_add(params.unbonding_secs))
-        } else if self.is_unbonded(&params, &validator) {
+        } else if self.is_unbonded(&params, &validator)? {
             (self.height(), self.now())
         } else {
             (validator.unbonded_height, validator.unbonded_at.saturating_add(params.unbonding_secs))
@@ -194,8 +194,13 @@ impl Staking<'_, '_> {
         if delegator != entry.validator || mutation::active(Mutation::StakingFreesOnDuty) {
             return Ok(entry.completes_at);
         }
-        let left_at = self.find(delegator)?.unbonded_at;
-        Ok(entry.completes_at.max(left_at.saturating_add(params.unbonding_secs)))
+        let validator = self.find(delegator)?;
+        let free_at = if validator.is_bonded() {
+            validator.unbonded_at.saturating_add(params.unbonding_secs)
+        } else {
+            self.locked_until(params, &validator)?
+        };
+        Ok(entry.completes_at.max(free_at))
     }
 
     /// Returns the payment of an unbonding: its amount, less the part of each slash for an infraction not after its

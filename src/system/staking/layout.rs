@@ -40,7 +40,7 @@ storage! {
         pub(super) active: Slot<U256>,
         /// Validators that wait to leave.
         pub(super) exits: Queue,
-        validators: Mapping<Address, Validator>,
+        pub(super) validators: Mapping<Address, Validator>,
         /// By validator and delegator.
         delegations: Mapping<Address, Mapping<Address, Delegation>>,
         /// By delegator.
@@ -57,6 +57,10 @@ storage! {
         pub(super) waiting_keys: Mapping<Address, Address>,
         /// Consents that each operator gave and another used.
         pub(super) consents: Nonces,
+        /// Number of the protocol's present set, from 1; 0 where the protocol does not name its sets.
+        pub(super) set: Slot<U256>,
+        /// Time at which each later set followed the one before, in seconds since the Unix epoch, by number.
+        pub(super) set_times: Mapping<u64, U256>,
     }
 }
 
@@ -78,6 +82,8 @@ storage! {
         slashes: Mapping<u64, Slash>,
         /// Weight by height, on chains with governance.
         pub(super) weights: Trace208,
+        /// Number of the protocol's last set that has it; 0 if none had.
+        pub(super) last_set: Slot<U256>,
     }
 }
 

@@ -8,7 +8,7 @@ use alloy_primitives::{Address, U256};
 
 use super::{
     interface as sol,
-    layout::{Delegation, STAKING, Staking},
+    layout::{Delegation, STAKING, Staking, ValidatorEntry},
     params::{BPS, StakingParams},
 };
 use crate::vm::{
@@ -31,7 +31,11 @@ pub(super) fn earned(delegation: &Delegation, ratio: U256) -> Result<U256, Stop>
 
 impl Staking<'_, '_> {
     /// Distributes fees received by the contract to the previous proposer, and the block reward to this one.
-    pub(super) fn reward_proposer(&mut self, params: &StakingParams, proposer: Address) -> Result<(), Stop> {
+    pub(super) fn reward_proposer(
+        &mut self,
+        params: &StakingParams,
+        proposer: &ValidatorEntry,
+    ) -> Result<(), Stop> {
         let last = STAKING.last_proposer.get(self.0)?;
         let own = self.0.address();
         let mut owed = U256::ZERO;
@@ -40,29 +44,29 @@ impl Staking<'_, '_> {
         }
         let fees = self.0.balance(&own)?.saturating_sub(owed);
         if !fees.is_zero() {
-            self.reward(last, fees)?;
+            let last = self.find(last)?;
+            self.reward(&last, fees)?;
         }
         let reward = params.block_reward;
         if !reward.is_zero() && self.reward(proposer, reward)? {
             self.issue(reward)?;
         }
-        if last != proposer {
-            STAKING.last_proposer.overwrite(self.0, proposer)?;
+        if last != proposer.address {
+            STAKING.last_proposer.overwrite(self.0, proposer.address)?;
         }
         Ok(())
     }
 
-    /// Mints rewards and distributes each to its validator and the validator's pool.
+    /// Mints rewards and distributes each to its validator and the validator's pool; all that are named had duties.
     pub(super) fn reward_all(&mut self, rewards: &[sol::StakeChange]) -> Result<(), Stop> {
         let mut issued = U256::ZERO;
         for sol::StakeChange { validator, amount } in rewards {
-            if amount.is_zero() {
-                continue;
-            }
-            let validator = self.operator_of(*validator)?;
-            if self.reward(validator, *amount)? {
+            let operator = self.operator_of(*validator)?;
+            let validator = self.find(operator)?;
+            if !amount.is_zero() && self.reward(&validator, *amount)? {
                 issued = issued.add(*amount)?;
             }
+            self.note_duty(validator)?;
         }
         if issued.is_zero() { Ok(()) } else { self.issue(issued) }
     }
@@ -73,8 +77,7 @@ impl Staking<'_, '_> {
     }
 
     /// Distributes `amount` to a validator and its pool; returns `false` without a change when the pool has no shares.
-    fn reward(&mut self, validator: Address, amount: U256) -> Result<bool, Stop> {
-        let validator = self.find(validator)?;
+    fn reward(&mut self, validator: &ValidatorEntry, amount: U256) -> Result<bool, Stop> {
         if !validator.exists || validator.is_tombstoned {
             return Ok(false);
         }

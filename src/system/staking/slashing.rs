@@ -18,8 +18,8 @@ impl Staking<'_, '_> {
     pub(super) fn begin_block(&mut self, proposer: Address, absent: &[Address]) -> Result<(), Stop> {
         let params = self.load_params()?;
         let proposer = self.operator_of(proposer)?;
-        self.reward_proposer(&params, proposer)?;
         let validator = self.find(proposer)?;
+        self.reward_proposer(&params, &validator)?;
         self.note_duty(validator)?;
         for key in absent {
             let validator = self.operator_of(*key)?;
@@ -48,17 +48,6 @@ impl Staking<'_, '_> {
         validator.stored.absent_at.set(self.0, U256::from(self.height()))
     }
 
-    /// Starts the unbonding period anew of a validator that has left, or is in jail, and has a duty still: a protocol takes changes over later, and
-    /// what it signs meanwhile may be evidence.
-    fn note_duty(&mut self, mut validator: ValidatorEntry) -> Result<(), Stop> {
-        let is_out = validator.exists && !validator.is_bonded() && !validator.is_tombstoned;
-        if !is_out || mutation::active(Mutation::StakingFreesOnDuty) {
-            return Ok(());
-        }
-        (validator.unbonded_height, validator.unbonded_at) = (self.height(), self.now());
-        self.put(&validator)
-    }
-
     /// Returns the window shifted to this block: the lowest bit is this block's.
     pub(super) fn absences(&mut self, params: &StakingParams, validator: &ValidatorEntry) -> Result<U256, Stop> {
         let absences = validator.stored.absences.get(self.0)?;
@@ -69,7 +58,8 @@ impl Staking<'_, '_> {
         Ok(shifted & (U256::MAX >> (256 - params.downtime_window.clamp(1, 256) as usize)))
     }
 
-    /// Punishes for evidence, unless it is too old or the validator has no stake within reach.
+    /// Punishes for evidence, unless it is too old. Whose stake is free is not slashed, but never validates again: protocols take evidence once,
+    /// so that one who came back later would have got rid of it.
     pub(super) fn slash(
         &mut self,
         key: Address,
@@ -83,12 +73,17 @@ impl Staking<'_, '_> {
         let mut validator = self.find(address)?;
         let is_expired = self.height().saturating_sub(infraction_height) > params.evidence_max_age_blocks
             && self.now().saturating_sub(infraction_time) > params.evidence_age_secs();
-        if !validator.exists || validator.is_tombstoned || is_expired || self.is_unbonded(&params, &validator) {
+        let has_free_stake = self.is_unbonded(&params, &validator)?;
+        let is_moot =
+            has_free_stake && (offence == Offence::Downtime || mutation::active(Mutation::StakingWastesEvidence));
+        if !validator.exists || validator.is_tombstoned || is_expired || is_moot {
             let (validator, offence) = (address, offence.code());
             self.0.emit(&sol::EvidenceIgnored { validator, offence, infractionHeight: infraction_height })?;
             return Ok(());
         }
-        if offence == Offence::Downtime {
+        if has_free_stake {
+            self.tombstone(&mut validator)?;
+        } else if offence == Offence::Downtime {
             self.slash_stake(&mut validator, offence, infraction_height, params.downtime_slash_ppm)?;
             self.jail(&mut validator, self.now().saturating_add(params.downtime_jail_secs))?;
         } else {

@@ -231,6 +231,7 @@ impl Staking<'_, '_> {
             if ejection_percent > 0 && left <= percent(params.min_self_stake, ejection_percent) {
                 self.eject(&params, validator, left)?;
             }
+            self.note_duty(validator)?;
         }
         self.advance_queues(epoch, params.churn_limit)
     }
@@ -283,7 +284,7 @@ impl Staking<'_, '_> {
     fn leave(&mut self, mut validator: ValidatorEntry) -> Result<(), Stop> {
         let tokens = validator.stored.tokens.get(self.0)?;
         let weight = validator.weight(tokens);
-        self.unbond_from_now(&mut validator);
+        self.unbond_from_now(&mut validator)?;
         (validator.has_left, validator.in_queue, validator.is_pending) = (true, false, false);
         STAKING.active.sub(self.0, U256::from(1))?;
         self.unlist_when_empty(&mut validator)?;
@@ -296,7 +297,7 @@ impl Staking<'_, '_> {
     pub(super) fn jail(&mut self, validator: &mut ValidatorEntry, until: u64) -> Result<(), Stop> {
         let tokens = validator.stored.tokens.get(self.0)?;
         let weight = validator.weight(tokens);
-        self.unbond_from_now(validator);
+        self.unbond_from_now(validator)?;
         validator.is_jailed = true;
         validator.jailed_until = validator.jailed_until.max(until);
         self.forget_absences(validator)?;
@@ -318,10 +319,12 @@ impl Staking<'_, '_> {
         self.0.emit(&sol::Tombstoned { validator: validator.address })
     }
 
-    fn unbond_from_now(&self, validator: &mut ValidatorEntry) {
-        if validator.is_bonded() {
-            (validator.unbonded_height, validator.unbonded_at) = (self.height(), self.now());
+    fn unbond_from_now(&mut self, validator: &mut ValidatorEntry) -> Result<(), Stop> {
+        if !validator.is_bonded() {
+            return Ok(());
         }
+        (validator.unbonded_height, validator.unbonded_at) = (self.height(), self.now());
+        self.note_first_set(validator)
     }
 
     fn forget_absences(&mut self, validator: &ValidatorEntry) -> Result<(), Stop> {
@@ -338,29 +341,9 @@ impl Staking<'_, '_> {
         }
     }
 
-    /// Returns whether a validator's stake is free: it has been out of consensus, and without a duty, for longer than the unbonding period.
-    pub(super) fn is_unbonded(&self, params: &StakingParams, validator: &ValidatorEntry) -> bool {
-        self.now() >= locked_until(params, validator)
-    }
-
-    /// Returns the time, in seconds since the Unix epoch, at which a validator's stake is free, as known by now; the largest number while
-    /// it is in consensus.
-    pub(super) fn stake_locked_until(&mut self, address: Address) -> Result<u64, Stop> {
-        let params = self.load_params()?;
-        let validator = self.find(address)?;
-        Ok(if validator.exists { locked_until(&params, &validator) } else { 0 })
-    }
-
     /// Returns the current worth of a delegator's shares, in wei.
     pub(super) fn worth(&mut self, validator: &ValidatorEntry, delegator: Address) -> Result<U256, Stop> {
         let (_, delegation) = self.delegation(validator, delegator)?;
         self.worth_of(validator, delegation.shares)
-    }
-}
-
-fn locked_until(params: &StakingParams, validator: &ValidatorEntry) -> u64 {
-    match validator.is_bonded() {
-        true => u64::MAX,
-        false => validator.unbonded_at.saturating_add(params.unbonding_secs),
     }
 }

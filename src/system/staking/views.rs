@@ -56,7 +56,7 @@ impl Staking<'_, '_> {
         let status = match () {
             () if !validator.exists => 0,
             () if validator.is_tombstoned => 6,
-            () if validator.has_left && self.is_unbonded(params, &validator) => 5,
+            () if validator.has_left && self.is_unbonded(params, &validator)? => 5,
             () if validator.has_left => 4,
             () if validator.is_jailed => 3,
             () if validator.is_pending => 7,

@@ -13,7 +13,8 @@ use crate::{
 };
 
 /// The first block of an epoch pays those alone who voted or included votes, nobody in a leak; it takes from everyone who was absent,
-/// and from nobody whose vote was in time. The votes are counted from the blocks, independently of the protocol's own count.
+/// and from nobody whose vote was in time. All who had duties are named. The votes are counted from the blocks, independently of the protocol's
+/// own count.
 #[derive(Clone, Debug, Default)]
 pub struct RewardedVotes {
     seen: BTreeMap<ReplicaId, B256>,
@@ -88,7 +89,7 @@ impl<'a> Account<'a> {
     /// Returns who earns or loses what it must not, and how.
     fn check(&self) -> Result<(), (Address, &'static str)> {
         let is_right = |who: &Address| !self.before.is_slashed(who);
-        for (who, _) in &self.accounting.rewards {
+        for (who, _) in self.accounting.rewards.iter().filter(|(_, gwei)| *gwei > 0) {
             if self.is_leaking {
                 return Err((*who, "earns in a leak"));
             }
@@ -100,6 +101,9 @@ impl<'a> Account<'a> {
         for member in self.epoch.set().members() {
             let who = &member.address;
             let pays = self.accounting.penalties.iter().any(|(validator, _)| validator == who);
+            if !pays && !self.accounting.rewards.iter().any(|(validator, _)| validator == who) {
+                return Err((*who, "had duties and is not named"));
+            }
             let vote = self.voters.get(who).filter(|_| is_right(who));
             let is_absent = vote.is_none() && !self.proposers.contains(who);
             if is_absent && !pays && is_costly {

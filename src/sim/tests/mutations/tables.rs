@@ -357,6 +357,21 @@ pub(super) const BY_TEST: &[(Mutation, &str, &str)] = &[
         "no campaign of the default profile lasts for an unbonding period; the long profile does, once in some 5,000 seeds; a kept plan does",
     ),
     (
+        Mutation::StakingFreesMembers,
+        "sim::tests::locked::who_can_not_be_replaced_has_its_stake_locked",
+        "no campaign of the default profile lasts for an unbonding period",
+    ),
+    (
+        Mutation::StakingWastesEvidence,
+        "system::staking::tests::slashing::who_equivocated_never_validates_again_though_its_stake_is_free",
+        "needs evidence that is shown after the unbonding period, and an offender that comes back",
+    ),
+    (
+        Mutation::PosNamesEarnersOnly,
+        "sim::tests::locked::who_votes_on_while_nothing_becomes_final_has_its_stake_locked",
+        "needs a validator that leaves while nothing is final for longer than the unbonding period, and that proposes nothing meanwhile",
+    ),
+    (
         Mutation::DposReportsSlotsAlone,
         "consensus::dpos::tests::faults::votes_that_contradict_each_other_are_evidence_and_are_reported",
         "what no replica takes for evidence, none holds unpunished",
@@ -413,7 +428,7 @@ pub(super) const BY_PROFILE: &[(Mutation, &str, u64)] = &[
     (Mutation::PbftLeaverFallsSilent, "turnover", 946),
     (Mutation::PbftAsksOnceInPatience, "turnover", 1_674),
     (Mutation::PbftAsksNoStranger, "turnover", 1_522),
-    (Mutation::DposCatchUpStartsAnew, "turnover", 50),
+    (Mutation::DposCatchUpStartsAnew, "turnover", 4),
     (Mutation::DposAsksFirstSenderAlone, "short", 70_442_981_518_291_977),
     (Mutation::PbftTakesAnyBody, "short", 362),
     (Mutation::PosForgetsRearSet, "turnover", 1),

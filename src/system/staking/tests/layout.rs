@@ -31,6 +31,8 @@ fn variables_stay_in_their_slots() {
         "_rotations 23 0 struct Queue",
         "_waitingKeys 25 0 mapping(address => address)",
         "_nonces 26 0 mapping(address => uint256)",
+        "_set 27 0 uint256",
+        "_setTimes 28 0 mapping(uint64 => uint256)",
     ];
     assert_eq!(variables.collect::<Vec<_>>(), want);
     let members = |ty: &str| {
@@ -47,6 +49,7 @@ fn variables_stay_in_their_slots() {
         "absentAt 7 0",
         "slashes 8 0",
         "weights 9 0",
+        "lastSet 10 0",
     ];
     assert_eq!(members("t_struct(Validator)_storage"), places);
     let places = ["validator 0 0", "firstSlash 0 20", "amount 1 0", "begunHeight 2 0", "completesAt 2 8"];

@@ -95,17 +95,26 @@ fn own_stake_answers_for_equivocations_whenever_they_were() {
 }
 
 #[test]
-fn evidence_is_ignored_once_the_stake_is_free() {
-    let mut lab = Lab::new(at_once());
-    lab.ok(V1, &sol::exitCall {});
-    lab.pass_time(5, 1_814_400);
-    lab.system(&slash(V1, Offence::DoubleSign, Height::GENESIS, Timestamp::from_secs(1_000)));
-    assert_eq!((lab.validator(V1).status, lab.totals().burned), (5, U256::ZERO));
+fn who_equivocated_never_validates_again_though_its_stake_is_free() {
+    let shown_late = |offence| {
+        let mut lab = Lab::new(at_once());
+        lab.ok(V1, &sol::exitCall {});
+        lab.pass_time(5, 1_814_400);
+        lab.system(&slash(V1, offence, Height::GENESIS, Timestamp::from_secs(1_000)));
+        lab.ok(V1, &sol::unstakeCall { amount: U256::MAX });
+        assert_eq!(lab.ok(V1, &sol::withdrawCall {}), eth(100), "nothing is slashed");
+        assert_eq!(lab.totals().burned, U256::ZERO);
+        let join = sol::joinCall { commissionBps: 0, maxCommissionBps: 0, maxCommissionChangeBps: 0 };
+        lab.call(V1, eth(100), &join).is_success()
+    };
+    assert!(!shown_late(Offence::DoubleSign));
+    assert!(shown_late(Offence::Downtime), "of absence there is nothing left to punish");
+    assert!(mutation::with(Mutation::StakingWastesEvidence, || shown_late(Offence::DoubleSign)));
 }
 
-/// A validator left, or is in jail, and the protocol counts on it for another 1,000 seconds. Returns its status once it is slashed, half an unbonding
+/// A validator left, or is in jail, and the protocol counts on it for another 1,000 seconds. Returns whether it is slashed by evidence, half an unbonding
 /// period after the end of the first.
-fn slashed_after_its_last_duty(is_jailed: bool, is_absent: bool) -> u8 {
+fn slashed_after_its_last_duty(is_jailed: bool, is_absent: bool) -> bool {
     let params = at_once();
     let mut lab = Lab::new(params);
     if is_jailed {
@@ -121,20 +130,21 @@ fn slashed_after_its_last_duty(is_jailed: bool, is_absent: bool) -> u8 {
     lab.pass_time(5, params.unbonding_secs * 3 / 4);
     assert!(lab.block.timestamp.as_secs() > left + params.unbonding_secs);
     let is_locked = until > lab.block.timestamp.as_secs();
+    let before = lab.totals().burned;
     lab.system(&slash(V1, Offence::DoubleSign, lab.block.height, lab.block.timestamp));
-    let status = lab.validator(V1).status;
-    assert_eq!(is_locked, status == 6, "it is slashed where its stake is locked");
-    status
+    let is_slashed = lab.totals().burned > before;
+    assert_eq!(is_locked, is_slashed, "it is slashed where its stake is locked");
+    is_slashed
 }
 
 #[test]
 fn stake_is_locked_for_the_unbonding_period_after_the_last_duty() {
-    for (is_jailed, before) in [(true, 3), (false, 5)] {
+    for is_jailed in [true, false] {
         for is_absent in [false, true] {
-            assert_eq!(slashed_after_its_last_duty(is_jailed, is_absent), 6, "it is in office");
-            let freed =
+            assert!(slashed_after_its_last_duty(is_jailed, is_absent), "it is in office");
+            let slashed =
                 mutation::with(Mutation::StakingFreesOnDuty, || slashed_after_its_last_duty(is_jailed, is_absent));
-            assert_eq!(freed, before, "by the time of its exit alone it is free");
+            assert!(!slashed, "by the time of its exit alone it is free");
         }
     }
 }
@@ -167,6 +177,85 @@ fn withdrawn_after_duties() -> (U256, U256) {
 fn what_a_validator_undelegates_of_its_own_stake_answers_until_its_last_duty_is_past() {
     assert_eq!(withdrawn_after_duties(), (eth(95), eth(100)));
     assert_eq!(mutation::with(Mutation::StakingFreesOnDuty, withdrawn_after_duties), (eth(100), eth(100)));
+}
+
+/// A validator leaves, or is in jail, while the protocol's set has it for twice the unbonding period more, or for good; returns whether its stake
+/// is free then, and whether it gets all of it though it signed twice.
+fn member_for_long(is_jailed: bool, is_replaced: bool) -> (bool, bool) {
+    let params = at_once();
+    let mut lab = Lab::new(params);
+    lab.pass(1);
+    lab.system(&replace_set(&[]));
+    if is_jailed {
+        lab.system(&slash(V1, Offence::Downtime, lab.block.height, lab.block.timestamp));
+    } else {
+        lab.ok(V1, &sol::exitCall {});
+        lab.ok(V1, &sol::unstakeCall { amount: U256::MAX });
+    }
+    lab.pass_time(5, params.unbonding_secs * 2);
+    lab.system(&begin_block(V2, &[]));
+    if is_replaced {
+        lab.system(&replace_set(&[V2, V3]));
+        lab.pass_time(5, params.unbonding_secs - 1);
+    }
+    let is_free = lab.ok(ALICE, &sol::stakeLockedUntilCall { validator: V1 }) <= lab.block.timestamp.as_secs();
+    lab.system(&slash(V1, Offence::DoubleSign, lab.block.height, lab.block.timestamp));
+    let withdrawn = lab.call(V1, U256::ZERO, &sol::withdrawCall {});
+    let whole = withdrawn.is_success() && U256::from_be_slice(&withdrawn.output) == eth(100);
+    (is_free, whole)
+}
+
+#[test]
+fn stake_is_locked_while_the_protocols_set_has_the_validator_and_for_the_unbonding_period_after() {
+    for (is_jailed, is_replaced) in [(false, false), (false, true), (true, false), (true, true)] {
+        let locked = || member_for_long(is_jailed, is_replaced);
+        assert_eq!(locked(), (false, false));
+        assert_eq!(mutation::with(Mutation::StakingFreesMembers, locked), (true, !is_jailed));
+    }
+}
+
+#[test]
+fn each_set_ends_the_duties_of_those_before_it_alone() {
+    let params = at_once();
+    let mut lab = Lab::new(params);
+    let locked = |lab: &mut Lab, validator| lab.ok(ALICE, &sol::stakeLockedUntilCall { validator });
+    // A protocol that names no sets: the time of exit counts.
+    let mut other = Lab::new(params);
+    other.pass(1);
+    other.ok(V1, &sol::exitCall {});
+    assert_eq!(locked(&mut other, V1), other.block.timestamp.as_secs() + params.unbonding_secs);
+    lab.pass(1);
+    lab.system(&replace_set(&[]));
+    lab.ok(V1, &sol::exitCall {});
+    assert_eq!(locked(&mut lab, V1), u64::MAX);
+    lab.pass(7);
+    lab.system(&replace_set(&[V2]));
+    let released = lab.block.timestamp.as_secs() + params.unbonding_secs;
+    assert_eq!(locked(&mut lab, V1), released);
+    // Neither later sets nor a call for genesis over an older state move that.
+    lab.pass(7);
+    lab.system(&replace_set(&[V2, V3]));
+    lab.system(&replace_set(&[]));
+    assert_eq!(locked(&mut lab, V1), released);
+    // Who joined and left before any set had it waits from its exit on.
+    lab.pay(BOB, eth(50), &sol::joinCall { commissionBps: 0, maxCommissionBps: 0, maxCommissionChangeBps: 0 });
+    lab.ok(BOB, &sol::exitCall {});
+    assert_eq!(locked(&mut lab, BOB), lab.block.timestamp.as_secs() + params.unbonding_secs);
+}
+
+#[test]
+fn who_is_named_at_the_end_of_an_epoch_had_duties_in_it_even_for_nothing() {
+    let params = at_once();
+    for is_rewarded in [true, false] {
+        let mut lab = Lab::new(params);
+        lab.ok(V1, &sol::exitCall {});
+        lab.pass_time(5, params.unbonding_secs - 1);
+        let named = vec![(V1, U256::ZERO)];
+        let (rewards, penalties) = if is_rewarded { (named, Vec::new()) } else { (Vec::new(), named) };
+        lab.system(&end_epoch(1, &EpochDeltas { rewards, penalties, ejection_percent: 50 }));
+        let until = lab.ok(ALICE, &sol::stakeLockedUntilCall { validator: V1 });
+        assert_eq!(until, lab.block.timestamp.as_secs() + params.unbonding_secs);
+    }
 }
 
 #[test]

@@ -11,6 +11,9 @@ impl Run {
             |index| Pool { tokens: stake, shares: [(index, stake)].into(), commission_bps: 1_000, ..Pool::default() };
         let model = Model {
             pools: [(0, pool(0)), (1, pool(1))].into(),
+            names_sets: false,
+            members: BTreeSet::from([0, 1]),
+            released: BTreeMap::new(),
             outgoing: Vec::new(),
             queue: Vec::new(),
             joining: Vec::new(),
@@ -147,6 +150,10 @@ impl Run {
                 let call = penalize(&[(named(validator), U256::from(amount))]);
                 lab.system_raw(&call.input)
             }
+            Step::ReplaceSet(mask) => {
+                let members: Vec<_> = (0..3).filter(|place| mask & (1 << place) != 0).map(named).collect();
+                lab.system_raw(&replace_set(&members).input)
+            }
             Step::EndEpoch { reward, penalty, ejection_percent } => {
                 let change = |(validator, amount): (usize, u64)| vec![(named(validator), U256::from(amount))];
                 let deltas = EpochDeltas { rewards: change(reward), penalties: change(penalty), ejection_percent };
@@ -220,6 +227,8 @@ impl Run {
             let info = self.lab.validator(address);
             prop_assert_eq!((info.tokens, info.shares), (pool.tokens, pool.all_shares()));
             prop_assert_eq!(info.weight, pool.weight());
+            let locked = self.lab.ok(BOB, &sol::stakeLockedUntilCall { validator: address });
+            prop_assert_eq!(locked, self.model.locked_until(*validator));
             prop_assert_eq!(
                 self.weights.get(&self.model.sealing(*validator)).copied().unwrap_or(0),
                 pool.weight(),

@@ -26,6 +26,9 @@ impl Model {
         let Some(pool) = self.pools.get_mut(&validator) else { return };
         if pool.is_bonded() {
             pool.unbonded = (height, now);
+            if !self.names_sets {
+                self.members.remove(&validator);
+            }
         }
     }
 
@@ -45,6 +48,10 @@ impl Model {
         let height = self.height;
         if let Some(pool) = self.pools.get_mut(&validator).filter(|pool| pool.is_pending && !pool.has_left) {
             (pool.is_pending, pool.start) = (false, height);
+            // Before the first block it is as if of genesis.
+            if height == 0 {
+                self.members.insert(validator);
+            }
         }
     }
 
@@ -95,11 +102,37 @@ impl Model {
     /// A validator's own stake is locked as long as it would be in its pool.
     pub(super) fn completion(&self, entry: &Outgoing) -> u64 {
         let own = self.pools.get(&entry.validator).filter(|_| entry.person == entry.validator);
-        entry.completes.max(own.map_or(0, |pool| pool.unbonded.1 + 100))
+        let locked = own.map_or(0, |pool| match pool.is_bonded() {
+            true => pool.unbonded.1 + 100,
+            false => self.locked_until(entry.validator),
+        });
+        entry.completes.max(locked)
     }
 
-    fn is_free(&self, pool: &Pool) -> bool {
-        !pool.is_bonded() && self.now >= pool.unbonded.1 + 100
+    /// Who is in the protocol's set is locked, and for a while after it was.
+    pub(super) fn locked_until(&self, validator: usize) -> u64 {
+        let Some(pool) = self.pools.get(&validator) else { return 0 };
+        let is_member = self.names_sets && self.members.contains(&validator);
+        if pool.is_bonded() || is_member {
+            return u64::MAX;
+        }
+        pool.unbonded.1.max(self.released.get(&validator).copied().unwrap_or(0)) + 100
+    }
+
+    fn is_free(&self, validator: usize) -> bool {
+        self.now >= self.locked_until(validator)
+    }
+
+    fn replace_set(&mut self, mask: u8) {
+        self.names_sets = true;
+        if mask == 0 {
+            return;
+        }
+        let members: BTreeSet<_> = (0..3).filter(|place| mask & (1 << place) != 0).collect();
+        for left in core::mem::take(&mut self.members).difference(&members) {
+            self.released.insert(*left, self.now);
+        }
+        self.members = members;
     }
 
     /// Returns the outcome: `None` where the contract must refuse.
@@ -182,10 +215,13 @@ impl Model {
                 // The unbonding time is more than the age that evidence may have otherwise.
                 let is_old = self.height - infraction > 3 && age * 20 > 100;
                 let known = self.pools.get(&validator);
-                if known.is_none_or(|pool| pool.is_tombstoned || self.is_free(pool)) || is_old {
+                let is_free = self.is_free(validator);
+                if known.is_none_or(|pool| pool.is_tombstoned) || is_old || (is_free && is_downtime) {
                     return Some(());
                 }
-                self.slash(validator, infraction, if is_downtime { 10_000 } else { 50_000 });
+                if !is_free {
+                    self.slash(validator, infraction, if is_downtime { 10_000 } else { 50_000 });
+                }
                 self.jail(validator, if is_downtime { self.now + 20 } else { u64::MAX });
                 if !is_downtime {
                     let pool = self.pools.get_mut(&validator)?;
@@ -198,9 +234,15 @@ impl Model {
                 self.penalize(validator, amount);
                 Some(())
             }
+            Step::ReplaceSet(mask) => {
+                self.replace_set(mask);
+                Some(())
+            }
             Step::EndEpoch { reward, penalty, ejection_percent } => {
                 self.reward(reward.0, reward.1);
+                self.keep_locked(reward.0);
                 self.penalize(penalty.0, penalty.1);
+                self.keep_locked(penalty.0);
                 self.eject(penalty.0, ejection_percent);
                 let limit = self.churn_limit as usize;
                 if self.epoch.is_multiple_of(2) {
@@ -316,7 +358,7 @@ impl Model {
         }
         let (begun, completes) = if pool.is_bonded() {
             (self.height, self.now + 100)
-        } else if self.is_free(pool) {
+        } else if self.is_free(validator) {
             (self.height, self.now)
         } else {
             (pool.unbonded.0, pool.unbonded.1 + 100)
