@@ -71,7 +71,7 @@ pub use compose::{COMPONENTS_MAX, Component, ComponentKind, ComposeError, Dapp, 
 pub use contract::Contract;
 pub use contract_error::ContractError;
 pub use deployed::Deployed;
-pub use dump::Dump;
+pub use dump::{Dump, DumpOrigin};
 pub use error::{
     BuildError, EngineError, EstimateError, InterventionError, LoadError, MineError, QueryError, ReorgError, SendError,
     SimulateError, TimeError,

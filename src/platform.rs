@@ -67,7 +67,7 @@ pub use self::{
         token_index::{Holder, HolderOrder, ListWindow, TokenTransfer},
     },
     blockchains::{Blockchains, EXPORT_BYTES_MAX, Outgoing, Sight},
-    context::WORKSPACES_MAX,
+    context::{INVITATIONS_MAX, WORKSPACES_MAX},
     contract_call::{ContractCall, EncodedCall, abi_of, beside_signed, signed_call},
     contract_events::{ContractEvent, events_of},
     contract_plan::PlacedContract,
@@ -150,6 +150,7 @@ pub struct PlatformBuilder {
     entropy: Arc<dyn Entropy>,
     plans: Plans,
     workspaces_max: u64,
+    invitations_max: u64,
     password_cost: PasswordCost,
     networks: Option<NetworkPool>,
     backups: Option<PathBuf>,
@@ -179,6 +180,12 @@ impl PlatformBuilder {
     /// Sets how many workspaces a user is a member of, when it makes another; 100 by default. The operators' own keys have no such bound.
     pub fn with_workspaces_max(self, workspaces_max: u64) -> Self {
         Self { workspaces_max, ..self }
+    }
+
+    /// Sets how many invitations a workspace, and a user in all workspaces, send within any hour; 100 by default. The operators' own keys have
+    /// no such bound.
+    pub fn with_invitations_max(self, invitations_max: u64) -> Self {
+        Self { invitations_max, ..self }
     }
 
     /// Sets what hashing a password costs; OWASP's recommendation by default.
@@ -218,7 +225,8 @@ impl PlatformBuilder {
         master_key: MasterKey,
         former: Vec<MasterKey>,
     ) -> Result<Platform, PlatformError> {
-        let Self { store, clock, entropy, plans, workspaces_max, password_cost, networks, backups } = self;
+        let Self { store, clock, entropy, plans, workspaces_max, invitations_max, password_cost, networks, backups } =
+            self;
         let records = Records::open(Arc::clone(&store), clock)?;
         match complete_indices(&records).map_err(PlatformError::from) {
             // Reads go on when the disk is full.
@@ -236,7 +244,8 @@ impl PlatformBuilder {
             },
             Ok,
         )?;
-        let context = Context { records, entropy, vault, secret, plans, workspaces_max, password_cost };
+        let context =
+            Context { records, entropy, vault, secret, plans, workspaces_max, invitations_max, password_cost };
         match (IdempotentRequests { context: &context }).seal_former() {
             // Reads go on when the disk is full; a later start seals them.
             Ok(()) | Err(PlatformError::StorageFull { .. }) => {}
@@ -284,6 +293,7 @@ impl Platform {
             entropy: Arc::new(OsEntropy),
             plans: Plans::default(),
             workspaces_max: context::WORKSPACES_MAX,
+            invitations_max: context::INVITATIONS_MAX,
             password_cost: PasswordCost::default(),
             networks: None,
             backups: None,

@@ -2,17 +2,52 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::IgnoredAny};
 
 use super::{EngineError, LoadError, Node, NodeEvent, NodeView, clock::BlockTime, writer::blocks_missing_from};
 use crate::{
     chain::{ChainDump, DumpError, GenesisSpec, LoadSummary},
-    primitives::Bytes,
+    primitives::{B256, Bytes},
 };
 
 /// A dump of a node. Two dumps of the same state are equal, byte for byte.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dump(Vec<u8>);
+
+/// What a dump is of: read from it without its blocks and its state, which [`Node::load`] checks.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct DumpOrigin {
+    /// The genesis specification of the dumped chain.
+    pub genesis: GenesisSpec,
+    /// Whether the dump is of a state alone ([`NodeView::dump_state`]): no block depends on its genesis.
+    pub is_state_alone: bool,
+}
+
+/// The part of the JSON document that tells it.
+#[derive(Deserialize)]
+struct OriginDocument {
+    chain: OriginChain,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct OriginChain {
+    genesis: GenesisSpec,
+    #[serde(default)]
+    genesis_hash: B256,
+    #[serde(default)]
+    blocks: Vec<IgnoredAny>,
+    #[serde(default)]
+    head: B256,
+}
+
+impl OriginChain {
+    /// As [`ChainDump::is_state_alone`].
+    fn is_state_alone(&self) -> bool {
+        self.blocks.is_empty() && self.genesis_hash.is_zero() && self.head.is_zero()
+    }
+}
 
 /// The dump's JSON document.
 #[derive(Serialize, Deserialize)]
@@ -41,27 +76,20 @@ impl Dump {
     /// # Errors
     /// [`LoadError::Malformed`] for bytes that are no dump.
     pub fn genesis(&self) -> Result<GenesisSpec, LoadError> {
-        #[derive(Deserialize)]
-        struct Parts {
-            chain: ChainPart,
-        }
-        #[derive(Deserialize)]
-        struct ChainPart {
-            genesis: GenesisSpec,
-        }
-        let parts: Result<Parts, _> = serde_json::from_slice(&self.0);
-        parts.map(|parts| parts.chain.genesis).map_err(|error| LoadError::Malformed { reason: error.to_string() })
+        Ok(self.origin()?.genesis)
     }
 
-    /// Returns whether the dump is of a state alone ([`NodeView::dump_state`]): no block depends on its genesis.
+    /// Returns what the dump is of.
     ///
     /// # Errors
     /// [`LoadError::Malformed`] for bytes that are no dump.
-    pub fn is_state_alone(&self) -> Result<bool, LoadError> {
-        Ok(self.document()?.chain.is_state_alone())
+    pub fn origin(&self) -> Result<DumpOrigin, LoadError> {
+        let OriginDocument { chain } = self.parse()?;
+        Ok(DumpOrigin { is_state_alone: chain.is_state_alone(), genesis: chain.genesis })
     }
 
-    fn document(&self) -> Result<Document, LoadError> {
+    /// Parses the document, or a part of it.
+    fn parse<'a, T: Deserialize<'a>>(&'a self) -> Result<T, LoadError> {
         serde_json::from_slice(&self.0).map_err(|error| LoadError::Malformed { reason: error.to_string() })
     }
 }
@@ -117,7 +145,7 @@ impl Node {
     /// validators, or one that contradicts itself; the node is then unchanged. A dump of a state alone ([`NodeView::dump_state`]) changes
     /// nothing: the node's genesis has to have that state.
     pub fn load(&self, dump: &Dump) -> Result<LoadSummary, LoadError> {
-        let document = dump.document()?;
+        let document: Document = dump.parse()?;
         if document.chain.is_state_alone() {
             let (view, want) = (self.view(), self.view().genesis_hash());
             let is_same =
@@ -151,5 +179,31 @@ impl Node {
         })?;
         writer.snapshots.clear();
         Ok(summary)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::primitives::{Address, U256};
+
+    /// Without its blocks and its state it says what the whole document says.
+    #[test]
+    fn a_dump_tells_what_it_is_of() {
+        let node = Node::new();
+        let at_genesis = node.dump().unwrap();
+        node.transfer(node.accounts()[0], Address::repeat_byte(7), U256::from(1)).unwrap();
+        for (dump, is_state_alone) in
+            [(at_genesis, false), (node.dump().unwrap(), false), (node.view().dump_state().unwrap(), true)]
+        {
+            let (origin, document) = (dump.origin().unwrap(), dump.parse::<Document>().unwrap());
+            assert_eq!((origin.is_state_alone, document.chain.is_state_alone()), (is_state_alone, is_state_alone));
+            assert_eq!(origin.genesis, document.chain.genesis);
+            assert_eq!(dump.genesis().unwrap(), origin.genesis);
+        }
+        for nonsense in ["", "nonsense", "{}", r#"{"chain":{}}"#, r#"{"chain":{"genesis":{"chainId":1},"blocks":1}}"#] {
+            let refused = Dump::from_bytes(nonsense.as_bytes().to_vec()).origin();
+            assert!(matches!(refused, Err(LoadError::Malformed { .. })), "{nonsense}: {refused:?}");
+        }
     }
 }

@@ -366,10 +366,11 @@ fn suggested_tip(view: &NodeView) -> u128 {
     if view.next_base_fee() == 0 { 0 } else { 1_000_000_000 }
 }
 
-/// A gas estimate with a margin, at most the block's gas limit.
+/// A gas estimate with a margin, at most the block's gas limit and a transaction's.
 fn estimate_with_margin(view: &NodeView, request: &CallRequest) -> Result<Gas, SendError> {
-    let gas = view.estimate_gas(request, BlockRef::Pending, &StateOverrides::new())?.get();
-    let gas_max = view.pool_context().gas_limit.get();
+    let gas = view.estimate_gas(&view.as_sent(request), BlockRef::Pending, &StateOverrides::new())?.get();
+    let context = view.pool_context();
+    let gas_max = context.fork.tx_gas_limit_max.map_or(context.gas_limit, |max| max.min(context.gas_limit)).get();
     // A plain transfer's cost is constant.
     let margin = if request.input.is_empty() { 0 } else { gas / ESTIMATE_MARGIN_DIVISOR };
     Ok(Gas::new(gas.saturating_add(margin).min(gas_max.max(gas))))

@@ -33,6 +33,19 @@ impl NodeView {
         Ok(self.chain().call(&self.call_context(block)?, request, overrides, inspector)?)
     }
 
+    /// Returns a request as it is tried before it is sent: with no more gas than a transaction of the next block may have. One that names no gas
+    /// and pays for it is bound by what its sender can pay.
+    #[must_use]
+    pub fn as_sent(&self, request: &CallRequest) -> CallRequest {
+        let tried = request.clone();
+        let is_free = request.max_fee_per_gas.or(request.gas_price).unwrap_or(0) == 0;
+        match (request.gas, self.pool_context().fork.tx_gas_limit_max) {
+            (Some(gas), Some(max)) => tried.with_gas(gas.min(max)),
+            (None, Some(max)) if is_free => tried.with_gas(max),
+            _ => tried,
+        }
+    }
+
     /// Returns a gas limit with which `request` succeeds, at most 1/64 above the smallest.
     ///
     /// # Errors

@@ -1,8 +1,10 @@
 //! API keys: `cbx_`, 48 random hex digits, 8 digits of checksum. Only a keyed hash of a key is kept.
 //!
 //! A key acts in one workspace, with its scopes as far as its maker's present role caps them: when the maker leaves, its keys are revoked.
-//! Revocation and expiry work at once. Several keys may live side by side, so that one can be replaced without a pause.
+//! Revocation and expiry work at once. Several keys may live side by side, so that one can be replaced without a pause. A key that an access
+//! token has made is revoked with the token's grant.
 
+mod granted;
 mod value;
 
 use core::{fmt, num::NonZeroUsize};
@@ -10,6 +12,8 @@ use core::{fmt, num::NonZeroUsize};
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq as _;
 
+use self::granted::MadeUnder;
+pub(super) use self::granted::revoke_granted;
 pub use self::value::ApiKeyValue;
 use super::{
     Fields, PlatformError,
@@ -78,6 +82,29 @@ pub struct ApiKey {
     pub expires_at_ms: Option<u64>,
     /// Time of its revocation, in milliseconds since the Unix epoch.
     pub revoked_at_ms: Option<u64>,
+    /// The grant that it ends with, where it was made by an access token. Former versions did not keep it.
+    created_under: Option<MadeUnder>,
+}
+
+/// The first version of [`ApiKey`], without the grant.
+#[derive(Deserialize)]
+struct ApiKeyV1 {
+    name: String,
+    scopes: ScopeSet,
+    created_by: Subject,
+    last_four: String,
+    hash: [u8; 32],
+    lifetime_ms: Option<u64>,
+    expires_at_ms: Option<u64>,
+    revoked_at_ms: Option<u64>,
+}
+
+impl From<ApiKeyV1> for ApiKey {
+    fn from(first: ApiKeyV1) -> Self {
+        let ApiKeyV1 { name, scopes, created_by, last_four, hash, lifetime_ms, expires_at_ms, revoked_at_ms } = first;
+        let created_under = None;
+        Self { name, scopes, created_by, last_four, hash, lifetime_ms, expires_at_ms, revoked_at_ms, created_under }
+    }
 }
 
 /// State of an API key: active leads to expired with its time, both to revoked by command.
@@ -174,8 +201,22 @@ impl Stored<ApiKey> {
 
 impl Record for ApiKey {
     const KIND: &'static str = "key";
-    const INDICES: &'static [Index<Self>] =
-        &[Self::BY_HASH, Self::BY_ID, Self::BY_STATE, Self::BY_EXPIRY, Self::BY_CREATOR, Self::BY_NAME, Index::UPDATED];
+    const VERSION: u16 = 2;
+    const INDICES: &'static [Index<Self>] = &[
+        Self::BY_HASH,
+        Self::BY_ID,
+        Self::BY_STATE,
+        Self::BY_EXPIRY,
+        Self::BY_CREATOR,
+        Self::BY_GRANTOR,
+        Self::BY_NAME,
+        Index::UPDATED,
+    ];
+
+    fn upgrade(version: u16, bytes: &[u8]) -> Option<Self> {
+        let first: ApiKeyV1 = (version == 1).then(|| postcard::from_bytes(bytes).ok())??;
+        Some(first.into())
+    }
 }
 
 /// Leaves the hash out.
@@ -185,21 +226,31 @@ impl fmt::Debug for ApiKey {
     }
 }
 
-/// Keys that are read at once when they are counted.
-const COUNTED_AT_ONCE: NonZeroUsize = NonZeroUsize::new(64).expect("not zero");
+/// Keys that are read at once when all that are valid are looked for.
+const READ_AT_ONCE: NonZeroUsize = NonZeroUsize::new(64).expect("not zero");
 
-/// Returns how many keys of a workspace are valid now. Those that have expired are not read, however many there are.
-pub(super) fn count_live(unit: &Unit<'_>, owner: &Owner) -> Result<u64, RecordError> {
-    let (all, now_ms, mut live) = (SortKey::new(), unit.now_ms(), 0_u64);
-    let mut request = PageRequest::first(COUNTED_AT_ONCE).in_order(Order::Descending);
+/// Visits the keys of a group that are valid now, of an index by expiry. Those that have expired are not read, however many there are.
+fn for_each_live(
+    unit: &Unit<'_>,
+    (index, owner, group): (&Index<ApiKey>, &Owner, &SortKey),
+    mut visit: impl FnMut(Stored<ApiKey>),
+) -> Result<(), RecordError> {
+    let now_ms = unit.now_ms();
+    let mut request = PageRequest::first(READ_AT_ONCE).in_order(Order::Descending);
     loop {
-        let page = unit.of::<ApiKey>().page(&ApiKey::BY_EXPIRY, owner, &all, &request)?;
-        let found = page.items.iter().take_while(|key| key.value.is_live(now_ms)).count();
-        live = live.saturating_add(found as u64);
-        let is_whole = found == page.items.len();
-        let Some(next) = page.next.filter(|_| is_whole) else { return Ok(live) };
+        let page = unit.of::<ApiKey>().page(index, owner, group, &request)?;
+        let is_whole = page.items.iter().all(|key| key.value.is_live(now_ms));
+        page.items.into_iter().take_while(|key| key.value.is_live(now_ms)).for_each(&mut visit);
+        let Some(next) = page.next.filter(|_| is_whole) else { return Ok(()) };
         request = request.after(next);
     }
+}
+
+/// Returns how many keys of a workspace are valid now.
+pub(super) fn count_live(unit: &Unit<'_>, owner: &Owner) -> Result<u64, RecordError> {
+    let mut live = 0_u64;
+    for_each_live(unit, (&ApiKey::BY_EXPIRY, owner, &SortKey::new()), |_| live = live.saturating_add(1))?;
+    Ok(live)
 }
 
 /// Checks that one more key is within the plan.
@@ -209,12 +260,17 @@ fn check_keys(unit: &Unit<'_>, owner: &Owner, max: u64) -> Result<(), PlatformEr
     if unrevoked < max { Ok(()) } else { check_quota("live API keys", count_live(unit, owner)?, max) }
 }
 
-/// Returns who answers for a key that a principal makes: a key's own maker, so that it goes with the member.
-fn maker(unit: &Unit<'_>, principal: &Principal) -> Result<Subject, PlatformError> {
-    match principal.subject() {
-        Subject::ApiKey(id) => Ok(unit.of::<ApiKey>().require(&principal.home(), id)?.value.created_by),
-        subject => Ok(subject.clone()),
+/// Returns who answers for a key that a principal makes, and the grant that the key ends with: those of a key that makes it, so that it goes
+/// with the member and with the grant. Credentials that were revoked since the principal was let in make no key that would outlive them.
+fn maker(unit: &Unit<'_>, principal: &Principal) -> Result<(Subject, Option<MadeUnder>), PlatformError> {
+    let Subject::ApiKey(id) = principal.subject() else {
+        return Ok((principal.subject().clone(), MadeUnder::of(unit, principal)?));
+    };
+    let made = unit.of::<ApiKey>().require(&principal.home(), id)?.value;
+    if made.revoked_at_ms.is_some() {
+        return Err(PlatformError::Forbidden { message: "the API key was revoked meanwhile".to_owned() });
     }
+    Ok((made.created_by, made.created_under))
 }
 
 /// Rules of API keys.
@@ -232,8 +288,8 @@ impl<'a> ApiKeys<'a> {
     /// Creates a key in the workspace that a principal acts in, and returns its value, which can't be read again.
     ///
     /// # Errors
-    /// [`PlatformError::Forbidden`] for scopes that the principal lacks, [`PlatformError::Conflict`] for a full plan,
-    /// [`PlatformError::Entropy`]; no key is then kept.
+    /// [`PlatformError::Forbidden`] for scopes that the principal lacks and for a grant that has ended, [`PlatformError::Conflict`] for a full
+    /// plan, [`PlatformError::Entropy`]; no key is then kept.
     pub fn create(
         &self,
         unit: &mut Unit<'_>,
@@ -255,6 +311,7 @@ impl<'a> ApiKeys<'a> {
             lifetime_ms: spec.lifetime_ms,
             expires_at_ms: None,
             revoked_at_ms: None,
+            created_under: None,
         };
         let stored = self.insert(unit, principal, &id, key)?;
         Ok((value, stored))
@@ -269,7 +326,7 @@ impl<'a> ApiKeys<'a> {
     ) -> Result<Stored<ApiKey>, PlatformError> {
         let owner = principal.owner();
         check_keys(unit, &owner, self.context.plan(unit, &owner)?.api_keys_max)?;
-        key.created_by = maker(unit, principal)?;
+        (key.created_by, key.created_under) = maker(unit, principal)?;
         key.expires_at_ms = key.lifetime_ms.map(|lifetime| unit.now_ms().saturating_add(lifetime));
         let stored = unit.insert(&owner, id, key)?;
         audit(unit, principal, "key.create", format!("key {id}"))?;
@@ -341,7 +398,8 @@ impl<'a> ApiKeys<'a> {
         own.iter().try_for_each(|key| Ok(unit.delete(key)?))
     }
 
-    /// Returns the principal of an API key; `None` for one that is unknown, revoked or expired, or whose maker is no member any more.
+    /// Returns the principal of an API key; `None` for one that is unknown, revoked or expired, whose maker is no member any more, or that
+    /// belongs to an OAuth client that is deleted.
     ///
     /// The key is found by its keyed hash, which tells nobody without the secret anything, and compared in constant time.
     ///
@@ -358,6 +416,11 @@ impl<'a> ApiKeys<'a> {
         let found = found.filter(|key| bool::from(key.value.hash.ct_eq(&hash)) && key.value.is_live(now_ms));
         let Some(key) = found else { return Ok(None) };
         let Some(workspace) = key.owner().workspace().cloned() else { return Ok(None) };
+        if let Some(under) = &key.value.created_under
+            && !under.has_client(&self.context.records)?
+        {
+            return Ok(None);
+        }
         let scopes = match &key.value.created_by {
             Subject::User(user) => match self.context.records.of::<Member>().get(key.owner(), user)? {
                 Some(member) => key.value.scopes.capped_by(&member.value.role.cap()),
@@ -366,5 +429,23 @@ impl<'a> ApiKeys<'a> {
             Subject::Service | Subject::ApiKey(_) => key.value.scopes.clone(),
         };
         Ok(Some(Principal::new(Subject::ApiKey(key.id().to_owned()), workspace, scopes)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_of_the_first_version_is_read_without_a_grant() {
+        let scopes: ScopeSet = [Scope::BlockchainRead].into_iter().collect();
+        let maker = Subject::User("usr_a".to_owned());
+        let old = ("ci", &scopes, &maker, "89ab", [7_u8; 32], Some(5_u64), Some(9_u64), None::<u64>);
+        let read = ApiKey::upgrade(1, &postcard::to_allocvec(&old).unwrap()).unwrap();
+        assert_eq!((read.name.as_str(), &read.scopes, &read.created_by), ("ci", &scopes, &maker));
+        assert_eq!((read.masked().as_str(), read.hash, read.lifetime_ms), ("cbx_...89ab", [7; 32], Some(5)));
+        assert_eq!((read.expires_at_ms, read.revoked_at_ms), (Some(9), None));
+        assert!(read.created_under.is_none());
+        assert!(ApiKey::upgrade(0, &[]).is_none());
     }
 }

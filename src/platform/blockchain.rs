@@ -26,7 +26,7 @@ use self::{
 };
 pub(super) use self::{
     engine::{Engine, EngineParts, PlatformTime},
-    genesis::{GenesisParts, consensus},
+    genesis::{GenesisParts, consensus, taken_over},
     keys::{ChainKeys, STANDBY_KEYS, draw_key},
 };
 pub use self::{
@@ -39,6 +39,7 @@ use super::{
     records::{Owner, Stored},
 };
 use crate::{
+    chain::{ChainError, OpenError as GenesisError},
     consensus::ConsensusKind,
     node::{BuildError, MINING_INTERVAL_SECS_MAX, Node, PacedNetwork, QueryError},
     primitives::Gas,
@@ -50,7 +51,7 @@ const CHAIN_ID_MAX: u64 = (1 << 53) - 1;
 /// Validators of one chain.
 pub(super) const VALIDATORS_MAX: usize = 100;
 /// Smallest and largest block gas limit.
-const GAS_LIMIT_BOUNDS: core::ops::RangeInclusive<u64> = 1_000_000..=1_000_000_000_000;
+pub(super) const GAS_LIMIT_BOUNDS: core::ops::RangeInclusive<u64> = 1_000_000..=1_000_000_000_000;
 /// Premine unless the request has one: a million tokens of 18 decimals.
 const DEFAULT_PREMINE: U256 = U256::from_limbs([0x1bce_cced_a100_0000, 0xd3c2, 0, 0]);
 /// Valid feature names.
@@ -503,11 +504,19 @@ impl Blockchain {
     }
 }
 
-/// Converts a failed opening: a validation error for a number of validators that the protocol can't have.
+/// Converts a failed opening: a validation error for a number of validators that the protocol can't have, a conflict for a contract that the
+/// genesis can't have.
 fn failure(validators: usize, cause: OpenError) -> PlatformError {
     match cause {
         OpenError::Network(NetworkError::Consensus(cause)) | OpenError::Node(BuildError::Consensus(cause)) => {
             PlatformError::field("validators", cause.to_string(), format!("{validators} validators"))
+        }
+        OpenError::Network(NetworkError::Chain {
+            source: ChainError::Open(cause @ GenesisError::GenesisContract { .. }),
+            ..
+        })
+        | OpenError::Node(BuildError::Open(cause @ GenesisError::GenesisContract { .. })) => {
+            PlatformError::Conflict { message: cause.to_string() }
         }
         other => PlatformError::internal(other),
     }

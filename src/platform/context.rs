@@ -15,6 +15,8 @@ use super::{
 
 /// Workspaces that a user is a member of, when it makes another, by default.
 pub const WORKSPACES_MAX: u64 = 100;
+/// Invitations that a workspace, and a user, send within an hour, by default.
+pub const INVITATIONS_MAX: u64 = 100;
 
 /// Records, randomness, vault and plans of a platform.
 #[derive(Debug)]
@@ -27,6 +29,8 @@ pub(super) struct Context {
     pub(super) plans: Plans,
     /// Workspaces that a user is a member of, when it makes another.
     pub(super) workspaces_max: u64,
+    /// Invitations that a workspace, and a user, send within an hour.
+    pub(super) invitations_max: u64,
     pub(super) password_cost: PasswordCost,
 }
 
@@ -37,7 +41,8 @@ impl Context {
         let vault = Vault::new(master_key, Arc::clone(&entropy));
         let secret = Secret::of_store(&records, &vault)?;
         let (plans, password_cost) = (Plans::default(), PasswordCost::default());
-        Ok(Self { records, entropy, vault, secret, plans, workspaces_max: WORKSPACES_MAX, password_cost })
+        let (workspaces_max, invitations_max) = (WORKSPACES_MAX, INVITATIONS_MAX);
+        Ok(Self { records, entropy, vault, secret, plans, workspaces_max, invitations_max, password_cost })
     }
 
     pub(super) fn id(&self, prefix: &str) -> Result<String, EntropyError> {

@@ -95,7 +95,8 @@ impl DeploymentSpec {
             .encode(&self.params, context(chain, from)?)
             .map_err(invalid)?;
         let mut request = CallRequest { from: Some(from), input, gas: self.gas_limit, ..Default::default() };
-        match chain.node().view().estimate_gas(&request, BlockRef::Pending, &Default::default()) {
+        let view = chain.node().view();
+        match view.estimate_gas(&view.as_sent(&request), BlockRef::Pending, &Default::default()) {
             Ok(gas) => request.gas = request.gas.or(Some(gas)),
             Err(EstimateError::Query(cause)) => return Err(PlatformError::from_query(cause)),
             Err(failure) => {

@@ -46,7 +46,8 @@ impl<'a> IdempotentRequests<'a> {
     /// Accepts a principal's request under its key, or returns the response to the one that it repeats.
     ///
     /// # Errors
-    /// Those of [`IdempotencyError`](super::records::IdempotencyError) and of the vault.
+    /// Those of [`IdempotencyError`](super::records::IdempotencyError) and of the vault; [`PlatformError::Forbidden`] when the first request was
+    /// permitted more than this one is.
     pub fn accept(
         &self,
         unit: &mut Unit<'_>,
@@ -65,9 +66,12 @@ impl<'a> IdempotentRequests<'a> {
                 self.seal(unit, stored, Purpose::IdempotentRequest, request)?;
                 Ok(Begun::Run(Box::new(accepted)))
             }
-            Ok(Acceptance::Repeated(accepted)) => self.response(accepted.request()).map(Begun::Replay),
+            Ok(Acceptance::Repeated(accepted)) => {
+                check_scopes(principal, &accepted.request().value)?;
+                self.response(accepted.request()).map(Begun::Replay)
+            }
             Err(IdempotencyError::Running) => {
-                let open = self.records().take_open_under(&owner, &sender.subject, key)?;
+                let open = self.records().take_open_under(&owner, &sender, key)?;
                 open.map(|open| Begun::Again(Box::new(open))).ok_or_else(|| IdempotencyError::Running.into())
             }
             Err(cause) => Err(cause.into()),
@@ -189,6 +193,19 @@ impl<'a> IdempotentRequests<'a> {
         let opened = self.context.vault.open(self.records(), stored.owner(), stored.id(), purpose)?;
         Ok(Zeroizing::new(opened.bytes().to_vec()))
     }
+}
+
+/// Checks that a principal may do what the first request was permitted: the response may show what follows from that, such as a new key. A
+/// token of the same grant may have fewer scopes, and a role may have changed since.
+fn check_scopes(principal: &Principal, first: &IdempotentRequest) -> Result<(), PlatformError> {
+    if let [beyond, ..] = first.scopes.beyond(principal.scopes())[..] {
+        let message = format!(
+            "the first request with this idempotency key was permitted {}, this one is not: repeat it with credentials that are",
+            beyond.name()
+        );
+        return Err(PlatformError::Forbidden { message });
+    }
+    Ok(())
 }
 
 #[cfg(test)]

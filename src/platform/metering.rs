@@ -117,16 +117,24 @@ impl Metering<'_> {
     /// [`OverQuota`] for one more request than the plan allows, and when its bytes are used up. A change of the plan is seen at the next
     /// flush.
     pub fn count_request(&self, workspace: &WorkspaceId) -> Result<(), OverQuota> {
+        self.count_requests(workspace, 1)
+    }
+
+    /// Counts so many requests of a workspace at once: all of them, or none.
+    ///
+    /// # Errors
+    /// As [`Metering::count_request`], where the plan does not allow all of them.
+    pub fn count_requests(&self, workspace: &WorkspaceId, requests: u64) -> Result<(), OverQuota> {
         self.count(workspace, |metered, now_ms| {
             let resets_in_secs = period_ends_in_secs(now_ms);
             let over = |usage, limit| Err(OverQuota { usage, limit, resets_in_secs });
-            if metered.used.requests >= metered.plan.requests_max {
+            if metered.used.requests.saturating_add(requests) > metered.plan.requests_max {
                 return over(Usage::Requests, metered.plan.requests_max);
             }
             if metered.used.bytes >= metered.plan.bytes_max {
                 return over(Usage::Bytes, metered.plan.bytes_max);
             }
-            metered.used = metered.used.plus(Amounts { requests: 1, bytes: 0 });
+            metered.used = metered.used.plus(Amounts { requests, bytes: 0 });
             Ok(())
         })
     }

@@ -10,6 +10,7 @@ mod contracts;
 mod enabling;
 pub(super) mod genesis;
 mod kind;
+mod proposing;
 pub(super) mod record;
 mod state;
 #[cfg(test)]

@@ -11,10 +11,12 @@
 //! | refresh token rotation, exact redirect URIs, no downgrade of PKCE | RFC 9700 |
 //!
 //! One consent of a user makes one [`Grant`]: for a client, in one workspace. Its code, its family of refresh tokens and its access tokens
-//! live and die with it. A token permits what was granted, as far as the user's role in the workspace caps it at the moment.
+//! live and die with it, and what ends it by somebody's act revokes the API keys that were made with them. A token permits what was granted,
+//! as far as the user's role in the workspace caps it at the moment.
 
 mod authorization;
 mod client;
+mod ending;
 mod error;
 mod exchange;
 mod grant;
@@ -26,7 +28,6 @@ mod registration;
 mod tests;
 mod tokens;
 
-pub(super) use self::grant::{delete_of_user, delete_of_workspace};
 pub use self::{
     authorization::{AuthorizationRefusal, AuthorizationRequest, Authorized, ShownRefusal},
     client::{ClientCredentials, OAuthClient},
@@ -36,6 +37,10 @@ pub use self::{
     parameters::Parameters,
     registration::ClientRegistration,
     tokens::Introspection,
+};
+pub(super) use self::{
+    ending::end_all_of_user,
+    grant::{delete_of_user, delete_of_workspace},
 };
 
 use std::net::IpAddr;

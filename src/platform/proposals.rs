@@ -3,8 +3,11 @@
 //! A proposal is what the contract has; the service keeps nothing of it. Its id names the transaction that made it, so that it is known
 //! before a block has it.
 
+mod canceling;
 mod id;
 mod listing;
+mod open;
+mod parameters;
 mod shape;
 mod spec;
 mod voting;
@@ -51,8 +54,8 @@ impl Proposals<'_> {
     ///
     /// # Errors
     /// [`PlatformError::Conflict`] on a chain without governance, for a proposer without weight, for a module that could not be enabled
-    /// with its configuration after the vote, and for what the contract refuses, such as a proposal that could not be executed; as
-    /// [`Blockchains::writable`].
+    /// with its configuration after the vote or could not be disabled, for a second one about a module while another is open, and for what
+    /// the contract refuses, such as a proposal that could not be executed; as [`Blockchains::writable`].
     pub fn submit(
         &self,
         principal: &Principal,
@@ -141,9 +144,15 @@ impl Proposals<'_> {
                     return Err(PlatformError::field("changes.version", expected, version.to_string()));
                 }
                 kind.check_in_this_build()?;
-                let Some(config) = module_config.cloned() else { return Ok(()) };
-                let spec = ModuleSpec { blockchain_id: chain.id().to_owned(), kind, config };
-                Modules { blockchains: self.chains }.check_proposed(principal, chain, &spec)
+                if let Some(config) = module_config.cloned() {
+                    let spec = ModuleSpec { blockchain_id: chain.id().to_owned(), kind, config };
+                    Modules { blockchains: self.chains }.check_proposed(principal, chain, &spec)?;
+                }
+                self.check_alone(chain, name)
+            }
+            ProposalAction::ModuleDisable { name } => {
+                Modules { blockchains: self.chains }.check_proposed_end(principal, chain, name)?;
+                self.check_alone(chain, name)
             }
             _ => Ok(()),
         }

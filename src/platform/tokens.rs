@@ -33,10 +33,12 @@ pub struct Tokens<'a> {
 impl Tokens<'_> {
     /// Makes a token under an id that was drawn for the request; with that of a token of the workspace it sends its transaction if no block
     /// has it, and returns it. A vault (ERC-4626) without an asset gets a token of its own to hold, which anybody with the minter's role mints:
-    /// neither is made where not both can be.
+    /// neither is made where not both can be. Where the chain changes between the two, so that the vault is refused, the token stays and the
+    /// error names it.
     ///
     /// # Errors
-    /// As [`Blockchains::deploy_as`]; [`PlatformError::Validation`] with the fields that the standard can't have.
+    /// As [`Blockchains::deploy_as`]; [`PlatformError::Validation`] with the fields that the standard can't have; [`PlatformError::Conflict`]
+    /// for a vault that is refused after its token was made, and for one whose token has failed.
     pub fn create(
         &self,
         principal: &Principal,
@@ -48,33 +50,18 @@ impl Tokens<'_> {
             return Err(PlatformError::Validation { fields });
         }
         let chain = self.blockchains.writable(principal, &spec.blockchain_id)?;
-        let asset = match (spec.standard, &spec.signed_transaction, spec.asset) {
-            (TokenStandard::Erc4626, None, None) => Some(self.create_asset(principal, id, &chain, &spec)?),
-            (_, _, Some(asset)) if !is_contract(&chain, asset)? => {
+        let is_without_asset = spec.asset.is_none() && spec.signed_transaction.is_none();
+        if spec.standard == TokenStandard::Erc4626 && is_without_asset {
+            return self.create_with_asset(principal, id, &chain, spec);
+        }
+        let asset = match spec.asset {
+            Some(asset) if !is_contract(&chain, asset)? => {
                 let expected = "the address of a token on the chain";
                 return Err(PlatformError::field("asset", expected, format!("{asset}, which has no code")));
             }
-            (_, _, asset) => asset,
+            asset => asset,
         };
         self.blockchains.deploy_as(principal, id, spec.deployment(asset))
-    }
-
-    /// Deploys the token that a vault without an asset holds, and returns its address.
-    fn create_asset(
-        &self,
-        principal: &Principal,
-        id: &str,
-        chain: &Blockchain,
-        spec: &TokenSpec,
-    ) -> Result<Address, PlatformError> {
-        let asset = format!("{id}_asset");
-        let is_made = self.blockchains.deployments().get(&principal.owner(), &asset)?.is_some();
-        // What a chain without contracts refuses, it refuses before it makes anything.
-        if !is_made && chain.node().view().chain().spec().deployments {
-            self.check_with_asset(principal, chain, spec)?;
-        }
-        let stored = self.blockchains.deploy_as(principal, &asset, spec.asset_deployment())?;
-        stored.value.contract_address(chain)
     }
 
     /// Returns a token of the principal's workspace.

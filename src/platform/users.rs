@@ -7,8 +7,8 @@
 //! | what | life | after use |
 //! |---|---|---|
 //! | token of a mail that confirms | 24 hours | gone |
-//! | token of a mail that resets a password | 1 hour | gone, with all others for the address |
-//! | session | 8 hours without use, 7 days at most | gone at log-out, and at a reset |
+//! | token of a mail that resets a password | 1 hour | gone, with all others for the address; also at a change of the password |
+//! | session | 8 hours without use, 7 days at most | gone at log-out, and at a change or a reset of the password |
 //! | bootstrap token | until the default workspace has an owner | gone |
 //!
 //! Passwords are hashed outside of any unit of work.

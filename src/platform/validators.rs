@@ -11,6 +11,8 @@ mod orders;
 mod processes;
 pub(super) mod quorum;
 mod shape;
+#[cfg(test)]
+mod tests;
 mod withdrawals;
 
 use std::sync::Arc;

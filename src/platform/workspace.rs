@@ -13,12 +13,14 @@
 
 mod members;
 mod records;
+mod sent_invitations;
 #[cfg(test)]
 mod tests;
 
 pub(in crate::platform) use self::{
     members::{INVITATION_MAIL, owners_of},
     records::normalised_email,
+    sent_invitations::SentInvitations,
 };
 pub use self::{
     members::{InvitationToken, Members},

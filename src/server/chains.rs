@@ -10,13 +10,17 @@ use super::{
     counters::Counters,
     eth::{
         ChainRecords, Development, Eth,
+        call_gas::capped,
         rpc::{EthHttpService, EthRpc},
     },
+    limits::CALL_GAS_MAX,
     monitor::RpcMonitor,
 };
 use crate::{
-    node::SnapshotId,
+    chain::{CallRequest, StateOverrides},
+    node::{BlockRef, NodeView, QueryError, SnapshotId},
     platform::{Blockchain, Platform, PlatformError, Principal, Scope},
+    primitives::Gas,
 };
 
 /// A platform with the Ethereum JSON-RPC of its chains.
@@ -27,6 +31,8 @@ pub struct Chains {
     workers: Workers,
     default: Option<DefaultRpc>,
     others: Arc<RwLock<BTreeMap<String, OtherChain>>>,
+    /// Gas of a call on a chain that is not the default one.
+    call_gas_max: Gas,
 }
 
 /// Ethereum JSON-RPC of the default chain.
@@ -74,6 +80,13 @@ impl Chains {
         Self { default, ..self }
     }
 
+    /// Sets how much gas a call has that changes nothing, on chains that nobody has asked anything yet. On the default chain, which is its
+    /// process's own, it has as much as a block.
+    #[must_use]
+    pub(super) fn with_call_gas_max(self, call_gas_max: Gas) -> Self {
+        Self { call_gas_max, ..self }
+    }
+
     fn with(platform: Arc<Platform>, development: Development) -> Self {
         let counters = Arc::new(Counters::default());
         let workers = Workers::default();
@@ -82,7 +95,8 @@ impl Chains {
             let records: Arc<dyn ChainRecords> = Arc::clone(&platform) as _;
             EthRpc::over(eth.with_records(Some(records)), CommandQueue::new(workers.clone())).into()
         });
-        Self { platform, counters, workers, default, others: Arc::default() }
+        let call_gas_max = Gas::new(CALL_GAS_MAX);
+        Self { platform, counters, workers, default, others: Arc::default(), call_gas_max }
     }
 
     /// Counts of what went wrong at the server's edges, of all chains.
@@ -108,6 +122,20 @@ impl Chains {
     /// The threads that run what takes long.
     pub(crate) const fn workers(&self) -> &Workers {
         &self.workers
+    }
+
+    /// Returns a call of a chain with no more gas than it has there.
+    ///
+    /// # Errors
+    /// As [`capped`].
+    pub(super) fn capped(
+        &self,
+        (chain, view): (&Blockchain, &NodeView),
+        request: CallRequest,
+        at: BlockRef,
+    ) -> Result<CallRequest, QueryError> {
+        let is_default = self.platform.default_blockchain().is_some_and(|default| default.id() == chain.id());
+        capped(view, request, (at, &StateOverrides::default()), (!is_default).then_some(self.call_gas_max))
     }
 
     /// Returns the Ethereum JSON-RPC of the chain with this id, if it is in memory: for the service's own work. What a caller asks for goes
@@ -144,6 +172,7 @@ impl Chains {
         }
         others.retain(|_, one| one.chain.strong_count() > 0);
         let eth = Eth::new(chain.node().clone(), Arc::clone(&self.counters), Development::Closed);
+        let eth = eth.with_call_gas_max(Some(self.call_gas_max));
         let rpc = EthRpc::over(eth, CommandQueue::new(self.workers.clone()));
         others.insert(chain.id().to_owned(), OtherChain { chain: Arc::downgrade(chain), rpc: rpc.clone() });
         rpc

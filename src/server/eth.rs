@@ -5,6 +5,7 @@
 
 mod accounts;
 mod blocks;
+pub(crate) mod call_gas;
 mod calls;
 pub(crate) mod convert;
 mod debug;
@@ -40,6 +41,7 @@ use super::{
 use crate::{
     node::{Node, NodeView, SnapshotId},
     platform::PlatformError,
+    primitives::Gas,
 };
 
 /// State of the methods of one chain.
@@ -52,6 +54,8 @@ pub(crate) struct Eth {
     development: Development,
     monitor: Option<Arc<dyn RpcMonitor>>,
     records: Option<Arc<dyn ChainRecords>>,
+    /// Gas of a call that changes nothing; `None` for as much as a block has.
+    call_gas_max: Option<Gas>,
 }
 
 /// Records beside a chain that its snapshots cover.
@@ -94,7 +98,7 @@ impl Eth {
     /// Creates the state of the methods over `node`.
     pub(crate) fn new(node: Node, counters: Arc<Counters>, development: Development) -> Self {
         let (filters, logs) = (Filters::default(), SharedLogs::default());
-        Self { node, filters, logs, counters, development, monitor: None, records: None }
+        Self { node, filters, logs, counters, development, monitor: None, records: None, call_gas_max: None }
     }
 
     /// Sets the monitor of the methods' calls.
@@ -105,6 +109,11 @@ impl Eth {
     /// Sets the records that snapshots cover.
     pub(crate) fn with_records(self, records: Option<Arc<dyn ChainRecords>>) -> Self {
         Self { records, ..self }
+    }
+
+    /// Sets how much gas a call has that changes nothing.
+    pub(crate) fn with_call_gas_max(self, call_gas_max: Option<Gas>) -> Self {
+        Self { call_gas_max, ..self }
     }
 
     /// Runs a handler; a panic is counted and becomes an internal error.

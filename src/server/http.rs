@@ -46,7 +46,10 @@ use super::{
     oauth::{LogInLink, LogInProvider},
     outbound::OutboundPolicy,
 };
-use crate::platform::{InvalidPublicUrl, Mailbox, Platform, PublicUrl};
+use crate::{
+    platform::{InvalidPublicUrl, Mailbox, Platform, PublicUrl},
+    primitives::Gas,
+};
 
 pub use client_address::{ForwardingHeader, InvalidProxyNetwork, ProxyNetwork, TrustedProxies};
 pub use tls::{ServerTls, TlsError};
@@ -274,6 +277,7 @@ impl Server {
                 PublicUrl::new(&format!("{scheme}://{}", url_host(address)))?
             }
         };
+        let chains = chains.with_call_gas_max(Gas::new(config.limits.call_gas_max));
         let context = Arc::new(route::ServerContext::new(chains, config, address, public_url));
         Ok(Self { listener, address, context })
     }

@@ -40,6 +40,9 @@ pub(crate) const OUTBOUND_PER_WORKSPACE_MAX: usize = 2;
 /// After how long a request that was refused so may be repeated: the slowest of those before it take 15 s.
 pub(crate) const OUTBOUND_RETRY: Duration = Duration::from_secs(5);
 
+/// Gas of a call that changes nothing on a chain of the service, by default: geth's bound (`--rpc.gascap`).
+pub const CALL_GAS_MAX: u64 = 50_000_000;
+
 /// REST requests that are worked on at one time, by default.
 pub const REST_REQUESTS_MAX: usize = 512;
 /// Items of a page of a list that a client may ask for, by default.
@@ -112,7 +115,11 @@ pub struct ServerLimits {
     pub batch_calls_max: u32,
     /// Items of a page of a list that a client may ask for, from 20; 400 past it.
     pub page_limit_max: u64,
-    /// REST requests of one caller in a window: an API key, a user, or an address without credentials; further ones are answered with 429.
+    /// Gas that a call, a simulation or an estimate has on a chain of the service; one that asks for more, or for none, has so much, as in geth. On
+    /// the default chain, which is its process's own, it has as much as a block.
+    pub call_gas_max: u64,
+    /// REST requests of one caller in a window: an API key, a user, or an address without credentials; further ones are answered with 429. Each
+    /// call of a batch of JSON-RPC counts as a request; a batch that does not fit is refused whole, and counts as one.
     pub rate: RateLimit,
     /// Forms of the authorization server's pages that one address sends in a window; further ones are answered with 429. What programs
     /// send to `/oauth/token` and the like counts by [`rate`](Self::rate), by address too.
@@ -150,6 +157,7 @@ impl Default for ServerLimits {
             rpc_body_bytes_max: RPC_BODY_BYTES_MAX,
             batch_calls_max: BATCH_CALLS_MAX,
             page_limit_max: PAGE_LIMIT_MAX,
+            call_gas_max: CALL_GAS_MAX,
             rate: RateLimit::default(),
             form_rate: FormRate::default(),
             head_timeout: Duration::from_secs(60),

@@ -195,13 +195,16 @@ impl App {
         Ok((admitted, rpc))
     }
 
-    /// Executes the calls of a body to the Ethereum JSON-RPC of a chain; under an idempotency key once.
+    /// Executes the calls of a body to the Ethereum JSON-RPC of a chain, if all of them fit the caller's quotas; under an idempotency key once.
     pub(super) async fn call_chain(
         &self,
-        (admitted, rpc): (&Admitted, EthRpc),
+        (admitted, rpc): (&mut Admitted, EthRpc),
         parts: &Parts,
         body: Bytes,
     ) -> Response {
+        if let Err(refused) = admitted.count_batch(self, &body) {
+            return service_rpc::refused(&refused);
+        }
         rpc_request::execute(self, admitted, parts, Interface::Chain(rpc), body).await
     }
 
@@ -210,10 +213,11 @@ impl App {
         &self,
         headers: &HeaderMap,
         peer: Option<PeerAddress>,
-        chain: &str,
+        (chain, message): (&str, &[u8]),
     ) -> Result<(Admitted, EthRpc), ApiError> {
         let admitted = service::admit(self, routes::ETHEREUM_ACCESS, headers, peer, None);
-        let admitted = admitted.map_err(service::Refused::into_error)?;
+        let mut admitted = admitted.map_err(service::Refused::into_error)?;
+        admitted.count_batch(self, message)?;
         let Some(principal) = &admitted.principal else {
             return Err(PlatformError::not_found("blockchain", chain).into());
         };

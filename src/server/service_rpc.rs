@@ -103,8 +103,8 @@ struct ServiceDispatch {
 }
 
 impl ServiceDispatch {
-    /// Returns the Ethereum JSON-RPC of the chain that a call names, or of the only one that its caller can see; `None` where the method
-    /// refuses the call.
+    /// Returns the Ethereum JSON-RPC of the chain to which a call sends: the one that it names, or the only one that its caller can see. `None`
+    /// where the method refuses the call.
     fn rpc_of(&self, params: Option<&str>, extensions: &Extensions) -> Option<EthRpc> {
         #[derive(serde::Deserialize)]
         struct Named {
@@ -117,7 +117,7 @@ impl ServiceDispatch {
             Some(id) => id,
             None => blockchains.only_readable(principal).ok()?,
         };
-        // Who may not see a chain takes no turn in its queue.
+        // Who may not see a chain takes no turn in its queue. The method looks again when its turn has come: access may have ended.
         blockchains.readable_record(principal, &id).ok()?;
         self.chains.rpc(&id)
     }
@@ -140,14 +140,19 @@ impl Dispatch for ServiceDispatch {
             };
             let (id, callback) = (id.into_owned(), callback.clone());
             let params = params.map(|params| params.get().to_owned());
-            let rpc = dispatch.rpc_of(params.as_deref(), &extensions);
+            let rpc = match &*method {
+                "transaction.send" | "contract.execute" => dispatch.rpc_of(params.as_deref(), &extensions),
+                _ => None,
+            };
             let refused_id = id.clone();
             let call =
                 move |_: &Cancellation| callback(id, Params::new(params.as_deref()), RESPONSE_BYTES_MAX, extensions);
             let done = match (&*method, rpc) {
-                ("transaction.send" | "contract.execute", Some(rpc)) => rpc.commands().run(Length::Short, call).await,
-                ("transaction.simulate" | "contract.call", Some(rpc)) => {
-                    rpc.commands().workers().read(Length::Short, call).await
+                // It is tried before it is sent.
+                ("contract.execute", Some(rpc)) => rpc.commands().run(Length::Long, call).await,
+                (_, Some(rpc)) => rpc.commands().run(Length::Short, call).await,
+                ("transaction.simulate" | "contract.call", None) => {
+                    dispatch.chains.workers().read(Length::Long, call).await
                 }
                 _ => Ok(call(&Cancellation::default())),
             };

@@ -207,5 +207,8 @@ impl From<(Address, U256)> for interface::GenesisStake {
 
 /// Returns whether only system calls may use the function.
 const fn is_system(call: &Calls) -> bool {
-    matches!(call, Calls::beginBlock(_) | Calls::slash(_) | Calls::penalize(_) | Calls::replaceSet(_) | Calls::endEpoch(_))
+    matches!(
+        call,
+        Calls::beginBlock(_) | Calls::slash(_) | Calls::penalize(_) | Calls::replaceSet(_) | Calls::endEpoch(_)
+    )
 }

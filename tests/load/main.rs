@@ -4,6 +4,8 @@
 //!
 //! By default a few seconds of it; `CHAINBOX_LOAD_SECS` is the duration and `CHAINBOX_LOAD_SEED` the seed (`scripts/load`). The
 //! seed decides what every client draws, not how their calls interleave.
+//!
+//! [`service`] is a load of its own, on `chainbox serve`.
 
 #![cfg(all(feature = "server", feature = "rocksdb", feature = "testing"))]
 
@@ -14,6 +16,7 @@ mod faults;
 mod memory;
 mod process;
 mod replay;
+mod service;
 mod tally;
 mod wire;
 mod world;

@@ -102,6 +102,14 @@ async fn a_time_series_is_asked_for_at_each_resolution_by_both_names_until_its_p
     }
     let gas = world.points(&format!("metric=gasUsed&{BEGIN}&granularity=1d&interval=1d")).await;
     assert_eq!(gas[0].1[0], 6.0 * 21_000.0);
+    // Within an hour its whole point is told, under bounds that say so.
+    for (from, to) in [("00:00:00", "00:30:00"), ("00:30:00", "01:00:00"), ("00:10:00", "00:20:00")] {
+        let query = format!("metric=transactions&from=2027-01-16T{from}Z&to=2027-01-16T{to}Z&granularity=1h");
+        let answer = world.ask(&query).await.json()["data"].take();
+        let bounds = (answer["from"].as_str().unwrap(), answer["to"].as_str().unwrap());
+        assert_eq!(bounds, ("2027-01-16T00:00:00.000Z", "2027-01-16T01:00:00.000Z"), "{query}");
+        assert_eq!(world.points(&query).await, [at("00:00:00", hour)], "{query}");
+    }
     let both = world.refused(&format!("metric=gasUsed&{BEGIN}&granularity=1d&interval=1h")).await;
     assert!(both.contains("one parameter"), "{both}");
 

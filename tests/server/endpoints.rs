@@ -71,6 +71,12 @@ impl Operation {
         if pairs.is_empty() { String::new() } else { format!("?{}", pairs.join("&")) }
     }
 
+    /// Whether the document has a parameter of this name in this place.
+    fn takes(&self, name: &str, place: &str) -> bool {
+        let mut parameters = self.value["parameters"].as_array().into_iter().flatten();
+        parameters.any(|one| one["name"] == name && one["in"] == place)
+    }
+
     fn is_public(&self) -> bool {
         self.value["security"].as_array().unwrap().is_empty()
     }
@@ -154,11 +160,15 @@ async fn every_endpoint_answers_as_its_document_says() {
     let bearer = format!("Bearer {}", service.api_key);
     let admin = [("authorization", bearer.as_str())];
     for operation in &operations {
-        for query in ["nonsense=1", "simulate=true"] {
-            let target = format!("{}?{query}", operation.target());
+        for (query, is_refused, says) in
+            [("nonsense=1", true, "nonsense"), ("simulate=true", !operation.takes("simulate", "query"), "simulate:")]
+        {
+            let target = operation.target();
+            let target = format!("{target}{}{query}", if target.contains('?') { '&' } else { '?' });
             let headers = [admin[0], JSON];
             let reply = service.send(&operation.method, &target, &headers, &operation.body()).await;
-            assert_eq!(reply.status, 400, "{} {query}: {}", operation.name(), reply.body);
+            assert_eq!(reply.status == 400, is_refused, "{} {query}: {}", operation.name(), reply.body);
+            assert_eq!(reply.body.contains(says), is_refused, "{} {query}: {}", operation.name(), reply.body);
             check(&document, operation, &reply);
             if operation.is_foreign() {
                 assert_eq!(
@@ -236,8 +246,7 @@ async fn every_change_takes_an_idempotency_key() {
     let bearer = format!("Bearer {}", service.api_key);
     let mut walked = 0;
     for operation in &operations {
-        let parameters = operation.value["parameters"].as_array().cloned().unwrap_or_default();
-        let takes_key = parameters.iter().any(|one| one["name"] == "Idempotency-Key" && one["in"] == "header");
+        let takes_key = operation.takes("Idempotency-Key", "header");
         assert_eq!(takes_key, operation.method != "GET", "{}", operation.name());
         if !takes_key {
             continue;

@@ -4,10 +4,13 @@ use std::time::Duration;
 
 use chainbox::{
     node::Node,
+    platform::Plan,
+    primitives::Address,
     server::{
         BATCH_RESPONSE_BYTES_MAX, ForwardingHeader, LOAD_BODY_BYTES_MAX, RPC_BODY_BYTES_MAX, ServerLimits,
         TrustedProxies,
     },
+    templates::Erc721Params,
 };
 use serde_json::{Value, json};
 use tokio::{
@@ -192,6 +195,96 @@ async fn intervals_have_bounds() {
         let body = json!({ "name": "slow", "config": { "blockTime": time } });
         assert_eq!(service.rest("POST", "/v1/blockchains", body).await.status, status, "{time}");
     }
+}
+
+/// Calls of a batch count as requests: all of them fit, or none is executed.
+#[tokio::test]
+async fn a_batch_counts_by_its_calls() {
+    for path in ["/v1/rpc", "/v1/blockchains/bc_default/eth"] {
+        let service = Service::limited(Node::new(), |limits| limits.rate.requests = 5).await;
+        let method = if path == "/v1/rpc" { "blockchain.getBlock" } else { "eth_chainId" };
+        let batch = |calls: usize| {
+            let call = json!({ "jsonrpc": "2.0", "id": 1, "method": method });
+            Value::Array(vec![call; calls])
+        };
+        // A window has no room for it: it counts as one.
+        let refused = service.rest("POST", path, batch(6)).await;
+        assert_eq!((refused.status, refused.header("retry-after")), (429, Some("60")), "{path}: {}", refused.body);
+        assert_eq!(refused.header("ratelimit"), Some("\"default\";r=4;t=60"), "{path}");
+        assert_eq!(refused.json()["error"]["data"]["code"], "RATE_LIMITED", "{path}: {}", refused.body);
+        let taken = service.rest("POST", path, batch(3)).await;
+        assert_eq!((taken.status, taken.header("ratelimit")), (200, Some("\"default\";r=1;t=60")), "{path}");
+        assert_eq!(taken.json().as_array().map(Vec::len), Some(3), "{path}: {}", taken.body);
+        let past = service.rest("POST", path, batch(2)).await;
+        assert_eq!((past.status, past.header("ratelimit")), (429, Some("\"default\";r=0;t=60")), "{path}");
+        assert_eq!(service.rest("GET", "/v1/workspaces", Value::Null).await.status, 429, "{path}");
+        assert_eq!(service.rpc_text(&batch(100).to_string()).await.status, 200, "the development chain has no quota");
+    }
+    let service = Service::limited(Node::new(), |limits| limits.rate.requests = 4).await;
+    let mut session = Socket::connect(&service, "/v1/blockchains/bc_default/eth").await;
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "eth_chainId" });
+    session.send(&json!([call, call]).to_string()).await;
+    assert_eq!(session.receive().await[1]["result"], "0x7a69");
+    session.send(&json!([call, call]).to_string()).await;
+    assert_eq!(session.receive().await[1]["error"]["data"]["code"], "RATE_LIMITED", "one is left, for the message");
+}
+
+#[tokio::test]
+async fn a_batch_counts_by_its_calls_for_the_plan() {
+    let service = Service::planned(Plan { requests_max: 6, ..Plan::UNLIMITED }).await;
+    let batch = |calls: usize| {
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "blockchain.getBlock" });
+        Value::Array(vec![call; calls])
+    };
+    let refused = service.rest("POST", "/v1/rpc", batch(7)).await;
+    let error = refused.json()["error"].clone();
+    assert_eq!((refused.status, &error["data"]["details"]["usage"]), (429, &json!("requests")), "{error}");
+    assert_eq!(refused.header("retry-after"), Some(error["data"]["details"]["retryAfter"].to_string().as_str()));
+    assert_eq!(service.rest("POST", "/v1/rpc", batch(5)).await.status, 200, "as many as are left");
+    assert_eq!(service.rest("POST", "/v1/rpc", batch(1)).await.status, 429);
+}
+
+/// A call has as much gas as it asks for, up to the bound; the chain of the process has that of its block.
+#[tokio::test]
+async fn calls_of_a_hosted_chain_have_a_bound_of_gas() {
+    const MAX: u64 = 20_000_000;
+    let service = Service::limited(Node::new(), |limits| limits.call_gas_max = MAX).await;
+    let made = service.rest(
+        "POST",
+        "/v1/blockchains",
+        json!({ "name": "large", "config": { "blockGasLimit": "1000000000000" } }),
+    );
+    let id = made.await.json()["data"]["id"].as_str().unwrap().to_owned();
+    let owner = Address::repeat_byte(7);
+    let mut endless = Erc721Params::new("Art", "ART", "", owner);
+    endless.distribution = vec![(owner, u64::MAX)];
+    let init_code = endless.init_code();
+    let ask = async |path: &str, method: &str, gas: Option<u64>| {
+        let mut transaction = json!({ "data": init_code });
+        if let Some(gas) = gas {
+            transaction["gas"] = format!("{gas:#x}").into();
+        }
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": [transaction] });
+        service.rest("POST", path, call).await.json()["error"]["message"].as_str().unwrap().to_owned()
+    };
+    let eth = format!("/v1/blockchains/{id}/eth");
+    let eth = eth.as_str();
+    for (path, gas, allowed) in [
+        (eth, None, MAX),
+        (eth, Some(MAX - 1), MAX - 1),
+        (eth, Some(MAX), MAX),
+        (eth, Some(MAX + 1), MAX),
+        ("/", None, 30_000_000),
+    ] {
+        let message = ask(path, "eth_estimateGas", gas).await;
+        assert_eq!(message, format!("gas required exceeds allowance ({allowed})"), "{path} {gas:?}");
+    }
+    let message = ask(eth, "eth_call", None).await;
+    assert!(message.contains("out of gas"), "{message}");
+    let params = json!({ "blockchainId": id, "data": init_code, "gasLimit": "1000000000" });
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "transaction.simulate", "params": params });
+    let simulated = service.rest("POST", "/v1/rpc", call).await.json()["result"].clone();
+    assert_eq!((&simulated["success"], &simulated["gasUsed"]), (&json!(false), &json!(MAX.to_string())), "{simulated}");
 }
 
 /// Forms and what programs send are counted apart, each by the address that a trusted proxy names.

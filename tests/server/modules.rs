@@ -185,6 +185,92 @@ async fn where_governance_owns_the_modules_a_vote_comes_first() {
     assert!(message.contains("ModulesNotOwned"), "{message}");
 }
 
+/// A token with more than votes can count, which no genesis and no transaction can make.
+#[tokio::test]
+async fn a_supply_that_no_votes_can_count_is_refused_before_and_after_the_start() {
+    let service = Service::start().await;
+    // 2^208 has 63 digits; more are refused by their number.
+    let past = "411376139330301510538742295639337626245683966408394965837152256";
+    for (starts, supply, expected) in
+        [(false, past.to_owned(), "at most 2^208 - 1"), (true, format!("1{}", "0".repeat(70)), "^[0-9]{1,63}$")]
+    {
+        let chain = chain(&service, json!({ "name": "x", "start": starts })).await;
+        let token = json!({ "name": "G", "symbol": "G", "totalSupply": supply });
+        for module in ["defi", "nft", "dao"] {
+            let body = json!({ "module": module, "config": { "token": token } });
+            let refused = service.rest("POST", &format!("{chain}/modules"), body).await;
+            assert_eq!(refused.status, 422, "{module}: {}", refused.body);
+            let field = refused.json()["error"]["details"]["fields"][0].clone();
+            assert_eq!(field["path"], "config.token.totalSupply", "{field}");
+            assert!(field["expected"].as_str().unwrap().contains(expected), "{field}");
+        }
+        assert_eq!(ok(&service, "GET", &format!("{chain}/modules"), Value::Null).await, json!([]));
+        if !starts {
+            assert_eq!(ok(&service, "POST", &format!("{chain}/start"), Value::Null).await["status"], "running");
+        }
+    }
+    let health = service.send("GET", "/v1/health", &[], "").await;
+    assert_eq!(health.json()["data"]["services"]["blockchain"], "healthy", "{}", health.body);
+}
+
+/// What modules need of each other holds for votes as it does where the treasury decides, and about one module there is one vote at a time.
+#[tokio::test]
+async fn votes_on_modules_keep_what_others_need_and_come_one_after_the_other() {
+    let clock = Arc::new(ManualClock::new(Timestamp::from_secs(1_750_000_000)));
+    let service = Service::timed(clock.clone()).await;
+    let chain = chain(&service, json!({ "name": "x", "config": { "upgrades": "governance" } })).await;
+    let (id, modules, proposals) =
+        (chain.rsplit('/').next().unwrap(), format!("{chain}/modules"), "/v1/governance/proposals");
+    let proposal = |kind: &str, changes: Value| {
+        let mut body = json!({ "blockchainId": id, "title": "A module", "type": kind, "votingPeriod": "10s" });
+        body["changes"] = changes;
+        body
+    };
+    let enabling =
+        |module: &str, config: &Value| proposal("module-enable", json!({ "module": module, "config": config }));
+    let disabling = |module: &str| proposal("module-disable", json!({ "module": module }));
+    let market = json!({ "features": ["marketplace"], "token": "defi" });
+    let message = refused(&service, "POST", proposals, enabling("nft", &market)).await;
+    assert!(message.contains("the module defi, which is not enabled"), "{message}");
+    for module in ["defi", "none"] {
+        let message = refused(&service, "POST", proposals, disabling(module)).await;
+        assert!(message.contains(&format!("no module {module} is enabled")), "{message}");
+    }
+    let nowhere = json!({ "token": "0x1111111111111111111111111111111111111111" });
+    for (config, path) in
+        [(nowhere, "changes.config.token"), (json!({ "votingPeriod": "1d" }), "changes.config.votingPeriod")]
+    {
+        let wrong = service.rest("POST", proposals, enabling("dao", &config)).await;
+        assert_eq!(wrong.status, 422, "{}", wrong.body);
+        assert_eq!(wrong.json()["error"]["details"]["fields"][0]["path"], path, "{}", wrong.body);
+    }
+    for (module, config) in [("defi", &json!({ "features": ["staking"] })), ("nft", &market)] {
+        vote_through(&service, &clock, &enabling(module, config)).await;
+        let made = ok(&service, "POST", &modules, json!({ "module": module, "config": config })).await;
+        assert_eq!(made["status"], "enabled", "{made}");
+    }
+    let message = refused(&service, "POST", proposals, disabling("defi")).await;
+    assert!(message.contains("the module nft works with the token of defi"), "{message}");
+
+    let open = ok(&service, "POST", proposals, disabling("nft")).await;
+    let (name, more) = (open["id"].as_str().unwrap(), json!({ "token": "defi" }));
+    for second in [disabling("nft"), enabling("nft", &more)] {
+        let message = refused(&service, "POST", proposals, second).await;
+        assert!(message.contains(name) && message.contains("about the module nft"), "{message}");
+    }
+    ok(&service, "POST", proposals, proposal("text", json!({}))).await;
+    let canceled = ok(&service, "POST", &format!("{proposals}/{name}/cancel"), json!({})).await;
+    assert_eq!(canceled["proposal"]["status"], "canceled", "{canceled}");
+    ok(&service, "POST", proposals, enabling("nft", &more)).await;
+    // The end of this one's time is not seen before the next block.
+    clock.advance(Duration::from_secs(30));
+    let token = json!({ "blockchainId": id, "standard": "ERC20", "name": "Gold", "symbol": "GLD" });
+    ok(&service, "POST", "/v1/tokens", token).await;
+    for module in ["nft", "defi"] {
+        vote_through(&service, &clock, &disabling(module)).await;
+    }
+}
+
 #[tokio::test]
 async fn a_repeated_request_enables_once() {
     let service = Service::start().await;

@@ -1,13 +1,20 @@
-//! Proposals by routes alone, on networks in real time: terms of their own, the weight of a vote, withdrawal, an execution that fails.
+//! Proposals by routes alone, on networks in real time: terms of their own, the weight of a vote, withdrawal, an execution that fails, what
+//! they change.
 
 use alloy_sol_types::{SolCall, SolError};
 use chainbox::{
-    primitives::{Bytes, U256},
-    system::{governance::interface as governance, staking::interface as stake, validators::interface as registry},
+    chain::CallRequest,
+    node::{Component, DappDeployer},
+    primitives::{Address, Bytes, Gas, U256},
+    system::{
+        governance::{GOVERNANCE_ADDRESS, interface as governance},
+        staking::interface as stake,
+        validators::interface as registry,
+    },
 };
 use serde_json::{Value, json};
 
-use crate::network::World;
+use crate::network_world::{COUNT, World, weight_of};
 
 /// Codes of votes.
 const YES: u8 = 1;
@@ -94,12 +101,12 @@ async fn a_vote_weighs_what_its_voter_had_before_the_proposal() {
         let voter = world.operators[1].address().to_string();
         let listed = world.ok("GET", &world.path("/validators"), Value::Null).await;
         let one = listed.as_array().unwrap().iter().find(|one| one["address"] == voter.as_str()).unwrap();
-        let (id, before) = (one["id"].as_str().unwrap(), one["weight"].as_u64().unwrap());
+        let (id, before) = (one["id"].as_str().unwrap(), weight_of(one));
         let earlier = world.proposed(0, &governance::proposeTextCall { terms: terms("Before") }).await;
         let delegation = json!({ "amount": "5000000000000000000" });
         world.ok("POST", &format!("/v1/validators/{id}/delegations"), delegation).await;
         world.run(5);
-        let after = world.validator(id).await["weight"].as_u64().unwrap();
+        let after = weight_of(&world.validator(id).await);
         assert!(after > before, "{consensus}: {after} after {before}");
         let later = world.proposed(0, &governance::proposeTextCall { terms: terms("After") }).await;
         for (proposal, weight) in [(&earlier, before.to_string()), (&later, after.to_string())] {
@@ -138,6 +145,57 @@ async fn its_proposer_cancels_a_proposal_by_a_signed_transaction() {
     }
 }
 
+/// By the service for a wallet of the workspace, else by the proposer's own transaction; with a vote by nobody.
+#[tokio::test]
+async fn a_proposal_is_canceled_by_its_route() {
+    let mut operators = World::four();
+    operators.pop();
+    let world = World::with("proof-of-authority", operators).await;
+    world.run(5);
+    let first = world.proposed(0, &governance::proposeTextCall { terms: terms("Not now") }).await;
+    let second = world.proposed(0, &governance::proposeTextCall { terms: terms("Later") }).await;
+    let cancel = |proposal: &(String, u64)| format!("{}/cancel", proposal.0);
+    let signed = |operator: usize, proposal: &(String, u64)| {
+        let key = &world.operators[operator];
+        let call = governance::cancelCall { id: U256::from(proposal.1) };
+        let request = CallRequest::call(GOVERNANCE_ADDRESS, call.abi_encode()).with_from(key.address());
+        // With its gas nothing of it is tried.
+        let unsigned = world.chain.node().unsigned(request.with_gas(Gas::new(500_000))).unwrap();
+        json!({ "signedTransaction": unsigned.sign(key).unwrap().encoded().to_string() })
+    };
+    let unsigned = world.conflict("POST", &cancel(&first), json!({})).await;
+    assert!(unsigned.contains("is no wallet of the workspace"), "{unsigned}");
+    let others = world.conflict("POST", &cancel(&first), signed(1, &first)).await;
+    assert!(others.contains("OnlyProposer"), "{others}");
+    let wrong = world.call("POST", &cancel(&first), signed(0, &second)).await;
+    assert_eq!(wrong.status, 422, "{}", wrong.body);
+    assert_eq!(wrong.json()["error"]["details"]["fields"][0]["path"], "signedTransaction", "{}", wrong.body);
+    let sent = world.ok("POST", &cancel(&first), signed(0, &first)).await;
+    assert!(sent["transactionHash"].is_string(), "{sent}");
+    assert_eq!(sent["proposal"]["status"], "active", "no block has it: {sent}");
+    world.run(4);
+    assert_eq!(world.ok("GET", &first.0, Value::Null).await["status"], "canceled");
+    let again = world.conflict("POST", &cancel(&first), signed(0, &first)).await;
+    assert!(again.contains("NotActive"), "{again}");
+    world.votes(&second, 1, NO).await;
+    world.run(4);
+    let voted = world.conflict("POST", &cancel(&second), signed(0, &second)).await;
+    assert!(voted.contains("HasVotes"), "{voted}");
+
+    let world = World::with("proof-of-authority", Vec::new()).await;
+    world.run(5);
+    let note = json!({ "blockchainId": world.chain.id(), "title": "A note", "type": "text", "votingPeriod": "30s" });
+    let sent = world.ok("POST", "/v1/governance/proposals", note).await;
+    let path = format!("/v1/governance/proposals/{}", sent["id"].as_str().unwrap());
+    let early = world.conflict("POST", &format!("{path}/cancel"), json!({})).await;
+    assert!(early.contains("in no block yet"), "{early}");
+    world.run(4);
+    world.ok("POST", &format!("{path}/cancel"), json!({})).await;
+    world.run(4);
+    let canceled = world.ok("GET", &path, Value::Null).await;
+    assert_eq!((&canceled["status"], &canceled["tally"]["yes"]), (&json!("canceled"), &json!("0")), "{canceled}");
+}
+
 /// Two proposals take the same validator out: the second one has none to take, and says what the contract says of that.
 #[tokio::test]
 async fn a_proposal_that_cannot_be_executed_any_more_has_failed() {
@@ -174,4 +232,197 @@ async fn a_proposal_that_cannot_be_executed_any_more_has_failed() {
             "{consensus}: {second}"
         );
     }
+}
+
+/// A proposal that changes the block time is voted through, and the blocks follow.
+pub(crate) async fn block_time_changed(world: &World, has_stake: bool, last: &str) {
+    let change = json!({
+        "blockchainId": world.chain.id(), "title": "Slower blocks", "type": "parameter-change", "changes": { "blockTime": "2s" },
+    });
+    let no_voter = world.call("POST", "/v1/governance/proposals", change).await;
+    // The treasury may be a validator still, on its way out.
+    assert!(no_voter.status == 409 || has_stake, "{}", no_voter.body);
+    let terms = governance::Terms {
+        title: "Slower blocks".to_owned(),
+        description: "Every two seconds.".to_owned(),
+        votingPeriodSecs: 20,
+        ..Default::default()
+    };
+    let changes = vec![governance::Change { parameter: 1, value: U256::from(2) }];
+    let raw = world.signed(0, &governance::proposeParameterChangeCall { terms, changes });
+    let body = json!({ "blockchainId": world.chain.id(), "signedTransaction": raw });
+    let made = world.ok("POST", "/v1/governance/proposals", body).await;
+    assert_eq!((&made["status"], &made["changes"]["blockTime"]), (&json!("pending"), &json!("2")), "{made}");
+    let path = format!("/v1/governance/proposals/{}", made["id"].as_str().unwrap());
+    world.run(3);
+    let active = world.ok("GET", &path, Value::Null).await;
+    assert_eq!(active["status"], "active", "{active}");
+    let number: u64 = active["number"].as_u64().unwrap();
+    let vote = |operator: usize, option: u8, weight: u64| {
+        let (id, weight) = (U256::from(number), U256::from(weight));
+        let call = governance::voteCall { id, option, weight, reason: "why not".to_owned() };
+        json!({ "signedTransaction": world.signed(operator, &call) })
+    };
+    let ballot = format!("{path}/vote");
+    // The third changes its mind; the fourth vetoes with a part of its weight, where that has parts.
+    // The one that was down for long is in jail with proof of stake, and without weight.
+    let last = world.validator(last).await;
+    let is_in_jail = last["status"] == "jailed";
+    assert_eq!(is_in_jail, !last["jailedUntil"].is_null(), "{last}");
+    let voters = if is_in_jail { COUNT - 1 } else { COUNT };
+    for (operator, option, weight) in [(0, 1, 0), (1, 1, 0), (2, 3, 0), (3, 4, 1)].into_iter().take(voters) {
+        world.ok("POST", &ballot, vote(operator, option, weight)).await;
+    }
+    world.run(4);
+    world.ok("POST", &ballot, vote(2, 1, 0)).await;
+    let call =
+        governance::voteCall { id: U256::from(number), option: 1, weight: U256::from(u64::MAX), reason: String::new() };
+    let key = &world.operators[1];
+    let gas = Gas::new(500_000);
+    let request = CallRequest::call(GOVERNANCE_ADDRESS, call.abi_encode()).with_from(key.address()).with_gas(gas);
+    let raw = world.chain.node().unsigned(request).unwrap().sign(key).unwrap().encoded().to_string();
+    let refused = world.conflict("POST", &ballot, json!({ "signedTransaction": raw })).await;
+    assert!(refused.contains("WeightAbovePower"), "{refused}");
+    world.run(3);
+    let votes = world.ok("GET", &format!("{path}/votes"), Value::Null).await;
+    let votes = votes.as_array().unwrap();
+    assert_eq!(votes.len(), voters, "{votes:?}");
+    assert_eq!(votes.iter().filter(|one| one["vote"] == "yes").count(), 3, "{votes:?}");
+    let veto = votes.iter().find(|one| one["vote"] == "veto");
+    assert_eq!(veto.is_none(), is_in_jail);
+    assert!(veto.is_none_or(|veto| veto["weight"] == "1" && veto["reason"] == "why not"), "{veto:?}");
+    let ended = world.ended(&path).await;
+    assert_eq!(ended["status"], "executed", "{ended}");
+    let listed = world.ok("GET", &world.path("/proposals?sort=number:desc&limit=1"), Value::Null).await;
+    assert_eq!(listed[0]["id"], made["id"], "{listed}");
+    for _ in 0..60 {
+        world.run(10);
+        if world.block_time(world.height()) == 2 {
+            break;
+        }
+    }
+    let head = world.height();
+    world.run(20);
+    let newest = world.height();
+    assert!(newest > head + 5, "{newest} after {head}");
+    assert!((head + 1..=newest).all(|height| world.block_time(height) == 2), "blocks come every two seconds");
+    let shown = world.ok("GET", &world.path(""), Value::Null).await;
+    assert_eq!(shown["config"]["blockTime"], "2s", "{shown}");
+    dapp_counts_blocks_of(world, 2).await;
+}
+
+/// A dApp whose configuration has times counts them in blocks of so many seconds.
+async fn dapp_counts_blocks_of(world: &World, secs: u64) {
+    let components = json!([
+        { "type": "governance", "config": { "name": "Council", "votingPeriod": "1d" } },
+        { "type": "token", "config": { "name": "Gold", "symbol": "GLD", "totalSupply": "9", "features": ["votes"] } },
+    ]);
+    let (node, from) = (world.chain.node(), world.operators[0].address());
+    let wanted = |secs| {
+        let components = Component::read_list(&components).unwrap();
+        let plan = node.plan_dapp(DappDeployer::new(from).with_block_time(secs), &components);
+        plan.unwrap().request().input.to_string()
+    };
+    let body = json!({ "blockchainId": world.chain.id(), "components": components, "from": from.to_string() });
+    let plan = world.ok("POST", "/v1/dapps/plan", body).await;
+    assert_eq!(plan["data"], wanted(secs), "{plan}");
+    assert_ne!(wanted(1), wanted(secs));
+}
+
+/// A proposal that removes a validator with stake.
+pub(crate) async fn voted_out(world: &World, id: &str) {
+    let validator = world.validator(id).await["address"].as_str().unwrap().parse().unwrap();
+    let terms = governance::Terms { title: "One less".to_owned(), votingPeriodSecs: 20, ..Default::default() };
+    let raw = world.signed(0, &governance::proposeValidatorRemoveCall { terms, validator });
+    world.carried("validator-remove", json!({ "signedTransaction": raw })).await;
+    world.until(id, &["exiting", "unbonding", "removed"]).await;
+}
+/// Where governance administers the validators, an operator registers its key, and a proposal makes it a validator; another one ends that.
+#[tokio::test]
+async fn governance_adds_and_removes_validators() {
+    for consensus in ["proof-of-authority", "raft", "pbft"] {
+        let config = json!({ "blockTime": "1s", "membership": "governance" });
+        let world = World::configured(consensus, World::four(), config).await;
+        assert_eq!(world.ok("GET", &world.path(""), Value::Null).await["config"]["membership"], "governance");
+        world.run(5);
+        let (all, operator) = (world.path("/validators"), world.chain.treasury().unwrap());
+        let outside = world.conflict("POST", &all, json!({ "address": Address::repeat_byte(0x55) })).await;
+        assert!(outside.contains("setSealingKey(address key, bytes proof)"), "{outside}");
+        let body = json!({ "address": operator, "name": "five" });
+        let made = world.ok("POST", &all, body.clone()).await;
+        assert_eq!((&made["status"], &made["process"]), (&json!("joining"), &json!("up")), "{made}");
+        let id = made["id"].as_str().unwrap();
+        world.run(30);
+        assert_eq!(world.validator(id).await["status"], "joining", "nobody has voted");
+        let again = world.conflict("POST", &all, body).await;
+        assert!(again.contains("validator-add"), "{again}");
+
+        let terms =
+            |title: &str| governance::Terms { title: title.to_owned(), votingPeriodSecs: 20, ..Default::default() };
+        let add = governance::proposeValidatorAddCall { terms: terms("One more"), validator: operator, weight: 1 };
+        world.carried("validator-add", json!({ "signedTransaction": world.signed(0, &add) })).await;
+        let active = world.until(id, &["active"]).await;
+        assert_eq!(
+            (&active["process"], &active["sealingAddress"]),
+            (&json!("up"), &made["sealingAddress"]),
+            "{active}"
+        );
+        world.run(40);
+        let status = world.status(id).await;
+        assert!(status["currentBlock"].as_u64().unwrap() + 2 >= world.height(), "{status}");
+        let again = json!({
+            "blockchainId": world.chain.id(), "title": "Once more", "type": "validator-add", "changes": { "address": operator },
+        });
+        let again = world.conflict("POST", "/v1/governance/proposals", again).await;
+        assert!(again.contains("is a validator"), "{again}");
+
+        let refused = world.conflict("DELETE", &format!("/v1/validators/{id}"), Value::Null).await;
+        assert!(refused.contains("make a proposal"), "{refused}");
+        let penalty = json!({ "percentage": 10, "reason": "downtime" });
+        let refused = world.conflict("POST", &format!("/v1/validators/{id}/slash"), penalty).await;
+        assert!(refused.contains("administers the validators") && refused.contains("make a proposal"), "{refused}");
+        // The new one proposes that it be removed; what the service signs for it needs no transaction of the caller.
+        let less = json!({
+            "title": "One less", "type": "validator-remove", "changes": { "address": operator }, "votingPeriod": "20s", "from": operator,
+        });
+        world.carried("validator-remove", less).await;
+        let removed = world.until(id, &["removed"]).await;
+        assert_eq!(removed["validates"], false, "{removed}");
+    }
+}
+
+/// With a key that nobody registered the operator's own address is the validator's, and is sealed for elsewhere.
+#[tokio::test]
+async fn a_proposal_that_would_cost_the_quorum_is_refused() {
+    let config = json!({ "blockTime": "1s", "membership": "governance" });
+    let world = World::configured("raft", Vec::new(), config).await;
+    world.run(5);
+    let add = json!({
+        "blockchainId": world.chain.id(), "title": "One more", "type": "validator-add",
+        "changes": { "address": "0x5555555555555555555555555555555555555555" },
+    });
+    let refused = world.conflict("POST", "/v1/governance/proposals", add).await;
+    assert!(refused.contains("held elsewhere") && refused.contains("more than half"), "{refused}");
+}
+/// Parameters of fees are in the next blocks, the bound of the set in who is taken into it.
+#[tokio::test]
+async fn voted_parameters_are_seen_in_blocks_and_in_the_set() {
+    let world = World::with("proof-of-authority", Vec::new()).await;
+    world.run(5);
+    let base_fee = |world: &World| world.block(world.height()).base_fee().unwrap();
+    assert!(base_fee(&world) < 2_000_000_000, "{}", base_fee(&world));
+    let floor = world.voted_through("parameter-change", json!({ "baseFeeFloor": "2000000000" })).await;
+    assert_eq!(floor["status"], "executed", "{floor}");
+    world.run(10);
+    assert_eq!(base_fee(&world), 2_000_000_000, "empty blocks fall to the floor");
+    let most = world.voted_through("parameter-change", json!({ "validatorsMax": "2" })).await;
+    assert_eq!(most["status"], "executed", "{most}");
+    let add = |byte: u8| json!({ "address": Address::repeat_byte(byte).to_string() });
+    let made = world.ok("POST", &world.path("/validators"), add(0x51)).await;
+    world.until(made["id"].as_str().unwrap(), &["active"]).await;
+    let refused = world.conflict("POST", &world.path("/validators"), add(0x52)).await;
+    assert!(refused.contains("TooManyValidators"), "{refused}");
+    let more = json!({ "blockchainId": world.chain.id(), "title": "x", "type": "parameter-change", "changes": { "validatorsMax": "3" }, "votingPeriod": "10s" });
+    // Two vote now.
+    assert_eq!(world.call("POST", "/v1/governance/proposals", more).await.status, 201);
 }

@@ -5,7 +5,7 @@ use chainbox::{
     chain::CallRequest,
     consensus::{Authenticator, BlockId, Purpose, dpos, pbft},
     node::{BlockRef, Located},
-    primitives::{Address, B256, Bytes, Height, KeyPair, U256},
+    primitives::{Address, B256, Bytes, Gas, Height, KeyPair, U256},
     system::{
         governance::{VALIDATORS_ADDRESS, interface as governance},
         parameters::Parameter,
@@ -15,7 +15,10 @@ use chainbox::{
 };
 use serde_json::{Value, json};
 
-use crate::network::{World, consent};
+use crate::{
+    network::{World, consent},
+    network_world::weight_of,
+};
 
 /// 32 tokens.
 const STAKE: &str = "32000000000000000000";
@@ -161,7 +164,7 @@ async fn keys_that_are_held_elsewhere_never_cost_the_quorum() {
             let view = world.chain.node().view();
             let params = view.chain().staking_view(view.head(), &stake::paramsCall {}).unwrap();
             let listed = world.ok("GET", &all, Value::Null).await;
-            let weight = listed.as_array().unwrap().iter().map(|one| one["weight"].as_u64().unwrap()).sum::<u64>();
+            let weight = listed.as_array().unwrap().iter().map(weight_of).sum::<u64>();
             (weight, (params.minSelfStake / WEIGHT_UNIT).to::<u64>())
         } else {
             (4, 1)
@@ -226,7 +229,7 @@ async fn nobody_leaves_or_is_slashed_whom_the_quorum_needs() {
         } else {
             0
         };
-        let unit = if world.has_stake() { world.validator(&down).await["weight"].as_u64().unwrap() } else { 1 };
+        let unit = if world.has_stake() { weight_of(&world.validator(&down).await) } else { 1 };
         let (reached, all) = if is_majority { (1, 2) } else { (2 * unit, 3 * unit) };
         let sums = format!("{reached} of a weight of {all} would be up");
         world.is_needed(next, &sums).await;
@@ -249,6 +252,44 @@ async fn nobody_leaves_or_is_slashed_whom_the_quorum_needs() {
         let before = world.height();
         world.run(60);
         assert!(world.height() > before + 10, "{consensus} goes on: {} after {before}", world.height());
+    }
+}
+
+/// What somebody else has signed is judged as what the service signs. Producers of delegated proof of stake count once each.
+#[tokio::test]
+async fn nobody_takes_back_stake_that_the_quorum_needs() {
+    for consensus in ["proof-of-stake", "delegated-proof-of-stake"] {
+        let world = World::new(consensus).await;
+        world.run(5);
+        let (id, operator) = (world.id_of(0).await, world.operators[0].clone());
+        let path = |rest: &str| format!("/v1/validators/{id}{rest}");
+        let own: U256 = world.validator(&id).await["selfStake"].as_str().unwrap().parse().unwrap();
+        let amount = own * U256::from(2) + ether(2);
+        world.ok("POST", &path("/delegations"), json!({ "amount": amount.to_string() })).await;
+        world.run(5);
+        for other in [2, 3] {
+            let other = world.id_of(other).await;
+            world.ok("POST", &format!("/v1/validators/{other}/stop"), Value::Null).await;
+        }
+        let signed = |call: &[u8]| {
+            let request = CallRequest::call(STAKING_ADDRESS, call.to_vec()).with_from(operator.address());
+            let raw = world.chain.node().unsigned(request).unwrap().sign(&operator).unwrap().encoded();
+            json!({ "signedTransaction": raw.to_string() })
+        };
+        let unstake = |tokens: u64| signed(&stake::unstakeCall { amount: ether(tokens) }.abi_encode());
+        let (validator, amount) = (operator.address(), ether(4));
+        let undelegate = signed(&stake::undelegateCall { validator, amount }.abi_encode());
+        if consensus == "proof-of-stake" {
+            for (method, path, body) in
+                [("PUT", path("/stake"), unstake(4)), ("POST", path("/undelegations"), undelegate)]
+            {
+                let refused = world.conflict(method, &path, body).await;
+                assert!(refused.contains("would be up") && refused.contains("more than two thirds"), "{refused}");
+            }
+            world.ok("PUT", &path("/stake"), unstake(1)).await;
+        } else {
+            world.ok("PUT", &path("/stake"), unstake(4)).await;
+        }
     }
 }
 
@@ -376,7 +417,11 @@ async fn a_signed_transaction_registers_a_key_where_governance_adds_validators()
     let id = made["id"].as_str().unwrap();
     world.run(30);
     let waiting = world.validator(id).await;
-    assert_eq!((&waiting["status"], &waiting["weight"]), (&json!("joining"), &json!(0)), "nobody has voted: {waiting}");
+    assert_eq!(
+        (&waiting["status"], &waiting["weight"]),
+        (&json!("joining"), &json!("0")),
+        "nobody has voted: {waiting}"
+    );
 
     let terms = governance::Terms { title: "One more".to_owned(), votingPeriodSecs: 20, ..Default::default() };
     let add = governance::proposeValidatorAddCall { terms, validator: operator.address(), weight: 1 };
@@ -563,6 +608,48 @@ async fn stake_that_was_taken_back_is_listed_and_withdrawn() {
     }
 }
 
+/// What an operator that leaves takes back of its own stake is listed with the contract's time: none while its validator has duties.
+#[tokio::test]
+async fn own_stake_of_who_leaves_is_listed_with_the_time_that_the_contract_knows() {
+    for consensus in ["proof-of-stake", "delegated-proof-of-stake"] {
+        let world = World::new(consensus).await;
+        world.run(5);
+        let (id, operator) = (world.id_of(0).await, world.operators[0].clone());
+        let path = |rest: &str| format!("/v1/validators/{id}{rest}");
+        world.ok("DELETE", &world.leaving(0, &id), Value::Null).await;
+        let status = || {
+            let (view, call) = (world.chain.node().view(), stake::validatorCall { validator: operator.address() });
+            view.chain().staking_view(view.head(), &call).unwrap().status
+        };
+        // Out of the contract's set, and maybe still in the protocol's.
+        let has_left = (0..300).any(|_| {
+            world.run(2);
+            status() == 4
+        });
+        assert!(has_left, "{consensus}: {}", status());
+        let all = stake::unstakeCall { amount: U256::MAX };
+        let raw = world.call_of(&operator, STAKING_ADDRESS, U256::ZERO, &all);
+        world.ok("PUT", &path("/stake"), json!({ "signedTransaction": raw })).await;
+        world.run(5);
+        let list = path(&format!("/unbondings?delegator={}", operator.address()));
+        for _ in 0..10 {
+            let listed = world.ok("GET", &list, Value::Null).await;
+            let view = world.chain.node().view();
+            let call = stake::unbondingsCall { delegator: operator.address() };
+            let [kept] = &view.chain().staking_view(view.head(), &call).unwrap()[..] else { panic!("{listed}") };
+            let shown = &listed.as_array().unwrap()[0]["completesAt"];
+            assert_eq!(shown.is_null(), kept.completesAt == u64::MAX, "{consensus}: {shown}");
+            // It would fail, so that its gas can't be estimated.
+            let withdraw = CallRequest::call(STAKING_ADDRESS, stake::withdrawCall {}.abi_encode());
+            let withdraw = withdraw.with_from(operator.address()).with_gas(Gas::new(500_000));
+            let raw = world.chain.node().unsigned(withdraw).unwrap().sign(&operator).unwrap().encoded().to_string();
+            let early = world.conflict("POST", &path("/withdrawals"), json!({ "signedTransaction": raw })).await;
+            assert!(early.contains("is free yet"), "{consensus}: {early}");
+            world.run(10);
+        }
+    }
+}
+
 /// What is claimed is on the operator's balance, but for the gas.
 #[tokio::test]
 async fn rewards_and_commission_come_to_the_operators_balance() {
@@ -585,6 +672,9 @@ async fn rewards_and_commission_come_to_the_operators_balance() {
             .map(|hash| hash.as_str().unwrap().parse().unwrap())
             .collect();
         assert_eq!(hashes.len(), 2, "rewards and commission: {sent}");
+        // What waits to be paid is not claimed again.
+        let again = world.conflict("POST", &claim, json!({})).await;
+        assert!(again.contains("waits to be paid"), "{again}");
         world.run(10);
         let (mut claimed, mut burned) = (U256::ZERO, U256::ZERO);
         let view = world.chain.node().view();

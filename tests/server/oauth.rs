@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use chainbox::{
     node::Node,
-    platform::{ClientRegistration, Mailbox, Parameters, PublicUrl, Workspace},
+    platform::{
+        ClientRegistration, Mailbox, OAuthClient, Parameters, PublicUrl, TokenResponse, User, Workspace,
+        records::Stored,
+    },
 };
 use serde_json::{Value, json};
 
@@ -101,26 +104,91 @@ async fn nothing_outside_the_document_is_simulated_either() {
     assert_eq!(clients["pagination"]["total"], 0, "{clients}");
 }
 
-/// An access token of a user who consented in its first workspace, the id of that, and of another of which the user is the owner.
-fn token_and_workspaces(service: &Service) -> (String, String, String) {
+fn ann(service: &Service) -> Stored<User> {
+    service.platform.users().by_identity("https://id.example", "ann", Some("ann@example.org")).unwrap()
+}
+
+/// A client that somebody else has registered.
+fn strangers_client(service: &Service) -> Stored<OAuthClient> {
     let (platform, oauth) = (&service.platform, service.platform.oauth());
-    let user = platform.users().by_identity("https://id.example", "ann", Some("ann@example.org")).unwrap();
-    let home = user.value.home.clone().unwrap();
-    let other = platform.unit(|unit| platform.workspaces().create(unit, user.id(), Workspace::named("other"))).unwrap();
     let registration = ClientRegistration::read(&json!({
         "client_name": "Somebody's", "redirect_uris": ["https://app.example/cb"],
         "scope": "workspace:read workspace:write blockchain:read blockchain:deploy",
     }));
     let stranger = platform.service_principal();
-    let (client, _) = platform.unit(|unit| oauth.register(unit, &stranger, registration.unwrap())).unwrap();
+    platform.unit(|unit| oauth.register(unit, &stranger, registration.unwrap())).unwrap().0
+}
+
+/// What a client gets when a user consents in its first workspace.
+fn granted(service: &Service, client: &Stored<OAuthClient>, user: &Stored<User>) -> TokenResponse {
+    let oauth = service.platform.oauth();
     let url = PublicUrl::new("https://chain.example").unwrap();
     let query = format!("client_id={}&response_type=code&state=s", client.id());
     let request = oauth.read_authorization(&Parameters::read(query.as_bytes()), &url).unwrap();
-    let location = oauth.authorize(&request, user.id(), &home, &url).ok().unwrap().location;
+    let home = user.value.home.as_ref().unwrap();
+    let location = oauth.authorize(&request, user.id(), home, &url).ok().unwrap().location;
     let code = location.split("code=").nth(1).unwrap().split('&').next().unwrap();
     let form = format!("grant_type=authorization_code&code={code}");
-    let tokens = oauth.token(&client, &Parameters::read(form.as_bytes())).unwrap();
+    oauth.token(client, &Parameters::read(form.as_bytes())).unwrap()
+}
+
+/// An access token of a user who consented in its first workspace, the id of that, and of another of which the user is the owner.
+fn token_and_workspaces(service: &Service) -> (String, String, String) {
+    let (platform, user) = (&service.platform, ann(service));
+    let home = user.value.home.clone().unwrap();
+    let other = platform.unit(|unit| platform.workspaces().create(unit, user.id(), Workspace::named("other"))).unwrap();
+    let tokens = granted(service, &strangers_client(service), &user);
     (tokens.access_token.text().to_owned(), home.as_str().to_owned(), other.id().to_owned())
+}
+
+/// A key that one client was shown is shown again to the same grant as long as it may do as much, and to no other client of the user.
+#[tokio::test]
+async fn a_repetition_shows_nothing_to_another_client_of_the_user() {
+    let service = Service::start().await;
+    let (oauth, user) = (service.platform.oauth(), ann(&service));
+    let [client, other] = [(); 2].map(|()| strangers_client(&service));
+    let create = async |tokens: &TokenResponse| {
+        let bearer = format!("Bearer {}", tokens.access_token.text());
+        let json = ("content-type", "application/json");
+        let headers = [("authorization", bearer.as_str()), json, ("idempotency-key", "once")];
+        let body = r#"{"name":"ci","scopes":["blockchain:deploy"]}"#;
+        service.send("POST", "/v1/auth/api-keys", &headers, body).await
+    };
+    let refresh = |tokens: &TokenResponse, scope: &str| {
+        let token = tokens.refresh_token.as_ref().unwrap().text();
+        let form = format!("grant_type=refresh_token&refresh_token={token}{scope}");
+        oauth.token(&client, &Parameters::read(form.as_bytes())).unwrap()
+    };
+    let tokens = granted(&service, &client, &user);
+    let made = create(&tokens).await;
+    assert_eq!((made.status, made.header("idempotent-replayed")), (201, None), "{}", made.body);
+    let key = made.json()["data"]["key"].as_str().unwrap().to_owned();
+    let others = create(&granted(&service, &other, &user)).await;
+    assert_eq!((others.status, others.header("idempotent-replayed")), (201, None), "{}", others.body);
+    assert!(!others.body.contains(&key), "it has made a key of its own");
+    let refreshed = refresh(&tokens, "");
+    let again = create(&refreshed).await;
+    assert_eq!((again.status, &again.body, again.header("idempotent-replayed")), (201, &made.body, Some("true")));
+    let narrowed = create(&refresh(&refreshed, "&scope=workspace:write")).await;
+    assert_eq!((narrowed.status, narrowed.json()["error"]["code"].as_str()), (403, Some("FORBIDDEN")));
+    assert!(narrowed.body.contains("was permitted") && !narrowed.body.contains(&key), "{}", narrowed.body);
+}
+
+/// A client that is to have lost its access has no key left, either.
+#[tokio::test]
+async fn a_key_that_a_client_made_is_refused_once_the_grant_is_revoked() {
+    let service = Service::start().await;
+    let (oauth, client) = (service.platform.oauth(), strangers_client(&service));
+    let tokens = granted(&service, &client, &ann(&service));
+    let bearer = format!("Bearer {}", tokens.access_token.text());
+    let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
+    let body = r#"{"name":"ci","scopes":["workspace:read"]}"#;
+    let made = service.send("POST", "/v1/auth/api-keys", &headers, body).await;
+    let key = made.json()["data"]["key"].as_str().unwrap_or_else(|| panic!("{}", made.body)).to_owned();
+    let status = async || service.send("GET", "/v1/workspaces", &[("x-api-key", key.as_str())], "").await.status;
+    assert_eq!(status().await, 200);
+    oauth.revoke(&client, tokens.refresh_token.as_ref().unwrap().text()).unwrap();
+    assert_eq!(status().await, 401);
 }
 
 /// Whoever's client it is, by no path does it read or change a workspace for which there was no consent.

@@ -30,6 +30,49 @@ impl FeeRules {
     }
 }
 
+/// What is in force, what is allowed, and in which unit; where there is stake its rules are among them.
+#[tokio::test]
+async fn a_chain_lists_its_parameters_with_their_bounds_and_units() {
+    for (consensus, has_stake) in [("proof-of-authority", false), ("delegated-proof-of-stake", true)] {
+        let world = World::with(consensus, Vec::new()).await;
+        world.run(5);
+        let listed = world.ok("GET", &world.path("/parameters?limit=100"), Value::Null).await;
+        let listed = listed.as_array().unwrap();
+        let names: Vec<&str> = listed.iter().map(|one| one["name"].as_str().unwrap()).collect();
+        assert!(names.is_sorted(), "{names:?}");
+        let of = |name: &str| listed.iter().find(|one| one["name"] == name);
+        assert_eq!(of("minSelfStake").is_some(), has_stake, "{consensus}: {names:?}");
+        let block_time = json!({
+            "name": "blockTime", "value": "1", "scheduled": null, "minimum": "1", "maximum": "31536000", "unit": "seconds",
+        });
+        assert_eq!(of("blockTime"), Some(&block_time), "{consensus}");
+        let head = world.block(world.height());
+        assert_eq!(of("gasLimit").unwrap()["value"], head.header().gas_limit.to_string(), "{consensus}");
+        for one in listed {
+            let number = |field: &str| one[field].as_str().unwrap().parse::<u128>().unwrap();
+            let range = number("minimum")..=number("maximum");
+            assert!(range.contains(&number("value")), "{one}");
+            // One more than the largest value is none that may be proposed.
+            let above = range.end() + 1;
+            let name = one["name"].as_str().unwrap();
+            let changes = json!({ name: above.to_string() });
+            let body = json!({ "blockchainId": world.chain.id(), "title": "x", "type": "parameter-change", "changes": changes });
+            let refused = world.call("POST", "/v1/governance/proposals", body).await;
+            assert_eq!(refused.status, 422, "{one}: {}", refused.body);
+        }
+    }
+    let world = World::with("proof-of-authority", Vec::new()).await;
+    world.run(5);
+    change(&world, json!({ "baseFeeFloor": "2000000000" })).await;
+    let newest = world.ok("GET", &world.path("/parameters?limit=1"), Value::Null).await;
+    assert_eq!((&newest[0]["name"], newest.as_array().unwrap().len()), (&json!("baseFeeChangeDenominator"), 1));
+    let listed = world.ok("GET", &world.path("/parameters?sort=name:desc"), Value::Null).await;
+    let floor = listed.as_array().unwrap().iter().find(|one| one["name"] == "baseFeeFloor").unwrap();
+    assert_eq!((&floor["value"], &floor["unit"]), (&json!("2000000000"), &json!("wei")), "{floor}");
+    let message = world.conflict("GET", "/v1/blockchains/bc_default/parameters", Value::Null).await;
+    assert!(message.contains("without a contract of parameters"), "{message}");
+}
+
 /// The treasury votes changes through. They are in force in the newest block then.
 async fn change(world: &World, changes: Value) {
     let ended = world.voted_through("parameter-change", changes).await;

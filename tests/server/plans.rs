@@ -2,7 +2,7 @@
 
 use chainbox::{
     node::Node,
-    platform::{ApiKeySpec, Plan, Scope},
+    platform::{ApiKeySpec, INVITATIONS_MAX, Plan, PlatformError, Principal, Role, Scope},
 };
 use serde_json::{Value, json};
 
@@ -21,6 +21,17 @@ async fn bearer(service: &Service, path: &str, body: Value) -> Reply {
     let authorization = format!("Bearer {}", service.api_key);
     let headers = [("authorization", authorization.as_str()), ("content-type", "application/json")];
     service.send("POST", path, &headers, &body.to_string()).await
+}
+
+/// A user in a workspace of its own, with a key that may do everything there.
+fn ann(service: &Service) -> (Principal, String) {
+    let platform = &service.platform;
+    let user = platform.users().by_identity("https://id.example", "ann", Some("ann@example.org")).unwrap();
+    let ann = platform.workspaces().principal(user.id(), user.value.home.as_ref().unwrap()).unwrap().unwrap();
+    let scopes = [Scope::Admin].into_iter().collect();
+    let spec = ApiKeySpec { name: "ann".to_owned(), scopes, lifetime_ms: None };
+    let key = platform.unit(|unit| platform.api_keys().create(unit, &ann, spec)).unwrap().0.text().to_owned();
+    (ann, key)
 }
 
 #[tokio::test]
@@ -84,14 +95,9 @@ async fn validators_are_added_up_to_the_plan_and_not_one_more() {
 async fn a_user_takes_no_plan_above_the_default_one() {
     let service = Service::start().await;
     let platform = &service.platform;
-    let user = platform.users().by_identity("https://id.example", "ann", Some("ann@example.org")).unwrap();
-    let home = user.value.home.clone().unwrap();
-    let ann = platform.workspaces().principal(user.id(), &home).unwrap().unwrap();
-    let scopes = [Scope::Admin].into_iter().collect();
-    let spec = ApiKeySpec { name: "ann".to_owned(), scopes, lifetime_ms: None };
-    let key = platform.unit(|unit| platform.api_keys().create(unit, &ann, spec)).unwrap().0.text().to_owned();
+    let (ann, key) = ann(&service);
     let headers = [("x-api-key", key.as_str()), ("content-type", "application/json")];
-    let path = format!("/v1/workspaces/{home}");
+    let path = format!("/v1/workspaces/{}", ann.workspace());
     for plan in ["team", "unlimited"] {
         let body = json!({ "name": "x", "settings": { "billingPlan": plan } }).to_string();
         for (method, path, operation) in
@@ -158,6 +164,44 @@ async fn requests_past_the_plan_are_429_until_the_period_ends() {
     assert!(over.header("retry-after").is_some());
     assert_eq!(service.rest("POST", "/v1/blockchains/bc_default/eth", eth).await.status, 429);
     assert_eq!(service.send("GET", "/v1/health", &[], "").await.status, 200, "what needs no credentials is nobody's");
+}
+
+#[tokio::test]
+async fn invitations_past_the_bound_are_429_with_the_time_to_wait() {
+    let service = Service::start().await;
+    let (ann, key) = ann(&service);
+    let members = service.platform.workspaces().members();
+    let path = format!("/v1/workspaces/{}/invitations", ann.workspace());
+    let headers = [("x-api-key", key.as_str()), ("content-type", "application/json")];
+    let body = json!({ "email": "grace@example.org" }).to_string();
+    let invite = async || service.send("POST", &path, &headers, &body).await;
+    // The plan has few places: each is withdrawn.
+    for _ in 1..INVITATIONS_MAX {
+        let sent = service.platform.unit(|unit| {
+            let (stored, _) = members.invite(unit, &ann, "grace@example.org", Role::Viewer)?;
+            Ok::<_, PlatformError>(stored)
+        });
+        let id = sent.unwrap().id().to_owned();
+        service.platform.unit(|unit| members.withdraw(unit, &ann, &id)).unwrap();
+    }
+    let last = invite().await;
+    assert_eq!(last.status, 201, "{}", last.body);
+    let withdrawn = format!("{path}/{}", last.json()["data"]["id"].as_str().unwrap());
+    assert_eq!(service.send("DELETE", &withdrawn, &headers, "").await.status, 200);
+    let over = invite().await;
+    check_answer("inviteMember", &over);
+    let error = over.json()["error"].clone();
+    assert_eq!((over.status, &error["code"]), (429, &json!("RATE_LIMITED")), "{error}");
+    let wait = error["details"]["retryAfter"].as_u64().unwrap();
+    assert!((3_000..=3_600).contains(&wait), "{wait}");
+    assert_eq!(over.header("retry-after"), Some(wait.to_string().as_str()));
+    let members = json!({ "name": "more", "members": [{ "email": "alan@example.org" }] }).to_string();
+    let over = service.send("POST", "/v1/workspaces", &headers, &members).await;
+    assert_eq!(over.status, 429, "no way round it: {}", over.body);
+    for list in [path.as_str(), "/v1/workspaces"] {
+        let listed = service.send("GET", list, &headers, "").await.json();
+        assert_eq!(listed["pagination"]["total"], u64::from(list == "/v1/workspaces"), "nothing is stored: {listed}");
+    }
 }
 
 #[tokio::test]

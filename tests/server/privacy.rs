@@ -353,7 +353,7 @@ fn rule(hidden: &Hidden, operation: &str) -> Rule {
         "transferToken" => json!({ "to": BOB, "amount": "1" }),
         "updateWebhook" => json!({ "url": "https://93.184.215.14/elsewhere" }),
         "voteOnProposal" => json!({ "vote": "yes" }),
-        "claimRewards" | "unjailValidator" | "withdrawStake" => json!({}),
+        "cancelProposal" | "claimRewards" | "unjailValidator" | "withdrawStake" => json!({}),
         "disableModule"
         | "removeParticipant"
         | "removeValidator"
@@ -516,9 +516,10 @@ async fn who_leaves_the_list_is_told_nothing_more_by_what_was_begun() {
         }
     }
     let series = format!("/v1/analytics/timeseries?blockchainId={}&metric=tps", hidden.id("blockchainId"));
-    let of_chain = ["metrics", "export", "blocks", "transactions", "events?fromBlock=0", "validators", "proposals"]
-        .map(|rest| hidden.path(&format!("/v1/blockchains/{{blockchainId}}/{rest}")));
-    for path in of_chain.into_iter().chain([series, hidden.path("/v1/contracts/{deploymentId}/events")]) {
+    let lists = ["blocks", "transactions", "events?fromBlock=0", "validators", "proposals", "parameters"];
+    let of_chain = ["metrics", "export"].into_iter().chain(lists);
+    let of_chain = of_chain.map(|rest| hidden.path(&format!("/v1/blockchains/{{blockchainId}}/{rest}")));
+    for path in of_chain.chain([series, hidden.path("/v1/contracts/{deploymentId}/events")]) {
         hidden.is_refused(&path, &hidden.service.request(&hidden.member, "GET", &path, &Value::Null));
     }
 }

@@ -98,6 +98,16 @@ impl World {
         assert_eq!(fields[0]["path"], "signedTransaction", "{method} {path}: {fields}");
     }
 
+    /// Sends a transaction that would fail: it is not sent.
+    fn would_fail(&self, path: &str, body: &Value, words: &str) {
+        let answer = self.call("POST", path, body);
+        assert_eq!(answer.status, 409, "{path} {body}: {}", answer.body);
+        let error = answer.json()["error"].take();
+        let message = text(&error["message"]);
+        assert!(error["code"] == "CONFLICT" && message.starts_with("the call fails: "), "{path}: {error}");
+        assert!(message.contains(words), "{path}: {error}");
+    }
+
     fn rpc(&self, method: &str, params: &Value) -> Value {
         let call = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
         let answer = self.call("POST", "/v1/rpc", &call).json();
@@ -141,12 +151,24 @@ impl Chain<'_> {
 
     /// A transaction with the next nonce of a key, signed by it.
     fn signed(&self, key: &KeyPair, to: Option<Address>, value: U256, input: impl Into<Bytes>) -> String {
+        self.signed_within(Gas::new(10_000_000), key, to, value, input)
+    }
+
+    /// As [`Chain::signed`], with so much gas.
+    fn signed_within(
+        &self,
+        gas_limit: Gas,
+        key: &KeyPair,
+        to: Option<Address>,
+        value: U256,
+        input: impl Into<Bytes>,
+    ) -> String {
         let request = TransactionRequest {
             chain_id: Some(self.chain_id),
             nonce: self.nonce(key),
             to,
             value,
-            gas_limit: Gas::new(10_000_000),
+            gas_limit,
             max_fee_per_gas: 100_000_000_000,
             max_priority_fee_per_gas: 1_000_000_000,
             input: input.into(),
@@ -253,6 +275,13 @@ fn contract_is_executed(chain: &Chain<'_>, key: &KeyPair, deployment: &Value) {
     chain.done(key.address(), &sent["transactionHash"]);
     assert_eq!(chain.tokens_of(gold, BOB), U256::from(5));
 
+    let nonce = chain.nonce(key);
+    world.would_fail(&route, &signed_body(give(1_000)), "ERC20InsufficientBalance");
+    let call = erc20::transferCall { to: BOB, value: U256::from(1) }.abi_encode();
+    let starved = chain.signed_within(Gas::new(30_000), key, Some(address(gold)), U256::ZERO, call);
+    world.would_fail(&route, &signed_body(starved), "gas");
+    assert_eq!(chain.nonce(key), nonce, "neither was sent");
+
     let params = json!({ "blockchainId": chain.id, "contractAddress": gold, "signedTransaction": give(6) });
     let sent = world.rpc("contract.execute", &params);
     chain.done(key.address(), &sent["transactionHash"]);
@@ -293,6 +322,18 @@ fn token_is_made_and_given(chain: &Chain<'_>, key: &KeyPair) {
     chain.done(key.address(), &sent["transactionHash"]);
     let held = [BOB, key.address()].map(|holder| chain.tokens_of(silver, holder));
     assert_eq!(held, [U256::from(7), U256::from(493)]);
+
+    // Of all that is left: a second one would fail, the same one is known.
+    let give_all = || {
+        let call = erc20::transferCall { to: BOB, value: U256::from(493) };
+        chain.call_of(key, address(silver), U256::ZERO, &call)
+    };
+    let all = signed_body(give_all());
+    let sent = world.ok("POST", &route, &all);
+    chain.done(key.address(), &sent["transactionHash"]);
+    assert_eq!(world.ok("POST", &route, &all), sent);
+    world.would_fail(&route, &signed_body(give_all()), "ERC20InsufficientBalance");
+    assert_eq!(chain.tokens_of(silver, BOB), U256::from(500));
 }
 
 /// Signs the transaction that a plan tells.

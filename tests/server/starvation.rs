@@ -9,9 +9,10 @@ use std::{
 use chainbox::{
     node::{BlockRef, Node},
     platform::{ApiKeySpec, Scope, Workspace},
-    primitives::Bytes,
+    primitives::{Address, Bytes},
     server::outbound::OutboundPolicy,
     store::{Batch, KeyValue, Order, StoreError, Table, testing::MemoryDisk},
+    templates::Erc721Params,
 };
 use serde_json::{Map, Value, json};
 use tokio::{
@@ -256,6 +257,50 @@ async fn others_are_served_while_a_chain_is_made() {
         assert_eq!(made.status, 201, "{path}: {}", made.body);
         assert_eq!(made.json()["data"]["status"], "running", "{path}: {}", made.body);
     }
+}
+
+/// Calls that run as long as their gas lasts, on a chain with the largest blocks, from more connections than threads serve.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn others_are_served_while_calls_use_all_the_gas_that_they_get() {
+    let service = Service::start().await;
+    let made = service.rest(
+        "POST",
+        "/v1/blockchains",
+        json!({ "name": "large", "config": { "blockGasLimit": "1000000000000" } }),
+    );
+    let id = made.await.json()["data"]["id"].as_str().unwrap().to_owned();
+    let owner = Address::repeat_byte(7);
+    let mut endless = Erc721Params::new("Art", "ART", "", owner);
+    endless.distribution = vec![(owner, u64::MAX)];
+    let body = call("eth_call", &json!([{ "data": endless.init_code(), "gas": "0xe8d4a51000" }]));
+    let path = format!("/v1/blockchains/{id}/eth");
+    let others = keys_of_workspaces(&service, 1);
+    let mut open = Vec::new();
+    for _ in 0..16 {
+        let mut stream = TcpStream::connect(service.address).await.unwrap();
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nhost: {}\r\nx-api-key: {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+            service.address,
+            service.api_key,
+            body.len()
+        );
+        stream.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
+        open.push(stream);
+    }
+    let mut times = times_while(&service, || true).await;
+    for _ in 0..20 {
+        let start = Instant::now();
+        let reply = service.send("GET", "/v1/workspaces", &[("x-api-key", others[0].as_str())], "").await;
+        assert_eq!(reply.status, 200, "{}", reply.body);
+        times.push(start.elapsed());
+    }
+    times.sort_unstable();
+    let p99 = times[times.len() * 99 / 100 - usize::from(times.len() < 100)];
+    assert!(p99 < SLOWEST, "p99 of {} reads: {p99:?}", times.len());
+    // Each of them ends by its bound, long before a block's gas is used.
+    let last = tokio::time::timeout(LIMIT, service.rest("POST", &path, serde_json::from_str(&body).unwrap())).await;
+    let last = last.unwrap();
+    assert!(last.json()["error"]["message"].as_str().unwrap().contains("out of gas"), "{}", last.body);
 }
 
 /// Connections that are kept open.

@@ -4,8 +4,8 @@ use alloy_primitives::{Address, U256, hex};
 use chainbox::{
     chain::CallRequest,
     node::{BlockRef, Node},
-    platform::{ApiKeySpec, PlatformError, Scope, Subject},
-    primitives::KeyPair,
+    platform::{ApiKeySpec, Plan, PlatformError, Scope, Subject},
+    primitives::{Gas, Height, KeyPair},
     server::{IMPORT_BODY_BYTES_MAX, REST_BODY_BYTES_MAX},
 };
 use serde_json::{Value, json};
@@ -195,6 +195,8 @@ async fn what_is_no_export_is_refused_by_its_field() {
         ("not JSON".to_owned(), "state"),
         (dump, "state"),
         (with(json!({ "gasLimit": "1" })), "state"),
+        (with(json!({ "gasLimit": "999999" })), "state"),
+        (with(json!({ "gasLimit": "1000000000001" })), "state"),
         (with(json!({ "colour": "red" })), "state"),
         (with(json!({ "validators": [{ "address": "0x1111111111111111111111111111111111111111" }] })), "state"),
         (
@@ -212,6 +214,43 @@ async fn what_is_no_export_is_refused_by_its_field() {
     }
     let listed = service.rest("GET", "/v1/blockchains", Value::Null).await.json();
     assert_eq!(listed["pagination"]["total"], 1, "nothing is left of them: {listed}");
+}
+
+#[tokio::test]
+async fn plan_and_chain_id_are_looked_at_before_the_export() {
+    let service = Service::planned(Plan { blockchains_max: 2, ..Plan::UNLIMITED }).await;
+    let wrong = |chain_id: u64| json!({ "blockchain": { "name": "x", "chainId": chain_id }, "state": "{}" });
+    let taken = service.platform.default_blockchain().unwrap().chain_id();
+    let refused = import(&service, &wrong(taken)).await;
+    assert_eq!((refused.status, refused.json()["error"]["code"].as_str()), (409, Some("CONFLICT")), "{}", refused.body);
+    assert_eq!(import(&service, &wrong(taken + 1)).await.status, 422, "a chain id that is free");
+    make(&service, json!({ "name": "last" })).await;
+    let full = import(&service, &wrong(taken + 100)).await;
+    assert_eq!(full.status, 409, "{}", full.body);
+    assert!(full.body.contains("allows 2 blockchains"), "{}", full.body);
+}
+
+/// Whatever its genesis says, a transaction has no more gas there than on any chain of the service.
+#[tokio::test]
+async fn an_import_takes_no_bound_of_gas_away() {
+    let service = Service::start().await;
+    let genesis = json!({ "chainId": 5, "accounts": {}, "transactionGasCap": false, "hardfork": "london", "gasLimit": "1000000000000" });
+    let state = json!({ "chain": { "genesis": genesis } }).to_string();
+    let made = import(&service, &json!({ "blockchain": { "name": "free" }, "state": state })).await;
+    assert_eq!(made.status, 201, "{}", made.body);
+    let id = made.json()["data"]["id"].as_str().unwrap().to_owned();
+    let chain = service.platform.running_blockchain(&id).unwrap();
+    let spec = chain.node().view().chain().spec().clone();
+    assert!(spec.transaction_gas_cap);
+    assert_eq!(spec.rules_at(Height::GENESIS).tx_gas_limit_max, Some(Gas::new(16_777_216)));
+    assert_eq!(spec.gas_limit, Gas::new(1_000_000_000_000));
+    let send = |gas: u64| {
+        let request = CallRequest::call(PAID, []).with_from(chain.treasury().unwrap()).with_gas(Gas::new(gas));
+        service.platform.blockchains().send(&service.platform.service_principal(), chain.id(), request)
+    };
+    send(16_777_216).unwrap();
+    let refused = send(16_777_217).unwrap_err().to_string();
+    assert!(refused.contains("16777216"), "{refused}");
 }
 
 /// Who may not read a blockchain does not export it, and only participants export one with `privacy`.

@@ -41,7 +41,8 @@ pub(crate) fn run(options: &ServeOptions) -> Result<(), Failure> {
 fn open(options: &ServeOptions, limits: &Limits) -> Result<Platform, Failure> {
     let builder = Platform::builder(Arc::new(WallClock))
         .with_plans(limits.plans.clone())
-        .with_workspaces_max(limits.workspaces_max);
+        .with_workspaces_max(limits.workspaces_max)
+        .with_invitations_max(limits.invitations_max);
     let Some(folder) = &options.db_path else { return Ok(builder.open(None)?) };
     let store: Arc<dyn KeyValue> = database::open(folder, options.database.min_free_space)?;
     let kept = &options.database;

@@ -21,12 +21,22 @@ const POINTS_MAX: u64 = 2_000;
 pub struct SeriesRequest {
     /// The figure.
     pub metric: Metric,
-    /// Begin, in seconds since the Unix epoch, inclusive.
+    /// Begin, in seconds since the Unix epoch, inclusive. The point that it is in is told whole.
     pub from_secs: u64,
-    /// End, exclusive.
+    /// End, exclusive; likewise.
     pub to_secs: u64,
     /// Time that a point covers, in seconds: a multiple of 15 s. Points begin at its multiples since the Unix epoch.
     pub step_secs: u64,
+}
+
+impl SeriesRequest {
+    /// Begin of the first point of the time, and end of the last one: of this time an answer tells all, and of no other anything. Ranges whose
+    /// bounds these are have no point in common.
+    pub fn bounds_secs(&self) -> (u64, u64) {
+        let into = |secs: u64| secs.checked_rem(self.step_secs).unwrap_or(0);
+        let left = |secs: u64| if into(secs) == 0 { 0 } else { self.step_secs.saturating_sub(into(secs)) };
+        (self.from_secs.saturating_sub(into(self.from_secs)), self.to_secs.saturating_add(left(self.to_secs)))
+    }
 }
 
 /// A figure over a time in which it was sampled.
@@ -56,10 +66,10 @@ pub(super) fn read(
     let tier = tier_of(now_secs, request)?;
     let step = request.step_secs;
     let aligned = |secs: u64| secs.saturating_sub(secs.checked_rem(step).unwrap_or(0));
-    let from = aligned(request.from_secs);
+    let (from, to) = request.bounds_secs();
     let mut points: BTreeMap<u64, Summary> = BTreeMap::new();
     scan(part, tier, Some(from), Order::Ascending, &mut |start, bytes| {
-        if start >= request.to_secs {
+        if start >= to {
             return ControlFlow::Break(());
         }
         if let Some(summary) = decode(tier, bytes) {
@@ -74,6 +84,7 @@ pub(super) fn read(
 fn tier_of(now_secs: u64, request: &SeriesRequest) -> Result<Tier, PlatformError> {
     let wrong = |message: String| PlatformError::BadRequest { message };
     let SeriesRequest { from_secs, to_secs, step_secs, .. } = *request;
+    let (first_secs, end_secs) = request.bounds_secs();
     if from_secs >= to_secs {
         return Err(wrong("from must be before to".to_owned()));
     }
@@ -81,7 +92,7 @@ fn tier_of(now_secs: u64, request: &SeriesRequest) -> Result<Tier, PlatformError
     let Some(tier) = TIERS.iter().rev().find(fits) else {
         return Err(wrong(format!("granularity must be a multiple of 15s, got {step_secs}s")));
     };
-    let points = to_secs.saturating_sub(from_secs).div_ceil(step_secs);
+    let points = end_secs.saturating_sub(first_secs).div_ceil(step_secs);
     if points > POINTS_MAX {
         return Err(wrong(format!(
             "at most {POINTS_MAX} points in one answer, these are {points}: ask for longer ones"

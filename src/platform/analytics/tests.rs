@@ -152,6 +152,42 @@ fn a_gap_has_no_points_and_loses_no_transaction() {
     assert_eq!(points[1].start_secs - points[0].start_secs, 3_600);
 }
 
+/// Points are told whole. Who goes on where an answer ends has each of them once, wherever the bounds of the question fall.
+#[test]
+fn ranges_that_go_on_where_the_answer_before_ended_have_each_point_once() {
+    let world = World::new();
+    world.platform.analytics().sample().unwrap();
+    for _ in 0..48 {
+        world.pay(1);
+        world.go(1, 90);
+    }
+    for (step_secs, asked_secs) in [(15, 100), (300, 700), (300, 60), (1_800, 600), (3_600, 5_000), (7_200, 1_800)] {
+        let (mut from_secs, mut sum, mut starts) = (START + 10, 0.0, Vec::new());
+        while from_secs <= world.now() {
+            let to_secs = from_secs + asked_secs;
+            let request = SeriesRequest { metric: Metric::Transactions, from_secs, to_secs, step_secs };
+            let (first, end) = request.bounds_secs();
+            assert!(first <= from_secs && to_secs <= end, "{request:?}: {first} to {end}");
+            assert!(from_secs - first < step_secs && end - to_secs < step_secs, "{request:?}: {first} to {end}");
+            for point in world.series(request.metric, from_secs, to_secs, step_secs).unwrap() {
+                assert!((first..end).contains(&point.start_secs), "{request:?}: {point:?}");
+                starts.push(point.start_secs);
+                sum += point.value;
+            }
+            from_secs = end;
+        }
+        assert!(starts.is_sorted_by(|one, next| one < next), "{step_secs}: {starts:?}");
+        assert_eq!(sum, 48.0, "{step_secs}");
+    }
+    let bounds = |from: u64, to: u64| {
+        let (from_secs, to_secs) = (START + from, START + to);
+        SeriesRequest { metric: Metric::Transactions, from_secs, to_secs, step_secs: 3_600 }.bounds_secs()
+    };
+    assert_eq!(bounds(0, 1_800), (START, START + 3_600));
+    assert_eq!(bounds(1_800, 3_600), (START, START + 3_600));
+    assert_eq!(bounds(3_599, 3_601), (START, START + 7_200));
+}
+
 #[test]
 fn what_is_not_kept_is_told() {
     let world = World::new();

@@ -41,7 +41,7 @@ pub(in crate::platform) struct GenesisParts<'a> {
     /// Sealing keys of the validators.
     pub(in crate::platform) validators: &'a [KeyPair],
     pub(in crate::platform) timestamp: Timestamp,
-    /// The genesis of an export, whose accounts and rules of fees and gas the chain takes over.
+    /// The genesis of an export, of which the chain takes over what [`taken_over`] says.
     pub(in crate::platform) imported: Option<GenesisSpec>,
     /// Modules that are on from genesis on, with their contracts.
     pub(in crate::platform) modules: (Vec<ModuleConfig>, Vec<GenesisContract>),
@@ -52,7 +52,7 @@ impl GenesisParts<'_> {
     pub(in crate::platform) fn genesis(&mut self) -> GenesisSpec {
         let spec = self.spec;
         let mut genesis = match self.imported.take() {
-            Some(imported) => GenesisSpec { chain_id: self.chain_id, allow_interventions: false, ..imported },
+            Some(imported) => taken_over(imported, self.chain_id),
             None => Self::empty(self.chain_id),
         };
         genesis = genesis
@@ -116,6 +116,13 @@ impl GenesisParts<'_> {
         let accounts = wallets.clone().chain(self.validators.iter().map(KeyPair::address)).chain(operators);
         PermissionsConfig::new(self.treasury).with_accounts(accounts).with_deployers(wallets)
     }
+}
+
+/// Returns what a chain takes over of the genesis of an export: accounts, the gas limit of a block, and the base fee. All else is as on any
+/// chain of the service: its fork, the bound of a transaction's gas, a header of its own.
+pub(in crate::platform) fn taken_over(imported: GenesisSpec, chain_id: u64) -> GenesisSpec {
+    let GenesisSpec { accounts, gas_limit, base_fee, .. } = imported;
+    GenesisSpec { accounts, gas_limit, base_fee, ..GenesisSpec::new(chain_id) }
 }
 
 /// Returns the protocol of a specification with its parameters: with a period where there is a block time, else on demand.

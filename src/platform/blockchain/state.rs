@@ -12,6 +12,7 @@ use crate::platform::PlatformError;
 /// | (none) | create with `start: false` | created |
 /// | created | start | provisioning |
 /// | provisioning | its network is built | running |
+/// | provisioning | a start that fails before there is a genesis, of one made with `start: false` | created |
 /// | running | pause | paused |
 /// | paused | resume | running |
 /// | running, paused | stop | stopped |

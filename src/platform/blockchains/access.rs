@@ -85,7 +85,8 @@ impl Blockchains<'_> {
     }
 
     /// Returns a chain of which the principal may read blocks, transactions, logs, state and figures: one of its workspace, or a public
-    /// one; with [`Feature::Privacy`] those on its list of participants alone, of whatever workspace, and the service itself for its owner.
+    /// one; with [`Feature::Privacy`] those on its list of participants alone, of whatever workspace, and the service itself for its owner. An
+    /// access token is its user's in the workspace that it acts in, and not a participant's elsewhere.
     ///
     /// # Errors
     /// [`PlatformError::NotFound`] for a chain that is not the principal's to know of, [`PlatformError::Forbidden`] for a member of its
@@ -214,8 +215,12 @@ impl Blockchains<'_> {
         })
     }
 
-    /// A key counts as its maker, too.
+    /// A key counts as its maker, too: with it somebody of another workspace reads. The user who consents to an access token is told that it
+    /// acts in one workspace.
     fn participates(&self, principal: &Principal, chain: &Stored<BlockchainRecord>) -> Result<bool, PlatformError> {
+        if principal.grant().is_some() && *chain.owner() != principal.owner() {
+            return Ok(false);
+        }
         let participants = &chain.value.participants;
         if participants.contains(principal.subject()) {
             return Ok(true);

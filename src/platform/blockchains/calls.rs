@@ -40,7 +40,7 @@ pub(in crate::platform) fn signed_call(
 /// [`PlatformError::Conflict`] with the contract's reason for one that fails; those of reading.
 pub(in crate::platform) fn check_call(chain: &Blockchain, request: &CallRequest) -> Result<(), PlatformError> {
     let view = chain.node().view();
-    let outcome = view.call(request, BlockRef::Pending, &StateOverrides::new(), None);
+    let outcome = view.call(&view.as_sent(request), BlockRef::Pending, &StateOverrides::new(), None);
     let outcome = outcome.map_err(PlatformError::from_query)?;
     if outcome.is_success() {
         return Ok(());

@@ -13,7 +13,7 @@ use alloy_primitives::{Address, keccak256};
 
 use super::{delegators::Delegators, part::part_of, removal, snapshots::Snapshots};
 use crate::{
-    chain::CommitHook,
+    chain::{Chain, CommitHook},
     node::NetworkPool,
     platform::{
         DEFAULT_BLOCKCHAIN_ID, PlatformError,
@@ -57,6 +57,8 @@ pub(in crate::platform) struct Hosted {
     senders: Vec<Mutex<()>>,
     /// Exports that are to become chains, where the store does not outlive the process.
     pub(super) staged: Mutex<BTreeMap<String, Vec<u8>>>,
+    /// Workspaces of which an import is under way.
+    pub(super) importing: Mutex<BTreeSet<String>>,
     /// Records of the default chain at its snapshots, by their numbers.
     pub(super) snapshots: Mutex<Snapshots>,
     /// Who has delegated on the chains in memory.
@@ -85,26 +87,34 @@ impl Hosted {
             turns,
             senders,
             staged: Mutex::default(),
+            importing: Mutex::default(),
             snapshots: Mutex::default(),
             delegators: Delegators::default(),
             given_chain_id: AtomicU64::default(),
         }
     }
 
-    /// Brings every chain of the store where its record says. One that can't be opened is failed, with the reason; the others go on.
+    /// Brings every chain of the store where its record says. One that can't be opened is failed, with the reason; the others go on. Exports
+    /// of imports that got no record are deleted.
     ///
     /// # Errors
     /// [`PlatformError::Internal`] when the records can't be read.
     pub(in crate::platform) fn boot(&self, context: &Context) -> Result<(), PlatformError> {
         let records = context.records.of::<BlockchainRecord>();
-        let mut request = PageRequest::first(BOOTED_AT_ONCE);
+        let (mut request, mut known) = (PageRequest::first(BOOTED_AT_ONCE), BTreeSet::new());
         loop {
             let page = records.page(&BlockchainRecord::ALL, &Owner::Service, &SortKey::new(), &request)?;
+            known.extend(page.items.iter().map(|stored| stored.id().to_owned()));
             let chains: Vec<_> = page.items.iter().filter(|stored| !self.is_default(stored.id())).collect();
             self.boot_some(context, &chains);
-            let Some(next) = page.next else { return Ok(()) };
+            let Some(next) = page.next else { break };
             request = request.after(next);
         }
+        if self.is_durable() {
+            // Where the store refuses it, the next boot tries again.
+            let _ = removal::remove_orphans(&self.store, &known);
+        }
+        Ok(())
     }
 
     /// Opens chains on as many threads as the machine has cores.
@@ -177,7 +187,7 @@ impl Hosted {
     /// is done is found done. One call for a chain runs at a time; others of the process are not held up.
     ///
     /// # Errors
-    /// Those of opening: the chain is then failed, but one that never ran is taken back. Those of the records.
+    /// Those of opening: the chain is then failed, but one that never ran is taken back, or waits for another start. Those of the records.
     pub(super) fn converge(
         &self,
         context: &Context,
@@ -280,7 +290,8 @@ impl Hosted {
         Ok(())
     }
 
-    /// Records that a chain failed. One that was never open and whose specification can't be built is no chain: it is taken back.
+    /// Records that a chain failed. One that was never open and whose specification can't be built is no chain: it is taken back. One that
+    /// was made without a start and has no genesis yet is as before its start, so that its modules may be changed.
     fn note_failure(
         &self,
         context: &Context,
@@ -288,20 +299,28 @@ impl Hosted {
         cause: &PlatformError,
     ) -> Result<(), PlatformError> {
         let was_never_open = stored.value.state == ChainState::Provisioning;
-        let (service, mut is_forgotten) = (Principal::of_service(stored.owner())?, false);
+        let waits_again = was_never_open && !stored.value.spec.starts && !self.has_genesis(stored.id());
+        let is_forgotten = was_never_open && !waits_again && matches!(cause, PlatformError::Validation { .. });
+        let service = Principal::of_service(stored.owner())?;
         context.records.unit(|unit| {
-            if was_never_open && matches!(cause, PlatformError::Validation { .. }) {
+            if waits_again {
+                set_state(unit, stored, ChainState::Created)?;
+            } else if is_forgotten {
                 removal::forget(context, unit, stored)?;
-                is_forgotten = true;
             } else {
                 set_state(unit, stored, ChainState::Failed { reason: cause.to_string() })?;
             }
             audit(unit, &service, "blockchain.fail", format!("blockchain {}", stored.id()))
         })?;
-        if is_forgotten {
+        if waits_again || is_forgotten {
             self.note_failed(stored.id(), false);
         }
         Ok(())
+    }
+
+    /// Whether the store has the genesis of a chain. Where it can't be read it may be there.
+    fn has_genesis(&self, id: &str) -> bool {
+        self.is_durable() && !matches!(Chain::stored_spec(&self.part_of(id)), Ok(None))
     }
 
     /// Takes a chain out of memory: it stands still, and takes no commands from those who still hold it. Its gas is counted up to its end.

@@ -42,12 +42,7 @@ impl Blockchains<'_> {
         if let Some(stored) = unit.of::<BlockchainRecord>().get(&owner, id)? {
             return Ok(stored);
         }
-        let has = unit.of::<BlockchainRecord>().count(&Index::CREATED, &owner, &SortKey::new())?;
-        let plan = self.context.plan(unit, &owner)?;
-        check_quota("blockchains", has, plan.blockchains_max)?;
-        let validators = u64::try_from(spec.validators.len().max(1)).unwrap_or(u64::MAX);
-        check_number("validators of a blockchain", validators, plan.validators_max)?;
-        let chain_id = self.chain_id(unit, principal, spec.chain_id)?;
+        let chain_id = self.check_new(unit, principal, &spec)?;
         let keys = ChainKeys::draw(&*self.context.entropy, spec.validators_at_genesis() + spec.standby_keys())?;
         keys.seal(&self.context.vault, unit, &owner, id)?;
         let treasury = create_treasury(self.context, unit, &owner, id, &spec.name)?;
@@ -63,6 +58,25 @@ impl Blockchains<'_> {
         let stored = unit.insert(&owner, id, record)?;
         audit(unit, principal, "blockchain.create", format!("blockchain {id}"))?;
         Ok(stored)
+    }
+
+    /// Checks whether the workspace's plan and the chains that there are leave room for a new chain. Returns its chain id.
+    ///
+    /// # Errors
+    /// [`PlatformError::Conflict`] for a chain id that another chain has and for a full plan.
+    pub(super) fn check_new(
+        &self,
+        unit: &Unit<'_>,
+        principal: &Principal,
+        spec: &BlockchainSpec,
+    ) -> Result<u64, PlatformError> {
+        let owner = principal.owner();
+        let has = unit.of::<BlockchainRecord>().count(&Index::CREATED, &owner, &SortKey::new())?;
+        let plan = self.context.plan(unit, &owner)?;
+        check_quota("blockchains", has, plan.blockchains_max)?;
+        let validators = u64::try_from(spec.validators.len().max(1)).unwrap_or(u64::MAX);
+        check_number("validators of a blockchain", validators, plan.validators_max)?;
+        self.chain_id(unit, principal, spec.chain_id)
     }
 
     /// Brings a chain of the principal's workspace to the state that its record says: builds or opens its network, lets it run or stand

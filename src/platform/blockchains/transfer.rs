@@ -1,6 +1,9 @@
 //! Export of a chain's state, and import as a new chain.
 
-use std::sync::{Arc, PoisonError};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use alloy_primitives::{Address, U256};
 
@@ -10,16 +13,23 @@ use crate::{
     node::Dump,
     platform::{
         PlatformError,
-        blockchain::{Blockchain, BlockchainRecord, BlockchainSpec},
+        blockchain::{Blockchain, BlockchainRecord, BlockchainSpec, GAS_LIMIT_BOUNDS, taken_over},
         principal::Principal,
         records::{RecordError, Stored, Unit},
     },
     state::MemoryState,
     store::{Batch, KeyValue as _, MemoryStore, Table},
+    system::{governance::GOVERNANCE_ADDRESS, parameters::ParametersSpec},
 };
 
 /// Bytes of an export.
 pub const EXPORT_BYTES_MAX: usize = 48 << 20;
+
+/// Bytes of the code of an imported account, as of a contract on Ethereum (EIP-170).
+const CODE_BYTES_MAX: usize = 24_576;
+
+/// After how many seconds a workspace may try again to import, while another import of it is under way: about what a large one takes.
+const IMPORT_RETRY_SECS: u64 = 5;
 
 /// Key of an export in the part of the store of the chain that it is to become.
 const STAGED: &[u8] = b"import";
@@ -42,6 +52,51 @@ fn beyond_a_state(genesis: &GenesisSpec) -> Option<&'static str> {
         (genesis.accounts.keys().any(is_of_system), "accounts of system contracts"),
     ];
     parts.into_iter().find_map(|(is_there, part)| is_there.then_some(part))
+}
+
+/// Refuses what a chain that the service makes can't have: a block gas limit out of its bounds, unless the specification has another, and code
+/// that no contract may have.
+fn check_bounds(spec: &BlockchainSpec, imported: &GenesisSpec) -> Result<(), PlatformError> {
+    let gas_limit = imported.gas_limit.get();
+    if spec.block_gas_limit.is_none() && !GAS_LIMIT_BOUNDS.contains(&gas_limit) {
+        let (min, max) = (GAS_LIMIT_BOUNDS.start(), GAS_LIMIT_BOUNDS.end());
+        let expected = format!(
+            "a genesis whose gasLimit is between {min} and {max}, or blockchain.config.blockGasLimit in its place"
+        );
+        return Err(PlatformError::field("state", expected, format!("a gasLimit of {gas_limit}")));
+    }
+    let too_long = imported.accounts.iter().find(|(_, account)| account.code.len() > CODE_BYTES_MAX);
+    too_long.map_or(Ok(()), |(address, account)| {
+        let expected = format!("a genesis whose accounts have at most {CODE_BYTES_MAX} bytes of code each");
+        Err(PlatformError::field("state", expected, format!("{} bytes of code of {address}", account.code.len())))
+    })
+}
+
+/// Refuses a text that is not the export of a state.
+fn no_export(got: String) -> PlatformError {
+    PlatformError::field("state", "an export of a chain of this service", got)
+}
+
+/// The import of a workspace that is under way.
+struct ImportTurn<'a> {
+    importing: &'a Mutex<BTreeSet<String>>,
+    workspace: String,
+}
+
+impl<'a> ImportTurn<'a> {
+    fn take(importing: &'a Mutex<BTreeSet<String>>, workspace: &str) -> Result<Self, PlatformError> {
+        let workspace = workspace.to_owned();
+        if !importing.lock().unwrap_or_else(PoisonError::into_inner).insert(workspace.clone()) {
+            return Err(PlatformError::TooManyAttempts { retry_after_secs: IMPORT_RETRY_SECS });
+        }
+        Ok(Self { importing, workspace })
+    }
+}
+
+impl Drop for ImportTurn<'_> {
+    fn drop(&mut self) {
+        self.importing.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.workspace);
+    }
 }
 
 /// Returns an error with its chain of causes, in one line.
@@ -77,14 +132,20 @@ impl Blockchains<'_> {
     /// Keeps an export for the chain that gets this id; the first step of an import, before [`Blockchains::provision_import`].
     ///
     /// # Errors
-    /// [`PlatformError::Validation`] for what is no export of a state; [`PlatformError::Internal`] when the store fails.
+    /// [`PlatformError::Validation`] for what is no export of a state, and for what no chain of the service has; [`PlatformError::Internal`]
+    /// when the store fails.
     pub fn stage_import(&self, id: &str, spec: &BlockchainSpec, dump: &Dump) -> Result<(), PlatformError> {
-        let wrong = |got: String| PlatformError::field("state", "an export of a chain of this service", got);
-        let mut genesis = dump.genesis().map_err(|cause| wrong(cause.to_string()))?;
-        if let Some(part) = beyond_a_state(&genesis) {
-            return Err(wrong(format!("a genesis with {part}, which no export has")));
+        let imported = dump.genesis().map_err(|cause| no_export(cause.to_string()))?;
+        if let Some(part) = beyond_a_state(&imported) {
+            return Err(no_export(format!("a genesis with {part}, which no export has")));
         }
+        check_bounds(spec, &imported)?;
         // As the chain will have it, so that nothing is left to be refused when it is built.
+        let chain_id = imported.chain_id;
+        let mut genesis = taken_over(imported, chain_id);
+        genesis.gas_limit = spec.block_gas_limit.unwrap_or(genesis.gas_limit);
+        let rules = genesis.without_state().with_parameters(ParametersSpec::new(GOVERNANCE_ADDRESS));
+        rules.check().map_err(|cause| no_export(with_causes(&cause)))?;
         let premine = spec.native_token.premine;
         let mut balances = genesis.accounts.values().map(|account| account.balance);
         balances.try_fold(premine, U256::checked_add).ok_or_else(|| {
@@ -94,7 +155,7 @@ impl Blockchains<'_> {
         genesis.accounts.entry(PREMINED).or_default().balance = premine;
         let (state, store) = (Arc::new(MemoryState::new()), Arc::new(MemoryStore::new()));
         let built = Chain::builder(genesis, state, store).with_genesis();
-        drop(built.map_err(|cause| wrong(with_causes(&cause)))?);
+        drop(built.map_err(|cause| no_export(with_causes(&cause)))?);
         self.hosted.stage(id, dump)
     }
 
@@ -133,10 +194,33 @@ impl Blockchains<'_> {
         Ok(unit.replace(&stored)?)
     }
 
-    /// Creates a chain with the state of an export, with keys of its own, and runs it: all three steps.
+    /// Makes the record of a chain with the state of an export, or leaves nothing; [`Blockchains::bring_up`] is what is left to do. The export
+    /// is looked at when the plan and the chain id permit the chain, and a workspace has one such at a time.
     ///
     /// # Errors
-    /// As [`Blockchains::stage_import`] and [`Blockchains::create`].
+    /// As [`Blockchains::provision`] and [`Blockchains::stage_import`]; [`PlatformError::TooManyAttempts`] while another import of the workspace
+    /// is under way.
+    pub fn stage_and_provision(
+        &self,
+        principal: &Principal,
+        id: &str,
+        spec: BlockchainSpec,
+        dump: &Dump,
+    ) -> Result<(), PlatformError> {
+        self.context.records.unit(|unit| self.check_new(unit, principal, &spec).map(drop))?;
+        let _turn = ImportTurn::take(&self.hosted.importing, principal.workspace().as_str())?;
+        self.stage_import(id, &spec, dump)?;
+        let provisioned = self.context.records.unit(|unit| self.provision_import(unit, principal, id, spec).map(drop));
+        if provisioned.is_err() {
+            self.forget_import(id)?;
+        }
+        provisioned
+    }
+
+    /// Creates a chain with the state of an export, with keys of its own, and runs it: all steps.
+    ///
+    /// # Errors
+    /// As [`Blockchains::stage_and_provision`] and [`Blockchains::bring_up`].
     pub fn import(
         &self,
         principal: &Principal,
@@ -144,8 +228,7 @@ impl Blockchains<'_> {
         dump: &Dump,
     ) -> Result<Arc<Blockchain>, PlatformError> {
         let id = self.new_id()?;
-        self.stage_import(&id, &spec, dump)?;
-        self.context.records.unit(|unit| self.provision_import(unit, principal, &id, spec).map(drop))?;
+        self.stage_and_provision(principal, &id, spec, dump)?;
         let chain = self.bring_up(principal, &id)?;
         chain.ok_or_else(|| PlatformError::not_found("blockchain", &id))
     }
@@ -188,5 +271,25 @@ impl Hosted {
         let mut batch = Batch::new();
         batch.delete(Table::Platform, STAGED);
         self.part_of(id).write(batch).map_err(|cause| RecordError::from(cause).into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_workspace_imports_once_at_a_time() {
+        let importing = Mutex::default();
+        let take = |workspace| ImportTurn::take(&importing, workspace);
+        let first = take("ws_a").unwrap();
+        let second = take("ws_a").map(drop);
+        assert_eq!(second, Err(PlatformError::TooManyAttempts { retry_after_secs: IMPORT_RETRY_SECS }));
+        let other = take("ws_b").unwrap();
+        drop(first);
+        take("ws_a").unwrap();
+        assert!(take("ws_b").is_err());
+        drop(other);
+        assert!(importing.lock().unwrap().is_empty());
     }
 }

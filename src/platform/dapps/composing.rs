@@ -148,13 +148,13 @@ fn plan_of(
     deployer: DappDeployer,
     components: &[Component],
 ) -> Result<DappPlan, PlatformError> {
-    // A new chain of several nodes has no blocks yet that would show their time.
-    let period = chain.spec().block_time.filter(|_| chain.network().is_some());
-    let deployer = period.map_or(deployer, |period| deployer.with_block_time(period.as_secs()));
+    let block_time = chain.block_time_secs().map_err(PlatformError::from_query)?;
+    let deployer = block_time.map_or(deployer, |secs| deployer.with_block_time(secs));
     chain.node().plan_dapp(deployer, components).map_err(|error| spec.refused(error))
 }
 
-/// Reads the transaction that somebody else has signed: it must be the planned one of its sender and nonce.
+/// Reads the transaction that somebody else has signed: it must be the planned one of its sender and nonce. It is tried, unless the chain has
+/// it already.
 fn signed(
     chain: &Blockchain,
     spec: &DappSpec,
@@ -173,6 +173,10 @@ fn signed(
     if *transaction.input() != plan.request().input {
         let expected = "the call data that the plan of this body gives for the transaction's sender and nonce";
         return Err(wrong(expected, format!("other data, of {} bytes", transaction.input().len())));
+    }
+    let known = chain.node().view().transaction(transaction.hash()).map_err(PlatformError::from_query)?;
+    if known.is_none() {
+        chain.node().check_dapp(&plan).map_err(|error| spec.refused(error))?;
     }
     Ok((transaction, plan))
 }

@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{
     chain::CallRequest,
-    node::{ComponentKind, ManualClock, Node},
+    node::{BlockRef, ComponentKind, DappDeployer, ManualClock, Node},
     platform::{
         BlockchainSpec, Platform, TransactionState, check, records::WorkspaceId, scope::ScopeSet, vault::MasterKey,
     },
-    primitives::{Gas, KeyPair, TransactionRequest, U256},
+    primitives::{Gas, KeyPair, Transaction, TransactionRequest, U256},
     store::{Batch, KeyValue, MemoryStore, Table, suite},
 };
 
@@ -186,14 +186,20 @@ fn a_dapp_has_the_named_the_default_or_the_only_chain() {
     let second =
         platform.blockchains().create(&me, BlockchainSpec::read(json!({ "name": "second" })).unwrap()).unwrap();
     assert_eq!(on("dapp_2"), DEFAULT_BLOCKCHAIN_ID);
-    platform
-        .unit(|unit| {
-            let mut workspace = unit.of::<Workspace>().require(&me.owner(), me.owner().as_str())?;
-            workspace.value.default_network = Some("second".to_owned());
-            Ok(unit.replace(&workspace)?)
-        })
-        .unwrap();
+    let prefer = |network: &str| {
+        platform
+            .unit(|unit| {
+                let mut workspace = unit.of::<Workspace>().require(&me.owner(), me.owner().as_str())?;
+                workspace.value.default_network = Some(network.to_owned());
+                Ok(unit.replace(&workspace)?)
+            })
+            .unwrap();
+    };
+    prefer("second");
     assert_eq!(on("dapp_3"), second.id());
+    // A network of projects says nothing of dApps.
+    prefer("testnet");
+    assert_eq!(on("dapp_6"), DEFAULT_BLOCKCHAIN_ID);
     let named = DappSpec { blockchain_id: Some(DEFAULT_BLOCKCHAIN_ID.to_owned()), ..spec(token.clone()) };
     assert_eq!(create(&platform, "dapp_4", &named).unwrap().value.blockchain_id.unwrap(), DEFAULT_BLOCKCHAIN_ID);
     assert_eq!(create(&platform, "dapp_5", &DappSpec::named("page")).unwrap().value.blockchain_id, None);
@@ -236,6 +242,53 @@ fn a_signed_transaction_must_be_the_planned_one() {
     let addresses: Vec<_> = stored.value.components.iter().map(|component| component.address).collect();
     assert_eq!(addresses, plan.components.iter().map(|(_, address)| *address).collect::<Vec<_>>());
     assert!(platform.dapps().state(&stored.value).unwrap().unwrap().components.iter().all(|one| one.is_deployed));
+}
+
+/// The planned one of these components, signed, whether it would succeed or not.
+fn signed_untried(platform: &Platform, key: &KeyPair, body: &DappSpec) -> DappSpec {
+    let chain = platform.default_blockchain().unwrap();
+    let components = Component::read_list(&Value::from(body.components.clone())).unwrap();
+    let request = chain.node().plan_dapp(DappDeployer::new(key.address()), &components).unwrap().request();
+    let plan = PlannedDapp {
+        blockchain_id: chain.id().to_owned(),
+        from: key.address(),
+        nonce: request.nonce.unwrap(),
+        to: request.to.unwrap(),
+        data: request.input,
+        components: Vec::new(),
+    };
+    signed(platform, key, body, &plan, Gas::new(10_000_000))
+}
+
+/// Its pool would be paid more than there is of the token: the addresses and the data of the plan don't show that.
+#[test]
+fn a_signed_transaction_that_would_fail_is_not_sent() {
+    let platform = platform();
+    let (key, _) = of_somebody(&platform);
+    let body = spec(json!([
+        { "type": "token", "config": { "name": "Gold", "symbol": "GLD", "totalSupply": "9" } },
+        { "type": "staking", "config": { "stakingToken": "GLD", "rewardRate": "1", "fund": "10" } },
+    ]));
+    let refused = create(&platform, "dapp_1", &signed_untried(&platform, &key, &body));
+    assert_eq!(paths(refused), ["components[1]"]);
+    assert!(matches!(
+        platform.dapps().require(&platform.service_principal(), "dapp_1"),
+        Err(PlatformError::NotFound { .. })
+    ));
+    let view = platform.default_blockchain().unwrap().node().view();
+    assert_eq!(view.nonce(key.address(), BlockRef::Pending).unwrap(), 0);
+}
+
+/// Tried again it would fail, for its contracts are there.
+#[test]
+fn a_signed_transaction_that_somebody_else_has_sent_makes_its_dapp() {
+    let platform = platform();
+    let (key, body) = of_somebody(&platform);
+    let signed = signed_untried(&platform, &key, &body);
+    let sent = Transaction::decode(signed.signed_transaction.as_ref().unwrap()).unwrap();
+    platform.default_blockchain().unwrap().node().send(sent).unwrap();
+    let made = create(&platform, "dapp_1", &signed).unwrap();
+    assert_eq!(platform.dapps().deployed(&made.value).unwrap().unwrap().state, TransactionState::Success);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use alloy_primitives::hex;
 use super::*;
 use crate::{
     node::ManualClock,
-    platform::{Platform, records::IdempotencyError, vault::SealedSecret},
+    platform::{Platform, Scope, records::IdempotencyError, vault::SealedSecret},
     primitives::Timestamp,
     store::{Batch, KeyValue, MemoryStore, Table, suite, testing::MemoryDisk},
 };
@@ -29,8 +29,11 @@ fn limit(limit: usize) -> PageRequest {
 }
 
 fn accept(platform: &Platform, key: &str, request: &[u8]) -> Result<Begun, PlatformError> {
-    let principal = platform.service_principal();
-    platform.unit(|unit| platform.idempotency().accept(unit, &principal, key, "op", request))
+    accept_of(platform, &platform.service_principal(), key, request)
+}
+
+fn accept_of(platform: &Platform, sender: &Principal, key: &str, request: &[u8]) -> Result<Begun, PlatformError> {
+    platform.unit(|unit| platform.idempotency().accept(unit, sender, key, "op", request))
 }
 
 fn first(platform: &Platform, key: &str, request: &[u8]) -> Accepted {
@@ -165,6 +168,65 @@ fn what_is_left_open_is_run_again_by_one() {
     assert!(is_running("k") && is_running("b") && is_running("d"), "they are taken");
     platform.records().leave_unfinished_open().unwrap();
     assert_eq!(take_open(&platform).len(), 3);
+}
+
+/// Two grants of one user may be of two clients: neither is shown what the other was. All tokens of a grant are one sender.
+#[test]
+fn a_key_is_of_one_grant() {
+    let platform = open(Arc::new(MemoryStore::new()), clock());
+    let user = platform.service_principal();
+    let under = |grant: &str| user.clone().under_grant(grant.to_owned());
+    let [ours, others] = ["gnt_a", "gnt_b"].map(under);
+    let Begun::Run(accepted) = accept_of(&platform, &ours, "k", b"1").unwrap() else { panic!("it is the first") };
+    platform.idempotency().leave_open(&accepted);
+    for sender in [&others, &user] {
+        let Ok(Begun::Run(_)) = accept_of(&platform, sender, "k", b"1") else {
+            panic!("another sender's key is another")
+        };
+    }
+    assert!(matches!(accept_of(&platform, &ours, "k", b"1"), Ok(Begun::Again(again)) if again == accepted));
+    platform.unit(|unit| platform.idempotency().respond(unit, &accepted, &response())).unwrap();
+    let Ok(Begun::Replay(kept)) = accept_of(&platform, &under("gnt_a"), "k", b"1") else {
+        panic!("it is the same grant")
+    };
+    assert_eq!(kept, response());
+    assert!(
+        matches!(accept_of(&platform, &others, "k", b"1"), Err(PlatformError::Conflict { .. })),
+        "its own still runs"
+    );
+}
+
+/// Former versions kept a key under the subject alone, with the grant in the record.
+#[test]
+fn a_key_of_a_former_version_is_found_by_its_grant() {
+    let platform = open(Arc::new(MemoryStore::new()), clock());
+    let (user, requests) = (platform.service_principal(), platform.idempotency());
+    let accepted = first(&platform, "k", b"1");
+    platform.unit(|unit| requests.respond(unit, &accepted, &response())).unwrap();
+    let kept = accepted.request();
+    let mut former = platform.records().of::<IdempotentRequest>().require(kept.owner(), kept.id()).unwrap();
+    former.value.grant = Some("gnt_a".to_owned());
+    platform.unit(|unit| Ok(unit.replace(&former)?)).unwrap();
+    let of = |grant: &str| accept_of(&platform, &user.clone().under_grant(grant.to_owned()), "k", b"1").unwrap();
+    assert!(matches!(of("gnt_b"), Begun::Run(_)), "another grant's key is another");
+    let Begun::Replay(replayed) = of("gnt_a") else { panic!("it has a response") };
+    assert_eq!(replayed, response());
+}
+
+/// What a response shows may need what its request was permitted.
+#[test]
+fn a_response_is_shown_to_who_may_do_as_much() {
+    let platform = open(Arc::new(MemoryStore::new()), clock());
+    let whole = platform.service_principal();
+    let accepted = first(&platform, "k", b"1");
+    platform.unit(|unit| platform.idempotency().respond(unit, &accepted, &response())).unwrap();
+    let scopes = [Scope::WorkspaceWrite].into_iter().collect();
+    let narrow = Principal::new(whole.subject().clone(), whole.workspace().clone(), scopes);
+    let Err(PlatformError::Forbidden { message }) = accept_of(&platform, &narrow, "k", b"1") else {
+        panic!("it may do less")
+    };
+    assert!(message.contains("was permitted admin, this one is not"), "{message}");
+    assert_eq!(replay(&platform, "k", b"1"), response());
 }
 
 #[test]

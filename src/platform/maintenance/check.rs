@@ -17,7 +17,7 @@ use crate::{
         records::{AuditLine, IdempotentRequest, OutboxEntry, Record, RecordError, Records},
         users::{Bootstrap, Identity, MailedToken},
         vault::{MasterKey, SealedSecret, Vault},
-        workspace::{Invitation, Member},
+        workspace::{Invitation, Member, SentInvitations},
     },
     state::EMPTY_ROOT,
     store::{KeyValue, OverlayStore},
@@ -95,7 +95,7 @@ const fn kind<T: Record>() -> Kind {
 }
 
 /// Every kind of record.
-pub(super) const KINDS: [Kind; 27] = [
+pub(super) const KINDS: [Kind; 28] = [
     kind::<AccessToken>(),
     kind::<ApiKey>(),
     kind::<Attempts>(),
@@ -117,6 +117,7 @@ pub(super) const KINDS: [Kind; 27] = [
     kind::<OutboxEntry>(),
     kind::<SealedSecret>(),
     kind::<Project>(),
+    kind::<SentInvitations>(),
     kind::<Session>(),
     kind::<TransactionRecord>(),
     kind::<User>(),

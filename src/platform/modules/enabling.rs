@@ -7,7 +7,7 @@ use super::{
     Module, ModuleKind, ModuleSpec, ModuleState, Modules,
     config::ModuleConfig,
     contracts::{Surroundings, contracts},
-    genesis::{placed, token_of},
+    genesis::{check_in_genesis, placed, token_of},
     record::{HostedModule, VERSION},
     state::{authority, is_there, registry},
 };
@@ -73,18 +73,16 @@ impl Modules<'_> {
             let expected = "no address: before the chain starts there is no contract but those of its modules";
             return Err(PlatformError::field("config.token", expected, token.to_string()));
         }
-        self.blockchains.context.records.unit(|unit| {
+        let records = &self.blockchains.context.records;
+        let chain = self.blockchains.record(principal, &spec.blockchain_id)?;
+        let others = HostedModule::of_chain(records, chain.owner(), chain.id())?;
+        let record = record_in_genesis(&chain.value, spec, config, &others)?;
+        let kept = others.iter().map(|other| &other.value).filter(|other| other.kind != spec.kind);
+        check_in_genesis(&chain.value, &kept.chain([&record]).collect::<Vec<_>>())?;
+        records.unit(|unit| {
             let chain = in_unit(unit, principal, &spec.blockchain_id)?;
             let others = HostedModule::of_unit(unit, chain.owner(), chain.id())?;
-            let token = match config.depends_on() {
-                None => None,
-                Some(kind) => Some(token_of_other(kind, &others, |_| true)?),
-            };
-            let (_, contracts) = placed(config, spec.kind, &chain.value, token)?;
-            if token_of(&contracts).is_none() {
-                check_nobody_needs(spec.kind, others.iter().map(|other| &other.value))?;
-            }
-            let record = record_of(spec, contracts, Vec::new());
+            let record = record_in_genesis(&chain.value, spec, config, &others)?;
             let id = HostedModule::id(chain.id(), spec.kind);
             match unit.of::<HostedModule>().get(chain.owner(), &id)? {
                 None => drop(unit.insert(chain.owner(), &id, record)?),
@@ -195,23 +193,6 @@ impl Modules<'_> {
         self.get(principal, chain.id(), name)
     }
 
-    /// Refuses a module to vote for that could not be enabled after the vote.
-    ///
-    /// # Errors
-    /// [`PlatformError::Validation`] of the configuration; [`PlatformError::Conflict`] for a module that this build does not have, for one
-    /// that is on as asked for, and for a change that would leave contracts of the former configuration wrong; those of reading.
-    pub(in crate::platform) fn check_proposed(
-        &self,
-        principal: &Principal,
-        chain: &Blockchain,
-        spec: &ModuleSpec,
-    ) -> Result<(), PlatformError> {
-        let config = spec.read()?;
-        let id = HostedModule::id(chain.id(), spec.kind);
-        let former = self.blockchains.context.records.of::<HostedModule>().get(chain.owner(), &id)?;
-        self.check_change(principal, chain, spec, &config, former.as_ref())
-    }
-
     /// Returns who decides on the modules of a chain, and who makes their contracts.
     fn authority_of(&self, chain: &Blockchain) -> Result<Authority, PlatformError> {
         let conflict = |message: String| Err(PlatformError::Conflict { message });
@@ -230,7 +211,7 @@ impl Modules<'_> {
     }
 
     /// Refuses what is on as asked for, and what would leave contracts wrong.
-    fn check_change(
+    pub(super) fn check_change(
         &self,
         principal: &Principal,
         chain: &Blockchain,
@@ -262,8 +243,8 @@ impl Modules<'_> {
         ))
     }
 
-    /// Finds the token that a configuration names.
-    fn surroundings(
+    /// Finds the token that a configuration names, and the time between blocks as it is now.
+    pub(super) fn surroundings(
         &self,
         principal: &Principal,
         chain: &Blockchain,
@@ -288,12 +269,12 @@ impl Modules<'_> {
                 Some(token_of_other(kind, &records, |name| on.iter().any(|one| one == name))?)
             }
         };
-        let block_time_secs = chain.spec().block_time.filter(|_| chain.network().is_some()).map(|time| time.as_secs());
+        let block_time_secs = chain.block_time_secs().map_err(PlatformError::from_query)?;
         Ok(Surroundings { block_time_secs, other_token })
     }
 
     /// Refuses to disable a module whose token another one works with that is on, or is to be.
-    fn check_nobody_on_needs(
+    pub(super) fn check_nobody_on_needs(
         &self,
         principal: &Principal,
         chain: &str,
@@ -340,6 +321,24 @@ fn in_unit(unit: &Unit<'_>, principal: &Principal, chain: &str) -> Result<Stored
     }
     let message = format!("blockchain {chain} is {}: its genesis is made", stored.value.state.name());
     Err(PlatformError::Conflict { message })
+}
+
+/// Returns the record of a module for the genesis of a chain with these modules.
+fn record_in_genesis(
+    chain: &BlockchainRecord,
+    spec: &ModuleSpec,
+    config: &ModuleConfig,
+    modules: &[Stored<HostedModule>],
+) -> Result<HostedModule, PlatformError> {
+    let token = match config.depends_on() {
+        None => None,
+        Some(kind) => Some(token_of_other(kind, modules, |_| true)?),
+    };
+    let (_, contracts) = placed(config, spec.kind, chain, token)?;
+    if token_of(&contracts).is_none() {
+        check_nobody_needs(spec.kind, modules.iter().map(|other| &other.value))?;
+    }
+    Ok(record_of(spec, contracts, Vec::new()))
 }
 
 /// Returns the token of another module that is on.
@@ -390,7 +389,7 @@ fn check_vote(chain: &Blockchain, spec: &ModuleSpec) -> Result<(), PlatformError
 }
 
 /// Contracts of the former configuration that are there.
-fn known_contracts(
+pub(super) fn known_contracts(
     chain: &Blockchain,
     former: Option<&Stored<HostedModule>>,
 ) -> Result<Vec<PlacedContract>, PlatformError> {

@@ -1,6 +1,6 @@
 //! Modules of a chain that has not started: what its genesis gets.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     config::ModuleConfig,
@@ -9,39 +9,81 @@ use super::{
     record::HostedModule,
 };
 use crate::{
-    chain::GenesisContract,
+    chain::{Chain, GenesisContract, GenesisSpec, OpenError},
     platform::{
         BlockchainRecord, PlatformError,
         contract_plan::{PlacedContract, in_genesis},
         records::{Records, Stored},
     },
     primitives::Address,
+    state::MemoryState,
+    store::MemoryStore,
     system::modules,
     templates,
 };
 
+/// Modules that are on from genesis on, with their contracts.
+type OfGenesis = (Vec<modules::ModuleConfig>, Vec<GenesisContract>);
+
 /// Returns the modules and contracts that the genesis of a chain has.
 ///
 /// # Errors
-/// Those of the records; [`PlatformError::Internal`] for a record that this version can't read.
+/// Those of the records; [`PlatformError::Conflict`] for a configuration that this version does not take.
 pub(in crate::platform) fn modules_of_genesis(
     records: &Records,
     chain: &Stored<BlockchainRecord>,
-) -> Result<(Vec<modules::ModuleConfig>, Vec<GenesisContract>), PlatformError> {
-    let (mut enabled, mut made) = (Vec::new(), Vec::new());
+) -> Result<OfGenesis, PlatformError> {
     let all = HostedModule::of_chain(records, chain.owner(), chain.id())?;
-    let of_genesis = || all.iter().map(|stored| &stored.value).filter(|module| module.transactions.is_empty());
+    let modules: Vec<&HostedModule> = all.iter().map(|stored| &stored.value).collect();
+    planned(&chain.value, &modules)
+}
+
+/// Builds a genesis with these modules in memory: whether their contracts can be made is known before a record says that they will be.
+///
+/// # Errors
+/// [`PlatformError::Conflict`] with the contract that can't be made, and why.
+pub(super) fn check_in_genesis(chain: &BlockchainRecord, modules: &[&HostedModule]) -> Result<(), PlatformError> {
+    let (enabled, contracts) = planned(chain, modules)?;
+    let mut genesis = GenesisSpec::new(chain.chain_id);
+    genesis.contracts = contracts;
+    genesis.modules = Some(modules::ModulesConfig { authority: chain.treasury.unwrap_or_default(), enabled });
+    let (state, store) = (Arc::new(MemoryState::new()), Arc::new(MemoryStore::new()));
+    let built = Chain::builder(genesis, state, store).with_genesis();
+    built.map(drop).map_err(|cause| refused(&cause, modules))
+}
+
+/// Says which contract of which module a genesis can't have.
+fn refused(cause: &OpenError, modules: &[&HostedModule]) -> PlatformError {
+    let OpenError::GenesisContract { address, reason } = cause else { return PlatformError::internal(cause) };
+    let of_module = |module: &&HostedModule| {
+        let found = module.contracts.iter().find(|contract| contract.address == *address)?;
+        Some(format!("the contract {} of the module {}", found.name, module.kind.name()))
+    };
+    let named = modules.iter().find_map(of_module).unwrap_or_else(|| format!("the contract at {address}"));
+    let message = format!("no genesis can be made with these modules: {named} refuses its parameters: {reason}");
+    PlatformError::Conflict { message }
+}
+
+/// Returns what these modules of a chain bring to its genesis.
+fn planned(chain: &BlockchainRecord, modules: &[&HostedModule]) -> Result<OfGenesis, PlatformError> {
+    let (mut enabled, mut made) = (Vec::new(), Vec::new());
+    let of_genesis = || modules.iter().copied().filter(|module| module.transactions.is_empty());
     let tokens: BTreeMap<ModuleKind, Address> =
         of_genesis().filter_map(|module| Some((module.kind, token_of(&module.contracts)?))).collect();
     // A module after those whose tokens it takes: what it takes of them is an address, and its constructors may look at that.
     let mut sorted: Vec<_> = of_genesis().map(|module| (depth(module.kind), module)).collect();
     sorted.sort_by_key(|(depth, _)| *depth);
     for (_, module) in sorted {
-        let unreadable =
-            |_| PlatformError::internal(format!("the configuration of {} is of another version", module.kind.name()));
+        let unreadable = |_| {
+            let name = module.kind.name();
+            let message = format!(
+                "this version does not take the configuration of the module {name}: enable it with another, or disable it"
+            );
+            PlatformError::Conflict { message }
+        };
         let config = ModuleConfig::read(module.kind, &module.config()).map_err(unreadable)?;
         let token = config.depends_on().and_then(|kind| tokens.get(&kind).copied());
-        made.extend(placed(&config, module.kind, &chain.value, token)?.0);
+        made.extend(placed(&config, module.kind, chain, token)?.0);
         enabled.push(modules::ModuleConfig {
             name: module.kind.name().to_owned(),
             version: module.version,

@@ -15,8 +15,10 @@ use crate::{
     primitives::{Address, Height, Timestamp, U256},
     store::testing::MemoryDisk,
     system::{
-        governance::ProposalAction,
+        ParameterUpdate,
+        governance::{GOVERNANCE_ADDRESS, ProposalAction, ProposalState, VoteOption, interface as governance},
         modules::{MODULES_ADDRESS, interface as registry},
+        parameters::Parameter,
     },
     templates::{
         erc20::interface as erc20, erc721::interface as erc721, erc1155::interface as erc1155,
@@ -90,15 +92,37 @@ impl World {
 
     /// Proposes to enable a module.
     fn propose(&self, chain: &str, module: &str, config: Value) -> Result<ProposalId, PlatformError> {
+        self.propose_for(chain, module, config, None)
+    }
+
+    /// Proposes to enable a module, with so many seconds for the votes.
+    fn propose_for(
+        &self,
+        chain: &str,
+        module: &str,
+        config: Value,
+        voting_period_secs: Option<u32>,
+    ) -> Result<ProposalId, PlatformError> {
         let config_hash = keccak256(config.to_string());
-        let name = module.to_owned();
+        let action =
+            ProposalAction::ModuleEnable { name: module.to_owned(), version: super::record::VERSION, config_hash };
+        self.submit(chain, action, config.as_object().cloned(), voting_period_secs)
+    }
+
+    fn submit(
+        &self,
+        chain: &str,
+        action: ProposalAction,
+        module_config: Option<serde_json::Map<String, Value>>,
+        voting_period_secs: Option<u32>,
+    ) -> Result<ProposalId, PlatformError> {
         let proposal = ProposalSpec {
             blockchain_id: chain.to_owned(),
-            action: ProposalAction::ModuleEnable { name, version: super::record::VERSION, config_hash },
-            module_config: config.as_object().cloned(),
+            action,
+            module_config,
             title: "a module".to_owned(),
             description: String::new(),
-            voting_period_secs: None,
+            voting_period_secs,
             quorum_permille: None,
             threshold_permille: None,
             from: None,
@@ -106,6 +130,44 @@ impl World {
         };
         let id = self.platform.new_id("tx").unwrap();
         self.platform.proposals().submit(&self.me(), &id, &proposal)
+    }
+
+    fn vote(&self, proposal: &ProposalId) {
+        let vote = VoteSpec::Cast { option: VoteOption::Yes, weight: None, reason: String::new(), from: None };
+        let id = self.platform.new_id("tx").unwrap();
+        self.platform.proposals().vote(&self.me(), proposal, &id, &vote).unwrap();
+    }
+
+    /// Proposes a configuration of `defi`, and votes for it.
+    fn vote_for(&self, chain: &str, config: Value, secs: u32) -> ProposalId {
+        let proposal = self.propose_for(chain, "defi", config, Some(secs)).unwrap();
+        self.vote(&proposal);
+        proposal
+    }
+
+    /// As [`World::vote_for`], by a plain transaction, of which the rules of proposals see nothing.
+    fn vote_past_the_rules(&self, chain: &str, config: &Value, secs: u32) -> ProposalId {
+        let terms =
+            governance::Terms { title: "a module".to_owned(), votingPeriodSecs: secs, ..governance::Terms::default() };
+        let (version, hash) = (super::record::VERSION, keccak256(config.to_string()));
+        let call = governance::proposeModuleEnableCall { terms, name: "defi".to_owned(), version, configHash: hash };
+        let request = CallRequest::call(GOVERNANCE_ADDRESS, call.abi_encode());
+        let proposal = ProposalId::new(chain, self.platform.blockchains().send(&self.me(), chain, request).unwrap());
+        self.vote(&proposal);
+        proposal
+    }
+
+    /// Keeps the record of a module that is to be in genesis, whatever can be made of it.
+    fn keep_unchecked(&self, chain: &str, config: &Value) {
+        let module = unchecked(chain, config);
+        let (owner, id) = (self.me().owner(), HostedModule::id(chain, module.kind));
+        self.platform.records().unit(|unit| unit.insert(&owner, &id, module).map(drop)).unwrap();
+    }
+
+    /// Lets time pass on a chain on demand, and makes a block.
+    fn pass(&self, chain: &str, secs: u64) {
+        self.clock.advance(Duration::from_secs(secs));
+        self.platform.blockchains().deploy(&self.me(), DeploymentSpec::gold(chain)).unwrap();
     }
 
     fn run(&self, chain: &Blockchain, secs: u64) {
@@ -122,6 +184,28 @@ impl World {
         self.clock.advance_to(Duration::from_millis(end));
         network.advance(Duration::from_millis(end)).unwrap();
     }
+}
+
+/// A module with contracts that are nowhere yet.
+fn unchecked(chain: &str, config: &Value) -> HostedModule {
+    HostedModule {
+        blockchain_id: chain.to_owned(),
+        kind: ModuleKind::Defi,
+        version: super::record::VERSION,
+        config: config.to_string(),
+        contracts: Vec::new(),
+        transactions: Vec::new(),
+    }
+}
+
+/// A token of its own, with so many.
+fn supplied(supply: &str) -> Value {
+    json!({ "token": { "name": "G", "symbol": "G", "totalSupply": supply } })
+}
+
+/// A market of a token that is not there, so that its contract can't be made.
+fn market_of_nothing() -> Value {
+    json!({ "features": ["lending"], "token": Address::repeat_byte(9).to_string() })
 }
 
 fn spec(chain: &str, module: &str, config: Value) -> ModuleSpec {
@@ -231,6 +315,115 @@ fn a_chain_that_has_not_started_has_its_modules_in_block_0() {
     assert!(found.iter().all(|module| module.transactions.is_empty()));
 }
 
+/// One more than votes can count, and what has more digits than that.
+const TOO_MANY: [&str; 2] = [
+    "411376139330301510538742295639337626245683966408394965837152256",
+    "0000000000000000000000000000000000000000000000000000000000000001",
+];
+
+#[test]
+fn the_largest_supply_of_a_token_is_what_its_votes_can_count() {
+    let world = World::new();
+    for starts in [true, false] {
+        let id = world.make(json!({ "name": "x", "start": starts }));
+        for (module, supply) in ["defi", "nft", "dao"].into_iter().flat_map(|it| TOO_MANY.map(|many| (it, many))) {
+            let refused = world.try_enable(&id, module, supplied(supply));
+            let Err(PlatformError::Validation { fields }) = refused else { panic!("{module} {supply}: {refused:?}") };
+            assert_eq!(fields[0].path, "config.token.totalSupply", "{module} {supply}");
+        }
+        let largest = "411376139330301510538742295639337626245683966408394965837152255";
+        world.enable(&id, "defi", supplied(largest));
+        if !starts {
+            world.platform.blockchains().carry_out(&world.me(), &id, ChainCommand::Start).unwrap();
+        }
+        let defi = world.platform.modules().get(&world.me(), &id, "defi").unwrap();
+        let supply = ask(&world.chain(&id), at(&defi, "token"), &erc20::totalSupplyCall {});
+        assert_eq!((defi.state, supply.to_string().as_str()), (ModuleState::Enabled, largest));
+    }
+}
+
+#[test]
+fn a_contract_that_a_genesis_can_not_have_is_named() {
+    let world = World::new();
+    let id = world.make(json!({ "name": "x", "start": false }));
+    let chain = world.platform.blockchains().record(&world.me(), &id).unwrap().value;
+    let planned = |config: &Value| {
+        let read = super::config::ModuleConfig::read(ModuleKind::Defi, config.as_object().unwrap()).unwrap();
+        let (_, contracts) = super::genesis::placed(&read, ModuleKind::Defi, &chain, None).unwrap();
+        HostedModule { contracts, ..unchecked(&id, config) }
+    };
+    let refused = conflict(super::genesis::check_in_genesis(&chain, &[&planned(&market_of_nothing())]));
+    assert!(refused.contains("the contract lending of the module defi"), "{refused}");
+    super::genesis::check_in_genesis(&chain, &[&planned(&json!({}))]).unwrap();
+}
+
+#[test]
+fn a_start_that_fails_before_there_is_a_genesis_leaves_the_modules_to_be_changed() {
+    let mut world = World::new();
+    for config in [json!({}), json!({ "blockTime": "1s" })] {
+        for (module, reason) in [
+            (market_of_nothing(), "its constructor failed"),
+            (supplied(TOO_MANY[0]), "does not take the configuration of the module defi"),
+        ] {
+            let id = world.make(json!({ "name": "x", "start": false, "config": config }));
+            world.keep_unchecked(&id, &module);
+            let start =
+                |world: &World| world.platform.blockchains().carry_out(&world.me(), &id, ChainCommand::Start).map(drop);
+            let state = |world: &World| world.platform.blockchains().record(&world.me(), &id).unwrap().value.state;
+            for _ in 0..2 {
+                let refused = conflict(start(&world));
+                assert!(refused.contains(reason), "{refused}");
+                assert_eq!(state(&world), ChainState::Created);
+                assert!(!world.platform.blockchains().hosted.has_failed(), "{reason}");
+                world = world.restarted();
+            }
+            assert_eq!(world.disable(&id, "defi").unwrap().state, ModuleState::Disabled);
+            world.enable(&id, "nft", json!({}));
+            start(&world).unwrap();
+            assert_eq!(state(&world), ChainState::Running);
+        }
+    }
+}
+
+#[test]
+fn a_chain_that_its_protocol_refuses_is_there_as_before_its_start() {
+    let world = World::new();
+    let validators = [1, 2].map(|byte| json!({ "address": Address::repeat_byte(byte).to_string() }));
+    let id = world.make(json!({ "name": "few", "consensus": "pbft", "start": false, "validators": validators }));
+    let started = world.platform.blockchains().carry_out(&world.me(), &id, ChainCommand::Start).map(drop);
+    assert!(matches!(started, Err(PlatformError::Validation { .. })), "{started:?}");
+    assert_eq!(world.platform.blockchains().record(&world.me(), &id).unwrap().value.state, ChainState::Created);
+    world.platform.blockchains().carry_out(&world.me(), &id, ChainCommand::Delete).unwrap();
+}
+
+/// Governance changes the time between blocks, by which times are converted into blocks from then on.
+#[test]
+fn times_of_a_dao_are_blocks_by_the_block_time_in_force() {
+    let world = World::new();
+    let id = world.make(json!({ "name": "x", "config": { "blockTime": "2s" } }));
+    let chain = world.chain(&id);
+    world.run(&chain, 6);
+    let slower = ProposalAction::ParameterChange(vec![ParameterUpdate { parameter: Parameter::BlockTime, value: 4 }]);
+    let proposal = world.submit(&id, slower, None, Some(20)).unwrap();
+    world.run(&chain, 6);
+    world.vote(&proposal);
+    let in_force = || chain.block_time_secs().unwrap() == Some(4);
+    for _ in 0..60 {
+        if in_force() {
+            break;
+        }
+        world.run(&chain, 10);
+    }
+    assert!(in_force());
+    world.enable(&id, "dao", json!({ "votingDelay": "1m", "votingPeriod": "1h" }));
+    world.run(&chain, 12);
+    let dao = world.platform.modules().get(&world.me(), &id, "dao").unwrap();
+    assert_eq!(dao.state, ModuleState::Enabled, "{dao:?}");
+    let governor = at(&dao, "governor");
+    assert_eq!(ask(&chain, governor, &governor::votingDelayCall {}), U256::from(15), "a minute of blocks of 4 s");
+    assert_eq!(ask(&chain, governor, &governor::votingPeriodCall {}), U256::from(900));
+}
+
 #[test]
 fn what_a_module_needs_is_refused_by_name() {
     let world = World::new();
@@ -325,6 +518,45 @@ fn nobody_votes_on_a_configuration_that_contradicts_the_contracts() {
     world.propose(&id, "defi", json!({ "features": ["dex", "staking"], "rewardRate": "5" })).unwrap();
     world.propose(&id, "nft", json!({})).unwrap();
     assert_eq!(proposed(), 2);
+}
+
+/// Of two votes at once the chain has the hashes of configurations alone, so that both are executed, and the contracts of the first are in the
+/// way of the second. The service makes no second proposal; others may.
+#[test]
+fn a_vote_that_contradicts_contracts_made_since_is_told_and_another_vote_ends_it() {
+    let world = World::new();
+    let id = world.make(json!({ "name": "x", "config": { "upgrades": "governance" } }));
+    let staking = |rate: &str| json!({ "features": ["staking"], "rewardRate": rate });
+    let first = world.vote_for(&id, staking("5"), 60);
+    let refused = conflict(world.propose(&id, "defi", staking("6")));
+    assert!(refused.contains(&first.text()) && refused.contains("about the module defi"), "{refused}");
+    let end = ProposalAction::ModuleDisable { name: "defi".to_owned() };
+    assert!(conflict(world.submit(&id, end, None, None)).contains("nothing to disable"));
+    world.propose(&id, "nft", json!({})).unwrap();
+    let second = world.vote_past_the_rules(&id, &staking("6"), 600);
+    let status = |proposal: &ProposalId| world.platform.proposals().get(&world.me(), proposal).unwrap().1.status;
+    let module = || world.platform.modules().get(&world.me(), &id, "defi").unwrap();
+    let (active, executed) =
+        (ProposalStatus::OnChain(ProposalState::Active), ProposalStatus::OnChain(ProposalState::Executed));
+    world.pass(&id, 120);
+    assert_eq!((status(&first), status(&second)), (executed, active));
+    let made = world.enable(&id, "defi", staking("5"));
+    assert_eq!((made.state, module().state), (ModuleState::Enabled, ModuleState::Enabled));
+
+    world.pass(&id, 600);
+    assert_eq!(status(&second), executed);
+    let voted = module();
+    assert_eq!((voted.state, &voted.contracts), (ModuleState::Approved, &made.contracts));
+    assert_eq!(voted.config_hash, keccak256(staking("6").to_string()));
+    let refused = conflict(world.try_enable(&id, "defi", staking("6")));
+    assert!(refused.contains("which stays") && refused.contains("\"rewardRate\":\"5\""), "{refused}");
+    let refused = conflict(world.try_enable(&id, "defi", staking("5")));
+    assert!(refused.contains("propose `module-enable`"), "{refused}");
+
+    let third = world.vote_for(&id, staking("5"), 60);
+    world.pass(&id, 120);
+    let back = module();
+    assert_eq!((status(&third), back.state, &back.contracts), (executed, ModuleState::Enabled, &made.contracts));
 }
 
 #[test]

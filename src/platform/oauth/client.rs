@@ -31,7 +31,7 @@ pub struct OAuthClient {
 }
 
 impl OAuthClient {
-    pub(super) const BY_ID: Index<Self> =
+    pub(in crate::platform) const BY_ID: Index<Self> =
         Index::unique("id", Reach::Service, |client| Some(SortKey::new().text(client.id())));
 
     /// Clients of a workspace by name.

@@ -6,7 +6,7 @@
 use subtle::ConstantTimeEq as _;
 
 use super::{
-    OAuth, OAuthClient, OAuthError, OAuthErrorCode, Parameters,
+    OAuth, OAuthClient, OAuthError, OAuthErrorCode, Parameters, ending,
     grant::{self, ACCESS_MS, Grant, GrantState, REFRESH_MS, RefreshHashes},
     pkce,
     registration::read_scopes,
@@ -67,7 +67,7 @@ impl OAuth<'_> {
             let found = found.filter(|found| bool::from(found.value.code_hash.ct_eq(&hash)));
             let grant = found.filter(|found| found.value.client == client.id()).ok_or_else(unknown)?;
             let GrantState::Code { redirect_uri, challenge } = &grant.value.state else {
-                grant::delete(unit, &grant)?;
+                ending::end(unit, &grant)?;
                 return Ok(Err(invalid_grant("the code was used before: the tokens that it gave are revoked")));
             };
             if unit.now_ms() >= grant.value.expires_at_ms {
@@ -100,7 +100,7 @@ impl OAuth<'_> {
                 return Err(unknown());
             }
             if !bool::from(newest.token.ct_eq(&hash)) {
-                grant::delete(unit, &grant)?;
+                ending::end(unit, &grant)?;
                 return Ok(Err(invalid_grant(
                     "the refresh token was used before: all tokens of its grant are revoked",
                 )));

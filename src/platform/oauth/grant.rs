@@ -193,7 +193,7 @@ fn tokens_of(unit: &Unit<'_>, grant: &Stored<Grant>) -> Result<Vec<Stored<Access
     Ok(unit.of::<AccessToken>().page(&AccessToken::BY_GRANT, grant.owner(), &group, &request)?.items)
 }
 
-/// Ends a grant: deletes it with its access tokens.
+/// Deletes a grant with its access tokens.
 pub(super) fn delete(unit: &mut Unit<'_>, grant: &Stored<Grant>) -> Result<(), RecordError> {
     tokens_of(unit, grant)?.iter().try_for_each(|token| unit.delete(token))?;
     unit.delete(grant)
@@ -203,7 +203,7 @@ fn of_user(unit: &Unit<'_>, user: &str) -> Result<Vec<Stored<Grant>>, RecordErro
     unit.of::<Grant>().all(&Grant::BY_USER, &Owner::Service, &SortKey::new().text(user))
 }
 
-/// Ends the grants of a user, in one workspace or in all.
+/// Deletes the grants of a user, in one workspace or in all.
 pub(in crate::platform) fn delete_of_user(
     unit: &mut Unit<'_>,
     user: &str,

@@ -148,14 +148,14 @@ impl OAuth<'_> {
         Ok((stored, secret))
     }
 
-    /// Deletes a client. Its codes and tokens end at once.
+    /// Deletes a client. Its codes and tokens end at once, and so do API keys that its tokens have made.
     ///
     /// # Errors
     /// [`PlatformError::MissingScope`] without `workspace:write`, [`PlatformError::NotFound`].
     pub fn delete_client(&self, unit: &mut Unit<'_>, principal: &Principal, id: &str) -> Result<(), PlatformError> {
         principal.require(Scope::WorkspaceWrite)?;
         let client = unit.of::<OAuthClient>().require(&principal.owner(), id)?;
-        // Its grants lie with their workspaces; without a client none of them is valid, and they expire there.
+        // Its grants lie with their workspaces; without a client none of them, and no key made under one, is valid. Grants expire there.
         unit.delete(&client)?;
         audit(unit, principal, "oauth-client.delete", format!("oauth-client {id}"))
     }

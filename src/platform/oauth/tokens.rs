@@ -3,7 +3,7 @@
 use subtle::ConstantTimeEq as _;
 
 use super::{
-    AccessToken, Grant, OAuth, OAuthClient,
+    AccessToken, Grant, OAuth, OAuthClient, ending,
     grant::{self, GrantState},
 };
 use crate::platform::{
@@ -100,7 +100,8 @@ impl OAuth<'_> {
         }))
     }
 
-    /// Revokes a token of a client: an access token alone, a refresh token with its whole grant (RFC 7009, 2.1). A token that is not valid,
+    /// Revokes a token of a client: an access token alone, a refresh token with its whole grant (RFC 7009, 2.1) and the API keys that were made
+    /// under it. A token that is not valid,
     /// or another client's, changes nothing and is no error (RFC 7009, 2.2).
     ///
     /// # Errors
@@ -114,7 +115,7 @@ impl OAuth<'_> {
             }),
             Some(Found::Refresh(grant)) => self.context.records.unit(|unit| {
                 let present = unit.of::<Grant>().get(grant.owner(), grant.id())?;
-                Ok(present.map_or(Ok(()), |present| grant::delete(unit, &present))?)
+                Ok(present.map_or(Ok(()), |present| ending::end(unit, &present))?)
             }),
         }
     }

@@ -46,10 +46,11 @@ impl ProjectKind {
 }
 
 /// Network that the chain of a project is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum ProjectNetwork {
     /// Blocks on demand, one validator.
+    #[default]
     Development,
     /// A block every two seconds, one validator.
     Testnet,

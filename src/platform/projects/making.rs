@@ -12,12 +12,12 @@ use crate::{
     chain::CallRequest,
     consensus::ConsensusKind,
     platform::{
-        Blockchain, BlockchainSpec, ChainCommand, DecidedBy, Feature, NativeToken, PlatformError, ValidatorSpec,
-        Workspace,
+        Blockchain, BlockchainRecord, BlockchainSpec, ChainCommand, DecidedBy, Feature, NativeToken, PlatformError,
+        ValidatorSpec, Workspace,
         context::audit,
         contract_plan::{Deployer, PlacedContract, PlannedContract, in_batch},
         principal::Principal,
-        records::{Owner, SortKey, Stored, Unit},
+        records::{Index, Owner, RecordError, SortKey, Stored, Unit},
         scope::Scope,
         wallet::create_operator,
     },
@@ -228,19 +228,35 @@ pub(super) fn planned(
     Ok((CallRequest::call(BATCH_ADDRESS, Batch::executeCall { operations }.abi_encode()), placed))
 }
 
-/// The network that a project names, or else its workspace's default one.
+/// The network that a project names, or else its workspace's default one. Where that is a chain, which is the default of dApps, projects have
+/// none.
 fn network(unit: &Unit<'_>, principal: &Principal, spec: &ProjectSpec) -> Result<ProjectNetwork, PlatformError> {
     if let Some(named) = spec.network.as_deref().and_then(ProjectNetwork::from_name) {
         return Ok(named);
     }
     let owner = principal.owner();
     let workspace = unit.of::<Workspace>().require(&owner, owner.as_str())?;
-    let Some(default) = workspace.value.default_network else { return Ok(ProjectNetwork::Development) };
-    ProjectNetwork::from_name(&default).ok_or_else(|| {
-        let names = ProjectNetwork::ALL.map(ProjectNetwork::name).join(", ");
-        let got = format!("the workspace's defaultNetwork, {default}");
-        PlatformError::field("config.network", format!("one of {names}"), got)
-    })
+    let Some(default) = workspace.value.default_network else { return Ok(ProjectNetwork::default()) };
+    if let Some(network) = ProjectNetwork::from_name(&default) {
+        return Ok(network);
+    }
+    if has_chain(unit, &owner, &default)? {
+        return Ok(ProjectNetwork::default());
+    }
+    let names = ProjectNetwork::ALL.map(ProjectNetwork::name).join(", ");
+    let expected =
+        format!("one of {names}; or a defaultNetwork of the workspace that is one of them, or one of its blockchains");
+    Err(PlatformError::field("config.network", expected, format!("the workspace's defaultNetwork, {default}")))
+}
+
+/// Whether a chain of a workspace has this id or name.
+fn has_chain(unit: &Unit<'_>, owner: &Owner, text: &str) -> Result<bool, PlatformError> {
+    let mut is_there = false;
+    unit.of::<BlockchainRecord>().for_each(&Index::CREATED, owner, &SortKey::new(), |stored| {
+        is_there |= stored.id() == text || stored.value.spec.name == text;
+        Ok::<_, RecordError>(())
+    })?;
+    Ok(is_there)
 }
 
 fn chain_spec(spec: &ProjectSpec, consensus: ConsensusKind, network: ProjectNetwork) -> BlockchainSpec {

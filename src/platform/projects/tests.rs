@@ -196,11 +196,21 @@ fn networks_are_what_they_are_called() {
         (fields[0].path.as_str(), fields[0].got.as_str()),
         ("config.network", "the workspace's defaultNetwork, moon")
     );
+    // A chain of the workspace, by its id or name, is the default of dApps and says nothing of projects.
     let mut workspace = changed;
-    workspace.value.default_network = Some("testnet".to_owned());
-    world.platform.unit(|unit| world.platform.workspaces().update(unit, &world.me(), &workspace)).unwrap();
-    let project = world.try_create(&ProjectSpec::named("x")).unwrap();
-    assert_eq!(project.value.network, Some(ProjectNetwork::Testnet));
+    let second = BlockchainSpec::read(json!({ "name": "moonbase" })).unwrap();
+    let second = world.platform.blockchains().create(&world.me(), second).unwrap();
+    for (default, network) in [
+        (second.id(), ProjectNetwork::Development),
+        ("moonbase", ProjectNetwork::Development),
+        ("testnet", ProjectNetwork::Testnet),
+    ] {
+        workspace.value.default_network = Some(default.to_owned());
+        let changed = world.platform.unit(|unit| world.platform.workspaces().update(unit, &world.me(), &workspace));
+        workspace = changed.unwrap();
+        let project = world.try_create(&ProjectSpec::named(&format!("beside {default}"))).unwrap();
+        assert_eq!(project.value.network, Some(network), "{default}");
+    }
 }
 
 #[test]

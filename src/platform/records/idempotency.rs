@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
 use super::{
-    Index, Owner, PageRequest, Reach, Record, RecordError, Records, SortKey, Stored, Unit, WorkspaceId,
+    Collection, Index, Owner, PageRequest, Reach, Record, RecordError, Records, SortKey, Stored, Unit, WorkspaceId,
     left_open::Place,
 };
 use crate::platform::scope::ScopeSet;
@@ -44,10 +44,11 @@ impl fmt::Debug for Response {
     }
 }
 
-/// Who sends a request, as far as it is needed to run the request again.
+/// Who sends a request, as far as it is needed to run the request again. Keys of two senders never meet: of two subjects, or of two grants of
+/// one user, which may be of two clients.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sender {
-    /// Its subject: keys of two subjects never meet.
+    /// Its subject.
     pub subject: String,
     /// What it is permitted.
     pub scopes: ScopeSet,
@@ -57,10 +58,18 @@ pub struct Sender {
     pub grant: Option<String>,
 }
 
+impl Sender {
+    /// Returns what tells its keys from those of others. Every token of a grant is the same sender.
+    fn credential(&self) -> String {
+        let Self { subject, grant, .. } = self;
+        grant.as_ref().map_or_else(|| subject.clone(), |grant| format!("{subject} grant:{grant}"))
+    }
+}
+
 /// A request that was accepted under a key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdempotentRequest {
-    /// Who sent it: keys of two subjects never meet.
+    /// Subject of who sent it.
     pub subject: String,
     /// What it was permitted when it was accepted.
     pub scopes: ScopeSet,
@@ -255,14 +264,14 @@ impl Unit<'_> {
         if !(1..=IDEMPOTENCY_KEY_LEN_MAX).contains(&characters) {
             return Err(IdempotencyError::KeyLength { characters });
         }
-        let id = id_of(&sender.subject, key);
-        if let Some(known) = self.of::<IdempotentRequest>().get(owner, &id)? {
+        if let Some(known) = known_under(&self.of(), owner, sender, key)? {
             let is_expired = known.value.is_answered && known.value.expires_at_ms <= self.now_ms();
             if !is_expired {
                 return repeated(known, operation, fingerprint);
             }
             self.delete(&known)?;
         }
+        let id = id_of(&sender.credential(), key);
         let Sender { subject, scopes, home, grant } = sender.clone();
         let accepted = IdempotentRequest {
             subject,
@@ -354,12 +363,12 @@ impl Records {
         Ok(found.filter(|_| self.left_open.take(place)))
     }
 
-    /// Takes the request of `subject` under a key, if it is left open.
+    /// Takes the request of `sender` under a key, if it is left open.
     ///
     /// # Errors
     /// [`RecordError`] of reading.
-    pub fn take_open_under(&self, owner: &Owner, subject: &str, key: &str) -> Result<Option<Accepted>, RecordError> {
-        let known = self.of::<IdempotentRequest>().get(owner, &id_of(subject, key))?;
+    pub fn take_open_under(&self, owner: &Owner, sender: &Sender, key: &str) -> Result<Option<Accepted>, RecordError> {
+        let known = known_under(&self.of(), owner, sender, key)?;
         let unfinished = known.filter(|known| !known.value.is_answered);
         Ok(unfinished.filter(|known| self.left_open.take(&place_of(known))).map(Accepted))
     }
@@ -395,8 +404,23 @@ fn repeated(
     if known.value.is_answered { Ok(Acceptance::Repeated(Accepted(known))) } else { Err(IdempotencyError::Running) }
 }
 
+/// Returns the record of a sender's key. Former versions kept it under the subject alone, with the grant in it.
+fn known_under(
+    requests: &Collection<'_, IdempotentRequest>,
+    owner: &Owner,
+    sender: &Sender,
+    key: &str,
+) -> Result<Option<Stored<IdempotentRequest>>, RecordError> {
+    let known = requests.get(owner, &id_of(&sender.credential(), key))?;
+    if known.is_some() || sender.grant.is_none() {
+        return Ok(known);
+    }
+    let former = requests.get(owner, &id_of(&sender.subject, key))?;
+    Ok(former.filter(|former| former.value.grant == sender.grant))
+}
+
 /// Id of the record of a key: any characters may be in a key, not in an id.
-fn id_of(subject: &str, key: &str) -> String {
-    let digest = Sha256::new().chain_update(subject).chain_update([0]).chain_update(key).finalize();
+fn id_of(credential: &str, key: &str) -> String {
+    let digest = Sha256::new().chain_update(credential).chain_update([0]).chain_update(key).finalize();
     alloy_primitives::hex::encode(digest)
 }

@@ -160,6 +160,62 @@ fn a_vault_holds_the_asset_that_is_named_or_one_of_its_own() {
     assert_eq!(fields[0].path, "asset");
 }
 
+/// A request for a vault is interrupted after its token; the chain changes, so that the vault is refused.
+#[test]
+fn a_vault_that_is_refused_after_its_token_names_the_token_and_is_made_with_it() {
+    let platform = platform();
+    let (me, chain) = (platform.service_principal(), platform.default_blockchain().unwrap());
+    let deployment = spec(TokenStandard::Erc4626).asset_deployment();
+    let token = platform.blockchains().deploy_as(&me, "tok_v_asset", deployment).unwrap();
+    let (asset, sender) = (token.value.contract_address(chain).unwrap(), token.value.from);
+    let create = |id, asset| platform.tokens().create(&me, id, TokenSpec { asset, ..spec(TokenStandard::Erc4626) });
+    let held = |vault: &Stored<DeploymentRecord>| {
+        let contract = vault.value.contract_address(chain).unwrap();
+        ask(&platform, contract, &crate::templates::erc4626::interface::assetCall {})
+    };
+    let balance = chain.node().view().balance(sender, BlockRef::Latest).unwrap();
+    chain.node().set_balance(sender, U256::ZERO).unwrap();
+    let refused = create("tok_v", None);
+    let Err(PlatformError::Conflict { message }) = &refused else { panic!("{refused:?}") };
+    for said in ["does not cover", "tok_v_asset", asset.to_string().as_str()] {
+        assert!(message.contains(said), "{said}: {message}");
+    }
+    let kept = |id: &str| platform.tokens().require(&me, id).map(|stored| stored.value.outcome(chain).unwrap().state);
+    assert_eq!(kept("tok_v_asset"), Ok(TransactionState::Success));
+    assert!(matches!(kept("tok_v"), Err(PlatformError::NotFound { .. })), "nothing of the vault is left");
+
+    chain.node().set_balance(sender, balance).unwrap();
+    assert_eq!(held(&create("tok_w", Some(asset)).unwrap()), asset, "as the refusal says");
+    assert_eq!(held(&create("tok_v", None).unwrap()), asset, "the request itself, run again");
+    let page = platform.tokens().page(&me, &PageRequest::first(NonZeroUsize::MIN)).unwrap();
+    assert_eq!(page.total, 3, "one token, two vaults");
+}
+
+#[test]
+fn a_vault_whose_token_has_failed_is_not_made() {
+    let platform = platform();
+    let (me, chain) = (platform.service_principal(), platform.default_blockchain().unwrap());
+    let key = chain.node().keys()[0].clone();
+    let whole = Erc20Params::new("Gold asset", "GLD", U256::ZERO, key.address()).init_code();
+    let request = TransactionRequest {
+        chain_id: Some(chain.node().view().chain_id()),
+        // Without its last word the constructor refuses it.
+        input: whole.slice(..whole.len() - 32),
+        gas_limit: Gas::new(3_000_000),
+        max_fee_per_gas: 100_000_000_000,
+        ..TransactionRequest::default()
+    };
+    let signed = DeploymentSpec::of_signed(chain.id(), request.sign(&key).unwrap().encoded());
+    let token = platform.blockchains().deploy_as(&me, "tok_v_asset", signed).unwrap();
+    assert_eq!(token.value.outcome(chain).unwrap().state, TransactionState::Failed);
+    let refused = platform.tokens().create(&me, "tok_v", spec(TokenStandard::Erc4626));
+    let Err(PlatformError::Conflict { message }) = &refused else { panic!("{refused:?}") };
+    assert!(message.contains("tok_v_asset has failed"), "{message}");
+    assert!(platform.blockchains().deployments().get(&me.owner(), "tok_v").unwrap().is_none());
+    // Another request makes both.
+    made(&platform, spec(TokenStandard::Erc4626));
+}
+
 #[test]
 fn a_signed_transaction_makes_a_token_of_the_standard_and_nothing_else() {
     let platform = platform();

@@ -1,4 +1,5 @@
-//! A vault that is made with a token of its own to hold: before the token is sent, both are known to pass.
+//! A vault that is made with a token of its own to hold: before the token is sent, both are known to pass. Should the chain change between
+//! the two, what is left of them is said.
 
 use alloy_primitives::{Address, U256};
 
@@ -8,9 +9,11 @@ use crate::{
     node::{BlockRef, SimulateError},
     platform::{
         Blockchain, FieldError, PlatformError,
-        deployment::{DeploymentSpec, Sending},
+        deployment::{DeploymentRecord, DeploymentSpec, Sending},
         plan::{Usage, check_use, used},
         principal::Principal,
+        records::Stored,
+        transaction_outcome::TransactionState,
         wallet::Wallets,
     },
     primitives::Gas,
@@ -23,12 +26,55 @@ const TRANSACTIONS: u64 = 2;
 const MARGIN_DIVISOR: u64 = 64;
 
 impl Tokens<'_> {
+    /// Makes a vault without an asset, after a token of its own.
+    ///
+    /// # Errors
+    /// As [`Tokens::create`].
+    pub(super) fn create_with_asset(
+        &self,
+        principal: &Principal,
+        id: &str,
+        chain: &Blockchain,
+        spec: TokenSpec,
+    ) -> Result<Stored<DeploymentRecord>, PlatformError> {
+        let asset = self.create_asset(principal, id, chain, &spec)?;
+        let address = asset.value.contract_address(chain)?;
+        let is_known = self.blockchains.deployments().get(&principal.owner(), id)?.is_some();
+        if !is_known && asset.value.outcome(chain)?.state == TransactionState::Failed {
+            let message = format!(
+                "the vault is not made, for its token {} has failed on the chain, and there is no contract at {address}: send the request \
+                 anew, under another idempotency key",
+                asset.id()
+            );
+            return Err(PlatformError::Conflict { message });
+        }
+        let vault = self.blockchains.deploy_as(principal, id, spec.deployment(Some(address)));
+        vault.map_err(|cause| without_vault(cause, asset.id(), address))
+    }
+
+    /// Deploys the token that a vault without an asset holds.
+    fn create_asset(
+        &self,
+        principal: &Principal,
+        id: &str,
+        chain: &Blockchain,
+        spec: &TokenSpec,
+    ) -> Result<Stored<DeploymentRecord>, PlatformError> {
+        let asset = format!("{id}_asset");
+        let is_made = self.blockchains.deployments().get(&principal.owner(), &asset)?.is_some();
+        // What a chain without contracts refuses, it refuses before it makes anything.
+        if !is_made && chain.node().view().chain().spec().deployments {
+            self.check_with_asset(principal, chain, spec)?;
+        }
+        self.blockchains.deploy_as(principal, &asset, spec.asset_deployment())
+    }
+
     /// Checks that a vault can be made after a token of its own: two transactions of the plan are left, both deployments succeed on the
     /// pending block, and the sender can pay both.
     ///
     /// # Errors
     /// [`PlatformError`] as the deployments would be refused.
-    pub(super) fn check_with_asset(
+    fn check_with_asset(
         &self,
         principal: &Principal,
         chain: &Blockchain,
@@ -74,6 +120,22 @@ impl Tokens<'_> {
             );
             Err(PlatformError::Conflict { message })
         })
+    }
+}
+
+/// Returns the refusal of a vault whose token is made: with the token, and how the vault is made with it.
+fn without_vault(cause: PlatformError, id: &str, asset: Address) -> PlatformError {
+    match cause {
+        PlatformError::Conflict { .. }
+        | PlatformError::InsufficientBalance { .. }
+        | PlatformError::Validation { .. } => {
+            let message = format!(
+                "the vault is not made: {cause}; its token {id} is made, at {asset}, and stays: once nothing is in the way, send the request \
+                 with it as asset"
+            );
+            PlatformError::Conflict { message }
+        }
+        other => other,
     }
 }
 

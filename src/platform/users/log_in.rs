@@ -5,13 +5,14 @@
 //! of the network has a hundred attempts in that time; those that succeed count too, so that an account of one's own starts no new count.
 
 use super::{
-    Users,
+    Users, mailed_token,
     password::{Password, PasswordHash},
     session::{self, Session},
 };
 use crate::platform::{
     PlatformError,
     attempts::{self, Bounded},
+    oauth,
     records::{Owner, SortKey, Stored},
     workspace::{User, normalised_email},
 };
@@ -45,7 +46,9 @@ impl Users<'_> {
         })
     }
 
-    /// Changes the password of a user who knows the old one, and ends its other sessions.
+    /// Changes the password of a user who knows the old one. Whoever else has come by the old one is out: the other sessions end, all access
+    /// tokens and refresh tokens, the API keys that access tokens have made, and mailed tokens. Other API keys are not the user's alone and
+    /// stay.
     ///
     /// # Errors
     /// [`PlatformError::WrongCredentials`], [`PlatformError::TooManyAttempts`], [`PlatformError::Validation`] for a password that may not be
@@ -66,6 +69,8 @@ impl Users<'_> {
             changed.value.password = Some(hash);
             let user = unit.replace(&changed)?;
             session::end_all(unit, user.id(), Some(session.id()))?;
+            oauth::end_all_of_user(unit, user.id())?;
+            mailed_token::delete_for(context, unit, &user.value.email)?;
             self.audit(unit, user.id(), "user.change-password")?;
             Ok(user)
         })

@@ -29,7 +29,7 @@ impl Users<'_> {
     }
 
     /// Sets another password by the token of a mail. Whoever knew the old one is out: all sessions, access tokens and refresh tokens of the
-    /// user end, and every other mailed token. API keys are not the user's alone and stay.
+    /// user end, the API keys that access tokens have made, and every other mailed token. Other API keys are not the user's alone and stay.
     ///
     /// # Errors
     /// [`PlatformError::NotFound`] for a token that was never sent, was used or has expired, [`PlatformError::Validation`] for a password that
@@ -45,7 +45,7 @@ impl Users<'_> {
             user.value.password = Some(hash);
             let user = unit.replace(&user)?;
             session::end_all(unit, user.id(), None)?;
-            oauth::delete_of_user(unit, user.id(), None)?;
+            oauth::end_all_of_user(unit, user.id())?;
             mailed_token::delete_for(context, unit, &user.value.email)?;
             attempts::forget(context, unit, Bounded::LogIn, &user.value.email)?;
             self.audit(unit, user.id(), "user.reset-password")?;

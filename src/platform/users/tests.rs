@@ -306,7 +306,7 @@ fn an_unknown_address_takes_as_long_as_a_wrong_password() {
 }
 
 #[test]
-fn a_changed_password_ends_the_other_sessions() {
+fn a_changed_password_ends_the_other_sessions_and_mailed_links() {
     let world = World::new();
     let (users, user) = (world.platform.users(), world.user("ann@example.org"));
     let [own, other] = [(); 2].map(|()| users.start_session(user.id()).unwrap());
@@ -314,8 +314,13 @@ fn a_changed_password_ends_the_other_sessions() {
     let change = |old: &str, new: &str| users.change_password(&session, &password(old), &password(new));
     assert_eq!(change(OTHER, OTHER), Err(PlatformError::WrongCredentials));
     assert!(matches!(change(PASSWORD, "short"), Err(PlatformError::Validation { .. })));
+    users.request_reset("ann@example.org").unwrap();
+    let mailed = world.mailed_token();
+    users.request_reset("ann@example.org").unwrap();
     change(PASSWORD, OTHER).unwrap();
     assert!(users.session(own.text()).unwrap().is_some() && users.session(other.text()).unwrap().is_none());
+    assert!(not_found(users.reset(&mailed, &password(PASSWORD))), "the link of a former mail");
+    assert_eq!(world.mails().len(), 0, "a mail that was not sent yet is pointless");
     assert!(world.log_in("ann@example.org", PASSWORD).is_err() && world.log_in("ann@example.org", OTHER).is_ok());
 }
 

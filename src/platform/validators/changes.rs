@@ -17,6 +17,7 @@ use crate::{
         blockchains::{Outgoing, signed_call},
         context::audit,
         evidence::{self, GivenEvidence},
+        plan::{Usage, used},
         principal::Principal,
         validator::ValidatorId,
         wallet::Wallets,
@@ -30,12 +31,13 @@ use crate::{
 };
 
 impl Validators<'_> {
-    /// Changes the own stake of a validator, by a transaction under the id of the request (kept before it is sent). More is paid by the operator, if it is a wallet of the workspace, else as a gift by the
-    /// sender; less only the operator takes out.
+    /// Changes the own stake of a validator, by a transaction under the id of the request (kept before it is sent). More is paid by the operator,
+    /// if it is a wallet of the workspace, else as a gift by the sender; less only the operator takes out. What it has counts the transactions
+    /// that wait for a block.
     ///
     /// # Errors
     /// [`PlatformError::UnsupportedByConsensus`] on a chain without stake; [`PlatformError::Conflict`] for less of another's operator, for the
-    /// stake that it has, and for what the contract refuses.
+    /// stake that it has, for less than those that are up need to be enough, and for what the contract refuses.
     pub fn set_stake(
         &self,
         principal: &Principal,
@@ -56,7 +58,7 @@ impl Validators<'_> {
         validator: &Validator,
         spec: &StakeSpec,
     ) -> Result<Outgoing, PlatformError> {
-        let present = staked(chain, validator)?.self_stake;
+        staked(chain, validator)?;
         let (stake, from) = match spec {
             StakeSpec::Signed(raw) => {
                 let selectors =
@@ -72,15 +74,21 @@ impl Validators<'_> {
                     let expected = format!("a change of the stake of {}", validator.operator);
                     return Err(PlatformError::field("signedTransaction", expected, "one of another validator"));
                 }
+                if let Ok(less) = stake::unstakeCall::abi_decode(transaction.input()) {
+                    quorum::check_less_stake(chain, operator, (operator, less.amount))?;
+                }
                 return Ok(transaction.into());
             }
             StakeSpec::Whole { stake, from } => (*stake, *from),
         };
         let wallets = Wallets { context: self.chains.context };
         let is_own = wallets.can_sign(principal, chain, validator.operator)?;
+        let record = stake::validatorCall { validator: validator.operator };
+        let present = quorum::pending(&chain.node().view(), STAKING_ADDRESS, &record)?.selfStake;
         let request = match stake.checked_sub(present) {
             Some(U256::ZERO) => {
-                let message = format!("the validator's own stake is {present} already");
+                let message =
+                    format!("the validator's own stake is {present} already, with what waits for the next block");
                 return Err(PlatformError::Conflict { message });
             }
             Some(more) => {
@@ -93,7 +101,9 @@ impl Validators<'_> {
                 CallRequest::call(STAKING_ADDRESS, gift).with_from(payer).with_value(more)
             }
             None if is_own => {
-                let less = stake::unstakeCall { amount: present.saturating_sub(stake) }.abi_encode();
+                let amount = present.saturating_sub(stake);
+                quorum::check_less_stake(chain, validator.operator, (validator.operator, amount))?;
+                let less = stake::unstakeCall { amount }.abi_encode();
                 CallRequest::call(STAKING_ADDRESS, less).with_from(validator.operator)
             }
             None => {
@@ -260,11 +270,13 @@ impl Validators<'_> {
     }
 
     /// Claims the rewards of a validator's operator and its commission, or those of another who has delegated to it, under ids of the
-    /// request. Returns the hashes of the transactions: one, or two for an operator with both.
+    /// request. Returns the hashes of the transactions: one, or two for an operator with both. Nothing is sent unless all that is owed can be
+    /// claimed, as far as that is known; should the second transaction fail all the same, the first is returned.
     ///
     /// # Errors
-    /// [`PlatformError::UnsupportedByConsensus`] on a chain without stake; [`PlatformError::Conflict`] where nothing is owed, and for whom the
-    /// service does not sign; [`PlatformError::Validation`] for another signed transaction.
+    /// [`PlatformError::UnsupportedByConsensus`] on a chain without stake; [`PlatformError::Conflict`] where nothing is owed but what waits to
+    /// be paid in the next block, for whom the service does not sign, and for a plan without so many transactions;
+    /// [`PlatformError::Validation`] for another signed transaction.
     pub fn claim(
         &self,
         principal: &Principal,
@@ -283,32 +295,57 @@ impl Validators<'_> {
                 return Ok(vec![sent]);
             }
         };
+        let view = chain.node().view();
+        // The contract refuses to pay nothing: what is owed now, and still is after the transactions that wait.
         let (rewards, commission) = if claimant == operator {
-            (staked.rewards_owed, staked.commission_owed)
+            let left = quorum::pending(&view, STAKING_ADDRESS, &stake::validatorCall { validator: operator })?;
+            (staked.rewards_owed.min(left.selfRewards), staked.commission_owed.min(left.commission))
         } else {
-            let (view, call) =
-                (chain.node().view(), stake::delegationCall { delegator: claimant, validator: operator });
+            let call = stake::delegationCall { delegator: claimant, validator: operator };
             let held = view.chain().staking_view(view.head(), &call).map_err(unreadable)?;
-            (held.rewards, U256::ZERO)
+            (held.rewards.min(quorum::pending(&view, STAKING_ADDRESS, &call)?.rewards), U256::ZERO)
         };
         let second = format!("{request}-commission");
         let claims = [
             (request, rewards, stake::claimRewardsCall { validator: operator }.abi_encode()),
             (second.as_str(), commission, stake::claimCommissionCall {}.abi_encode()),
         ];
-        let mut sent = Vec::new();
+        let (mut due, mut is_begun) = (Vec::new(), false);
         for (request, owed, call) in claims {
-            if owed.is_zero() && self.chains.sent(principal, request)?.is_none() {
-                continue;
+            let is_sent = self.chains.sent(principal, request)?.is_some();
+            is_begun |= is_sent;
+            if is_sent || !owed.is_zero() {
+                due.push((request, call));
             }
-            let make = || self.of_operator(principal, &chain, claimant, call);
-            sent.push(self.send(principal, to(request), make)?);
         }
-        if sent.is_empty() {
-            let message = format!("validator {} owes {claimant} nothing at the newest block", id.text());
+        if due.is_empty() {
+            let message = format!(
+                "validator {} owes {claimant} nothing at the newest block, but for what waits to be paid in the next one",
+                id.text()
+            );
             return Err(PlatformError::Conflict { message });
         }
-        Ok(sent)
+        if !is_begun {
+            self.check_transactions_left(principal, due.len() as u64)?;
+        }
+        until_failure(due.into_iter().map(|(request, call)| {
+            self.send(principal, to(request), || self.of_operator(principal, &chain, claimant, call))
+        }))
+    }
+
+    /// Refuses to begin what takes more transactions than the workspace's plan has left.
+    fn check_transactions_left(&self, principal: &Principal, count: u64) -> Result<(), PlatformError> {
+        let (owner, context) = (principal.owner(), self.chains.context);
+        let max = context.stored_plan(&owner)?.transactions_max;
+        let has = context.records.unit(|unit| used(unit, &owner, Usage::Transactions))?;
+        if has.saturating_add(count) <= max {
+            return Ok(());
+        }
+        let message = format!(
+            "the workspace's plan allows {max} transactions in 30 days, and it has {has}: to claim all that is owed takes {count}; change the \
+             plan, or claim when the 30 days are over"
+        );
+        Err(PlatformError::Conflict { message })
     }
 
     /// Lets a validator out of jail, whose time is over, by a transaction of its operator.
@@ -363,6 +400,22 @@ impl Validators<'_> {
             .send_made(principal, (chain, request), make, |unit, ()| audit(unit, principal, action, target))?;
         Ok(sent.value.hash)
     }
+}
+
+/// Returns the transactions before the first one that fails.
+///
+/// # Errors
+/// That of the first one of all.
+fn until_failure(sends: impl Iterator<Item = Result<B256, PlatformError>>) -> Result<Vec<B256>, PlatformError> {
+    let mut sent = Vec::new();
+    for send in sends {
+        match send {
+            Ok(hash) => sent.push(hash),
+            Err(cause) if sent.is_empty() => return Err(cause),
+            Err(_) => break,
+        }
+    }
+    Ok(sent)
 }
 
 /// Returns what the chain has of a validator's stake.
@@ -491,6 +544,21 @@ mod tests {
     fn taken(weight: u64, part_ppm: u32) -> u128 {
         let product = u128::from(weight) * u128::from(part_ppm);
         product / 1_000_000 + u128::from(product % 1_000_000 > 0)
+    }
+
+    #[test]
+    fn what_was_sent_is_told_though_the_next_fails() {
+        let (one, other) = (B256::repeat_byte(1), B256::repeat_byte(2));
+        let failed = |message: &str| PlatformError::Conflict { message: message.to_owned() };
+        let told = |sends: Vec<Result<B256, PlatformError>>| until_failure(sends.into_iter());
+        assert_eq!(told(vec![Ok(one), Ok(other)]), Ok(vec![one, other]));
+        assert_eq!(told(vec![Ok(one), Err(failed("second"))]), Ok(vec![one]));
+        assert_eq!(told(vec![Err(failed("first")), Ok(other)]), Err(failed("first")));
+        // After the first failure nothing more is sent.
+        let mut tried = 0;
+        let sends = [Err(failed("first")), Ok(one)].into_iter().inspect(|_| tried += 1);
+        assert_eq!(until_failure(sends), Err(failed("first")));
+        assert_eq!(tried, 1);
     }
 
     #[test]

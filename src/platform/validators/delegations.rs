@@ -9,19 +9,16 @@ use super::{
     Validator, Validators,
     changes::{check_first_argument, staked},
     orders::{DelegationOrder, DelegationSpec},
-    unreadable,
+    quorum, unreadable,
 };
 use crate::{
     chain::CallRequest,
     node::NodeView,
     platform::{
-        PlatformError,
-        blockchain::Blockchain,
-        blockchains::{Outgoing, signed_call},
-        principal::Principal,
-        validator::ValidatorId,
+        PlatformError, blockchain::Blockchain, blockchains::signed_call, principal::Principal, validator::ValidatorId,
         wallet::Wallets,
     },
+    primitives::Transaction,
     system::staking::{STAKING_ADDRESS, interface as stake},
 };
 
@@ -89,8 +86,9 @@ impl Validators<'_> {
     /// Delegates to a validator, or takes a delegation back, by a transaction under the id of the request ([`Blockchains::send_as`]).
     ///
     /// # Errors
-    /// [`PlatformError::UnsupportedByConsensus`] on a chain without stake; [`PlatformError::Conflict`] for what the contract refuses; [`PlatformError::Validation`] for another
-    /// signed transaction.
+    /// [`PlatformError::UnsupportedByConsensus`] on a chain without stake; [`PlatformError::Conflict`] for what the contract refuses, and for
+    /// what is taken back from a validator that those that are up need to be enough; [`PlatformError::Validation`] for another signed
+    /// transaction.
     ///
     /// [`Blockchains::send_as`]: crate::platform::Blockchains::send_as
     pub fn delegate(
@@ -105,7 +103,13 @@ impl Validators<'_> {
         let validator = validator.operator;
         let action = if spec.takes_back { "validator.undelegate" } else { "validator.delegate" };
         self.send(principal, (&*chain, request, action, format!("validator {}", id.text())), || match &spec.order {
-            DelegationOrder::Signed(raw) => signed_delegation(validator, raw, spec.takes_back),
+            DelegationOrder::Signed(raw) => {
+                let transaction = signed_delegation(validator, raw, spec.takes_back)?;
+                if let Ok(back) = stake::undelegateCall::abi_decode(transaction.input()) {
+                    quorum::check_less_stake(&chain, validator, (transaction.sender(), back.amount))?;
+                }
+                Ok(transaction.into())
+            }
             DelegationOrder::Amount { amount, from } => {
                 let call = match spec.takes_back {
                     true => stake::undelegateCall { validator, amount: *amount }.abi_encode(),
@@ -113,6 +117,9 @@ impl Validators<'_> {
                 };
                 let wallets = Wallets { context: self.chains.context };
                 let delegator = from.map_or_else(|| wallets.default_sender(principal, &chain), Ok)?;
+                if spec.takes_back {
+                    quorum::check_less_stake(&chain, validator, (delegator, *amount))?;
+                }
                 let value = if spec.takes_back { U256::ZERO } else { *amount };
                 Ok(CallRequest::call(STAKING_ADDRESS, call).with_from(delegator).with_value(value).into())
             }
@@ -121,9 +128,9 @@ impl Validators<'_> {
 }
 
 /// Reads a delegation to a validator that somebody else has signed.
-fn signed_delegation(validator: Address, raw: &Bytes, takes_back: bool) -> Result<Outgoing, PlatformError> {
+fn signed_delegation(validator: Address, raw: &Bytes, takes_back: bool) -> Result<Transaction, PlatformError> {
     let selector = if takes_back { stake::undelegateCall::SELECTOR } else { stake::delegateCall::SELECTOR };
     let transaction = signed_call(raw, STAKING_ADDRESS, &[selector])?;
     check_first_argument(&transaction, validator, "a delegation")?;
-    Ok(transaction.into())
+    Ok(transaction)
 }

@@ -1,4 +1,4 @@
-//! Whether a validator that nobody here seals for, or one less, would cost the protocol its quorum.
+//! Whether a validator that nobody here seals for, one less, or less of the stake of one would cost the protocol its quorum.
 //!
 //! What counts is the set that is coming: what the contract says after the transactions that wait, so that two that are added before one
 //! boundary count both. A validator that is up and waits or leaves is in no sum, for nobody knows which change comes first.
@@ -24,8 +24,33 @@ struct Coming {
     operator: Address,
     sealing_key: Address,
     weight: u64,
+    /// Its stake in the smallest unit; none on a chain without.
+    stake: U256,
     /// Whether it waits to leave.
     is_leaving: bool,
+}
+
+impl Coming {
+    /// Returns what it weighs after a change; `None` where that takes it out.
+    fn weight_after(&self, change: Change) -> Option<u64> {
+        match change {
+            Change::Leaves(operator) if operator == self.operator => None,
+            Change::HasLess(operator, amount) if operator == self.operator => {
+                Some(weight_of(self.stake.saturating_sub(amount)))
+            }
+            Change::Nothing | Change::Leaves(_) | Change::HasLess(..) => Some(self.weight),
+        }
+    }
+}
+
+/// A change of the set that is coming.
+#[derive(Clone, Copy)]
+enum Change {
+    Nothing,
+    /// An operator's validator is out.
+    Leaves(Address),
+    /// An operator's validator has so much less stake, in the smallest unit.
+    HasLess(Address, U256),
 }
 
 /// The validators that the protocol counts, and those that the contract has after the transactions that wait.
@@ -48,18 +73,19 @@ impl Sets {
         Ok(Self { present: view.validators().map_err(PlatformError::from_query)?, coming })
     }
 
-    /// Sums the weights, but for what an operator has in the set that is coming.
-    fn sums_without(&self, chain: &Blockchain, operator: Option<Address>) -> Sums {
+    /// Sums the weights after a change of the set that is coming.
+    fn sums_after(&self, chain: &Blockchain, change: Change) -> Sums {
         let validates = |operator: Address| self.present.iter().any(|one| one.address == operator && one.validates);
         let mut sums = Sums { all: 0, reached: 0 };
-        for one in self.coming.iter().filter(|one| Some(one.operator) != operator) {
+        for one in &self.coming {
+            let Some(weight) = one.weight_after(change).map(u128::from) else { continue };
             match ValidatorProcess::of(chain, one.sealing_key) {
                 ValidatorProcess::Up if one.is_leaving || !validates(one.operator) => {}
                 ValidatorProcess::Up => {
-                    sums.all += u128::from(one.weight);
-                    sums.reached += u128::from(one.weight);
+                    sums.all += weight;
+                    sums.reached += weight;
                 }
-                ValidatorProcess::Down | ValidatorProcess::Elsewhere => sums.all += u128::from(one.weight),
+                ValidatorProcess::Down | ValidatorProcess::Elsewhere => sums.all += weight,
             }
         }
         // Who is counted until the boundary alone, and is not up.
@@ -105,7 +131,7 @@ pub(super) fn check(chain: &Blockchain, operator: Address, key: Address, added: 
         // Nobody joins by a transaction, which is refused with what is missing.
         return Ok(());
     }
-    let others = Sets::of(&view)?.sums_without(chain, Some(operator));
+    let others = Sets::of(&view)?.sums_after(chain, Change::Leaves(operator));
     let Sums { all, reached } = Sums { all: others.all + u128::from(added), ..others };
     let protocol = chain.node().consensus();
     if (Sums { all, reached }).is_enough(protocol) {
@@ -125,21 +151,47 @@ pub(super) fn check(chain: &Blockchain, operator: Address, key: Address, added: 
 /// # Errors
 /// [`PlatformError::Conflict`]; those of reading.
 pub(in crate::platform) fn check_without(chain: &Blockchain, operator: Address) -> Result<(), PlatformError> {
+    check_change(chain, Change::Leaves(operator), || format!("without the validator of {operator}"))
+}
+
+/// Refuses to take stake back from a validator where those that are up are enough with it, and would be too few without it. `amount` is in
+/// the smallest unit; above what the delegator has it is all of that.
+///
+/// It is proof of stake whose votes weigh stake. Delegated proof of stake counts each producer once: less stake alters who is elected, where
+/// there are more candidates than producers, and is not judged here.
+///
+/// # Errors
+/// [`PlatformError::Conflict`]; those of reading.
+pub(super) fn check_less_stake(
+    chain: &Blockchain,
+    operator: Address,
+    (delegator, amount): (Address, U256),
+) -> Result<(), PlatformError> {
+    if chain.node().consensus() != ConsensusKind::Pos {
+        return Ok(());
+    }
+    let call = stake::delegationCall { delegator, validator: operator };
+    let taken = pending(&chain.node().view(), STAKING_ADDRESS, &call)?.amount.min(amount);
+    check_change(chain, Change::HasLess(operator, taken), || format!("with {taken} less staked on {operator}"))
+}
+
+/// Refuses a change where those that are up are enough before it, and would be too few after it. `described` says what the change is.
+fn check_change(chain: &Blockchain, change: Change, described: impl FnOnce() -> String) -> Result<(), PlatformError> {
     if chain.network().is_none() {
         // Nobody stops a chain on demand.
         return Ok(());
     }
     let sets = Sets::of(&chain.node().view())?;
-    let (with, without) = (sets.sums_without(chain, None), sets.sums_without(chain, Some(operator)));
+    let (before, after) = (sets.sums_after(chain, Change::Nothing), sets.sums_after(chain, change));
     let protocol = chain.node().consensus();
-    if without.is_enough(protocol) || !with.is_enough(protocol) {
+    if after.is_enough(protocol) || !before.is_enough(protocol) {
         return Ok(());
     }
-    let (Sums { all, reached }, rule) = (without, rule(protocol));
+    let (Sums { all, reached }, rule, described) = (after, rule(protocol), described());
     let message = format!(
-        "without the validator of {operator}, with those that wait to join and are down here, {reached} of a weight of {all} would be \
-         up, and the protocol needs {rule}: start or remove validators that are down, or add one whose key the service holds, and wait \
-         until the protocol has taken that over"
+        "{described}, with those that wait to join and are down here, {reached} of a weight of {all} would be up, and the protocol needs \
+         {rule}: start or remove validators that are down, or add one whose key the service holds, and wait until the protocol has taken \
+         that over"
     );
     Err(PlatformError::Conflict { message })
 }
@@ -166,6 +218,7 @@ fn coming(view: &NodeView) -> Result<Vec<Coming>, PlatformError> {
             operator: info.validator,
             sealing_key: info.sealingKey,
             weight: info.weight,
+            stake: U256::ZERO,
             is_leaving: false,
         }));
         from += page.len() as u64;
@@ -183,6 +236,7 @@ fn of_stake(info: &stake::ValidatorInfo) -> Option<Coming> {
         operator: info.validator,
         sealing_key: info.sealingKey,
         weight: weight_of(info.tokens),
+        stake: info.tokens,
         is_leaving: status == ValidatorStatus::Exiting,
     })
 }
@@ -191,8 +245,8 @@ fn weight_of(tokens: U256) -> u64 {
     (tokens / WEIGHT_UNIT).saturating_to()
 }
 
-/// Calls a view function of a contract of the system on the pending block.
-fn pending<C: SolCall>(view: &NodeView, contract: Address, call: &C) -> Result<C::Return, PlatformError> {
+/// Calls a view function of a contract of the system on the pending block: what it returns counts the transactions that wait.
+pub(super) fn pending<C: SolCall>(view: &NodeView, contract: Address, call: &C) -> Result<C::Return, PlatformError> {
     let request = CallRequest::call(contract, call.abi_encode());
     let outcome = view.call(&request, BlockRef::Pending, &StateOverrides::new(), None);
     let outcome = outcome.map_err(PlatformError::from_query)?;

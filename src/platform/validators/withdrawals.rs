@@ -29,8 +29,8 @@ pub struct Unbonding {
     pub delegator: Address,
     /// What it is paid if nothing more is slashed, in the smallest unit.
     pub amount: U256,
-    /// From when it may be withdrawn.
-    pub completes_at: Timestamp,
+    /// From when it may be withdrawn; `None` while nobody knows: it is a validator's own, and the validator has duties still.
+    pub completes_at: Option<Timestamp>,
 }
 
 /// A withdrawal that was sent.
@@ -45,7 +45,7 @@ pub struct Withdrawal {
 
 impl Validators<'_> {
     /// Returns the stake that was taken back from a validator and is not withdrawn, of one account or of all, in ascending order of the
-    /// accounts, and of each in that of the times.
+    /// accounts, and of each in that of the times, those that nobody knows last.
     ///
     /// # Errors
     /// As [`Validators::delegations`].
@@ -64,14 +64,14 @@ impl Validators<'_> {
         let mut found = Vec::new();
         for delegator in delegators {
             let all = view.chain().staking_view(view.head(), &stake::unbondingsCall { delegator });
-            let of_validator =
-                all.map_err(unreadable)?.into_iter().filter(|one| one.validator == validator.operator).map(|one| {
-                    let completes_at = Timestamp::from_secs(one.completesAt);
-                    Unbonding { delegator, amount: one.amount, completes_at }
-                });
+            let of_validator = all
+                .map_err(unreadable)?
+                .into_iter()
+                .filter(|one| one.validator == validator.operator)
+                .map(|one| Unbonding { delegator, amount: one.amount, completes_at: known_time(one.completesAt) });
             found.extend(of_validator);
         }
-        found.sort_by_key(|one| (one.delegator, one.completes_at));
+        found.sort_by_key(|one| (one.delegator, one.completes_at.is_none(), one.completes_at));
         Ok(found)
     }
 
@@ -131,19 +131,32 @@ fn check_complete(chain: &Blockchain, account: Address) -> Result<(), PlatformEr
     let outcome = view.call(&request, BlockRef::Pending, &StateOverrides::new(), None);
     let outcome = outcome.map_err(PlatformError::from_query)?;
     let refused = outcome.revert_data().and_then(|data| stake::NothingToWithdraw::abi_decode(data).ok());
-    let message = match refused.map(|error| error.completesAt) {
-        // What else is wrong is told of the transaction itself.
-        None => return Ok(()),
-        Some(0) => format!("{account} has taken no stake back that is not withdrawn: undelegate first"),
-        Some(at) => {
-            let left = at.saturating_sub(view.now().as_secs());
-            format!(
-                "no stake that {account} has taken back is free yet: the first is at {at}, in seconds since 1970, which is in {left} s; \
-                 withdraw it then"
-            )
+    // What else is wrong is told of the transaction itself.
+    let Some(refused) = refused else { return Ok(()) };
+    Err(PlatformError::Conflict { message: nothing_free(account, refused.completesAt, view.now()) })
+}
+
+/// Says why nothing can be withdrawn, by the first time at which something is complete, in seconds; 0 where nothing was taken back.
+fn nothing_free(account: Address, first: u64, now: Timestamp) -> String {
+    match known_time(first) {
+        Some(at) if at.as_secs() == 0 => {
+            format!("{account} has taken no stake back that is not withdrawn: undelegate first")
         }
-    };
-    Err(PlatformError::Conflict { message })
+        Some(at) => format!(
+            "no stake that {account} has taken back is free yet: the first is at {first}, in seconds since 1970, which is in {} s; \
+             withdraw it then",
+            at.as_secs().saturating_sub(now.as_secs())
+        ),
+        None => format!(
+            "no stake that {account} has taken back is free yet, and when it will be is not known: its validator has duties until the \
+             protocol has replaced it, and the unbonding period begins then"
+        ),
+    }
+}
+
+/// Returns a time of the contract, in seconds; `None` for the largest one, by which it says that it does not know it yet.
+fn known_time(secs: u64) -> Option<Timestamp> {
+    (secs != u64::MAX).then(|| Timestamp::from_secs(secs))
 }
 
 /// Returns what a withdrawal pays, in its block or in the one that is coming; `None` while it is in neither.
@@ -163,4 +176,29 @@ fn paid(chain: &Blockchain, hash: B256) -> Result<Option<U256>, PlatformError> {
     let events = logs.filter(|log| log.address == STAKING_ADDRESS);
     let amounts = events.filter_map(|log| stake::Withdrawn::decode_log(log).ok()).map(|event| event.amount);
     Ok(Some(amounts.fold(U256::ZERO, U256::saturating_add)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_that_nobody_knows_is_none() {
+        for secs in [0, 1, 1_750_000_000, u64::MAX - 1] {
+            assert_eq!(known_time(secs), Some(Timestamp::from_secs(secs)));
+        }
+        assert_eq!(known_time(u64::MAX), None);
+    }
+
+    #[test]
+    fn why_nothing_is_free_is_said_by_the_first_time() {
+        let (account, now) = (Address::repeat_byte(1), Timestamp::from_secs(1_750_000_000));
+        let said = |first| nothing_free(account, first, now);
+        assert!(said(0).contains("undelegate first"), "{}", said(0));
+        let later = said(1_750_000_300);
+        assert!(later.contains("at 1750000300") && later.contains("in 300 s"), "{later}");
+        let unknown = said(u64::MAX);
+        assert!(unknown.contains("is not known") && unknown.contains(&account.to_string()), "{unknown}");
+        assert!(!unknown.contains(&u64::MAX.to_string()), "{unknown}");
+    }
 }

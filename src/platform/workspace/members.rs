@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use alloy_primitives::hex;
 use zeroize::Zeroizing;
 
-use super::{Invitation, Member, User, Workspaces, records::normalised_email, require_role};
+use super::{Invitation, Member, User, Workspaces, records::normalised_email, require_role, sent_invitations, user_of};
 use crate::platform::{
     PlatformError,
     api_key::ApiKey,
@@ -69,7 +69,8 @@ impl<'a> Members<'a> {
     ///
     /// # Errors
     /// [`PlatformError::Forbidden`] for a role above the inviter's, [`PlatformError::Conflict`] for one who is invited or a member, or a full
-    /// plan, [`PlatformError::TooManyAttempts`] when the address was sent too many mails.
+    /// plan, [`PlatformError::TooManyAttempts`] when the workspace, or the inviter in all workspaces, has sent as many within an hour as the
+    /// service allows.
     pub fn invite(
         &self,
         unit: &mut Unit<'_>,
@@ -92,6 +93,7 @@ impl<'a> Members<'a> {
         {
             return Err(PlatformError::Conflict { message: format!("{email} is a member already") });
         }
+        count_invitation(context, unit, principal)?;
         let expires_at_ms = unit.now_ms().saturating_add(INVITATION_MS);
         let invitation = Invitation { email, role, token_hash, expires_at_ms };
         let stored = unit.insert(&owner, &id, invitation)?;
@@ -192,15 +194,26 @@ impl<'a> Members<'a> {
         audit(unit, principal, "member.remove", format!("member {user}"))
     }
 
-    /// Deletes invitations that have long expired, at most as many as `request` takes; returns how many.
+    /// Deletes invitations that have long expired, and counts of those that were sent an hour ago, at most as many of each as `request` takes;
+    /// returns how many.
     pub(in crate::platform) fn forget_expired(&self, request: &PageRequest) -> Result<usize, PlatformError> {
         let context = self.workspaces.context;
         context.records.unit(|unit| {
             let ended = expired(unit, &Invitation::BY_END, request, Invitation::forgotten_at_ms)?;
             ended.iter().try_for_each(|invitation| delete_invitation(context, unit, invitation))?;
-            Ok(ended.len())
+            let counts = sent_invitations::forget_ended(unit, request)?;
+            Ok(ended.len().saturating_add(counts))
         })
     }
+}
+
+/// Counts an invitation for the workspace that a principal acts in, and for the user who answers for it. Those of the service's own keys, which
+/// are the operators', have no bound.
+fn count_invitation(context: &Context, unit: &mut Unit<'_>, principal: &Principal) -> Result<(), PlatformError> {
+    let Some(user) = user_of(unit, principal)? else { return Ok(()) };
+    let max = context.invitations_max;
+    sent_invitations::count(unit, principal.owner().as_str(), max)?;
+    sent_invitations::count(unit, &user, max)
 }
 
 /// Deletes the invitation of an address when it has expired, so that another can be sent.

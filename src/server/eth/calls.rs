@@ -4,8 +4,12 @@ use alloy_eips::BlockId;
 use alloy_primitives::{Bytes, U64, U256};
 use alloy_rpc_types_eth::{AccessListResult, BlockOverrides, TransactionRequest, state::StateOverride};
 
-use super::{Eth, Methods, convert, params::Args};
-use crate::server::jsonrpc::errors::{RpcError, invalid_params};
+use super::{Eth, Methods, call_gas, convert, params::Args};
+use crate::{
+    chain::{CallRequest, StateOverrides},
+    node::{BlockRef, NodeView},
+    server::jsonrpc::errors::{RpcError, invalid_params},
+};
 
 pub(super) fn register(methods: &mut Methods) {
     methods.add("eth_call", 4, call);
@@ -13,11 +17,24 @@ pub(super) fn register(methods: &mut Methods) {
     methods.add("eth_createAccessList", 2, create_access_list);
 }
 
+impl Eth {
+    /// Returns a request with no more gas than a call of this chain has.
+    pub(super) fn capped(
+        &self,
+        view: &NodeView,
+        request: CallRequest,
+        state: (BlockRef, &StateOverrides),
+    ) -> Result<CallRequest, RpcError> {
+        call_gas::capped(view, request, state, self.call_gas_max).map_err(convert::query_error)
+    }
+}
+
 fn call(eth: &Eth, args: &Args<'_>) -> Result<Bytes, RpcError> {
     let request = convert::call_request(args.required(0, "transaction")?, None)?;
     let overrides = overrides(args)?;
     let view = eth.view();
     let block = convert::block_ref(&view, args.block(1)?)?;
+    let request = eth.capped(&view, request, (block, &overrides))?;
     let outcome = view.call(&request, block, &overrides, None).map_err(convert::query_error)?;
     convert::call_output(&eth.node, &request, outcome)
 }
@@ -28,12 +45,13 @@ fn estimate_gas(eth: &Eth, args: &Args<'_>) -> Result<U64, RpcError> {
     let request = convert::call_request(args.required(0, "transaction")?, None)?;
     let overrides = overrides(args)?;
     let view = eth.view();
-    let block = args.optional(1, "block")?.unwrap_or(BlockId::pending());
-    let estimate = view.estimate_gas(&request, convert::block_ref(&view, block)?, &overrides);
+    let block = convert::block_ref(&view, args.optional(1, "block")?.unwrap_or(BlockId::pending()))?;
+    let request = eth.capped(&view, request, (block, &overrides))?;
+    let estimate = view.estimate_gas(&request, block, &overrides);
     estimate.map(|gas| U64::from(gas.get())).map_err(|cause| convert::request_error(&eth.node, &request, cause.into()))
 }
 
-fn overrides(args: &Args<'_>) -> Result<crate::chain::StateOverrides, RpcError> {
+fn overrides(args: &Args<'_>) -> Result<StateOverrides, RpcError> {
     if args
         .optional::<BlockOverrides>(3, "blockOverrides")?
         .is_some_and(|overrides| overrides != BlockOverrides::default())
@@ -48,6 +66,7 @@ fn create_access_list(eth: &Eth, args: &Args<'_>) -> Result<AccessListResult, Rp
     let request = convert::call_request(args.required::<TransactionRequest>(0, "transaction")?, None)?;
     let view = eth.view();
     let block = convert::block_ref(&view, args.block(1)?)?;
+    let request = eth.capped(&view, request, (block, &StateOverrides::default()))?;
     let (access_list, outcome) = view.access_list(&request, block).map_err(convert::query_error)?;
     let error =
         (!outcome.is_success()).then(|| convert::call_failure(&eth.node, &request, &outcome).message().to_owned());

@@ -88,8 +88,10 @@ fn trace_call(eth: &Eth, args: &Args<'_>) -> Result<CallTrace, RpcError> {
     let view = eth.view();
     let block = convert::block_ref(&view, args.block(1)?)?;
     let mut tracer = CallTracer::new().with_logs(tracing.tracer_config.with_log);
+    let names_gas = request.gas.is_some();
+    let request = eth.capped(&view, request, (block, &overrides))?;
     let outcome = view.call(&request, block, &overrides, Some(&mut tracer)).map_err(convert::query_error)?;
-    finish(tracer, &tracing.tracer_config, &outcome, request.gas)
+    finish(tracer, &tracing.tracer_config, &outcome, request.gas.filter(|_| names_gas))
 }
 
 /// Returns the trace with the gas of the whole transaction, which includes intrinsic gas.

@@ -77,7 +77,7 @@ impl EthRpc {
     #[must_use]
     pub fn with_monitor(self, monitor: Arc<dyn RpcMonitor>) -> Self {
         let eth = Eth::new(self.eth.node.clone(), Arc::clone(&self.eth.counters), self.eth.development);
-        let eth = eth.with_records(self.eth.records.clone());
+        let eth = eth.with_records(self.eth.records.clone()).with_call_gas_max(self.eth.call_gas_max);
         Self::over(eth.with_monitor(Some(monitor)), self.commands)
     }
 

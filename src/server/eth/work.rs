@@ -36,10 +36,7 @@ impl Work {
 
     fn of_method(method: &str) -> Self {
         match method {
-            "eth_call"
-            | "eth_estimateGas"
-            | "eth_createAccessList"
-            | "eth_getFilterChanges"
+            "eth_getFilterChanges"
             | "eth_signTransaction"
             // As long as a list of a block's hashes, the pool or the request.
             | "eth_getBlockByNumber"
@@ -50,6 +47,8 @@ impl Work {
             | "personal_sign"
             | "eth_signTypedData"
             | "eth_signTypedData_v4" => Self::Read(Length::Short),
+            // As long as its caller's gas lasts.
+            "eth_call" | "eth_estimateGas" | "eth_createAccessList" => Self::Read(Length::Long),
             // While a thread that serves connections works, the other one may not look for new requests: a block of 10,000
             // receipts takes 60 ms.
             "eth_feeHistory"
@@ -108,6 +107,9 @@ mod tests {
             ("web3_sha3", Some("[\"0x00\"]"), Work::Read(Length::Short)),
             ("web3_sha3", Some(&"0".repeat(SHORT_PARAMS_BYTES_MAX + 1)), Work::Read(Length::Long)),
             ("eth_getLogs", None, Work::Read(Length::Long)),
+            ("eth_call", Some("[{}]"), Work::Read(Length::Long)),
+            ("eth_estimateGas", Some("[{}]"), Work::Read(Length::Long)),
+            ("eth_createAccessList", Some("[{}]"), Work::Read(Length::Long)),
             ("anvil_dumpState", None, Work::Command(Length::Long)),
             ("debug_traceTransaction", None, Work::Read(Length::Long)),
             ("eth_sendRawTransaction", None, Work::Command(Length::Short)),

@@ -295,7 +295,7 @@ async fn ethereum_of(context: &ServerContext, id: &str, request: Request<Incomin
     }
     let (parts, body) = request.into_parts();
     let app = context.app();
-    let (admitted, rpc) = match app.admit_to_chain(&parts, id) {
+    let (mut admitted, rpc) = match app.admit_to_chain(&parts, id) {
         Ok(admitted) => admitted,
         Err(refusal) => return refusal.map(Body::new),
     };
@@ -305,7 +305,9 @@ async fn ethereum_of(context: &ServerContext, id: &str, request: Request<Incomin
         return context.sessions.upgrade(rpc, Request::from_parts(parts, body), None, Some(standing)).await;
     }
     let (received, mut response) = match context.bodies.read_rpc(&parts.headers, body).await {
-        Ok((body, _reservation)) => (body.len(), app.call_chain((&admitted, rpc), &parts, body).await.map(Body::new)),
+        Ok((body, _reservation)) => {
+            (body.len(), app.call_chain((&mut admitted, rpc), &parts, body).await.map(Body::new))
+        }
         Err(refused) => (0, framing::refusal(refused)),
     };
     admitted.count_bytes(app, received, hyper::body::Body::size_hint(response.body()).lower());

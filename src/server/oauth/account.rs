@@ -140,6 +140,7 @@ fn account_page(server: &AuthorizationServer, browser: &Browser, refusal: Option
         }
         @if user.value.has_password() {
             h2 { "Change the password" }
+            p { "Your other sessions end, applications must ask for access again, and the API keys that they made are revoked." }
             (alert(message.as_deref()))
             (form_of(server, browser, ACCOUNT, html! {
                 (Field { label: "Present password", ..Field::password() }.render())
@@ -171,7 +172,10 @@ pub(super) async fn change_password(State(server): State<AuthorizationServer>, r
     let client = browser.client();
     match server.hash(move |platform| platform.users().of_client(client).change_password(&session, &old, &new)).await {
         Ok(_) => {
-            let content = html! { p { "Your other sessions have ended." } nav { a href=(ACCOUNT) { "Your account" } } };
+            let content = html! {
+                p { "Your other sessions have ended, applications must ask for access again, and the API keys that they made are revoked." }
+                nav { a href=(ACCOUNT) { "Your account" } }
+            };
             Ok(page(&server, &browser, Page::titled("The password is changed"), content))
         }
         Err(PlatformError::WrongCredentials) => {

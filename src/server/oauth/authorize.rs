@@ -53,13 +53,22 @@ pub(super) async fn show(
     Ok(response)
 }
 
-/// Returns where the answer to the consent form redirects to, as a source of the content security policy: scheme and host, or a scheme.
+/// Returns where the answer to the consent form redirects to: scheme and host, or a scheme.
+fn destination(url: &url::Url) -> String {
+    match url.origin() {
+        origin @ url::Origin::Tuple(..) => origin.ascii_serialization(),
+        url::Origin::Opaque(_) => format!("{}:", url.scheme()),
+    }
+}
+
+/// Returns the same as a source of the content security policy. A source has no form for a host that is an address of IPv6 (CSP 3, 2.3.1), such
+/// as the loopback address of a native app (RFC 8252, 7.3): its scheme stands for it.
 fn form_target(redirect_uri: &str) -> String {
     let Ok(url) = url::Url::parse(redirect_uri) else { return String::new() };
-    match url.origin() {
-        origin @ url::Origin::Tuple(..) => format!(" {}", origin.ascii_serialization()),
-        url::Origin::Opaque(_) => format!(" {}:", url.scheme()),
+    if matches!(url.host(), Some(url::Host::Ipv6(_))) {
+        return format!(" {}:", url.scheme());
     }
+    format!(" {}", destination(&url))
 }
 
 fn consent(
@@ -70,12 +79,12 @@ fn consent(
     user: &Stored<User>,
     memberships: &[Membership],
 ) -> Markup {
-    let target = form_target(request.redirect_uri());
+    let target = url::Url::parse(request.redirect_uri()).map(|url| destination(&url)).unwrap_or_default();
     html! {
         p { "You are logged in as " strong { (user.value.email) } ". If you allow it, " strong { (request.client().value.name) }
             " may, in the workspace that you choose:" }
         ul { @for scope in request.scopes().iter() { li { (describe(scope)) " (" code { (scope.name()) } ")" } } }
-        p.hint { "It may never do more than you may do there yourself. Your browser is then sent to " code { (target.trim()) } "." }
+        p.hint { "It may never do more than you may do there yourself. Your browser is then sent to " code { (target) } "." }
         (form_of(server, browser, "/oauth/authorize", html! {
             @for name in CARRIED {
                 @let value = parameters.first(name);
@@ -143,7 +152,7 @@ const fn describe(scope: Scope) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::form_target;
+    use super::{destination, form_target};
 
     #[test]
     fn a_policy_names_the_clients_origin_or_scheme() {
@@ -151,8 +160,21 @@ mod tests {
             ("https://app.example/cb?x=1", " https://app.example"),
             ("http://127.0.0.1:51234/cb", " http://127.0.0.1:51234"),
             ("com.example.app:/cb", " com.example.app:"),
+            ("no URI", ""),
         ] {
             assert_eq!(form_target(uri), want);
+        }
+    }
+
+    /// The policy that a browser is sent has no source with brackets, which it would pass over; the person is shown the whole address.
+    #[test]
+    fn a_policy_names_the_scheme_of_an_address_of_ipv6() {
+        for (uri, want, shown) in [
+            ("http://[::1]:51234/cb", " http:", "http://[::1]:51234"),
+            ("https://[2001:db8::1]/cb", " https:", "https://[2001:db8::1]"),
+        ] {
+            assert_eq!(form_target(uri), want);
+            assert_eq!(destination(&url::Url::parse(uri).unwrap()), shown);
         }
     }
 }

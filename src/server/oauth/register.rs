@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     platform::{
-        ClientRegistration, OAuthClient, OAuthError, OAuthErrorCode, Platform, PlatformError, Principal,
+        ClientRegistration, OAuthClient, OAuthError, OAuthErrorCode, Platform, PlatformError, Principal, Scope,
         records::Accepted,
     },
     server::{
@@ -80,6 +80,8 @@ async fn registered(server: &AuthorizationServer, request: Request<Body>) -> Res
     let principal = principal(server, &parts.headers)?.with_client(client);
     let bytes = body::to_bytes(body, FORM_BYTES_MAX).await.map_err(|_| refuse(unreadable()))?;
     let registration = read(&bytes).map_err(refuse)?;
+    // Before a repetition is answered, too.
+    principal.require(Scope::WorkspaceWrite).map_err(not_registered)?;
     let key = rest::key_of(&parts.headers).map_err(|refused| not_accepted(&refused))?;
     let id = parts.extensions.get::<RequestId>().cloned().unwrap_or_else(|| RequestId(String::new()));
     let Some(key) = key else { return insert(platform, &principal, registration, None, &id).map(nobody_keeps) };
@@ -144,7 +146,12 @@ fn insert(
         }
         Ok(rendered)
     });
-    done.map_err(|cause| match cause {
+    done.map_err(not_registered)
+}
+
+/// Returns the refusal of a registration by the platform's rules.
+fn not_registered(cause: PlatformError) -> Response {
+    match cause {
         PlatformError::MissingScope { .. } => {
             unauthorized(StatusCode::FORBIDDEN, "insufficient_scope", &cause.to_string())
         }
@@ -152,7 +159,7 @@ fn insert(
             refuse(OAuthError::new(OAuthErrorCode::InvalidClientMetadata, cause.to_string()))
         }
         cause => Refused::from(cause).into_response(),
-    })
+    }
 }
 
 /// Forgets an accepted registration that was refused, so that its key can be used again; a failure of the service is its response.
@@ -161,7 +168,7 @@ fn forget(platform: &Platform, accepted: &Accepted, refusal: &Response, id: &Req
     rest::close(platform, accepted, &Rendered::foreign(refusal.status(), body.into_bytes(), id))
 }
 
-/// Returns the refusal of an idempotency key: 400, 409, 422.
+/// Returns the refusal of an idempotency key: 400, 403, 409, 422.
 fn not_accepted(refused: &ApiError) -> Response {
     let error = if refused.status().is_server_error() { "server_error" } else { "invalid_request" };
     answer(refused.status(), json!({ "error": error, "error_description": refused.message() }))

@@ -45,8 +45,54 @@ const fn is_correctable(cause: &PlatformError) -> bool {
     )
 }
 
-fn token_of(query: Option<String>) -> Parameters {
-    Parameters::read(query.unwrap_or_default().as_bytes())
+/// A page to which the link of a mail leads: its form sends the link's token back with a password.
+struct LinkPage {
+    title: &'static str,
+    action: &'static str,
+    text: &'static str,
+    password: Field<'static>,
+    button: &'static str,
+}
+
+const CONFIRMATION: LinkPage = LinkPage {
+    title: "Confirm your address of e-mail",
+    action: "/oauth/confirm",
+    text: "Enter the password that you chose when you signed up.",
+    password: Field::password(),
+    button: "Confirm",
+};
+
+const RESET: LinkPage = LinkPage {
+    title: "Choose another password",
+    action: "/oauth/reset",
+    text: "All sessions end, applications must ask for access again, and the API keys that they made are revoked.",
+    password: Field::new_password("New password"),
+    button: "Change",
+};
+
+impl LinkPage {
+    /// Answers a request of the link, whose query has the token.
+    fn open(&self, server: &AuthorizationServer, query: Option<String>, headers: &HeaderMap) -> Answer {
+        let browser = Browser::of(server, headers)?;
+        let parameters = Parameters::read(query.unwrap_or_default().as_bytes());
+        Ok(self.show(server, &browser, parameters.first("token"), None))
+    }
+
+    fn show(
+        &self,
+        server: &AuthorizationServer,
+        browser: &Browser,
+        token: &str,
+        refusal: Option<&PlatformError>,
+    ) -> Response {
+        let content = html! {
+            p { (self.text) }
+            (hidden("token", token))
+            (self.password.render())
+            div.actions { button { (self.button) } }
+        };
+        form_page(server, browser, self.title, refusal, form_of(server, browser, self.action, content))
+    }
 }
 
 fn sign_up_page(
@@ -116,34 +162,13 @@ fn mail_sent(server: &AuthorizationServer, browser: &Browser, next: &str) -> Res
     page(server, browser, Page::titled("Look into your mailbox"), content)
 }
 
-fn confirm_page(
-    server: &AuthorizationServer,
-    browser: &Browser,
-    token: &str,
-    refusal: Option<&PlatformError>,
-) -> Response {
-    let form = form_of(
-        server,
-        browser,
-        "/oauth/confirm",
-        html! {
-            p { "Enter the password that you chose when you signed up." }
-            (hidden("token", token))
-            (Field::password().render())
-            div.actions { button { "Confirm" } }
-        },
-    );
-    form_page(server, browser, "Confirm your address of e-mail", refusal, form)
-}
-
 /// `GET /oauth/confirm`: the link of the mail.
 pub(super) async fn show_confirm(
     State(server): State<AuthorizationServer>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Answer {
-    let browser = Browser::of(&server, &headers)?;
-    Ok(confirm_page(&server, &browser, token_of(query).first("token"), None))
+    CONFIRMATION.open(&server, query, &headers)
 }
 
 /// `POST /oauth/confirm`: makes the user and logs it in.
@@ -155,9 +180,9 @@ pub(super) async fn confirm(State(server): State<AuthorizationServer>, request: 
         Ok(user) => signed_in(&server, &browser, user.id(), "/oauth/account"),
         Err(PlatformError::WrongCredentials) => {
             let wrong = PlatformError::Forbidden { message: "it is not the password of the sign-up".to_owned() };
-            Ok(confirm_page(&server, &browser, &token, Some(&wrong)))
+            Ok(CONFIRMATION.show(&server, &browser, &token, Some(&wrong)))
         }
-        Err(cause) if is_correctable(&cause) => Ok(confirm_page(&server, &browser, &token, Some(&cause))),
+        Err(cause) if is_correctable(&cause) => Ok(CONFIRMATION.show(&server, &browser, &token, Some(&cause))),
         Err(cause) => Err(cause.into()),
     }
 }
@@ -191,34 +216,13 @@ pub(super) async fn forgot(State(server): State<AuthorizationServer>, request: R
     }
 }
 
-fn reset_page(
-    server: &AuthorizationServer,
-    browser: &Browser,
-    token: &str,
-    refusal: Option<&PlatformError>,
-) -> Response {
-    let form = form_of(
-        server,
-        browser,
-        "/oauth/reset",
-        html! {
-            p { "All sessions end, and applications must ask for access again." }
-            (hidden("token", token))
-            (Field::new_password("New password").render())
-            div.actions { button { "Change" } }
-        },
-    );
-    form_page(server, browser, "Choose another password", refusal, form)
-}
-
 /// `GET /oauth/reset`: the link of the mail.
 pub(super) async fn show_reset(
     State(server): State<AuthorizationServer>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Answer {
-    let browser = Browser::of(&server, &headers)?;
-    Ok(reset_page(&server, &browser, token_of(query).first("token"), None))
+    RESET.open(&server, query, &headers)
 }
 
 /// `POST /oauth/reset`.
@@ -231,7 +235,7 @@ pub(super) async fn reset(State(server): State<AuthorizationServer>, request: Re
             let content = html! { p { "Log in with it." } nav { a href="/oauth/login" { "Log in" } } };
             Ok(page(&server, &browser, Page::titled("The password is changed"), content))
         }
-        Err(cause) if is_correctable(&cause) => Ok(reset_page(&server, &browser, &token, Some(&cause))),
+        Err(cause) if is_correctable(&cause) => Ok(RESET.show(&server, &browser, &token, Some(&cause))),
         Err(cause) => Err(cause.into()),
     }
 }

@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use axum::http::Method;
+use percent_encoding::percent_decode_str;
 
 use super::{endpoint::Endpoint, page::Page, routes};
 
@@ -34,7 +35,8 @@ impl Catalogue {
     }
 }
 
-/// Returns the variables of a path that fits a template such as `/v1/blockchains/{blockchainId}`. Paths without variables go first in the list.
+/// Returns the variables of a path that fits a template such as `/v1/blockchains/{blockchainId}`, decoded (RFC 3986, 2.1). What is not UTF-8
+/// then fits none. Paths without variables go first in the list.
 fn match_path(template: &str, path: &str) -> Option<BTreeMap<String, String>> {
     let (mut template, mut path) = (template.split('/'), path.split('/'));
     let mut variables = BTreeMap::new();
@@ -42,33 +44,16 @@ fn match_path(template: &str, path: &str) -> Option<BTreeMap<String, String>> {
         match (template.next(), path.next()) {
             (None, None) => return Some(variables),
             (Some(wanted), Some(found)) => match wanted.strip_prefix('{').and_then(|name| name.strip_suffix('}')) {
-                Some(name) if !found.is_empty() => drop(variables.insert(name.to_owned(), decoded(found)?)),
+                Some(name) if !found.is_empty() => {
+                    let value = percent_decode_str(found).decode_utf8().ok()?;
+                    variables.insert(name.to_owned(), value.into_owned());
+                }
                 None if wanted == found => {}
                 _ => return None,
             },
             _ => return None,
         }
     }
-}
-
-/// Returns a variable without its percent-encoding (RFC 3986, 2.1); `None` where that is not UTF-8. A `%` without two digits stays.
-fn decoded(variable: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(variable.len());
-    let mut rest = variable.as_bytes();
-    while let [first, after @ ..] = rest {
-        let (byte, left) = escaped(rest).unwrap_or((*first, after));
-        bytes.push(byte);
-        rest = left;
-    }
-    String::from_utf8(bytes).ok()
-}
-
-/// Reads the byte that a text begins with when it is percent-encoded, and the text after it.
-fn escaped(text: &[u8]) -> Option<(u8, &[u8])> {
-    let [b'%', high, low, rest @ ..] = text else { return None };
-    let digit = |byte: &u8| char::from(*byte).to_digit(16);
-    let byte = u8::try_from(digit(high)? << 4 | digit(low)?).ok()?;
-    Some((byte, rest))
 }
 
 #[cfg(test)]

@@ -37,8 +37,7 @@ impl App {
             return Some(response);
         }
         let app = self.clone();
-        let read =
-            self.chains.workers().clone().read(Length::Short, move |_: &_| routes::dapp_page(&app, &found)).await;
+        let read = self.chains.workers().clone().read(Length::Long, move |_: &_| routes::dapp_page(&app, &found)).await;
         let page = read.map_err(ApiError::from).and_then(|page| Ok(ApiResponse::html(page?)));
         let mut response = Rendered::of(page, &id, self.now_ms()).into_response();
         admitted.tell(response.headers_mut());

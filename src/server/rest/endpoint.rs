@@ -203,6 +203,8 @@ pub(in crate::server) struct About {
     pub(super) summary: &'static str,
     pub(super) description: &'static str,
     pub(super) parameters: Vec<Parameter>,
+    /// Whether it takes `simulate=true`, and then only tells what it would do.
+    pub(super) simulates: bool,
     pub(super) errors: Vec<ErrorCode>,
     pub(super) runs: Runs,
     /// Bytes of its body.
@@ -306,6 +308,7 @@ impl Draft {
             summary,
             description,
             parameters,
+            simulates: false,
             errors,
             runs,
             body_bytes_max,
@@ -328,6 +331,13 @@ impl Draft {
     /// Takes a query parameter.
     pub(super) fn parameter(mut self, parameter: Parameter) -> Self {
         self.0.parameters.push(parameter);
+        self
+    }
+
+    /// Takes `simulate=true`: its handler then only tells what it would do.
+    #[cfg_attr(not(test), expect(dead_code, reason = "no endpoint simulates yet"))]
+    pub(super) fn simulates(mut self) -> Self {
+        self.0.simulates = true;
         self
     }
 

@@ -14,7 +14,7 @@ use super::{
     endpoint::{Access, Endpoint, Tag},
     error_code::ErrorCode,
     idempotency::IDEMPOTENCY_KEY,
-    table,
+    request, table,
     type_schema::TypeSchema,
 };
 use crate::{
@@ -200,6 +200,9 @@ fn parameters(endpoint: &Endpoint) -> Vec<Value> {
         })
         .collect();
     all.extend(endpoint.about.parameters.iter().map(super::parameter::Parameter::document));
+    if endpoint.about.simulates {
+        all.push(request::simulate().document());
+    }
     if endpoint.is_idempotent() {
         all.push(json!({
             "name": "Idempotency-Key", "in": "header", "required": false,

@@ -108,7 +108,7 @@ mod tests {
 
     fn page(query: &[(&str, &str)]) -> Result<Page, ApiError> {
         let request = Request::of_query(query);
-        request.check_query(&Page::parameters(&["name", "createdAt"]))?;
+        request.check_query(&Page::parameters(&["name", "createdAt"]), false)?;
         Page::read(&request, &["name", "createdAt"])
     }
 

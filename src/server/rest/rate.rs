@@ -65,15 +65,20 @@ impl Rates {
 
     /// Counts a request of `caller`, whose credentials are known, unless its window is full.
     pub(in crate::server) fn count(&self, caller: &str) -> Quota {
-        self.count_in(&self.known, caller)
+        self.count_more(caller, 1)
+    }
+
+    /// Counts so many requests of `caller` at once: all of them, or none where its window has no room for them.
+    pub(in crate::server) fn count_more(&self, caller: &str, requests: u64) -> Quota {
+        self.count_in(&self.known, caller, requests)
     }
 
     /// Counts a request of a stranger by its network, unless the window of that is full.
     pub(in crate::server) fn count_stranger(&self, address: Option<IpAddr>) -> Quota {
-        self.count_in(&self.strangers, &address.map_or_else(|| "unknown".to_owned(), network_of))
+        self.count_in(&self.strangers, &address.map_or_else(|| "unknown".to_owned(), network_of), 1)
     }
 
-    fn count_in(&self, windows: &Mutex<Windows>, caller: &str) -> Quota {
+    fn count_in(&self, windows: &Mutex<Windows>, caller: &str, requests: u64) -> Quota {
         let (now, limit) = (self.clock.elapsed(), self.limit);
         let mut windows = windows.lock().unwrap_or_else(PoisonError::into_inner);
         if windows.len() >= CALLERS_MAX && !windows.contains_key(caller) {
@@ -87,9 +92,10 @@ impl Rates {
         if now.saturating_sub(window.started) >= limit.window {
             *window = Window { started: now, requests: 0 };
         }
-        let is_exceeded = window.requests >= limit.requests;
+        let counted = window.requests.saturating_add(requests);
+        let is_exceeded = counted > limit.requests;
         if !is_exceeded {
-            window.requests = window.requests.saturating_add(1);
+            window.requests = counted;
         }
         let left = limit.window.saturating_sub(now.saturating_sub(window.started));
         Quota {
@@ -168,6 +174,21 @@ mod tests {
     }
 
     #[test]
+    fn requests_that_come_together_are_counted_all_or_none() {
+        let rates = Rates::new(RateLimit { requests: 5, window: Duration::from_secs(60) });
+        let count = |requests| {
+            let quota = rates.count_more("key", requests);
+            (quota.remaining, quota.is_exceeded())
+        };
+        assert_eq!(count(6), (5, true), "more than a window has");
+        assert_eq!(count(3), (2, false));
+        assert_eq!(count(3), (2, true), "one too many");
+        assert_eq!(count(2), (0, false));
+        assert_eq!(count(1), (0, true));
+        assert_eq!(count(u64::MAX), (0, true));
+    }
+
+    #[test]
     fn a_stranger_has_one_window_whatever_address_of_its_network_it_takes_and_no_place_of_others() {
         let rates = Rates::new(RateLimit { requests: 2, window: Duration::from_secs(60) });
         let stranger = |address: &str| rates.count_stranger(Some(address.parse().unwrap())).is_exceeded();
@@ -175,7 +196,7 @@ mod tests {
         assert!(!stranger("2001:db8:0:1::1") && !stranger("192.0.2.1") && !stranger("192.0.2.2"));
         assert!(!stranger("::ffff:192.0.2.1") && stranger("192.0.2.1"));
         for number in 0..CALLERS_MAX {
-            rates.count_in(&rates.strangers, &number.to_string());
+            rates.count_in(&rates.strangers, &number.to_string(), 1);
         }
         assert!(stranger("198.51.100.1"), "one more than there is room for");
         assert!(!rates.count("key").is_exceeded());

@@ -96,11 +96,12 @@ impl Request {
         self.query.get(name).map(String::as_str)
     }
 
-    /// Refuses unknown query parameters by name, and values that a parameter may not have.
-    pub(super) fn check_query(&self, parameters: &[Parameter]) -> Result<(), ApiError> {
+    /// Refuses unknown query parameters by name, values that a parameter may not have, and a simulation by an endpoint that does not simulate.
+    pub(super) fn check_query(&self, parameters: &[Parameter], simulates: bool) -> Result<(), ApiError> {
         for (name, value) in &self.query {
             match parameters.iter().find(|parameter| parameter.name == name) {
                 Some(parameter) => parameter.check(value)?,
+                None if simulates && name == SIMULATE => simulate().check(value)?,
                 None => return Err(unknown(name, parameters)),
             }
         }
@@ -132,9 +133,15 @@ pub(super) fn refuse_query(parts: &Parts) -> Result<(), ApiError> {
     }
 }
 
+/// The parameter by which an endpoint that simulates is asked to.
+pub(super) fn simulate() -> Parameter {
+    let choices = ["true", "false"].map(str::to_owned);
+    Parameter::one_of(SIMULATE, "With true nothing is done: the answer tells what would be.", choices, Some("false"))
+}
+
 /// Splits a query into its parameters; of one that is repeated the last counts.
 pub(super) fn parse_query(query: &str) -> BTreeMap<String, String> {
-    form_urlencoded::parse(query.as_bytes()).into_owned().collect()
+    url::form_urlencoded::parse(query.as_bytes()).into_owned().collect()
 }
 
 fn unknown(name: &str, parameters: &[Parameter]) -> ApiError {
@@ -146,4 +153,73 @@ fn unknown(name: &str, parameters: &[Parameter]) -> ApiError {
     }
     let names: Vec<&str> = parameters.iter().map(|parameter| parameter.name).collect();
     ApiError::bad_request(format!("unknown query parameter {name:?}, expected one of {}", names.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeMap, sync::Arc};
+
+    use axum::{body::Bytes, http::Request as HttpRequest};
+    use serde_json::Value;
+
+    use super::SIMULATE;
+    use crate::{
+        platform::Platform,
+        server::{
+            chains::Chains,
+            clock::WallClock,
+            limits::ServerLimits,
+            rest::{
+                App, Outside,
+                catalogue::Catalogue,
+                endpoint::{Access, Endpoint, Tag},
+                openapi, service,
+            },
+        },
+    };
+
+    fn endpoint(simulates: bool) -> Endpoint {
+        let draft = Endpoint::get("/v1/one", "getOne", Tag::Service, Access::Public, "Returns one.");
+        let draft = if simulates { draft.simulates() } else { draft };
+        draft.reads(|_, request| Ok(request.query(SIMULATE).unwrap_or("for good").to_owned()))
+    }
+
+    #[tokio::test]
+    async fn an_endpoint_is_asked_to_simulate_where_it_says_that_it_does() {
+        let platform = Platform::builder(Arc::new(WallClock)).open(None).unwrap();
+        let app = App::new(Chains::new(Arc::new(platform)), ServerLimits::default(), Outside::default());
+        for (simulates, target, status, says) in [
+            (false, "/v1/one", 200, "for good"),
+            (false, "/v1/one?simulate=true", 400, "can't be simulated; nothing was done"),
+            (false, "/v1/one?simulate=false", 400, "can't be simulated; nothing was done"),
+            (true, "/v1/one", 200, "for good"),
+            (true, "/v1/one?simulate=true", 200, "true"),
+            (true, "/v1/one?simulate=yes", 400, "simulate must be one of true, false"),
+            (true, "/v1/one?other=1", 400, "unknown query parameter"),
+        ] {
+            let (parts, ()) = HttpRequest::get(target).body(()).unwrap().into_parts();
+            let endpoint = Arc::new(endpoint(simulates));
+            let answer = service::serve(app.clone(), endpoint, BTreeMap::new(), parts, Bytes::new()).await;
+            let answered = answer.status().as_u16();
+            let body = axum::body::to_bytes(answer.into_body(), 1 << 20).await.unwrap();
+            let body: Value = serde_json::from_slice(&body).unwrap();
+            let told = body["data"].as_str().or_else(|| body["error"]["message"].as_str()).unwrap();
+            assert_eq!(answered, status, "{target}: {told}");
+            assert!(told.contains(says), "{target}: {told}");
+        }
+    }
+
+    #[test]
+    fn the_document_has_simulate_where_the_endpoint_simulates() {
+        let (catalogue, mut components) = (Catalogue::new(100), BTreeMap::new());
+        let mut is_told = |endpoint: &Endpoint| {
+            let operation = openapi::operation(endpoint, &catalogue, &mut components);
+            let parameters = operation["parameters"].as_array().cloned().unwrap_or_default();
+            parameters.iter().any(|one| one["name"] == SIMULATE && one["in"] == "query")
+        };
+        assert_eq!([true, false].map(|simulates| is_told(&endpoint(simulates))), [true, false]);
+        for endpoint in catalogue.iter() {
+            assert_eq!(is_told(endpoint), endpoint.about.simulates, "{}", endpoint.about.operation);
+        }
+    }
 }

@@ -20,6 +20,7 @@ mod json_rpc_schema;
 mod metrics;
 mod modules;
 mod oauth_clients;
+mod parameters;
 mod projects;
 mod proposal_body;
 mod proposals;
@@ -64,6 +65,7 @@ pub(super) fn all() -> Vec<Endpoint> {
         validator_changes::endpoints(),
         proposals::endpoints(),
         votes::endpoints(),
+        parameters::endpoints(),
         contracts::endpoints(),
         contract_calls::endpoints(),
         templates::endpoints(),

@@ -13,6 +13,7 @@ use axum::{
     response::Response,
 };
 use hyper::body::Body as _;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -61,12 +62,53 @@ impl Admitted {
         app.platform().metering().count_bytes(principal.workspace(), bytes);
     }
 
+    /// Counts the calls of a batch of JSON-RPC as requests, the first of which is counted already: all of them, or none where the rate or the
+    /// plan has no room for them. One with more calls than a batch may have is refused elsewhere.
+    ///
+    /// # Errors
+    /// 429.
+    pub(in crate::server) fn count_batch(&mut self, app: &App, body: &[u8]) -> Result<(), ApiError> {
+        let (calls, calls_max) = (calls_of(body), u64::from(app.limits.batch_calls_max));
+        let Some(principal) = self.principal.as_ref().filter(|_| (2..=calls_max).contains(&calls)) else {
+            return Ok(());
+        };
+        let more = calls.saturating_sub(1);
+        let quota = app.rates.count_more(&caller(principal), more);
+        self.quota = Some(quota);
+        check_rate(&quota)?;
+        let counted = app.platform().metering().count_requests(principal.workspace(), more);
+        counted.map_err(|over| ApiError::plan_used_up(&over))
+    }
+
     /// Adds what the caller is told of its quota.
     pub(in crate::server) fn tell(&self, headers: &mut HeaderMap) {
         if let Some(quota) = &self.quota {
             quota.tell(headers);
         }
     }
+}
+
+/// Calls in a body of JSON-RPC: those of a batch, else one.
+fn calls_of(body: &[u8]) -> u64 {
+    if body.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'[') {
+        return 1;
+    }
+    // What is not JSON is refused by whoever executes it.
+    serde_json::from_slice::<Vec<IgnoredAny>>(body).map_or(1, |calls| u64::try_from(calls.len()).unwrap_or(u64::MAX))
+}
+
+/// The name by which the requests of a caller are counted.
+fn caller(principal: &Principal) -> String {
+    format!("{} {}", principal.owner().as_str(), principal.subject())
+}
+
+/// Refuses what is more than the rate allows: 429.
+fn check_rate(quota: &Quota) -> Result<(), ApiError> {
+    if !quota.is_exceeded() {
+        return Ok(());
+    }
+    let limit = quota.limit();
+    Err(ApiError::rate_limited(limit.requests, limit.window, quota.resets_in_secs()))
 }
 
 /// A refused request, and what its caller is told of its quota.
@@ -120,15 +162,12 @@ pub(in crate::server) fn admit(
         _ => credentials::authenticate(app.platform(), headers, matches!(access, Access::Bearer(_))).map(Some),
     };
     let quota = match &authenticated {
-        Ok(Some(principal)) => app.rates.count(&format!("{} {}", principal.owner().as_str(), principal.subject())),
+        Ok(Some(principal)) => app.rates.count(&caller(principal)),
         // So is whoever guesses at credentials.
         Ok(None) | Err(_) => app.rates.count_stranger(peer.map(|PeerAddress(address)| address)),
     };
     let refuse = |error| Refused { error, quota: Some(quota) };
-    if quota.is_exceeded() {
-        let limit = quota.limit();
-        return Err(refuse(ApiError::rate_limited(limit.requests, limit.window, quota.resets_in_secs())));
-    }
+    check_rate(&quota).map_err(refuse)?;
     let principal = authenticated.map_err(refuse)?;
     let principal = principal.map(|principal| principal.with_client(peer.map(|PeerAddress(address)| address)));
     let principal = match (principal, workspace) {
@@ -223,7 +262,7 @@ fn prepare(
     body: &[u8],
     bytes_max: usize,
 ) -> Result<Value, ApiError> {
-    request.check_query(&endpoint.about.parameters)?;
+    request.check_query(&endpoint.about.parameters, endpoint.about.simulates)?;
     let Some(body_type) = &endpoint.body else { return Ok(Value::Null) };
     if body.len() > bytes_max {
         return Err(ApiError::payload_too_large(bytes_max));
@@ -329,5 +368,25 @@ fn finish(
             }
             Ok(rendered)
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_has_as_many_calls_as_entries_and_all_else_one() {
+        for (body, calls) in [
+            ("{}", 1),
+            ("  [{}]", 1),
+            ("\n[{}, {\"id\":1,\"params\":[1,[2]]}]", 2),
+            ("[1,null,\"a\",[]]", 4),
+            ("[]", 0),
+            ("[{}", 1),
+            ("", 1),
+        ] {
+            assert_eq!(calls_of(body.as_bytes()), calls, "{body}");
+        }
     }
 }

@@ -44,7 +44,9 @@ pub(super) fn call(call: &Call<'_>, fields: &mut Fields) -> Result<Value, RpcFai
     let (chain, contract) = (required(chain)?, required(contract)?);
     let target = required(target)?.encode(chain.node(), contract)?;
     let request = CallRequest { from, to: Some(contract), input: target.input.clone(), ..Default::default() };
-    let outcome = chain.node().view().call(&request, at, &StateOverrides::default(), None).map_err(failure::query)?;
+    let view = chain.node().view();
+    let request = call.chains.capped((&chain, &view), request, at).map_err(failure::query)?;
+    let outcome = view.call(&request, at, &StateOverrides::default(), None).map_err(failure::query)?;
     let Some(output) = outcome.success_output() else {
         return Err(RpcFailure::of_outcome(&outcome, decode::describe_revert(chain.node(), &request, &outcome)));
     };
@@ -94,9 +96,9 @@ fn unsigned(
         None => false,
     };
     if !is_sent {
-        let view = chain.node().view();
-        let outcome =
-            view.call(&request, BlockRef::Pending, &StateOverrides::default(), None).map_err(failure::query)?;
+        let (view, at) = (chain.node().view(), BlockRef::Pending);
+        let tried = call.chains.capped((chain, &view), request.clone(), at).map_err(failure::query)?;
+        let outcome = view.call(&tried, at, &StateOverrides::default(), None).map_err(failure::query)?;
         if !outcome.is_success() {
             return Err(RpcFailure::of_outcome(&outcome, decode::describe_revert(chain.node(), &request, &outcome)));
         }

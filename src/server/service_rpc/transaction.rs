@@ -108,6 +108,7 @@ pub(super) fn simulate(call: &Call<'_>, fields: &mut Fields) -> Result<Value, Rp
     if let Some(reason) = left_out.flatten() {
         return Ok(unexecuted(&reason));
     }
+    let request = call.chains.capped((&chain, &view), request, at).map_err(failure::query)?;
     let outcome = match view.call(&request, at, &StateOverrides::default(), None) {
         Err(QueryError::Invalid(reason)) if is_signed => return Ok(unexecuted(&reason)),
         other => other.map_err(failure::query)?,

@@ -31,11 +31,7 @@ pub(super) fn earned(delegation: &Delegation, ratio: U256) -> Result<U256, Stop>
 
 impl Staking<'_, '_> {
     /// Distributes fees received by the contract to the previous proposer, and the block reward to this one.
-    pub(super) fn reward_proposer(
-        &mut self,
-        params: &StakingParams,
-        proposer: &ValidatorEntry,
-    ) -> Result<(), Stop> {
+    pub(super) fn reward_proposer(&mut self, params: &StakingParams, proposer: &ValidatorEntry) -> Result<(), Stop> {
         let last = STAKING.last_proposer.get(self.0)?;
         let own = self.0.address();
         let mut owed = U256::ZERO;

@@ -67,6 +67,7 @@ DELETED = {
     "slashValidator": lambda: {"validatorId": next(world.slashed_validators)},
     "removeValidator": lambda: {"validatorId": next(world.removed_validators)},
     "removeParticipant": lambda: {"blockchainId": world.chain, "participantId": world.new_participant()},
+    "cancelProposal": lambda: {"proposalId": world.new_proposal()},
 }
 
 # What must come before, so that the chain or the validator is in a state that the command is for.
@@ -291,6 +292,7 @@ KNOWN_NAMES = {
     "undelegate": lambda: delegation(1),
     "createProposal": proposal,
     "voteOnProposal": lambda: {"vote": "yes", "weight": None, "from": None, "signedTransaction": None},
+    "cancelProposal": lambda: {"signedTransaction": None},
 }
 
 
@@ -307,7 +309,7 @@ RULED_FIELDS = {
     "importBlockchain": r"state|blockchain\..+",
     "createProject": r"template|config\.(blockchain|network|features\[\d+\])|signedTransaction",
     "planProject": r"template|config\.(blockchain|features\[\d+\])",
-    "enableModule": r"config\.[\s\S]*",
+    "enableModule": r"config\b[\s\S]*",
     "createToken": r"(name|decimals|totalSupply|features|distribution|asset|uri|from|signedTransaction|params)\b.*",
     "callContract": r"method|args(\[\d+\][\s\S]*)?|data",
     "executeContract": r"method|args(\[\d+\][\s\S]*)?|data|value|from|gasLimit|signedTransaction",
@@ -328,6 +330,7 @@ RULED_FIELDS = {
     "undelegate": r"amount|from|signedTransaction",
     "createProposal": r"title|type|changes(\.[\s\S]+)?|votingPeriod|quorum|threshold|description|from|signedTransaction",
     "voteOnProposal": r"vote|weight|reason|from|signedTransaction",
+    "cancelProposal": r"signedTransaction",
 }
 
 

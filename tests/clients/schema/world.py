@@ -20,8 +20,6 @@ OTHERS_IN_JAIL_CHAIN = 6
 JAILED_WITHIN_S = 240
 # It stays there for ten minutes.
 JAIL_S = 600
-# Times that stake is taken back, to be withdrawn: each takes a few seconds.
-FREED_MAX = 1
 # The protocol takes a new unbonding period over at the end of an epoch.
 EPOCH_WITHIN_S = 90
 
@@ -36,13 +34,14 @@ class World:
         self.session.headers["Authorization"] = f"Bearer {config['apiKey']}"
         self.numbers = itertools.count(1)
         self.used_tokens = set()
-        self.freed = 0
+        self.is_stake_free = False
         self.owner, self.viewer = self.new_user(), self.new_user()
         self.member = self.join_both(DEFAULT_WORKSPACE)
         self.key = self.new_key()
         self.invitation = self.new_invitation()
         self.chain, self.commanded_chain = self.new_chain(), self.new_chain()
         self.module_chain = self.make("/blockchains", {"name": "modules", "start": False})
+        self.canceled_chain, self.unwanted = self.make("/blockchains", {"name": "canceled"}), None
         self.module = self.new_module("nft")
         self.project = self.new_project()
         self.exported = self.session.get(f"{self.rest}/blockchains/{self.chain}/export", timeout=30).text
@@ -117,16 +116,15 @@ class World:
         self.is_jail_over = True
 
     def free_stake(self):
-        """Takes stake of the treasury's own validator back and waits until it is free, as often as FREED_MAX says."""
-        if self.freed == FREED_MAX:
+        """Takes stake of the treasury's own validator back and waits until it is free, to be withdrawn; once."""
+        if self.is_stake_free:
             return
-        if self.freed == 0:
-            self.wait_for_shorter_unbonding()
-        self.freed += 1
+        self.wait_for_shorter_unbonding()
         soon = self.take_back()
         if soon is None:
             raise RuntimeError("the unbonding period is as long as before")
         self.wait_for(LOOKS_MAX, f"/blockchains/{self.governed}/blocks/latest", lambda block: block["timestamp"] > soon)
+        self.is_stake_free = True
 
     def shorten_unbonding(self):
         """Votes for an unbonding period of a second, before others' proposals fill the chain."""
@@ -153,7 +151,7 @@ class World:
         listed = self.wait_for(LOOKS_MAX, f"{path}/unbondings?limit=100", lambda found: {one["completesAt"] for one in found} - known)
         # Both are ISO 8601 in UTC, with milliseconds; the first unbonding periods are of weeks.
         head = self.read(f"/blockchains/{self.governed}/blocks/latest")["timestamp"]
-        return next((one["completesAt"] for one in listed if one["completesAt"][:10] <= head[:10]), None)
+        return next((one["completesAt"] for one in listed if (one["completesAt"] or "9999")[:10] <= head[:10]), None)
 
     def wait_for(self, seconds, path, is_wanted):
         """Looks at a resource every second until it is as wanted, and returns it."""
@@ -226,6 +224,14 @@ class World:
 
     def new_module(self, name):
         return self.make(f"/blockchains/{self.module_chain}/modules", {"module": name})
+
+    def new_proposal(self):
+        """Returns an active proposal on which nobody votes, of a chain of its own: the last one until it is canceled."""
+        path = "/governance/proposals"
+        if self.unwanted is None or self.read(f"{path}/{self.unwanted}")["status"] != "active":
+            terms = {"title": "Not now", "type": "text", "votingPeriod": "365d"}
+            self.unwanted = self.make(path, terms | {"blockchainId": self.canceled_chain})
+        return self.unwanted
 
     def new_project(self):
         """Returns a project on the default chain, so that no chain is made for it."""

@@ -24,8 +24,8 @@ const REFUSED: [(&str, &str, &str); 3] = [
         "by the service",
         "nobody is in jail here, which takes a window of missed blocks: `network_validators` has one",
     ),
-    ("withdrawStake", "the default wallet's", UNBONDING),
-    ("withdrawStake", "another wallet's", UNBONDING),
+    ("withdrawStake", "by default", UNBONDING),
+    ("withdrawStake", "of a wallet", UNBONDING),
 ];
 const UNBONDING: &str = "the unbonding period is three weeks: `network_validators` shortens it";
 
@@ -243,6 +243,11 @@ impl World {
                 of("", "")
             }
             "voteOnProposal" => of("proposalId", &self.proposal),
+            "cancelProposal" => {
+                // With votes none is withdrawn.
+                let note = json!({ "blockchainId": self.governed, "title": "Not now", "type": "text" });
+                of("proposalId", &id(&ok(&self.service, "POST", "/v1/governance/proposals", note).await))
+            }
             "callContract" | "executeContract" => of("deploymentId", &self.deployment),
             "transferToken" => of("tokenId", &self.token),
             "updateDapp" => of("dappId", &self.dapp),

@@ -56,9 +56,9 @@ impl LoadedFile {
     /// # Errors
     /// A file that is no dump.
     pub(crate) fn genesis(&self) -> Result<GenesisSpec, LoadError> {
-        let genesis = self.dump.genesis()?;
-        let allow_interventions = genesis.allow_interventions || self.dump.is_state_alone()?;
-        Ok(genesis.with_interventions(allow_interventions))
+        let origin = self.dump.origin()?;
+        let allow_interventions = origin.genesis.allow_interventions || origin.is_state_alone;
+        Ok(origin.genesis.with_interventions(allow_interventions))
     }
 }
 

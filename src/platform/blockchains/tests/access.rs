@@ -1,5 +1,7 @@
 //! Who reads, who sends, who deploys.
 
+use core::ops::ControlFlow;
+
 use alloy_primitives::{Address, U256};
 use serde_json::json;
 
@@ -7,7 +9,7 @@ use super::{World, conflict};
 use crate::{
     chain::CallRequest,
     node::BlockRef,
-    platform::{ApiKeySpec, DeploymentSpec, PlatformError, Principal, Scope, Subject, records::Index},
+    platform::{ApiKeySpec, DeploymentSpec, PlatformError, Principal, Role, Scope, Subject, records::Index},
     primitives::{Gas, KeyPair, TransactionRequest},
     system::permissions::{PERMISSIONS_ADDRESS, interface as sol},
     templates::Erc20Params,
@@ -85,6 +87,53 @@ fn participants_are_added_and_removed_by_participants_alone() {
     let open = world.create(json!({ "name": "open" }));
     let refused = records.unit(|unit| chains.add_participant(unit, &me, open.id(), member.subject()));
     assert!(conflict(refused).contains("without the feature privacy"));
+}
+
+/// Somebody of another workspace has keys of that one alone to read with. What it consents to there is told to be of that one.
+#[test]
+fn a_participant_of_another_workspace_reads_by_its_keys_and_not_by_access_tokens() {
+    let world = World::new();
+    let (me, outsider) = (world.me(), world.user("o@example.org"));
+    let chains = world.platform.blockchains();
+    let chain = world.create(json!({ "name": "x", "features": ["privacy"] }));
+    let open = world.create(json!({ "name": "open", "type": "public" }));
+    let records = world.platform.records();
+    records.unit(|unit| chains.add_participant(unit, &me, chain.id(), outsider.subject())).unwrap();
+    let key_of = |maker: &Principal| {
+        let scopes = [Scope::BlockchainRead].into_iter().collect();
+        let spec = ApiKeySpec { name: "k".to_owned(), scopes, lifetime_ms: None };
+        let (value, _) = world.platform.unit(|unit| world.platform.api_keys().create(unit, maker, spec)).unwrap();
+        world.platform.api_keys().authenticate(value.text()).unwrap().unwrap()
+    };
+    let key = key_of(&outsider);
+    let token = outsider.clone().under_grant("grt_0123456789abcdef".to_owned());
+    let seen = |by: &Principal| {
+        let mut ids = Vec::new();
+        let visited = chains.each_readable(by, &mut |one, _| {
+            ids.push(one.id().to_owned());
+            Ok(ControlFlow::Continue(()))
+        });
+        visited.unwrap();
+        ids.iter().any(|id| id == chain.id())
+    };
+    for (by, reads, sends) in [(&outsider, "yes", "403"), (&key, "yes", "403"), (&token, "404", "404")] {
+        assert_eq!(outcome(chains.readable(by, chain.id())), reads, "{by:?}");
+        assert_eq!(outcome(chains.writable(by, chain.id())), sends, "{by:?}");
+        assert_eq!(outcome(chains.record(by, chain.id())), "404", "it is in the list of its own workspace alone");
+        assert_eq!((seen(by), chains.sight(by, chain.id()).unwrap().is_hidden()), (reads == "yes", reads == "404"));
+        assert_eq!(outcome(chains.readable(by, open.id())), "yes", "everybody's");
+    }
+    // In the workspace of the chain the same user's token reads it, and another member's does not.
+    let in_the_workspace = |who: &Principal| {
+        let member = Principal::new(who.subject().clone(), me.workspace().clone(), Role::Viewer.cap());
+        outcome(chains.readable(&member.under_grant("grt_fedcba9876543210".to_owned()), chain.id()))
+    };
+    assert_eq!([&outsider, &world.user("m@example.org")].map(in_the_workspace), ["yes", "403"]);
+    // A key that is a participant itself reads, of whatever workspace; one that nobody named, whose maker is none, does not.
+    let maker = world.user("k@example.org");
+    let (named, other) = (key_of(&maker), key_of(&maker));
+    records.unit(|unit| chains.add_participant(unit, &me, chain.id(), named.subject())).unwrap();
+    assert_eq!([&named, &other].map(|key| outcome(chains.readable(key, chain.id()))), ["yes", "404"]);
 }
 
 #[test]

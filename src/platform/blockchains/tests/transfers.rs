@@ -9,7 +9,8 @@ use super::{World, of_four};
 use crate::{
     consensus::ConsensusKind,
     node::{BlockRef, Dump, Node},
-    platform::{Blockchain, BlockchainSpec, DeploymentSpec, PlatformError},
+    platform::{Blockchain, BlockchainSpec, DeploymentSpec, PlatformError, blockchain::GAS_LIMIT_BOUNDS},
+    primitives::{Gas, Height},
 };
 
 const PAID: Address = Address::repeat_byte(7);
@@ -92,4 +93,80 @@ fn every_crash_of_an_import_leaves_the_imported_state_or_nothing() {
     }
     let stranger = world.user("s@example.org");
     assert!(matches!(chains.export(&stranger, source.id()), Err(PlatformError::NotFound { .. })));
+}
+
+/// An export with these fields in its genesis.
+fn export_with(fields: &serde_json::Value) -> Dump {
+    let mut genesis = json!({ "chainId": 5, "accounts": { PAID.to_string(): { "balance": "5" } } });
+    genesis.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    Dump::from_bytes(json!({ "chain": { "genesis": genesis } }).to_string().into_bytes())
+}
+
+#[test]
+fn an_import_has_the_rules_of_every_chain_of_the_service() {
+    let world = World::new();
+    let chains = world.platform.blockchains();
+    let dump = export_with(&json!({
+        "transactionGasCap": false, "hardfork": "london", "gasLimit": "1000000", "baseFee": "off", "allowInterventions": true,
+        "difficulty": U256::MAX.to_string(), "extraData": "0x11", "coinbase": PAID, "deployments": false,
+    }));
+    let copy = chains.import(&world.me(), super::named("copy"), &dump).unwrap();
+    let own = world.create(json!({ "name": "own" }));
+    let view = copy.node().view();
+    let (imported, own) = (view.chain().spec().clone(), own.node().view().chain().spec().clone());
+    assert!(imported.transaction_gas_cap && !imported.allow_interventions && imported.deployments);
+    assert_eq!(imported.rules_at(Height::GENESIS).tx_gas_limit_max, Some(Gas::new(16_777_216)));
+    assert_eq!((imported.forks, imported.difficulty, imported.coinbase), (own.forks, own.difficulty, own.coinbase));
+    assert_eq!((imported.extra_data.len(), imported.mix_hash), (own.extra_data.len(), own.mix_hash));
+    // What it takes over.
+    assert_eq!((imported.gas_limit, view.next_base_fee()), (Gas::new(1_000_000), 0));
+    assert_eq!(view.balance(PAID, BlockRef::Latest).unwrap(), U256::from(5));
+    world.pay(&copy).unwrap();
+}
+
+#[test]
+fn what_no_chain_of_the_service_has_is_not_imported() {
+    let world = World::new();
+    let chains = world.platform.blockchains();
+    let (least, most) = (*GAS_LIMIT_BOUNDS.start(), *GAS_LIMIT_BOUNDS.end());
+    let limit = |gas: u64| json!({ "gasLimit": gas.to_string() });
+    let code =
+        |bytes: usize| json!({ "accounts": { PAID.to_string(): { "code": format!("0x{}", "60".repeat(bytes)) } } });
+    let fee = |floor: u64| json!({ "baseFee": { "initial": floor, "floor": floor } });
+    for (fields, is_taken) in [
+        (limit(least), true),
+        (limit(least - 1), false),
+        (limit(most), true),
+        (limit(most + 1), false),
+        (code(24_576), true),
+        (code(24_577), false),
+        (fee(1_000_000_000_000), true),
+        (fee(1_000_000_000_001), false),
+    ] {
+        let staged = chains.stage_import(&chains.new_id().unwrap(), &super::named("copy"), &export_with(&fields));
+        match staged {
+            Ok(()) => assert!(is_taken, "{fields}"),
+            Err(PlatformError::Validation { fields: refused }) => {
+                assert_eq!((is_taken, refused[0].path.as_str()), (false, "state"), "{fields}: {refused:?}");
+            }
+            Err(other) => panic!("{fields}: {other}"),
+        }
+    }
+    let mut spec = super::named("copy");
+    spec.block_gas_limit = Some(Gas::new(least));
+    chains.stage_import(&chains.new_id().unwrap(), &spec, &export_with(&limit(most + 1))).unwrap();
+}
+
+#[test]
+fn what_is_left_of_an_interrupted_import_is_deleted_at_the_next_start() {
+    let world = World::new();
+    let kept = world.create(json!({ "name": "kept" })).id().to_owned();
+    let chains = world.platform.blockchains();
+    let id = chains.new_id().unwrap();
+    chains.stage_import(&id, &super::named("copy"), &export_with(&json!({}))).unwrap();
+    assert!(chains.hosted.staged(&id).is_ok());
+    let world = world.restarted(Duration::from_secs(1));
+    let chains = world.platform.blockchains();
+    assert!(chains.hosted.staged(&id).is_err());
+    chains.writable(&world.me(), &kept).unwrap();
 }

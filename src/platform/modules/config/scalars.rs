@@ -6,11 +6,15 @@ use serde_json::Value;
 use super::SUPPLY;
 use crate::{
     platform::{Fields, fields::TextOrObject, modules::ModuleKind},
-    primitives::{DurationUnits, parse_duration_secs, parse_percent},
+    primitives::{DurationUnits, parse_amount, parse_duration_secs, parse_percent},
 };
 
 /// Bytes of the name of an ERC-20 contract, which an EIP-712 domain has in one word.
 const NAME_BYTES_MAX: usize = 31;
+/// Most tokens that the votes of an ERC-20 contract can count: 2^208 - 1.
+const VOTES_MAX: U256 = U256::from_limbs([u64::MAX, u64::MAX, u64::MAX, 0xffff]);
+/// Digits of that number.
+const SUPPLY_DIGITS_MAX: usize = 63;
 
 /// A percentage with at most two decimals.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -136,9 +140,32 @@ pub(super) fn token(fields: &mut Fields, name: &str, others: &[ModuleKind]) -> O
             let symbol = text_within(&mut object, "symbol", 64);
             let named = object.require("name", "a name of at most 31 bytes", named);
             let symbol = object.require("symbol", "a symbol", symbol);
-            let supply = object.amount("totalSupply").unwrap_or(SUPPLY);
+            let supply = supply(&mut object).unwrap_or(SUPPLY);
             fields.absorb(object);
             Some(TokenChoice::Own { name: named?, symbol: symbol?, supply })
         }
+    }
+}
+
+/// Reads the supply of a token that a module makes, which has votes.
+fn supply(token: &mut Fields) -> Option<U256> {
+    let expected = format!(
+        "a decimal integer string in the smallest unit, of at most {SUPPLY_DIGITS_MAX} digits and at most 2^208 - 1, which is what the \
+         token's votes can count"
+    );
+    token.read_with("totalSupply", &expected, |value| {
+        let text = value.as_str().filter(|text| text.len() <= SUPPLY_DIGITS_MAX)?;
+        parse_amount(text).filter(|supply| *supply <= VOTES_MAX)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_supply_is_that_of_votes_and_its_digits_are_counted() {
+        assert_eq!(VOTES_MAX, (U256::from(1) << 208) - U256::from(1));
+        assert_eq!(VOTES_MAX.to_string().len(), SUPPLY_DIGITS_MAX);
     }
 }

@@ -257,7 +257,7 @@ impl Session {
             let service = JsonRpcService::new(dispatch_to(self.rpc.dispatch()), counters);
             return Ok(service.execute_up_to(calls_max, &message, Extensions::new()).await);
         };
-        match standing.admit() {
+        match standing.admit(&message) {
             Ok((admitted, rpc)) => {
                 let service = JsonRpcService::new(dispatch_to(rpc.dispatch()), counters);
                 let extensions = admitted.principal.as_ref().map(extensions_of).unwrap_or_default();

@@ -72,10 +72,10 @@ impl Standing {
         }
     }
 
-    /// Lets a message in as a request by itself: credentials, rate, scope, plan, and the chain.
-    pub(super) fn admit(&self) -> Result<(Admitted, EthRpc), Refusal> {
-        let (admitted, rpc) =
-            self.app.admit_message(&self.headers, self.peer, &self.chain).map_err(|cause| refusal(&cause))?;
+    /// Lets a message in as a request by itself, and a batch as one for each of its calls: credentials, rate, scope, plan, and the chain.
+    pub(super) fn admit(&self, message: &[u8]) -> Result<(Admitted, EthRpc), Refusal> {
+        let admitted = self.app.admit_message(&self.headers, self.peer, (self.chain.as_str(), message));
+        let (admitted, rpc) = admitted.map_err(|cause| refusal(&cause))?;
         self.is_of(&rpc).map_err(Refusal::Session)?;
         self.looked_at_ms.store(self.now_ms(), Ordering::Relaxed);
         Ok((admitted, rpc))

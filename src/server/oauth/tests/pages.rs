@@ -206,9 +206,11 @@ async fn forms_are_shown_again_with_what_is_wrong() {
     let change = [("password", OTHER), ("new_password", OTHER)];
     let reply = browser.submit(&site, "/oauth/account", "/oauth/account", &change).await;
     assert!(reply.body.contains("The present password is wrong."), "{}", reply.body);
+    let told = "applications must ask for access again, and the API keys that they made are revoked.";
+    assert!(reply.body.contains(told), "what a change ends is told before: {}", reply.body);
     let change = [("password", PASSWORD), ("new_password", OTHER)];
     let reply = browser.submit(&site, "/oauth/account", "/oauth/account", &change).await;
-    assert!(reply.body.contains("The password is changed"), "{}", reply.body);
+    assert!(reply.body.contains("The password is changed") && reply.body.contains(told), "{}", reply.body);
 }
 
 #[tokio::test]

@@ -37,9 +37,9 @@ struct SeriesView {
     /// Time that a point covers.
     #[schema(example = "3600s")]
     granularity: String,
-    /// Begin: ISO 8601, UTC.
+    /// Begin of the first point that the asked time has a part of: ISO 8601, UTC.
     from: String,
-    /// End, exclusive: ISO 8601, UTC.
+    /// End of the last such point, exclusive: ISO 8601, UTC. It is the next range's `from`.
     to: String,
     /// The points, in order.
     points: Vec<PointView>,
@@ -82,7 +82,9 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         )
         .described(
             "Chains are sampled every 15 s. Samples are kept for a day, points of 5 minutes for a week, points of an hour for 90 days. \
-             An answer has at most 2,000 points.",
+             An answer has at most 2,000 points. Points are whole: those in which the asked time begins and ends are told with what is before and \
+             after it, and `from` and `to` of the answer are the bounds of what it tells. For sums over several answers go on at the `to` of \
+             the one before.",
         )
         .parameter(
             Parameter::text("blockchainId", "Id of the chain.", "^[A-Za-z0-9_-]{1,64}$", is_id).required(),
@@ -122,10 +124,13 @@ fn series(app: &App, request: &Request) -> Result<SeriesView, ApiError> {
     let now_secs = app.now_ms() / 1_000;
     // The sample of this moment is in an answer that ends now.
     let to_secs = named("to").and_then(seconds).unwrap_or_else(|| now_secs.saturating_add(SAMPLE_SECS));
-    let from_secs = named("from").and_then(seconds);
-    let from_secs = from_secs.unwrap_or_else(|| to_secs.saturating_sub(step_secs.saturating_mul(POINTS_DEFAULT)));
-    let wanted = SeriesRequest { metric, from_secs, to_secs, step_secs };
+    let mut wanted = SeriesRequest { metric, from_secs: to_secs, to_secs, step_secs };
+    wanted.from_secs = named("from").and_then(seconds).unwrap_or_else(|| {
+        let (_, end_secs) = wanted.bounds_secs();
+        end_secs.saturating_sub(step_secs.saturating_mul(POINTS_DEFAULT))
+    });
     let points = app.platform().analytics().series(request.principal()?, blockchain_id, &wanted)?;
+    let (from_secs, to_secs) = wanted.bounds_secs();
     Ok(SeriesView {
         blockchain_id: blockchain_id.to_owned(),
         metric: metric.name(),

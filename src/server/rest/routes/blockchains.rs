@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 
 use super::{blockchain_body::CreateBlockchain, view::Deleted};
 use crate::{
+    node::NodeView,
     platform::{
         Blockchain, BlockchainRecord, BlockchainSpec, ChainCommand, ChainState, Platform, PlatformError, Principal,
         Scope, Subject,
@@ -104,7 +105,8 @@ pub(super) struct BlockchainView {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct ConfigView {
-    /// Time between blocks; null when each transaction is mined at once.
+    /// Time between blocks at present; null when each transaction is mined at once. That of genesis while the chain is not in memory, and for
+    /// those who may not read it.
     block_time: Option<String>,
     /// Gas limit of the newest block; null while the chain is not in memory, and for those who may not read it.
     block_gas_limit: Option<String>,
@@ -163,7 +165,7 @@ impl BlockchainView {
                 _ => None,
             },
             config: ConfigView {
-                block_time: spec.block_time.map(|time| format!("{}s", time.as_secs())),
+                block_time: block_time(spec, view.as_deref())?.map(|secs| format!("{secs}s")),
                 block_gas_limit: view.as_ref().map(|view| view.head().block().header().gas_limit.to_string()),
                 native_token: NativeTokenView {
                     name: spec.native_token.name.clone(),
@@ -182,6 +184,13 @@ impl BlockchainView {
             created_at: clock::iso_8601(stored.created_at_ms()),
         })
     }
+}
+
+/// Seconds from a block to the next, which governance may have changed since genesis.
+fn block_time(spec: &BlockchainSpec, view: Option<&NodeView>) -> Result<Option<u64>, PlatformError> {
+    let Some(at_first) = spec.block_time else { return Ok(None) };
+    let present = view.map(NodeView::block_time_secs).transpose().map_err(PlatformError::from_query)?;
+    Ok(present.flatten().or(Some(at_first.as_secs())))
 }
 
 fn validators(spec: &BlockchainSpec, chain: &Blockchain) -> Vec<GenesisValidatorView> {

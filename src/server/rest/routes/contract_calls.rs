@@ -15,7 +15,7 @@ use crate::{
         Blockchain, ContractCall, ContractEvent, DeploymentRecord, FieldError, Outgoing, PlatformError, Scope, abi_of,
         events_of, records::Stored, signed_call,
     },
-    primitives::{Address, Bytes, Height, U256},
+    primitives::{Address, Bytes, Height, Transaction, U256},
     server::{
         api_error::ApiError,
         clock, decode,
@@ -239,14 +239,16 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             "Lists the events of a contract, oldest first.",
         )
         .described(
-            "All of them by default: from the block that has the contract's deployment to the newest. One request looks through 100000 \
-             blocks: 400 for more, 409 where they have more than 100000 events. Ask for fewer with `fromBlock` and `toBlock` then.",
+            "Without a range those of the newest 100000 blocks, from the contract's deployment on: all of them while that is no older. With \
+             `toBlock` alone those of the 100000 blocks up to it: for older events, ask with a lower one, 100000 less each time. A `fromBlock` \
+             that asks for more blocks is 400, and 409 says that they have more than 100000 events: ask for fewer then. Name `toBlock` where \
+             several pages are to be of one list, for the newest block moves on.",
         )
         .fails_with(&[ErrorCode::Conflict, ErrorCode::Pruned])
         .runs(Runs::Long)
         .parameter(Parameter::height(
             "fromBlock",
-            "First height, inclusive; that of the contract's deployment by default, and for a lower one.",
+            "First height, inclusive; 99999 before the last one by default. Of one below the contract's deployment, that of the deployment.",
         ))
         .parameter(Parameter::height("toBlock", "Last height, inclusive; the newest by default."))
         .lists(&["blockNumber"], events),
@@ -281,7 +283,7 @@ fn call(app: &App, request: &Request, body: CallContract) -> Result<Change<CallV
     let at = body.block_number.map_or(BlockRef::Latest, |number| BlockRef::Number(Height::new(number)));
     let mut asked = CallRequest::call(contract, target.input.clone());
     asked.from = body.from.map(|from| from.0);
-    let output = output_of(&chain, &asked, at)?;
+    let output = output_of(app, &chain, (&asked, at))?;
     Ok(Change::done(CallView { result: target.decode(&output).unwrap_or_default(), data: output.to_string() }))
 }
 
@@ -308,16 +310,23 @@ pub(super) fn send_call(
 ) -> Result<Change<SentTransaction>, ApiError> {
     let (platform, principal) = (app.platform(), request.principal()?);
     let id = request.new_id(platform, "tx")?;
+    let is_new = platform.blockchains().sent(principal, &id)?.is_none();
     let outgoing = match signed {
-        Some(signed) => Outgoing::Signed(Box::new(signed_call(&signed.0, contract)?)),
+        Some(signed) => {
+            let transaction = signed_call(&signed.0, contract)?;
+            if is_new && !knows(chain, &transaction)? {
+                output_of(app, chain, (&request_of(&transaction), BlockRef::Pending))?;
+            }
+            Outgoing::Signed(Box::new(transaction))
+        }
         None => {
             let from = match from {
                 Some(from) => from.0,
                 None => platform.wallets().default_sender(principal, chain)?,
             };
             let wanted = call(from)?.with_from(from);
-            if platform.blockchains().sent(principal, &id)?.is_none() {
-                output_of(chain, &wanted, BlockRef::Pending)?;
+            if is_new {
+                output_of(app, chain, (&wanted, BlockRef::Pending))?;
             }
             Outgoing::Request(Box::new(wanted))
         }
@@ -326,19 +335,40 @@ pub(super) fn send_call(
     Ok(Change::done(SentTransaction::of(chain, sent.value.hash)?))
 }
 
-/// Returns what a call returns; one that fails is a conflict with its reason.
-fn output_of(chain: &Blockchain, request: &CallRequest, at: BlockRef) -> Result<Bytes, ApiError> {
-    let outcome = chain.node().view().call(request, at, &StateOverrides::default(), None);
+/// Whether a block or the pool has a transaction: it has been tried, and its effects may be there.
+fn knows(chain: &Blockchain, transaction: &Transaction) -> Result<bool, PlatformError> {
+    let found = chain.node().view().transaction(transaction.hash());
+    Ok(found.map_err(PlatformError::from_query)?.is_some())
+}
+
+/// Returns what a signed transaction asks for. Who pays for its gas is checked by the pool.
+fn request_of(transaction: &Transaction) -> CallRequest {
+    CallRequest {
+        from: Some(transaction.sender()),
+        to: transaction.to(),
+        value: transaction.value(),
+        input: transaction.input().clone(),
+        gas: Some(transaction.gas_limit()),
+        access_list: transaction.access_list().cloned(),
+        ..CallRequest::default()
+    }
+}
+
+/// Returns what a call returns, with no more gas than a call has on the chain; one that fails is a conflict with its reason.
+fn output_of(app: &App, chain: &Blockchain, (asked, at): (&CallRequest, BlockRef)) -> Result<Bytes, ApiError> {
+    let view = chain.node().view();
+    let request = app.chains.capped((chain, &view), asked.clone(), at).map_err(PlatformError::from_query)?;
+    let outcome = view.call(&request, at, &StateOverrides::default(), None);
     let outcome = outcome.map_err(PlatformError::from_query)?;
     if let Some(output) = outcome.success_output() {
         return Ok(output.clone());
     }
-    let reason = decode::describe_revert(chain.node(), request, &outcome).unwrap_or_else(|| outcome.describe());
+    let reason = decode::describe_revert(chain.node(), &request, &outcome).unwrap_or_else(|| outcome.describe());
     Err(PlatformError::Conflict { message: format!("the call fails: {reason}") }.into())
 }
 
 /// Reads the range of blocks in which events are looked for, of a contract that is there since the height `deployed`; `None` of an empty
-/// one.
+/// one. Without its first block it is as long as one request looks through, or begins with the deployment.
 ///
 /// # Errors
 /// 400 for one that is too long.
@@ -346,21 +376,35 @@ fn span(request: &Request, deployed: u64, head: u64) -> Result<Option<(u64, u64)
     let height = |name| request.query(name).and_then(|text| text.parse::<u64>().ok());
     let to = height("toBlock").unwrap_or(head).min(head);
     // It has emitted nothing before it was there.
-    let from = height("fromBlock").unwrap_or(deployed).max(deployed);
+    let from = height("fromBlock").unwrap_or_else(|| to.saturating_sub(BLOCKS_MAX - 1)).max(deployed);
     match to.checked_sub(from) {
         None => Ok(None),
         Some(more) if more >= BLOCKS_MAX => Err(ApiError::bad_request(format!(
-            "{from} to {to} are more than {BLOCKS_MAX} blocks: ask for fewer at once, with fromBlock and toBlock"
+            "{from} to {to} are more than {BLOCKS_MAX} blocks: ask for fewer at once, with a lower toBlock"
         ))),
         Some(_) => Ok(Some((from, to))),
     }
 }
 
+/// Returns the height from which a deployment may have emitted events; `None` of one that no block has. That of a block that the chain has
+/// forgotten is not known, and 0.
+fn deployed_at(
+    chain: &Blockchain,
+    (deployment, contract): (&DeploymentRecord, Address),
+) -> Result<Option<u64>, PlatformError> {
+    let (height, view) = (deployment.outcome(chain)?.height, chain.node().view());
+    let has_every_block = view.chain().oldest_block() <= Height::new(1);
+    if height.is_some() || has_every_block {
+        return Ok(height.map(Height::get));
+    }
+    let code = view.code(contract, BlockRef::Latest).map_err(PlatformError::from_query)?;
+    Ok((!code.is_empty()).then_some(0))
+}
+
 fn events(app: &App, request: &Request, page: &Page) -> Result<(Vec<ContractEventView>, u64), ApiError> {
     let (chain, deployment) = deployment_of(app, request)?;
     let contract = deployment.value.contract_address(&chain)?;
-    // That of a block that the chain has forgotten is not known.
-    let deployed = deployment.value.outcome(&chain)?.height.map_or(0, Height::get);
+    let Some(deployed) = deployed_at(&chain, (&deployment.value, contract))? else { return Ok((Vec::new(), 0)) };
     let head = chain.node().view().head().height().get();
     let Some((from, to)) = span(request, deployed, head)? else { return Ok((Vec::new(), 0)) };
     let filter = LogFilter::new(Height::new(from), Height::new(to));
@@ -371,6 +415,39 @@ fn events(app: &App, request: &Request, page: &Page) -> Result<(Vec<ContractEven
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        node::{ManualClock, Mining, Node},
+        platform::{BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, DeploymentSpec, Platform},
+    };
+
+    /// Neither one that waits for a block nor one whose nonce another transaction has used: however long the chain is, there is nothing to
+    /// look through.
+    #[test]
+    fn a_deployment_that_no_block_has_has_emitted_nothing() {
+        let node = Node::new();
+        let spec = BlockchainSpec::read(json!({ "name": "test" })).unwrap();
+        let chain = Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), spec, node.clone(), 0);
+        let platform = Platform::builder(Arc::new(ManualClock::default())).open(chain).unwrap();
+        let chain = platform.default_blockchain().unwrap();
+        let deploy = || {
+            let params = json!({ "name": "Gold", "symbol": "GLD", "totalSupply": "1000" });
+            let params = params.as_object().cloned().unwrap();
+            let spec = DeploymentSpec::of_template(chain.id(), "erc20-token", params);
+            platform.blockchains().deploy(&platform.service_principal(), spec).unwrap().value
+        };
+        let at = |deployment: &DeploymentRecord| {
+            deployed_at(chain, (deployment, deployment.contract_address(chain).unwrap())).unwrap()
+        };
+        node.set_mining(Mining::Manual).unwrap();
+        let (first, second) = (deploy(), deploy());
+        assert_eq!((at(&first), at(&second)), (None, None), "they wait");
+        node.drop_transaction(second.transaction_hash).unwrap();
+        node.mine(1).unwrap();
+        assert_eq!((at(&first), at(&second)), (Some(1), None), "one is in a block, the other nowhere");
+        node.set_mining(Mining::EachTransaction).unwrap();
+        node.transfer(second.from, Address::repeat_byte(7), U256::from(1)).unwrap();
+        assert_eq!((at(&first), at(&second)), (Some(1), None), "its nonce is used");
+    }
 
     fn range(query: &[(&str, &str)], deployed: u64, head: u64) -> Result<Option<(u64, u64)>, ApiError> {
         span(&Request::of_query(query), deployed, head)
@@ -398,11 +475,25 @@ mod tests {
     fn so_many_blocks_are_looked_through_and_no_more() {
         let last = 7 + BLOCKS_MAX - 1;
         assert_eq!(range(&[], 7, last).unwrap(), Some((7, last)));
-        let error = range(&[], 7, last + 1).unwrap_err();
+        let error = range(&[("fromBlock", "7")], 7, last + 1).unwrap_err();
         assert_eq!((error.status().as_u16(), error.code()), (400, "BAD_REQUEST"));
         assert!(error.message().contains("7 to 100007 are more than 100000 blocks"), "{}", error.message());
         assert_eq!(range(&[("toBlock", "100006")], 7, last + 1).unwrap(), Some((7, last)));
         assert_eq!(range(&[("fromBlock", "8")], 7, last + 1).unwrap(), Some((8, last + 1)));
         assert!(range(&[("fromBlock", "0"), ("toBlock", "100007")], 0, last + 1).is_err());
+    }
+
+    #[test]
+    fn without_a_range_the_newest_blocks_are_looked_through_and_older_ones_by_their_last() {
+        let (deployed, head) = (7, 250_006);
+        let (mut seen, mut last) = (Vec::new(), None::<u64>);
+        loop {
+            let text = last.map(|last| last.to_string());
+            let query: Vec<(&str, &str)> = text.iter().map(|text| ("toBlock", text.as_str())).collect();
+            let Some((from, to)) = range(&query, deployed, head).unwrap() else { break };
+            seen.push((from, to));
+            last = Some(from - 1);
+        }
+        assert_eq!(seen, [(150_007, 250_006), (50_007, 150_006), (7, 50_006)], "every block since the deployment once");
     }
 }

@@ -15,7 +15,7 @@ use crate::{
     server::{
         api_error::ApiError,
         rest::{
-            App, PeerAddress, RouteName,
+            Admitted, App, PeerAddress, RouteName,
             answer::Answer,
             endpoint::{Access, Endpoint, Tag},
             error_code::ErrorCode,
@@ -38,7 +38,8 @@ const METHODS: &str = "\
 | contract.call | blockchainId, contractAddress, method with args or data, from, blockNumber | blockchain:read | result (decoded), data |
 | contract.execute | blockchainId, contractAddress, and signedTransaction or method with args or data, from, value, gasLimit | blockchain:deploy | transactionHash, status, blockNumber |
 
-Single calls or batches, parameters by name. `blockchainId` may be left out by who can see one blockchain alone. A single call without the \
+Single calls or batches, parameters by name. Each call of a batch counts as a request; one that does not fit the rate or the plan is 429, and \
+nothing of it is executed. `blockchainId` may be left out by who can see one blockchain alone. A single call without the \
 method's scope is 403; in a batch its element has the error. Amounts are decimal strings of the smallest unit. `error.data.code` is the REST code. Under an \
 `Idempotency-Key` a body is executed once, whatever its calls: a repetition gets the first response, unless each call was refused before it \
 began; a response of more than 1 MiB is not kept, and its repetition is 409.";
@@ -47,7 +48,8 @@ const ETHEREUM: &str = "\
 The methods of Ethereum JSON-RPC, single calls, batches and, on a WebSocket, subscriptions; the same as `/` for the default chain. Methods that \
 send transactions need `blockchain:deploy`. Error codes beside those of JSON-RPC 2.0: -32000 for a refused transaction, -32001 for an unknown \
 block, -32003 for a halt, 4444 for pruned data, and 3 with the revert data for a revert. Under an `Idempotency-Key` a body is executed once, as \
-on `/v1/rpc`. Each message of a WebSocket is counted and let in as a request; a session ends with close code 1008 when its credentials, its \
+on `/v1/rpc`. Each call of a batch counts as a request, as there. A call that changes nothing, and an estimate, has at most the service's bound of \
+gas, 50,000,000 by default. Each message of a WebSocket is counted and let in as a request; a session ends with close code 1008 when its credentials, its \
 right to read the chain, or the chain are gone.";
 
 /// Access to `/v1/blockchains/{blockchainId}/eth`.
@@ -82,19 +84,25 @@ pub(in crate::server::rest) async fn post_rpc(State(app): State<App>, request: A
         route.set("/v1/rpc");
     }
     let peer = parts.extensions.get::<PeerAddress>().copied();
-    let admitted = match admit(&app, Access::Authenticated, &parts.headers, peer, None) {
+    let mut admitted = match admit(&app, Access::Authenticated, &parts.headers, peer, None) {
         Ok(admitted) => admitted,
         Err(refused) => return refused.into_json_rpc(),
     };
     let (received, mut response) = match read(&app, &parts, body).await {
-        Ok(body) => {
-            (body.len(), rpc_request::execute(&app, &admitted, &parts, rpc_request::Interface::Service, body).await)
-        }
+        Ok(body) => (body.len(), call(&app, &mut admitted, &parts, body).await),
         Err(refused) => (0, service_rpc::refused(&refused)),
     };
     admitted.count_bytes(&app, received, response.body().size_hint().lower());
     admitted.tell(response.headers_mut());
     response
+}
+
+/// Executes the calls of a body, if all of them fit the caller's quotas.
+async fn call(app: &App, admitted: &mut Admitted, parts: &Parts, body: Bytes) -> Response {
+    match admitted.count_batch(app, &body) {
+        Ok(()) => rpc_request::execute(app, admitted, parts, rpc_request::Interface::Service, body).await,
+        Err(refused) => service_rpc::refused(&refused),
+    }
 }
 
 /// Reads the body of a request that asks for what this endpoint has: 400, 413, 415.

@@ -1,11 +1,14 @@
-//! `/v1/governance/proposals`: submitting and reading proposals.
+//! `/v1/governance/proposals`: submitting, reading and withdrawing proposals.
 
 use alloy_primitives::hex;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
-use super::proposal_body::{ChangesView, CreateProposal};
+use super::{
+    proposal_body::{ChangesView, CreateProposal},
+    validator_body::signed,
+};
 use crate::{
     platform::{Proposal, ProposalId, ProposalStatus, Scope},
     primitives::Timestamp,
@@ -15,6 +18,7 @@ use crate::{
         rest::{
             App,
             answer::{Change, Located},
+            body::Body,
             endpoint::{Access, Endpoint, Runs, Tag},
             error_code::ErrorCode,
             page::Page,
@@ -183,6 +187,31 @@ impl Located for ProposalView {
     }
 }
 
+/// A proposal to withdraw.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct CancelProposal {
+    /// The proposer's call of cancel, in hex; by default the service signs, for a wallet of the workspace.
+    #[schema(pattern = "^0x([0-9a-fA-F]{2})+$", max_length = 262144)]
+    signed_transaction: Option<String>,
+}
+
+impl Body for CancelProposal {
+    fn examples() -> Vec<(&'static str, Value)> {
+        vec![("by the service", json!({}))]
+    }
+}
+
+/// A withdrawal that was sent.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct CancellationView {
+    /// Hash of its transaction, which counts once a block has it.
+    transaction_hash: String,
+    /// The proposal as it is now.
+    proposal: ProposalView,
+}
+
 pub(super) fn endpoints() -> Vec<Endpoint> {
     let tag = Tag::Governance;
     let (read, write) = (Access::Scope(Scope::GovernanceRead), Access::Scope(Scope::GovernanceWrite));
@@ -197,7 +226,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         .described(
             "Validators vote by the weights before the proposal's block. The first block whose time is not before the end of the period \
              counts the votes and executes what has passed; a changed parameter is in force from the protocol's next boundary on. What could \
-             not be executed as the chain is now is a conflict.",
+             not be executed as the chain is now is a conflict, and so is a second proposal about a module while another one is open.",
         )
         .fails_with(&[ErrorCode::NotFound, ErrorCode::InsufficientBalance])
         .runs(Runs::InTurnOf(|_, body| Some(body.get("blockchainId")?.as_str()?.to_owned())))
@@ -212,6 +241,17 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         )
         .fails_with(&[ErrorCode::Conflict, ErrorCode::Pruned])
         .reads(get),
+        Endpoint::post(
+            "/v1/governance/proposals/{proposalId}/cancel",
+            "cancelProposal",
+            tag,
+            write,
+            "Withdraws an active proposal on which nobody has voted, by a transaction of its proposer.",
+        )
+        .fails_with(&[ErrorCode::InsufficientBalance])
+        .runs(Runs::InTurnOf(|request, _| Some(ProposalId::read(request.path("proposalId")).ok()?.blockchain_id)))
+        .takes::<CancelProposal>()
+        .acts(cancel),
         Endpoint::get(
             "/v1/blockchains/{blockchainId}/proposals",
             "listProposals",
@@ -241,6 +281,14 @@ fn create(app: &App, request: &Request, body: CreateProposal) -> Result<Change<P
 
 fn get(app: &App, request: &Request) -> Result<ProposalView, ApiError> {
     Ok(ProposalView::new(app.platform().proposals().get(request.principal()?, &id_of(request)?)?.1))
+}
+
+fn cancel(app: &App, request: &Request, body: CancelProposal) -> Result<Change<CancellationView>, ApiError> {
+    let (proposals, principal, id) = (app.platform().proposals(), request.principal()?, id_of(request)?);
+    let (signed, sent_as) = (signed(body.signed_transaction.as_deref())?, request.new_id(app.platform(), "tx")?);
+    let hash = proposals.cancel(principal, &id, &sent_as, signed.as_ref())?;
+    let proposal = ProposalView::new(proposals.get(principal, &id)?.1);
+    Ok(Change::done(CancellationView { transaction_hash: hash.to_string(), proposal }))
 }
 
 fn list(app: &App, request: &Request, page: &Page) -> Result<(Vec<ProposalView>, u64), ApiError> {

@@ -25,7 +25,7 @@ use crate::{
 /// A blockchain to make of an export.
 #[derive(Debug, Deserialize, ToSchema)]
 struct ImportBlockchain {
-    /// The blockchain to create; gas limit and rules of fees are the export's where it names none.
+    /// The blockchain to create; the gas limit of a block is the export's where it names none, and so is the base fee.
     blockchain: CreateBlockchain,
     /// Text of an export, as `GET /v1/blockchains/{blockchainId}/export` answers it. The premine is added to it.
     #[schema(min_length = 2, pattern = r"^\s*\{")]
@@ -49,7 +49,9 @@ records of system contracts, such as bonded stake, are not in it. `POST /v1/bloc
 is the document itself, without the envelope, and at most 48 MiB.";
 
 const IMPORTED: &str = "\
-The new blockchain has a chain id, keys and a treasury of its own. The body may be longer than others, at most 64 MiB.";
+The new blockchain has a chain id, keys and a treasury of its own, and the rules of any other: of the export it takes accounts, base fee, and the \
+gas limit of a block, which must be between 1000000 and 1000000000000 unless the body names another. A workspace has one import at a time; a second \
+is 429. The body may be longer than others, at most 64 MiB.";
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
     let (tag, read, write) =
@@ -105,13 +107,8 @@ fn import(app: &App, request: &Request, body: ImportBlockchain) -> Result<Change
     let id = request.new_id(platform, "bc")?;
     // Of a request that is run again the chain may be there already.
     if !platform.blockchains().is_provisioned(principal, &id)? {
-        platform.blockchains().stage_import(&id, &spec, &Dump::from_bytes(body.state.into_bytes()))?;
-        let provisioned =
-            platform.unit(|unit| platform.blockchains().provision_import(unit, principal, &id, spec).map(drop));
-        if provisioned.is_err() {
-            platform.blockchains().forget_import(&id)?;
-        }
-        provisioned.map_err(of_blockchain)?;
+        let dump = Dump::from_bytes(body.state.into_bytes());
+        platform.blockchains().stage_and_provision(principal, &id, spec, &dump)?;
     }
     platform.blockchains().bring_up(principal, &id).map_err(of_blockchain)?;
     Ok(Change::done(BlockchainView::new(app, principal, &platform.blockchains().record(principal, &id)?)?))

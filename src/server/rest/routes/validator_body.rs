@@ -9,6 +9,7 @@ use super::view::beside_signed;
 use crate::{
     consensus::RoundRole,
     platform::{FieldError, NewValidator, PlatformError, Validator, ValidatorRound},
+    primitives::Timestamp,
     server::{
         api_error::ApiError,
         clock,
@@ -200,8 +201,9 @@ pub(super) struct ValidatorView {
     round: Option<RoundView>,
     /// Whether the protocol counts it now.
     validates: bool,
-    /// Weight from the protocol's next boundary on.
-    weight: u64,
+    /// Weight from the protocol's next boundary on, a decimal integer: the stake in gwei, on a chain without stake 1; 0 of one that is out.
+    #[schema(pattern = "^[0-9]{1,20}$", example = "32000000000")]
+    weight: String,
     /// Own and delegated stake; null on a chain without stake.
     stake: Option<String>,
     /// Own stake; null on a chain without stake.
@@ -210,7 +212,7 @@ pub(super) struct ValidatorView {
     commission: Option<f64>,
     /// Rewards of its own stake and commission that it has not claimed; null on a chain without stake.
     rewards: Option<String>,
-    /// Until when it is in jail: ISO 8601, UTC; null while it is not.
+    /// Until when it is in jail: ISO 8601, UTC; null while it is not, and of one that is tombstoned, whose jail has no end.
     jailed_until: Option<String>,
     /// Hash of the transaction that this request sent; null where it sent none.
     transaction_hash: Option<String>,
@@ -318,12 +320,12 @@ impl ValidatorView {
             process,
             round,
             validates: validator.validates,
-            weight: validator.weight,
+            weight: validator.weight.to_string(),
             stake: stake.as_ref().map(|stake| stake.tokens.to_string()),
             self_stake: stake.as_ref().map(|stake| stake.self_stake.to_string()),
             commission: stake.as_ref().map(|stake| f64::from(stake.commission_bps) / 100.0),
             rewards: stake.as_ref().map(|stake| stake.rewards_owed.saturating_add(stake.commission_owed).to_string()),
-            jailed_until: jailed_until.map(|at| clock::iso_8601(at.as_secs().saturating_mul(1_000))),
+            jailed_until: jailed_until.and_then(known_time),
             transaction_hash: None,
         }
     }
@@ -332,6 +334,11 @@ impl ValidatorView {
     pub(super) fn with_transaction(self, hash: alloy_primitives::B256) -> Self {
         Self { transaction_hash: Some(hash.to_string()), ..self }
     }
+}
+
+/// Shows a time; none for the largest one, by which a contract says that it knows none.
+pub(super) fn known_time(at: Timestamp) -> Option<String> {
+    (at.as_secs() != u64::MAX).then(|| clock::iso_8601(at.as_secs().saturating_mul(1_000)))
 }
 
 impl Located for ValidatorView {
@@ -366,6 +373,15 @@ mod tests {
         };
         assert_eq!(refused(of_levels(METADATA_DEPTH_MAX)), []);
         assert_eq!(refused(of_levels(METADATA_DEPTH_MAX + 1)), [("metadata".to_owned(), "more levels".to_owned())]);
+    }
+
+    #[test]
+    fn a_time_without_an_end_is_null() {
+        assert_eq!(known_time(Timestamp::from_secs(u64::MAX)), None);
+        let shown = |secs| known_time(Timestamp::from_secs(secs));
+        assert_eq!(shown(1_750_000_000).as_deref(), Some("2025-06-15T15:06:40.000Z"));
+        // Far away, and known.
+        assert_eq!(shown(u64::MAX - 1).as_deref(), Some("9999-12-30T22:00:00.999Z"));
     }
 
     fn named(body: &Value) -> Vec<String> {

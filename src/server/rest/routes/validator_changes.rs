@@ -9,18 +9,17 @@ use utoipa::ToSchema;
 
 use self::evidence::Evidence;
 use super::{
-    validator_body::{ValidatorView, signed},
+    validator_body::{ValidatorView, known_time, signed},
     validators::{id_of, of_validator},
     view::beside_signed,
 };
 use crate::{
     platform::{
         ClaimOrder, DelegationOrder, DelegationSpec, FieldError, Scope, SlashOrder, SlashPart, SlashSpec, StakeSpec,
-        WithdrawalOrder,
+        Unbonding, WithdrawalOrder,
     },
     server::{
         api_error::ApiError,
-        clock,
         rest::{
             App,
             answer::Change,
@@ -180,25 +179,38 @@ struct UnbondingView {
     delegator: String,
     /// What a withdrawal pays of it, if nothing more is slashed: a decimal integer of the smallest unit.
     amount: String,
-    /// From when it may be withdrawn: ISO 8601, UTC.
-    completes_at: String,
+    /// From when it may be withdrawn: ISO 8601, UTC. Null while that is not known yet: the stake is a validator's own, and the validator has
+    /// duties until the protocol has replaced it, when the unbonding period begins.
+    completes_at: Option<String>,
 }
 
-/// A withdrawal of stake that was taken back.
+impl From<Unbonding> for UnbondingView {
+    fn from(found: Unbonding) -> Self {
+        Self {
+            delegator: found.delegator.to_string(),
+            amount: found.amount.to_string(),
+            completes_at: found.completes_at.and_then(known_time),
+        }
+    }
+}
+
+/// What is owed to an account: stake that is free again, or rewards.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct WithdrawStake {
-    /// Wallet of the workspace whose stake it is; the default one by default.
+struct Collect {
+    /// Wallet of the workspace whose stake or rewards they are. By default it is the default one for stake, and the operator for rewards,
+    /// with its commission.
     from: Option<HexAddress>,
-    /// A call of withdraw that somebody else has signed, in hex; in place of the other field.
+    /// A call that somebody else has signed, in hex; in place of the other field. For stake it is one of withdraw, for rewards one of
+    /// claimRewards or claimCommission.
     #[schema(pattern = "^0x([0-9a-fA-F]{2})+$", max_length = 262144)]
     signed_transaction: Option<String>,
 }
 
-impl Body for WithdrawStake {
+impl Body for Collect {
     fn examples() -> Vec<(&'static str, Value)> {
         let from = json!({ "from": "0x1111111111111111111111111111111111111111" });
-        vec![("the default wallet's", json!({})), ("another wallet's", from)]
+        vec![("by default", json!({})), ("of a wallet", from)]
     }
 
     fn check(&self) -> Vec<FieldError> {
@@ -206,6 +218,18 @@ impl Body for WithdrawStake {
             Some(_) => beside_signed(&[("from", self.from.is_some())]),
             None => Vec::new(),
         }
+    }
+}
+
+impl Collect {
+    /// Returns the order: of a wallet, or signed by somebody else.
+    fn order<T>(
+        &self,
+        of: impl FnOnce(Option<Address>) -> T,
+        signed_elsewhere: impl FnOnce(Bytes) -> T,
+    ) -> Result<T, ApiError> {
+        let raw = signed(self.signed_transaction.as_deref())?;
+        Ok(raw.map_or_else(|| of(self.from.map(|from| from.0)), signed_elsewhere))
     }
 }
 
@@ -221,36 +245,12 @@ struct WithdrawalView {
     validator: ValidatorView,
 }
 
-/// A claim of rewards.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-struct ClaimRewards {
-    /// Wallet of the workspace whose rewards they are, as of one that has delegated; the operator, with its commission, by default.
-    from: Option<HexAddress>,
-    /// A call of claimRewards or claimCommission that somebody else has signed, in hex; in place of the other field.
-    #[schema(pattern = "^0x([0-9a-fA-F]{2})+$", max_length = 262144)]
-    signed_transaction: Option<String>,
-}
-
-impl Body for ClaimRewards {
-    fn examples() -> Vec<(&'static str, Value)> {
-        let from = json!({ "from": "0x1111111111111111111111111111111111111111" });
-        vec![("the operator's", json!({})), ("a delegator's", from)]
-    }
-
-    fn check(&self) -> Vec<FieldError> {
-        match self.signed_transaction {
-            Some(_) => beside_signed(&[("from", self.from.is_some())]),
-            None => Vec::new(),
-        }
-    }
-}
-
 /// A claim that was sent.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct ClaimView {
-    /// Hashes of the transactions: one, or for an operator one for its rewards and one for its commission.
+    /// Hashes of the transactions: one, or for an operator one for its rewards and one for its commission. One alone is for what is owed of the
+    /// two, or the second has failed.
     transaction_hashes: Vec<String>,
     /// The validator, as it is before a block has them.
     validator: ValidatorView,
@@ -282,6 +282,10 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             tag,
             write,
             "Changes a validator's own stake; on a chain with stake.",
+        )
+        .described(
+            "What it has counts what waits for the next block: the same stake once more is 409. With proof of stake, less is 409 where those that \
+             are up are enough before it and would not be after it.",
         )
         .fails_with(&[ErrorCode::InsufficientBalance, ErrorCode::UnsupportedByConsensus])
         .runs(Runs::InTurnOf(of_validator))
@@ -344,7 +348,8 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         )
         .described(
             "Until then `GET /v1/validators/{validatorId}/unbondings` lists it, and from then on `POST \
-             /v1/validators/{validatorId}/withdrawals` pays it.",
+             /v1/validators/{validatorId}/withdrawals` pays it. With proof of stake, less is 409 where those that are up are enough before it and \
+             would not be after it.",
         )
         .fails_with(&[ErrorCode::InsufficientBalance, ErrorCode::UnsupportedByConsensus])
         .runs(Runs::InTurnOf(of_validator))
@@ -376,7 +381,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         )
         .fails_with(&[ErrorCode::InsufficientBalance, ErrorCode::UnsupportedByConsensus])
         .runs(Runs::InTurnOf(of_validator))
-        .takes::<WithdrawStake>()
+        .takes::<Collect>()
         .acts(withdraw),
         Endpoint::post(
             "/v1/validators/{validatorId}/rewards/claim",
@@ -385,9 +390,13 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             write,
             "Claims a validator's rewards and commission, which are on the operator's balance then; on a chain with stake.",
         )
+        .described(
+            "Nothing is sent where the plan has fewer transactions left than the claim takes. Should the second of two fail all the same, the \
+             answer has the hash of the first alone, and a later claim is for the rest.",
+        )
         .fails_with(&[ErrorCode::InsufficientBalance, ErrorCode::UnsupportedByConsensus])
         .runs(Runs::InTurnOf(of_validator))
-        .takes::<ClaimRewards>()
+        .takes::<Collect>()
         .acts(claim),
         Endpoint::post(
             "/v1/validators/{validatorId}/unjail",
@@ -427,9 +436,8 @@ fn slash(app: &App, request: &Request, body: Slash) -> Result<Change<SlashView>,
     let spec = SlashSpec { order, reason: body.reason };
     let (validators, id) = (app.platform().validators(), id_of(request)?);
     let slashed = validators.slash(request.principal()?, &id, &request.new_id(app.platform(), "tx")?, &spec)?;
-    let validator = ValidatorView::new(validators.get(request.principal()?, &id)?.1);
     let (authority, transaction) = (slashed.name(), slashed.transaction());
-    let validator = transaction.into_iter().fold(validator, ValidatorView::with_transaction);
+    let validator = transaction.into_iter().fold(view_of(app, request)?, ValidatorView::with_transaction);
     Ok(Change::done(SlashView { authority, transaction_hash: transaction.map(|hash| hash.to_string()), validator }))
 }
 
@@ -474,40 +482,25 @@ fn list_unbondings(app: &App, request: &Request, page: &Page) -> Result<(Vec<Unb
     let delegator = request.query("delegator").and_then(|text| text.parse().ok());
     let all = app.platform().validators().unbondings(request.principal()?, &id_of(request)?, delegator)?;
     let total = all.len() as u64;
-    let view = |found: crate::platform::Unbonding| UnbondingView {
-        delegator: found.delegator.to_string(),
-        amount: found.amount.to_string(),
-        completes_at: clock::iso_8601(found.completes_at.as_secs().saturating_mul(1_000)),
-    };
-    Ok((page.select(all).into_iter().map(view).collect(), total))
+    Ok((page.select(all).into_iter().map(UnbondingView::from).collect(), total))
 }
 
-fn withdraw(app: &App, request: &Request, body: WithdrawStake) -> Result<Change<WithdrawalView>, ApiError> {
-    let order = match signed(body.signed_transaction.as_deref())? {
-        Some(raw) => WithdrawalOrder::Signed(raw),
-        None => WithdrawalOrder::Of(body.from.map(|from| from.0)),
-    };
-    let (validators, id) = (app.platform().validators(), id_of(request)?);
+fn withdraw(app: &App, request: &Request, body: Collect) -> Result<Change<WithdrawalView>, ApiError> {
+    let order = body.order(WithdrawalOrder::Of, WithdrawalOrder::Signed)?;
     let sent_as = request.new_id(app.platform(), "tx")?;
-    let sent = validators.withdraw(request.principal()?, &id, &sent_as, &order)?;
-    let validator = ValidatorView::new(validators.get(request.principal()?, &id)?.1);
+    let sent = app.platform().validators().withdraw(request.principal()?, &id_of(request)?, &sent_as, &order)?;
     Ok(Change::done(WithdrawalView {
         transaction_hashes: vec![sent.transaction.to_string()],
         amount: sent.amount.map(|amount| amount.to_string()),
-        validator: validator.with_transaction(sent.transaction),
+        validator: view_of(app, request)?.with_transaction(sent.transaction),
     }))
 }
 
-fn claim(app: &App, request: &Request, body: ClaimRewards) -> Result<Change<ClaimView>, ApiError> {
-    let order = match signed(body.signed_transaction.as_deref())? {
-        Some(raw) => ClaimOrder::Signed(raw),
-        None => ClaimOrder::Of(body.from.map(|from| from.0)),
-    };
-    let (validators, id) = (app.platform().validators(), id_of(request)?);
+fn claim(app: &App, request: &Request, body: Collect) -> Result<Change<ClaimView>, ApiError> {
+    let order = body.order(ClaimOrder::Of, ClaimOrder::Signed)?;
     let sent_as = request.new_id(app.platform(), "tx")?;
-    let sent = validators.claim(request.principal()?, &id, &sent_as, &order)?;
-    let validator = ValidatorView::new(validators.get(request.principal()?, &id)?.1);
-    let validator = sent.last().into_iter().fold(validator, |shown, hash| shown.with_transaction(*hash));
+    let sent = app.platform().validators().claim(request.principal()?, &id_of(request)?, &sent_as, &order)?;
+    let validator = sent.last().copied().into_iter().fold(view_of(app, request)?, ValidatorView::with_transaction);
     Ok(Change::done(ClaimView { transaction_hashes: sent.iter().map(ToString::to_string).collect(), validator }))
 }
 
@@ -519,13 +512,20 @@ fn unjail(app: &App, request: &Request, body: Unjail) -> Result<Change<Validator
 }
 
 fn shown(app: &App, request: &Request, hash: alloy_primitives::B256) -> Result<Change<ValidatorView>, ApiError> {
+    Ok(Change::done(view_of(app, request)?.with_transaction(hash)))
+}
+
+fn view_of(app: &App, request: &Request) -> Result<ValidatorView, ApiError> {
     let (_, validator) = app.platform().validators().get(request.principal()?, &id_of(request)?)?;
-    Ok(Change::done(ValidatorView::new(validator).with_transaction(hash)))
+    Ok(ValidatorView::new(validator))
 }
 
 #[cfg(test)]
 mod tests {
+    use alloy_primitives::U256;
+
     use super::*;
+    use crate::primitives::Timestamp;
 
     fn named<B: Body>(body: &Value) -> Vec<String> {
         let fields = serde_json::from_value::<B>(body.clone()).unwrap().check();
@@ -559,6 +559,39 @@ mod tests {
         }
         for (_, body) in Delegate::examples() {
             assert!(named::<Delegate>(&body).is_empty(), "{body}");
+        }
+    }
+
+    #[test]
+    fn stake_whose_time_is_not_known_has_none() {
+        let completes_at = |at: Option<u64>| {
+            let completes_at = at.map(Timestamp::from_secs);
+            let found = Unbonding { delegator: Address::ZERO, amount: U256::ONE, completes_at };
+            serde_json::to_value(UnbondingView::from(found)).unwrap()["completesAt"].clone()
+        };
+        assert_eq!(completes_at(Some(1_750_000_000)), json!("2025-06-15T15:06:40.000Z"));
+        assert_eq!(completes_at(None), Value::Null);
+    }
+
+    #[test]
+    fn a_wallet_collects_or_whoever_has_signed() {
+        let account = Address::repeat_byte(0x11);
+        let order = |body: Value| {
+            let body = serde_json::from_value::<Collect>(body).unwrap();
+            body.check().is_empty().then(|| body.order(ClaimOrder::Of, ClaimOrder::Signed).ok()).flatten()
+        };
+        for (body, expected) in [
+            (json!({}), Some(ClaimOrder::Of(None))),
+            (json!({ "from": account }), Some(ClaimOrder::Of(Some(account)))),
+            (json!({ "signedTransaction": "0x02" }), Some(ClaimOrder::Signed(Bytes::from_static(&[2])))),
+            (json!({ "from": null, "signedTransaction": "0x02" }), Some(ClaimOrder::Signed(Bytes::from_static(&[2])))),
+            (json!({ "from": account, "signedTransaction": "0x02" }), None),
+        ] {
+            assert_eq!(order(body.clone()), expected, "{body}");
+        }
+        assert_eq!(named::<Collect>(&json!({ "from": account, "signedTransaction": "0x02" })), ["from"]);
+        for (_, body) in Collect::examples() {
+            assert!(order(body.clone()).is_some(), "{body}");
         }
     }
 }

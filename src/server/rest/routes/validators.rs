@@ -6,12 +6,11 @@ use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::validator_body::{AddValidator, ProcessStatus, ValidatorStatus, ValidatorView};
+use super::validator_body::{AddValidator, ProcessStatus, ValidatorStatus, ValidatorView, known_time};
 use crate::{
     platform::{Scope, ValidatorId},
     server::{
         api_error::ApiError,
-        clock,
         rest::{
             App,
             answer::Change,
@@ -36,10 +35,11 @@ struct ValidatorStatusView {
     /// Whether the protocol counts it now.
     validates: bool,
     /// Part of its duties in the newest blocks that it did, in percent; null without any, as with Raft, whose blocks say nothing of followers.
+    /// Of proof of stake duties are the blocks that it sealed, and a vote in each epoch for which these blocks account.
     #[schema(minimum = 0, maximum = 100)]
     uptime: Option<f64>,
-    /// Duties that it missed in these blocks: turns, votes or empty slots, as they say it; of proof of stake votes alone, for no block names
-    /// the proposer of an empty slot. 0 with Raft.
+    /// Duties that it missed in these blocks: turns, votes or empty slots, as they say it; of proof of stake votes alone, one for an epoch, for
+    /// no block names the proposer of an empty slot. 0 with Raft.
     missed_blocks: u64,
     /// Blocks of these that it sealed.
     sealed_blocks: u64,
@@ -49,7 +49,7 @@ struct ValidatorStatusView {
     downtime_blocks: Option<u64>,
     /// Rewards that it has not claimed, in the smallest unit; null on a chain without stake.
     rewards: Option<String>,
-    /// Until when it is in jail: ISO 8601, UTC; null while it is not.
+    /// Until when it is in jail: ISO 8601, UTC; null while it is not, and of one that is tombstoned, whose jail has no end.
     jailed_until: Option<String>,
     /// Height of its replica; null where that is not in this process.
     current_block: Option<u64>,
@@ -160,7 +160,7 @@ fn status(app: &App, request: &Request) -> Result<ValidatorStatusView, ApiError>
         window_blocks: duties.blocks,
         downtime_blocks: stake.map(|stake| stake.missed_blocks),
         rewards: stake.map(|stake| stake.rewards_owed.saturating_add(stake.commission_owed).to_string()),
-        jailed_until: jailed_until.map(|at| clock::iso_8601(at.as_secs().saturating_mul(1_000))),
+        jailed_until: jailed_until.and_then(known_time),
         current_block: validators.replica_head(&chain, &validator),
     })
 }

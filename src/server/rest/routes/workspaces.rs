@@ -218,7 +218,7 @@ struct MemberView {
     created_at: String,
 }
 
-/// An open invitation.
+/// An invitation that was neither accepted nor withdrawn.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct InvitationView {
@@ -328,8 +328,9 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         Endpoint::delete(one, "deleteWorkspace", tag, write, "Deletes a workspace that has nothing left in it.")
             .described(
                 "Blockchains, deployments, dApps, projects, webhooks, OAuth clients and live API keys must be gone: 409 says how many there are. \
-                 Members, invitations and the managed wallet go with it. The audit log stays. The key of the wallet is destroyed: what others \
-                 paid it on blockchains of other workspaces, where the service never signs for it, stays there.",
+                 Members, invitations and the managed wallet go with it. The audit log stays. The default workspace, `ws_default`, can't be deleted: \
+                 409. The key of the wallet is destroyed: what others paid it on blockchains of other workspaces, where the service never signs \
+                 for it, stays there.",
             )
             .acts(delete),
         Endpoint::get("/v1/workspaces/{workspaceId}/usage", "getUsage", tag, read, "Lists what the workspace used in the present period of 30 days.")
@@ -343,9 +344,17 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         Endpoint::delete(member, "removeMember", tag, write, "Removes a member, and revokes the API keys that it made.")
             .acts(remove_member),
         Endpoint::post(invitations, "inviteMember", tag, write, "Invites somebody by e-mail.")
+            .described(
+                "The invitation can be accepted for seven days. A workspace, and a user in all workspaces, sends a bounded number of invitations \
+                 within any hour, 100 unless the operators say otherwise: 429 past it.",
+            )
             .takes::<Invitee>()
             .creates(invite),
-        Endpoint::get(invitations, "listInvitations", tag, read, "Lists the open invitations.")
+        Endpoint::get(invitations, "listInvitations", tag, read, "Lists the invitations, also those that have expired.")
+            .described(
+                "One that was accepted or withdrawn is gone. One that has expired stays for 30 days with the status `expired`, unless its address \
+                 is invited again.",
+            )
             .lists(&["createdAt"], list_invitations),
         Endpoint::delete(invitation, "withdrawInvitation", tag, write, "Withdraws an invitation.").acts(withdraw),
     ]

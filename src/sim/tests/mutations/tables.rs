@@ -445,6 +445,6 @@ pub(super) const BY_PLAN: &[(Mutation, &str, &str)] = &[
     (Mutation::DposForgetsLeavers, "dpos-70442981567636938-punishment", "punishment"),
     (Mutation::DposReportsProducersOnly, "dpos-70442981567636938-punishment", "punishment"),
     (Mutation::DposForgetsCandidates, "dpos-70442981567636938-punishment", "punishment"),
-    (Mutation::StakingFreesOnDuty, "dpos-70442981567632345-punishment", "punishment"),
-    (Mutation::StakingFreesOnDuty, "dpos-70442981567636863-punishment", "punishment"),
+    (Mutation::StakingFreesOnDuty, "dpos-70442981567628033-punishment", "members-are-locked"),
+    (Mutation::StakingFreesOnDuty, "dpos-70442981567632073-punishment", "members-are-locked"),
 ];

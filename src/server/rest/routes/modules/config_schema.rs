@@ -181,7 +181,9 @@ fn token() -> Schema {
     };
     let there = ObjectBuilder::new().schema_type(Type::String).pattern(Some("^(0x[0-9a-fA-F]{40}|defi|dao)$"));
     let supply = SchemaType::from_iter([Type::String, Type::Null]);
-    let supply = ObjectBuilder::new().schema_type(supply).pattern(Some("^[0-9]{1,77}$"));
+    let supply = ObjectBuilder::new().schema_type(supply).pattern(Some("^[0-9]{1,63}$"));
+    let supply =
+        supply.description(Some("In the smallest unit, at most 2^208 - 1, which is what its votes can count."));
     let made = ObjectBuilder::new()
         .schema_type(Type::Object)
         .property("name", text(31, "Gold"))

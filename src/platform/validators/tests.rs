@@ -1,0 +1,205 @@
+//! Stake that the quorum needs, and what waits for a block, by rule, without HTTP: networks in real time, by a clock that the test moves.
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use alloy_primitives::{Address, B256, U256};
+use serde_json::json;
+
+use super::{super::*, *};
+use crate::{
+    node::{BlockRef, Clock, Database, ManualClock, Node},
+    platform::entropy::testing::SeededEntropy,
+    primitives::Timestamp,
+    store::{KeyValue, testing::MemoryDisk},
+    system::staking::WEIGHT_UNIT,
+};
+
+/// A platform with a chain of validators.
+struct World {
+    clock: Arc<ManualClock>,
+    platform: Platform,
+    chain: Arc<Blockchain>,
+}
+
+impl World {
+    fn new(consensus: &str) -> Self {
+        Self::with(consensus, &[1, 2, 3, 4], Plan::UNLIMITED)
+    }
+
+    /// Operators are these bytes; without any the one validator is the treasury's.
+    fn with(consensus: &str, operators: &[u8], plan: Plan) -> Self {
+        let clock = Arc::new(ManualClock::new(Timestamp::from_secs(1_750_000_000)));
+        let store: Arc<dyn KeyValue> = Arc::new(MemoryDisk::new());
+        let node = Node::builder().with_database(Database::Store(store.clone())).build().unwrap();
+        let default = BlockchainSpec::read(json!({ "name": "default" })).unwrap();
+        let default = Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), default, node, 0);
+        let builder =
+            Platform::builder(clock.clone()).with_store(store).with_entropy(Arc::new(SeededEntropy::of_thread()));
+        let builder = builder.with_plans(Plans::default().with(Plans::UNLIMITED, plan));
+        let platform = builder.open(default).unwrap();
+        let operators: Vec<_> =
+            operators.iter().map(|byte| json!({ "address": Address::repeat_byte(*byte).to_string() })).collect();
+        let body = json!({
+            "name": "x", "consensus": consensus, "config": { "blockTime": "1s" }, "validators": operators,
+        });
+        let spec = BlockchainSpec::read(body).unwrap();
+        let chain = platform.blockchains().create(&platform.service_principal(), spec).unwrap();
+        Self { clock, platform, chain }
+    }
+
+    fn me(&self) -> Principal {
+        self.platform.service_principal()
+    }
+
+    fn id(&self, byte: u8) -> ValidatorId {
+        ValidatorId::new(self.chain.id(), Address::repeat_byte(byte))
+    }
+
+    fn stop_two(&self) {
+        for byte in [3, 4] {
+            self.platform.validators().stop(&self.me(), &self.id(byte)).unwrap();
+        }
+    }
+
+    fn run(&self, secs: u64) {
+        let network = self.chain.network().unwrap();
+        let end = self.clock.now_ms() + secs * 1000;
+        while let Some(wake) = network.next_wake().map(|at| u64::try_from(at.as_millis()).unwrap()) {
+            let wake = wake.max(self.clock.now_ms());
+            if wake > end {
+                break;
+            }
+            self.clock.advance_to(Duration::from_millis(wake));
+            network.advance(Duration::from_millis(wake)).unwrap();
+        }
+        self.clock.advance_to(Duration::from_millis(end));
+        network.advance(Duration::from_millis(end)).unwrap();
+    }
+
+    /// Own stake of the first validator, as of each other.
+    fn stake(&self) -> U256 {
+        self.platform.validators().get(&self.me(), &self.id(1)).unwrap().1.stake.unwrap().self_stake
+    }
+
+    /// Delegates to the first validator, or takes that back.
+    fn delegate(&self, request: &str, takes_back: bool, amount: U256) -> Result<B256, PlatformError> {
+        let order = DelegationOrder::Amount { amount, from: None };
+        let spec = DelegationSpec { order, takes_back };
+        self.platform.validators().delegate(&self.me(), &self.id(1), request, &spec)
+    }
+}
+
+fn tokens(count: u64) -> U256 {
+    U256::from(count) * U256::from(10).pow(U256::from(18))
+}
+
+fn conflict<T>(result: Result<T, PlatformError>) -> String {
+    match result.map(drop) {
+        Err(PlatformError::Conflict { message }) => message,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Of six stakes and a rest four and the rest are up, which are enough while there is a rest.
+#[test]
+fn stake_that_the_quorum_needs_is_not_taken_back() {
+    let world = World::new("proof-of-stake");
+    world.run(3);
+    let stake = world.stake();
+    world.delegate("tx_1", false, stake * U256::from(2) + tokens(4)).unwrap();
+    world.run(3);
+    world.stop_two();
+    let refused = conflict(world.delegate("tx_2", true, tokens(8)));
+    let weight = |stakes: u64| (stake * U256::from(stakes) - tokens(4)) / WEIGHT_UNIT;
+    let sums = format!("{} of a weight of {} would be up", weight(4), weight(6));
+    assert!(refused.contains(&sums) && refused.contains("more than two thirds"), "{sums}: {refused}");
+    world.delegate("tx_3", true, tokens(1)).unwrap();
+    // What waits for a block counts.
+    world.delegate("tx_4", true, tokens(2)).unwrap();
+    assert!(conflict(world.delegate("tx_5", true, tokens(2))).contains("more than two thirds"));
+    // The contract's word for all of a delegation.
+    let all = conflict(world.delegate("tx_6", true, U256::MAX));
+    assert!(all.contains(&format!("with {} less staked", stake * U256::from(2) + tokens(1))), "{all}");
+    world.platform.validators().start(&world.me(), &world.id(3)).unwrap();
+    world.delegate("tx_7", true, tokens(2)).unwrap();
+}
+
+/// A producer counts once, whatever its votes.
+#[test]
+fn less_stake_takes_no_producer_out() {
+    let world = World::new("delegated-proof-of-stake");
+    world.run(3);
+    let all = world.stake() * U256::from(2) + tokens(4);
+    world.delegate("tx_1", false, all).unwrap();
+    world.run(3);
+    world.platform.validators().stop(&world.me(), &world.id(4)).unwrap();
+    world.delegate("tx_2", true, all).unwrap();
+}
+
+#[test]
+fn an_operator_keeps_own_stake_that_the_quorum_needs() {
+    let world = World::new("proof-of-stake");
+    world.run(3);
+    let (me, validators, twice) = (world.me(), world.platform.validators(), world.stake() * U256::from(2));
+    let operator = world.chain.treasury().unwrap();
+    let new =
+        NewValidator { operator, metadata: "{}".to_owned(), stake: Some(twice + tokens(4)), ..NewValidator::default() };
+    let id = validators.add(&me, world.chain.id(), "tx_1", &new).unwrap().0;
+    let is_active = (0..60).any(|_| {
+        world.run(10);
+        validators.get(&me, &id).unwrap().1.state == ValidatorState::Active
+    });
+    assert!(is_active, "{:?}", validators.get(&me, &id).unwrap().1.state);
+    world.stop_two();
+    let set = |request, stake| validators.set_stake(&me, &id, request, &StakeSpec::Whole { stake, from: None });
+    let refused = conflict(set("tx_2", twice - tokens(4)));
+    assert!(refused.contains("less staked on") && refused.contains("would be up"), "{refused}");
+    set("tx_3", twice + tokens(3)).unwrap();
+}
+
+#[test]
+fn a_stake_that_waits_for_a_block_is_not_paid_again() {
+    for consensus in ["proof-of-stake", "delegated-proof-of-stake"] {
+        let world = World::new(consensus);
+        world.run(3);
+        let (me, validators, before) = (world.me(), world.platform.validators(), world.stake());
+        let set = |request, more| {
+            let spec = StakeSpec::Whole { stake: before + tokens(more), from: None };
+            validators.set_stake(&me, &world.id(1), request, &spec)
+        };
+        let sent = set("tx_1", 8).unwrap();
+        assert_eq!(world.stake(), before, "no block has it");
+        assert!(conflict(set("tx_2", 8)).contains("already"), "{consensus}");
+        assert_eq!(set("tx_1", 8), Ok(sent), "the request that is run again is done");
+        // The difference from what waits.
+        set("tx_3", 12).unwrap();
+        let less = conflict(set("tx_4", 4));
+        assert!(less.contains("its operator"), "{less}");
+        world.run(8);
+        assert_eq!(world.stake(), before + tokens(12), "{consensus}");
+    }
+}
+
+#[test]
+fn rewards_and_commission_are_claimed_both_or_not_at_all() {
+    for transactions_max in [1, 2] {
+        let world = World::with("proof-of-stake", &[], Plan { transactions_max, ..Plan::UNLIMITED });
+        world.run(80);
+        let (me, operator) = (world.me(), world.chain.treasury().unwrap());
+        let id = ValidatorId::new(world.chain.id(), operator);
+        let claim = |request| world.platform.validators().claim(&me, &id, request, &ClaimOrder::Of(None));
+        let nonce = || world.chain.node().view().nonce(operator, BlockRef::Pending).unwrap();
+        let before = nonce();
+        if transactions_max == 1 {
+            let refused = conflict(claim("tx_1"));
+            assert!(refused.contains("allows 1 transactions in 30 days, and it has 0"), "{refused}");
+            assert_eq!(nonce(), before, "nothing is sent");
+            continue;
+        }
+        let sent = claim("tx_1").unwrap();
+        assert_eq!((sent.len(), nonce()), (2, before + 2));
+        assert_eq!(claim("tx_1"), Ok(sent), "the request that is run again is done");
+        assert!(conflict(claim("tx_2")).contains("waits to be paid"));
+    }
+}
