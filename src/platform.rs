@@ -228,14 +228,11 @@ impl PlatformBuilder {
         let Self { store, clock, entropy, plans, workspaces_max, invitations_max, password_cost, networks, backups } =
             self;
         let records = Records::open(Arc::clone(&store), clock)?;
-        match complete_indices(&records).map_err(PlatformError::from) {
-            // Reads go on when the disk is full.
-            Ok(()) | Err(PlatformError::StorageFull { .. }) => {}
-            Err(cause) => return Err(cause),
-        }
+        unless_full(complete_indices(&records).map_err(PlatformError::from))?;
         let vault = Vault::new(master_key, Arc::clone(&entropy));
         let vault = former.into_iter().fold(vault, Vault::with_previous);
-        vault.rewrap(&records)?;
+        // The former keys are at hand: until a later start has wrapped the rest, secrets open under both.
+        unless_full(vault.rewrap(&records).map(drop).map_err(PlatformError::from))?;
         let secret = Secret::of_store(&records, &vault)?;
         let networks = networks.map_or_else(
             || {
@@ -246,19 +243,12 @@ impl PlatformBuilder {
         )?;
         let context =
             Context { records, entropy, vault, secret, plans, workspaces_max, invitations_max, password_cost };
-        match (IdempotentRequests { context: &context }).seal_former() {
-            // Reads go on when the disk is full; a later start seals them.
-            Ok(()) | Err(PlatformError::StorageFull { .. }) => {}
-            Err(cause) => return Err(cause),
-        }
+        unless_full(IdempotentRequests { context: &context }.seal_former())?;
         make_default_workspace(&context)?;
         let default_blockchain = default_blockchain.into().map(Arc::new);
         if let Some(default) = &default_blockchain {
-            match context.records.unit(|unit| blockchains::record_default(unit, default)) {
-                // Reads go on when the disk is full: the chain runs as it is described, and its record follows at a later start.
-                Ok(()) | Err(PlatformError::StorageFull { .. }) => {}
-                Err(cause) => return Err(cause),
-            }
+            // Without its record the chain runs as it is described.
+            unless_full(context.records.unit(|unit| blockchains::record_default(unit, default)))?;
         }
         let hosted = Hosted::new(default_blockchain.clone(), networks, Arc::clone(&store));
         hosted.boot(&context)?;
@@ -536,6 +526,14 @@ fn complete_indices(records: &Records) -> Result<(), RecordError> {
         records.complete_indices::<Invitation>()
     })?;
     dapps::complete_indices(records)
+}
+
+/// Leaves what a full disk has no room for to a later start: reads go on.
+fn unless_full(done: Result<(), PlatformError>) -> Result<(), PlatformError> {
+    match done {
+        Err(PlatformError::StorageFull { .. }) => Ok(()),
+        done => done,
+    }
 }
 
 fn make_default_workspace(context: &Context) -> Result<(), PlatformError> {

@@ -15,6 +15,9 @@ use crate::{
 /// Margin over a gas estimate, as a divisor of it: a quarter, for a state that changes until the transaction is mined.
 const ESTIMATE_MARGIN_DIVISOR: u64 = 4;
 
+/// Least margin: three slots that are written first (EIP-2929 and EIP-2200), such as those of rewards that a block brings meanwhile.
+const ESTIMATE_MARGIN_MIN: u64 = 3 * 22_100;
+
 /// A transaction to be sent together with others; see [`Node::send_together`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -372,6 +375,6 @@ fn estimate_with_margin(view: &NodeView, request: &CallRequest) -> Result<Gas, S
     let context = view.pool_context();
     let gas_max = context.fork.tx_gas_limit_max.map_or(context.gas_limit, |max| max.min(context.gas_limit)).get();
     // A plain transfer's cost is constant.
-    let margin = if request.input.is_empty() { 0 } else { gas / ESTIMATE_MARGIN_DIVISOR };
+    let margin = if request.input.is_empty() { 0 } else { (gas / ESTIMATE_MARGIN_DIVISOR).max(ESTIMATE_MARGIN_MIN) };
     Ok(Gas::new(gas.saturating_add(margin).min(gas_max.max(gas))))
 }

@@ -139,6 +139,13 @@ impl Metering<'_> {
         })
     }
 
+    /// Counts so many requests of a workspace, also those that its plan does not allow any more.
+    pub fn count_past_plan(&self, workspace: &WorkspaceId, requests: u64) {
+        self.count(workspace, |metered, _| {
+            metered.used = metered.used.plus(Amounts { requests, bytes: 0 });
+        });
+    }
+
     /// Counts bytes of a request's body and its response's.
     pub fn count_bytes(&self, workspace: &WorkspaceId, bytes: u64) {
         self.count(workspace, |metered, _| {

@@ -169,9 +169,17 @@ impl Plans {
     /// # Errors
     /// [`PlatformError::Validation`] of the field `settings.billingPlan`.
     pub fn named(&self, name: &str) -> Result<Plan, PlatformError> {
+        self.named_by("settings.billingPlan", name)
+    }
+
+    /// Returns the plan that a field of a body names.
+    ///
+    /// # Errors
+    /// [`PlatformError::Validation`] of the field.
+    pub(super) fn named_by(&self, field: &str, name: &str) -> Result<Plan, PlatformError> {
         self.0.get(name).copied().ok_or_else(|| {
             let names: Vec<&str> = self.names().collect();
-            PlatformError::field("settings.billingPlan", format!("one of {}", names.join(", ")), name)
+            PlatformError::field(field, format!("one of {}", names.join(", ")), name)
         })
     }
 }

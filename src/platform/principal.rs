@@ -116,7 +116,7 @@ impl Principal {
     }
 
     /// Returns whether it operates the service: its credentials are of the default workspace, and permit everything there.
-    pub(super) fn is_operator(&self) -> bool {
+    pub fn is_operator(&self) -> bool {
         self.home == default_workspace() && self.may(Scope::Admin)
     }
 

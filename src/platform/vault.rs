@@ -126,7 +126,7 @@ impl Vault {
     fn rewrap_some(&self, unit: &mut Unit<'_>, former: &MasterKey) -> Result<u64, VaultError> {
         let group = SortKey::new().bytes(former.id().as_bytes());
         let request = PageRequest::first(REWRAPPED_AT_ONCE);
-        let page = unit.of::<SealedSecret>().page(&SealedSecret::BY_MASTER_KEY, &Owner::Service, &group, &request)?;
+        let page = unit.front(&SealedSecret::BY_MASTER_KEY, &Owner::Service, &group, &request)?;
         let mut count = 0_u64;
         for mut sealed in page.items {
             sealed.value = envelope::rewrap(&*self.entropy, former, &self.current, &sealed)?;

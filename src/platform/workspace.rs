@@ -6,6 +6,7 @@
 //! | change name, description, network; invite; change or remove a member | owner or admin |
 //! | change the plan; make, change or remove an owner; delete the workspace | owner |
 //! | take a plan that allows more than the default one | owner who is an operator: has `admin` in the default workspace |
+//! | give any workspace a plan | operator |
 //!
 //! A plan above the default one is an operator's to give. A workspace always has an owner. It is deleted only when it has no blockchain,
 //! deployment, dApp, project, webhook, OAuth client or live API key left, so that nothing of value goes with it unasked. Its managed wallet
@@ -276,6 +277,44 @@ impl Workspaces<'_> {
         }
         let stored = unit.replace(changed)?;
         audit(unit, principal, "workspace.update", format!("workspace {}", changed.id()))?;
+        Ok(stored)
+    }
+
+    /// Gives a workspace a plan, whoever made it. The audit logs of the operators and of the workspace have a line of it.
+    ///
+    /// # Errors
+    /// [`PlatformError::Forbidden`] to all but the operators; [`PlatformError::Validation`] of the field `billingPlan` for an unknown plan,
+    /// [`PlatformError::NotFound`] for an unknown workspace.
+    pub fn give_plan(
+        &self,
+        unit: &mut Unit<'_>,
+        operator: &Principal,
+        workspace: &str,
+        plan: &str,
+    ) -> Result<Stored<Workspace>, PlatformError> {
+        if !operator.is_operator() {
+            let message = format!(
+                "an operator of the service gives plans, with the scope admin in its default workspace: an owner may change the workspace to a \
+                 plan that allows no more than {}",
+                Plans::DEFAULT
+            );
+            return Err(PlatformError::Forbidden { message });
+        }
+        require_role(unit, operator, Role::Admin)?;
+        self.context.plans.named_by("billingPlan", plan)?;
+        let unknown = || PlatformError::not_found("workspace", workspace);
+        let id = WorkspaceId::new(workspace).ok_or_else(unknown)?;
+        let owner = Owner::from(&id);
+        let mut found = unit.of::<Workspace>().get(&owner, workspace)?.ok_or_else(unknown)?;
+        let former = core::mem::replace(&mut found.value.billing_plan, plan.to_owned());
+        let stored = unit.replace(&found)?;
+        let target = format!("workspace {workspace}: plan {plan}, before {former}");
+        audit(unit, operator, "workspace.plan", target.clone())?;
+        if operator.owner() != owner {
+            // Its members read who gave it, and not from where.
+            let there = operator.in_workspace(id, operator.scopes().clone()).with_client(None);
+            audit(unit, &there, "workspace.plan", target)?;
+        }
         Ok(stored)
     }
 

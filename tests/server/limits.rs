@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chainbox::{
     node::Node,
-    platform::Plan,
+    platform::{Plan, Scope},
     primitives::Address,
     server::{
         BATCH_RESPONSE_BYTES_MAX, ForwardingHeader, LOAD_BODY_BYTES_MAX, RPC_BODY_BYTES_MAX, ServerLimits,
@@ -232,16 +232,21 @@ async fn a_batch_counts_by_its_calls() {
 #[tokio::test]
 async fn a_batch_counts_by_its_calls_for_the_plan() {
     let service = Service::planned(Plan { requests_max: 6, ..Plan::UNLIMITED }).await;
+    // That of an operator is not refused by a plan.
+    let key = service.platform.create_api_key("reader", &[Scope::BlockchainRead]).unwrap();
+    let headers = [("x-api-key", key.text()), ("content-type", "application/json")];
+    let send = async |batch: Value| service.send("POST", "/v1/rpc", &headers, &batch.to_string()).await;
     let batch = |calls: usize| {
         let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "blockchain.getBlock" });
         Value::Array(vec![call; calls])
     };
-    let refused = service.rest("POST", "/v1/rpc", batch(7)).await;
+    let refused = send(batch(7)).await;
     let error = refused.json()["error"].clone();
     assert_eq!((refused.status, &error["data"]["details"]["usage"]), (429, &json!("requests")), "{error}");
     assert_eq!(refused.header("retry-after"), Some(error["data"]["details"]["retryAfter"].to_string().as_str()));
-    assert_eq!(service.rest("POST", "/v1/rpc", batch(5)).await.status, 200, "as many as are left");
-    assert_eq!(service.rest("POST", "/v1/rpc", batch(1)).await.status, 429);
+    assert_eq!(send(batch(5)).await.status, 200, "as many as are left");
+    assert_eq!(send(batch(1)).await.status, 429);
+    assert_eq!(service.rest("POST", "/v1/rpc", batch(7)).await.status, 200, "an operator's");
 }
 
 /// A call has as much gas as it asks for, up to the bound; the chain of the process has that of its block.

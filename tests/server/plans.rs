@@ -2,7 +2,7 @@
 
 use chainbox::{
     node::Node,
-    platform::{ApiKeySpec, INVITATIONS_MAX, Plan, PlatformError, Principal, Role, Scope},
+    platform::{ApiKeySpec, ClientRegistration, INVITATIONS_MAX, Plan, PlatformError, Principal, Role, Scope},
 };
 use serde_json::{Value, json};
 
@@ -21,6 +21,12 @@ async fn bearer(service: &Service, path: &str, body: Value) -> Reply {
     let authorization = format!("Bearer {}", service.api_key);
     let headers = [("authorization", authorization.as_str()), ("content-type", "application/json")];
     service.send("POST", path, &headers, &body.to_string()).await
+}
+
+/// Sends a request with a key.
+async fn with_key(service: &Service, key: &str, (method, path): (&str, &str), body: Value) -> Reply {
+    let body = if body.is_null() { String::new() } else { body.to_string() };
+    service.send(method, path, &[("x-api-key", key), ("content-type", "application/json")], &body).await
 }
 
 /// A user in a workspace of its own, with a key that may do everything there.
@@ -148,22 +154,162 @@ async fn a_vault_with_a_token_of_its_own_takes_two_transactions_or_leaves_nothin
 #[tokio::test]
 async fn requests_past_the_plan_are_429_until_the_period_ends() {
     let service = Service::planned(Plan { requests_max: 3, ..Plan::UNLIMITED }).await;
+    let key = service.platform.create_api_key("reader", &[Scope::BlockchainRead]).unwrap();
+    let send = async |method: &str, path: &str, body: Value| with_key(&service, key.text(), (method, path), body).await;
     let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "blockchain.getBlock", "params": {} });
-    assert_eq!(service.rest("GET", "/v1/blockchains", Value::Null).await.status, 200);
-    assert_eq!(service.rest("POST", "/v1/rpc", call.clone()).await.status, 200);
+    assert_eq!(send("GET", "/v1/blockchains", Value::Null).await.status, 200);
+    assert_eq!(send("POST", "/v1/rpc", call.clone()).await.status, 200);
     let eth = json!({ "jsonrpc": "2.0", "id": 1, "method": "eth_chainId", "params": [] });
-    assert_eq!(service.rest("POST", "/v1/blockchains/bc_default/eth", eth.clone()).await.status, 200);
-    let over = service.rest("GET", "/v1/blockchains", Value::Null).await;
+    assert_eq!(send("POST", "/v1/blockchains/bc_default/eth", eth.clone()).await.status, 200);
+    let over = send("GET", "/v1/blockchains", Value::Null).await;
     check_answer("listBlockchains", &over);
     let error = over.json()["error"].clone();
     assert_eq!((over.status, &error["code"]), (429, &json!("RATE_LIMITED")), "{error}");
     assert_eq!((&error["details"]["usage"], &error["details"]["limit"]), (&json!("requests"), &json!(3)));
     assert_eq!(over.header("retry-after"), Some(error["details"]["retryAfter"].to_string().as_str()));
-    let over = service.rest("POST", "/v1/rpc", call).await;
+    let over = send("POST", "/v1/rpc", call).await;
     assert_eq!((over.status, &over.json()["error"]["data"]["code"]), (429, &json!("RATE_LIMITED")));
     assert!(over.header("retry-after").is_some());
-    assert_eq!(service.rest("POST", "/v1/blockchains/bc_default/eth", eth).await.status, 429);
+    assert_eq!(send("POST", "/v1/blockchains/bc_default/eth", eth).await.status, 429);
     assert_eq!(service.send("GET", "/v1/health", &[], "").await.status, 200, "what needs no credentials is nobody's");
+}
+
+/// Method and path, of each thing that a workspace can get rid of, and of each list of them.
+fn ways_out(service: &Service, ann: &Principal) -> Vec<(&'static str, String)> {
+    let (platform, members) = (&service.platform, service.platform.workspaces().members());
+    let home = format!("/v1/workspaces/{}", ann.workspace());
+    let spec = ApiKeySpec { name: "lost".to_owned(), scopes: [Scope::Admin].into_iter().collect(), lifetime_ms: None };
+    let (_, lost) = platform.unit(|unit| platform.api_keys().create(unit, ann, spec)).unwrap();
+    let app = json!({ "client_name": "App", "redirect_uris": ["https://app.example/back"] });
+    let app = ClientRegistration::read(&app).unwrap();
+    let (client, _) = platform.unit(|unit| platform.oauth().register(unit, ann, app)).unwrap();
+    let bob = platform.users().by_identity("https://id.example", "bob", Some("bob@example.org")).unwrap();
+    let invite = |email: &str| platform.unit(|unit| members.invite(unit, ann, email, Role::Viewer)).unwrap();
+    let (_, token) = invite("bob@example.org");
+    platform.unit(|unit| members.accept(unit, bob.id(), token.text())).unwrap();
+    let (invitation, _) = invite("eve@example.org");
+    let (keys, clients) = ("/v1/auth/api-keys".to_owned(), "/v1/oauth-clients".to_owned());
+    vec![
+        ("GET", home.clone()),
+        ("GET", format!("{home}/members")),
+        ("GET", format!("{home}/invitations")),
+        ("DELETE", format!("{keys}/{}", lost.id())),
+        ("DELETE", format!("{clients}/{}", client.id())),
+        ("DELETE", format!("{home}/members/{}", bob.id())),
+        ("DELETE", format!("{home}/invitations/{}", invitation.id())),
+        ("GET", keys),
+        ("GET", clients),
+    ]
+}
+
+#[tokio::test]
+async fn what_gets_a_workspace_out_of_a_used_up_plan_is_answered_and_counted() {
+    for (plan, usage) in
+        [(Plan { requests_max: 1, ..Plan::UNLIMITED }, "requests"), (Plan { bytes_max: 1, ..Plan::UNLIMITED }, "bytes")]
+    {
+        let service = Service::planned(plan).await;
+        let (ann, key) = ann(&service);
+        let send = async |method: &str, path: &str, body: Value| with_key(&service, &key, (method, path), body).await;
+        let home = format!("/v1/workspaces/{}", ann.workspace());
+        let ways = ways_out(&service, &ann);
+        let small = json!({ "billingPlan": "unlimited" });
+        assert_eq!(service.rest("PUT", &format!("{home}/plan"), small).await.status, 200);
+        assert_eq!(send("GET", "/v1/blockchains", Value::Null).await.status, 200);
+        let is_over = async |method: &str, path: &str, body: Value| {
+            let over = send(method, path, body).await;
+            assert_eq!(over.status, 429, "{method} {path}: {}", over.body);
+            assert_eq!(over.json()["error"]["details"]["usage"], usage, "{}", over.body);
+        };
+        is_over("GET", "/v1/blockchains", Value::Null).await;
+        for (method, path) in &ways {
+            let reply = send(method, path, Value::Null).await;
+            assert_eq!(reply.status, 200, "{usage}: {method} {path}: {}", reply.body);
+        }
+        is_over("POST", "/v1/workspaces", json!({ "name": "another" })).await;
+        is_over("POST", &format!("{home}/invitations"), json!({ "email": "eve@example.org" })).await;
+        is_over("GET", &format!("{home}/audit"), Value::Null).await;
+        let used = send("GET", &format!("{home}/usage"), Value::Null).await;
+        check_answer("getUsage", &used);
+        let used = used.json()["data"].as_array().unwrap().iter().find(|one| one["id"] == "requests").unwrap().clone();
+        // The first one, those that are answered, and this one.
+        assert_eq!(used["used"], json!(ways.len() + 2), "{usage}");
+        let changed = send("PATCH", &home, json!({ "settings": { "billingPlan": "free" } })).await;
+        assert_eq!(changed.status, 200, "{usage}: {}", changed.body);
+        check_answer("updateWorkspace", &changed);
+        service.platform.metering().flush().unwrap();
+        assert_eq!(send("GET", "/v1/blockchains", Value::Null).await.status, 200, "{usage}");
+    }
+}
+
+#[tokio::test]
+async fn no_plan_refuses_what_an_operator_asks_for() {
+    let service = Service::planned(Plan { requests_max: 1, ..Plan::UNLIMITED }).await;
+    for _ in 0..3 {
+        assert_eq!(service.rest("GET", "/v1/blockchains", Value::Null).await.status, 200);
+    }
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "blockchain.getBlock", "params": {} });
+    let batch = service.rest("POST", "/v1/rpc", json!([call, call, call])).await;
+    assert_eq!((batch.status, batch.json().as_array().map(Vec::len)), (200, Some(3)), "{}", batch.body);
+    let used = service.rest("GET", "/v1/workspaces/ws_default/usage", Value::Null).await.json()["data"].clone();
+    let requests = used.as_array().unwrap().iter().find(|one| one["id"] == "requests").unwrap();
+    assert_eq!((&requests["used"], &requests["limit"]), (&json!(7), &json!(1)), "each call counts, and this one");
+    let reader = service.platform.create_api_key("reader", &[Scope::BlockchainRead]).unwrap();
+    let refused = with_key(&service, reader.text(), ("GET", "/v1/blockchains"), Value::Null).await;
+    assert_eq!(refused.status, 429, "without the scope admin it is no operator's: {}", refused.body);
+}
+
+#[tokio::test]
+async fn operators_give_a_plan_to_a_workspace_that_a_user_made() {
+    let service = Service::start().await;
+    let (ann, key) = ann(&service);
+    let home = format!("/v1/workspaces/{}", ann.workspace());
+    let plan = format!("{home}/plan");
+    let team = || json!({ "billingPlan": "team" });
+    let shown = async || {
+        let shown = with_key(&service, &key, ("GET", &home), Value::Null).await;
+        shown.json()["data"]["settings"]["billingPlan"].clone()
+    };
+    let theirs = with_key(&service, &key, ("PUT", &plan), team()).await;
+    check_answer("setWorkspacePlan", &theirs);
+    assert_eq!(theirs.status, 403, "{}", theirs.body);
+    assert!(theirs.body.contains("an operator of the service gives plans"), "{}", theirs.body);
+    for path in ["/v1/workspaces/ws_default/plan", "/v1/workspaces/ws_fedcba9876543210/plan"] {
+        let neighbour = with_key(&service, &key, ("PUT", path), team()).await;
+        check_answer("setWorkspacePlan", &neighbour);
+        assert_eq!(neighbour.status, 404, "{}", neighbour.body);
+    }
+    let writer = service.platform.create_api_key("writer", &[Scope::WorkspaceRead, Scope::WorkspaceWrite]).unwrap();
+    for (path, status) in [(plan.as_str(), 404), ("/v1/workspaces/ws_default/plan", 403)] {
+        let refused = with_key(&service, writer.text(), ("PUT", path), team()).await;
+        assert_eq!(refused.status, status, "{path}: {}", refused.body);
+    }
+    let golden = service.rest("PUT", &plan, json!({ "billingPlan": "golden" })).await;
+    check_answer("setWorkspacePlan", &golden);
+    assert_eq!((golden.status, &golden.json()["error"]["details"]["fields"][0]["path"]), (422, &json!("billingPlan")));
+    assert_eq!(shown().await, "free");
+    let given = service.rest("PUT", &plan, team()).await;
+    check_answer("setWorkspacePlan", &given);
+    let wanted = json!({ "id": ann.workspace().to_string(), "billingPlan": "team" });
+    assert_eq!((given.status, &given.json()["data"]), (200, &wanted));
+    assert_eq!(shown().await, "team");
+    // It is read by nobody else for that.
+    assert_eq!(service.rest("GET", &home, Value::Null).await.status, 404);
+    for (sender, path, client) in [
+        (
+            service.api_key.as_str(),
+            "/v1/workspaces/ws_default/audit?sort=createdAt:desc".to_owned(),
+            json!("127.0.0.1"),
+        ),
+        (key.as_str(), format!("{home}/audit?sort=createdAt:desc"), Value::Null),
+    ] {
+        let log = with_key(&service, sender, ("GET", &path), Value::Null).await.json();
+        let line = &log["data"][0];
+        let target = format!("workspace {}: plan team, before free", ann.workspace());
+        assert_eq!(
+            (&line["action"], &line["target"], &line["client"]),
+            (&json!("workspace.plan"), &json!(target), &client)
+        );
+    }
 }
 
 #[tokio::test]

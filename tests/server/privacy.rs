@@ -362,7 +362,7 @@ fn rule(hidden: &Hidden, operation: &str) -> Rule {
         | "stopValidator" => Value::Null,
         "changeMemberRole" | "createApiKey" | "createBackup" | "createBlockchain" | "createWorkspace"
         | "deleteOAuthClient" | "deleteWorkspace" | "importBlockchain" | "inviteMember" | "removeMember"
-        | "revokeApiKey" | "rotateApiKey" | "rpc" | "updateWorkspace" | "withdrawInvitation" => {
+        | "revokeApiKey" | "rotateApiKey" | "rpc" | "setWorkspacePlan" | "updateWorkspace" | "withdrawInvitation" => {
             return Rule::IsElsewhere;
         }
         other if OF_THE_WORKSPACE.iter().any(|(operation, ..)| *operation == other) => return Rule::Works,

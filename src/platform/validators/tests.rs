@@ -176,7 +176,7 @@ fn a_stake_that_waits_for_a_block_is_not_paid_again() {
         set("tx_3", 12).unwrap();
         let less = conflict(set("tx_4", 4));
         assert!(less.contains("its operator"), "{less}");
-        world.run(8);
+        world.run(3);
         assert_eq!(world.stake(), before + tokens(12), "{consensus}");
     }
 }

@@ -7,8 +7,11 @@ use zeroize::Zeroizing;
 use super::*;
 use crate::{
     node::ManualClock,
-    platform::{entropy::OsEntropy, records::WorkspaceId},
-    store::{KeyValue, MemoryStore, suite, testing::MemoryDisk},
+    platform::{Blockchain, Platform, PlatformError, entropy::OsEntropy, records::WorkspaceId},
+    store::{
+        KeyValue, MemoryStore, suite,
+        testing::{FailingStore, MemoryDisk, WriteFault},
+    },
 };
 
 const CANARY: &[u8] = b"canary-0f1e2d3c4b5a69788796a5b4c3d2e1f0";
@@ -115,6 +118,68 @@ fn another_master_key_is_named_and_its_rotation_wraps_anew() {
             assert_eq!(open(&vault(2), &records, &format!("s{number}")).unwrap().bytes(), CANARY);
         }
     }
+}
+
+/// Secrets that a master key wraps.
+fn count_under(records: &Records, key: &MasterKey) -> u64 {
+    let group = SortKey::new().bytes(key.id().as_bytes());
+    records.of::<SealedSecret>().count(&SealedSecret::BY_MASTER_KEY, &Owner::Service, &group).unwrap()
+}
+
+#[test]
+fn a_change_of_the_master_key_waits_for_room_on_the_disk() {
+    let store = Arc::new(FailingStore::new(Arc::new(MemoryStore::new())));
+    let start = |present: u8, former: Vec<MasterKey>| {
+        let kept: Arc<dyn KeyValue> = store.clone();
+        let builder = Platform::builder(Arc::new(ManualClock::default())).with_store(kept);
+        builder.open_with(None::<Blockchain>, key(present), former)
+    };
+    let platform = start(1, Vec::new()).unwrap();
+    for number in 0..150 {
+        seal(&platform.context.vault, &platform.context.records, &format!("s{number}"));
+    }
+    let all = count_under(&platform.context.records, &key(1));
+    assert!(all > 150, "the service's own are among {all}");
+    drop(platform);
+    // There is room for one unit of work.
+    store.fail(WriteFault::after(1).disk_full());
+    let platform = start(2, vec![key(1)]).unwrap();
+    let records = &platform.context.records;
+    assert_eq!([key(1), key(2)].map(|key| count_under(records, &key)), [all - 64, 64]);
+    for number in 0..150 {
+        assert_eq!(open(&platform.context.vault, records, &format!("s{number}")).unwrap().bytes(), CANARY);
+    }
+    drop(platform);
+    // Another failure is none to go on with.
+    store.fail(WriteFault::after(0));
+    assert!(matches!(start(2, vec![key(1)]), Err(PlatformError::Internal { .. })));
+    store.recover();
+    let platform = start(2, vec![key(1)]).unwrap();
+    assert_eq!([key(1), key(2)].map(|key| count_under(&platform.context.records, &key)), [0, all]);
+    drop(platform);
+    let platform = start(2, Vec::new()).unwrap();
+    assert_eq!(platform.context.vault.verify(&platform.context.records).unwrap(), all);
+}
+
+/// A store remembers what was moved for long: each unit of work begins behind what those before it have moved.
+#[cfg(feature = "rocksdb")]
+#[test]
+fn a_change_of_the_master_key_passes_nothing_that_it_has_moved() {
+    use crate::store::{RocksOptions, RocksStore, deleted_keys_passed};
+
+    let folder = tempfile::tempdir().unwrap();
+    let records = records(Arc::new(RocksStore::open(folder.path(), RocksOptions::default()).unwrap()));
+    let (former, count) = (vault(1), 640);
+    let sealed = records.unit(|unit| {
+        (0..count).try_for_each(|number| {
+            former.seal(unit, &owner("ws_a"), &format!("s{number}"), Purpose::ChainTreasury, CANARY)
+        })
+    });
+    sealed.unwrap();
+    let before = deleted_keys_passed();
+    assert_eq!(vault(2).with_previous(key(1)).rewrap(&records).unwrap(), count);
+    let passed = deleted_keys_passed() - before;
+    assert!(passed <= 2 * count, "{passed} of {count}");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Rules of members and invitations.
 
+mod participations;
+
 use std::net::IpAddr;
 
 use alloy_primitives::hex;
@@ -173,10 +175,11 @@ impl<'a> Members<'a> {
         Ok(stored)
     }
 
-    /// Removes a member, and revokes the API keys that it made. A member may remove itself.
+    /// Removes a member, and revokes the API keys that it made. It takes no part in the workspace's private chains any more, nor do its keys; of
+    /// those that it alone took part in, who removes it becomes the participant. A member may remove itself.
     ///
     /// # Errors
-    /// As [`Members::change_role`].
+    /// As [`Members::change_role`]; [`PlatformError::Conflict`] for a member who removes itself while it is the last participant of a chain.
     pub fn remove(&self, unit: &mut Unit<'_>, principal: &Principal, user: &str) -> Result<(), PlatformError> {
         let owner = principal.owner();
         let member = unit.of::<Member>().require(&owner, user)?;
@@ -185,6 +188,7 @@ impl<'a> Members<'a> {
         }
         unit.delete(&member)?;
         check_has_owner(unit, &owner, member.value.role)?;
+        participations::end(unit, principal, user)?;
         oauth::delete_of_user(unit, user, Some(&owner))?;
         for key in keys_of(unit, &owner, user)? {
             let revoked = key.revoked(unit.now_ms());

@@ -8,8 +8,9 @@ use serde_json::json;
 use crate::{
     node::{ManualClock, Node},
     platform::{
-        ApiKey, ApiKeySpec, Blockchain, BlockchainSpec, ClientRegistration, DEFAULT_BLOCKCHAIN_ID, INVITATIONS_MAX,
-        Invitation, Member, Plans, Platform, PlatformError, Principal, Role, Scope, Subject, User, Webhook, Workspace,
+        ApiKey, ApiKeySpec, Blockchain, BlockchainSpec, ClientRegistration, DEFAULT_BLOCKCHAIN_ID,
+        DEFAULT_WORKSPACE_ID, INVITATIONS_MAX, Invitation, Member, Plans, Platform, PlatformError, Principal, Role,
+        Scope, Subject, User, Webhook, Workspace,
         records::{AuditLine, Index, OutboxEntry, PageRequest, Record, SortKey, Unit},
         vault::SealedSecret,
         workspace::SentInvitations,
@@ -247,6 +248,59 @@ fn an_operator_gives_a_workspace_a_plan_above_the_default_one() {
     stored.value.billing_plan = "unlimited".to_owned();
     assert_eq!(refused(world.unit(|unit| workspaces.update(unit, &owner, &stored))), "forbidden");
     world.unit(|unit| workspaces.update(unit, &acting, &stored)).unwrap();
+}
+
+#[test]
+fn an_operator_gives_any_workspace_a_plan_and_nobody_else_does() {
+    let world = World::new();
+    let (owner, operator) = (world.workspace(), world.platform.service_principal());
+    let workspaces = world.platform.workspaces();
+    let (_, admin) = world.member(&owner, "admin", Role::Admin);
+    let (value, _) = world.key(&owner, &[Scope::Admin]);
+    let key = world.authenticated(&value).unwrap();
+    let id = owner.workspace().to_string();
+    let give = |by: &Principal, workspace: &str, plan: &str| {
+        world.unit(|unit| workspaces.give_plan(unit, by, workspace, plan)).map(|stored| stored.value.billing_plan)
+    };
+    let plan = || workspaces.get(&owner).unwrap().value.billing_plan;
+    // A key of the operators without the scope admin is no operator's.
+    let reader = world.platform.create_api_key("reader", &[Scope::WorkspaceRead, Scope::WorkspaceWrite]).unwrap();
+    for by in [&owner, &admin, &key, &world.authenticated(reader.text()).unwrap()] {
+        for plan in ["free", "team"] {
+            assert_eq!(refused(give(by, &id, plan)), "forbidden", "{plan}");
+        }
+    }
+    let nobodys = "ws_fedcba9876543210";
+    assert_eq!([nobodys, "", "no id", "usr_none"].map(|id| refused(give(&operator, id, "team"))), ["not found"; 4]);
+    match give(&operator, &id, "golden") {
+        Err(PlatformError::Validation { fields }) => assert_eq!(fields[0].path, "billingPlan"),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(plan(), "free", "nothing has changed");
+    assert_eq!(give(&operator, &id, "team").unwrap(), "team");
+    assert_eq!(plan(), "team");
+    let own = world.platform.create_api_key("own", &[Scope::Admin]).unwrap();
+    let own = world.authenticated(own.text()).unwrap().with_client(Some([203, 0, 113, 9].into()));
+    assert_eq!(give(&own, &id, "unlimited").unwrap(), "unlimited");
+    let lines = |of: &Principal| {
+        let (log, mut lines) = (world.platform.records().of::<AuditLine>(), Vec::new());
+        log.for_each(&Index::CREATED, &of.owner(), &SortKey::new(), |line| {
+            lines.extend((line.value.action == "workspace.plan").then_some((line.value.target, line.value.client)));
+            Ok::<_, PlatformError>(())
+        })
+        .unwrap();
+        lines
+    };
+    let line = |plan: &str, before: &str| format!("workspace {id}: plan {plan}, before {before}");
+    let (first, second) = (line("team", "free"), line("unlimited", "team"));
+    assert_eq!(lines(&operator), [(first.clone(), None), (second.clone(), own.client())]);
+    assert_eq!(lines(&owner), [(first, None), (second, None)], "not from where");
+    // Its owner goes back by itself, and its operators' own workspace gets one line of each.
+    let mut stored = workspaces.get(&owner).unwrap();
+    stored.value.billing_plan = "free".to_owned();
+    world.unit(|unit| workspaces.update(unit, &owner, &stored)).unwrap();
+    give(&operator, DEFAULT_WORKSPACE_ID, "team").unwrap();
+    assert_eq!((lines(&operator).len(), lines(&owner).len(), plan()), (3, 2, "free".to_owned()));
 }
 
 #[test]

@@ -205,6 +205,10 @@ pub(in crate::server) struct About {
     pub(super) parameters: Vec<Parameter>,
     /// Whether it takes `simulate=true`, and then only tells what it would do.
     pub(super) simulates: bool,
+    /// Whether it is answered though requests or bytes of the workspace's plan are used up.
+    pub(super) is_answered_past_plan: bool,
+    /// Whether operators call it from their own workspace, whatever workspace its path names.
+    pub(super) is_of_operators: bool,
     pub(super) errors: Vec<ErrorCode>,
     pub(super) runs: Runs,
     /// Bytes of its body.
@@ -309,6 +313,8 @@ impl Draft {
             description,
             parameters,
             simulates: false,
+            is_answered_past_plan: false,
+            is_of_operators: false,
             errors,
             runs,
             body_bytes_max,
@@ -338,6 +344,18 @@ impl Draft {
     #[cfg_attr(not(test), expect(dead_code, reason = "no endpoint simulates yet"))]
     pub(super) fn simulates(mut self) -> Self {
         self.0.simulates = true;
+        self
+    }
+
+    /// Is answered though requests or bytes of the workspace's plan are used up: by it the workspace gets out of that, or sees why.
+    pub(super) fn answered_past_plan(mut self) -> Self {
+        self.0.is_answered_past_plan = true;
+        self
+    }
+
+    /// Is called by operators from their own workspace, whatever workspace its path names. To others it is as if it were in that one.
+    pub(super) fn of_operators(mut self) -> Self {
+        self.0.is_of_operators = true;
         self
     }
 

@@ -27,7 +27,8 @@ const DESCRIPTION: &str = "Workspaces, blockchains, contracts and queries. Respo
 `pagination`), except /v1/rpc, /v1/blockchains/{blockchainId}/eth, /v1/oauth/... and this document. What is at /v1/oauth/... (RFC 6749) is at \
 /oauth/... too, one and the same. Amounts are decimal integer strings of the smallest unit. \
 Unknown fields and query parameters are refused by name. Requests that change something take an `Idempotency-Key`: a repetition within 24 hours \
-gets the first response. The rate limit is told by `RateLimit-Policy` and `RateLimit`.";
+gets the first response. The rate limit is told by `RateLimit-Policy` and `RateLimit`. When requests or bytes of a workspace's plan are used up, \
+its requests are 429 until the period ends, but for the operations that say so and for all of the service's operators.";
 
 /// Returns the document as JSON text.
 pub(super) fn render(catalogue: &Catalogue) -> Arc<str> {
@@ -148,7 +149,11 @@ fn description(endpoint: &Endpoint) -> String {
         Access::Bearer(_) => format!("Needs a bearer token with the scope {scopes}."),
     };
     let more = about.may_need.iter().map(|(scope, what_for)| format!(" Needs `{}` {what_for}.", scope.name()));
-    let needs = more.fold(always, |needs, more| needs + &more);
+    let mut needs = more.fold(always, |needs, more| needs + &more);
+    if about.is_answered_past_plan {
+        needs +=
+            " Counts as a request, and is answered also when requests or bytes of the workspace's plan are used up.";
+    }
     match endpoint.about.description {
         "" => needs,
         more => format!("{needs}\n\n{more}"),

@@ -21,7 +21,7 @@ use super::{
     App,
     answer::ApiResponse,
     body::parse_json,
-    endpoint::{Access, Endpoint, Outcome, Runs},
+    endpoint::{About, Access, Endpoint, Outcome, Runs},
     envelope::Rendered,
     idempotency::{self, Begin, KeptRequest},
     rate::Quota,
@@ -50,6 +50,8 @@ pub(in crate::server) struct PeerAddress(pub(in crate::server) IpAddr);
 pub(in crate::server) struct Admitted {
     pub(in crate::server) principal: Option<Principal>,
     quota: Option<Quota>,
+    /// Whether an operator of the service sends it: no plan refuses it.
+    is_operator: bool,
     /// Its place among the requests that are worked on at one time.
     _place: OwnedSemaphorePermit,
 }
@@ -76,8 +78,19 @@ impl Admitted {
         let quota = app.rates.count_more(&caller(principal), more);
         self.quota = Some(quota);
         check_rate(&quota)?;
-        let counted = app.platform().metering().count_requests(principal.workspace(), more);
-        counted.map_err(|over| ApiError::plan_used_up(&over))
+        self.count_requests(app, more, false)
+    }
+
+    /// Counts requests as used by the caller's workspace. Where its plan has no room for them they are refused, unless they are of an operator or
+    /// `is_answered_past_plan`.
+    fn count_requests(&self, app: &App, requests: u64, is_answered_past_plan: bool) -> Result<(), ApiError> {
+        let Some(principal) = &self.principal else { return Ok(()) };
+        let (metering, workspace) = (app.platform().metering(), principal.workspace());
+        if self.is_operator || is_answered_past_plan {
+            metering.count_past_plan(workspace, requests);
+            return Ok(());
+        }
+        metering.count_requests(workspace, requests).map_err(|over| ApiError::plan_used_up(&over))
     }
 
     /// Adds what the caller is told of its quota.
@@ -145,14 +158,24 @@ impl Refused {
     }
 }
 
+/// What a request of the router asks for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::server) struct Asked<'a> {
+    /// Workspace that its path names.
+    workspace: Option<&'a str>,
+    is_answered_past_plan: bool,
+    is_of_operators: bool,
+}
+
 /// Checks concurrency, credentials, rate, scopes and the workspace's plan: 503, 401, 429, 403, 429.
 pub(in crate::server) fn admit(
     app: &App,
     access: Access,
     headers: &HeaderMap,
     peer: Option<PeerAddress>,
-    workspace: Option<&str>,
+    asked: Option<Asked<'_>>,
 ) -> Result<Admitted, Refused> {
+    let Asked { workspace, is_answered_past_plan, is_of_operators } = asked.unwrap_or_default();
     let place = Arc::clone(&app.admission).try_acquire_owned();
     let place =
         place.map_err(|_| Refused { error: ApiError::too_many_at_once(app.limits.rest_requests_max), quota: None })?;
@@ -170,8 +193,9 @@ pub(in crate::server) fn admit(
     check_rate(&quota).map_err(refuse)?;
     let principal = authenticated.map_err(refuse)?;
     let principal = principal.map(|principal| principal.with_client(peer.map(|PeerAddress(address)| address)));
+    let is_operator = principal.as_ref().is_some_and(Principal::is_operator);
     let principal = match (principal, workspace) {
-        (Some(principal), Some(workspace)) => {
+        (Some(principal), Some(workspace)) if !(is_of_operators && is_operator) => {
             Some(app.platform().workspaces().acting_in(&principal, workspace).map_err(|cause| refuse(cause.into()))?)
         }
         (principal, _) => principal,
@@ -179,10 +203,10 @@ pub(in crate::server) fn admit(
     if let Some(principal) = &principal {
         let has_all = access.scopes().iter().try_for_each(|scope| principal.require(*scope));
         has_all.map_err(|cause| refuse(cause.into()))?;
-        let counted = app.platform().metering().count_request(principal.workspace());
-        counted.map_err(|over| refuse(ApiError::plan_used_up(&over)))?;
     }
-    Ok(Admitted { principal, quota: Some(quota), _place: place })
+    let admitted = Admitted { principal, quota: Some(quota), is_operator, _place: place };
+    admitted.count_requests(app, 1, is_answered_past_plan).map_err(refuse)?;
+    Ok(admitted)
 }
 
 /// Lets in who has the scope `admin`, to what is served beside the router.
@@ -203,9 +227,10 @@ pub(super) async fn serve(
 ) -> Response {
     let id = parts.extensions.get::<RequestId>().cloned().unwrap_or_else(|| app.request_ids.of(&parts.headers));
     let peer = parts.extensions.get::<PeerAddress>().copied();
+    let About { access, is_answered_past_plan, is_of_operators, deprecation, .. } = endpoint.about;
     let workspace = path.get("workspaceId").map(String::as_str);
-    let deprecation = endpoint.about.deprecation;
-    let mut response = match admit(&app, endpoint.about.access, &parts.headers, peer, workspace) {
+    let asked = Asked { workspace, is_answered_past_plan, is_of_operators };
+    let mut response = match admit(&app, access, &parts.headers, peer, Some(asked)) {
         Ok(admitted) => serve_admitted(app, endpoint, path, parts, body, (id, admitted)).await,
         Err(refused) => refused.into_response(&id, app.now_ms()),
     };

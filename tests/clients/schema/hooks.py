@@ -82,6 +82,7 @@ BEFORE = {
 
 # Operations that would keep others from succeeding get something of their own: a plan has quotas, a halted chain answers 409.
 CHANGED = {"updateWorkspace": {"workspaceId": world.new_workspace()}}
+CHANGED["setWorkspacePlan"] = {"workspaceId": world.new_workspace()}
 CHANGED["getTransaction"] = {"blockchainId": DEFAULT_BLOCKCHAIN, "hash": world.transaction}
 # Before a chain starts its modules are changed at will.
 CHANGED |= dict.fromkeys(
@@ -267,6 +268,7 @@ def planned_project():
 
 
 KNOWN_NAMES = {
+    "setWorkspacePlan": lambda: {"billingPlan": "team"},
     "createProject": project,
     "planProject": planned_project,
     "enableModule": lambda: {"module": "nft", "config": {"marketplaceFee": "2.5"}},
@@ -303,6 +305,7 @@ RULED_FIELDS = {
     "rotateApiKey": r"overlap",
     "createWorkspace": r"settings\.billingPlan",
     "updateWorkspace": r"settings\.billingPlan",
+    "setWorkspacePlan": r"billingPlan",
     "createBlockchain": r"config\.(blockTime|nativeToken\.premine)|validators(\[\d+\]\.address)?",
     "deployContract": r"template|params(\..+)?|from|gasLimit|signedTransaction",
     "addParticipant": r"participant",

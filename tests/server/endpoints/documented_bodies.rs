@@ -204,6 +204,11 @@ impl World {
         };
         match operation.name() {
             "changeMemberRole" => of("userId", &self.user),
+            "setWorkspacePlan" => {
+                // The plan of the default workspace has room for all that is made here.
+                let other = id(&ok(&self.service, "POST", "/v1/workspaces", json!({ "name": "theirs" })).await);
+                fill(&operation.path, |_| other.clone())
+            }
             "rotateApiKey" => {
                 let spec = json!({ "name": "ci", "scopes": ["workspace:read"] });
                 of("apiKeyId", &id(&ok(&self.service, "POST", "/v1/auth/api-keys", spec).await))

@@ -57,9 +57,10 @@ struct Case {
 }
 
 /// Fields for names of what must be there, and those whose text no route shows.
-const ELSEWHERE: [(&str, &str, &str); 63] = [
+const ELSEWHERE: [(&str, &str, &str); 64] = [
     ("createWorkspace", "settings.billingPlan", "names a plan"),
     ("updateWorkspace", "settings.billingPlan", "names a plan"),
+    ("setWorkspacePlan", "billingPlan", "names a plan"),
     ("createProject", "config.blockchain", "names a protocol or a chain"),
     ("createProject", "config.network", "names a network"),
     ("createProject", "config.features[0]", "names a feature"),

@@ -9,7 +9,10 @@ use super::{World, conflict};
 use crate::{
     chain::CallRequest,
     node::BlockRef,
-    platform::{ApiKeySpec, DeploymentSpec, PlatformError, Principal, Role, Scope, Subject, records::Index},
+    platform::{
+        ApiKeySpec, BlockchainSpec, DeploymentSpec, PlatformError, Principal, Role, Scope, Subject,
+        records::{AuditLine, Index, SortKey},
+    },
     primitives::{Gas, KeyPair, TransactionRequest},
     system::permissions::{PERMISSIONS_ADDRESS, interface as sol},
     templates::Erc20Params,
@@ -134,6 +137,84 @@ fn a_participant_of_another_workspace_reads_by_its_keys_and_not_by_access_tokens
     let (named, other) = (key_of(&maker), key_of(&maker));
     records.unit(|unit| chains.add_participant(unit, &me, chain.id(), named.subject())).unwrap();
     assert_eq!([&named, &other].map(|key| outcome(chains.readable(key, chain.id()))), ["yes", "404"]);
+}
+
+/// A user as a member of the workspace of another.
+fn invited(world: &World, by: &Principal, email: &str) -> (Principal, Principal) {
+    let (user, members) = (world.user(email), world.platform.workspaces().members());
+    let Subject::User(id) = user.subject() else { panic!("it is a user") };
+    let (_, token) = world.platform.unit(|unit| members.invite(unit, by, email, Role::Developer)).unwrap();
+    world.platform.unit(|unit| members.accept(unit, id, token.text())).unwrap();
+    let member = world.platform.workspaces().principal(id, by.workspace()).unwrap().unwrap();
+    (user, member)
+}
+
+fn remove(world: &World, by: &Principal, who: &Principal) -> Result<(), PlatformError> {
+    let Subject::User(id) = who.subject() else { panic!("it is a user") };
+    world.platform.unit(|unit| world.platform.workspaces().members().remove(unit, by, id))
+}
+
+#[test]
+fn who_goes_from_a_workspace_takes_no_part_in_its_private_chains_any_more() {
+    let world = World::new();
+    let owner = world.user("owner@example.org");
+    let (outside, member) = invited(&world, &owner, "leaver@example.org");
+    let chains = world.platform.blockchains();
+    let make = |by: &Principal, name: &str, features: serde_json::Value| {
+        let spec = BlockchainSpec::read(json!({ "name": name, "features": features })).unwrap();
+        chains.create(by, spec).unwrap()
+    };
+    let (shared, own) = (make(&owner, "shared", json!(["privacy"])), make(&member, "own", json!(["privacy"])));
+    let open = make(&member, "open", json!([]));
+    let key_of = |maker: &Principal| {
+        let scopes = [Scope::BlockchainRead].into_iter().collect();
+        let spec = ApiKeySpec { name: "k".to_owned(), scopes, lifetime_ms: None };
+        let (value, _) = world.platform.unit(|unit| world.platform.api_keys().create(unit, maker, spec)).unwrap();
+        world.platform.api_keys().authenticate(value.text()).unwrap().unwrap()
+    };
+    let (key, elsewhere, others) = (key_of(&member), key_of(&outside), key_of(&world.user("other@example.org")));
+    let add = |by: &Principal, id: &str, who: &Principal| {
+        world.platform.unit(|unit| chains.add_participant(unit, by, id, who.subject())).map(drop).unwrap();
+    };
+    for who in [&member, &key, &elsewhere, &others] {
+        add(&owner, shared.id(), who);
+    }
+    add(&member, own.id(), &key);
+    let read = || {
+        let of = |who: &Principal| [&shared, &own].map(|chain| outcome(chains.readable(who, chain.id())));
+        [of(&outside), of(&elsewhere), of(&others), of(&owner)]
+    };
+    let before = [["yes", "yes"], ["yes", "yes"], ["yes", "404"], ["yes", "403"]];
+    assert_eq!(read(), before);
+    // Nobody would be left on the list: the keys are its own.
+    let refused = conflict(remove(&world, &member, &member));
+    assert!(refused.contains(own.id()), "{refused}");
+    assert!(!refused.contains(shared.id()) && !refused.contains(open.id()), "{refused}");
+    assert_eq!(read(), before, "a refused change leaves all as it was");
+    remove(&world, &owner, &member).unwrap();
+    assert_eq!(read(), [["404", "404"], ["404", "404"], ["yes", "404"], ["yes", "yes"]]);
+    let listed = |id: &str| chains.record(&owner, id).unwrap().value.participants;
+    assert_eq!(listed(shared.id()), [owner.subject().clone(), others.subject().clone()]);
+    assert_eq!(listed(own.id()), [owner.subject().clone()], "who removed the last one takes its place");
+    assert_eq!(listed(open.id()), [member.subject().clone()], "without the feature the list says nothing");
+    let mut lines = Vec::new();
+    let log = world.platform.records().of::<AuditLine>();
+    log.for_each(&Index::CREATED, &owner.owner(), &SortKey::new(), |line| {
+        lines.extend(line.value.target.starts_with(&format!("blockchain {}: ", own.id())).then_some(line.value.action));
+        Ok::<_, PlatformError>(())
+    })
+    .unwrap();
+    let (added, removed) = ("blockchain.participant.add", "blockchain.participant.remove");
+    assert_eq!(lines, [added, removed, removed, added]);
+    // As somebody from outside it may be put back.
+    add(&owner, shared.id(), &outside);
+    assert_eq!(read()[0], ["yes", "404"]);
+    // Where others are left, a member may leave.
+    let (second_outside, second) = invited(&world, &owner, "second@example.org");
+    add(&owner, own.id(), &second);
+    assert_eq!(outcome(chains.readable(&second_outside, own.id())), "yes");
+    remove(&world, &second, &second).unwrap();
+    assert_eq!(outcome(chains.readable(&second_outside, own.id())), "404");
 }
 
 #[test]

@@ -231,6 +231,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         .takes::<CreateApiKey>()
         .creates(create),
         Endpoint::get(all, "listApiKeys", Tag::ApiKeys, read, "Lists the API keys of the workspace.")
+            .answered_past_plan()
             .lists(&["createdAt"], list),
         Endpoint::get(one, "getApiKey", Tag::ApiKeys, read, "Returns an API key, without its value.").reads(get),
         Endpoint::post(
@@ -242,7 +243,9 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         )
         .takes::<RotateApiKey>()
         .creates(rotate),
-        Endpoint::delete(one, "revokeApiKey", Tag::ApiKeys, write, "Revokes an API key, at once.").acts(revoke),
+        Endpoint::delete(one, "revokeApiKey", Tag::ApiKeys, write, "Revokes an API key, at once.")
+            .answered_past_plan()
+            .acts(revoke),
     ]
 }
 

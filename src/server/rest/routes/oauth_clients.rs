@@ -67,10 +67,12 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     vec![
         Endpoint::get(all, "listOAuthClients", tag, read, "Lists the OAuth clients of the workspace, oldest first.")
             .described("`POST /oauth/register` (RFC 7591) registers one.")
+            .answered_past_plan()
             .lists(&["createdAt"], list),
         Endpoint::get(one, "getOAuthClient", tag, read, "Returns one OAuth client, without its secret.").reads(get),
         Endpoint::delete(one, "deleteOAuthClient", tag, write, "Deletes an OAuth client.")
             .described("Its codes and tokens end at once, whichever workspace a user gave them for.")
+            .answered_past_plan()
             .acts(delete),
     ]
 }

@@ -202,6 +202,33 @@ impl Located for WorkspaceView {
     }
 }
 
+/// A plan to give.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct GivenPlan {
+    /// A configured plan.
+    #[schema(min_length = 1, max_length = 64, example = "team")]
+    billing_plan: String,
+}
+
+impl Body for GivenPlan {
+    fn examples() -> Vec<(&'static str, Value)> {
+        vec![("required fields", json!({ "billingPlan": "team" }))]
+    }
+}
+
+/// The plan of a workspace.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+struct WorkspacePlanView {
+    /// Id of the workspace.
+    #[schema(example = "ws_0123456789abcdef")]
+    id: String,
+    /// Name of its plan.
+    #[schema(example = "team")]
+    billing_plan: String,
+}
+
 /// A member of a workspace.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -321,8 +348,9 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             .creates(create),
         Endpoint::get(all, "listWorkspaces", tag, read, "Lists the workspaces of which the caller is a member.")
             .lists(&["createdAt"], list),
-        Endpoint::get(one, "getWorkspace", tag, read, "Returns a workspace.").reads(get),
+        Endpoint::get(one, "getWorkspace", tag, read, "Returns a workspace.").answered_past_plan().reads(get),
         Endpoint::patch(one, "updateWorkspace", tag, write, "Changes a workspace.")
+            .answered_past_plan()
             .takes::<UpdateWorkspace>()
             .acts(update),
         Endpoint::delete(one, "deleteWorkspace", tag, write, "Deletes a workspace that has nothing left in it.")
@@ -333,15 +361,33 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
                  for it, stays there.",
             )
             .acts(delete),
+        Endpoint::put("/v1/workspaces/{workspaceId}/plan", "setWorkspacePlan", tag, Access::Scope(Scope::Admin), "Gives a workspace a plan.")
+            .described(
+                "For operators of the service: callers with the scope `admin` in its default workspace. They give any workspace any plan that is \
+                 configured, whoever made it. To members of the workspace it is 403, and 404 to all others. The new plan counts within seconds. \
+                 The audit logs of the workspace and of the operators have a line of it.",
+            )
+            .of_operators()
+            .takes::<GivenPlan>()
+            .acts(give_plan),
         Endpoint::get("/v1/workspaces/{workspaceId}/usage", "getUsage", tag, read, "Lists what the workspace used in the present period of 30 days.")
+            .answered_past_plan()
             .lists(&["id"], usage),
         Endpoint::get("/v1/workspaces/{workspaceId}/audit", "listAuditLines", tag, Access::Scope(Scope::Admin), "Lists who did what, the oldest first.")
             .lists(&["createdAt"], audit),
-        Endpoint::get(members, "listMembers", tag, read, "Lists the members.").lists(&["createdAt"], list_members),
+        Endpoint::get(members, "listMembers", tag, read, "Lists the members.")
+            .answered_past_plan()
+            .lists(&["createdAt"], list_members),
         Endpoint::patch(member, "changeMemberRole", tag, write, "Changes the role of a member.")
             .takes::<ChangeRole>()
             .acts(change_role),
         Endpoint::delete(member, "removeMember", tag, write, "Removes a member, and revokes the API keys that it made.")
+            .described(
+                "The member and its keys take no part in the workspace's blockchains with the feature `privacy` any more: they are off the lists \
+                 of participants, and a participant may put the member back as one from outside. Where it is the last participant, who removes \
+                 it takes its place; a member who leaves by itself is refused with 409, which names the blockchains.",
+            )
+            .answered_past_plan()
             .acts(remove_member),
         Endpoint::post(invitations, "inviteMember", tag, write, "Invites somebody by e-mail.")
             .described(
@@ -355,8 +401,11 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
                 "One that was accepted or withdrawn is gone. One that has expired stays for 30 days with the status `expired`, unless its address \
                  is invited again.",
             )
+            .answered_past_plan()
             .lists(&["createdAt"], list_invitations),
-        Endpoint::delete(invitation, "withdrawInvitation", tag, write, "Withdraws an invitation.").acts(withdraw),
+        Endpoint::delete(invitation, "withdrawInvitation", tag, write, "Withdraws an invitation.")
+            .answered_past_plan()
+            .acts(withdraw),
     ]
 }
 
@@ -418,6 +467,14 @@ fn delete(app: &App, request: &Request) -> Result<Change<Deleted>, ApiError> {
         platform.workspaces().delete(unit, &principal)?;
         Ok(Deleted::of(principal.owner().as_str()))
     }))
+}
+
+fn give_plan(app: &App, request: &Request, body: GivenPlan) -> Result<Change<WorkspacePlanView>, ApiError> {
+    let workspace = request.path("workspaceId").to_owned();
+    in_workspace(app, request, move |workspaces, unit, principal| {
+        let given = workspaces.give_plan(unit, principal, &workspace, &body.billing_plan)?;
+        Ok(WorkspacePlanView { id: workspace, billing_plan: given.value.billing_plan })
+    })
 }
 
 fn usage(app: &App, request: &Request, page: &Page) -> Result<(Vec<UsageView>, u64), ApiError> {

@@ -89,7 +89,7 @@ pub(super) const BY_TEST: &[(Mutation, &str, &str)] = &[
     (
         Mutation::PbftTakesAnyBody,
         "consensus::pbft::tests::relays::a_relayed_proposal_with_another_body_has_no_effect",
-        "a campaign does, at seed 362",
+        "a campaign does, seldom: none of 6,000 seeds of the default profile now",
     ),
     (
         Mutation::PbftTrustsPayload,
@@ -430,7 +430,6 @@ pub(super) const BY_PROFILE: &[(Mutation, &str, u64)] = &[
     (Mutation::PbftAsksNoStranger, "turnover", 1_522),
     (Mutation::DposCatchUpStartsAnew, "turnover", 4),
     (Mutation::DposAsksFirstSenderAlone, "short", 70_442_981_518_291_977),
-    (Mutation::PbftTakesAnyBody, "short", 362),
     (Mutation::PosForgetsRearSet, "turnover", 1),
     (Mutation::GovernanceEndsEarly, "governance", 0),
     (Mutation::GovernanceSkipsExecution, "governance", 1),
