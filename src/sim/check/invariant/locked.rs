@@ -1,5 +1,7 @@
 //! Stake of those who have duties.
 
+use std::collections::BTreeSet;
+
 use super::{Invariant, Violation, honest};
 use crate::{
     chain::{Chain, ExecutedBlock, SystemViewError},
@@ -13,10 +15,13 @@ use crate::{
 const EVERY: u64 = 8;
 
 /// On a chain with stake, nobody in the protocol's set can withdraw its own stake, whether or not the staking contract counts it still: what it
-/// signs may be evidence, which needs stake to slash. The first honest replica at every eighth height is asked.
+/// signs may be evidence, which needs stake to slash. The first honest replica at every eighth height is asked, of members that it, or another,
+/// had at the eighth height before too: a schedule of delegated proof of stake may come in force so long after it was elected that the stake of
+/// one who left meanwhile is free, and is locked again by its first slot.
 #[derive(Clone, Debug, Default)]
 pub struct MembersAreLocked {
     checked: Height,
+    members: BTreeSet<Address>,
     left: u64,
 }
 
@@ -33,7 +38,10 @@ impl Invariant for MembersAreLocked {
             return Ok(());
         }
         self.checked = head.height();
-        let wrong = match self.free_member(chain, head, replica.protocol().validators().addresses()) {
+        let members = replica.protocol().validators().addresses().collect();
+        let before = core::mem::replace(&mut self.members, members);
+        let stayed: Vec<_> = self.members.intersection(&before).copied().collect();
+        let wrong = match self.free_member(chain, head, stayed) {
             Ok(None) => return Ok(()),
             Ok(Some(member)) => format!("{member} is in the set and may withdraw its stake"),
             Err(error) => format!("the staking contract can't be read: {error}"),
@@ -55,7 +63,7 @@ impl MembersAreLocked {
         &mut self,
         chain: &Chain,
         head: &ExecutedBlock,
-        members: impl Iterator<Item = Address>,
+        members: Vec<Address>,
     ) -> Result<Option<Address>, SystemViewError> {
         for key in members {
             let record = chain.staked_validator_of_key(head, key)?;
