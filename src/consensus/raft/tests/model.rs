@@ -7,7 +7,7 @@
 //! an election) and heartbeats are lost (any message may be).
 
 use core::time::Duration;
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, thread};
 
 use stateright::{Checker, HasDiscoveries, Model, Property};
 
@@ -453,7 +453,8 @@ impl Model for RaftModel {
 
 /// Explores all states within `bounds`, checks the properties and returns the number of states.
 fn explore(bounds: Bounds) -> usize {
-    let checker = RaftModel::new(bounds, None).checker().spawn_bfs().join();
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let checker = RaftModel::new(bounds, None).checker().threads(threads).spawn_bfs().join();
     let (replicas, steps) = checker.model().table.sizes();
     let unique = checker.unique_state_count();
     println!(
