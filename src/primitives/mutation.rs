@@ -231,6 +231,8 @@ pub(crate) enum Mutation {
     StakingFreesOnDuty,
     /// Staking contract: stake is free an unbonding period after exit or jail, though the validator is in a set that can't change.
     StakingFreesMembers,
+    /// Staking contract: who is in the protocol's next set has its stake free until that is in force.
+    StakingFreesElected,
     /// Staking contract: evidence against whose stake is free does nothing, so that it may validate again.
     StakingWastesEvidence,
     /// Governance: a vote that is replaced stays in the tally.

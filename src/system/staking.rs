@@ -2,9 +2,8 @@
 //! [`STAKING_ADDRESS`].
 //!
 //! Deployed in genesis where the specification has `staking`. Operators and delegators change it by transactions, the
-//! protocol by system calls at the start of a block: [`begin_block`], [`slash`], [`penalize`], [`replace_set`],
-//! [`end_epoch`]. Every
-//! change of a validator's consensus weight emits the event `WeightChanged`, from which [`weight_changes`]
+//! protocol by system calls at the start of a block: [`begin_block`], [`slash`], [`penalize`], [`elect_set`], [`begin_set`],
+//! [`end_epoch`]. Every change of a validator's consensus weight emits the event `WeightChanged`, from which [`weight_changes`]
 //! collects a block's [`ValidatorUpdates`](super::ValidatorUpdates) (as EIP-6110 does for deposits).
 //!
 //! - A validator is an operator, the account under which all of this is kept, and its sealing key, by which consensus knows it: its own
@@ -62,7 +61,7 @@ use crate::vm::{
 };
 
 pub use super::address::STAKING_ADDRESS;
-pub use calls::{EpochDeltas, Offence, begin_block, end_epoch, penalize, replace_set, slash, weight_changes};
+pub use calls::{EpochDeltas, Offence, begin_block, begin_set, elect_set, end_epoch, penalize, slash, weight_changes};
 pub use consent::{JoinConsent, consent_digest};
 pub use delegations::UNBONDINGS_MAX;
 pub use keys::{operator_in, prove_sealing_key};
@@ -177,7 +176,8 @@ fn dispatch(staking: &mut Staking<'_, '_>, call: Calls) -> Result<Bytes, Stop> {
         Calls::penalize(call) => call.returns(staking.penalize(&call.validators, &call.amounts)?),
         Calls::removeValidator(call) => call.returns(staking.remove_validator(call.validator)?),
         Calls::setParameter(call) => call.returns(staking.set_parameter(call.parameter, call.value)?),
-        Calls::replaceSet(call) => call.returns(staking.replace_set(&call.members)?),
+        Calls::electSet(call) => call.returns(staking.elect_set(&call.members)?),
+        Calls::beginSet(call) => call.returns(staking.begin_set()?),
         Calls::endEpoch(call) => call.returns(staking.end_epoch(call.epoch, &call.rewards, &call.penalties, call.ejectionPercent)?),
         Calls::params(call) => call.returns(staking.params()?),
         Calls::totals(call) => call.returns(staking.totals()?),
@@ -209,6 +209,11 @@ impl From<(Address, U256)> for interface::GenesisStake {
 const fn is_system(call: &Calls) -> bool {
     matches!(
         call,
-        Calls::beginBlock(_) | Calls::slash(_) | Calls::penalize(_) | Calls::replaceSet(_) | Calls::endEpoch(_)
+        Calls::beginBlock(_)
+            | Calls::slash(_)
+            | Calls::penalize(_)
+            | Calls::electSet(_)
+            | Calls::beginSet(_)
+            | Calls::endEpoch(_)
     )
 }

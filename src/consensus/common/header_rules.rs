@@ -77,10 +77,11 @@ pub(crate) trait HeaderChainRules {
     /// The rule that the payload breaks.
     fn system_calls(
         config: &Self::Config,
+        genesis: &Self::Genesis,
         authenticator: &Authenticator,
         context: &SystemContext<'_>,
     ) -> Result<Vec<SystemCall>, Self::Error> {
-        let _ = (config, authenticator, context);
+        let _ = (config, genesis, authenticator, context);
         Ok(Vec::new())
     }
 }
@@ -153,7 +154,7 @@ impl<P: HeaderChainRules + Debug + 'static> HeaderRules for CachedHeaderRules<P>
     }
 
     fn system_calls(&self, context: &SystemContext<'_>) -> Result<Vec<SystemCall>, RuleError> {
-        P::system_calls(&self.config, &self.authenticator, context).map_err(Into::into)
+        P::system_calls(&self.config, &self.genesis, &self.authenticator, context).map_err(Into::into)
     }
 
     fn is_parameter_boundary(

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     BlockInputs, ConfirmError, Confirmation, Dpos, DposConfig, Election, EvidenceError, HeaderContext, Infraction,
-    Payload, PayloadError, Prepared,
+    Payload, PayloadError, Prepared, state::first_producers,
 };
 use crate::{
     chain::{Block, RuleError},
@@ -254,15 +254,22 @@ impl HeaderChainRules for Dpos {
         context.with_updates(updates)
     }
 
-    /// Returns `begin_block` with the producer and the absent producers, then a `slash` for each infraction that the payload
-    /// proves.
+    /// Returns `begin_block` with the producer and the absent producers, `elect_set` where the block proposes producers and `begin_set` where it
+    /// activates a schedule, both in block 1 for that of genesis, then a `slash` for each infraction that the payload proves.
     fn system_calls(
-        _config: &DposConfig,
+        config: &DposConfig,
+        genesis: &ValidatorSet,
         authenticator: &Authenticator,
         context: &SystemContext<'_>,
     ) -> Result<Vec<SystemCall>, HeaderError> {
         let payload = Payload::decode(context.payload)?;
         let mut calls = vec![staking::begin_block(context.header.beneficiary, &payload.absent)];
+        let elect_set = |producers: &ValidatorSet| staking::elect_set(&producers.addresses().collect::<Vec<_>>());
+        if context.header.number == 1 {
+            calls.extend([elect_set(&first_producers(config, genesis)), staking::begin_set()]);
+        }
+        calls.extend(payload.proposes.as_ref().map(elect_set));
+        calls.extend(payload.activates.map(|_| staking::begin_set()));
         for evidence in &payload.evidence {
             let offender = authenticator.author(Purpose::Block, evidence.first.hash_slow(), &evidence.first_seal)?;
             let height = Height::new(evidence.first.number.max(evidence.second.number));

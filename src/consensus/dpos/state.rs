@@ -95,12 +95,20 @@ pub struct DerivedPayload {
     pub activates: Option<B256>,
 }
 
+/// Returns the first producers: the heaviest validators of genesis.
+pub(super) fn first_producers(config: &DposConfig, validators: &ValidatorSet) -> ValidatorSet {
+    elect(&candidates_of(validators), config.producers).unwrap_or_else(|| validators.clone())
+}
+
+fn candidates_of(validators: &ValidatorSet) -> Candidates {
+    validators.members().iter().map(|member| (member.address, member.weight)).collect()
+}
+
 impl HeaderContext {
     /// Returns the context of genesis, whose heaviest validators are the first producers.
     pub fn genesis(config: &DposConfig, block: BlockId, timestamp: Timestamp, validators: &ValidatorSet) -> Self {
-        let candidates: Candidates =
-            validators.members().iter().map(|member| (member.address, member.weight)).collect();
-        let producers = elect(&candidates, config.producers).unwrap_or_else(|| validators.clone());
+        let candidates = candidates_of(validators);
+        let producers = first_producers(config, validators);
         let progress = Irreversibility::new(config.finality, block.height, producers.len());
         let active = Arc::new(Schedule::new(0, block.hash, producers));
         let state = Arc::new(State { active, pending: None, progress, reported: OrdSet::new() });

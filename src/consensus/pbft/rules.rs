@@ -87,10 +87,12 @@ impl HeaderChainRules for Pbft {
         transition.with(updates)
     }
 
-    /// Returns `begin_block` with the proposer and the absent validators that the block reports, `replace_set` where another committee
-    /// follows the block, and in block 1 for that of genesis, then a `slash` for each validator that its evidence convicts. Without stake it returns a `convict` for each, where the validators' contract is.
+    /// Returns `begin_block` with the proposer and the absent validators that the block reports, `elect_set` and `begin_set` where another
+    /// committee follows the block, and in block 1 for that of genesis, then a `slash` for each validator that its evidence convicts. Without
+    /// stake it returns a `convict` for each, where the validators' contract is.
     fn system_calls(
         _config: &PbftConfig,
+        genesis: &Committee,
         authenticator: &Authenticator,
         context: &SystemContext<'_>,
     ) -> Result<Vec<SystemCall>, HeaderError> {
@@ -104,11 +106,10 @@ impl HeaderChainRules for Pbft {
         }
         let time = Timestamp::from_secs(context.header.timestamp);
         let mut calls = vec![staking::begin_block(context.header.beneficiary, &payload.absent)];
-        if context.header.number == 1 {
-            calls.push(staking::replace_set(&[]));
-        }
-        if let Some(successor) = &payload.successor {
-            calls.push(staking::replace_set(&successor.addresses().collect::<Vec<_>>()));
+        let first = (context.header.number == 1).then(|| genesis.validators());
+        for set in first.into_iter().chain(&payload.successor) {
+            let members: Vec<_> = set.addresses().collect();
+            calls.extend([staking::elect_set(&members), staking::begin_set()]);
         }
         for proof in &payload.evidence {
             let offender = proof.offender(authenticator)?;

@@ -440,6 +440,7 @@ impl HeaderChainRules for Pos {
 
     fn system_calls(
         config: &PosConfig,
+        _genesis: &ValidatorSet,
         authenticator: &Authenticator,
         context: &SystemContext<'_>,
     ) -> Result<Vec<SystemCall>, HeaderError> {

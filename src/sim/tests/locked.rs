@@ -4,6 +4,7 @@ use super::*;
 use crate::{
     consensus::{
         Protocol,
+        dpos::DposConfig,
         mutation::{self, Mutation},
         pbft::PbftConfig,
         pos::PosConfig,
@@ -75,4 +76,39 @@ fn leaver_without_finality() -> Result<u64, Violation> {
 fn who_votes_on_while_nothing_becomes_final_has_its_stake_locked() {
     assert!(leaver_without_finality().unwrap() > 5);
     assert!(mutation::with(Mutation::PosNamesEarnersOnly, leaver_without_finality).is_err());
+}
+
+/// One who stands by is elected, and half of the producers are cut off, so that its schedule waits; it leaves, and the others come back after
+/// twice the unbonding period: it produces, until the next election is in force. Returns how often it was met meanwhile.
+fn elected_and_gone() -> Result<u64, Violation> {
+    let config = DposConfig::default().with_period(Duration::from_secs(1)).with_producers(4);
+    let mut network = network(ConsensusConfig::Dpos(config), 5, 30);
+    network.run_to_height(Height::new(2)).unwrap();
+    let producers = network.primary().protocol().validators();
+    let standby = (0..5).find(|number| !producers.contains(&key(*number).address())).unwrap();
+    let vote = ValidatorAction::Delegate { validator: key(standby).address(), amount: ether(100) };
+    network.validator_action(&alice(), &vote).unwrap();
+    let cut_off: Vec<_> = (0..5).filter(|number| *number != standby).skip(2).map(ReplicaId::new).collect();
+    for replica in &cut_off {
+        network.crash(*replica).unwrap();
+    }
+    network.run_for(Duration::from_secs(30)).unwrap();
+    network.validator_action(&key(standby), &ValidatorAction::Exit).unwrap();
+    let mut left = watch(&mut network, 60)?;
+    for replica in cut_off {
+        network.restart(replica).unwrap();
+    }
+    let address = key(standby).address();
+    network
+        .run_until(Duration::from_secs(60), |network| network.primary().protocol().validators().contains(&address))
+        .unwrap();
+    left += watch(&mut network, 60)?;
+    assert!(!network.primary().protocol().validators().contains(&address));
+    Ok(left)
+}
+
+#[test]
+fn who_is_elected_and_leaves_has_its_stake_locked_before_its_first_turn() {
+    assert!(elected_and_gone().unwrap() > 0);
+    assert!(mutation::with(Mutation::StakingFreesElected, elected_and_gone).is_err());
 }

@@ -74,14 +74,18 @@ pub fn penalize(penalties: &[(Address, U256)]) -> SystemCall {
     call(&sol::penalizeCall { validators, amounts })
 }
 
-/// Tells that the protocol's set is another one from the next block on, with these members.
+/// Tells the members of the protocol's next set.
 ///
-/// For a protocol that takes changes of weight over later, or not while too few would be left, and whose members vote in every block: who is in
-/// its set has its stake locked, whatever it is in the contract, and the unbonding period of who left begins when a set is without it. The first
-/// call, in block 1, has no members: it stands for the set of genesis, which the contract knows. A protocol that makes no such call names who
-/// has duties by [`begin_block`] and [`end_epoch`].
-pub fn replace_set(members: &[Address]) -> SystemCall {
-    call(&sol::replaceSetCall { members: members.to_vec() })
+/// For a protocol that takes changes of weight over later, or not while too few would be left: who is in its set, or in the next, has its stake
+/// locked, whatever it is in the contract, and the unbonding period of who left begins when a set is without it. Block 1 tells the set of genesis.
+/// No other is told before [`begin_set`]. A protocol that makes no such call names who has duties by [`begin_block`] and [`end_epoch`].
+pub fn elect_set(members: &[Address]) -> SystemCall {
+    call(&sol::electSetCall { members: members.to_vec() })
+}
+
+/// Tells that the members of the last [`elect_set`] are the protocol's set from the next block on.
+pub fn begin_set() -> SystemCall {
+    call(&sol::beginSetCall {})
 }
 
 /// What validators earn and lose at the end of an epoch.

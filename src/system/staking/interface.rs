@@ -205,7 +205,8 @@ alloy_sol_types::sol! {
         function penalize(address[] validators, uint256[] amounts) external;
         function setParameter(uint8 parameter, uint256 value) external;
         function removeValidator(address validator) external;
-        function replaceSet(address[] members) external;
+        function electSet(address[] members) external;
+        function beginSet() external;
         function endEpoch(uint64 epoch, StakeChange[] rewards, StakeChange[] penalties, uint8 ejectionPercent) external;
 
         function params() external view returns (Params memory);

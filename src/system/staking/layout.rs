@@ -59,7 +59,7 @@ storage! {
         pub(super) consents: Nonces,
         /// Number of the protocol's present set, from 1; 0 where the protocol does not name its sets.
         pub(super) set: Slot<U256>,
-        /// Time at which each later set followed the one before, in seconds since the Unix epoch, by number.
+        /// Time at which each set followed the one before, in seconds since the Unix epoch, by number.
         pub(super) set_times: Mapping<u64, U256>,
     }
 }
@@ -82,7 +82,7 @@ storage! {
         slashes: Mapping<u64, Slash>,
         /// Weight by height, on chains with governance.
         pub(super) weights: Trace208,
-        /// Number of the protocol's last set that has it; 0 if none had.
+        /// Number of the protocol's last set that has it, which may be the next one; 0 if none has.
         pub(super) last_set: Slot<U256>,
     }
 }

@@ -1,7 +1,7 @@
 //! How long a validator's stake is locked: as long as what it signs may be evidence.
 //!
 //! A protocol takes over what changes here at a boundary of its own, or never while too few would be left. Who has a duty there has its stake
-//! locked, whatever it is here: by name, in blocks and at the ends of epochs, or as a member of the protocol's set.
+//! locked, whatever it is here: by name, in blocks and at the ends of epochs, or as a member of the protocol's present set or its next.
 
 use alloy_primitives::{Address, U256};
 
@@ -14,9 +14,6 @@ use crate::{
     vm::Stop,
 };
 
-/// Number of the set of genesis.
-const FIRST_SET: U256 = U256::ONE;
-
 impl Staking<'_, '_> {
     /// Starts the unbonding period anew of a validator that has left, or is in jail, and has a duty still.
     pub(super) fn note_duty(&mut self, mut validator: ValidatorEntry) -> Result<(), Stop> {
@@ -28,16 +25,9 @@ impl Staking<'_, '_> {
         self.put(&validator)
     }
 
-    /// Notes the members of the protocol's next set. The first call is for the set of genesis, whose members are those that are bonded since
-    /// then; over an older state, as over a dump of accounts, it changes nothing.
-    pub(super) fn replace_set(&mut self, members: &[Address]) -> Result<(), Stop> {
-        let present = STAKING.set.get(self.0)?;
-        if members.is_empty() {
-            return if present.is_zero() { STAKING.set.set(self.0, FIRST_SET) } else { Ok(()) };
-        }
-        let next = present.max(FIRST_SET).saturating_add(U256::ONE);
-        STAKING.set.set(self.0, next)?;
-        STAKING.set_times.set(self.0, next.saturating_to(), U256::from(self.now()))?;
+    /// Notes the members of the protocol's next set: their stake is locked from now on.
+    pub(super) fn elect_set(&mut self, members: &[Address]) -> Result<(), Stop> {
+        let next = self.next_set()?;
         for key in members {
             let operator = self.operator_of(*key)?;
             STAKING.validators.at(self.0, operator)?.last_set.set(self.0, next)?;
@@ -45,13 +35,15 @@ impl Staking<'_, '_> {
         Ok(())
     }
 
-    /// Notes, for a validator that ceases to be bonded and of which no call told, that the set of genesis has it.
-    pub(super) fn note_first_set(&mut self, validator: &ValidatorEntry) -> Result<(), Stop> {
-        let is_of_genesis = validator.start_height == 0 && !STAKING.set.get(self.0)?.is_zero();
-        if is_of_genesis && validator.stored.last_set.get(self.0)?.is_zero() {
-            validator.stored.last_set.set(self.0, FIRST_SET)?;
-        }
-        Ok(())
+    /// Notes that the next set is the present one, which releases who was in the one before alone.
+    pub(super) fn begin_set(&mut self) -> Result<(), Stop> {
+        let present = self.next_set()?;
+        STAKING.set.set(self.0, present)?;
+        STAKING.set_times.set(self.0, present.saturating_to(), U256::from(self.now()))
+    }
+
+    fn next_set(&mut self) -> Result<U256, Stop> {
+        Ok(STAKING.set.get(self.0)?.saturating_add(U256::ONE))
     }
 
     /// Returns whether a validator's stake is free: it has been out of consensus, and without a duty, for longer than the unbonding period.
@@ -69,20 +61,19 @@ impl Staking<'_, '_> {
         Ok(released_at.map_or(u64::MAX, |time| time.max(validator.unbonded_at).saturating_add(params.unbonding_secs)))
     }
 
-    /// Returns when a set followed the last one that has the validator; `None` while that is the present one. 0 where no set had it, and where
-    /// the protocol names none.
+    /// Returns when a set followed the last one that has the validator; `None` while that is the present one or the next. 0 where no set had it,
+    /// as where the protocol names none.
     fn released_at(&mut self, validator: &ValidatorEntry) -> Result<Option<u64>, Stop> {
-        let present = STAKING.set.get(self.0)?;
-        if present.is_zero() || mutation::active(Mutation::StakingFreesMembers) {
+        let last = validator.stored.last_set.get(self.0)?;
+        if last.is_zero() || mutation::active(Mutation::StakingFreesMembers) {
             return Ok(Some(0));
         }
-        let last = validator.stored.last_set.get(self.0)?;
-        if last == present {
+        let present = STAKING.set.get(self.0)?;
+        if last == present || (last > present && !mutation::active(Mutation::StakingFreesElected)) {
             return Ok(None);
         }
         let next = last.saturating_add(U256::ONE).saturating_to();
-        let time = if last.is_zero() { U256::ZERO } else { STAKING.set_times.get(self.0, next)? };
-        Ok(Some(time.saturating_to()))
+        Ok(Some(STAKING.set_times.get(self.0, next)?.saturating_to()))
     }
 
     /// Returns [`Staking::locked_until`] of the validator under this address; 0 of who never was one.

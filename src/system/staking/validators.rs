@@ -284,7 +284,7 @@ impl Staking<'_, '_> {
     fn leave(&mut self, mut validator: ValidatorEntry) -> Result<(), Stop> {
         let tokens = validator.stored.tokens.get(self.0)?;
         let weight = validator.weight(tokens);
-        self.unbond_from_now(&mut validator)?;
+        self.unbond_from_now(&mut validator);
         (validator.has_left, validator.in_queue, validator.is_pending) = (true, false, false);
         STAKING.active.sub(self.0, U256::from(1))?;
         self.unlist_when_empty(&mut validator)?;
@@ -297,7 +297,7 @@ impl Staking<'_, '_> {
     pub(super) fn jail(&mut self, validator: &mut ValidatorEntry, until: u64) -> Result<(), Stop> {
         let tokens = validator.stored.tokens.get(self.0)?;
         let weight = validator.weight(tokens);
-        self.unbond_from_now(validator)?;
+        self.unbond_from_now(validator);
         validator.is_jailed = true;
         validator.jailed_until = validator.jailed_until.max(until);
         self.forget_absences(validator)?;
@@ -319,12 +319,10 @@ impl Staking<'_, '_> {
         self.0.emit(&sol::Tombstoned { validator: validator.address })
     }
 
-    fn unbond_from_now(&mut self, validator: &mut ValidatorEntry) -> Result<(), Stop> {
-        if !validator.is_bonded() {
-            return Ok(());
+    fn unbond_from_now(&self, validator: &mut ValidatorEntry) {
+        if validator.is_bonded() {
+            (validator.unbonded_height, validator.unbonded_at) = (self.height(), self.now());
         }
-        (validator.unbonded_height, validator.unbonded_at) = (self.height(), self.now());
-        self.note_first_set(validator)
     }
 
     fn forget_absences(&mut self, validator: &ValidatorEntry) -> Result<(), Stop> {

@@ -1,27 +1,23 @@
 //! Stake of those who have duties.
 
-use std::collections::BTreeSet;
-
 use super::{Invariant, Violation, honest};
 use crate::{
     chain::{Chain, ExecutedBlock, SystemViewError},
-    consensus::Protocol,
+    consensus::{Protocol, dpos::Dpos},
     primitives::{Address, Height},
-    sim::network::{Network, step::SimStep},
+    sim::network::{Network, replica::Replica, step::SimStep},
     system::staking::{ValidatorStatus, interface::stakeLockedUntilCall},
 };
 
 /// Heights between two heads that are checked.
 const EVERY: u64 = 8;
 
-/// On a chain with stake, nobody in the protocol's set can withdraw its own stake, whether or not the staking contract counts it still: what it
-/// signs may be evidence, which needs stake to slash. The first honest replica at every eighth height is asked, of members that it, or another,
-/// had at the eighth height before too: a schedule of delegated proof of stake may come in force so long after it was elected that the stake of
-/// one who left meanwhile is free, and is locked again by its first slot.
+/// On a chain with stake, nobody in the protocol's set, or in a schedule that waits to come in force, can withdraw its own stake, whether or not
+/// the staking contract counts it still: what it signs may be evidence, which needs stake to slash. The first honest replica at every eighth
+/// height is asked.
 #[derive(Clone, Debug, Default)]
 pub struct MembersAreLocked {
     checked: Height,
-    members: BTreeSet<Address>,
     left: u64,
 }
 
@@ -38,10 +34,7 @@ impl Invariant for MembersAreLocked {
             return Ok(());
         }
         self.checked = head.height();
-        let members = replica.protocol().validators().addresses().collect();
-        let before = core::mem::replace(&mut self.members, members);
-        let stayed: Vec<_> = self.members.intersection(&before).copied().collect();
-        let wrong = match self.free_member(chain, head, stayed) {
+        let wrong = match self.free_member(chain, head, members(replica)) {
             Ok(None) => return Ok(()),
             Ok(Some(member)) => format!("{member} is in the set and may withdraw its stake"),
             Err(error) => format!("the staking contract can't be read: {error}"),
@@ -49,6 +42,15 @@ impl Invariant for MembersAreLocked {
         let detail = format!("{} at height {}: {wrong}", replica.id(), head.height());
         Err(Violation::new(self.name(), network, detail))
     }
+}
+
+/// Returns who signs now, and who was elected to.
+fn members(replica: &Replica) -> Vec<Address> {
+    let mut members: Vec<_> = replica.protocol().validators().addresses().collect();
+    if let Some(pending) = replica.own_protocol::<Dpos>().and_then(|dpos| dpos.head_context().state.pending()) {
+        members.extend(pending.schedule.producers().addresses());
+    }
+    members
 }
 
 impl MembersAreLocked {

@@ -362,6 +362,11 @@ pub(super) const BY_TEST: &[(Mutation, &str, &str)] = &[
         "no campaign of the default profile lasts for an unbonding period",
     ),
     (
+        Mutation::StakingFreesElected,
+        "sim::tests::locked::who_is_elected_and_leaves_has_its_stake_locked_before_its_first_turn",
+        "no campaign of the default profile lasts for an unbonding period; kept plans do",
+    ),
+    (
         Mutation::StakingWastesEvidence,
         "system::staking::tests::slashing::who_equivocated_never_validates_again_though_its_stake_is_free",
         "needs evidence that is shown after the unbonding period, and an offender that comes back",

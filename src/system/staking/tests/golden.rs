@@ -143,11 +143,12 @@ fn steps() -> Vec<Step> {
         free("stakeLockedUntil", BOB, sol::stakeLockedUntilCall { validator: V3 }),
         free("nonces", BOB, sol::noncesCall { operator: SIGNER }),
         free("rotationQueueLength", BOB, sol::rotationQueueLengthCall {}),
-        by_chain("set of genesis", replace_set(&[])),
-        by_chain("next set", replace_set(&[V2, V1, BOB])),
+        by_chain("election of a set", elect_set(&[V2, V1, BOB])),
+        by_chain("begin of a set", begin_set()),
         free("exit while the set has it", V2, sol::exitCall {}),
         free("stakeLockedUntil, in the set", BOB, sol::stakeLockedUntilCall { validator: V2 }),
-        by_chain("set without it", replace_set(&[BOB])),
+        by_chain("election without it", elect_set(&[BOB])),
+        by_chain("begin of a set without it", begin_set()),
         free("stakeLockedUntil, out of the set", BOB, sol::stakeLockedUntilCall { validator: V2 }),
     ]
 }

@@ -63,8 +63,10 @@ enum Step {
         is_downtime: bool,
     },
     Penalize(usize, u64),
-    /// The protocol's set has these operators; of none, it is that of genesis.
-    ReplaceSet(u8),
+    /// The protocol's next set has these operators.
+    ElectSet(u8),
+    /// It is in force.
+    BeginSet,
     /// Changes of a validator each, in wei, and the percentage of ejection.
     EndEpoch {
         reward: (usize, u64),
@@ -97,7 +99,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (validator(), 0_u64..8, any::<bool>())
             .prop_map(|(validator, age, is_downtime)| Step::Slash { validator, age, is_downtime }),
         1 => (validator(), amount()).prop_map(|(v, n)| Step::Penalize(v, n)),
-        2 => (0_u8..8).prop_map(Step::ReplaceSet),
+        2 => (0_u8..8).prop_map(Step::ElectSet),
+        2 => Just(Step::BeginSet),
         2 => ((validator(), 0_u64..2_000_000_000), (validator(), amount()), 0_u8..=100).prop_map(|(reward, penalty, ejection_percent)| {
             Step::EndEpoch { reward, penalty, ejection_percent }
         }),
@@ -179,9 +182,9 @@ struct Model {
     consents: u64,
     epoch: u64,
     pools: BTreeMap<usize, Pool>,
-    /// Whether the protocol names its sets.
-    names_sets: bool,
+    /// Members of the protocol's set, and of the next.
     members: BTreeSet<usize>,
+    elected: BTreeSet<usize>,
     /// When each former member was in no set any more.
     released: BTreeMap<usize, u64>,
     outgoing: Vec<Outgoing>,

@@ -179,13 +179,18 @@ fn what_a_validator_undelegates_of_its_own_stake_answers_until_its_last_duty_is_
     assert_eq!(mutation::with(Mutation::StakingFreesOnDuty, withdrawn_after_duties), (eth(100), eth(100)));
 }
 
+fn replace_set(lab: &mut Lab, members: &[Address]) {
+    lab.system(&elect_set(members));
+    lab.system(&begin_set());
+}
+
 /// A validator leaves, or is in jail, while the protocol's set has it for twice the unbonding period more, or for good; returns whether its stake
 /// is free then, and whether it gets all of it though it signed twice.
 fn member_for_long(is_jailed: bool, is_replaced: bool) -> (bool, bool) {
     let params = at_once();
     let mut lab = Lab::new(params);
     lab.pass(1);
-    lab.system(&replace_set(&[]));
+    replace_set(&mut lab, &[V1, V2, V3]);
     if is_jailed {
         lab.system(&slash(V1, Offence::Downtime, lab.block.height, lab.block.timestamp));
     } else {
@@ -195,7 +200,7 @@ fn member_for_long(is_jailed: bool, is_replaced: bool) -> (bool, bool) {
     lab.pass_time(5, params.unbonding_secs * 2);
     lab.system(&begin_block(V2, &[]));
     if is_replaced {
-        lab.system(&replace_set(&[V2, V3]));
+        replace_set(&mut lab, &[V2, V3]);
         lab.pass_time(5, params.unbonding_secs - 1);
     }
     let is_free = lab.ok(ALICE, &sol::stakeLockedUntilCall { validator: V1 }) <= lab.block.timestamp.as_secs();
@@ -225,22 +230,52 @@ fn each_set_ends_the_duties_of_those_before_it_alone() {
     other.ok(V1, &sol::exitCall {});
     assert_eq!(locked(&mut other, V1), other.block.timestamp.as_secs() + params.unbonding_secs);
     lab.pass(1);
-    lab.system(&replace_set(&[]));
+    replace_set(&mut lab, &[V1, V2, V3]);
     lab.ok(V1, &sol::exitCall {});
     assert_eq!(locked(&mut lab, V1), u64::MAX);
     lab.pass(7);
-    lab.system(&replace_set(&[V2]));
+    replace_set(&mut lab, &[V2]);
     let released = lab.block.timestamp.as_secs() + params.unbonding_secs;
     assert_eq!(locked(&mut lab, V1), released);
-    // Neither later sets nor a call for genesis over an older state move that.
+    // Later sets don't move that.
     lab.pass(7);
-    lab.system(&replace_set(&[V2, V3]));
-    lab.system(&replace_set(&[]));
+    replace_set(&mut lab, &[V2, V3]);
     assert_eq!(locked(&mut lab, V1), released);
     // Who joined and left before any set had it waits from its exit on.
     lab.pay(BOB, eth(50), &sol::joinCall { commissionBps: 0, maxCommissionBps: 0, maxCommissionChangeBps: 0 });
     lab.ok(BOB, &sol::exitCall {});
     assert_eq!(locked(&mut lab, BOB), lab.block.timestamp.as_secs() + params.unbonding_secs);
+}
+
+/// Returns for how long the stake is locked of one who is elected and leaves: after an unbonding period, once its set is in force, and once another is.
+fn elected_and_gone() -> [u64; 3] {
+    let params = at_once();
+    let mut lab = Lab::new(params);
+    let left_until_free = |lab: &mut Lab| {
+        let until = lab.ok(ALICE, &sol::stakeLockedUntilCall { validator: V2 });
+        until.saturating_sub(lab.block.timestamp.as_secs())
+    };
+    lab.pass(1);
+    replace_set(&mut lab, &[V1]);
+    lab.system(&elect_set(&[V1, V2]));
+    lab.ok(V2, &sol::exitCall {});
+    lab.pass_time(5, params.unbonding_secs);
+    let waiting = left_until_free(&mut lab);
+    lab.system(&begin_set());
+    lab.pass_time(5, params.unbonding_secs);
+    let in_force = left_until_free(&mut lab);
+    replace_set(&mut lab, &[V1]);
+    [waiting, in_force, left_until_free(&mut lab)]
+}
+
+#[test]
+fn who_is_elected_is_locked_before_its_set_is_in_force() {
+    let params = at_once();
+    let [waiting, in_force, released] = elected_and_gone();
+    assert!(waiting > params.unbonding_secs && in_force > params.unbonding_secs, "{waiting}, {in_force}");
+    assert_eq!(released, params.unbonding_secs);
+    let [waiting, in_force, _] = mutation::with(Mutation::StakingFreesElected, elected_and_gone);
+    assert!(waiting == 0 && in_force > params.unbonding_secs, "{waiting}, {in_force}");
 }
 
 #[test]

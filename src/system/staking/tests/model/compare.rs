@@ -11,8 +11,8 @@ impl Run {
             |index| Pool { tokens: stake, shares: [(index, stake)].into(), commission_bps: 1_000, ..Pool::default() };
         let model = Model {
             pools: [(0, pool(0)), (1, pool(1))].into(),
-            names_sets: false,
-            members: BTreeSet::from([0, 1]),
+            members: BTreeSet::new(),
+            elected: BTreeSet::new(),
             released: BTreeMap::new(),
             outgoing: Vec::new(),
             queue: Vec::new(),
@@ -150,10 +150,11 @@ impl Run {
                 let call = penalize(&[(named(validator), U256::from(amount))]);
                 lab.system_raw(&call.input)
             }
-            Step::ReplaceSet(mask) => {
+            Step::ElectSet(mask) => {
                 let members: Vec<_> = (0..3).filter(|place| mask & (1 << place) != 0).map(named).collect();
-                lab.system_raw(&replace_set(&members).input)
+                lab.system_raw(&elect_set(&members).input)
             }
+            Step::BeginSet => lab.system_raw(&begin_set().input),
             Step::EndEpoch { reward, penalty, ejection_percent } => {
                 let change = |(validator, amount): (usize, u64)| vec![(named(validator), U256::from(amount))];
                 let deltas = EpochDeltas { rewards: change(reward), penalties: change(penalty), ejection_percent };

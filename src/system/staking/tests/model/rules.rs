@@ -26,9 +26,6 @@ impl Model {
         let Some(pool) = self.pools.get_mut(&validator) else { return };
         if pool.is_bonded() {
             pool.unbonded = (height, now);
-            if !self.names_sets {
-                self.members.remove(&validator);
-            }
         }
     }
 
@@ -48,10 +45,6 @@ impl Model {
         let height = self.height;
         if let Some(pool) = self.pools.get_mut(&validator).filter(|pool| pool.is_pending && !pool.has_left) {
             (pool.is_pending, pool.start) = (false, height);
-            // Before the first block it is as if of genesis.
-            if height == 0 {
-                self.members.insert(validator);
-            }
         }
     }
 
@@ -109,11 +102,10 @@ impl Model {
         entry.completes.max(locked)
     }
 
-    /// Who is in the protocol's set is locked, and for a while after it was.
+    /// Who is in the protocol's set, or in the next, is locked, and for a while after it was.
     pub(super) fn locked_until(&self, validator: usize) -> u64 {
         let Some(pool) = self.pools.get(&validator) else { return 0 };
-        let is_member = self.names_sets && self.members.contains(&validator);
-        if pool.is_bonded() || is_member {
+        if pool.is_bonded() || self.members.contains(&validator) || self.elected.contains(&validator) {
             return u64::MAX;
         }
         pool.unbonded.1.max(self.released.get(&validator).copied().unwrap_or(0)) + 100
@@ -123,13 +115,9 @@ impl Model {
         self.now >= self.locked_until(validator)
     }
 
-    fn replace_set(&mut self, mask: u8) {
-        self.names_sets = true;
-        if mask == 0 {
-            return;
-        }
-        let members: BTreeSet<_> = (0..3).filter(|place| mask & (1 << place) != 0).collect();
-        for left in core::mem::take(&mut self.members).difference(&members) {
+    fn begin_set(&mut self) {
+        let members = core::mem::take(&mut self.elected);
+        for left in self.members.difference(&members) {
             self.released.insert(*left, self.now);
         }
         self.members = members;
@@ -234,8 +222,13 @@ impl Model {
                 self.penalize(validator, amount);
                 Some(())
             }
-            Step::ReplaceSet(mask) => {
-                self.replace_set(mask);
+            Step::ElectSet(mask) => {
+                // Who is elected twice stays elected.
+                self.elected.extend((0..3).filter(|place| mask & (1 << place) != 0));
+                Some(())
+            }
+            Step::BeginSet => {
+                self.begin_set();
                 Some(())
             }
             Step::EndEpoch { reward, penalty, ejection_percent } => {
