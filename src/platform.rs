@@ -66,7 +66,7 @@ pub use self::{
         metrics::ChainMetrics,
         token_index::{Holder, HolderOrder, ListWindow, TokenTransfer},
     },
-    blockchains::{Blockchains, EXPORT_BYTES_MAX, Outgoing, Sight},
+    blockchains::{Blockchains, EXPORT_BYTES_MAX, Outgoing, Sight, try_signed},
     context::{INVITATIONS_MAX, WORKSPACES_MAX},
     contract_call::{ContractCall, EncodedCall, abi_of, beside_signed, signed_call},
     contract_events::{ContractEvent, events_of},
@@ -107,9 +107,9 @@ pub use self::{
     users::{Identity, Membership, Password, PasswordCost, Session, Users},
     validator::{HostedValidator, ValidatorId},
     validators::{
-        ClaimOrder, Delegation, DelegationOrder, DelegationSpec, NewValidator, SlashOrder, SlashPart, SlashSpec,
-        SlashedBy, StakeSpec, Unbonding, Validator, ValidatorDuties, ValidatorProcess, ValidatorRound, ValidatorState,
-        Validators, Withdrawal, WithdrawalOrder,
+        ClaimOrder, CommissionOrder, Delegation, DelegationOrder, DelegationSpec, NewValidator, SlashOrder, SlashPart,
+        SlashSpec, SlashedBy, StakeSpec, Unbonding, Validator, ValidatorChange, ValidatorDuties, ValidatorProcess,
+        ValidatorRound, ValidatorState, Validators, Withdrawal, WithdrawalOrder,
     },
     wallet::{Wallet, WalletUse, Wallets},
     webhooks::{Webhook, WebhookChange, WebhookEvent, Webhooks, signature::SignedDelivery},
@@ -436,8 +436,8 @@ impl Platform {
     }
 
     /// Deletes some of what has expired: sessions, mailed tokens, grants, responses to idempotent requests, and invitations 30 days later.
-    /// Returns whether there may be more of it. To be called from time to time, again while there may be more; what has expired has no effect
-    /// before it is deleted either.
+    /// Revokes some of the API keys that deleted OAuth clients left. Returns whether there may be more of it. To be called from time to
+    /// time, again while there may be more; what has expired has no effect before it is deleted either.
     ///
     /// # Errors
     /// [`PlatformError`] of the records.
@@ -515,6 +515,8 @@ fn forget_expired(context: &Context, some: &PageRequest) -> Result<usize, Platfo
 
 /// Counter that is 1 once the indices by expiry have the keys and invitations that were in the store before they were.
 const EXPIRY_INDEXED: &str = "expiry-indexed";
+/// Counter that is 1 once the index by OAuth client has the keys that were in the store before it was.
+const CLIENTS_KEYS_INDEXED: &str = "clients-keys-indexed";
 
 /// Completes the indices of records that were written before the indices were.
 fn complete_indices(records: &Records) -> Result<(), RecordError> {
@@ -525,6 +527,7 @@ fn complete_indices(records: &Records) -> Result<(), RecordError> {
         records.complete_indices::<ApiKey>()?;
         records.complete_indices::<Invitation>()
     })?;
+    records.once(CLIENTS_KEYS_INDEXED, Records::complete_indices::<ApiKey>)?;
     dapps::complete_indices(records)
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A key acts in one workspace, with its scopes as far as its maker's present role caps them: when the maker leaves, its keys are revoked.
 //! Revocation and expiry work at once. Several keys may live side by side, so that one can be replaced without a pause. A key that an access
-//! token has made is revoked with the token's grant.
+//! token has made is revoked with the token's grant, and with the OAuth client of the grant.
 
 mod granted;
 mod value;
@@ -13,12 +13,13 @@ use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq as _;
 
 use self::granted::MadeUnder;
-pub(super) use self::granted::revoke_granted;
+pub(super) use self::granted::{revoke_granted, revoke_of_client};
 pub use self::value::ApiKeyValue;
 use super::{
     Fields, PlatformError,
     context::{Context, audit},
     default_workspace,
+    oauth::OAuthClient,
     plan::check_quota,
     principal::{Principal, Subject},
     records::{Collection, Index, Owner, PageRequest, Reach, Record, RecordError, SortKey, Stored, Unit},
@@ -175,17 +176,24 @@ impl ApiKey {
         format!("{}...{}", ApiKeyValue::PREFIX, self.last_four)
     }
 
-    /// Returns its state at a time.
-    pub fn state(&self, now_ms: u64) -> ApiKeyState {
-        match self.revoked_at_ms {
-            Some(_) => ApiKeyState::Revoked,
-            None if self.is_live(now_ms) => ApiKeyState::Active,
-            None => ApiKeyState::Expired,
+    /// Returns its state at a time, of the clients that there are then. A key whose client is deleted is revoked, also before its record says so.
+    ///
+    /// # Errors
+    /// Those of looking for the client.
+    pub fn state(&self, now_ms: u64, clients: &Collection<'_, OAuthClient>) -> Result<ApiKeyState, RecordError> {
+        if self.revoked_at_ms.is_some() || self.has_lost_client(clients)? {
+            return Ok(ApiKeyState::Revoked);
         }
+        Ok(if self.is_live(now_ms) { ApiKeyState::Active } else { ApiKeyState::Expired })
     }
 
-    /// Returns whether the key is valid at a time: neither revoked nor expired.
-    pub fn is_live(&self, now_ms: u64) -> bool {
+    /// Returns whether its state is active.
+    pub(super) fn is_active(&self, now_ms: u64, clients: &Collection<'_, OAuthClient>) -> Result<bool, RecordError> {
+        Ok(self.is_live(now_ms) && !self.has_lost_client(clients)?)
+    }
+
+    /// Returns whether its record says that it is valid at a time: it is neither revoked nor expired.
+    pub(super) fn is_live(&self, now_ms: u64) -> bool {
         self.revoked_at_ms.is_none() && self.expires_at_ms.is_none_or(|expiry| now_ms < expiry)
     }
 }
@@ -209,6 +217,7 @@ impl Record for ApiKey {
         Self::BY_EXPIRY,
         Self::BY_CREATOR,
         Self::BY_GRANTOR,
+        Self::BY_CLIENT,
         Self::BY_NAME,
         Index::UPDATED,
     ];
@@ -229,18 +238,19 @@ impl fmt::Debug for ApiKey {
 /// Keys that are read at once when all that are valid are looked for.
 const READ_AT_ONCE: NonZeroUsize = NonZeroUsize::new(64).expect("not zero");
 
-/// Visits the keys of a group that are valid now, of an index by expiry. Those that have expired are not read, however many there are.
+/// Visits the keys of a group that are valid now by their records, of an index by expiry. Those that have expired are not read, however many
+/// there are.
 fn for_each_live(
     unit: &Unit<'_>,
     (index, owner, group): (&Index<ApiKey>, &Owner, &SortKey),
-    mut visit: impl FnMut(Stored<ApiKey>),
+    mut visit: impl FnMut(Stored<ApiKey>) -> Result<(), RecordError>,
 ) -> Result<(), RecordError> {
     let now_ms = unit.now_ms();
     let mut request = PageRequest::first(READ_AT_ONCE).in_order(Order::Descending);
     loop {
         let page = unit.of::<ApiKey>().page(index, owner, group, &request)?;
         let is_whole = page.items.iter().all(|key| key.value.is_live(now_ms));
-        page.items.into_iter().take_while(|key| key.value.is_live(now_ms)).for_each(&mut visit);
+        page.items.into_iter().take_while(|key| key.value.is_live(now_ms)).try_for_each(&mut visit)?;
         let Some(next) = page.next.filter(|_| is_whole) else { return Ok(()) };
         request = request.after(next);
     }
@@ -248,14 +258,17 @@ fn for_each_live(
 
 /// Returns how many keys of a workspace are valid now.
 pub(super) fn count_live(unit: &Unit<'_>, owner: &Owner) -> Result<u64, RecordError> {
-    let mut live = 0_u64;
-    for_each_live(unit, (&ApiKey::BY_EXPIRY, owner, &SortKey::new()), |_| live = live.saturating_add(1))?;
+    let (mut live, now_ms, clients) = (0_u64, unit.now_ms(), unit.of::<OAuthClient>());
+    for_each_live(unit, (&ApiKey::BY_EXPIRY, owner, &SortKey::new()), |key| {
+        live = live.saturating_add(u64::from(key.value.is_active(now_ms, &clients)?));
+        Ok(())
+    })?;
     Ok(live)
 }
 
 /// Checks that one more key is within the plan.
 fn check_keys(unit: &Unit<'_>, owner: &Owner, max: u64) -> Result<(), PlatformError> {
-    // Those that have expired are among them.
+    // Those that have expired are among them, and those whose client is deleted.
     let unrevoked = unit.of::<ApiKey>().count(&ApiKey::BY_STATE, owner, &ApiKey::unrevoked())?;
     if unrevoked < max { Ok(()) } else { check_quota("live API keys", count_live(unit, owner)?, max) }
 }
@@ -267,7 +280,7 @@ fn maker(unit: &Unit<'_>, principal: &Principal) -> Result<(Subject, Option<Made
         return Ok((principal.subject().clone(), MadeUnder::of(unit, principal)?));
     };
     let made = unit.of::<ApiKey>().require(&principal.home(), id)?.value;
-    if made.revoked_at_ms.is_some() {
+    if made.state(unit.now_ms(), &unit.of())? == ApiKeyState::Revoked {
         return Err(PlatformError::Forbidden { message: "the API key was revoked meanwhile".to_owned() });
     }
     Ok((made.created_by, made.created_under))
@@ -347,7 +360,7 @@ impl<'a> ApiKeys<'a> {
         let (value, next_id) = (ApiKeyValue::draw(&*self.context.entropy)?, self.context.id("key")?);
         let mut old = unit.of::<ApiKey>().require(&principal.owner(), id)?;
         let now_ms = unit.now_ms();
-        if !old.value.is_live(now_ms) {
+        if !old.value.is_active(now_ms, &unit.of())? {
             return Err(PlatformError::Conflict {
                 message: format!("key {id} is revoked or expired: create a new one"),
             });
@@ -416,9 +429,7 @@ impl<'a> ApiKeys<'a> {
         let found = found.filter(|key| bool::from(key.value.hash.ct_eq(&hash)) && key.value.is_live(now_ms));
         let Some(key) = found else { return Ok(None) };
         let Some(workspace) = key.owner().workspace().cloned() else { return Ok(None) };
-        if let Some(under) = &key.value.created_under
-            && !under.has_client(&self.context.records)?
-        {
+        if key.value.has_lost_client(&self.context.records.of())? {
             return Ok(None);
         }
         let scopes = match &key.value.created_by {

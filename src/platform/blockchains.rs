@@ -15,12 +15,17 @@ mod snapshots;
 mod tests;
 mod transfer;
 
-pub use self::{access::Sight, transfer::EXPORT_BYTES_MAX};
+pub use self::{access::Sight, calls::try_signed, transfer::EXPORT_BYTES_MAX};
 
 use std::sync::Arc;
 
 pub use self::sending::Outgoing;
-pub(super) use self::{calls::signed_call, hosted::Hosted, part::part_of, removal::remove_orphans};
+pub(super) use self::{
+    calls::{signed_by, signed_call},
+    hosted::Hosted,
+    part::part_of,
+    removal::remove_orphans,
+};
 use super::{
     PlatformError,
     blockchain::{Blockchain, BlockchainRecord, metrics::ChainMetrics},

@@ -21,12 +21,12 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use self::config::ModuleConfig;
-pub(super) use self::record::VERSION;
 pub use self::{
     kind::ModuleKind,
     record::HostedModule,
     state::{Module, ModuleState},
 };
+pub(super) use self::{proposing::VotedModule, record::VERSION};
 use super::{
     Blockchain, BlockchainRecord, ChainState, FieldError, PlatformError, blockchains::Blockchains,
     principal::Principal, records::Stored,

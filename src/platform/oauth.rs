@@ -11,11 +11,12 @@
 //! | refresh token rotation, exact redirect URIs, no downgrade of PKCE | RFC 9700 |
 //!
 //! One consent of a user makes one [`Grant`]: for a client, in one workspace. Its code, its family of refresh tokens and its access tokens
-//! live and die with it, and what ends it by somebody's act revokes the API keys that were made with them. A token permits what was granted,
-//! as far as the user's role in the workspace caps it at the moment.
+//! live and die with it, and what ends it by somebody's act revokes the API keys that were made with them; so does the end of its client. A
+//! token permits what was granted, as far as the user's role in the workspace caps it at the moment.
 
 mod authorization;
 mod client;
+mod deleted_client;
 mod ending;
 mod error;
 mod exchange;
@@ -39,6 +40,7 @@ pub use self::{
     tokens::Introspection,
 };
 pub(super) use self::{
+    deleted_client::DeletedClient,
     ending::end_all_of_user,
     grant::{delete_of_user, delete_of_workspace},
 };
@@ -62,13 +64,16 @@ impl OAuth<'_> {
         Self { client_address, ..self }
     }
 
-    /// Deletes grants and access tokens that have expired, at most as many of each as `request` takes; returns how many. What has expired has
-    /// no effect before it is deleted either.
+    /// Deletes grants and access tokens that have expired, and revokes API keys of clients that are deleted, at most as many of each as
+    /// `request` takes; returns how many. None of them has an effect before either.
     ///
     /// # Errors
     /// [`PlatformError::Internal`] when the store fails.
     pub fn forget_expired(&self, request: &PageRequest) -> Result<usize, PlatformError> {
-        self.context.records.unit(|unit| grant::forget_expired(unit, request))
+        self.context.records.unit(|unit| {
+            let expired = grant::forget_expired(unit, request)?;
+            Ok(expired.saturating_add(deleted_client::go_on(unit, request)?))
+        })
     }
 }
 

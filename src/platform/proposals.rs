@@ -54,8 +54,9 @@ impl Proposals<'_> {
     ///
     /// # Errors
     /// [`PlatformError::Conflict`] on a chain without governance, for a proposer without weight, for a module that could not be enabled
-    /// with its configuration after the vote or could not be disabled, for a second one about a module while another is open, and for what
-    /// the contract refuses, such as a proposal that could not be executed; as [`Blockchains::writable`].
+    /// with its configuration after the vote or could not be disabled, for a second one about a module while another is open, for one that
+    /// disables a module whose token that of an open one may work with or the other way round, and for what the contract refuses, such as a
+    /// proposal that could not be executed; as [`Blockchains::writable`].
     pub fn submit(
         &self,
         principal: &Principal,
@@ -148,11 +149,13 @@ impl Proposals<'_> {
                     let spec = ModuleSpec { blockchain_id: chain.id().to_owned(), kind, config };
                     Modules { blockchains: self.chains }.check_proposed(principal, chain, &spec)?;
                 }
-                self.check_alone(chain, name)
+                self.check_alone(chain, name)?;
+                self.check_needs(chain, action, module_config)
             }
             ProposalAction::ModuleDisable { name } => {
                 Modules { blockchains: self.chains }.check_proposed_end(principal, chain, name)?;
-                self.check_alone(chain, name)
+                self.check_alone(chain, name)?;
+                self.check_needs(chain, action, None)
             }
             _ => Ok(()),
         }

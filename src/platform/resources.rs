@@ -299,8 +299,9 @@ impl Reader<'_> {
                 self.of::<Workspace>(owner, id, |stored| Ok((stored.value.name.clone(), None, "active")))
             }
             ResourceKind::ApiKey => self.of::<ApiKey>(owner, id, |stored| {
-                let now_ms = self.blockchains.context.records.clock().now_ms();
-                Ok((stored.value.name.clone(), None, stored.value.state(now_ms).name()))
+                let records = &self.blockchains.context.records;
+                let state = stored.value.state(records.clock().now_ms(), &records.of())?;
+                Ok((stored.value.name.clone(), None, state.name()))
             }),
             ResourceKind::Blockchain => self.of::<BlockchainRecord>(owner, id, |stored| {
                 let chain = stored.id().to_owned();

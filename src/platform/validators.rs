@@ -13,6 +13,7 @@ pub(super) mod quorum;
 mod shape;
 #[cfg(test)]
 mod tests;
+mod updating;
 mod withdrawals;
 
 use std::sync::Arc;
@@ -23,8 +24,8 @@ pub use self::{
     delegations::Delegation,
     duties::ValidatorDuties,
     orders::{
-        ClaimOrder, DelegationOrder, DelegationSpec, NewValidator, SlashOrder, SlashPart, SlashSpec, SlashedBy,
-        StakeSpec, WithdrawalOrder,
+        ClaimOrder, CommissionOrder, DelegationOrder, DelegationSpec, NewValidator, SlashOrder, SlashPart, SlashSpec,
+        SlashedBy, StakeSpec, ValidatorChange, WithdrawalOrder,
     },
     shape::{Validator, ValidatorProcess, ValidatorRound, ValidatorState},
     withdrawals::{Unbonding, Withdrawal},

@@ -12,6 +12,7 @@
 //! deployment, dApp, project, webhook, OAuth client or live API key left, so that nothing of value goes with it unasked. Its managed wallet
 //! goes with it: on chains of other workspaces the service never signs for it, so that there is nothing to keep its key for.
 
+mod default_network;
 mod members;
 mod records;
 mod sent_invitations;
@@ -19,6 +20,7 @@ mod sent_invitations;
 mod tests;
 
 pub(in crate::platform) use self::{
+    default_network::has_chain,
     members::{INVITATION_MAIL, owners_of},
     records::normalised_email,
     sent_invitations::SentInvitations,
@@ -70,8 +72,8 @@ impl Workspaces<'_> {
     /// Creates a workspace, whose first owner is `user`.
     ///
     /// # Errors
-    /// [`PlatformError::NotFound`] for an unknown user, [`PlatformError::Validation`] for an unknown plan, [`PlatformError::Conflict`] for
-    /// a user who has as many workspaces as the service allows.
+    /// [`PlatformError::NotFound`] for an unknown user, [`PlatformError::Validation`] for an unknown plan or a default network that is none of
+    /// projects, [`PlatformError::Conflict`] for a user who has as many workspaces as the service allows.
     pub fn create(
         &self,
         unit: &mut Unit<'_>,
@@ -82,6 +84,7 @@ impl Workspaces<'_> {
         let id = WorkspaceId::drawn(self.context.id("ws")?);
         let owner = Owner::from(&id);
         let subject = Subject::User(user.to_owned());
+        default_network::check(unit, &owner, workspace.default_network.as_deref())?;
         let workspace = Workspace { created_by: subject.clone(), ..workspace };
         let principal = Principal::new(subject, id, Role::Owner.cap());
         unit.of::<User>().require(&Owner::Service, user)?;
@@ -108,6 +111,7 @@ impl Workspaces<'_> {
         let id = WorkspaceId::drawn(self.context.id("ws")?);
         let owner = Owner::from(&id);
         let principal = caller.in_workspace(id, Role::Owner.cap().capped_by(caller.scopes()));
+        default_network::check(unit, &owner, workspace.default_network.as_deref())?;
         let (created_by, created_under) = (caller.subject().clone(), caller.grant().map(str::to_owned));
         let stored = unit.insert(&owner, owner.as_str(), Workspace { created_by, created_under, ..workspace })?;
         if let Some(user) = user_of(unit, caller)? {
@@ -257,11 +261,12 @@ impl Workspaces<'_> {
         Ok(self.context.records.of::<Workspace>().require(&owner, owner.as_str())?)
     }
 
-    /// Replaces a workspace by a changed copy of it.
+    /// Replaces a workspace by a changed copy of it. A default network that stays is not looked at: its chain may be gone since.
     ///
     /// # Errors
     /// [`PlatformError::Forbidden`], also for a plan that the principal may not give; [`PlatformError::Conflict`] when it was changed
-    /// meanwhile, [`PlatformError::Validation`] for an unknown plan.
+    /// meanwhile, [`PlatformError::Validation`] for an unknown plan and for a default network that is neither one of projects nor a chain of the
+    /// workspace.
     pub fn update(
         &self,
         unit: &mut Unit<'_>,
@@ -274,6 +279,9 @@ impl Workspaces<'_> {
         require_role(unit, principal, if is_plan_kept { Role::Admin } else { Role::Owner })?;
         if !is_plan_kept {
             self.check_plan(principal, &changed.value.billing_plan)?;
+        }
+        if present.value.default_network != changed.value.default_network {
+            default_network::check(unit, &principal.owner(), changed.value.default_network.as_deref())?;
         }
         let stored = unit.replace(changed)?;
         audit(unit, principal, "workspace.update", format!("workspace {}", changed.id()))?;

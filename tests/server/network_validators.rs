@@ -773,6 +773,70 @@ async fn a_jailed_validator_returns_by_its_operators_transaction() {
     assert!(world.audited("validator.unjail").await.iter().any(|line| line.contains(id)));
 }
 
+/// Name and metadata at once, the commission by the operator's transaction, a day after the last change.
+#[tokio::test]
+async fn a_validators_name_metadata_and_commission_are_changed() {
+    const DAY_SECS: u64 = 86_400;
+    for consensus in ["proof-of-stake", "delegated-proof-of-stake"] {
+        // Few blocks in a day.
+        let world = World::configured(consensus, Vec::new(), json!({ "blockTime": "1h" })).await;
+        world.run(3 * 3_600);
+        let listed = world.ok("GET", &world.path("/validators"), Value::Null).await;
+        let (id, path) =
+            (listed[0]["id"].as_str().unwrap(), format!("/v1/validators/{}", listed[0]["id"].as_str().unwrap()));
+        let place = json!({ "location": "Bern" });
+        let named = world.ok("PATCH", &path, json!({ "name": "one", "metadata": place })).await;
+        assert_eq!((&named["name"], &named["metadata"]), (&json!("one"), &place), "{named}");
+        assert_eq!(named["transactionHash"], Value::Null, "{named}");
+        let moved = json!({ "location": "Basel" });
+        world.ok("PATCH", &path, json!({ "metadata": moved })).await;
+        let early = world.conflict("PATCH", &path, json!({ "name": "two", "commission": 5 })).await;
+        assert!(early.contains("CommissionChangedRecently"), "{early}");
+        let kept = world.validator(id).await;
+        assert_eq!(
+            (&kept["name"], &kept["metadata"]),
+            (&json!("one"), &moved),
+            "nothing but what was asked for: {kept}"
+        );
+
+        world.run(DAY_SECS);
+        let sent = world.ok("PATCH", &path, json!({ "name": "two", "commission": "7.25" })).await;
+        assert!(sent["name"] == "two" && sent["transactionHash"].is_string(), "{sent}");
+        let again = world.conflict("PATCH", &path, json!({ "commission": 8 })).await;
+        assert!(again.contains("CommissionChangedRecently"), "it waits for a block: {again}");
+        world.run(3 * 3_600);
+        let changed = world.validator(id).await;
+        assert_eq!((&changed["name"], &changed["commission"]), (&json!("two"), &json!(7.25)), "{changed}");
+        for action in ["validator.update", "validator.commission"] {
+            assert!(world.audited(action).await.iter().any(|line| line.contains(id)), "{action}");
+        }
+    }
+    let world = World::new("proof-of-authority").await;
+    let path = format!("/v1/validators/{}", world.id_of(0).await);
+    world.unsupported("PATCH", &path, json!({ "commission": 5 })).await;
+    assert_eq!(world.ok("PATCH", &path, json!({ "name": "one" })).await["name"], "one");
+    assert_eq!(world.wrong_field("PATCH", &path, json!({ "metadata": { "name": "" } })).await, "metadata.name");
+}
+
+#[tokio::test]
+async fn an_operator_signs_a_change_of_its_commission() {
+    let world = World::configured("delegated-proof-of-stake", World::four(), json!({ "blockTime": "1h" })).await;
+    world.run(27 * 3_600);
+    let path = format!("/v1/validators/{}", world.id_of(0).await);
+    let call = stake::setCommissionCall { commissionBps: 700 };
+    let signed = |operator: usize| world.call_of(&world.operators[operator], STAKING_ADDRESS, U256::ZERO, &call);
+    let managed = world.conflict("PATCH", &path, json!({ "commission": 7 })).await;
+    assert!(managed.contains("signedTransaction"), "{managed}");
+    let others = world.wrong_field("PATCH", &path, json!({ "signedTransaction": signed(1) })).await;
+    assert_eq!(others, "signedTransaction");
+    let both = json!({ "signedTransaction": signed(0), "commission": 7 });
+    assert_eq!(world.wrong_field("PATCH", &path, both).await, "commission");
+    world.ok("PATCH", &path, json!({ "signedTransaction": signed(0), "name": "one" })).await;
+    world.run(3 * 3_600);
+    let changed = world.ok("GET", &path, Value::Null).await;
+    assert_eq!((&changed["name"], &changed["commission"]), (&json!("one"), &json!(7.0)), "{changed}");
+}
+
 /// Makes evidence against a key.
 type Offence = fn(&World, &KeyPair) -> Value;
 

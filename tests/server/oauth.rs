@@ -5,13 +5,13 @@ use std::sync::Arc;
 use chainbox::{
     node::Node,
     platform::{
-        ClientRegistration, Mailbox, OAuthClient, Parameters, PublicUrl, TokenResponse, User, Workspace,
-        records::Stored,
+        ApiKeySpec, ClientRegistration, Mailbox, OAuthClient, Parameters, PublicUrl, Scope, TokenResponse, User,
+        Workspace, records::Stored,
     },
 };
 use serde_json::{Value, json};
 
-use crate::http::Service;
+use crate::{endpoints::check_answer, http::Service};
 
 const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
 
@@ -189,6 +189,39 @@ async fn a_key_that_a_client_made_is_refused_once_the_grant_is_revoked() {
     assert_eq!(status().await, 200);
     oauth.revoke(&client, tokens.refresh_token.as_ref().unwrap().text()).unwrap();
     assert_eq!(status().await, 401);
+}
+
+#[tokio::test]
+async fn a_key_tells_the_client_that_it_was_made_for_and_is_revoked_with_it() {
+    let service = Service::start().await;
+    let (platform, client, user) = (&service.platform, strangers_client(&service), ann(&service));
+    let bearer = format!("Bearer {}", granted(&service, &client, &user).access_token.text());
+    let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
+    let body = r#"{"name":"ci","scopes":["workspace:read"]}"#;
+    let made = service.send("POST", "/v1/auth/api-keys", &headers, body).await;
+    let id = made.json()["data"]["id"].as_str().unwrap_or_else(|| panic!("{}", made.body)).to_owned();
+    let owner = platform.workspaces().principal(user.id(), user.value.home.as_ref().unwrap()).unwrap().unwrap();
+    let scopes = [Scope::WorkspaceRead].into_iter().collect();
+    let spec = ApiKeySpec { name: "own".to_owned(), scopes, lifetime_ms: None };
+    let (own, kept) = platform.unit(|unit| platform.api_keys().create(unit, &owner, spec)).unwrap();
+    let get = async |operation: &str, path: &str| {
+        let reply = service.send("GET", path, &[("x-api-key", own.text())], "").await;
+        assert_eq!(reply.status, 200, "{}", reply.body);
+        check_answer(operation, &reply);
+        reply.json()["data"].clone()
+    };
+    let (one, other) = (format!("/v1/auth/api-keys/{id}"), format!("/v1/auth/api-keys/{}", kept.id()));
+    let shown = get("getApiKey", &one).await;
+    assert_eq!((&shown["status"], &shown["oauthClientId"]), (&json!("active"), &json!(client.id())));
+    assert_eq!(get("getApiKey", &other).await["oauthClientId"], Value::Null);
+    let stranger = platform.service_principal();
+    platform.unit(|unit| platform.oauth().delete_client(unit, &stranger, client.id())).unwrap();
+    let shown = get("getApiKey", &one).await;
+    assert_eq!((&shown["status"], &shown["oauthClientId"]), (&json!("revoked"), &json!(client.id())));
+    assert!(shown["revokedAt"].is_string(), "{shown}");
+    let listed = get("listApiKeys", "/v1/auth/api-keys").await;
+    assert!(listed.as_array().unwrap().contains(&shown), "{listed}");
+    assert_eq!(get("getApiKey", &other).await["status"], "active");
 }
 
 /// Whoever's client it is, by no path does it read or change a workspace for which there was no consent.

@@ -351,6 +351,7 @@ fn rule(hidden: &Hidden, operation: &str) -> Rule {
         "setValidatorStake" => json!({ "stake": "1" }),
         "slashValidator" => json!({ "percentage": 10, "reason": "downtime" }),
         "transferToken" => json!({ "to": BOB, "amount": "1" }),
+        "updateValidator" => json!({ "name": "x" }),
         "updateWebhook" => json!({ "url": "https://93.184.215.14/elsewhere" }),
         "voteOnProposal" => json!({ "vote": "yes" }),
         "cancelProposal" | "claimRewards" | "unjailValidator" | "withdrawStake" => json!({}),

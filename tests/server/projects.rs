@@ -139,8 +139,40 @@ async fn the_workspaces_network_is_that_of_projects_that_name_none() {
     assert_eq!(ok(&service, "GET", &chain, Value::Null).await["config"]["blockTime"], "2s");
     let named = json!({ "name": "third", "config": { "network": "development" } });
     assert_eq!(ok(&service, "POST", ALL, named).await["network"], "development");
+    // A chain that is gone is no network any more.
+    let moon = ok(&service, "POST", "/v1/blockchains", json!({ "name": "moon" })).await;
     ok(&service, "PATCH", home, json!({ "settings": { "defaultNetwork": "moon" } })).await;
-    let reply = service.rest("POST", ALL, json!({ "name": "fourth" })).await;
-    let field = reply.json()["error"]["details"]["fields"][0].clone();
-    assert_eq!((reply.status, &field["path"]), (422, &json!("config.network")), "{}", reply.body);
+    let moon = format!("/v1/blockchains/{}", moon["id"].as_str().unwrap());
+    ok(&service, "DELETE", &moon, Value::Null).await;
+    assert_eq!(wrong_field(&service, "POST", ALL, json!({ "name": "fourth" })).await, "config.network");
+}
+
+/// The field that a refusal as invalid names.
+async fn wrong_field(service: &Service, method: &str, path: &str, body: Value) -> Value {
+    let reply = service.rest(method, path, body).await;
+    assert_eq!((reply.status, &reply.json()["error"]["code"]), (422, &json!("VALIDATION_ERROR")), "{}", reply.body);
+    reply.json()["error"]["details"]["fields"][0]["path"].clone()
+}
+
+#[tokio::test]
+async fn a_workspace_with_an_unknown_network_is_refused_whole() {
+    let service = Service::start().await;
+    let (all, home) = ("/v1/workspaces", "/v1/workspaces/ws_default");
+    let before = ok(&service, "GET", home, Value::Null).await;
+    for unknown in ["moon", "bc_0123456789abcdef"] {
+        let changed = json!({ "name": "renamed", "settings": { "defaultNetwork": unknown } });
+        assert_eq!(wrong_field(&service, "PATCH", home, changed).await, "settings.defaultNetwork");
+        let new = json!({
+            "name": "new", "settings": { "defaultNetwork": unknown }, "members": [{ "email": "ada@example.org" }],
+        });
+        assert_eq!(wrong_field(&service, "POST", all, new).await, "settings.defaultNetwork");
+    }
+    assert_eq!(ok(&service, "GET", home, Value::Null).await, before);
+    assert_eq!(ok(&service, "GET", all, Value::Null).await.as_array().unwrap().len(), 1);
+    let named = json!({ "settings": { "defaultNetwork": "bc_default" } });
+    assert_eq!(ok(&service, "PATCH", home, named).await["settings"]["defaultNetwork"], "bc_default");
+    for network in ["development", "testnet", "mainnet"] {
+        let new = json!({ "name": network, "settings": { "defaultNetwork": network } });
+        assert_eq!(ok(&service, "POST", all, new).await["settings"]["defaultNetwork"], network);
+    }
 }

@@ -301,6 +301,17 @@ async fn a_signed_call_is_executed_in_place_of_one_that_the_service_signs() {
     let again = ok(&service, "transaction.send", json!({ "signedTransaction": signed.encoded() })).await;
     assert_eq!(again, executed);
 
+    // It has no token to give: what would fail is not sent.
+    let input = Erc20Token::transferCall { to: node.accounts()[0], value: U256::from(1) }.abi_encode();
+    let failing = transfer(&node, 1, |request| {
+        (request.to, request.value, request.input) = (Some(address), U256::ZERO, input.into());
+    });
+    let params = json!({ "contractAddress": contract, "signedTransaction": failing.encoded() });
+    let refused = error(&service, "contract.execute", params).await;
+    assert_eq!((&refused["code"], &refused["data"]["code"]), (&json!(3), &json!("CONFLICT")), "{refused}");
+    assert!(refused["message"].as_str().unwrap().contains("ERC20InsufficientBalance"), "{refused}");
+    assert!(node.view().transaction(failing.hash()).unwrap().is_none(), "it was not sent");
+
     let elsewhere = transfer(&node, 1, |_| {}).encoded();
     for (params, paths) in [
         (json!({ "contractAddress": contract, "signedTransaction": elsewhere }), vec!["signedTransaction"]),

@@ -312,8 +312,8 @@ async fn a_client_that_takes_nothing_is_disconnected() {
 #[tokio::test]
 async fn a_silent_client_is_pinged_and_then_closed() {
     let service = Service::limited(Node::new(), |limits| {
-        limits.ping_interval = Duration::from_millis(50);
-        limits.idle_timeout = Duration::from_millis(400);
+        limits.ping_interval = Duration::from_millis(250);
+        limits.idle_timeout = Duration::from_secs(2);
     })
     .await;
     let mut alive = Socket::connect(&service, "/").await;

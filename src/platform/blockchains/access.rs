@@ -327,7 +327,7 @@ fn is_somebody(unit: &Unit<'_>, subject: &Subject) -> Result<bool, PlatformError
         Subject::User(id) => Ok(unit.of::<User>().get(&Owner::Service, id)?.is_some()),
         Subject::ApiKey(id) => {
             let found = unit.of::<ApiKey>().find(&ApiKey::BY_ID, &Owner::Service, &SortKey::new().text(id))?;
-            Ok(found.is_some_and(|key| key.value.is_live(unit.now_ms())))
+            found.map_or(Ok(false), |key| Ok(key.value.is_active(unit.now_ms(), &unit.of())?))
         }
     }
 }

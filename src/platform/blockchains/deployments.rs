@@ -2,7 +2,7 @@
 //!
 //! A refused transaction takes the record back; it stays counted, for the service has signed it.
 
-use super::Blockchains;
+use super::{Blockchains, calls::check_signed};
 use crate::platform::{
     PlatformError,
     blockchain::Blockchain,
@@ -21,7 +21,8 @@ impl<'a> Blockchains<'a> {
     ///
     /// # Errors
     /// As [`Blockchains::writable`]; [`PlatformError`] for a sender that the service can't sign for, too little balance, a reverting
-    /// constructor, a chain without `smart-contracts`, a failing [`Entropy`](crate::platform::Entropy), a full plan.
+    /// constructor, also of a signed transaction, a chain without `smart-contracts`, a failing [`Entropy`](crate::platform::Entropy), a
+    /// full plan.
     pub fn deploy(
         &self,
         principal: &Principal,
@@ -64,6 +65,7 @@ impl<'a> Blockchains<'a> {
                     let expected = format!("a transaction that creates a contract of the template {expected}");
                     return Err(PlatformError::field("signedTransaction", expected, format!("one of {template}")));
                 }
+                check_signed(&chain, &transaction)?;
                 let record = DeploymentRecord::of_transaction(chain.id(), template, "{}".to_owned(), &transaction);
                 let record = DeploymentRecord { token, ..record };
                 (self.keep(principal, id, |_| Ok(record))?, None)

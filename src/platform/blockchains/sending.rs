@@ -4,7 +4,10 @@ use std::sync::{MutexGuard, PoisonError};
 
 use alloy_primitives::{Address, B256};
 
-use super::{Blockchains, calls::check_call};
+use super::{
+    Blockchains,
+    calls::{check_call, check_signed},
+};
 use crate::{
     chain::CallRequest,
     node::BlockRef,
@@ -30,13 +33,11 @@ pub enum Outgoing {
 }
 
 impl Outgoing {
-    /// Returns the call that is tried before it is sent.
-    fn call(&self) -> CallRequest {
+    /// Tries it before it is sent.
+    fn check(&self, chain: &Blockchain) -> Result<(), PlatformError> {
         match self {
-            Self::Request(request) => (**request).clone(),
-            Self::Signed(signed) => CallRequest::call(signed.to().unwrap_or_default(), signed.input().clone())
-                .with_from(signed.sender())
-                .with_value(signed.value()),
+            Self::Request(request) => check_call(chain, request),
+            Self::Signed(signed) => check_signed(chain, signed),
         }
     }
 }
@@ -106,8 +107,28 @@ impl<'a> Blockchains<'a> {
             return Ok(known);
         }
         let (outgoing, made) = make()?;
-        check_call(chain, &outgoing.call())?;
+        outgoing.check(chain)?;
         self.keep_and_send(principal, chain.id(), id, outgoing, |unit| record(unit, made))
+    }
+
+    /// Returns a call that one account alone can make, signed by the service.
+    ///
+    /// # Errors
+    /// [`PlatformError::Conflict`] for an account that is no wallet of the workspace; those of reading.
+    pub(in crate::platform) fn call_of(
+        &self,
+        principal: &Principal,
+        chain: &Blockchain,
+        (account, contract): (Address, Address),
+        call: Vec<u8>,
+    ) -> Result<Outgoing, PlatformError> {
+        let wallets = Wallets { context: self.context };
+        if wallets.can_sign(principal, chain, account)? {
+            return Ok(CallRequest::call(contract, call).with_from(account).into());
+        }
+        let message =
+            format!("{account} alone can do that, and is no wallet of the workspace: send its signedTransaction");
+        Err(PlatformError::Conflict { message })
     }
 
     /// Returns a transaction of the principal's workspace by the id of its request.

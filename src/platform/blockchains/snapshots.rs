@@ -3,7 +3,7 @@
 //! A revert takes the chain's deployments, its modules and the transactions that the service sent back to those of the snapshot. The dApps
 //! and projects that were made on it since are deleted: their contracts are gone. Of the others, what is of the chain is as it was; name,
 //! description and page are not, and stay, as one stays deleted that somebody has deleted. Proposals, votes and the list of validators are the
-//! chain's own, and on a chain on demand no validator has a record and no evidence is kept. Audit lines, counts of use, webhooks and keys
+//! chain's own, and the default chain has no records of validators and no kept evidence. Audit lines, counts of use, webhooks and keys
 //! are not of the chain, and the outbox has mails alone, which tell of users and workspaces: what was done, signed and mailed stays so.
 //! Snapshots end with the process, as those of the node do.
 

@@ -13,7 +13,7 @@ use crate::{
         attempts::Attempts,
         complete_indices,
         evidence::GivenEvidence,
-        oauth::{AccessToken, Grant, OAuthClient},
+        oauth::{AccessToken, DeletedClient, Grant, OAuthClient},
         records::{AuditLine, IdempotentRequest, OutboxEntry, Record, RecordError, Records},
         users::{Bootstrap, Identity, MailedToken},
         vault::{MasterKey, SealedSecret, Vault},
@@ -95,7 +95,7 @@ const fn kind<T: Record>() -> Kind {
 }
 
 /// Every kind of record.
-pub(super) const KINDS: [Kind; 28] = [
+pub(super) const KINDS: [Kind; 29] = [
     kind::<AccessToken>(),
     kind::<ApiKey>(),
     kind::<Attempts>(),
@@ -103,6 +103,7 @@ pub(super) const KINDS: [Kind; 28] = [
     kind::<BlockchainRecord>(),
     kind::<Bootstrap>(),
     kind::<DappRecord>(),
+    kind::<DeletedClient>(),
     kind::<DeploymentRecord>(),
     kind::<GivenEvidence>(),
     kind::<Grant>(),

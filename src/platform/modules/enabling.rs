@@ -9,7 +9,7 @@ use super::{
     contracts::{Surroundings, contracts},
     genesis::{check_in_genesis, placed, token_of},
     record::{HostedModule, VERSION},
-    state::{authority, is_there, registry},
+    state::{authority, is_about_to_end, is_there, registry},
 };
 use crate::{
     chain::CallRequest,
@@ -144,7 +144,7 @@ impl Modules<'_> {
     ///
     /// # Errors
     /// [`PlatformError::NotFound`]; [`PlatformError::Conflict`] where another module needs it, where governance owns the modules, and for one
-    /// that is not on; as [`Blockchains::writable`](crate::platform::Blockchains::writable).
+    /// that is not on or whose end waits for a block; as [`Blockchains::writable`](crate::platform::Blockchains::writable).
     pub fn disable(&self, principal: &Principal, id: &str, chain: &str, name: &str) -> Result<Module, PlatformError> {
         let module = self.get(principal, chain, name)?;
         let kind = ModuleKind::from_name(name);
@@ -160,10 +160,8 @@ impl Modules<'_> {
             return Ok(Module { state: ModuleState::Disabled, ..module });
         }
         let chain = self.running(principal, chain)?;
-        let is_on = matches!(module.state, ModuleState::Enabled | ModuleState::Approved);
-        if self.blockchains.sent(principal, id)?.is_none() && !is_on {
-            let message = format!("the module {name} is {}: there is nothing to disable", module.state.name());
-            return Err(PlatformError::Conflict { message });
+        if self.blockchains.sent(principal, id)?.is_none() {
+            check_on(&chain, &module)?;
         }
         let Authority::Treasury(sender) = self.authority_of(&chain)? else {
             let message = format!(
@@ -224,7 +222,7 @@ impl Modules<'_> {
         let state = self.get(principal, chain.id(), name)?.state;
         match state {
             ModuleState::Pending => {
-                return conflict(format!("the module {name} is pending: its transaction waits for a block"));
+                return Err(waits(name));
             }
             ModuleState::Enabled if former.value.config() == spec.config => {
                 return conflict(format!("the module {name} is enabled with this configuration"));
@@ -371,6 +369,26 @@ fn check_nobody_needs<'m>(
         }
     }
     Ok(())
+}
+
+/// Refuses to disable a module that is not on, or that a transaction which waits for a block disables already.
+fn check_on(chain: &Blockchain, module: &Module) -> Result<(), PlatformError> {
+    let name = &module.name;
+    match module.state {
+        ModuleState::Pending => Err(waits(name)),
+        // One without a record is known by the registry alone.
+        ModuleState::Enabled | ModuleState::Approved if is_about_to_end(chain, name)? => Err(waits(name)),
+        ModuleState::Enabled | ModuleState::Approved => Ok(()),
+        ModuleState::Failed | ModuleState::Disabled => {
+            let message = format!("the module {name} is {}: there is nothing to disable", module.state.name());
+            Err(PlatformError::Conflict { message })
+        }
+    }
+}
+
+/// Refuses to change a module twice before a block.
+fn waits(name: &str) -> PlatformError {
+    PlatformError::Conflict { message: format!("the module {name} is pending: its transaction waits for a block") }
 }
 
 /// Where governance owns the modules, only what it has voted for is deployed.

@@ -1,14 +1,28 @@
 //! Proposals about modules: what could not be carried out after the vote is refused before it.
 
+use alloy_primitives::B256;
+use serde_json::{Map, Value};
+
 use super::{
-    ModuleKind, ModuleSpec, Modules, contracts::contracts, enabling::known_contracts, record::HostedModule,
-    state::registry,
+    ModuleKind, ModuleSpec, Modules, config::ModuleConfig, contracts::contracts, enabling::known_contracts,
+    genesis::token_of, record::HostedModule, state::registry,
 };
 use crate::platform::{
     Blockchain, PlatformError,
     contract_plan::{Deployer, in_batch},
     principal::Principal,
 };
+
+/// A module to vote for, by what is known of its configuration.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::platform) struct VotedModule<'a> {
+    /// Name of the module.
+    pub(in crate::platform) name: &'a str,
+    /// Hash of the configuration, which is all that the chain has of it.
+    pub(in crate::platform) config_hash: B256,
+    /// The configuration; `None` of one that only its hash tells.
+    pub(in crate::platform) config: Option<&'a Map<String, Value>>,
+}
 
 impl Modules<'_> {
     /// Refuses a module to vote for that could not be enabled after the vote. Paths of fields are those of a proposal's body.
@@ -60,6 +74,32 @@ impl Modules<'_> {
             return Err(PlatformError::Conflict { message });
         }
         self.check_nobody_on_needs(principal, chain.id(), ModuleKind::from_name(name))
+    }
+
+    /// Returns whether a module to vote for works with the token of another one. Of a configuration that its hash alone tells, which is not that
+    /// of the module's contracts, nobody knows: it may be any that has a token.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub(in crate::platform) fn may_need(
+        &self,
+        chain: &Blockchain,
+        voted: VotedModule<'_>,
+        needed: &str,
+    ) -> Result<bool, PlatformError> {
+        let (Some(kind), Some(needed)) = (ModuleKind::from_name(voted.name), ModuleKind::from_name(needed)) else {
+            return Ok(false);
+        };
+        if kind == needed || !kind.is_in_this_build() {
+            return Ok(false);
+        }
+        let records = HostedModule::of_chain(&self.blockchains.context.records, chain.owner(), chain.id())?;
+        let of_kind = |kind: ModuleKind| records.iter().map(|stored| &stored.value).find(move |it| it.kind == kind);
+        let kept = of_kind(kind).filter(|it| it.config_hash() == voted.config_hash).map(HostedModule::config);
+        Ok(match voted.config.cloned().or(kept) {
+            Some(config) => ModuleConfig::read(kind, &config).is_ok_and(|config| config.depends_on() == Some(needed)),
+            None => of_kind(needed).is_some_and(|it| token_of(&it.contracts).is_some()),
+        })
     }
 }
 

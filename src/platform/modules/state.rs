@@ -163,6 +163,15 @@ pub(super) fn authority(chain: &Blockchain) -> Result<Option<Address>, PlatformE
     Ok(outcome.success_output().and_then(|output| sol::ownerCall::abi_decode_returns(output).ok()))
 }
 
+/// Returns whether the transactions that wait for a block disable a module.
+pub(super) fn is_about_to_end(chain: &Blockchain, name: &str) -> Result<bool, PlatformError> {
+    let request = CallRequest::call(MODULES_ADDRESS, sol::moduleCall { name: name.to_owned() }.abi_encode());
+    let outcome = chain.node().view().call(&request, BlockRef::Pending, &StateOverrides::default(), None);
+    let outcome = outcome.map_err(PlatformError::from_query)?;
+    let entry = outcome.success_output().and_then(|output| sol::moduleCall::abi_decode_returns(output).ok());
+    Ok(entry.is_some_and(|entry| !entry.enabled))
+}
+
 /// Returns whether a contract is there at the newest block.
 pub(super) fn is_there(chain: &Blockchain, address: Address) -> Result<bool, PlatformError> {
     let code = chain.node().view().code(address, BlockRef::Latest).map_err(PlatformError::from_query)?;

@@ -559,6 +559,58 @@ fn a_vote_that_contradicts_contracts_made_since_is_told_and_another_vote_ends_it
     assert_eq!((status(&third), back.state, &back.contracts), (executed, ModuleState::Enabled, &made.contracts));
 }
 
+/// Of two votes at once both are carried out: neither takes from the other what its module works with.
+#[test]
+fn no_two_votes_at_once_take_a_token_from_a_module_that_needs_it() {
+    let world = World::new();
+    let id = world.make(json!({ "name": "x", "start": false, "config": { "upgrades": "governance" } }));
+    world.enable(&id, "defi", json!({}));
+    world.platform.blockchains().carry_out(&world.me(), &id, ChainCommand::Start).unwrap();
+    let ending = || ProposalAction::ModuleDisable { name: "defi".to_owned() };
+    let market = json!({ "features": ["marketplace"], "token": "defi" });
+    let enables = world.propose_for(&id, "nft", market.clone(), Some(60)).unwrap();
+    let refused = conflict(world.submit(&id, ending(), None, None));
+    assert!(refused.contains(&enables.text()) && refused.contains("nft may work with the token of defi"), "{refused}");
+    world.pass(&id, 120);
+    let ends = world.submit(&id, ending(), None, Some(600)).unwrap();
+    let refused = conflict(world.propose(&id, "nft", market.clone()));
+    assert!(refused.contains(&ends.text()) && refused.contains("would disable the module defi"), "{refused}");
+    // Of what is signed elsewhere there is the hash alone.
+    let action = |config: &Value| {
+        let (name, config_hash) = ("nft".to_owned(), keccak256(config.to_string()));
+        ProposalAction::ModuleEnable { name, version: super::record::VERSION, config_hash }
+    };
+    assert!(conflict(world.submit(&id, action(&market), None, None)).contains(&ends.text()));
+    world.propose(&id, "nft", json!({})).unwrap();
+}
+
+/// Before the block nothing is sent twice, also for a module that the registry alone knows.
+#[test]
+fn a_module_is_disabled_once() {
+    let world = World::new();
+    let id = world.make(json!({ "name": "x", "config": { "blockTime": "1s" } }));
+    let chain = world.chain(&id);
+    world.run(&chain, 3);
+    world.enable(&id, "nft", json!({}));
+    let own = registry::enableCall { name: "own".to_owned(), version: 1, configHash: keccak256("own") };
+    let request = CallRequest::call(MODULES_ADDRESS, own.abi_encode()).with_from(chain.treasury().unwrap());
+    world.platform.blockchains().send(&world.me(), &id, request).unwrap();
+    world.run(&chain, 5);
+    let state = |module: &str| world.platform.modules().get(&world.me(), &id, module).unwrap().state;
+    for (sent, module) in ["nft", "own"].into_iter().enumerate() {
+        assert_eq!(state(module), ModuleState::Enabled, "{module}");
+        world.disable(&id, module).unwrap();
+        let refused = conflict(world.disable(&id, module));
+        assert!(refused.contains("its transaction waits for a block"), "{module}: {refused}");
+        assert_eq!(chain.node().view().pooled().len(), sent + 1, "{module}");
+    }
+    world.run(&chain, 5);
+    for module in ["nft", "own"] {
+        assert_eq!(state(module), ModuleState::Disabled, "{module}");
+        assert!(conflict(world.disable(&id, module)).contains("nothing to disable"), "{module}");
+    }
+}
+
 #[test]
 fn tokens_are_those_of_other_modules_or_named_by_their_addresses() {
     let world = World::new();

@@ -1,6 +1,7 @@
 //! The end of grants by what somebody does: a revocation, a code or a refresh token that comes again, another password.
 //!
 //! It takes the API keys along that were made under them. A grant that expires, or makes room for another, is deleted alone.
+//! `deleted_client.rs` has the end of a client.
 
 use super::grant::{self, Grant};
 use crate::platform::{

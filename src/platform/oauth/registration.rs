@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{OAuth, OAuthClient, OAuthError, OAuthErrorCode, redirect_uri, scope_text};
+use super::{OAuth, OAuthClient, OAuthError, OAuthErrorCode, deleted_client, redirect_uri, scope_text};
 use crate::platform::{
     PlatformError,
     context::audit,
@@ -148,7 +148,7 @@ impl OAuth<'_> {
         Ok((stored, secret))
     }
 
-    /// Deletes a client. Its codes and tokens end at once, and so do API keys that its tokens have made.
+    /// Deletes a client. Its codes and tokens end at once, and so do API keys that its tokens have made: they count as revoked from then on.
     ///
     /// # Errors
     /// [`PlatformError::MissingScope`] without `workspace:write`, [`PlatformError::NotFound`].
@@ -157,6 +157,7 @@ impl OAuth<'_> {
         let client = unit.of::<OAuthClient>().require(&principal.owner(), id)?;
         // Its grants lie with their workspaces; without a client none of them, and no key made under one, is valid. Grants expire there.
         unit.delete(&client)?;
+        deleted_client::begin(unit, id)?;
         audit(unit, principal, "oauth-client.delete", format!("oauth-client {id}"))
     }
 }

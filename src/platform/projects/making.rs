@@ -12,14 +12,15 @@ use crate::{
     chain::CallRequest,
     consensus::ConsensusKind,
     platform::{
-        Blockchain, BlockchainRecord, BlockchainSpec, ChainCommand, DecidedBy, Feature, NativeToken, PlatformError,
-        ValidatorSpec, Workspace,
+        Blockchain, BlockchainSpec, ChainCommand, DecidedBy, Feature, NativeToken, PlatformError, ValidatorSpec,
+        Workspace,
         context::audit,
         contract_plan::{Deployer, PlacedContract, PlannedContract, in_batch},
         principal::Principal,
-        records::{Index, Owner, RecordError, SortKey, Stored, Unit},
+        records::{Owner, SortKey, Stored, Unit},
         scope::Scope,
         wallet::create_operator,
+        workspace::has_chain,
     },
     primitives::Address,
     templates::{BATCH_ADDRESS, batch::interface::Batch},
@@ -247,16 +248,6 @@ fn network(unit: &Unit<'_>, principal: &Principal, spec: &ProjectSpec) -> Result
     let expected =
         format!("one of {names}; or a defaultNetwork of the workspace that is one of them, or one of its blockchains");
     Err(PlatformError::field("config.network", expected, format!("the workspace's defaultNetwork, {default}")))
-}
-
-/// Whether a chain of a workspace has this id or name.
-fn has_chain(unit: &Unit<'_>, owner: &Owner, text: &str) -> Result<bool, PlatformError> {
-    let mut is_there = false;
-    unit.of::<BlockchainRecord>().for_each(&Index::CREATED, owner, &SortKey::new(), |stored| {
-        is_there |= stored.id() == text || stored.value.spec.name == text;
-        Ok::<_, RecordError>(())
-    })?;
-    Ok(is_there)
 }
 
 fn chain_spec(spec: &ProjectSpec, consensus: ConsensusKind, network: ProjectNetwork) -> BlockchainSpec {

@@ -186,11 +186,10 @@ fn networks_are_what_they_are_called() {
     world.platform.blockchains().carry_out(&world.me(), chain.id(), ChainCommand::Delete).unwrap();
     assert_eq!(world.count::<Wallet>(), before - 5, "the operators' and the treasury");
     assert!(matches!(world.state(&project), ProjectState::Failed { reason } if reason.contains("deleted")));
-    // The workspace's default.
+    // The workspace's default, a chain that is gone.
     let mut workspace = world.platform.workspaces().get(&world.me()).unwrap();
     workspace.value.default_network = Some("moon".to_owned());
-    let changed =
-        world.platform.unit(|unit| world.platform.workspaces().update(unit, &world.me(), &workspace)).unwrap();
+    let changed = world.platform.unit(|unit| Ok(unit.replace(&workspace)?)).unwrap();
     let Err(PlatformError::Validation { fields }) = world.try_create(&ProjectSpec::named("x")) else { panic!() };
     assert_eq!(
         (fields[0].path.as_str(), fields[0].got.as_str()),

@@ -5,14 +5,12 @@ use alloy_sol_types::SolCall;
 
 use super::{Proposal, ProposalId, Proposals};
 use crate::{
-    chain::CallRequest,
     platform::{
         PlatformError,
         blockchain::Blockchain,
-        blockchains::{Outgoing, signed_call},
+        blockchains::{Outgoing, signed_by},
         context::audit,
         principal::Principal,
-        wallet::Wallets,
     },
     system::governance::{GOVERNANCE_ADDRESS, interface as sol},
 };
@@ -24,7 +22,7 @@ impl Proposals<'_> {
     ///
     /// # Errors
     /// [`PlatformError::Conflict`] for one that is not open or has votes, and for a proposer for whom the service does not sign;
-    /// [`PlatformError::Validation`] for another signed transaction; as [`Proposals::get`].
+    /// [`PlatformError::Validation`] for another signed transaction, and for one of somebody else; as [`Proposals::get`].
     pub fn cancel(
         &self,
         principal: &Principal,
@@ -53,23 +51,14 @@ impl Proposals<'_> {
             let message = format!("proposal {} is in no block yet: cancel it when it is active", proposal.id.text());
             return Err(PlatformError::Conflict { message });
         };
-        if let Some(raw) = signed {
-            let transaction = signed_call(raw, GOVERNANCE_ADDRESS, &[sol::cancelCall::SELECTOR])?;
-            let call = sol::cancelCall::abi_decode(transaction.input());
-            if call.map_or(true, |call| call.id != number) {
-                let expected = format!("a call of cancel of the proposal with the number {number}");
-                return Err(PlatformError::field("signedTransaction", expected, "another call"));
-            }
+        let proposer = (proposal.proposer, GOVERNANCE_ADDRESS);
+        let call = sol::cancelCall { id: number }.abi_encode();
+        let Some(raw) = signed else { return self.chains.call_of(principal, chain, proposer, call) };
+        let transaction = signed_by(raw, proposer, &[sol::cancelCall::SELECTOR])?;
+        if **transaction.input() == *call {
             return Ok(transaction.into());
         }
-        let (proposer, wallets) = (proposal.proposer, Wallets { context: self.chains.context });
-        if !wallets.can_sign(principal, chain, proposer)? {
-            let message = format!(
-                "its proposer {proposer} alone withdraws a proposal, and is no wallet of the workspace: send its signedTransaction"
-            );
-            return Err(PlatformError::Conflict { message });
-        }
-        let call = sol::cancelCall { id: number }.abi_encode();
-        Ok(CallRequest::call(GOVERNANCE_ADDRESS, call).with_from(proposer).into())
+        let expected = format!("a call of cancel of the proposal with the number {number}");
+        Err(PlatformError::field("signedTransaction", expected, "another call"))
     }
 }

@@ -205,8 +205,12 @@ fn a_vault_whose_token_has_failed_is_not_made() {
         max_fee_per_gas: 100_000_000_000,
         ..TransactionRequest::default()
     };
-    let signed = DeploymentSpec::of_signed(chain.id(), request.sign(&key).unwrap().encoded());
-    let token = platform.blockchains().deploy_as(&me, "tok_v_asset", signed).unwrap();
+    // The service sends none that fails when it is tried: the chain has changed since.
+    let transaction = request.sign(&key).unwrap();
+    let (template, params) = ("erc20-token".to_owned(), "{}".to_owned());
+    let record = DeploymentRecord::of_transaction(chain.id(), template, params, &transaction);
+    let token = platform.records().unit(|unit| unit.insert(&me.owner(), "tok_v_asset", record)).unwrap();
+    chain.node().send(transaction).unwrap();
     assert_eq!(token.value.outcome(chain).unwrap().state, TransactionState::Failed);
     let refused = platform.tokens().create(&me, "tok_v", spec(TokenStandard::Erc4626));
     let Err(PlatformError::Conflict { message }) = &refused else { panic!("{refused:?}") };

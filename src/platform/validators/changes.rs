@@ -14,7 +14,7 @@ use crate::{
     platform::{
         PlatformError,
         blockchain::Blockchain,
-        blockchains::{Outgoing, signed_call},
+        blockchains::{Outgoing, signed_by, signed_call},
         context::audit,
         evidence::{self, GivenEvidence},
         plan::{Usage, used},
@@ -329,7 +329,9 @@ impl Validators<'_> {
             self.check_transactions_left(principal, due.len() as u64)?;
         }
         until_failure(due.into_iter().map(|(request, call)| {
-            self.send(principal, to(request), || self.of_operator(principal, &chain, claimant, call))
+            self.send(principal, to(request), || {
+                self.chains.call_of(principal, &chain, (claimant, STAKING_ADDRESS), call)
+            })
         }))
     }
 
@@ -362,29 +364,12 @@ impl Validators<'_> {
     ) -> Result<B256, PlatformError> {
         let (chain, validator) = self.commanded(principal, id)?;
         staked(&chain, &validator)?;
-        let operator = validator.operator;
+        let operator = (validator.operator, STAKING_ADDRESS);
         let to = (&*chain, request, "validator.unjail", format!("validator {}", id.text()));
         self.send(principal, to, || match signed {
-            Some(raw) => signed_by(raw, &[stake::unjailCall::SELECTOR], operator),
-            None => self.of_operator(principal, &chain, operator, stake::unjailCall {}.abi_encode()),
+            Some(raw) => Ok(signed_by(raw, operator, &[stake::unjailCall::SELECTOR])?.into()),
+            None => self.chains.call_of(principal, &chain, operator, stake::unjailCall {}.abi_encode()),
         })
-    }
-
-    /// Returns a call of the staking contract that only this account can make.
-    pub(super) fn of_operator(
-        &self,
-        principal: &Principal,
-        chain: &Blockchain,
-        account: Address,
-        call: Vec<u8>,
-    ) -> Result<Outgoing, PlatformError> {
-        let wallets = Wallets { context: self.chains.context };
-        if wallets.can_sign(principal, chain, account)? {
-            return Ok(CallRequest::call(STAKING_ADDRESS, call).with_from(account).into());
-        }
-        let message =
-            format!("{account} alone can do that, and is no wallet of the workspace: send its signedTransaction");
-        Err(PlatformError::Conflict { message })
     }
 
     /// Sends what `make` returns under the id of a request, once, with a line in the audit log of what is done to what.
@@ -474,16 +459,6 @@ fn check_left(chain: &Blockchain, validator: &Validator, part_ppm: u32) -> Resul
     quorum::check_without(chain, validator.operator)
 }
 
-/// Reads a call of the staking contract that an account has signed.
-fn signed_by(raw: &[u8], selectors: &[[u8; 4]], account: Address) -> Result<Outgoing, PlatformError> {
-    let transaction = signed_call(raw, STAKING_ADDRESS, selectors)?;
-    if transaction.sender() == account {
-        return Ok(transaction.into());
-    }
-    let expected = format!("a transaction of {account}");
-    Err(PlatformError::field("signedTransaction", expected, format!("one of {}", transaction.sender())))
-}
-
 /// Refuses to let the only validator leave.
 fn check_others(chain: &Blockchain, validator: &Validator) -> Result<(), PlatformError> {
     let known = chain.node().validators().map_err(PlatformError::from_query)?;
@@ -499,7 +474,7 @@ fn check_others(chain: &Blockchain, validator: &Validator) -> Result<(), Platfor
 /// Reads the transaction by which a validator leaves: its operator's with stake, else one of the administrator of the validators' contract.
 fn signed_leave(raw: &[u8], operator: Address, has_stake: bool) -> Result<Outgoing, PlatformError> {
     if has_stake {
-        return signed_by(raw, &[stake::exitCall::SELECTOR], operator);
+        return Ok(signed_by(raw, (operator, STAKING_ADDRESS), &[stake::exitCall::SELECTOR])?.into());
     }
     let transaction = signed_call(raw, VALIDATORS_ADDRESS, &[registry::setValidatorCall::SELECTOR])?;
     let leaves = registry::setValidatorCall { validator: operator, weight: 0 }.abi_encode();

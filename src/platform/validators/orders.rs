@@ -1,4 +1,4 @@
-//! What callers ask for of a validator: to be added, staked, slashed.
+//! What callers ask for of a validator: to be added, changed, staked, slashed.
 
 use alloy_primitives::{Address, B256, Bytes, U256};
 use serde_json::Value;
@@ -24,6 +24,26 @@ pub struct NewValidator {
     pub consent: Option<(u64, Bytes)>,
     /// The operator's own transaction, of a key that is held elsewhere.
     pub signed_transaction: Option<Bytes>,
+}
+
+/// A change of a validator. What it leaves out stays.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ValidatorChange {
+    /// Its new name; may be empty.
+    pub name: Option<String>,
+    /// What the caller keeps with it from now on, a JSON object.
+    pub metadata: Option<String>,
+    /// Its new commission.
+    pub commission: Option<CommissionOrder>,
+}
+
+/// A new commission of a validator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CommissionOrder {
+    /// In ten-thousandths, by a transaction that the service signs for the operator.
+    Bps(u16),
+    /// By a transaction of the operator that somebody else has signed.
+    Signed(Bytes),
 }
 
 /// A new own stake of a validator.

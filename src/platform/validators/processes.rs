@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Validator, ValidatorProcess, Validators};
+use super::{Validator, ValidatorProcess, Validators, updating::change_record};
 use crate::{
     consensus::ReplicaId,
     node::PacedNetwork,
@@ -65,18 +65,7 @@ impl Validators<'_> {
         is_stopped: bool,
     ) -> Result<(), PlatformError> {
         let (chain, validator) = self.get(principal, id)?;
-        match unit.of::<HostedValidator>().get(chain.owner(), &id.text())? {
-            Some(mut stored) => {
-                stored.value.is_stopped = is_stopped;
-                unit.replace(&stored)?;
-            }
-            None => {
-                let Validator { operator, sealing_key, name, metadata, .. } = validator;
-                let blockchain_id = chain.id().to_owned();
-                let record = HostedValidator { blockchain_id, operator, sealing_key, name, metadata, is_stopped };
-                unit.insert(chain.owner(), &id.text(), record)?;
-            }
-        }
+        change_record(unit, &chain, &validator, |record| record.is_stopped = is_stopped)?;
         let action = if is_stopped { "validator.stop" } else { "validator.start" };
         audit(unit, principal, action, format!("validator {}", id.text()))
     }

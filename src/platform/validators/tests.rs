@@ -203,3 +203,28 @@ fn rewards_and_commission_are_claimed_both_or_not_at_all() {
         assert!(conflict(claim("tx_2")).contains("waits to be paid"));
     }
 }
+
+/// What the service keeps of a validator changes alone where the chain has nothing to say.
+#[test]
+fn a_name_is_kept_of_every_validator_but_those_of_the_default_chain() {
+    let world = World::new("proof-of-authority");
+    world.run(3);
+    let (me, validators, one) = (world.me(), world.platform.validators(), world.id(1));
+    let change = ValidatorChange { name: Some("one".to_owned()), ..ValidatorChange::default() };
+    assert_eq!(validators.update(&me, &one, "tx_1", &change), Ok(None));
+    let described = world.platform.unit(|unit| validators.describe(unit, &me, &one, &change)).unwrap();
+    let kept = || validators.get(&me, &one).unwrap().1;
+    assert_eq!((described.name.as_str(), kept().name.as_str(), kept().metadata.as_str()), ("one", "one", "{}"));
+    validators.stop(&me, &one).unwrap();
+    world.platform.unit(|unit| validators.note(unit, &me, &one, true)).unwrap();
+    let metadata = ValidatorChange { metadata: Some(r#"{"a":1}"#.to_owned()), ..ValidatorChange::default() };
+    world.platform.unit(|unit| validators.describe(unit, &me, &one, &metadata)).unwrap();
+    assert_eq!((kept().name.as_str(), kept().metadata.as_str()), ("one", r#"{"a":1}"#));
+    assert_eq!(kept().process, ValidatorProcess::Down, "one record has both");
+
+    let commission = ValidatorChange { commission: Some(CommissionOrder::Bps(1)), ..change.clone() };
+    let refused = validators.update(&me, &one, "tx_2", &commission);
+    assert!(matches!(refused, Err(PlatformError::UnsupportedByConsensus { .. })), "{refused:?}");
+    let of_default = validators.list(&me, DEFAULT_BLOCKCHAIN_ID).unwrap()[0].id.clone();
+    assert!(conflict(validators.update(&me, &of_default, "tx_3", &change)).contains("default blockchain"));
+}

@@ -112,7 +112,7 @@ impl Validators<'_> {
             WithdrawalOrder::Of(account) => {
                 let wallets = Wallets { context: self.chains.context };
                 let account = account.map_or_else(|| wallets.default_sender(principal, chain), Ok)?;
-                (account, self.of_operator(principal, chain, account, withdraw_call())?)
+                (account, self.chains.call_of(principal, chain, (account, STAKING_ADDRESS), withdraw_call())?)
             }
         };
         check_complete(chain, account)?;

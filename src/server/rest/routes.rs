@@ -32,6 +32,7 @@ mod transactions;
 mod transfer;
 mod validator_body;
 mod validator_changes;
+mod validator_update;
 mod validators;
 mod view;
 mod votes;
@@ -62,6 +63,7 @@ pub(super) fn all() -> Vec<Endpoint> {
         accounts::endpoints(),
         events::endpoints(),
         validators::endpoints(),
+        validator_update::endpoints(),
         validator_changes::endpoints(),
         proposals::endpoints(),
         votes::endpoints(),

@@ -8,9 +8,9 @@ use super::{
     transaction::{send_signed, sent},
 };
 use crate::{
-    chain::{CallRequest, StateOverrides},
+    chain::{CallOutcome, CallRequest, StateOverrides},
     node::BlockRef,
-    platform::{Blockchain, ContractCall, Fields, Outgoing, PlatformError, beside_signed, signed_call},
+    platform::{Blockchain, ContractCall, Fields, Outgoing, PlatformError, beside_signed, signed_call, try_signed},
     primitives::Address,
     server::decode,
 };
@@ -47,13 +47,26 @@ pub(super) fn call(call: &Call<'_>, fields: &mut Fields) -> Result<Value, RpcFai
     let view = chain.node().view();
     let request = call.chains.capped((&chain, &view), request, at).map_err(failure::query)?;
     let outcome = view.call(&request, at, &StateOverrides::default(), None).map_err(failure::query)?;
-    let Some(output) = outcome.success_output() else {
-        return Err(RpcFailure::of_outcome(&outcome, decode::describe_revert(chain.node(), &request, &outcome)));
-    };
-    Ok(json!({ "result": target.decode(output), "data": output }))
+    check_success(&chain, &request, &outcome)?;
+    let output = outcome.output;
+    Ok(json!({ "result": target.decode(&output), "data": output }))
 }
 
-/// `contract.execute`: simulates, then sends; or sends what the caller has signed. A call whose simulation fails is not sent.
+/// Refuses a call that failed when it was tried.
+fn check_success(chain: &Blockchain, tried: &CallRequest, outcome: &CallOutcome) -> Result<(), RpcFailure> {
+    if outcome.is_success() {
+        return Ok(());
+    }
+    Err(RpcFailure::of_outcome(outcome, decode::describe_revert(chain.node(), tried, outcome)))
+}
+
+/// Whether the request is run again, and has kept what it sends.
+fn is_sent(call: &Call<'_>) -> Result<bool, PlatformError> {
+    let Some(id) = call.send_id else { return Ok(false) };
+    Ok(call.chains.platform().blockchains().sent(call.principal, id)?.is_some())
+}
+
+/// `contract.execute`: simulates, then sends, what the caller has signed too. A call whose simulation fails is not sent.
 pub(super) fn execute(call: &Call<'_>, fields: &mut Fields) -> Result<Value, RpcFailure> {
     let chain = writable_chain(call, fields)?;
     let contract = address(fields, "contractAddress");
@@ -65,6 +78,11 @@ pub(super) fn execute(call: &Call<'_>, fields: &mut Fields) -> Result<Value, Rpc
         fields.finish_mut()?;
         let transaction = signed_call(&required(raw)?, required(contract)?)?;
         let chain = required(chain)?;
+        if !is_sent(call)?
+            && let Some((tried, outcome)) = try_signed(&chain, &transaction)?
+        {
+            check_success(&chain, &tried, &outcome)?;
+        }
         return send_signed(call, &chain, transaction);
     }
     let outgoing = unsigned(call, fields, (chain.as_deref(), contract))?;
@@ -91,17 +109,11 @@ fn unsigned(
     let from = from.map_or_else(|| platform.wallets().default_sender(call.principal, chain), Ok)?;
     let request =
         CallRequest { from: Some(from), to: Some(contract), input: target.input, value, gas, ..Default::default() };
-    let is_sent = match call.send_id {
-        Some(id) => platform.blockchains().sent(call.principal, id)?.is_some(),
-        None => false,
-    };
-    if !is_sent {
+    if !is_sent(call)? {
         let (view, at) = (chain.node().view(), BlockRef::Pending);
         let tried = call.chains.capped((chain, &view), request.clone(), at).map_err(failure::query)?;
         let outcome = view.call(&tried, at, &StateOverrides::default(), None).map_err(failure::query)?;
-        if !outcome.is_success() {
-            return Err(RpcFailure::of_outcome(&outcome, decode::describe_revert(chain.node(), &request, &outcome)));
-        }
+        check_success(chain, &request, &outcome)?;
     }
     Ok(request.into())
 }

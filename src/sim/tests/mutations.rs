@@ -274,7 +274,7 @@ fn print_findings_of_mutations() {
 }
 
 /// Prints which plans of `tests/regressions` that pass find some bugs, and by which invariant. `MUTATION` in the environment is the beginning of
-/// their names, `PLAN` the one of the plans'.
+/// their names, `PLAN` the one of the plans'; `SEEDS` runs each plan with so many seeds, from its own on.
 #[test]
 #[ignore = "prints the findings of some mutations"]
 fn print_plans_of_mutations() {
@@ -286,12 +286,15 @@ fn print_plans_of_mutations() {
     files.sort();
     let bugs: Vec<_> =
         BY_TEST.iter().map(|(bug, ..)| *bug).filter(|bug| format!("{bug:?}").starts_with(&env("MUTATION"))).collect();
-    in_parallel(&files, |path| {
-        let regression = Regression::from_toml(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let seeds = env("SEEDS").parse().unwrap_or(1);
+    let runs: Vec<_> = files.iter().flat_map(|path| (0..seeds).map(move |more| (path, more))).collect();
+    in_parallel(&runs, |(path, more)| {
+        let mut regression = Regression::from_toml(&std::fs::read_to_string(path).unwrap()).unwrap();
+        regression.seed += more;
         for bug in &bugs {
             let outcome = mutation::with(*bug, || regression.replay().0.outcome);
             if let (RunOutcome::Violated(violation), Expected::Passes) = (outcome, &regression.expected) {
-                println!("{bug:?}, {}: {}", path.display(), violation.invariant);
+                println!("{bug:?}, {}, seed {}: {}", path.display(), regression.seed, violation.invariant);
             }
         }
     });

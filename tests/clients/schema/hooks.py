@@ -95,7 +95,7 @@ CHANGED["updateWebhook"] = {"webhookId": world.new_webhook()}
 CHANGED["verifyDappDomain"] = {"dappId": world.named_dapp}
 # A chain of one block for each transaction has no validators to add; stake and votes are the chains' that have them.
 CHANGED["addValidator"] = {"blockchainId": world.network}
-CHANGED |= dict.fromkeys(("setValidatorStake", "claimRewards"), {"validatorId": world.own_validator})
+CHANGED |= dict.fromkeys(("setValidatorStake", "claimRewards", "updateValidator"), {"validatorId": world.own_validator})
 CHANGED |= dict.fromkeys(("listDelegations", "delegate", "undelegate"), {"validatorId": world.delegated_validator})
 CHANGED |= dict.fromkeys(("listUnbondings", "withdrawStake"), {"validatorId": world.own_validator})
 CHANGED["unjailValidator"] = {"validatorId": world.jailed_validator}
@@ -230,6 +230,11 @@ def validator():
     return dict.fromkeys(nothing) | {"address": f"0x{next(fresh_keys) + 0x1000:040x}", "metadata": {"location": "Bern"}}
 
 
+def described():
+    """Returns a part of a body without a commission, which its operator changes once a day at most."""
+    return {"metadata": {"location": "Bern"}, "commission": None, "signedTransaction": None}
+
+
 def own_stake():
     """Returns a body with more stake than any before."""
     return {"stake": str((100 + next(fresh_keys)) * 10**18), "from": None, "signedTransaction": None}
@@ -285,6 +290,7 @@ KNOWN_NAMES = {
     "deployContract": deployment,
     "addParticipant": lambda: {"participant": f"key:{world.new_key()}"},
     "addValidator": validator,
+    "updateValidator": described,
     "setValidatorStake": own_stake,
     "slashValidator": lambda: {"percentage": 10, "amount": None, "evidence": None, "signedTransaction": None},
     "claimRewards": lambda: {"from": None, "signedTransaction": None},
@@ -303,8 +309,8 @@ KNOWN_NAMES = {
 RULED_FIELDS = {
     "createApiKey": r"expiresIn",
     "rotateApiKey": r"overlap",
-    "createWorkspace": r"settings\.billingPlan",
-    "updateWorkspace": r"settings\.billingPlan",
+    "createWorkspace": r"settings\.(billingPlan|defaultNetwork)",
+    "updateWorkspace": r"settings\.(billingPlan|defaultNetwork)",
     "setWorkspacePlan": r"billingPlan",
     "createBlockchain": r"config\.(blockTime|nativeToken\.premine)|validators(\[\d+\]\.address)?",
     "deployContract": r"template|params(\..+)?|from|gasLimit|signedTransaction",
@@ -323,6 +329,7 @@ RULED_FIELDS = {
     "updateDapp": r"frontend\.(customDomain|public)",
     "updateWebhook": r"url",
     "addValidator": r"address|commission|sealing(Proof|Address)|stake|metadata(\.name)?|from|consent|signedTransaction",
+    "updateValidator": r"commission|metadata(\.name)?|signedTransaction",
     "setValidatorStake": r"stake|from|signedTransaction",
     "slashValidator": r"percentage|amount|evidence|signedTransaction",
     "removeValidator": r"signedTransaction",

@@ -18,11 +18,16 @@ use super::{
 use crate::http::{Reply, Service};
 
 /// Examples that succeed nowhere: operation, name, why. They are conflicts, which the document says of the operation.
-const REFUSED: [(&str, &str, &str); 3] = [
+const REFUSED: [(&str, &str, &str); 4] = [
     (
         "unjailValidator",
         "by the service",
         "nobody is in jail here, which takes a window of missed blocks: `network_validators` has one",
+    ),
+    (
+        "updateValidator",
+        "all fields",
+        "a commission is changed a day after it was set at the earliest: `network_validators` waits for that",
     ),
     ("withdrawStake", "by default", UNBONDING),
     ("withdrawStake", "of a wallet", UNBONDING),
@@ -227,7 +232,7 @@ impl World {
                 let place = if body["amount"].is_null() { 1 } else { 2 };
                 of("validatorId", &self.validator(&self.network, place).await)
             }
-            "setValidatorStake" | "unjailValidator" => of("validatorId", joined),
+            "setValidatorStake" | "unjailValidator" | "updateValidator" => of("validatorId", joined),
             "claimRewards" => {
                 // Until there are some again.
                 self.run(&self.staked, 80);

@@ -57,10 +57,12 @@ struct Case {
 }
 
 /// Fields for names of what must be there, and those whose text no route shows.
-const ELSEWHERE: [(&str, &str, &str); 64] = [
+const ELSEWHERE: [(&str, &str, &str); 66] = [
     ("createWorkspace", "settings.billingPlan", "names a plan"),
     ("updateWorkspace", "settings.billingPlan", "names a plan"),
     ("setWorkspacePlan", "billingPlan", "names a plan"),
+    ("createWorkspace", "settings.defaultNetwork", "names a network"),
+    ("updateWorkspace", "settings.defaultNetwork", "names a network or a chain"),
     ("createProject", "config.blockchain", "names a protocol or a chain"),
     ("createProject", "config.network", "names a network"),
     ("createProject", "config.features[0]", "names a feature"),
@@ -171,6 +173,8 @@ async fn cases(service: &Service) -> Vec<Case> {
     let project = made(service, &projects, json!({ "name": "changed" })).await;
     let dapp = made(service, "/v1/dapps", json!({ "name": "changed" })).await;
     let governed = made(service, "/v1/blockchains", json!({ "name": "governed" })).await;
+    let validators = ok(service, "GET", &format!("/v1/blockchains/{governed}/validators"), Value::Null).await;
+    let validator = validators[0]["id"].as_str().unwrap();
     let note = json!({ "blockchainId": governed, "title": "A note", "type": "text" });
     let proposal = made(service, "/v1/governance/proposals", note).await;
     let one = |path: &str, pointers: &'static [&'static str]| vec![(path.to_owned(), pointers)];
@@ -189,20 +193,20 @@ async fn cases(service: &Service) -> Vec<Case> {
     vec![
         Case {
             operation: "createWorkspace",
-            fields: &["name", "description", "settings.defaultNetwork"],
+            fields: &["name", "description"],
             path: "/v1/workspaces".to_owned(),
-            body: json!({ "name": SLOT, "description": SLOT, "settings": { "defaultNetwork": SLOT } }),
-            shown: one("/v1/workspaces/{id}", &["/name", "/description", "/settings/defaultNetwork"]),
+            body: json!({ "name": SLOT, "description": SLOT }),
+            shown: one("/v1/workspaces/{id}", &["/name", "/description"]),
             list: Some(("/v1/workspaces", &["/name", "/description"])),
             ..base()
         },
         Case {
             operation: "updateWorkspace",
-            fields: &["name", "description", "settings.defaultNetwork"],
+            fields: &["name", "description"],
             method: "PATCH",
             path: format!("/v1/workspaces/{workspace}"),
-            body: json!({ "name": SLOT, "description": SLOT, "settings": { "defaultNetwork": SLOT } }),
-            shown: one("/v1/workspaces/{id}", &["/name", "/description", "/settings/defaultNetwork"]),
+            body: json!({ "name": SLOT, "description": SLOT }),
+            shown: one("/v1/workspaces/{id}", &["/name", "/description"]),
             list: Some(("/v1/workspaces", &["/name"])),
             ..base()
         },
@@ -264,6 +268,14 @@ async fn cases(service: &Service) -> Vec<Case> {
             operation: "addValidator",
             path: "/v1/blockchains/NETWORK/validators".to_owned(),
             body: json!({ "address": Address::repeat_byte(0x22).to_string(), "name": SLOT, "metadata": { "location": SLOT } }),
+            shown: one("/v1/validators/{id}", &["/name", "/metadata/location"]),
+            ..base()
+        },
+        Case {
+            operation: "updateValidator",
+            method: "PATCH",
+            path: format!("/v1/validators/{validator}"),
+            body: json!({ "name": SLOT, "metadata": { "location": SLOT } }),
             shown: one("/v1/validators/{id}", &["/name", "/metadata/location"]),
             ..base()
         },

@@ -77,6 +77,33 @@ fn a_signed_transaction_is_deployed_and_a_refused_one_leaves_no_record() {
 }
 
 #[test]
+fn a_signed_transaction_that_would_fail_is_not_deployed() {
+    let world = World::new();
+    let (chains, me) = (world.platform.blockchains(), world.me());
+    let chain = world.create(json!({ "name": "x" }));
+    let key = KeyPair::from_seed(3, "somebody");
+    fund(&world, &chain, &key);
+    let whole = creation(&chain, &key);
+    // Without its last word the constructor refuses it, and so little gas is soon used up.
+    let cut = TransactionRequest { input: whole.input.slice(..whole.input.len() - 32), ..whole.clone() };
+    let starved = TransactionRequest { gas_limit: Gas::new(150_000), ..whole.clone() };
+    let spec = |request: &TransactionRequest| {
+        DeploymentSpec::of_signed(chain.id(), request.clone().sign(&key).unwrap().encoded())
+    };
+    for request in [cut, starved] {
+        let refused = conflict(chains.deploy(&me, spec(&request)));
+        assert!(refused.contains("the chain refuses it"), "{refused}");
+    }
+    assert_eq!(world.platform.records().verify::<DeploymentRecord>().unwrap(), 0);
+    let nonce = || chain.node().view().nonce(key.address(), BlockRef::Pending).unwrap();
+    assert_eq!(nonce(), 0, "nothing was sent");
+    let made = chains.deploy(&me, spec(&whole)).unwrap();
+    // One that the chain has is not tried again: its effects are there.
+    let again = chains.deploy(&me, spec(&whole)).unwrap();
+    assert_eq!((made.value.transaction_hash, nonce()), (again.value.transaction_hash, 1));
+}
+
+#[test]
 fn a_deployment_whose_nonce_another_transaction_uses_has_failed() {
     let world = World::new();
     let (chains, me) = (world.platform.blockchains(), world.me());

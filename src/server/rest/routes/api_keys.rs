@@ -6,8 +6,8 @@ use utoipa::ToSchema;
 
 use crate::{
     platform::{
-        ApiKey, ApiKeySpec, ApiKeyState, FieldError, PlatformError, Scope,
-        records::{Index, SortKey, Stored},
+        ApiKey, ApiKeySpec, ApiKeyState, FieldError, OAuthClient, PlatformError, Scope,
+        records::{Collection, Index, RecordError, SortKey, Stored},
     },
     server::{
         api_error::ApiError,
@@ -134,15 +134,18 @@ struct ApiKeyView {
     /// Who made it.
     #[schema(example = "user:usr_0123456789abcdef")]
     created_by: String,
+    /// Id of the OAuth client with whose access token it was made, or the key that made it; null for none. With the client the key is revoked.
+    #[schema(example = "cli_0123456789abcdef")]
+    oauth_client_id: Option<String>,
     /// Time of creation: ISO 8601, UTC.
     created_at: String,
     /// Time from which it is not valid; null for none.
     expires_at: Option<String>,
-    /// Time of its revocation; null for none.
+    /// Time of its revocation; null for none, and until it is written down where an OAuth client with many keys was deleted.
     revoked_at: Option<String>,
 }
 
-/// State of a key: `active` leads to `expired` with its time, and to `revoked` by revocation; nothing leads back.
+/// State of a key: `active` leads to `expired` with its time, and to `revoked` by revocation or the end of its OAuth client; nothing leads back.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum ApiKeyStatus {
@@ -162,19 +165,21 @@ impl From<ApiKeyState> for ApiKeyStatus {
 }
 
 impl ApiKeyView {
-    fn new(stored: &Stored<ApiKey>, now_ms: u64) -> Self {
+    /// Shows a key as it is at a time, of the OAuth clients that there are then.
+    fn new(stored: &Stored<ApiKey>, now_ms: u64, clients: &Collection<'_, OAuthClient>) -> Result<Self, RecordError> {
         let key = &stored.value;
-        Self {
+        Ok(Self {
             id: stored.id().to_owned(),
             name: key.name.clone(),
             masked: key.masked(),
             scopes: key.scopes.iter().map(Scope::name).collect(),
-            status: key.state(now_ms).into(),
+            status: key.state(now_ms, clients)?.into(),
             created_by: key.created_by.to_string(),
+            oauth_client_id: key.oauth_client().map(str::to_owned),
             created_at: clock::iso_8601(stored.created_at_ms()),
             expires_at: key.expires_at_ms.map(clock::iso_8601),
             revoked_at: key.revoked_at_ms.map(clock::iso_8601),
-        }
+        })
     }
 }
 
@@ -263,14 +268,15 @@ fn create(app: &App, request: &Request, body: CreateApiKey) -> Result<Change<New
 fn list(app: &App, request: &Request, page: &Page) -> Result<(Vec<ApiKeyView>, u64), ApiError> {
     let owner = request.principal()?.owner();
     let found = app.platform().api_keys().all().page(&Index::CREATED, &owner, &SortKey::new(), &page.request())?;
-    let now_ms = app.now_ms();
-    Ok((found.items.iter().map(|stored| ApiKeyView::new(stored, now_ms)).collect(), found.total))
+    let (now_ms, clients) = (app.now_ms(), app.platform().oauth().clients());
+    let views = found.items.iter().map(|stored| ApiKeyView::new(stored, now_ms, &clients));
+    Ok((views.collect::<Result<_, RecordError>>()?, found.total))
 }
 
 fn get(app: &App, request: &Request) -> Result<ApiKeyView, ApiError> {
     let owner = request.principal()?.owner();
     let stored = app.platform().api_keys().all().require(&owner, request.path("apiKeyId"))?;
-    Ok(ApiKeyView::new(&stored, app.now_ms()))
+    Ok(ApiKeyView::new(&stored, app.now_ms(), &app.platform().oauth().clients())?)
 }
 
 fn rotate(app: &App, request: &Request, body: RotateApiKey) -> Result<Change<NewApiKey>, ApiError> {
@@ -288,6 +294,6 @@ fn revoke(app: &App, request: &Request) -> Result<Change<ApiKeyView>, ApiError> 
     let id = request.path("apiKeyId").to_owned();
     Ok(Change::unit(move |unit| {
         let stored = platform.api_keys().revoke(unit, &principal, &id)?;
-        Ok::<_, PlatformError>(ApiKeyView::new(&stored, unit.now_ms()))
+        Ok::<_, PlatformError>(ApiKeyView::new(&stored, unit.now_ms(), &unit.of())?)
     }))
 }

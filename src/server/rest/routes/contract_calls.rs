@@ -9,13 +9,13 @@ use utoipa::ToSchema;
 
 use super::view::{SentTransaction, beside_signed};
 use crate::{
-    chain::{CallRequest, LogFilter, StateOverrides},
+    chain::{CallOutcome, CallRequest, LogFilter, StateOverrides},
     node::BlockRef,
     platform::{
         Blockchain, ContractCall, ContractEvent, DeploymentRecord, FieldError, Outgoing, PlatformError, Scope, abi_of,
-        events_of, records::Stored, signed_call,
+        events_of, records::Stored, signed_call, try_signed,
     },
-    primitives::{Address, Bytes, Height, Transaction, U256},
+    primitives::{Address, Bytes, Height, U256},
     server::{
         api_error::ApiError,
         clock, decode,
@@ -314,8 +314,8 @@ pub(super) fn send_call(
     let outgoing = match signed {
         Some(signed) => {
             let transaction = signed_call(&signed.0, contract)?;
-            if is_new && !knows(chain, &transaction)? {
-                output_of(app, chain, (&request_of(&transaction), BlockRef::Pending))?;
+            if is_new && let Some((tried, outcome)) = try_signed(chain, &transaction)? {
+                success_of(chain, &tried, &outcome)?;
             }
             Outgoing::Signed(Box::new(transaction))
         }
@@ -335,35 +335,20 @@ pub(super) fn send_call(
     Ok(Change::done(SentTransaction::of(chain, sent.value.hash)?))
 }
 
-/// Whether a block or the pool has a transaction: it has been tried, and its effects may be there.
-fn knows(chain: &Blockchain, transaction: &Transaction) -> Result<bool, PlatformError> {
-    let found = chain.node().view().transaction(transaction.hash());
-    Ok(found.map_err(PlatformError::from_query)?.is_some())
-}
-
-/// Returns what a signed transaction asks for. Who pays for its gas is checked by the pool.
-fn request_of(transaction: &Transaction) -> CallRequest {
-    CallRequest {
-        from: Some(transaction.sender()),
-        to: transaction.to(),
-        value: transaction.value(),
-        input: transaction.input().clone(),
-        gas: Some(transaction.gas_limit()),
-        access_list: transaction.access_list().cloned(),
-        ..CallRequest::default()
-    }
-}
-
 /// Returns what a call returns, with no more gas than a call has on the chain; one that fails is a conflict with its reason.
 fn output_of(app: &App, chain: &Blockchain, (asked, at): (&CallRequest, BlockRef)) -> Result<Bytes, ApiError> {
     let view = chain.node().view();
     let request = app.chains.capped((chain, &view), asked.clone(), at).map_err(PlatformError::from_query)?;
     let outcome = view.call(&request, at, &StateOverrides::default(), None);
-    let outcome = outcome.map_err(PlatformError::from_query)?;
+    success_of(chain, &request, &outcome.map_err(PlatformError::from_query)?)
+}
+
+/// Returns what a call that was tried returned; one that failed is a conflict with its reason.
+fn success_of(chain: &Blockchain, request: &CallRequest, outcome: &CallOutcome) -> Result<Bytes, ApiError> {
     if let Some(output) = outcome.success_output() {
         return Ok(output.clone());
     }
-    let reason = decode::describe_revert(chain.node(), &request, &outcome).unwrap_or_else(|| outcome.describe());
+    let reason = decode::describe_revert(chain.node(), request, outcome).unwrap_or_else(|| outcome.describe());
     Err(PlatformError::Conflict { message: format!("the call fails: {reason}") }.into())
 }
 

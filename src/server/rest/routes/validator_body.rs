@@ -96,40 +96,66 @@ impl Body for AddValidator {
             ]),
             false => Vec::new(),
         };
-        let mut refuse = |path: &str, expected: &str, got: String| {
-            wrong.push(FieldError { path: path.to_owned(), expected: expected.to_owned(), got });
-        };
         if self.address.0.is_zero() {
-            refuse("address", "an address whose key somebody has", self.address.0.to_string());
+            wrong.push(refusal("address", "an address whose key somebody has", self.address.0.to_string()));
         }
-        if !is_signed && self.commission.is_some_and(|commission| commission.ppm % 100 != 0) {
-            refuse("commission", "a percentage with at most two decimals", "more decimals".to_owned());
+        if !is_signed {
+            wrong.extend(self.commission.and_then(wrong_commission));
         }
         if !is_signed && self.sealing_address.is_some() != self.sealing_proof.is_some() {
-            refuse("sealingProof", "a proof with a sealingAddress, and neither alone", "one of both".to_owned());
+            wrong.push(refusal(
+                "sealingProof",
+                "a proof with a sealingAddress, and neither alone",
+                "one of both".to_owned(),
+            ));
         }
         if let Some(metadata) = &self.metadata {
-            let value = Value::Object(metadata.clone());
-            let bytes = value.to_string().len();
-            if bytes > METADATA_BYTES_MAX {
-                refuse("metadata", "at most 4096 bytes as JSON", format!("{bytes} bytes"));
-            }
-            if depth(&value) > METADATA_DEPTH_MAX {
-                refuse("metadata", "objects and arrays five levels deep at most", "more levels".to_owned());
-            }
-            let is_wrong = |name: &&Value| {
-                let is_too_long = |name: &str| name.chars().count() > NAME_LENGTH_MAX;
-                name.as_str().is_none_or(|name| name.trim().is_empty() || is_too_long(name))
-            };
-            if self.name.is_none()
-                && let Some(name) = metadata.get("name").filter(is_wrong)
-            {
-                let got = name.to_string().chars().take(20).collect();
-                refuse("metadata.name", "a name of 1 to 256 characters", got);
-            }
+            wrong.extend(wrong_metadata(metadata, self.name.is_some()));
         }
         wrong
     }
+}
+
+fn refusal(path: &str, expected: &str, got: String) -> FieldError {
+    FieldError { path: path.to_owned(), expected: expected.to_owned(), got }
+}
+
+/// Returns what is wrong with a commission, of which the chain has ten-thousandths.
+pub(super) fn wrong_commission(commission: Percent) -> Option<FieldError> {
+    let is_finer = commission.ppm % 100 != 0;
+    is_finer.then(|| refusal("commission", "a percentage with at most two decimals", "more decimals".to_owned()))
+}
+
+/// Returns a commission in ten-thousandths.
+pub(super) fn commission_bps(commission: Percent) -> Option<u16> {
+    u16::try_from(commission.ppm / 100).ok()
+}
+
+/// Returns what is wrong with a validator's metadata, of which the name is the validator's where there is none beside.
+pub(super) fn wrong_metadata(metadata: &Map<String, Value>, has_name: bool) -> Vec<FieldError> {
+    let mut wrong = Vec::new();
+    let value = Value::Object(metadata.clone());
+    let bytes = value.to_string().len();
+    if bytes > METADATA_BYTES_MAX {
+        wrong.push(refusal("metadata", "at most 4096 bytes as JSON", format!("{bytes} bytes")));
+    }
+    if depth(&value) > METADATA_DEPTH_MAX {
+        wrong.push(refusal("metadata", "objects and arrays five levels deep at most", "more levels".to_owned()));
+    }
+    let is_wrong = |name: &&Value| {
+        let is_too_long = |name: &str| name.chars().count() > NAME_LENGTH_MAX;
+        name.as_str().is_none_or(|name| name.trim().is_empty() || is_too_long(name))
+    };
+    if !has_name && let Some(name) = metadata.get("name").filter(is_wrong) {
+        let got = name.to_string().chars().take(20).collect();
+        wrong.push(refusal("metadata.name", "a name of 1 to 256 characters", got));
+    }
+    wrong
+}
+
+/// Returns the name in a validator's metadata.
+pub(super) fn name_in(metadata: &Map<String, Value>) -> Option<String> {
+    metadata.get("name").and_then(Value::as_str).map(str::to_owned)
 }
 
 fn depth(value: &Value) -> usize {
@@ -144,7 +170,7 @@ impl AddValidator {
     /// Returns the validator to add.
     pub(super) fn spec(self) -> Result<NewValidator, ApiError> {
         let metadata = self.metadata.unwrap_or_default();
-        let nested = metadata.get("name").and_then(Value::as_str).map(str::to_owned);
+        let nested = name_in(&metadata);
         let address = self.sealing_address.map(|address| address.0);
         let proof = self.sealing_proof.map(|text| bytes("sealingProof", &text)).transpose()?.unwrap_or_default();
         let consent = self
@@ -155,7 +181,7 @@ impl AddValidator {
             name: self.name.or(nested).unwrap_or_default(),
             metadata: Value::Object(metadata).to_string(),
             stake: self.stake.map(|stake| stake.0),
-            commission_bps: self.commission.and_then(|commission| u16::try_from(commission.ppm / 100).ok()),
+            commission_bps: self.commission.and_then(commission_bps),
             sealing: address.map(|address| (address, proof)),
             from: self.from.map(|from| from.0),
             consent: consent.transpose()?,

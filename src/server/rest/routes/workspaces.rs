@@ -46,7 +46,8 @@ struct CreateWorkspace {
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct Settings {
-    /// Network of projects that name none: development, testnet or mainnet.
+    /// What requests mean that name no network. For projects: `development`, `testnet` or `mainnet`. For dApps: the id or name of a blockchain
+    /// that the workspace has, and so not of a new workspace; projects then have `development`. Anything else is refused.
     #[schema(min_length = 1, max_length = 256, pattern = r"\S", example = "development")]
     default_network: Option<String>,
     /// A configured plan. One that allows more than `free`, the default, is given by operators of the service: callers with the scope `admin`
@@ -172,7 +173,7 @@ struct WorkspaceView {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct SettingsView {
-    /// Network of projects that name none; null for none.
+    /// Network of projects that name none, or the blockchain, by id or name, of dApps that name none; null for neither.
     default_network: Option<String>,
     /// Name of its plan.
     billing_plan: String,

@@ -3,7 +3,7 @@
 use super::{Invariant, Violation, honest};
 use crate::{
     chain::{Chain, ExecutedBlock, SystemViewError},
-    consensus::{Protocol, dpos::Dpos},
+    consensus::{AnyProtocol, Protocol},
     primitives::{Address, Height},
     sim::network::{Network, replica::Replica, step::SimStep},
     system::staking::{ValidatorStatus, interface::stakeLockedUntilCall},
@@ -47,8 +47,9 @@ impl Invariant for MembersAreLocked {
 /// Returns who signs now, and who was elected to.
 fn members(replica: &Replica) -> Vec<Address> {
     let mut members: Vec<_> = replica.protocol().validators().addresses().collect();
-    if let Some(pending) = replica.own_protocol::<Dpos>().and_then(|dpos| dpos.head_context().state.pending()) {
-        members.extend(pending.schedule.producers().addresses());
+    if let AnyProtocol::Dpos(dpos) = replica.protocol() {
+        let pending = dpos.head_context().state.pending();
+        members.extend(pending.iter().flat_map(|pending| pending.schedule.producers().addresses()));
     }
     members
 }

@@ -219,12 +219,12 @@ pub(super) const BY_TEST: &[(Mutation, &str, &str)] = &[
     (
         Mutation::DposForgetsLeavers,
         "consensus::dpos::tests::leavers::who_left_the_schedule_answers_for_what_it_did_there",
-        "the long profile did, once in some 400 seeds; a kept plan does",
+        "the long profile did, once in some 400 seeds",
     ),
     (
         Mutation::DposReportsProducersOnly,
         "consensus::dpos::tests::leavers::who_left_the_schedule_is_reported_by_whoever_learns_of_it_later",
-        "the long profile did, once in some 400 seeds; a kept plan does",
+        "the long profile did, once in some 400 seeds",
     ),
     (
         Mutation::PosIgnoresLeaversVotes,
@@ -349,12 +349,12 @@ pub(super) const BY_TEST: &[(Mutation, &str, &str)] = &[
     (
         Mutation::DposForgetsCandidates,
         "consensus::dpos::tests::leavers::who_stands_by_with_its_stake_is_slashed_however_long_ago_it_left_the_schedule",
-        "the long profile does, once in some 10,000 seeds; a kept plan does",
+        "the long profile does, once in some 10,000 seeds",
     ),
     (
         Mutation::StakingFreesOnDuty,
         "system::staking::tests::slashing::stake_is_locked_for_the_unbonding_period_after_the_last_duty",
-        "no campaign of the default profile lasts for an unbonding period; the long profile does, once in some 5,000 seeds; a kept plan does",
+        "no campaign of the default profile lasts for an unbonding period; where protocols tell their sets, those lock as well",
     ),
     (
         Mutation::StakingFreesMembers,
@@ -364,7 +364,7 @@ pub(super) const BY_TEST: &[(Mutation, &str, &str)] = &[
     (
         Mutation::StakingFreesElected,
         "sim::tests::locked::who_is_elected_and_leaves_has_its_stake_locked_before_its_first_turn",
-        "no campaign of the default profile lasts for an unbonding period; kept plans do",
+        "no campaign of the default profile lasts for an unbonding period",
     ),
     (
         Mutation::StakingWastesEvidence,
@@ -446,9 +446,4 @@ pub(super) const BY_PROFILE: &[(Mutation, &str, u64)] = &[
 pub(super) const BY_PLAN: &[(Mutation, &str, &str)] = &[
     (Mutation::PbftForgetsLeavers, "pbft-double-voter-leaves", "punishment"),
     (Mutation::PosForgetsLeavers, "pos-double-voter-leaves", "punishment"),
-    (Mutation::DposForgetsLeavers, "dpos-70442981567636938-punishment", "punishment"),
-    (Mutation::DposReportsProducersOnly, "dpos-70442981567636938-punishment", "punishment"),
-    (Mutation::DposForgetsCandidates, "dpos-70442981567636938-punishment", "punishment"),
-    (Mutation::StakingFreesOnDuty, "dpos-70442981567628033-punishment", "members-are-locked"),
-    (Mutation::StakingFreesOnDuty, "dpos-70442981567632073-punishment", "members-are-locked"),
 ];
