@@ -122,7 +122,7 @@ fn refusal(path: &str, expected: &str, got: String) -> FieldError {
 
 /// Returns what is wrong with a commission, of which the chain has ten-thousandths.
 pub(super) fn wrong_commission(commission: Percent) -> Option<FieldError> {
-    let is_finer = commission.ppm % 100 != 0;
+    let is_finer = !commission.ppm.is_multiple_of(100);
     is_finer.then(|| refusal("commission", "a percentage with at most two decimals", "more decimals".to_owned()))
 }
 
