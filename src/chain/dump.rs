@@ -7,7 +7,7 @@ use alloy_primitives::{Address, B256, Bytes, U256};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Chain,
+    BaseFee, BaseFeeParams, Chain,
     error::{DumpError, ReadError},
     intervention::Intervention,
     receipt,
@@ -15,7 +15,7 @@ use super::{
     used_templates,
 };
 use crate::{
-    primitives::Height,
+    primitives::{Gas, Height},
     state::{EMPTY_ROOT, StateError, StateView},
     vm::TemplateIdentity,
 };
@@ -131,8 +131,8 @@ impl Chain {
     }
 
     /// Returns a dump of the state after the head alone, as the genesis of another chain with other validators: accounts with their
-    /// balances, nonces, code and storage. Blocks are left out, and so are the protocol, the validators and the system contracts, whose
-    /// records are of this chain's validators.
+    /// balances, nonces, code and storage, and the gas limit and base fee in force. Blocks are left out, and so are the protocol, the
+    /// validators and the system contracts, whose records are of this chain's validators.
     ///
     /// # Errors
     /// [`ReadError::State`] when the state can't be read.
@@ -152,6 +152,8 @@ impl Chain {
             consensus: serde_json::Value::Null,
             extra_data: Bytes::new(),
             timestamp: self.head().timestamp(),
+            gas_limit: Gas::new(self.head().block().header().gas_limit),
+            base_fee: self.base_fee_in_force()?,
             ..self.spec().without_state()
         };
         Ok(ChainDump {
@@ -166,6 +168,16 @@ impl Chain {
             templates,
             interventions: alloy_rlp::encode(Vec::<Intervention>::new()).into(),
         })
+    }
+
+    /// Returns the base fee by the rules of the head, with the head's as that of genesis.
+    fn base_fee_in_force(&self) -> Result<BaseFee, ReadError> {
+        let in_force = self.base_fee_params(self.head())?;
+        let initial = self.head().block().base_fee();
+        Ok(in_force.map_or(BaseFee::Off, |params| {
+            let initial = initial.unwrap_or(params.initial).max(params.floor);
+            BaseFee::Dynamic(BaseFeeParams { initial, ..params })
+        }))
     }
 
     /// Returns whether the accounts of a dump of a state alone are those of this chain's genesis.

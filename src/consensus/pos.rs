@@ -24,6 +24,7 @@ mod epoch;
 mod family;
 mod fork_choice;
 mod light;
+mod long_gap;
 mod message;
 mod participation;
 mod payload;
@@ -464,8 +465,7 @@ impl Protocol for Pos {
             Event::Persisted(_) => Ok(()),
             Event::Random { .. } => Err(Rejection::Unexpected { what: "random draw" }),
             Event::Admin(Admin::StoodStill { until }) => {
-                let epoch = self.config.epoch_of(self.times.slot_begun(until));
-                self.active_epoch = self.active_epoch.max(epoch);
+                self.stand_still(until);
                 Ok(())
             }
             Event::Admin(_) => {

@@ -78,6 +78,17 @@ impl Analytics<'_> {
         chains.try_for_each(|chain| sampling::forget_after(&self.hosted.part_of(chain.id()), now_secs))
     }
 
+    /// Lets the next sample of a chain in memory count from where its blocks were taken back to: what it makes anew counts, also before it has
+    /// as many transactions as it had. One that can't be measured is left as it is, and so is one that is not in memory.
+    ///
+    /// # Errors
+    /// [`PlatformError::Internal`] when the store fails.
+    pub fn recount(&self, blockchain_id: &str) -> Result<(), PlatformError> {
+        let Some(chain) = self.hosted.get(blockchain_id) else { return Ok(()) };
+        let Ok(figures) = chain.metrics_log().measure(&chain.node().view()) else { return Ok(()) };
+        sampling::lower_totals(&self.hosted.part_of(blockchain_id), &figures)
+    }
+
     /// Returns the points of a figure of a chain, in order. Times without a sample have no point.
     ///
     /// # Errors

@@ -24,7 +24,7 @@ use super::{
     principal::{Principal, Subject},
     records::{Collection, Index, Owner, PageRequest, Reach, Record, RecordError, SortKey, Stored, Unit},
     scope::{Scope, ScopeSet},
-    workspace::Member,
+    workspace::{Member, take_over},
 };
 use crate::{
     primitives::{DurationUnits, parse_duration_secs},
@@ -85,6 +85,39 @@ pub struct ApiKey {
     pub revoked_at_ms: Option<u64>,
     /// The grant that it ends with, where it was made by an access token. Former versions did not keep it.
     created_under: Option<MadeUnder>,
+    /// Id of the first key that it follows by rotation, and whose workspaces it reaches; none of a key that was made anew.
+    follows: Option<String>,
+}
+
+/// The second version of [`ApiKey`], without the key that it follows.
+#[derive(Deserialize)]
+struct ApiKeyV2 {
+    name: String,
+    scopes: ScopeSet,
+    created_by: Subject,
+    last_four: String,
+    hash: [u8; 32],
+    lifetime_ms: Option<u64>,
+    expires_at_ms: Option<u64>,
+    revoked_at_ms: Option<u64>,
+    created_under: Option<MadeUnder>,
+}
+
+impl From<ApiKeyV2> for ApiKey {
+    fn from(second: ApiKeyV2) -> Self {
+        Self {
+            name: second.name,
+            scopes: second.scopes,
+            created_by: second.created_by,
+            last_four: second.last_four,
+            hash: second.hash,
+            lifetime_ms: second.lifetime_ms,
+            expires_at_ms: second.expires_at_ms,
+            revoked_at_ms: second.revoked_at_ms,
+            created_under: second.created_under,
+            follows: None,
+        }
+    }
 }
 
 /// The first version of [`ApiKey`], without the grant.
@@ -100,7 +133,7 @@ struct ApiKeyV1 {
     revoked_at_ms: Option<u64>,
 }
 
-impl From<ApiKeyV1> for ApiKey {
+impl From<ApiKeyV1> for ApiKeyV2 {
     fn from(first: ApiKeyV1) -> Self {
         let ApiKeyV1 { name, scopes, created_by, last_four, hash, lifetime_ms, expires_at_ms, revoked_at_ms } = first;
         let created_under = None;
@@ -199,6 +232,11 @@ impl ApiKey {
 }
 
 impl Stored<ApiKey> {
+    /// Id of the first key that it follows by rotation; its own for a key that was made anew.
+    pub(super) fn rotated_from(&self) -> &str {
+        self.value.follows.as_deref().unwrap_or_else(|| self.id())
+    }
+
     /// Returns the key as revoked; one that is revoked stays as it is.
     pub(super) fn revoked(&self, now_ms: u64) -> Self {
         let mut revoked = self.clone();
@@ -209,7 +247,7 @@ impl Stored<ApiKey> {
 
 impl Record for ApiKey {
     const KIND: &'static str = "key";
-    const VERSION: u16 = 2;
+    const VERSION: u16 = 3;
     const INDICES: &'static [Index<Self>] = &[
         Self::BY_HASH,
         Self::BY_ID,
@@ -223,8 +261,12 @@ impl Record for ApiKey {
     ];
 
     fn upgrade(version: u16, bytes: &[u8]) -> Option<Self> {
-        let first: ApiKeyV1 = (version == 1).then(|| postcard::from_bytes(bytes).ok())??;
-        Some(first.into())
+        let second: ApiKeyV2 = match version {
+            1 => postcard::from_bytes::<ApiKeyV1>(bytes).ok()?.into(),
+            2 => postcard::from_bytes(bytes).ok()?,
+            _ => return None,
+        };
+        Some(second.into())
     }
 }
 
@@ -286,6 +328,15 @@ fn maker(unit: &Unit<'_>, principal: &Principal) -> Result<(Subject, Option<Made
     Ok((made.created_by, made.created_under))
 }
 
+/// Returns whether a principal may pass the reach of a key on to its successor: it is the key itself, or its maker without a grant, who reaches
+/// as much.
+fn may_pass_on(principal: &Principal, key: &Stored<ApiKey>) -> bool {
+    match principal.subject() {
+        Subject::ApiKey(id) => id == key.id(),
+        maker => *maker == key.value.created_by && principal.grant().is_none(),
+    }
+}
+
 /// Rules of API keys.
 #[derive(Clone, Copy, Debug)]
 pub struct ApiKeys<'a> {
@@ -325,6 +376,7 @@ impl<'a> ApiKeys<'a> {
             expires_at_ms: None,
             revoked_at_ms: None,
             created_under: None,
+            follows: None,
         };
         let stored = self.insert(unit, principal, &id, key)?;
         Ok((value, stored))
@@ -346,7 +398,9 @@ impl<'a> ApiKeys<'a> {
         Ok(stored)
     }
 
-    /// Makes a successor of a key, with its name, scopes and lifetime. The key itself goes on for `overlap_ms`, unless it expires before.
+    /// Makes a successor of a key, with its name, scopes and lifetime. The key itself goes on for `overlap_ms`, unless it expires before. The
+    /// successor reaches the workspaces that the key created where the key rotates itself, or its maker does, present or as the service: other
+    /// credentials, which do not reach them, gain no reach by rotating.
     ///
     /// # Errors
     /// [`PlatformError::NotFound`]; [`PlatformError::Conflict`] for a key that is not valid any more, and as [`ApiKeys::create`].
@@ -371,6 +425,7 @@ impl<'a> ApiKeys<'a> {
         let next = ApiKey {
             last_four: value.last_four(),
             hash: self.context.secret.hash(value.text().as_bytes()),
+            follows: may_pass_on(principal, &old).then(|| old.rotated_from().to_owned()),
             ..old.value.clone()
         };
         let end = now_ms.saturating_add(overlap_ms);
@@ -400,7 +455,7 @@ impl<'a> ApiKeys<'a> {
         Ok(stored)
     }
 
-    /// Deletes the keys of this name that the service itself has made.
+    /// Deletes the keys of this name that the service itself has made. What they created stays the service's.
     pub(super) fn forget_own(&self, unit: &mut Unit<'_>, name: &str) -> Result<(), PlatformError> {
         let (owner, group) = (Owner::Workspace(default_workspace()), ApiKey::made_by(&Subject::Service));
         let mut own = Vec::new();
@@ -408,7 +463,11 @@ impl<'a> ApiKeys<'a> {
             own.extend((key.value.name == name).then_some(key));
             Ok::<_, PlatformError>(())
         })?;
-        own.iter().try_for_each(|key| Ok(unit.delete(key)?))
+        for key in &own {
+            take_over(unit, key.id())?;
+            unit.delete(key)?;
+        }
+        Ok(())
     }
 
     /// Returns the principal of an API key; `None` for one that is unknown, revoked or expired, whose maker is no member any more, or that
@@ -456,7 +515,18 @@ mod tests {
         assert_eq!((read.name.as_str(), &read.scopes, &read.created_by), ("ci", &scopes, &maker));
         assert_eq!((read.masked().as_str(), read.hash, read.lifetime_ms), ("cbx_...89ab", [7; 32], Some(5)));
         assert_eq!((read.expires_at_ms, read.revoked_at_ms), (Some(9), None));
-        assert!(read.created_under.is_none());
+        assert!(read.created_under.is_none() && read.follows.is_none());
         assert!(ApiKey::upgrade(0, &[]).is_none());
+    }
+
+    #[test]
+    fn a_key_of_the_second_version_is_read_as_made_anew() {
+        let scopes: ScopeSet = [Scope::BlockchainRead].into_iter().collect();
+        let old = ("ci", &scopes, &Subject::Service, "89ab", [7_u8; 32], None::<u64>, Some(9_u64), Some(5_u64));
+        let old = [postcard::to_allocvec(&old).unwrap(), postcard::to_allocvec(&None::<MadeUnder>).unwrap()].concat();
+        let read = ApiKey::upgrade(2, &old).unwrap();
+        assert_eq!((read.name.as_str(), &read.scopes, &read.created_by), ("ci", &scopes, &Subject::Service));
+        assert_eq!((read.lifetime_ms, read.expires_at_ms, read.revoked_at_ms), (None, Some(9), Some(5)));
+        assert!(read.created_under.is_none() && read.follows.is_none());
     }
 }

@@ -18,6 +18,7 @@ use alloy_primitives::{B256, U256};
 use alloy_sol_types::SolEvent;
 use serde_json::{Map, Value};
 
+pub(super) use self::open::{OpenProposal, open_proposals};
 pub use self::{
     id::ProposalId,
     shape::{Proposal, ProposalStatus},
@@ -36,7 +37,8 @@ use super::{
 use crate::{
     chain::{CallRequest, LogFilter, SystemViewError},
     node::{Located, QueryError},
-    system::governance::{GOVERNANCE_ADDRESS, ProposalAction, ProposalRecord, interface as sol},
+    primitives::Height,
+    system::governance::{GOVERNANCE_ADDRESS, ProposalAction, interface as sol},
 };
 
 /// Proposals that one transaction makes and the service tells apart.
@@ -55,8 +57,9 @@ impl Proposals<'_> {
     /// # Errors
     /// [`PlatformError::Conflict`] on a chain without governance, for a proposer without weight, for a module that could not be enabled
     /// with its configuration after the vote or could not be disabled, for a second one about a module while another is open, for one that
-    /// disables a module whose token that of an open one may work with or the other way round, and for what the contract refuses, such as a
-    /// proposal that could not be executed; as [`Blockchains::writable`].
+    /// disables a module whose token that of an open one may work with or the other way round, for one about a validator that would cost the
+    /// protocol its quorum, by itself or with those that are open, and for what the contract refuses, such as a proposal that could not be
+    /// executed; as [`Blockchains::writable`].
     pub fn submit(
         &self,
         principal: &Principal,
@@ -179,29 +182,29 @@ impl Proposals<'_> {
         let sender = request.from.map_or_else(|| wallets.default_sender(principal, chain), Ok)?;
         Ok(request.with_from(sender))
     }
+}
 
-    /// Returns the id of a proposal that the chain has: by the transaction in its block.
-    fn id_of(&self, chain: &Blockchain, record: &ProposalRecord) -> Result<Option<ProposalId>, PlatformError> {
-        let view = chain.node().view();
-        let filter = LogFilter {
-            from: record.height,
-            to: record.height,
-            addresses: vec![GOVERNANCE_ADDRESS],
-            topics: vec![vec![sol::ProposalCreated::SIGNATURE_HASH]],
-        };
-        let logs = match view.logs(&filter, OF_ONE_TRANSACTION_MAX) {
-            Ok(logs) => logs,
-            // A block that was forgotten names no transaction any more.
-            Err(QueryError::Pruned { .. }) => return Ok(None),
-            Err(cause) => return Err(PlatformError::from_query(cause)),
-        };
-        let is_it = |topics: &[B256]| made(topics) == Some(record.id);
-        let Some(found) = logs.iter().find(|found| is_it(found.log.topics())) else { return Ok(None) };
-        let hash = found.transaction_hash;
-        let of_one = logs.iter().filter(|other| other.transaction_hash == hash);
-        let place = of_one.take_while(|other| !is_it(other.log.topics())).count();
-        Ok(Some(ProposalId { place, ..ProposalId::new(chain.id(), hash) }))
-    }
+/// Returns the id of a proposal that the chain has, by its number and the height of its block: by the transaction there.
+fn id_of(chain: &Blockchain, (number, height): (u64, Height)) -> Result<Option<ProposalId>, PlatformError> {
+    let view = chain.node().view();
+    let filter = LogFilter {
+        from: height,
+        to: height,
+        addresses: vec![GOVERNANCE_ADDRESS],
+        topics: vec![vec![sol::ProposalCreated::SIGNATURE_HASH]],
+    };
+    let logs = match view.logs(&filter, OF_ONE_TRANSACTION_MAX) {
+        Ok(logs) => logs,
+        // A block that was forgotten names no transaction any more.
+        Err(QueryError::Pruned { .. }) => return Ok(None),
+        Err(cause) => return Err(PlatformError::from_query(cause)),
+    };
+    let is_it = |topics: &[B256]| made(topics) == Some(number);
+    let Some(found) = logs.iter().find(|found| is_it(found.log.topics())) else { return Ok(None) };
+    let hash = found.transaction_hash;
+    let of_one = logs.iter().filter(|other| other.transaction_hash == hash);
+    let place = of_one.take_while(|other| !is_it(other.log.topics())).count();
+    Ok(Some(ProposalId { place, ..ProposalId::new(chain.id(), hash) }))
 }
 
 /// Returns the number of the proposal that a log with these topics tells of.

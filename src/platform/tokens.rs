@@ -3,12 +3,14 @@
 pub(super) mod details;
 mod holders;
 mod moving;
+mod shared_params;
 mod spec;
 #[cfg(test)]
 mod tests;
 mod vault;
 
 use alloy_primitives::{Address, U256};
+use alloy_sol_types::SolCall;
 
 pub use self::{
     details::{TokenDetails, TokenStandard},
@@ -22,7 +24,11 @@ use super::{
     principal::Principal,
     records::{Page, PageRequest, SortKey, Stored},
 };
-use crate::node::BlockRef;
+use crate::{
+    chain::{CallRequest, StateOverrides},
+    node::BlockRef,
+    templates::erc20::interface as erc20,
+};
 
 /// Rules of tokens.
 #[derive(Clone, Copy, Debug)]
@@ -55,11 +61,11 @@ impl Tokens<'_> {
             return self.create_with_asset(principal, id, &chain, spec);
         }
         let asset = match spec.asset {
-            Some(asset) if !is_contract(&chain, asset)? => {
-                let expected = "the address of a token on the chain";
-                return Err(PlatformError::field("asset", expected, format!("{asset}, which has no code")));
+            Some(asset) => {
+                check_asset(&chain, asset)?;
+                Some(asset)
             }
-            asset => asset,
+            None => None,
         };
         self.blockchains.deploy_as(principal, id, spec.deployment(asset))
     }
@@ -91,7 +97,30 @@ impl Tokens<'_> {
     }
 }
 
-fn is_contract(chain: &Blockchain, address: Address) -> Result<bool, PlatformError> {
-    let code = chain.node().view().code(address, BlockRef::Pending).map_err(PlatformError::from_query)?;
-    Ok(!code.is_empty())
+/// Refuses an asset of a vault that is no contract, or one that does not say as an ERC-20 token does how many there are and who has them.
+fn check_asset(chain: &Blockchain, asset: Address) -> Result<(), PlatformError> {
+    let view = chain.node().view();
+    let refused = |why: &str| {
+        Err(PlatformError::field(
+            "asset",
+            "the address of an ERC-20 token on the chain",
+            format!("{asset}, which {why}"),
+        ))
+    };
+    if view.code(asset, BlockRef::Pending).map_err(PlatformError::from_query)?.is_empty() {
+        return refused("has no code");
+    }
+    let calls = [
+        ("totalSupply()", erc20::totalSupplyCall {}.abi_encode()),
+        ("balanceOf(address)", erc20::balanceOfCall { account: Address::ZERO }.abi_encode()),
+    ];
+    for (signature, call) in calls {
+        let request = CallRequest::call(asset, call);
+        let outcome = view.call(&request, BlockRef::Pending, &StateOverrides::default(), None);
+        let outcome = outcome.map_err(PlatformError::from_query)?;
+        if outcome.success_output().is_none_or(|output| output.len() != U256::BYTES) {
+            return refused(&format!("does not answer {signature} with an integer"));
+        }
+    }
+    Ok(())
 }

@@ -5,6 +5,7 @@
 //! | read | membership |
 //! | change name, description, network; invite; change or remove a member | owner or admin |
 //! | change the plan; make, change or remove an owner; delete the workspace | owner |
+//! | give, change or take a role | also all the scopes of the role; to a workspace that is being made, `admin` for those of owner and admin |
 //! | take a plan that allows more than the default one | owner who is an operator: has `admin` in the default workspace |
 //! | give any workspace a plan | operator |
 //!
@@ -12,6 +13,7 @@
 //! deployment, dApp, project, webhook, OAuth client or live API key left, so that nothing of value goes with it unasked. Its managed wallet
 //! goes with it: on chains of other workspaces the service never signs for it, so that there is nothing to keep its key for.
 
+mod behind;
 mod default_network;
 mod members;
 mod records;
@@ -34,6 +36,7 @@ use core::num::NonZeroUsize;
 
 use alloy_primitives::Address;
 
+use self::behind::Behind;
 use super::{
     DEFAULT_WORKSPACE_ID, PlatformError,
     api_key::{ApiKey, count_live},
@@ -97,10 +100,12 @@ impl Workspaces<'_> {
     }
 
     /// Creates a workspace for the sender of a request, and returns the sender in it. Its first owner is the user who sends the request, or who
-    /// made the API key; an API key may act in the workspaces that it created itself, and so may the access tokens of one grant.
+    /// made the API key; an API key may act in the workspaces that it created itself, and so may the access tokens of one grant. What a key of
+    /// the service's own creates in the default workspace is the service's.
     ///
     /// # Errors
-    /// As [`Workspaces::create`]; [`PlatformError::Forbidden`] for a plan that the sender may not give.
+    /// As [`Workspaces::create`]; [`PlatformError::Forbidden`] for a plan that the sender may not give; [`PlatformError::NotFound`] for a key
+    /// that is gone meanwhile.
     pub fn create_by(
         &self,
         unit: &mut Unit<'_>,
@@ -112,9 +117,11 @@ impl Workspaces<'_> {
         let owner = Owner::from(&id);
         let principal = caller.in_workspace(id, Role::Owner.cap().capped_by(caller.scopes()));
         default_network::check(unit, &owner, workspace.default_network.as_deref())?;
-        let (created_by, created_under) = (caller.subject().clone(), caller.grant().map(str::to_owned));
+        let gone = || PlatformError::not_found("API key", &caller.subject().to_string());
+        let Behind { answering, creator: created_by } = Behind::of(&unit.of(), caller)?.ok_or_else(gone)?;
+        let created_under = caller.grant().map(str::to_owned);
         let stored = unit.insert(&owner, owner.as_str(), Workspace { created_by, created_under, ..workspace })?;
-        if let Some(user) = user_of(unit, caller)? {
+        if let Subject::User(user) = answering {
             self.check_workspaces_of(unit, &user)?;
             unit.insert(&owner, &user, Member { role: Role::Owner })?;
         }
@@ -124,8 +131,9 @@ impl Workspaces<'_> {
     }
 
     /// Returns the sender of a request as it acts in the workspace that the request names: its own, or another that it reaches. An API key
-    /// reaches the workspaces that it created, an access token those that were created under its grant, a user without one all. In each of
-    /// them it may do what the role of the user permits, or of the user who made the key; who is no member any more may do nothing.
+    /// reaches the workspaces that it created, or that a key did which it was rotated from; the service's own keys of the default workspace reach
+    /// those that any of them created; an access token those that were created under its grant, a user without one all. In each of them it may
+    /// do what the role of the user permits, or of the user who made the key; who is no member any more may do nothing.
     ///
     /// # Errors
     /// [`PlatformError::NotFound`] for any other.
@@ -136,53 +144,56 @@ impl Workspaces<'_> {
         let unknown = || PlatformError::not_found("workspace", workspace);
         let id = WorkspaceId::new(workspace).ok_or_else(unknown)?;
         let owner = Owner::from(&id);
-        let found = self.context.records.of::<Workspace>().get(&owner, workspace)?;
-        found.filter(|found| reaches(caller, found)).ok_or_else(unknown)?;
-        let role = match self.answering(caller)? {
-            Some(Subject::User(user)) => {
+        let found = self.context.records.of::<Workspace>().get(&owner, workspace)?.ok_or_else(unknown)?;
+        let behind = self.behind(caller)?.ok_or_else(unknown)?;
+        if !behind.reaches(&self.context.records, caller, &found)? {
+            return Err(unknown());
+        }
+        let role = match behind.answering {
+            Subject::User(user) => {
                 let member = self.context.records.of::<Member>().get(&owner, &user)?;
                 member.ok_or_else(unknown)?.value.role
             }
-            Some(Subject::Service) => Role::Owner,
-            Some(Subject::ApiKey(_)) | None => return Err(unknown()),
+            Subject::Service => Role::Owner,
+            Subject::ApiKey(_) => return Err(unknown()),
         };
         Ok(caller.in_workspace(id, caller.scopes().capped_by(&role.cap())))
     }
 
-    /// Returns who answers for a caller: the maker of an API key; `None` for a key that is gone.
-    fn answering(&self, caller: &Principal) -> Result<Option<Subject>, RecordError> {
-        let Subject::ApiKey(id) = caller.subject() else { return Ok(Some(caller.subject().clone())) };
-        let key = self.context.records.of::<ApiKey>().get(&caller.home(), id)?;
-        Ok(key.map(|key| key.value.created_by))
+    /// Returns who is behind the credentials of a caller; `None` for a key that is gone.
+    fn behind(&self, caller: &Principal) -> Result<Option<Behind>, RecordError> {
+        Behind::of(&self.context.records.of(), caller)
     }
 
-    /// Returns the workspaces in which a sender may act by [`Workspaces::acting_in`], the oldest first.
+    /// Returns the workspaces in which a sender may act by [`Workspaces::acting_in`], the oldest first. Of those that keys of the service's own
+    /// created in stores of former versions, the ones of keys that are gone are left out.
     ///
     /// # Errors
     /// [`PlatformError::Internal`] when the store fails.
     pub fn of_caller(&self, caller: &Principal) -> Result<Vec<Stored<Workspace>>, PlatformError> {
-        let workspaces = self.context.records.of::<Workspace>();
+        let Some(behind) = self.behind(caller)? else { return Ok(Vec::new()) };
+        let (records, home) = (&self.context.records, caller.home());
+        let workspaces = records.of::<Workspace>();
         let mut found = Vec::new();
-        match self.answering(caller)? {
-            Some(Subject::User(user)) => {
-                let group = SortKey::new().text(&user);
-                let members = self.context.records.of::<Member>();
-                members.for_each(&Member::BY_USER, &Owner::Service, &group, |member| {
+        match &behind.answering {
+            Subject::User(user) => {
+                let group = SortKey::new().text(user);
+                records.of::<Member>().for_each(&Member::BY_USER, &Owner::Service, &group, |member| {
                     let workspace = workspaces.require(member.owner(), member.owner().as_str())?;
-                    found.extend(reaches(caller, &workspace).then_some(workspace));
+                    found.extend(behind.reaches(records, caller, &workspace)?.then_some(workspace));
                     Ok::<_, PlatformError>(())
                 })?;
             }
-            Some(Subject::Service) => {
-                let home = caller.home();
+            Subject::Service => {
                 found.push(workspaces.require(&home, home.as_str())?);
-                let group = SortKey::new().text(&caller.subject().to_string());
-                workspaces.for_each(&Workspace::BY_CREATOR, &Owner::Service, &group, |created| {
-                    found.extend((created.owner() != &home).then_some(created));
-                    Ok::<_, PlatformError>(())
-                })?;
+                for creator in behind.creators(caller) {
+                    workspaces.for_each(&Workspace::BY_CREATOR, &Owner::Service, &made_by(creator), |created| {
+                        found.extend((created.owner() != &home).then_some(created));
+                        Ok::<_, PlatformError>(())
+                    })?;
+                }
             }
-            Some(Subject::ApiKey(_)) | None => {}
+            Subject::ApiKey(_) => {}
         }
         found.sort_by(|a, b| (a.created_at_ms(), a.id()).cmp(&(b.created_at_ms(), b.id())));
         Ok(found)
@@ -197,20 +208,43 @@ impl Workspaces<'_> {
         caller: &Principal,
         request: &PageRequest,
     ) -> Result<(Vec<Stored<Workspace>>, u64), PlatformError> {
-        let is_services_key =
-            matches!(caller.subject(), Subject::ApiKey(_)) && self.answering(caller)? == Some(Subject::Service);
-        // A user has a bounded number of them.
-        if !is_services_key {
-            let mut all = self.of_caller(caller)?;
-            let total = all.len() as u64;
-            if request.order == Order::Descending {
-                all.reverse();
+        match self.behind(caller)? {
+            Some(behind) if behind.answering == Subject::Service && self.is_one_group(&behind, caller)? => {
+                self.page_of_service(&behind.creator, &caller.home(), request)
             }
-            return Ok((all.into_iter().skip(request.skipped()).take(request.limit.get()).collect(), total));
+            // A user has a bounded number of them, and a key of a former version's store few.
+            _ => {
+                let mut all = self.of_caller(caller)?;
+                let total = all.len() as u64;
+                if request.order == Order::Descending {
+                    all.reverse();
+                }
+                Ok((all.into_iter().skip(request.skipped()).take(request.limit.get()).collect(), total))
+            }
         }
-        // The own workspace of the service's key is older than all that the key has made, which an index has in order.
-        let (records, home) = (self.context.records.of::<Workspace>(), caller.home());
-        let group = SortKey::new().text(&caller.subject().to_string());
+    }
+
+    /// Returns whether all that a caller created is kept under one creator.
+    fn is_one_group(&self, behind: &Behind, caller: &Principal) -> Result<bool, RecordError> {
+        let records = self.context.records.of::<Workspace>();
+        let others = behind.creators(caller).filter(|creator| **creator != behind.creator);
+        let mut counts = others.map(|other| records.count(&Workspace::BY_CREATOR, &Owner::Service, &made_by(other)));
+        counts.try_fold(true, |is_one, count| Ok(count? == 0 && is_one))
+    }
+
+    /// Returns a page of what a creator made for whom the service answers, and of its home. That is the service's too where the creator is, and
+    /// among them; the home of another key is older than all that the key has made, which the index has in order.
+    fn page_of_service(
+        &self,
+        creator: &Subject,
+        home: &Owner,
+        request: &PageRequest,
+    ) -> Result<(Vec<Stored<Workspace>>, u64), PlatformError> {
+        let (records, group) = (self.context.records.of::<Workspace>(), made_by(creator));
+        if *creator == Subject::Service {
+            let page = records.page(&Workspace::BY_CREATOR, &Owner::Service, &group, request)?;
+            return Ok((page.items, page.total));
+        }
         let made = records.count(&Workspace::BY_CREATOR, &Owner::Service, &group)?;
         let (total, skipped) = (made.saturating_add(1), request.skipped());
         let own_place = match request.order {
@@ -226,7 +260,7 @@ impl Workspaces<'_> {
         }
         if has_own {
             let place = if own_place == 0 { 0 } else { found.len() };
-            found.insert(place, records.require(&home, home.as_str())?);
+            found.insert(place, records.require(home, home.as_str())?);
         }
         Ok((found, total))
     }
@@ -386,14 +420,20 @@ impl Workspaces<'_> {
     }
 }
 
-/// Returns whether the credentials of a caller are for a workspace: their own, one that was created by them or under their grant, or, for a
-/// user who is present, any. What the caller may do there is its role's matter.
-fn reaches(caller: &Principal, workspace: &Stored<Workspace>) -> bool {
-    let (subject, grant) = (caller.subject(), caller.grant());
-    let is_present = matches!(subject, Subject::User(_)) && grant.is_none();
-    let created = &workspace.value;
-    let is_created = created.created_by == *subject && created.created_under.as_deref() == grant;
-    is_present || is_created || *workspace.owner() == caller.home()
+/// Group of [`Workspace::BY_CREATOR`].
+fn made_by(creator: &Subject) -> SortKey {
+    SortKey::new().text(&creator.to_string())
+}
+
+/// Keeps what a key of the service's own created in a store of a former version as the service's, which other keys of its own reach.
+pub(super) fn take_over(unit: &mut Unit<'_>, key: &str) -> Result<(), RecordError> {
+    let group = made_by(&Subject::ApiKey(key.to_owned()));
+    let created = unit.of::<Workspace>().all(&Workspace::BY_CREATOR, &Owner::Service, &group)?;
+    for mut workspace in created {
+        workspace.value.created_by = Subject::Service;
+        unit.replace(&workspace)?;
+    }
+    Ok(())
 }
 
 /// Refuses to lose what a workspace still has.

@@ -19,8 +19,8 @@ use super::{
 use crate::{
     chain::{CallRequest, StateOverrides},
     node::{BlockRef, NodeView, QueryError, SnapshotId},
-    platform::{Blockchain, Platform, PlatformError, Principal, Scope},
-    primitives::Gas,
+    platform::{Blockchain, DEFAULT_BLOCKCHAIN_ID, Platform, PlatformError, Principal, Scope},
+    primitives::{B256, Gas},
 };
 
 /// A platform with the Ethereum JSON-RPC of its chains.
@@ -57,8 +57,24 @@ impl ChainRecords for Platform {
 
     fn revert(&self, snapshot: SnapshotId) -> Result<(), PlatformError> {
         self.blockchains().revert_to_snapshot(snapshot.get())?;
-        self.analytics().forget_later()
+        sampled_from_here(self)
     }
+
+    fn reset(&self) -> Result<(), PlatformError> {
+        self.blockchains().reset_to_genesis()?;
+        sampled_from_here(self)
+    }
+
+    fn rewind(&self, lost: &[B256]) -> Result<(), PlatformError> {
+        self.blockchains().forget_lost(lost)?;
+        sampled_from_here(self)
+    }
+}
+
+/// Lets figures over time go on from where the default chain and its time have gone back to.
+fn sampled_from_here(platform: &Platform) -> Result<(), PlatformError> {
+    platform.analytics().forget_later()?;
+    platform.analytics().recount(DEFAULT_BLOCKCHAIN_ID)
 }
 
 impl Chains {

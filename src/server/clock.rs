@@ -13,6 +13,9 @@ use crate::{
     primitives::Timestamp,
 };
 
+/// The last second of the year 2400, since the Unix epoch: time travel leads no further. Other chains go with it and do not come back.
+pub(crate) const TRAVEL_SECS_MAX: u64 = 13_601_087_999;
+
 /// Clock of the operating system; `chainbox dev` gives it to its node.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WallClock;
@@ -51,7 +54,7 @@ impl Clock for ChainClock {
 
 /// The machine's clock as far ahead as time travel has moved a node's at most (`evm_increaseTime`): `chainbox dev` gives it to the networks of
 /// its other chains, so that what waits for their blocks' time moves with the default chain. Where that is taken back to a snapshot, or behind
-/// the wall, the networks stay ahead: their blocks are not taken back.
+/// the wall, the networks stay ahead: their blocks are not taken back. No lead goes past the year 2400, wherever the node's own time is.
 #[derive(Debug)]
 pub struct TravelClock {
     machine: MachineClock,
@@ -70,8 +73,9 @@ impl TravelClock {
 impl RealTimeClock for TravelClock {
     fn now(&self) -> Duration {
         let ahead = u64::try_from(self.node.view().clock_offset().as_secs()).unwrap_or(0);
+        let ahead_max = TRAVEL_SECS_MAX.saturating_sub(since_epoch().as_secs());
         let mut lead = self.lead.lock().unwrap_or_else(PoisonError::into_inner);
-        *lead = (*lead).max(Duration::from_secs(ahead));
+        *lead = (*lead).max(Duration::from_secs(ahead.min(ahead_max)));
         self.machine.now().saturating_add(*lead)
     }
 }
@@ -151,6 +155,17 @@ mod tests {
         assert!(node.revert(snapshot).unwrap());
         assert_eq!(node.view().clock_offset().as_secs(), 0);
         assert!((moved..moved + minute).contains(&clock.now()), "the lead is kept");
+    }
+
+    #[test]
+    fn networks_travel_no_further_than_the_year_2400() {
+        let node = Node::builder().with_clock(std::sync::Arc::new(WallClock)).build().unwrap();
+        let clock = TravelClock::of(node.clone());
+        let (began, left) = (clock.now(), Duration::from_secs(TRAVEL_SECS_MAX - since_epoch().as_secs()));
+        node.increase_time(Duration::from_secs(u64::MAX));
+        let minute = Duration::from_secs(60);
+        assert!((began + left..began + left + minute).contains(&(clock.now() + minute / 2)));
+        assert_eq!(date(Timestamp::from_secs(TRAVEL_SECS_MAX)), "2400-12-31T23:59:59Z");
     }
 
     #[test]

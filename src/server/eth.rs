@@ -41,7 +41,7 @@ use super::{
 use crate::{
     node::{Node, NodeView, SnapshotId},
     platform::PlatformError,
-    primitives::Gas,
+    primitives::{B256, Gas},
 };
 
 /// State of the methods of one chain.
@@ -65,6 +65,12 @@ pub(crate) trait ChainRecords: core::fmt::Debug + Send + Sync {
 
     /// Takes them back to a snapshot that the chain was reverted to.
     fn revert(&self, snapshot: SnapshotId) -> Result<(), PlatformError>;
+
+    /// Takes them back to a chain that was reset to its genesis.
+    fn reset(&self) -> Result<(), PlatformError>;
+
+    /// Takes them back after blocks left the chain, with these transactions that are neither in another block nor in the pool.
+    fn rewind(&self, lost: &[B256]) -> Result<(), PlatformError>;
 }
 
 /// Whether the methods of a development node are there: `anvil_*`, `evm_*`, `hardhat_*`, and the accounts that the node signs for.

@@ -15,6 +15,7 @@ mod metrics;
 mod page;
 mod paths;
 mod refusal;
+mod request_body;
 mod route;
 #[cfg(test)]
 mod tests;

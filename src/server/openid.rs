@@ -2,7 +2,8 @@
 //! (RFC 9207).
 //!
 //! ```text
-//! OpenIdProvider::discover(config)          once: the provider's endpoints and algorithms (OpenID Connect Discovery 1.0)
+//! OpenIdProvider::discover(config)          once: the provider's endpoints and algorithms (OpenID Connect Discovery 1.0);
+//!                                           OnDemandProvider does it when a login needs it, and again after a failure
 //! OpenIdLogin::draw(entropy)                a login: state, nonce and verifier, which the caller keeps with the browser's session
 //! provider.authorization_url(&login)        where the browser is sent
 //! provider.exchange(&login, &callback)      who has come back: an Identity
@@ -21,6 +22,7 @@
 //! | bytes of a document of the provider | [`DOCUMENT_BYTES_MAX`] |
 //! | keys of the provider that are kept | [`KEYS_MAX`] |
 //! | time for which keys are kept | [`KEYS_AGE_MAX`] |
+//! | time between two discoveries, when one has failed | [`DISCOVERY_AGE_MIN`] |
 //! | time between two requests for keys, when a token names an unknown one | [`KEYS_AGE_MIN`] |
 //! | bytes of an ID token | [`TOKEN_LEN_MAX`] |
 //! | age of an ID token | [`ID_TOKEN_AGE_MAX`] |
@@ -33,6 +35,7 @@ mod identity;
 mod jws;
 mod key_set;
 mod login;
+mod on_demand;
 mod provider;
 #[cfg(test)]
 pub(in crate::server) mod testing;
@@ -47,4 +50,5 @@ pub use identity::Identity;
 pub use jws::TOKEN_LEN_MAX;
 pub use key_set::{KEYS_AGE_MAX, KEYS_AGE_MIN, KEYS_MAX};
 pub use login::{Callback, OpenIdLogin};
+pub use on_demand::{DISCOVERY_AGE_MIN, OnDemandProvider};
 pub use provider::OpenIdProvider;

@@ -170,28 +170,23 @@ impl App {
         found.is_some_and(|found| found.is_ok())
     }
 
-    /// Lets a request to the Ethereum JSON-RPC of a chain in: for whom may read the chain; who may not deploy sends nothing.
+    /// Lets a request to the Ethereum JSON-RPC of a chain in: for whom may read the chain; who may not deploy sends nothing. A refusal is an
+    /// error of JSON-RPC, as all that is answered there.
     pub(super) fn admit_to_chain(&self, parts: &Parts, chain: &str) -> Result<(Admitted, EthRpc), Response> {
-        let given = parts.extensions.get::<RequestId>().cloned();
-        let id = given.unwrap_or_else(|| self.request_ids.of(&parts.headers));
         let peer = parts.extensions.get::<PeerAddress>().copied();
         let admitted = service::admit(self, routes::ETHEREUM_ACCESS, &parts.headers, peer, None)
-            .map_err(|refused| refused.into_response(&id, self.now_ms()))?;
-        // Nothing that asks for a simulation is executed.
-        if let Err(refused) = request::refuse_query(parts) {
+            .map_err(service::Refused::into_json_rpc)?;
+        let fail = |refused: ApiError| {
             let mut response = service_rpc::refused(&refused);
-            admitted.tell(response.headers_mut());
-            return Err(response);
-        }
-        let fail = |cause: PlatformError| {
-            let mut response = Rendered::of(Err(cause.into()), &id, self.now_ms()).into_response();
             admitted.tell(response.headers_mut());
             response
         };
+        // Nothing that asks for a simulation is executed.
+        request::refuse_query(parts).map_err(fail)?;
         let Some(principal) = &admitted.principal else {
-            return Err(fail(PlatformError::not_found("blockchain", chain)));
+            return Err(fail(PlatformError::not_found("blockchain", chain).into()));
         };
-        let rpc = self.chains.readable_rpc(principal, chain).map_err(fail)?;
+        let rpc = self.chains.readable_rpc(principal, chain).map_err(|cause| fail(cause.into()))?;
         Ok((admitted, rpc))
     }
 
@@ -265,6 +260,9 @@ impl App {
     }
 }
 
+/// Path of the service's JSON-RPC.
+const RPC_PATH: &str = "/v1/rpc";
+
 /// Bytes that come in one part at most, so that a body past its bound is received up to the part that shows it.
 const RECEIVED_BYTES: usize = 1 << 20;
 
@@ -286,7 +284,7 @@ impl Routes {
     }
 
     /// Answers a request, which has been given an id unless the routes are driven without the server; puts what no endpoint answers into the
-    /// envelope: 404, 405, a panic.
+    /// envelope, or into an error of JSON-RPC where that is spoken: 404, 405, a panic.
     pub(super) async fn answer(&self, mut request: Request) -> Response {
         let given = request.extensions().get::<RequestId>().cloned();
         let id = given.unwrap_or_else(|| {
@@ -294,17 +292,22 @@ impl Routes {
             request.extensions_mut().insert(id.clone());
             id
         });
+        let speaks_json_rpc = request.uri().path() == RPC_PATH;
         let ran = AssertUnwindSafe(self.router.clone().oneshot(request)).catch_unwind().await;
         let mut response = ran.map(|Ok(response)| response).unwrap_or_else(|payload| {
             self.app.chains.counters().count_panic();
             ApiError::internal(&format_args!("the handler panicked: {}", panic_text(payload.as_ref()))).into_response()
         });
         let Some(failure) = response.extensions_mut().remove::<ApiError>() else { return response };
-        let mut enveloped = Rendered::of(Err(failure), &id, self.app.now_ms()).into_response();
+        let mut answered = if speaks_json_rpc {
+            service_rpc::refused(&failure)
+        } else {
+            Rendered::of(Err(failure), &id, self.app.now_ms()).into_response()
+        };
         if let Some(allow) = response.headers_mut().remove(header::ALLOW) {
-            enveloped.headers_mut().insert(header::ALLOW, allow);
+            answered.headers_mut().insert(header::ALLOW, allow);
         }
-        enveloped
+        answered
     }
 }
 
@@ -321,7 +324,7 @@ fn router(app: App) -> Router {
         router = router.route(endpoint.about.path, on(filter, handler));
     }
     router
-        .route("/v1/rpc", post(routes::post_rpc))
+        .route(RPC_PATH, post(routes::post_rpc))
         .route("/v1/docs", get(async move || docs::serve(&page)))
         .route("/v1/openapi.json", get(move || openapi::serve(document.clone())))
         .fallback(|request: Request| async move { ApiError::no_route(request.uri().path()) })

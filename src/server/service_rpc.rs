@@ -30,6 +30,7 @@ use super::{
     commands::{Cancellation, Length},
     eth::rpc::EthRpc,
     jsonrpc::{
+        effect::Effect,
         errors,
         framing::Answered,
         service::{Dispatch, JsonRpcService},
@@ -57,13 +58,15 @@ impl ServiceRpc {
         seed: Option<String>,
     ) -> Answered {
         let is_forbidden = scope_of_single(body).is_some_and(|scope| !principal.may(scope));
-        let mut extensions = Extensions::new();
+        let (effect, mut extensions) = (Effect::default(), Extensions::new());
         extensions.insert(principal);
+        extensions.insert(effect.clone());
         if let Some(seed) = seed {
             extensions.insert(SendIds { seed, calls: Arc::default() });
         }
         let json = self.service.execute_up_to(calls_max, body, extensions).await;
-        Answered { status: if is_forbidden { StatusCode::FORBIDDEN } else { StatusCode::OK }, json }
+        let status = if is_forbidden { StatusCode::FORBIDDEN } else { StatusCode::OK };
+        Answered { status, json, is_begun: effect.is_begun() }
     }
 
     /// Registers all methods over `chains`.
@@ -95,7 +98,7 @@ impl SendIds {
 #[derive(Clone, Debug)]
 struct SendId(String);
 
-/// The methods by name, each where its work belongs: changes in the queue of their chain, simulations on the threads for reads.
+/// The methods by name, each where its work belongs: changes in the queue of their chain, reads and simulations on the threads for reads.
 #[derive(Clone, Debug)]
 struct ServiceDispatch {
     methods: Methods,
@@ -144,19 +147,47 @@ impl Dispatch for ServiceDispatch {
                 "transaction.send" | "contract.execute" => dispatch.rpc_of(params.as_deref(), &extensions),
                 _ => None,
             };
-            let refused_id = id.clone();
+            let (refused_id, length) = (id.clone(), read_length(&method, params.as_deref()));
             let call =
                 move |_: &Cancellation| callback(id, Params::new(params.as_deref()), RESPONSE_BYTES_MAX, extensions);
-            let done = match (&*method, rpc) {
+            let done = match (&*method, rpc, length) {
                 // It is tried before it is sent.
-                ("contract.execute", Some(rpc)) => rpc.commands().run(Length::Long, call).await,
-                (_, Some(rpc)) => rpc.commands().run(Length::Short, call).await,
-                ("transaction.simulate" | "contract.call", None) => {
-                    dispatch.chains.workers().read(Length::Long, call).await
-                }
-                _ => Ok(call(&Cancellation::default())),
+                ("contract.execute", Some(rpc), _) => rpc.commands().run(Length::Long, call).await,
+                (_, Some(rpc), _) => rpc.commands().run(Length::Short, call).await,
+                (_, None, Some(length)) => dispatch.chains.workers().read(length, call).await,
+                // It is refused for its chain, before anything is read or tried.
+                (_, None, None) => Ok(call(&Cancellation::default())),
             };
             done.unwrap_or_else(|cause| MethodResponse::error(refused_id, RpcFailure::busy(&ApiError::from(cause))))
+        }
+    }
+}
+
+/// Bytes of the parameters of a short read.
+const SHORT_PARAMS_BYTES_MAX: usize = 64 << 10;
+
+/// Returns how long a call of a method that reads may take on the threads for reads; `None` for a method that sends.
+fn read_length(method: &str, params: Option<&str>) -> Option<Length> {
+    #[derive(Default, serde::Deserialize)]
+    struct Asked {
+        #[serde(default, rename = "blockNumber")]
+        block: Value,
+        #[serde(default, rename = "fullTransactions")]
+        is_full: Value,
+    }
+    match method {
+        // As long as its caller's gas lasts.
+        "transaction.simulate" | "contract.call" => Some(Length::Long),
+        "transaction.send" | "contract.execute" => None,
+        _ => {
+            let params = params.unwrap_or("{}");
+            if params.len() > SHORT_PARAMS_BYTES_MAX {
+                return Some(Length::Long);
+            }
+            // What can't be read is refused by the method.
+            let Asked { block, is_full } = serde_json::from_str(params).unwrap_or_default();
+            // Transactions in full are as long as the block; the pending block is executed when somebody first asks for it.
+            Some(if is_full == true || block == "pending" { Length::Long } else { Length::Short })
         }
     }
 }
@@ -199,7 +230,15 @@ fn add(module: &mut RpcModule<Chains>, name: &'static str, scope: Scope, handler
         let principal = principal(extensions, scope)?;
         let mut fields = named(&params)?;
         let send_id = extensions.get::<SendId>().map(|SendId(id)| id.as_str());
-        handler(&Call { chains, principal, send_id }, &mut fields)
+        let done = handler(&Call { chains, principal, send_id }, &mut fields);
+        if let (Err(_), Some(id), Some(effect)) = (&done, send_id, extensions.get::<Effect>()) {
+            // What is kept will be sent, whatever the call is answered.
+            let kept = chains.platform().blockchains().sent(principal, id);
+            if !matches!(kept, Ok(None)) {
+                effect.begin();
+            }
+        }
+        done
     });
     debug_assert!(registered.is_ok(), "{name} is registered twice");
 }
@@ -219,4 +258,33 @@ fn named(params: &Params<'_>) -> Result<Fields, RpcFailure> {
         .into());
     }
     Ok(Fields::read(value)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_are_short_but_for_whole_blocks_and_the_pending_one() {
+        let long = format!("{{\"blockchainId\":\"{}\"}}", "x".repeat(SHORT_PARAMS_BYTES_MAX));
+        for (method, params, expected) in [
+            ("blockchain.getBlock", None, Some(Length::Short)),
+            ("blockchain.getBlock", Some(r#"{"blockNumber":"latest","fullTransactions":false}"#), Some(Length::Short)),
+            ("blockchain.getBlock", Some(r#"{"blockNumber":"latest","fullTransactions":true}"#), Some(Length::Long)),
+            ("blockchain.getBlock", Some(r#"{"blockNumber":"\u0070ending"}"#), Some(Length::Long)),
+            ("blockchain.getBlock", Some(&*long), Some(Length::Long)),
+            ("blockchain.getBlock", Some("[true"), Some(Length::Short)),
+            ("blockchain.getTransaction", Some(r#"{"transactionHash":"0x00"}"#), Some(Length::Short)),
+            ("blockchain.getBalance", Some(r#"{"address":"0x00","blockNumber":"pending"}"#), Some(Length::Long)),
+            ("transaction.simulate", None, Some(Length::Long)),
+            ("contract.call", None, Some(Length::Long)),
+            ("transaction.send", None, None),
+            ("contract.execute", Some(r#"{"blockNumber":"pending"}"#), None),
+        ] {
+            assert_eq!(read_length(method, params), expected, "{method} {params:?}");
+        }
+        // Each method has its place: whoever adds one decides on it.
+        let sending = METHODS.iter().filter(|(name, ..)| read_length(name, None).is_none());
+        assert!(sending.clone().all(|(_, scope, _)| *scope == Scope::BlockchainDeploy) && sending.count() == 2);
+    }
 }

@@ -18,14 +18,17 @@ use super::{
     engine::clock::SimTime,
     network::{Network, error::NetworkError, production::Production},
 };
-use crate::{consensus::ConsensusKind, primitives::Timestamp};
+use crate::{
+    consensus::{ConsensusKind, pos::EMPTY_SLOTS_MAX},
+    primitives::Timestamp,
+};
 
 /// Lateness of an event up to which it happens at its own time: 250 ms.
 pub const LATE_MAX: Duration = Duration::from_millis(250);
 /// Events that one call of [`Pacer::advance`] processes at most; the rest is due at once.
 pub const STEPS_PER_ADVANCE_MAX: u64 = 10_000;
-/// Slots by which the time of a network of proof of stake may be behind the clock when it is paced. Each replica counts each of them.
-pub const SLOTS_BEHIND_MAX: u64 = 1_000_000;
+/// Slots by which the time of a network of proof of stake may be behind the clock when it is paced: as many as may be empty in a row.
+pub const SLOTS_BEHIND_MAX: u64 = EMPTY_SLOTS_MAX;
 /// Wakes are rounded up to whole milliseconds, so that events a little apart share one.
 const WAKE_NANOS: u64 = 1_000_000;
 
@@ -91,7 +94,7 @@ pub enum PacerError {
     OnDemand,
     /// The network's time is too many slots behind the clock.
     #[error(
-        "the network's time is {} and the clock's {}: {slots} slots lie between, and proof of stake counts every one, at most {max}; \
+        "the network's time is {} and the clock's {}: {slots} slots lie between, and proof of stake accounts for every epoch of them, at most {max}; \
          give genesis the present time (`with_timestamp`)",
         network.as_secs(), clock.as_secs()
     )]

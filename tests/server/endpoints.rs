@@ -134,6 +134,12 @@ fn check(document: &Value, operation: &Operation, reply: &Reply) {
     }
 }
 
+/// Details of an error: in the envelope, or in an error of JSON-RPC.
+fn details(reply: &Reply) -> Value {
+    let error = reply.json()["error"].clone();
+    error["data"].get("details").unwrap_or(&error["details"]).clone()
+}
+
 /// Checks that the document has an answer to an operation.
 pub(crate) fn check_answer(operation: &str, reply: &Reply) {
     let (document, operations) = Operation::all();
@@ -377,9 +383,14 @@ async fn the_request_past_the_quota_is_told_when_to_come_back() {
     let wait: u64 = reply.header("retry-after").unwrap().parse().unwrap();
     assert!((3_500..=3_600).contains(&wait), "{wait}");
     let rpc = service.rest("POST", "/v1/rpc", json!({ "jsonrpc": "2.0", "id": 1, "method": "x" })).await;
-    assert_eq!(rpc.status, 429);
     let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "eth_chainId", "params": [] });
-    assert_eq!(service.rest("POST", "/v1/blockchains/bc_default/eth", call).await.status, 429);
+    let eth = service.rest("POST", "/v1/blockchains/bc_default/eth", call).await;
+    for limited in [rpc, eth] {
+        let body = limited.json();
+        assert_eq!((limited.status, &body["jsonrpc"]), (429, &json!("2.0")), "{body}");
+        assert_eq!(body["error"]["data"]["code"], "RATE_LIMITED", "{body}");
+        assert!(limited.header("retry-after").is_some(), "{body}");
+    }
     assert_eq!(service.send("GET", "/v1/health", &[], "").await.status, 200, "another caller");
 }
 

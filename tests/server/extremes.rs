@@ -249,6 +249,47 @@ async fn numbers_at_their_extremes_have_an_answer() {
     run(Chain::new()).await;
 }
 
+/// Other chains go with the default one's time and do not come back: no method leads it past the year 2400, and each up to there.
+#[tokio::test]
+async fn time_travel_leads_no_further_than_the_year_2400() {
+    /// 2400-12-31T23:59:59Z.
+    const LAST: u64 = 13_601_087_999;
+    let chain = Chain::new();
+    let before = (chain.node.view().now(), chain.node.view().head().height());
+    for (method, params) in [
+        ("evm_increaseTime", json!([u64::MAX])),
+        ("anvil_increaseTime", json!([LAST + 1])),
+        ("evm_setTime", json!([LAST + 1])),
+        ("anvil_setTime", json!([(LAST + 1) * 1_000])),
+        ("evm_setNextBlockTimestamp", json!([u64::MAX])),
+        ("hardhat_setNextBlockTimestamp", json!([LAST + 1])),
+        ("anvil_setBlockTimestampInterval", json!([LAST + 1])),
+        ("evm_mine", json!([LAST + 1])),
+        ("evm_mine", json!([{ "timestamp": u64::MAX }])),
+        ("anvil_mine_detailed", json!([LAST + 1])),
+        ("hardhat_mine", json!([2, LAST])),
+        ("anvil_mine", json!([3, u64::MAX])),
+    ] {
+        let (code, message) = chain.error(method, params.clone()).await;
+        assert_eq!(code, -32602, "{method} {params}: {message}");
+        assert!(message.contains("2400") && message.contains(&LAST.to_string()), "{method} {params}: {message}");
+    }
+    assert_eq!((chain.node.view().now(), chain.node.view().head().height()), before, "nothing is changed");
+
+    chain.ok("evm_setTime", json!([LAST - 100])).await;
+    chain.ok("evm_mine", json!([])).await;
+    chain.ok("evm_increaseTime", json!([90])).await;
+    chain.ok("evm_mine", json!([])).await;
+    assert_eq!(chain.node.view().head().timestamp().as_secs(), LAST - 10);
+    assert_eq!(chain.error("evm_increaseTime", json!([11])).await.0, -32602, "it is from where the chain is");
+    chain.ok("hardhat_mine", json!([3, 1])).await;
+    chain.ok("evm_setTime", json!([LAST * 1_000 + 999])).await;
+    chain.ok("evm_mine", json!([LAST])).await;
+    chain.ok("evm_increaseTime", json!([0])).await;
+    assert_eq!(chain.error("evm_increaseTime", json!([1])).await.0, -32602);
+    assert_eq!(chain.node.view().head().timestamp().as_secs(), LAST);
+}
+
 /// Changes that no revert undoes before the next one: those of [`CALLS`], by index of method, template, number and place.
 fn changes() -> impl Strategy<Value = Vec<(usize, usize, usize, usize)>> {
     proptest::collection::vec((any::<usize>(), any::<usize>(), any::<usize>(), any::<usize>()), 1..12)

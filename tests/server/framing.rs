@@ -2,6 +2,10 @@
 
 use chainbox::server::{BATCH_CALLS_MAX, RPC_BODY_BYTES_MAX};
 use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
 
 use crate::http::Service;
 
@@ -175,5 +179,66 @@ async fn a_rebound_name_is_refused() {
     {
         let headers = [("host", host), ("content-type", "application/json")];
         assert_eq!(service.send("POST", "/", &headers, call).await.status, status, "{host}");
+    }
+}
+
+/// Reads the head of a response, in lower case, and what its `Content-Length` says of its body.
+async fn read_response(stream: &mut TcpStream) -> String {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(stream.read_u8().await.unwrap());
+    }
+    let head = String::from_utf8(head).unwrap().to_lowercase();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+    let mut body = vec![0; length.map_or(0, |length| length.parse().unwrap())];
+    stream.read_exact(&mut body).await.unwrap();
+    head
+}
+
+/// A client sends the body after the head, and its next request after the response.
+#[tokio::test]
+async fn a_refusal_leaves_the_connection_to_the_next_request() {
+    let service = Service::start().await;
+    let eth = "/v1/blockchains/bc_default/eth";
+    for (method, path, host, status) in [
+        ("POST", "/nothing", "localhost", 404),
+        ("PUT", "/", "localhost", 405),
+        ("POST", "/", "localhost", 415),
+        ("POST", "/", "evil.example", 403),
+        ("POST", "/metrics", "localhost", 405),
+        ("POST", "/v1/docs?simulate=true", "localhost", 400),
+        ("POST", eth, "localhost", 401),
+        ("PUT", eth, "localhost", 405),
+        ("POST", "/v1/workspaces", "localhost", 401),
+        ("POST", "/v1/rpc", "localhost", 401),
+    ] {
+        let mut stream = TcpStream::connect(service.address).await.unwrap();
+        let headers = "content-type: text/plain\r\ncontent-length: 2\r\n";
+        let head = format!("{method} {path} HTTP/1.1\r\nhost: {host}\r\n{headers}\r\n");
+        for time in 1..=2 {
+            stream.write_all(head.as_bytes()).await.unwrap();
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+            stream.write_all(b"{}").await.unwrap();
+            let response = read_response(&mut stream).await;
+            assert!(response.starts_with(&format!("http/1.1 {status} ")), "{method} {path}, {time}: {response}");
+            assert!(!response.contains("connection: close"), "{method} {path}, {time}: {response}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_of_a_body_that_does_not_come_says_that_the_connection_ends() {
+    let service = Service::start().await;
+    for (name, headers) in [
+        ("long", "content-length: 1000000\r\n"),
+        ("held back", "content-length: 2\r\nexpect: 100-continue\r\n"),
+        ("slow", "content-length: 2\r\n"),
+    ] {
+        let mut stream = TcpStream::connect(service.address).await.unwrap();
+        let head = format!("POST /nothing HTTP/1.1\r\nhost: localhost\r\n{headers}\r\n");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let response = read_response(&mut stream).await;
+        assert!(response.starts_with("http/1.1 404 ") && response.contains("connection: close"), "{name}: {response}");
+        assert_eq!(stream.read(&mut [0; 1]).await.unwrap(), 0, "{name}: it is closed");
     }
 }

@@ -183,3 +183,23 @@ fn a_master_key_that_is_none_is_refused_by_the_name_of_its_variable() {
     assert!(error.contains("the master key in $CHAINBOX_MASTER_KEY is not usable: expected 64 hex digits"), "{error}");
     assert!(!error.contains(wrong), "{error}");
 }
+
+/// As of a backup that is restored, whose key is kept elsewhere.
+#[test]
+fn a_database_without_its_key_is_given_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, kept) = (folder.path().join("data"), folder.path().join("kept.key"));
+    let api_key = database(&data, |_| {});
+    let own = data.join("CHAINBOX.key");
+    fs::rename(&own, &kept).unwrap();
+    let flags = ["serve", "--port", "0", "--db-path", text(&data)];
+    for _ in 0..2 {
+        let (code, error) = said(chainbox(&flags));
+        assert_eq!(code, Some(1), "{error}");
+        assert!(error.contains("the database has secrets") && error.contains("--master-key-file"), "{error}");
+        assert!(!own.exists(), "nothing is written");
+    }
+    let service = UnderKey::start(chainbox(&[&flags[..], &["--master-key-file", text(&kept)]].concat()), &api_key);
+    assert_eq!(service.request("GET", "/v1/workspaces", "", &Value::Null).status, 200);
+    service.stop();
+}

@@ -18,7 +18,10 @@ use chainbox::{
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
 use serde_json::{Value, json};
 
-use crate::http::{Reply, Service};
+use crate::{
+    http::{Reply, Service},
+    serving::{Serving, send},
+};
 
 const CLIENT_ID: &str = "chainbox";
 const EMAIL: &str = "ann@example.org";
@@ -196,4 +199,22 @@ async fn a_person_logs_in_with_an_outside_provider() {
         refused.body
     );
     assert!(eve.get("/oauth/account").await.header("location").unwrap().starts_with("/oauth/login"));
+}
+
+/// By the real binary: a provider that is down ends neither its start nor other log-ins.
+#[test]
+fn the_service_starts_while_the_provider_is_down() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let issuer = format!("http://{}", listener.local_addr().unwrap());
+    // Nobody listens there any more.
+    drop(listener);
+    let site = ["--in-memory", "--public-url", "http://127.0.0.1:8545", "--openid-name", "Corp"];
+    let provider = ["--openid-issuer", &issuer, "--openid-client-id", CLIENT_ID, "--allow-outbound", &issuer];
+    let service = Serving::start(&[&site[..], &provider].concat());
+    let page = send(&service.address, "GET", "/oauth/login", "", "").unwrap();
+    assert!(page.status == 200 && page.body.contains("Log in with Corp"), "{}: {}", page.status, page.body);
+    let failed = send(&service.address, "GET", "/oauth/openid/provider", "", "").unwrap();
+    assert_eq!(failed.status, 502, "{}", failed.body);
+    assert!(failed.body.contains("Corp did not confirm who you are"), "{}", failed.body);
+    service.stop();
 }

@@ -2,6 +2,7 @@
 
 use chainbox::{
     consensus::ConsensusKind,
+    node::Node,
     platform::Scope,
     primitives::Bytes,
     templates,
@@ -182,13 +183,52 @@ async fn unknown_paths_and_methods_are_errors() {
     let allow = put.header("allow").unwrap();
     assert!(allow.contains("GET") && allow.contains("POST"), "{allow}");
     let eth = service.rest("POST", "/v1/blockchains/bc_none/eth", json!({})).await;
-    assert_eq!((eth.status, eth.json()["error"]["details"]["id"].as_str()), (404, Some("bc_none")));
+    let (body, error) = (eth.json(), eth.json()["error"].clone());
+    assert_eq!((eth.status, &body["jsonrpc"], &error["code"]), (404, &json!("2.0"), &json!(-32_001)), "{body}");
+    assert_eq!((&error["data"]["code"], &error["data"]["details"]["id"]), (&json!("NOT_FOUND"), &json!("bc_none")));
     let unknown = service.rest("GET", "/v1/blockchains/bc_none", Value::Null).await;
     assert_eq!((unknown.status, unknown.json()["error"]["details"]["resource"].as_str()), (404, Some("blockchain")));
     for path in ["/v1/blockchains/%FF", "/v1/blockchains/%FF/metrics", "/v1/contracts/%FF"] {
         let no_text = service.rest("GET", path, Value::Null).await;
         assert_eq!((no_text.status, no_text.json()["error"]["code"].as_str()), (400, Some("BAD_REQUEST")), "{path}");
     }
+}
+
+/// Whatever is refused where JSON-RPC is spoken is an error of JSON-RPC, with the status that it has elsewhere.
+#[tokio::test]
+async fn refusals_of_json_rpc_are_errors_of_json_rpc() {
+    let service = Service::limited(Node::new(), |limits| limits.rate.requests = 6).await;
+    let (eth, json_type) = ("/v1/blockchains/bc_default/eth", ("content-type", "application/json"));
+    let low = service.platform.create_api_key("low", &[Scope::WorkspaceRead]).unwrap();
+    let (low, key) = (("x-api-key", low.text()), ("x-api-key", service.api_key.as_str()));
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}"#;
+    for (method, path, headers, status, code, name) in [
+        ("POST", eth, vec![json_type], 401, -32_006, "UNAUTHORIZED"),
+        ("POST", eth, vec![json_type, low], 403, -32_006, "FORBIDDEN"),
+        ("POST", "/v1/blockchains/bc_none/eth", vec![json_type, key], 404, -32_001, "NOT_FOUND"),
+        ("POST", "/v1/blockchains/bc_default/eth?simulate=true", vec![json_type, key], 400, -32_600, "BAD_REQUEST"),
+        ("GET", "/v1/rpc", vec![key], 405, -32_600, "METHOD_NOT_ALLOWED"),
+    ] {
+        let reply = service.send(method, path, &headers, if method == "POST" { call } else { "" }).await;
+        let body = reply.json();
+        assert_eq!((reply.status, &body["jsonrpc"]), (status, &json!("2.0")), "{method} {path}: {body}");
+        let error = &body["error"];
+        assert_eq!((&error["code"], &error["data"]["code"]), (&json!(code), &json!(name)), "{method} {path}: {body}");
+    }
+    // No chain has a page for browsers, and none is shown without credentials.
+    for path in [eth, "/v1/blockchains/bc_none/eth"] {
+        let page = service.send("GET", path, &[("accept", "text/html")], "").await;
+        assert_eq!((page.status, page.header("allow")), (405, Some("GET, POST, OPTIONS")), "{path}");
+        assert_eq!((&page.json()["jsonrpc"], &page.json()["error"]["code"]), (&json!("2.0"), &json!(-32_600)));
+    }
+    let refused = loop {
+        let reply = service.send("POST", eth, &[json_type, key], call).await;
+        if reply.status != 200 {
+            break reply;
+        }
+    };
+    assert_eq!((refused.status, &refused.json()["error"]["data"]["code"]), (429, &json!("RATE_LIMITED")));
+    assert!(refused.header("retry-after").is_some(), "{:?}", refused.headers);
 }
 
 #[tokio::test]

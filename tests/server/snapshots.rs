@@ -1,8 +1,9 @@
 //! Snapshots of a development node's chain and its time cover the platform: its records and its clock.
 
-use std::{path::Path, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use chainbox::{
+    node::ManualClock,
     primitives::Timestamp,
     server::{date, now_ms},
     system::governance::GOVERNANCE_ADDRESS,
@@ -12,6 +13,7 @@ use serde_json::{Value, json};
 
 use crate::{
     binary::{Dev, LIMIT, now},
+    http::Service,
     person::Person,
     serving::{Answer, send},
     specification::{Site, access_token},
@@ -86,6 +88,37 @@ fn a_snapshot_of_the_default_chain_covers_its_deployments_and_time_travel_the_ke
     assert_eq!(listed()[2..], [(waiting["id"].clone(), json!("deployed"))]);
     let deadline = now() + LIMIT;
     assert!(dev.stop("-TERM").status.success() && now() < deadline);
+}
+
+/// A rollback takes the deployment of its block away, a reorg and a reset all that is not made again.
+#[test]
+fn a_rollback_a_reorg_and_a_reset_of_the_default_chain_take_its_deployments_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let dev = Dev::start(folder.path(), &["--quiet"]);
+    let key = dev.config["apiKey"].as_str().unwrap().to_owned();
+    let deploy = |symbol: &str| {
+        let params = json!({ "name": "Gold", "symbol": symbol, "totalSupply": "1" });
+        let body = json!({ "blockchainId": "bc_default", "template": "erc20-token", "params": params });
+        let made = rest(&dev, &key, "POST", "/v1/contracts/deploy", &body).data();
+        assert_eq!(made["status"], "deployed", "{made}");
+        made["id"].clone()
+    };
+    let listed = || {
+        let all = rest(&dev, &key, "GET", "/v1/contracts", &Value::Null).data();
+        all.as_array().unwrap().iter().map(|one| one["id"].clone()).collect::<Vec<_>>()
+    };
+    let first = deploy("ONE");
+    deploy("TWO");
+    eth(&dev, &key, "anvil_rollback", json!([1]));
+    assert_eq!(listed(), [first.clone()]);
+    deploy("TWO");
+    eth(&dev, &key, "anvil_reorg", json!([1, []]));
+    assert_eq!(listed(), [first]);
+    eth(&dev, &key, "anvil_reset", json!([]));
+    assert!(listed().is_empty());
+    let again = deploy("ONE");
+    assert_eq!(listed(), [again]);
+    assert!(dev.stop("-TERM").status.success());
 }
 
 /// A development node whose genesis has governance, the first account's registry of modules, and the contract that makes others.
@@ -330,5 +363,36 @@ fn time_travel_ends_access_tokens_and_moves_the_samples_of_every_chain() {
             assert!(now() < deadline, "{chain} has no sample since {back}: {all:?}");
             std::thread::sleep(Duration::from_millis(200));
         }
+    }
+}
+
+/// The chain has less after a revert than it had: its figures over time count what it makes from there on, and not from where it was.
+#[tokio::test]
+async fn figures_over_time_count_what_is_made_after_a_revert() {
+    let clock = Arc::new(ManualClock::new(Timestamp::from_secs(1_800_057_600)));
+    let service = Service::timed(clock.clone()).await;
+    let accounts = service.rpc("eth_accounts", json!([])).await["result"].take();
+    let payment = json!({ "from": accounts[0], "to": accounts[1], "value": "0x1" });
+    let pay_and_pass = async |payments: usize| {
+        for _ in 0..payments {
+            let sent = service.rpc("eth_sendTransaction", json!([payment])).await;
+            assert!(sent["result"].is_string(), "{sent}");
+        }
+        clock.advance(Duration::from_secs(15));
+        service.platform.analytics().sample().unwrap();
+    };
+    service.platform.analytics().sample().unwrap();
+    pay_and_pass(1).await;
+    let snapshot = service.rpc("evm_snapshot", json!([])).await["result"].take();
+    pay_and_pass(4).await;
+    assert_eq!(service.rpc("evm_revert", json!([snapshot])).await["result"], true);
+    pay_and_pass(3).await;
+    pay_and_pass(2).await;
+    for (metric, of_one) in [("transactions", 1.0), ("gasUsed", 21_000.0)] {
+        let path = format!("/v1/analytics/timeseries?blockchainId=bc_default&metric={metric}&granularity=15s");
+        let points = service.rest("GET", &path, Value::Null).await.json()["data"]["points"].take();
+        let values: Vec<f64> =
+            points.as_array().unwrap().iter().map(|point| point["value"].as_f64().unwrap() / of_one).collect();
+        assert_eq!(values, [0.0, 1.0, 4.0, 3.0, 2.0], "{metric}: {points}");
     }
 }

@@ -301,6 +301,12 @@ fn contracts(site: &Site) -> Value {
         }),
     );
     assert_eq!(deployment["status"], "deployed", "{deployment}");
+    for template in ["erc721-nft", "erc1155-multi"] {
+        let params = json!({ "name": "Gold", "symbol": "GLD", "totalSupply": "10", "decimals": 0 });
+        let body = json!({ "blockchainId": "bc_default", "template": template, "params": params });
+        let token = site.make("/v1/contracts/deploy", body);
+        assert_eq!(token["status"], "deployed", "{token}");
+    }
     let wait = json!({ "duration": "12m", "cliff": "3m" });
     for (standard, decimals, supply) in
         [("ERC20", 18, "1000000"), ("ERC721", 0, "5"), ("ERC1155", 0, "1000"), ("ERC4626", 18, "0")]

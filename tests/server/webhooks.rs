@@ -197,3 +197,30 @@ async fn receivers_that_only_this_machine_reaches_are_refused_by_name() {
         assert_eq!(refused.json()["error"]["details"]["fields"][0]["path"], "url", "{}", refused.body);
     }
 }
+
+/// Reading a URL drops line breaks and tabs: what is shown would be another one than what is used.
+#[tokio::test]
+async fn receivers_with_control_characters_are_refused_by_name() {
+    let service = Service::start().await;
+    let body = |url: &str| json!({ "url": url, "events": ["contract.deployed"] });
+    let made = send(&service, "POST", "/v1/webhooks", &body("https://93.184.215.14/hook")).await;
+    assert_eq!(made.status, 201, "{}", made.body);
+    let path = format!("/v1/webhooks/{}", made.json()["data"]["id"].as_str().unwrap());
+    for url in [
+        "https://example.com/\r\nX: y",
+        "https://exam\tple.com/",
+        "https://example.com/\n",
+        "https://example.com/\u{0}",
+        "https://example.com/\u{7f}",
+    ] {
+        for (method, path, body) in [("POST", "/v1/webhooks", body(url)), ("PATCH", &*path, json!({ "url": url }))] {
+            let refused = send(&service, method, path, &body).await;
+            assert_eq!(refused.status, 422, "{method} {url:?}: {}", refused.body);
+            let field = refused.json()["error"]["details"]["fields"][0].take();
+            assert_eq!(field["path"], "url", "{}", refused.body);
+            assert!(field["expected"].as_str().unwrap().contains("control characters"), "{}", refused.body);
+        }
+    }
+    let shown = send(&service, "GET", &path, &Value::Null).await.json()["data"].clone();
+    assert_eq!(shown["url"], "https://93.184.215.14/hook", "nothing is changed");
+}

@@ -46,7 +46,8 @@ fn open(options: &ServeOptions, limits: &Limits) -> Result<Platform, Failure> {
     let Some(folder) = &options.db_path else { return Ok(builder.open(None)?) };
     let store: Arc<dyn KeyValue> = database::open(folder, options.database.min_free_space)?;
     let kept = &options.database;
-    let (key, former) = master_key::read(kept.master_key_file.as_deref(), &kept.former_master_key_file, folder)?;
+    let given = kept.master_key_file.as_deref();
+    let (key, former) = master_key::read(given, &kept.former_master_key_file, folder, &*store)?;
     let builder = match &kept.backup_path {
         Some(backups) => builder.with_backups(backups.clone()),
         None => builder,
@@ -93,6 +94,6 @@ async fn server_config(options: &ServeOptions, limits: ServerLimits) -> Result<S
         return Ok(config);
     };
     let url = PublicUrl::new(url).map_err(|cause| format!("--public-url: {}", files::with_causes(&cause)))?;
-    let providers = providers::discover(options, &url).await?;
+    let providers = providers::read(options, &url).await?;
     Ok(config.with_public_url(url).with_providers(providers))
 }

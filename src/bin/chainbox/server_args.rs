@@ -47,7 +47,7 @@ impl ListenOptions {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct DatabaseOptions {
     /// File with the master key of the secrets in the database, 64 hex digits; also CHAINBOX_MASTER_KEY; by default CHAINBOX.key in the
-    /// database's folder, which is made when there is none
+    /// database's folder, which is made for a new database
     #[arg(long, env = "CHAINBOX_MASTER_KEY_FILE", value_name = "FILE", requires = "db_path", help_heading = "State")]
     pub(crate) master_key_file: Option<PathBuf>,
     /// File with a master key that the secrets may still be under; they are then put under the present one; repeatable

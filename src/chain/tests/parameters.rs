@@ -238,6 +238,21 @@ fn a_dump_has_the_parameters_that_wait_and_those_that_were_due() {
 }
 
 #[test]
+fn a_dump_of_the_state_alone_has_the_gas_limit_and_the_base_fee_in_force() {
+    let mut chain = open(governed());
+    let change = [(Parameter::GasLimit, 50_000_000), (Parameter::ElasticityMultiplier, 4), (Parameter::BaseFeeFloor, 7)];
+    extend(&mut chain, vec![schedule(0, &change)]);
+    (0..4).for_each(|_| drop(extend(&mut chain, vec![])));
+    let genesis = chain.dump_state().unwrap().genesis;
+    assert_eq!(genesis.gas_limit, Gas::new(50_000_000));
+    let fee = genesis.base_fee.params().unwrap();
+    assert_eq!((fee.elasticity_multiplier, fee.floor), (4, 7));
+    assert_eq!(Some(fee.initial), chain.head().block().base_fee());
+    let off = open(GenesisSpec { base_fee: BaseFee::Off, ..spec() }).dump_state().unwrap();
+    assert_eq!(off.genesis.base_fee, BaseFee::Off);
+}
+
+#[test]
 fn genesis_refuses_values_that_no_transaction_could_set() {
     let section = ParametersSpec::new(key(0).address());
     for (spec, words) in [

@@ -83,7 +83,7 @@ impl BlockIntake for Dpos {
         let candidate = block.as_ref().into();
         let context = check_header(&self.config, &self.authenticator, &parent_node.context, &candidate, author, true)
             .map_err(|error| Rejection::Header { block: id, reason: error.to_string() })?;
-        if self.slots_ahead(&context, &parent_node.context) > SLOTS_AHEAD_MAX {
+        if self.slots_ahead_on_demand(&context) > SLOTS_AHEAD_MAX {
             return Err(Rejection::TooFarAhead { block: id, limit: SLOTS_AHEAD_MAX });
         }
         let node = Node { context, parent, author, sealed: Some(Arc::new(SealedHeader::from(block.as_ref()))) };
@@ -148,15 +148,12 @@ impl Dpos {
         Ok(())
     }
 
-    /// Returns by how many slots of its branch a block is after the head, or after the newest time at which this replica built.
-    fn slots_ahead(&self, context: &HeaderContext, parent: &HeaderContext) -> u64 {
-        let head = self.head_context();
-        match parent.config(&self.config).period {
-            0 => context.slot.saturating_sub(head.slot),
-            period => {
-                let known = head.timestamp.max(self.elapsed);
-                context.timestamp.as_secs().saturating_sub(known.as_secs()) / period
-            }
+    /// Returns by how many slots a block on demand is after the head. One by the clock is judged when its time has come, however many slots
+    /// nobody was there for: its author has no more room for those that wait than for any others.
+    fn slots_ahead_on_demand(&self, context: &HeaderContext) -> u64 {
+        match self.config.period {
+            0 => context.slot.saturating_sub(self.head_context().slot),
+            _ => 0,
         }
     }
 

@@ -258,13 +258,23 @@ impl PbftConfig {
             return Err(PbftError::Timeout { timeout, max });
         }
         let count = validators.len();
-        let most = count.saturating_sub(1) / 3;
-        let faulty = self.faulty.unwrap_or(if count == 1 { 0 } else { u32::try_from(most).unwrap_or(u32::MAX).max(1) });
+        let faulty = self.faulty_of(count);
         let want = 3 * u64::from(faulty) + 1;
         if (count as u64) < want {
             return Err(PbftError::TooFewValidators { validators: count, faulty, want });
         }
         Ok(Quorums { validators: count, faulty: faulty as usize })
+    }
+
+    /// Returns the faulty validators to tolerate among so many.
+    fn faulty_of(&self, count: usize) -> u32 {
+        let most = count.saturating_sub(1) / 3;
+        self.faulty.unwrap_or(if count == 1 { 0 } else { u32::try_from(most).unwrap_or(u32::MAX).max(1) })
+    }
+
+    /// Returns the strong quorum of so many validators, as [`Quorums::strong`]; also of fewer than a committee has.
+    pub(crate) fn strong_of(&self, count: usize) -> usize {
+        Quorums { validators: count, faulty: self.faulty_of(count) as usize }.strong()
     }
 }
 
@@ -302,6 +312,7 @@ mod tests {
         {
             let quorums = PbftConfig::default().quorums(&set(count)).unwrap();
             assert_eq!((quorums.faulty(), quorums.strong()), (faulty, strong), "{count}");
+            assert_eq!(PbftConfig::default().strong_of(count.into()), strong, "{count}");
             assert!(2 * strong - usize::from(count) > faulty && usize::from(count) - faulty >= strong);
         }
     }

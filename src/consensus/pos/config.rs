@@ -126,8 +126,8 @@ const LN_4_HALF_PER_MILLE: u128 = 693;
 /// Largest number of slots of an epoch.
 const SLOTS_PER_EPOCH_MAX: u64 = 256;
 
-/// Largest number of consecutive empty slots, with a period.
-pub const EMPTY_SLOTS_MAX: u64 = 65_536;
+/// Largest number of consecutive empty slots, with a period: three years of slots of a second.
+pub const EMPTY_SLOTS_MAX: u64 = 100_000_000;
 /// Largest distance of a block from its parent on demand, in epochs: a proposer takes its next slot, and validators with most of
 /// the stake may not run.
 const EPOCHS_AHEAD_MAX: u64 = 64;

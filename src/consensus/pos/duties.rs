@@ -75,6 +75,21 @@ impl Pos {
         self.retry_fetches(effects);
     }
 
+    /// Counts the slots that have passed while all replicas stood still as empty ones, at once: the slot that has begun is the next one to
+    /// start. No other replica went on meanwhile, so that this one was not away.
+    pub(super) fn stand_still(&mut self, until: Timestamp) {
+        let mut last = self.times.slot_begun(until).saturating_sub(1);
+        while self.has_timers() && last > self.slot {
+            self.advance_to_slot(last);
+            if !self.follow_clock() {
+                break;
+            }
+            last = self.times.slot_begun(until).saturating_sub(1);
+        }
+        let epoch = self.config.epoch_of(self.times.slot_begun(until));
+        self.active_epoch = self.active_epoch.max(epoch);
+    }
+
     /// Counts slots as the head's branch does, from the time of the current slot on. Returns whether the slot, or the time of the next
     /// one, is another then. What has happened meanwhile is at least the time of the current slot, so that the timer makes up for the
     /// rest.

@@ -8,6 +8,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     Checkpoint, Epoch, EpochAccounting, PosConfig,
+    long_gap::{REMEMBERED_AFTER_EPOCHS, long_after},
     participation::Participation,
     rewards::{Delta, EpochVotes},
     set_change::Rear,
@@ -26,14 +27,21 @@ const SCORE_RECOVERY: u64 = 16;
 impl State {
     /// Returns the state at a later slot without blocks in between (`process_slots`), unchanged for an earlier one.
     pub(super) fn advanced(&self, config: &PosConfig, slot: u64) -> (Self, EpochDeltas) {
-        let (mut state, mut deltas) = match config.epoch_of(slot) > self.epoch() {
-            true => self.next_epoch_cache.get_or_init(|| self.at_next_epoch(config)),
-            false => (self.clone(), EpochDeltas::default()),
+        let (mut state, deltas) = match config.epoch_of(slot) {
+            epoch if epoch > self.epoch().saturating_add(REMEMBERED_AFTER_EPOCHS) => long_after(config, self, epoch),
+            epoch if epoch > self.epoch() => self.at_epoch(config, epoch),
+            _ => (self.clone(), EpochDeltas::default()),
         };
-        while config.epoch_of(slot) > state.epoch() {
+        state.slot = slot.max(state.slot);
+        (state, deltas)
+    }
+
+    /// Returns the state at the start of a later epoch, and the deltas of those that ended before it.
+    pub(super) fn at_epoch(&self, config: &PosConfig, epoch: u64) -> (Self, EpochDeltas) {
+        let (mut state, mut deltas) = self.next_epoch_cache.get_or_init(|| self.at_next_epoch(config));
+        while epoch > state.epoch() {
             state.end_epoch(config, &mut deltas);
         }
-        state.slot = slot.max(state.slot);
         (state, deltas)
     }
 
@@ -75,7 +83,7 @@ impl State {
         Some(EpochAccounting { penalties, rewards, elected, next })
     }
 
-    fn end_epoch(&mut self, config: &PosConfig, deltas: &mut EpochDeltas) {
+    pub(super) fn end_epoch(&mut self, config: &PosConfig, deltas: &mut EpochDeltas) {
         deltas.ended = true;
         self.casper = self.unrealized();
         self.settle_length(config);

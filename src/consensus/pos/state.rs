@@ -60,21 +60,46 @@ pub struct Epoch {
     pub electorate: Electorate,
     /// Seed of the duties.
     pub seed: B256,
+    /// Number of its slots.
+    slots: u64,
+    duties: DrawnDuties,
+}
+
+/// The duties of an epoch, drawn when they are first asked for: nobody asks for those of an epoch that passes without blocks. They follow
+/// from the rest of the epoch, so comparisons ignore them.
+#[derive(Clone, Debug, Default)]
+struct DrawnDuties(OnceLock<Duties>);
+
+#[derive(Clone, Debug)]
+struct Duties {
     /// Index in the set of each slot's proposer.
     proposers: Vec<usize>,
     /// Attestation slot of each validator from the start of the epoch, by its index in the set.
     attestation_slots: Vec<u64>,
 }
 
+impl PartialEq for DrawnDuties {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for DrawnDuties {}
+
 impl Epoch {
-    /// Draws the duties of an epoch.
+    /// Returns an epoch, whose duties follow from its seed.
     pub fn new(config: &PosConfig, number: u64, electorate: Electorate, seed: B256) -> Self {
-        let set = &electorate.set;
-        let start = config.start_of(number);
-        let slots = start..start.saturating_add(config.slots_per_epoch);
-        let proposers = slots.map(|slot| shuffling::proposer(set, seed, slot).unwrap_or_default()).collect();
-        let attestation_slots = shuffling::attestation_slots(set.len(), seed, config.slots_per_epoch);
-        Self { number, electorate, seed, proposers, attestation_slots }
+        Self { number, electorate, seed, slots: config.slots_per_epoch, duties: DrawnDuties::default() }
+    }
+
+    fn duties(&self) -> &Duties {
+        let Self { number, electorate: Electorate { set, .. }, seed, slots, duties } = self;
+        duties.0.get_or_init(|| {
+            let start = number.saturating_mul(*slots);
+            let proposers = start..start.saturating_add(*slots);
+            let proposers = proposers.map(|slot| shuffling::proposer(set, *seed, slot).unwrap_or_default()).collect();
+            Duties { proposers, attestation_slots: shuffling::attestation_slots(set.len(), *seed, *slots) }
+        })
     }
 
     /// Returns the same from the epochs that this thread drew last, if it is among them: replicas of one process draw the same epochs one
@@ -82,8 +107,7 @@ impl Epoch {
     pub(super) fn drawn(config: &PosConfig, number: u64, electorate: Electorate, seed: B256) -> Arc<Self> {
         DRAWN.with_borrow_mut(|known| {
             let is_it = |epoch: &Self| {
-                let slots = epoch.proposers.len() as u64;
-                (epoch.seed, epoch.number, slots) == (seed, number, config.slots_per_epoch)
+                (epoch.seed, epoch.number, epoch.slots) == (seed, number, config.slots_per_epoch)
                     && epoch.electorate == electorate
             };
             if let Some(epoch) = known.iter().find(|epoch| is_it(epoch)) {
@@ -103,19 +127,19 @@ impl Epoch {
 
     /// Returns the proposer of `slot`, which must be in this epoch.
     pub fn proposer(&self, config: &PosConfig, slot: u64) -> Option<Address> {
-        let place = *self.proposers.get((slot % config.slots_per_epoch) as usize)?;
+        let place = *self.duties().proposers.get((slot % config.slots_per_epoch) as usize)?;
         self.set().members().get(place).map(|member| member.address)
     }
 
     /// Returns the first slot in which a validator may vote; `None` for another address.
     pub fn attestation_slot(&self, config: &PosConfig, validator: &Address) -> Option<u64> {
         let place = self.set().index_of(validator)?;
-        Some(config.start_of(self.number) + self.attestation_slots[place])
+        Some(config.start_of(self.number) + self.attestation_slots()[place])
     }
 
     /// Returns the attestation slot of each validator from the start of the epoch, by its index in the set.
     pub(super) fn attestation_slots(&self) -> &[u64] {
-        &self.attestation_slots
+        &self.duties().attestation_slots
     }
 }
 
@@ -316,6 +340,13 @@ impl State {
             || (self.stake.former.get(validator).is_some() && !mutation::active(Mutation::PosForgetsLeavers))
     }
 
+    /// Whether `validator` has duties, or will have by what the branch has committed to.
+    pub(super) fn may_validate(&self, validator: &Address) -> bool {
+        let elected = self.stake.elected.iter().flat_map(|(_, members)| members);
+        self.is_validator_soon(validator)
+            || self.stake.bonded.iter().chain(elected).any(|member| member.address == *validator)
+    }
+
     /// Returns the weight of an offender for the correlation penalty, in gwei.
     pub(super) fn weight_of(&self, validator: &Address) -> u64 {
         let sets = [self.current.set(), &self.next.0.set, self.previous.set()];
@@ -400,7 +431,7 @@ impl State {
         });
         for epoch in [previous, current] {
             // Proposers and attestation slots follow from the seed.
-            let Epoch { number, electorate, seed, proposers: _, attestation_slots: _ } = epoch.as_ref();
+            let Epoch { number, electorate, seed, slots: _, duties: _ } = epoch.as_ref();
             out.u64(*number);
             electorate.encode(out);
             out.hash(seed);

@@ -111,6 +111,24 @@ impl Sample {
         Self { values, total_transactions: figures.total_transactions, total_gas: gas }
     }
 
+    /// The totals to which the next sample adds after blocks were taken back, without figures: those of this one, where the chain has not
+    /// gone below them. `None` where they are this one's.
+    pub(super) fn lowered(&self, figures: &ChainMetrics) -> Option<Self> {
+        let total_transactions = self.total_transactions.min(figures.total_transactions);
+        let total_gas = self.total_gas.min(figures.total_gas_used);
+        let is_lower = total_transactions < self.total_transactions || total_gas < self.total_gas;
+        is_lower.then_some(Self { values: [0; METRICS], total_transactions, total_gas })
+    }
+
+    /// The lower totals of two, without figures.
+    pub(super) fn lower(&self, other: &Self) -> Self {
+        Self {
+            values: [0; METRICS],
+            total_transactions: self.total_transactions.min(other.total_transactions),
+            total_gas: self.total_gas.min(other.total_gas),
+        }
+    }
+
     /// The totals to which this sample has added, without figures.
     pub(super) fn before(&self) -> Self {
         let added = |metric: Metric| self.values[metric as usize];

@@ -13,9 +13,10 @@ use crate::{
 
 /// Before the keys of points in the table `Platform` of a chain's part of the store; the tier (1 byte) and the start (8 bytes) follow.
 const PREFIX: &[u8] = b"samples/";
-/// Byte, in place of a tier's, of the key of the totals before the first sample that was forgotten last: the next one counts from them where
-/// no other is left.
-const TOTALS: u8 = 255;
+/// Byte, in place of a tier's, of the key of the totals that the next sample counts from in place of the last one's: those before the first
+/// sample that was forgotten, or those to which the chain went back. The next sample deletes them. Byte 255 was that of totals
+/// which no sample deleted, and is left alone.
+const TOTALS: u8 = 254;
 /// Points of a tier that a sample deletes, at most.
 const DELETED_AT_ONCE: usize = 64;
 
@@ -29,21 +30,24 @@ pub(super) fn is_sampled(part: &dyn KeyValue, now_secs: u64) -> Result<bool, Pla
 /// Writes the sample of this moment, unless it is there; returns whether it did. What a clock that was set back has left is forgotten first.
 pub(super) fn sample(part: &dyn KeyValue, now_secs: u64, figures: &ChainMetrics) -> Result<bool, PlatformError> {
     let [finest, coarser @ ..] = TIERS;
+    // Before the last sample, as that which deletes them is the last one then.
+    let mut set = totals(part)?;
     let mut last = end_sample(part, finest, None, Order::Descending)?;
     if last.as_ref().is_some_and(|(at, _)| is_left(*at, now_secs)) {
         forget_after(part, now_secs)?;
+        set = totals(part)?;
         last = end_sample(part, finest, None, Order::Descending)?;
     }
     let start = start_of(finest, now_secs);
     if last.as_ref().is_some_and(|(at, _)| *at >= start) {
         return Ok(false);
     }
-    let before = match last {
-        Some((_, sample)) => Some(sample),
-        None => totals(part)?,
-    };
-    let sample = Sample::of(figures, before.as_ref());
     let mut batch = Batch::new();
+    if set.is_some() {
+        batch.delete(Table::Platform, totals_key());
+    }
+    let before = set.or_else(|| last.map(|(_, sample)| sample));
+    let sample = Sample::of(figures, before.as_ref());
     batch.put(Table::Platform, key(finest, start), encode(&sample)?);
     for tier in coarser {
         let key = key(tier, start_of(tier, now_secs));
@@ -66,8 +70,12 @@ pub(super) fn forget_after(part: &dyn KeyValue, now_secs: u64) -> Result<(), Pla
     let Some((first, sample)) = end_sample(part, finest, Some(next_of(finest)), Order::Ascending)? else {
         return Ok(());
     };
+    let mut before = sample.before();
+    if let Some(set) = totals(part)? {
+        before = before.lower(&set);
+    }
     let mut batch = Batch::new();
-    batch.put(Table::Platform, totals_key(), encode(&sample.before())?);
+    batch.put(Table::Platform, totals_key(), encode(&before)?);
     for tier in TIERS {
         scan(part, tier, Some(next_of(tier)), Order::Ascending, &mut |start, _| {
             batch.delete(Table::Platform, key(tier, start));
@@ -82,6 +90,20 @@ pub(super) fn forget_after(part: &dyn KeyValue, now_secs: u64) -> Result<(), Pla
             None => batch.delete(Table::Platform, key(tier, start)),
         }
     }
+    part.write(batch).map_err(PlatformError::internal)
+}
+
+/// Lets the next sample count from no more than the totals of a chain whose blocks were taken back: what it makes anew up to the former
+/// totals counts too.
+pub(super) fn lower_totals(part: &dyn KeyValue, figures: &ChainMetrics) -> Result<(), PlatformError> {
+    let [finest, ..] = TIERS;
+    let before = match totals(part)? {
+        Some(set) => Some(set),
+        None => end_sample(part, finest, None, Order::Descending)?.map(|(_, sample)| sample),
+    };
+    let Some(lowered) = before.and_then(|before| before.lowered(figures)) else { return Ok(()) };
+    let mut batch = Batch::new();
+    batch.put(Table::Platform, totals_key(), encode(&lowered)?);
     part.write(batch).map_err(PlatformError::internal)
 }
 
@@ -135,7 +157,7 @@ fn end_sample(
     Ok(found)
 }
 
-/// Returns the totals from which the next sample counts where no other is left.
+/// Returns the totals from which the next sample counts, where they are not those of the last one.
 fn totals(part: &dyn KeyValue) -> Result<Option<Sample>, PlatformError> {
     let found = part.get(Table::Platform, &totals_key()).map_err(PlatformError::internal)?;
     Ok(found.and_then(|bytes| postcard::from_bytes(&bytes).ok()))

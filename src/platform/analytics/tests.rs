@@ -152,6 +152,51 @@ fn a_gap_has_no_points_and_loses_no_transaction() {
     assert_eq!(points[1].start_secs - points[0].start_secs, 3_600);
 }
 
+/// What is made after a revert counts from the first transaction on, with and without samples of the time that was left; also where the chain
+/// goes back twice, or its clock does, before the next sample.
+#[test]
+fn what_is_made_after_a_revert_is_counted_once() {
+    let world = World::new();
+    let node = world.platform.default_blockchain().unwrap().node().clone();
+    let recount = || world.platform.analytics().recount(DEFAULT_BLOCKCHAIN_ID).unwrap();
+    let counted = |metric| {
+        let points = world.series(metric, START, world.now() + 15, 15).unwrap();
+        points.into_iter().map(|point| point.value).collect::<Vec<_>>()
+    };
+    world.pay(2);
+    recount();
+    world.platform.analytics().sample().unwrap();
+    let (earlier, later) = (node.snapshot(), {
+        world.pay(1);
+        node.snapshot()
+    });
+    world.pay(4);
+    world.go(1, 15);
+    assert!(node.revert(later).unwrap());
+    recount();
+    assert!(node.revert(earlier).unwrap());
+    recount();
+    world.pay(3);
+    recount();
+    world.go(1, 15);
+    world.pay(1);
+    world.go(1, 15);
+    assert_eq!(counted(Metric::Transactions), [2.0, 5.0, 3.0, 1.0]);
+    assert_eq!(counted(Metric::GasUsed), [2.0, 5.0, 3.0, 1.0].map(|count| count * 21_000.0));
+
+    // The sample of what a revert took back is forgotten: what counts is what the chain has beyond the one before it.
+    let snapshot = node.snapshot();
+    world.pay(5);
+    world.go(1, 15);
+    assert!(node.revert(snapshot).unwrap());
+    let part = world.platform.analytics().hosted.part_of(DEFAULT_BLOCKCHAIN_ID);
+    sampling::forget_after(&part, world.now() - 15).unwrap();
+    recount();
+    world.pay(2);
+    world.go(1, 15);
+    assert_eq!(counted(Metric::Transactions), [2.0, 5.0, 3.0, 1.0, 2.0]);
+}
+
 /// Points are told whole. Who goes on where an answer ends has each of them once, wherever the bounds of the question fall.
 #[test]
 fn ranges_that_go_on_where_the_answer_before_ended_have_each_point_once() {

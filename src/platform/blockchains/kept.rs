@@ -1,4 +1,5 @@
-//! Sending transactions that are kept in a record: once, and again after a crash. A refused transaction takes its record back.
+//! Sending transactions that are kept in a record: once, and again after a crash. A refused transaction takes its record back, as long as
+//! nobody has been told that it was taken; afterwards only one that no block can ever have does.
 
 use core::num::NonZeroUsize;
 
@@ -6,6 +7,7 @@ use alloy_primitives::B256;
 
 use super::Blockchains;
 use crate::{
+    chain::{InvalidTransaction, PoolError},
     node::SendError,
     platform::{
         PlatformError,
@@ -24,18 +26,14 @@ const SETTLED_AT_ONCE: NonZeroUsize = NonZeroUsize::new(64).expect("not zero");
 const OLDEST_EACH: u64 = 32;
 
 impl Blockchains<'_> {
-    /// Sends the transaction of a record unless the chain has it; takes the record back when the chain refuses it.
+    /// Sends the transaction of a record unless the chain has it; takes the record back when the chain refuses it, for whatever reason: its
+    /// request is still to be answered.
     pub(in crate::platform) fn send_or_take_back<T: SentRecord>(
         &self,
         chain: &Blockchain,
         stored: &Stored<T>,
     ) -> Result<(), PlatformError> {
-        let (hash, Some(raw)) = stored.value.transaction() else { return Ok(()) };
-        let known = chain.node().view().transaction(hash);
-        if known.map_err(PlatformError::from_query)?.is_some() {
-            return Ok(());
-        }
-        let sent = Transaction::decode(raw).map_err(SendError::from).and_then(|decoded| chain.node().send(decoded));
+        let sent = send_unless_known(chain, stored)?;
         self.take_back_refused(chain, stored, sent)
     }
 
@@ -46,26 +44,43 @@ impl Blockchains<'_> {
         stored: &Stored<T>,
         transaction: Transaction,
     ) -> Result<(), PlatformError> {
-        self.take_back_refused(chain, stored, chain.node().send(transaction))
+        self.take_back_refused(chain, stored, chain.node().send(transaction).map(drop))
     }
 
     fn take_back_refused<T: SentRecord>(
         &self,
         chain: &Blockchain,
         stored: &Stored<T>,
-        sent: Result<B256, SendError>,
+        sent: Result<(), SendError>,
     ) -> Result<(), PlatformError> {
         let Err(refused) = sent else { return Ok(()) };
-        // Somebody else has sent it.
-        let known = chain.node().view().transaction(stored.value.transaction().0);
-        if known.map_err(PlatformError::from_query)?.is_some() {
-            return Ok(());
+        if self.take_back(chain, stored)? { Err(PlatformError::from_send(refused)) } else { Ok(()) }
+    }
+
+    /// Deletes the record of a refused transaction; returns `false` where somebody else has sent it.
+    fn take_back<T: SentRecord>(&self, chain: &Blockchain, stored: &Stored<T>) -> Result<bool, PlatformError> {
+        if is_known(chain, stored.value.transaction().0)? {
+            return Ok(false);
         }
         self.context.records.unit(|unit| {
             let present = unit.of::<T>().get(stored.owner(), stored.id())?;
             present.map_or(Ok::<_, PlatformError>(()), |present| Ok(unit.delete(&present)?))
         })?;
-        Err(PlatformError::from_send(refused))
+        Ok(true)
+    }
+
+    /// Sends the transaction of a record whose request may have been answered long ago, unless the chain has it. Returns whether the chain may
+    /// take others: not where it has been stopped meanwhile, nor where its pool or its disk is full.
+    fn resend<T: SentRecord>(&self, chain: &Blockchain, stored: &Stored<T>) -> Result<bool, PlatformError> {
+        let Err(refused) = send_unless_known(chain, stored)? else { return Ok(true) };
+        match Refusal::of(&refused) {
+            Refusal::ForGood => self.take_back(chain, stored).map(|_| true),
+            Refusal::AtThisHead => Ok(true),
+            Refusal::OfAll => match PlatformError::from_send(refused) {
+                PlatformError::Conflict { .. } => Ok(false),
+                cause => Err(cause),
+            },
+        }
     }
 
     /// Notes which of a chain's unsettled transactions are in blocks or never will be, as another has used their nonce, so that nobody looks
@@ -104,7 +119,8 @@ impl Blockchains<'_> {
         Ok(true)
     }
 
-    /// Sends the transactions that no block and no pool has, the oldest first.
+    /// Sends the transactions that no block and no pool has, the oldest first, up to the first that the chain can't take now: that one and the
+    /// rest wait until the chain is next brought up.
     pub(super) fn send_unsettled_of<T: SentRecord>(&self, chain: &Blockchain) -> Result<(), PlatformError> {
         while self.settle_first::<T>(chain, &PageRequest::first(SETTLED_AT_ONCE))? {}
         let mut waiting = Vec::new();
@@ -113,17 +129,112 @@ impl Blockchains<'_> {
             Ok::<_, RecordError>(())
         })?;
         for sent in waiting {
-            // A refused one is gone; who asked for it finds it so.
-            match self.send_or_take_back(chain, &sent) {
-                Ok(()) | Err(PlatformError::Conflict { .. } | PlatformError::InsufficientBalance { .. }) => {}
-                Err(cause) => return Err(cause),
+            if !self.resend(chain, &sent)? {
+                break;
             }
         }
         Ok(())
     }
 }
 
+/// What the refusal of a transaction that was kept before means for its record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Refusal {
+    /// No block can ever have it: its record is taken back.
+    ForGood,
+    /// A later head may take it, as when its sender has been paid: its record waits.
+    AtThisHead,
+    /// The chain takes none at present, and this one is as good as before: its record waits, and so do all after it.
+    OfAll,
+}
+
+impl Refusal {
+    const fn of(cause: &SendError) -> Self {
+        match cause {
+            SendError::Transaction(_)
+            | SendError::Unprotected { .. }
+            | SendError::Pool(PoolError::NoTemplate { .. } | PoolError::Oversized { .. }) => Self::ForGood,
+            SendError::Pool(PoolError::Invalid(reason)) if is_final(reason) => Self::ForGood,
+            SendError::Pool(PoolError::Full { .. } | PoolError::QueueFull { .. } | PoolError::State { .. })
+            | SendError::Query(_)
+            | SendError::Mine(_) => Self::OfAll,
+            _ => Self::AtThisHead,
+        }
+    }
+}
+
+/// Whether a transaction that is invalid for this reason is so at every later head: by itself, or as its nonce is used.
+const fn is_final(reason: &InvalidTransaction) -> bool {
+    matches!(
+        reason,
+        InvalidTransaction::NonceTooLow { .. }
+            | InvalidTransaction::NonceMax { .. }
+            | InvalidTransaction::IntrinsicGas { .. }
+            | InvalidTransaction::FloorGas { .. }
+            | InvalidTransaction::GasLimitAboveCap { .. }
+            | InvalidTransaction::TipAboveFee { .. }
+            | InvalidTransaction::InitCodeTooLarge { .. }
+            | InvalidTransaction::ChainId { .. }
+            | InvalidTransaction::SystemSender
+            | InvalidTransaction::Impersonated
+            | InvalidTransaction::CostOverflow { .. }
+    )
+}
+
+/// Sends the transaction of a record, if it has one, unless the chain has it.
+fn send_unless_known<T: SentRecord>(
+    chain: &Blockchain,
+    stored: &Stored<T>,
+) -> Result<Result<(), SendError>, PlatformError> {
+    let (hash, Some(raw)) = stored.value.transaction() else { return Ok(Ok(())) };
+    if is_known(chain, hash)? {
+        return Ok(Ok(()));
+    }
+    let decoded = Transaction::decode(raw).map_err(SendError::from);
+    Ok(decoded.and_then(|transaction| chain.node().send(transaction)).map(drop))
+}
+
+/// Whether a block or the pool has a transaction.
+fn is_known(chain: &Blockchain, hash: B256) -> Result<bool, PlatformError> {
+    Ok(chain.node().view().transaction(hash).map_err(PlatformError::from_query)?.is_some())
+}
+
 /// Group of what was sent on a chain.
 fn on_chain(chain: &Blockchain) -> SortKey {
     SortKey::new().text(chain.id())
+}
+
+#[cfg(test)]
+mod tests {
+    use alloy_primitives::{Address, U256};
+
+    use super::*;
+    use crate::{
+        node::{EngineError, MineError, QueryError},
+        primitives::TransactionError,
+    };
+
+    #[test]
+    fn a_kept_transaction_is_given_up_only_where_no_block_can_have_it() {
+        let address = Address::repeat_byte(1);
+        let invalid = |reason: InvalidTransaction| SendError::Pool(PoolError::Invalid(reason));
+        let halted = EngineError::Halted { reason: "it is stopped".into() };
+        for (cause, expected) in [
+            (SendError::Transaction(TransactionError::TrailingBytes { count: 1 }), Refusal::ForGood),
+            (SendError::Unprotected { chain_id: 1 }, Refusal::ForGood),
+            (invalid(InvalidTransaction::NonceTooLow { address, got: 1, want: 2 }), Refusal::ForGood),
+            (invalid(InvalidTransaction::NonceTooHigh { address, got: 2, want: 1 }), Refusal::AtThisHead),
+            (
+                invalid(InvalidTransaction::InsufficientFunds { address, have: U256::ZERO, want: U256::ONE }),
+                Refusal::AtThisHead,
+            ),
+            (SendError::Pool(PoolError::SenderFull { address, count: 1 }), Refusal::AtThisHead),
+            (SendError::Pool(PoolError::Full { count: 1, cheapest: 1 }), Refusal::OfAll),
+            (SendError::Pool(PoolError::QueueFull { count: 1, cheapest: 1 }), Refusal::OfAll),
+            (SendError::Query(QueryError::UnknownTransaction { hash: B256::ZERO }), Refusal::OfAll),
+            (SendError::Mine(MineError::Engine(halted)), Refusal::OfAll),
+        ] {
+            assert_eq!(Refusal::of(&cause), expected, "{cause}");
+        }
+    }
 }

@@ -6,8 +6,16 @@
 //! chain's own, and the default chain has no records of validators and no kept evidence. Audit lines, counts of use, webhooks and keys
 //! are not of the chain, and the outbox has mails alone, which tell of users and workspaces: what was done, signed and mailed stays so.
 //! Snapshots end with the process, as those of the node do.
+//!
+//! A reset of the chain to its genesis is a revert to a snapshot without records. Where blocks were taken back otherwise, what was made by
+//! a transaction that is gone is deleted; nobody knows what a changed or deleted module was before.
 
-use std::{collections::BTreeMap, sync::PoisonError};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::PoisonError,
+};
+
+use alloy_primitives::B256;
 
 use super::Blockchains;
 use crate::platform::{
@@ -24,8 +32,8 @@ use crate::platform::{
 /// What is kept of the records at each snapshot, by its number.
 pub(super) type Snapshots = BTreeMap<u64, Kept>;
 
-/// The records of the default chain at a snapshot.
-#[derive(Debug)]
+/// The records of the default chain at a snapshot; none at its genesis.
+#[derive(Debug, Default)]
 pub(super) struct Kept {
     deployments: Vec<Stored<DeploymentRecord>>,
     modules: Vec<Stored<HostedModule>>,
@@ -64,6 +72,47 @@ impl Blockchains<'_> {
     pub fn revert_to_snapshot(&self, number: u64) -> Result<(), PlatformError> {
         let mut snapshots = self.hosted.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(kept) = snapshots.get(&number) else { return Ok(()) };
+        self.take_back_to(kept)?;
+        snapshots.split_off(&number);
+        Ok(())
+    }
+
+    /// Deletes the records of the default chain, which was reset to its genesis, and forgets all snapshots.
+    ///
+    /// # Errors
+    /// [`PlatformError`] when the store fails; the records are then as they were.
+    pub fn reset_to_genesis(&self) -> Result<(), PlatformError> {
+        Project::complete_indices(&self.context.records)?;
+        let mut snapshots = self.hosted.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
+        self.take_back_to(&Kept::default())?;
+        snapshots.clear();
+        Ok(())
+    }
+
+    /// Deletes the records of the default chain that these transactions made, which have left it with their blocks and are not in its pool.
+    ///
+    /// # Errors
+    /// [`PlatformError`] when the store fails; the records are then as they were.
+    pub fn forget_lost(&self, transactions: &[B256]) -> Result<(), PlatformError> {
+        Project::complete_indices(&self.context.records)?;
+        let lost: BTreeSet<B256> = transactions.iter().copied().collect();
+        let is_lost = |hash: Option<&B256>| hash.is_some_and(|hash| lost.contains(hash));
+        self.context.records.unit(|unit| {
+            delete_where(unit, &DeploymentRecord::BY_BLOCKCHAIN, |made| is_lost(Some(&made.transaction_hash)))?;
+            // The first transaction is the one that enabled it.
+            delete_where(unit, &HostedModule::BY_BLOCKCHAIN, |module| is_lost(module.transactions.first()))?;
+            delete_where(unit, &DappRecord::BY_BLOCKCHAIN, |dapp| {
+                is_lost(dapp.deployment.as_ref().map(|deployment| &deployment.transaction_hash))
+            })?;
+            delete_where(unit, &Project::BY_BLOCKCHAIN, |project| is_lost(project.transaction.as_ref()))?;
+            delete_where(unit, &TransactionRecord::BY_BLOCKCHAIN, |sent| is_lost(Some(&sent.hash)))
+        })?;
+        self.hosted.delegators.forget(DEFAULT_BLOCKCHAIN_ID);
+        Ok(())
+    }
+
+    /// Takes the records of the default chain back to those that were kept.
+    fn take_back_to(&self, kept: &Kept) -> Result<(), PlatformError> {
         self.context.records.unit(|unit| {
             // Whether a block has the transaction of a deployment or of a dApp is looked for again.
             revert_whole(unit, &kept.deployments, &DeploymentRecord::BY_BLOCKCHAIN)?;
@@ -76,7 +125,6 @@ impl Blockchains<'_> {
         })?;
         // Final blocks that were read are gone.
         self.hosted.delegators.forget(DEFAULT_BLOCKCHAIN_ID);
-        snapshots.split_off(&number);
         Ok(())
     }
 }
@@ -129,6 +177,18 @@ fn revert_transactions(unit: &mut Unit<'_>, kept: &BTreeMap<String, bool>) -> Re
                 unit.replace(&now)?;
             }
         }
+    }
+    Ok(())
+}
+
+/// Deletes the records of a type on the default chain that are such.
+fn delete_where<T: Record>(
+    unit: &mut Unit<'_>,
+    by_chain: &Index<T>,
+    is_such: impl Fn(&T) -> bool,
+) -> Result<(), RecordError> {
+    for record in on_default(unit.of(), by_chain)?.iter().filter(|record| is_such(&record.value)) {
+        unit.delete(record)?;
     }
     Ok(())
 }

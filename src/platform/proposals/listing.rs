@@ -1,6 +1,6 @@
 //! Lists of proposals.
 
-use super::{Proposal, Proposals, check_governance, unreadable};
+use super::{Proposal, Proposals, check_governance, id_of, unreadable};
 use crate::{
     platform::{PlatformError, blockchain::Blockchain, principal::Principal},
     system::governance::interface as sol,
@@ -40,7 +40,7 @@ impl Proposals<'_> {
             let number = if newest_first { total.saturating_add(1).saturating_sub(place) } else { place };
             let Some(record) = view.chain().proposal(view.head(), number).map_err(unreadable)? else { continue };
             // One whose block the chain has forgotten has no id to ask for it by.
-            if let Some(id) = self.id_of(chain, &record)? {
+            if let Some(id) = id_of(chain, (record.id, record.height))? {
                 found.push(Proposal::of(id, record));
             }
         }

@@ -1,14 +1,15 @@
-//! Open proposals about modules: the chain carries each of them out, as it has the hashes of their configurations alone.
+//! Open proposals, each of which the chain may carry out. Of those about modules it has the hashes of their configurations alone.
 
 use serde_json::{Map, Value};
 
-use super::{Proposal, ProposalId, Proposals, unreadable};
+use super::{Proposal, ProposalId, Proposals, id_of, unreadable};
 use crate::{
     platform::{
         PlatformError,
         blockchain::Blockchain,
         modules::{Modules, VotedModule},
     },
+    primitives::Height,
     system::governance::{GOVERNANCE_ADDRESS, ProposalAction, interface as sol},
 };
 
@@ -63,32 +64,66 @@ impl Proposals<'_> {
         chain: &Blockchain,
         is_it: impl Fn(&ProposalAction) -> Result<bool, PlatformError>,
     ) -> Result<Option<(String, ProposalAction)>, PlatformError> {
-        let view = chain.node().view();
-        let open = view.chain().governance_view(view.head(), &sol::openProposalsCall {}).map_err(unreadable)?;
-        for number in open {
-            let record = view.chain().proposal(view.head(), number.saturating_to()).map_err(unreadable)?;
-            let Some(record) = record else { continue };
-            if !is_it(&record.action)? {
-                continue;
-            }
-            // One whose block the chain has forgotten has no id.
-            let named =
-                self.id_of(chain, &record)?.map_or_else(|| format!("with the number {}", record.id), |id| id.text());
-            return Ok(Some((format!("the proposal {named}"), record.action)));
-        }
-        let pooled = view.pooled().into_iter().filter(|pooled| pooled.transaction.to() == Some(GOVERNANCE_ADDRESS));
-        let waiting = pooled.filter_map(|pooled| {
-            let id = ProposalId::new(chain.id(), pooled.transaction.hash());
-            Proposal::pending(id, &pooled.transaction)
-        });
-        for proposal in waiting {
+        for proposal in open_proposals(chain)? {
             if is_it(&proposal.action)? {
-                let named = format!("the proposal {}, which waits for a block,", proposal.id.text());
-                return Ok(Some((named, proposal.action)));
+                return Ok(Some((proposal.named(chain)?, proposal.action)));
             }
         }
         Ok(None)
     }
+}
+
+/// A proposal that is open, or waits for a block.
+pub(in crate::platform) struct OpenProposal {
+    /// What it does once it has passed.
+    pub(in crate::platform) action: ProposalAction,
+    place: Place,
+}
+
+/// Where an open proposal is.
+enum Place {
+    /// In the contract, by this number, since the block of this height.
+    OnChain(u64, Height),
+    /// In the pool.
+    Pooled(ProposalId),
+}
+
+impl OpenProposal {
+    /// Names it: as the subject of a sentence.
+    pub(in crate::platform) fn named(&self, chain: &Blockchain) -> Result<String, PlatformError> {
+        Ok(match &self.place {
+            Place::OnChain(number, height) => {
+                // One whose block the chain has forgotten has no id.
+                let id = id_of(chain, (*number, *height))?;
+                let named = id.map_or_else(|| format!("with the number {number}"), |id| id.text());
+                format!("the proposal {named}")
+            }
+            Place::Pooled(id) => format!("the proposal {}, which waits for a block,", id.text()),
+        })
+    }
+}
+
+/// Returns the open proposals of a chain, and after them those that wait for a block.
+pub(in crate::platform) fn open_proposals(chain: &Blockchain) -> Result<Vec<OpenProposal>, PlatformError> {
+    let view = chain.node().view();
+    if !view.chain().has_governance() {
+        return Ok(Vec::new());
+    }
+    let mut found = Vec::new();
+    for number in view.chain().governance_view(view.head(), &sol::openProposalsCall {}).map_err(unreadable)? {
+        let record = view.chain().proposal(view.head(), number.saturating_to()).map_err(unreadable)?;
+        found.extend(record.map(|record| {
+            let place = Place::OnChain(record.id, record.height);
+            OpenProposal { action: record.action, place }
+        }));
+    }
+    let pooled = view.pooled().into_iter().filter(|pooled| pooled.transaction.to() == Some(GOVERNANCE_ADDRESS));
+    found.extend(pooled.filter_map(|pooled| {
+        let id = ProposalId::new(chain.id(), pooled.transaction.hash());
+        let proposal = Proposal::pending(id, &pooled.transaction)?;
+        Some(OpenProposal { action: proposal.action, place: Place::Pooled(proposal.id) })
+    }));
+    Ok(found)
 }
 
 /// Name of the module that an action is about.

@@ -202,10 +202,15 @@ impl TokenSpec {
         let given = self.distribution.iter().fold(U256::ZERO, |sum, part| sum.saturating_add(part.amount));
         let rest = self.total_supply.saturating_sub(given);
         if !rest.is_zero() {
-            all.push(json!({ "amount": rest.to_string() }));
+            all.push(rest_of_sender(rest));
         }
         all
     }
+}
+
+/// The part of a distribution that is the sender's, whose account the template fills in.
+pub(super) fn rest_of_sender(amount: U256) -> Value {
+    json!({ "amount": amount.to_string() })
 }
 
 /// A part of the ids of `erc721-nft`.

@@ -3,6 +3,7 @@
 mod index;
 
 use alloy_sol_types::SolCall;
+use serde_json::{Value, json};
 
 use super::{super::*, *};
 use crate::{
@@ -158,6 +159,81 @@ fn a_vault_holds_the_asset_that_is_named_or_one_of_its_own() {
         panic!("must be refused")
     };
     assert_eq!(fields[0].path, "asset");
+}
+
+/// A non-fungible token counts its ids too, and has no balance of nobody.
+#[test]
+fn a_vault_holds_nothing_but_a_token() {
+    let platform = platform();
+    let me = platform.service_principal();
+    let (_, art, _) = made(&platform, spec(TokenStandard::Erc721));
+    let (_, items, _) = made(&platform, spec(TokenStandard::Erc1155));
+    for asset in [art, items] {
+        let vault = TokenSpec { asset: Some(asset), ..spec(TokenStandard::Erc4626) };
+        let refused = platform.tokens().create(&me, "tok_x", vault);
+        let Err(PlatformError::Validation { fields }) = refused else { panic!("{asset}: {refused:?}") };
+        assert_eq!(fields[0].path, "asset");
+        assert!(fields[0].got.contains("does not answer balanceOf(address)"), "{}", fields[0].got);
+    }
+    // The shares of a vault are a token.
+    let (_, vault, _) = made(&platform, spec(TokenStandard::Erc4626));
+    made(&platform, TokenSpec { asset: Some(vault), ..spec(TokenStandard::Erc4626) });
+}
+
+#[test]
+fn templates_of_all_standards_take_what_a_token_is_described_by() {
+    let platform = platform();
+    let (me, chain) = (platform.service_principal(), platform.default_blockchain().unwrap());
+    let described = json!({ "name": "Gold", "symbol": "GLD", "totalSupply": "3", "decimals": 0 });
+    let described = described.as_object().unwrap();
+    let deployed = |template: &str| {
+        let params = platform.tokens().constructor_params(template, described.clone()).unwrap();
+        let deployment = DeploymentSpec::of_template(DEFAULT_BLOCKCHAIN_ID, template, params);
+        let id = platform.new_id("dep").unwrap();
+        let stored = platform.blockchains().deploy_as(&me, &id, deployment).unwrap();
+        (stored.value.contract_address(chain).unwrap(), stored.value.from)
+    };
+    let (gold, sender) = deployed("erc20-token");
+    assert_eq!(ask(&platform, gold, &erc20::balanceOfCall { account: sender }), U256::from(3));
+    let (art, sender) = deployed("erc721-nft");
+    let owners = [1, 2, 3].map(|id| ask(&platform, art, &erc721::ownerOfCall { tokenId: U256::from(id) }));
+    assert_eq!((owners, ask(&platform, art, &erc721::nameCall {})), ([sender; 3], "Gold".to_owned()));
+    let (items, sender) = deployed("erc1155-multi");
+    let held = crate::templates::erc1155::interface::balanceOfCall { account: sender, id: U256::ONE };
+    assert_eq!(ask(&platform, items, &held), U256::from(3));
+}
+
+#[test]
+fn shared_parameters_that_a_template_can_not_have_are_named() {
+    let platform = platform();
+    let translated = |template: &str, params: &Value| match platform
+        .tokens()
+        .constructor_params(template, params.as_object().unwrap().clone())
+    {
+        Ok(params) => Ok(Value::Object(params)),
+        Err(PlatformError::Validation { fields }) => {
+            Err(fields.into_iter().map(|field| field.path).collect::<Vec<_>>())
+        }
+        Err(other) => panic!("{other}"),
+    };
+    let part = json!([{ "amount": "1" }]);
+    for (template, params, expected) in [
+        (
+            "erc721-nft",
+            json!({ "totalSupply": 2, "decimals": "0" }),
+            Ok(json!({ "distribution": [{ "amount": "2" }] })),
+        ),
+        ("erc721-nft", json!({ "totalSupply": "0", "name": 5 }), Ok(json!({ "name": 5 }))),
+        ("erc721-nft", json!({ "distribution": part }), Ok(json!({ "distribution": part }))),
+        ("erc721-nft", json!({ "decimals": 18 }), Err(vec!["params.decimals"])),
+        ("erc721-nft", json!({ "totalSupply": "1", "distribution": part }), Err(vec!["params.totalSupply"])),
+        ("erc1155-multi", json!({ "totalSupply": "-1", "name": 5 }), Err(vec!["params.name", "params.totalSupply"])),
+        ("erc1155-multi", json!({ "name": "Gold", "symbol": "GLD", "uri": "x" }), Ok(json!({ "uri": "x" }))),
+        ("erc20-token", json!({ "decimals": 300 }), Ok(json!({ "decimals": 300 }))),
+    ] {
+        let expected = expected.map_err(|paths| paths.into_iter().map(str::to_owned).collect::<Vec<_>>());
+        assert_eq!(translated(template, &params), expected, "{template}: {params}");
+    }
 }
 
 /// A request for a vault is interrupted after its token; the chain changes, so that the vault is refused.

@@ -293,7 +293,7 @@ impl Validators<'_> {
         Ok(CallRequest::call(VALIDATORS_ADDRESS, call.abi_encode()).with_from(operator))
     }
 
-    /// Refuses to propose a validator that would cost the protocol its quorum, or that is one already.
+    /// Refuses to propose a validator that would cost the protocol its quorum, by itself or with other open proposals, or that is one already.
     ///
     /// # Errors
     /// [`PlatformError::Conflict`]; those of reading.
@@ -312,11 +312,7 @@ impl Validators<'_> {
             return Err(PlatformError::Conflict { message });
         }
         self.check_room(chain, operator)?;
-        let key = match self.record_of(chain, operator)?.sealing_key {
-            Address::ZERO => operator,
-            key => key,
-        };
-        quorum::check(chain, operator, key, weight)
+        quorum::check_proposed(chain, operator, weight)
     }
 
     fn stake_request(

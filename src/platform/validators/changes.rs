@@ -37,7 +37,8 @@ impl Validators<'_> {
     ///
     /// # Errors
     /// [`PlatformError::UnsupportedByConsensus`] on a chain without stake; [`PlatformError::Conflict`] for less of another's operator, for the
-    /// stake that it has, for less than those that are up need to be enough, and for what the contract refuses.
+    /// stake that it has, for less than those that are up need to be enough, for so much more of one that is not up that they are too few,
+    /// and for what the contract refuses.
     pub fn set_stake(
         &self,
         principal: &Principal,
@@ -76,6 +77,8 @@ impl Validators<'_> {
                 }
                 if let Ok(less) = stake::unstakeCall::abi_decode(transaction.input()) {
                     quorum::check_less_stake(chain, operator, (operator, less.amount))?;
+                } else {
+                    quorum::check_more_stake(chain, operator, transaction.value())?;
                 }
                 return Ok(transaction.into());
             }
@@ -97,6 +100,7 @@ impl Validators<'_> {
                     None if is_own => validator.operator,
                     None => wallets.default_sender(principal, chain)?,
                 };
+                quorum::check_more_stake(chain, validator.operator, more)?;
                 let gift = stake::stakeForCall { validator: validator.operator }.abi_encode();
                 CallRequest::call(STAKING_ADDRESS, gift).with_from(payer).with_value(more)
             }

@@ -87,8 +87,8 @@ impl Validators<'_> {
     ///
     /// # Errors
     /// [`PlatformError::UnsupportedByConsensus`] on a chain without stake; [`PlatformError::Conflict`] for what the contract refuses, and for
-    /// what is taken back from a validator that those that are up need to be enough; [`PlatformError::Validation`] for another signed
-    /// transaction.
+    /// what is taken back from a validator that those that are up need to be enough, or given to one that is not up so that they are too few;
+    /// [`PlatformError::Validation`] for another signed transaction.
     ///
     /// [`Blockchains::send_as`]: crate::platform::Blockchains::send_as
     pub fn delegate(
@@ -107,6 +107,8 @@ impl Validators<'_> {
                 let transaction = signed_delegation(validator, raw, spec.takes_back)?;
                 if let Ok(back) = stake::undelegateCall::abi_decode(transaction.input()) {
                     quorum::check_less_stake(&chain, validator, (transaction.sender(), back.amount))?;
+                } else {
+                    quorum::check_more_stake(&chain, validator, transaction.value())?;
                 }
                 Ok(transaction.into())
             }
@@ -119,6 +121,8 @@ impl Validators<'_> {
                 let delegator = from.map_or_else(|| wallets.default_sender(principal, &chain), Ok)?;
                 if spec.takes_back {
                     quorum::check_less_stake(&chain, validator, (delegator, *amount))?;
+                } else {
+                    quorum::check_more_stake(&chain, validator, *amount)?;
                 }
                 let value = if spec.takes_back { U256::ZERO } else { *amount };
                 Ok(CallRequest::call(STAKING_ADDRESS, call).with_from(delegator).with_value(value).into())

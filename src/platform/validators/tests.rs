@@ -4,15 +4,20 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, U256};
+use alloy_sol_types::SolCall;
 use serde_json::json;
 
 use super::{super::*, *};
 use crate::{
+    chain::CallRequest,
     node::{BlockRef, Clock, Database, ManualClock, Node},
     platform::entropy::testing::SeededEntropy,
-    primitives::Timestamp,
+    primitives::{Bytes, KeyPair, Timestamp},
     store::{KeyValue, testing::MemoryDisk},
-    system::staking::WEIGHT_UNIT,
+    system::{
+        governance::{GOVERNANCE_ADDRESS, ProposalAction, interface as governance},
+        staking::{STAKING_ADDRESS, WEIGHT_UNIT, interface as stake},
+    },
 };
 
 /// A platform with a chain of validators.
@@ -29,6 +34,21 @@ impl World {
 
     /// Operators are these bytes; without any the one validator is the treasury's.
     fn with(consensus: &str, operators: &[u8], plan: Plan) -> Self {
+        let operators: Vec<Address> = operators.iter().map(|byte| Address::repeat_byte(*byte)).collect();
+        Self::configured(consensus, &operators, json!({ "blockTime": "1s" }), plan)
+    }
+
+    /// Operators have these keys. Without stake governance administers the validators.
+    fn governed(consensus: &str, operators: &[KeyPair]) -> Self {
+        let config = match consensus {
+            "proof-of-stake" => json!({ "blockTime": "1s" }),
+            _ => json!({ "blockTime": "1s", "membership": "governance" }),
+        };
+        let operators: Vec<Address> = operators.iter().map(KeyPair::address).collect();
+        Self::configured(consensus, &operators, config, Plan::UNLIMITED)
+    }
+
+    fn configured(consensus: &str, operators: &[Address], config: serde_json::Value, plan: Plan) -> Self {
         let clock = Arc::new(ManualClock::new(Timestamp::from_secs(1_750_000_000)));
         let store: Arc<dyn KeyValue> = Arc::new(MemoryDisk::new());
         let node = Node::builder().with_database(Database::Store(store.clone())).build().unwrap();
@@ -38,11 +58,8 @@ impl World {
             Platform::builder(clock.clone()).with_store(store).with_entropy(Arc::new(SeededEntropy::of_thread()));
         let builder = builder.with_plans(Plans::default().with(Plans::UNLIMITED, plan));
         let platform = builder.open(default).unwrap();
-        let operators: Vec<_> =
-            operators.iter().map(|byte| json!({ "address": Address::repeat_byte(*byte).to_string() })).collect();
-        let body = json!({
-            "name": "x", "consensus": consensus, "config": { "blockTime": "1s" }, "validators": operators,
-        });
+        let operators: Vec<_> = operators.iter().map(|operator| json!({ "address": operator.to_string() })).collect();
+        let body = json!({ "name": "x", "consensus": consensus, "config": config, "validators": operators });
         let spec = BlockchainSpec::read(body).unwrap();
         let chain = platform.blockchains().create(&platform.service_principal(), spec).unwrap();
         Self { clock, platform, chain }
@@ -82,12 +99,55 @@ impl World {
         self.platform.validators().get(&self.me(), &self.id(1)).unwrap().1.stake.unwrap().self_stake
     }
 
+    /// Signs a call of a contract of the system.
+    fn signed(&self, key: &KeyPair, contract: Address, value: U256, call: Vec<u8>) -> Bytes {
+        let request = CallRequest::call(contract, call).with_from(key.address()).with_value(value);
+        self.chain.node().unsigned(request).unwrap().sign(key).unwrap().encoded()
+    }
+
+    /// Submits a proposal that an operator signs.
+    fn propose(&self, request: &str, key: &KeyPair, call: Vec<u8>) -> Result<ProposalId, PlatformError> {
+        let spec = ProposalSpec {
+            blockchain_id: self.chain.id().to_owned(),
+            action: ProposalAction::Text,
+            module_config: None,
+            title: String::new(),
+            description: String::new(),
+            voting_period_secs: None,
+            quorum_permille: None,
+            threshold_permille: None,
+            from: None,
+            signed_transaction: Some(self.signed(key, GOVERNANCE_ADDRESS, U256::ZERO, call)),
+        };
+        self.platform.proposals().submit(&self.me(), request, &spec)
+    }
+
     /// Delegates to the first validator, or takes that back.
     fn delegate(&self, request: &str, takes_back: bool, amount: U256) -> Result<B256, PlatformError> {
         let order = DelegationOrder::Amount { amount, from: None };
         let spec = DelegationSpec { order, takes_back };
         self.platform.validators().delegate(&self.me(), &self.id(1), request, &spec)
     }
+}
+
+/// Keys of four operators, in ascending order of the addresses.
+fn operators() -> Vec<KeyPair> {
+    let mut operators: Vec<KeyPair> = (0..4).map(|index| KeyPair::from_seed(7, &format!("operator {index}"))).collect();
+    operators.sort_by_key(KeyPair::address);
+    operators
+}
+
+fn terms() -> governance::Terms {
+    governance::Terms { title: "x".to_owned(), votingPeriodSecs: 60, ..Default::default() }
+}
+
+fn addition(byte: u8) -> Vec<u8> {
+    let validator = Address::repeat_byte(byte);
+    governance::proposeValidatorAddCall { terms: terms(), validator, weight: 1 }.abi_encode()
+}
+
+fn removal(validator: Address) -> Vec<u8> {
+    governance::proposeValidatorRemoveCall { terms: terms(), validator }.abi_encode()
 }
 
 fn tokens(count: u64) -> U256 {
@@ -123,6 +183,101 @@ fn stake_that_the_quorum_needs_is_not_taken_back() {
     assert!(all.contains(&format!("with {} less staked", stake * U256::from(2) + tokens(1))), "{all}");
     world.platform.validators().start(&world.me(), &world.id(3)).unwrap();
     world.delegate("tx_7", true, tokens(2)).unwrap();
+}
+
+/// Four of five and of six are a quorum of PBFT, of seven they are none: the third waits until one of the two has ended.
+#[test]
+fn open_proposals_to_add_validators_are_judged_together() {
+    let operators = operators();
+    let world = World::governed("pbft", &operators);
+    world.run(3);
+    let first = world.propose("tx_1", &operators[0], addition(0x51)).unwrap();
+    world.run(3);
+    let second = world.propose("tx_2", &operators[1], addition(0x52)).unwrap();
+    // The pool counts, and the block then; one that is proposed twice joins once.
+    for request in ["tx_3", "tx_4"] {
+        let refused = conflict(world.propose(request, &operators[2], addition(0x53)));
+        let second = second.text();
+        let said = ["held elsewhere", "4 of a weight of 7 would be up", "a quorum of 5", "is open", second.as_str()];
+        assert!(said.iter().all(|said| refused.contains(said)), "{refused}");
+        assert!(!refused.contains(&first.text()), "{refused}");
+        world.run(3);
+    }
+    world.propose("tx_5", &operators[2], addition(0x52)).unwrap();
+}
+
+/// Two of three are more than half, one of two is not. One that is down may go.
+#[test]
+fn open_proposals_to_remove_validators_are_judged_together() {
+    let operators = operators();
+    let world = World::governed("proof-of-authority", &operators);
+    world.run(3);
+    let down = ValidatorId::new(world.chain.id(), operators[3].address());
+    world.platform.validators().stop(&world.me(), &down).unwrap();
+    let first = world.propose("tx_1", &operators[0], removal(operators[0].address())).unwrap();
+    let refused = conflict(world.propose("tx_2", &operators[1], removal(operators[1].address())));
+    assert!(refused.contains("1 of a weight of 2 would be up") && refused.contains(&first.text()), "{refused}");
+    world.propose("tx_3", &operators[1], removal(operators[3].address())).unwrap();
+    let add = conflict(world.propose("tx_4", &operators[2], addition(0x51)));
+    assert!(add.contains("2 of a weight of 4 would be up") && add.contains(&first.text()), "{add}");
+}
+
+/// Of four stakes and a rest three and the rest are up: without one of them the rest is what makes them enough.
+#[test]
+fn changes_of_stake_count_open_proposals() {
+    let operators = operators();
+    let world = World::governed("proof-of-stake", &operators);
+    world.run(3);
+    let (me, validators) = (world.me(), world.platform.validators());
+    let ids: Vec<_> = operators.iter().map(|key| ValidatorId::new(world.chain.id(), key.address())).collect();
+    let delegate = |request, id, takes_back, count| {
+        let order = DelegationOrder::Amount { amount: tokens(count), from: None };
+        validators.delegate(&me, id, request, &DelegationSpec { order, takes_back })
+    };
+    delegate("tx_1", &ids[0], false, 4).unwrap();
+    world.run(3);
+    validators.stop(&me, &ids[3]).unwrap();
+    let open = world.propose("tx_2", &operators[0], removal(operators[1].address())).unwrap();
+    let less = conflict(delegate("tx_3", &ids[0], true, 4));
+    assert!(less.contains("less staked on") && less.contains(&open.text()), "{less}");
+    let more = conflict(delegate("tx_4", &ids[3], false, 3));
+    assert!(more.contains("more staked on") && more.contains(&open.text()), "{more}");
+    delegate("tx_5", &ids[3], false, 1).unwrap();
+    delegate("tx_6", &ids[0], false, 3).unwrap();
+}
+
+/// With one of four down, less than half a stake more of it is borne. What somebody else has signed is judged as what the service signs.
+#[test]
+fn stake_of_a_validator_that_is_down_takes_no_quorum() {
+    let operators = operators();
+    let world = World::governed("proof-of-stake", &operators);
+    world.run(3);
+    let (me, validators) = (world.me(), world.platform.validators());
+    let id = ValidatorId::new(world.chain.id(), operators[3].address());
+    let up = ValidatorId::new(world.chain.id(), operators[0].address());
+    let stake = validators.get(&me, &id).unwrap().1.stake.unwrap().self_stake;
+    validators.stop(&me, &id).unwrap();
+    let amount = |amount| DelegationOrder::Amount { amount, from: None };
+    let delegate =
+        |request, id, order| validators.delegate(&me, id, request, &DelegationSpec { order, takes_back: false });
+    let set = |request, spec: StakeSpec| validators.set_stake(&me, &id, request, &spec);
+    let whole = |stake| StakeSpec::Whole { stake, from: None };
+    let refused = conflict(set("tx_1", whole(stake * U256::from(2))));
+    assert!(refused.contains("more staked on") && refused.contains("more than two thirds"), "{refused}");
+    conflict(delegate("tx_2", &id, amount(stake)));
+    delegate("tx_3", &id, amount(stake / U256::from(2) - tokens(1))).unwrap();
+    let (validator, two) = (operators[3].address(), tokens(2));
+    let sign = |key: &KeyPair, call| world.signed(key, STAKING_ADDRESS, two, call);
+    let gift = sign(&operators[1], stake::stakeForCall { validator }.abi_encode());
+    let own = sign(&operators[3], stake::stakeCall {}.abi_encode());
+    for (request, raw) in [("tx_4", gift), ("tx_5", own)] {
+        assert!(conflict(set(request, StakeSpec::Signed(raw))).contains("more staked on"), "{request}");
+    }
+    let delegation = sign(&operators[1], stake::delegateCall { validator }.abi_encode());
+    assert!(conflict(delegate("tx_6", &id, DelegationOrder::Signed(delegation))).contains("more staked on"));
+    // Those that are up take any.
+    delegate("tx_7", &up, amount(stake)).unwrap();
+    set("tx_8", whole(stake + tokens(2))).unwrap();
 }
 
 /// A producer counts once, whatever its votes.

@@ -17,7 +17,7 @@ use crate::platform::{
     plan::check_quota,
     principal::{Principal, Subject},
     records::{Collection, Index, Owner, PageRequest, RecordError, SortKey, Stored, Unit, WorkspaceId},
-    scope::Role,
+    scope::{Role, Scope},
     vault::Purpose,
 };
 
@@ -70,10 +70,42 @@ impl<'a> Members<'a> {
     /// the address that has expired is replaced.
     ///
     /// # Errors
-    /// [`PlatformError::Forbidden`] for a role above the inviter's, [`PlatformError::Conflict`] for one who is invited or a member, or a full
-    /// plan, [`PlatformError::TooManyAttempts`] when the workspace, or the inviter in all workspaces, has sent as many within an hour as the
-    /// service allows.
+    /// [`PlatformError::Forbidden`] for a role above the inviter's, [`PlatformError::MissingScope`] for one that permits more than the inviter's
+    /// credentials, [`PlatformError::Conflict`] for one who is invited or a member, or a full plan, [`PlatformError::TooManyAttempts`] when the
+    /// workspace, or the inviter in all workspaces, has sent as many within an hour as the service allows.
     pub fn invite(
+        &self,
+        unit: &mut Unit<'_>,
+        principal: &Principal,
+        email: &str,
+        role: Role,
+    ) -> Result<(Stored<Invitation>, InvitationToken), PlatformError> {
+        require_role(unit, principal, role.max(Role::Admin))?;
+        require_scopes_of(principal, role)?;
+        self.send(unit, principal, email, role)
+    }
+
+    /// As [`Members::invite`], to a workspace that the principal makes in the same unit of work. There is nothing in it that the inviter's
+    /// credentials could not reach, so that they bound only who administers it: a role with the scope admin needs that scope.
+    ///
+    /// # Errors
+    /// As [`Members::invite`].
+    pub fn invite_to_new(
+        &self,
+        unit: &mut Unit<'_>,
+        principal: &Principal,
+        email: &str,
+        role: Role,
+    ) -> Result<(Stored<Invitation>, InvitationToken), PlatformError> {
+        require_role(unit, principal, role.max(Role::Admin))?;
+        if role.cap().allows(Scope::Admin) {
+            principal.require(Scope::Admin)?;
+        }
+        self.send(unit, principal, email, role)
+    }
+
+    /// Sends an invitation that the principal may send.
+    fn send(
         &self,
         unit: &mut Unit<'_>,
         principal: &Principal,
@@ -86,7 +118,6 @@ impl<'a> Members<'a> {
         context.entropy.fill(&mut *random)?;
         let token = InvitationToken(Zeroizing::new(hex::encode(random.as_slice())));
         let token_hash = context.secret.hash(token.text().as_bytes());
-        require_role(unit, principal, role.max(Role::Admin))?;
         delete_expired(context, unit, &owner, &email)?;
         check_places(unit, &owner, context.plan(unit, &owner)?.members_max)?;
         let known = unit.of::<User>().find(&User::BY_EMAIL, &Owner::Service, &SortKey::new().text(&email))?;
@@ -122,7 +153,7 @@ impl<'a> Members<'a> {
     ///
     /// # Errors
     /// [`PlatformError::NotFound`] for a token that was never sent, was used, withdrawn, has expired, or was sent to
-    /// another address.
+    /// another address; [`PlatformError::Conflict`] for a user who is a member of as many workspaces as the service allows.
     pub fn accept(&self, unit: &mut Unit<'_>, user: &str, token: &str) -> Result<WorkspaceId, PlatformError> {
         let context = self.workspaces.context;
         let group = SortKey::new().bytes(&context.secret.hash(token.as_bytes()));
@@ -134,6 +165,7 @@ impl<'a> Members<'a> {
         let invitation = invitation.ok_or_else(unknown)?;
         let owner = invitation.owner().clone();
         let workspace = owner.workspace().ok_or_else(unknown)?.clone();
+        self.workspaces.check_workspaces_of(unit, user)?;
         unit.insert(&owner, user, Member { role: invitation.value.role })?;
         delete_invitation(context, unit, &invitation)?;
         let principal = Principal::new(Subject::User(user.to_owned()), workspace.clone(), invitation.value.role.cap());
@@ -157,8 +189,9 @@ impl<'a> Members<'a> {
     /// Changes the role of a member.
     ///
     /// # Errors
-    /// [`PlatformError::NotFound`]; [`PlatformError::Forbidden`] for an admin who changes or makes an owner; [`PlatformError::Conflict`] for the
-    /// last owner.
+    /// [`PlatformError::NotFound`]; [`PlatformError::Forbidden`] for an admin who changes or makes an owner;
+    /// [`PlatformError::MissingScope`] where the former or the new role permits more than the credentials of the principal;
+    /// [`PlatformError::Conflict`] for the last owner.
     pub fn change_role(
         &self,
         unit: &mut Unit<'_>,
@@ -168,6 +201,7 @@ impl<'a> Members<'a> {
     ) -> Result<Stored<Member>, PlatformError> {
         let mut member = unit.of::<Member>().require(&principal.owner(), user)?;
         require_role(unit, principal, member.value.role.max(role).max(Role::Admin))?;
+        require_scopes_of(principal, member.value.role.max(role))?;
         let former = core::mem::replace(&mut member.value.role, role);
         let stored = unit.replace(&member)?;
         check_has_owner(unit, &principal.owner(), former)?;
@@ -185,6 +219,7 @@ impl<'a> Members<'a> {
         let member = unit.of::<Member>().require(&owner, user)?;
         if *principal.subject() != Subject::User(user.to_owned()) {
             require_role(unit, principal, member.value.role.max(Role::Admin))?;
+            require_scopes_of(principal, member.value.role)?;
         }
         unit.delete(&member)?;
         check_has_owner(unit, &owner, member.value.role)?;
@@ -208,6 +243,15 @@ impl<'a> Members<'a> {
             let counts = sent_invitations::forget_ended(unit, request)?;
             Ok(ended.len().saturating_add(counts))
         })
+    }
+}
+
+/// Checks that the credentials of a principal permit all that a role does: who holds credentials for a part of it neither gives the whole nor
+/// takes it away, whoever answers for them.
+fn require_scopes_of(principal: &Principal, role: Role) -> Result<(), PlatformError> {
+    match role.cap().beyond(principal.scopes()).first() {
+        Some(scope) => principal.require(*scope),
+        None => Ok(()),
     }
 }
 

@@ -90,7 +90,8 @@ pub struct Workspace {
     pub default_network: Option<String>,
     /// Name of its plan.
     pub billing_plan: String,
-    /// Who created it.
+    /// Who created it: the service for what its own keys of the default workspace did, the first of those that it follows by rotation for another
+    /// API key.
     pub created_by: Subject,
     /// Id of the OAuth grant under which it was created, where it was by an access token: the grant reaches it.
     pub(in crate::platform) created_under: Option<String>,

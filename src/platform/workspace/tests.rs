@@ -21,7 +21,7 @@ use crate::{
         ApiKey, ApiKeySpec, Blockchain, BlockchainSpec, ClientRegistration, DEFAULT_BLOCKCHAIN_ID,
         DEFAULT_WORKSPACE_ID, INVITATIONS_MAX, Invitation, Member, Plans, Platform, PlatformError, Principal, Role,
         Scope, Subject, User, Webhook, Workspace,
-        records::{AuditLine, Index, OutboxEntry, PageRequest, Record, SortKey, Unit},
+        records::{AuditLine, Index, OutboxEntry, Owner, PageRequest, Record, SortKey, Unit},
         vault::SealedSecret,
         workspace::SentInvitations,
     },

@@ -3,13 +3,16 @@
 use http_body_util::BodyExt as _;
 use hyper::{
     HeaderMap, StatusCode,
-    body::{Body as _, Bytes, Incoming},
+    body::{Body as _, Bytes},
     header,
 };
 use jsonrpsee::server::http::is_json;
 use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
 
-use super::budget::{BodyBudget, Reservation};
+use super::{
+    budget::{BodyBudget, Reservation},
+    request_body::RequestBody,
+};
 use crate::server::{jsonrpc::framing::RefusedBody, limits::ServerLimits};
 
 /// A body, with its share of the bytes that all clients may send at one time.
@@ -24,7 +27,7 @@ pub(super) struct BodyReader {
 
 impl BodyReader {
     /// Reads the body of a JSON-RPC request: of the length that its method may have.
-    pub(super) async fn read_rpc(&self, headers: &HeaderMap, body: Incoming) -> Result<Received, RefusedBody> {
+    pub(super) async fn read_rpc(&self, headers: &HeaderMap, body: RequestBody) -> Result<Received, RefusedBody> {
         if !is_json(headers.get(header::CONTENT_TYPE)) {
             return Err((
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -56,14 +59,14 @@ impl BodyReader {
     }
 
     /// Reads the body of another request, up to the first part that is past `bytes_max`: the handler refuses that one.
-    pub(super) async fn read_up_to(&self, body: Incoming, bytes_max: usize) -> Result<Received, RefusedBody> {
+    pub(super) async fn read_up_to(&self, body: RequestBody, bytes_max: usize) -> Result<Received, RefusedBody> {
         self.read(body, |received| Ok(received.len() <= bytes_max)).await
     }
 
     /// Reads parts while `goes_on` returns true for what has been received.
     async fn read(
         &self,
-        mut body: Incoming,
+        mut body: RequestBody,
         mut goes_on: impl FnMut(&[u8]) -> Result<bool, RefusedBody>,
     ) -> Result<Received, RefusedBody> {
         let mut reservation = self.budget.empty();

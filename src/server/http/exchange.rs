@@ -1,5 +1,5 @@
-//! What every request goes through, once: its id, the figures of HTTP, a span of tracing, the checks of host and origin, the deadline, and the
-//! answer to a panic.
+//! What every request goes through, once: its id, the figures of HTTP, a span of tracing, the checks of host and origin, the deadline, the
+//! answer to a panic, and the rest of a body that nobody has read.
 //!
 //! A span has the request's id, method, route, status and time, and nothing that a client may hold secret: no credentials, body, path or
 //! query. Ethereum JSON-RPC on `/` is counted and has neither id nor span, which would cost it more than the rest of its way.
@@ -18,6 +18,7 @@ use tracing::{Instrument as _, Span, field::Empty, info_span};
 use super::{
     Body, cors, domains, guard, plain,
     refusal::Format,
+    request_body::RequestBody,
     route::{self, ServerContext},
 };
 use crate::server::{
@@ -43,14 +44,16 @@ struct Exchange {
 pub(super) async fn respond(context: Arc<ServerContext>, mut request: Request<Incoming>) -> Response<Body> {
     let _in_flight = context.figures().begin();
     let exchange = Exchange::begin(&context, &mut request);
+    let (request, unread) = RequestBody::watched(request);
     let answered = AssertUnwindSafe(checked(&context, &exchange, request)).catch_unwind();
     let answered = answered.instrument(exchange.span.clone()).await;
-    let response = answered.unwrap_or_else(|payload| {
+    let mut response = answered.unwrap_or_else(|payload| {
         context.count_panic();
         tracing::error!(parent: &exchange.span, "the handler panicked");
         let message = format!("internal error: the handler panicked: {}", panic_text(payload.as_ref()));
         exchange.refusal(&context, StatusCode::INTERNAL_SERVER_ERROR, message)
     });
+    unread.read_or_close(&mut response).await;
     exchange.end(&context, response)
 }
 
@@ -102,7 +105,7 @@ impl Exchange {
 }
 
 /// Checks host and origin, and answers within the deadline.
-async fn checked(context: &Arc<ServerContext>, exchange: &Exchange, request: Request<Incoming>) -> Response<Body> {
+async fn checked(context: &Arc<ServerContext>, exchange: &Exchange, request: Request<RequestBody>) -> Response<Body> {
     if let Err(refusal) = guard::check(request.headers(), context.config(), context.is_on_loopback()) {
         if let guard::Refusal::Host(host) = &refusal
             && let Some(response) = domains::serve(context, host, request).await
@@ -132,7 +135,11 @@ async fn checked(context: &Arc<ServerContext>, exchange: &Exchange, request: Req
     response
 }
 
-async fn dispatched(context: &Arc<ServerContext>, exchange: &Exchange, request: Request<Incoming>) -> Response<Body> {
+async fn dispatched(
+    context: &Arc<ServerContext>,
+    exchange: &Exchange,
+    request: Request<RequestBody>,
+) -> Response<Body> {
     let limit = context.limits().request_timeout;
     in_time(limit, route::dispatch(context, request))
         .await

@@ -8,7 +8,6 @@ use std::{
 
 use hyper::{
     HeaderMap, Method, Request, Response, StatusCode, Uri,
-    body::Incoming,
     header::{self, HeaderValue},
 };
 use jsonrpsee::{server::ws, types::Extensions};
@@ -23,6 +22,7 @@ use super::{
     paths::{authorization_route, chain_of, is_authorization, is_for_programs, is_outside_log_in},
     plain,
     refusal::Format,
+    request_body::RequestBody,
     tls::ServerTls,
     token::Presented,
     websocket::{Sessions, Standing},
@@ -37,8 +37,10 @@ use crate::server::{
     rest,
 };
 
-/// Methods of the paths of Ethereum JSON-RPC.
+/// Methods of `/`, where a browser gets a page.
 const ETHEREUM_METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, OPTIONS");
+/// Methods of the Ethereum JSON-RPC of a chain of the service; by GET a WebSocket is opened.
+const CHAIN_METHODS: HeaderValue = HeaderValue::from_static("GET, POST, OPTIONS");
 
 /// State of a server that its connections share.
 #[derive(Debug)]
@@ -213,7 +215,7 @@ impl ServerContext {
 }
 
 /// Answers a request by its path.
-pub(super) async fn dispatch(context: &Arc<ServerContext>, request: Request<Incoming>) -> Response<Body> {
+pub(super) async fn dispatch(context: &Arc<ServerContext>, request: Request<RequestBody>) -> Response<Body> {
     let path = request.uri().path();
     if path == "/" {
         return match context.chains.default_rpc() {
@@ -255,7 +257,7 @@ fn asks_to_simulate(uri: &Uri) -> bool {
     url::form_urlencoded::parse(query.as_bytes()).any(|(name, _)| name == "simulate")
 }
 
-fn name_route(request: &Request<Incoming>, name: &'static str) {
+fn name_route(request: &Request<RequestBody>, name: &'static str) {
     if let Some(route) = request.extensions().get::<rest::RouteName>() {
         route.set(name);
     }
@@ -263,7 +265,7 @@ fn name_route(request: &Request<Incoming>, name: &'static str) {
 
 /// A request to the authorization server. What is posted, and log-ins with outside providers, are counted by the client's address: those and
 /// forms of its pages apart from what programs send.
-async fn authorization(context: &Arc<ServerContext>, request: Request<Incoming>) -> Response<Body> {
+async fn authorization(context: &Arc<ServerContext>, request: Request<RequestBody>) -> Response<Body> {
     let bytes_max = context.limits().rest_body_bytes_max;
     let client = request.extensions().get::<rest::PeerAddress>().map(|rest::PeerAddress(address)| *address);
     let path = request.uri().path();
@@ -288,10 +290,11 @@ async fn authorization(context: &Arc<ServerContext>, request: Request<Incoming>)
 }
 
 /// Ethereum JSON-RPC of a chain of the service, for whom may read it; who may not deploy sends no transaction.
-async fn ethereum_of(context: &ServerContext, id: &str, request: Request<Incoming>) -> Response<Body> {
+async fn ethereum_of(context: &ServerContext, id: &str, request: Request<RequestBody>) -> Response<Body> {
     let is_websocket = ws::is_upgrade_request(&request);
     if *request.method() != Method::POST && !is_websocket {
-        return page_or_refusal(context, &request);
+        // A page for browsers is at `/` alone: it shows the default chain, to everybody.
+        return wrong_method("Ethereum JSON-RPC accepts POST and WebSocket upgrades", CHAIN_METHODS);
     }
     let (parts, body) = request.into_parts();
     let app = context.app();
@@ -320,7 +323,7 @@ async fn routed<A: Future<Output = axum::response::Response>>(
     context: &ServerContext,
     answer: impl FnOnce(axum::extract::Request) -> A,
     bytes_max: usize,
-    request: Request<Incoming>,
+    request: Request<RequestBody>,
 ) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let (path, id) = (parts.uri.path().to_owned(), parts.extensions.get::<rest::RequestId>().cloned());
@@ -341,7 +344,7 @@ async fn ethereum(
     context: &ServerContext,
     chain: &EthRpc,
     prepared: Option<&EthHttpService>,
-    request: Request<Incoming>,
+    request: Request<RequestBody>,
 ) -> Response<Body> {
     let is_websocket = ws::is_upgrade_request(&request);
     let is_post = *request.method() == Method::POST;
@@ -369,7 +372,7 @@ async fn ethereum(
 }
 
 /// Executes the calls in the body of a POST.
-async fn post(context: &ServerContext, service: &EthHttpService, request: Request<Incoming>) -> Response<Body> {
+async fn post(context: &ServerContext, service: &EthHttpService, request: Request<RequestBody>) -> Response<Body> {
     let (parts, body) = request.into_parts();
     match context.bodies.read_rpc(&parts.headers, body).await {
         Ok((body, _reservation)) => {
@@ -381,7 +384,7 @@ async fn post(context: &ServerContext, service: &EthHttpService, request: Reques
 }
 
 /// A page for a browser; 405 for a program, which has taken the wrong method.
-fn page_or_refusal(context: &ServerContext, request: &Request<Incoming>) -> Response<Body> {
+fn page_or_refusal(context: &ServerContext, request: &Request<RequestBody>) -> Response<Body> {
     let takes_html = |accept: &HeaderValue| {
         accept.to_str().is_ok_and(|accept| accept.split(',').any(|kind| kind.trim_start().starts_with("text/html")))
     };
@@ -391,8 +394,13 @@ fn page_or_refusal(context: &ServerContext, request: &Request<Incoming>) -> Resp
         return page::welcome(context.chains.platform(), &host.unwrap_or_else(|| context.address.to_string()));
     }
     let message = "Ethereum JSON-RPC accepts POST and WebSocket upgrades; GET is for browsers (Accept: text/html)";
-    let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, message.to_owned());
-    response.headers_mut().insert(header::ALLOW, ETHEREUM_METHODS);
+    wrong_method(message, ETHEREUM_METHODS)
+}
+
+/// 405 with the methods that are allowed.
+fn wrong_method(message: &str, allowed: HeaderValue) -> Response<Body> {
+    let mut response = framing::refusal((StatusCode::METHOD_NOT_ALLOWED, message.to_owned()));
+    response.headers_mut().insert(header::ALLOW, allowed);
     response
 }
 

@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use hyper::{
     Request, Response, StatusCode,
-    body::Incoming,
     header::{self, HeaderValue},
 };
 use hyper_util::rt::TokioIo;
@@ -19,7 +18,7 @@ use jsonrpsee::server::{
 use tokio::sync::{Semaphore, watch};
 
 pub(super) use self::standing::Standing;
-use super::{Body, budget::BodyBudget, plain};
+use super::{Body, budget::BodyBudget, plain, request_body::RequestBody};
 use crate::server::{eth::rpc::EthRpc, limits::ServerLimits};
 
 /// The WebSocket sessions of a server.
@@ -49,7 +48,7 @@ impl Sessions {
     pub(super) async fn upgrade(
         &self,
         rpc: EthRpc,
-        mut request: Request<Incoming>,
+        mut request: Request<RequestBody>,
         protocol: Option<HeaderValue>,
         standing: Option<Standing>,
     ) -> Response<Body> {
@@ -80,7 +79,7 @@ impl Sessions {
 }
 
 /// Returns the response of the opening handshake (RFC 6455, 4.2.2), which jsonrpsee computes; its session is not used.
-async fn handshake(request: &Request<Incoming>) -> Result<Response<Body>, Response<Body>> {
+async fn handshake(request: &Request<RequestBody>) -> Result<Response<Body>, Response<Body>> {
     let mut copy = Request::new(());
     copy.headers_mut().clone_from(request.headers());
     // An extension would change the frames.

@@ -29,9 +29,9 @@ pub(crate) const HALTED: i32 = -32003;
 pub(crate) const UNSUPPORTED: i32 = -32004;
 /// A documented bound is exceeded (EIP-1474, "limit exceeded").
 pub(crate) const LIMIT_EXCEEDED: i32 = -32005;
-/// The disk of the chain's store is full; `data` has the free bytes (in the range that JSON-RPC 2.0 leaves to servers).
 /// Credentials are missing or lack a scope (in the range that JSON-RPC 2.0 leaves to servers).
 pub(crate) const FORBIDDEN: i32 = -32006;
+/// The disk of the chain's store is full; `data` has the free bytes (in the range that JSON-RPC 2.0 leaves to servers).
 pub(crate) const STORAGE_FULL: i32 = -32050;
 /// The block or its state was pruned (EIP-4444, the code as in geth).
 pub(crate) const PRUNED: i32 = 4444;

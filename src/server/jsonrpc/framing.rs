@@ -20,13 +20,11 @@ pub(crate) type RefusedBody = (StatusCode, String);
 pub(crate) struct Answered {
     pub(crate) status: StatusCode,
     pub(crate) json: Option<Box<RawValue>>,
+    /// Whether any of its calls was begun.
+    pub(crate) is_begun: bool,
 }
 
 impl Answered {
-    /// Answers with status 200.
-    pub(crate) const fn ok(json: Option<Box<RawValue>>) -> Self {
-        Self { status: StatusCode::OK, json }
-    }
 
     /// Whether it was sent notifications alone: status 204.
     pub(crate) fn is_empty(&self) -> bool {

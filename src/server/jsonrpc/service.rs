@@ -11,6 +11,7 @@ use jsonrpsee::{
 use serde_json::value::RawValue;
 
 use super::{
+    effect::Effect,
     errors::{INTERNAL_ERROR, INVALID_REQUEST, LIMIT_EXCEEDED, PARSE_ERROR, error},
     message::{Message, error_response, with_id},
 };
@@ -133,16 +134,21 @@ impl<D: Dispatch> JsonRpcService<D> {
     }
 
     async fn call(&self, request: Request<'_>, raw_id: Option<&RawValue>) -> Box<RawValue> {
-        let id = request.id.clone();
-        match self.caught(async { self.dispatch.call(request).await }).await {
+        let (id, effect) = (request.id.clone(), Effect::of(&request.extensions));
+        let response = match self.caught(async { self.dispatch.call(request).await }).await {
             Ok(response) => finished(response, raw_id),
             Err(message) => self.panicked((id, raw_id), &message),
+        };
+        if let Some(effect) = effect {
+            effect.note(&response);
         }
+        response
     }
 
     async fn call_group(&self, group: Vec<Request<'_>>, raw_ids: &[Option<&RawValue>]) -> Vec<Box<RawValue>> {
         let ids: Vec<Id<'_>> = group.iter().map(|request| request.id.clone()).collect();
-        match self.caught(async { self.dispatch.call_group(group).await }).await {
+        let effect = group.first().and_then(|request| Effect::of(&request.extensions));
+        let responses: Vec<Box<RawValue>> = match self.caught(async { self.dispatch.call_group(group).await }).await {
             Ok(responses) => {
                 responses.into_iter().zip(raw_ids).map(|(response, raw_id)| finished(response, *raw_id)).collect()
             }
@@ -150,7 +156,11 @@ impl<D: Dispatch> JsonRpcService<D> {
                 let ids = ids.into_iter().zip(raw_ids.iter().copied());
                 ids.map(|id| self.panicked(id, &message)).collect()
             }
+        };
+        if let Some(effect) = effect {
+            responses.iter().for_each(|response| effect.note(response));
         }
+        responses
     }
 
     /// Runs `work`; a panic is counted, and its text is the error.
@@ -218,13 +228,17 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::server::jsonrpc::errors::method_not_found;
 
-    /// Records the methods of each dispatch; `group` is grouped.
+    /// Records the methods of each dispatch; `group` is grouped, `unknown` is refused.
     #[derive(Clone, Default)]
     struct Recorder(Arc<Mutex<Vec<String>>>);
 
     impl Recorder {
         fn respond(request: Request<'_>) -> MethodResponse {
+            if request.method == "unknown" {
+                return MethodResponse::error(request.id, method_not_found(&request.method));
+            }
             MethodResponse::response(request.id, ResponsePayload::success("ok").into(), 1024)
         }
 
@@ -256,6 +270,10 @@ mod tests {
 
     /// Runs a batch of calls (methods) and notifications (methods after `!`), numbered from 0.
     async fn run(methods: &[&str]) -> (Recorder, Value) {
+        run_with(methods, Extensions::new()).await
+    }
+
+    async fn run_with(methods: &[&str], extensions: Extensions) -> (Recorder, Value) {
         let texts: Vec<String> = methods
             .iter()
             .enumerate()
@@ -266,7 +284,7 @@ mod tests {
             .collect();
         let recorder = Recorder::default();
         let service = JsonRpcService::new(recorder.clone(), Arc::default());
-        let response = service.execute(format!("[{}]", texts.join(",")).as_bytes(), Extensions::new()).await;
+        let response = service.execute(format!("[{}]", texts.join(",")).as_bytes(), extensions).await;
         let value = response.map_or(Value::Null, |response| serde_json::from_str(response.get()).unwrap());
         (recorder, value)
     }
@@ -293,6 +311,24 @@ mod tests {
         assert_eq!(response.as_array().map(Vec::len), Some(5));
         let (_, response) = run(&["read"; 20]).await;
         assert!(response["error"]["code"].is_i64(), "{response}");
+    }
+
+    #[tokio::test]
+    async fn what_was_begun_is_noted_also_of_calls_whose_responses_are_not_sent() {
+        for (methods, expected) in [
+            (vec!["unknown", "unknown"], false),
+            (vec!["unknown", "!unknown"], false),
+            (vec!["unknown", "!note"], true),
+            (vec!["!note", "unknown"], true),
+            (vec!["unknown", "group", "group"], true),
+            (vec!["read"; 20], true),
+            (vec![], false),
+        ] {
+            let (effect, mut extensions) = (Effect::default(), Extensions::new());
+            extensions.insert(effect.clone());
+            let (_, response) = run_with(&methods, extensions).await;
+            assert_eq!(effect.is_begun(), expected, "{methods:?}: {response}");
+        }
     }
 
     #[tokio::test]

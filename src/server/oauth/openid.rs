@@ -24,7 +24,7 @@ use super::{
 use crate::{
     platform::{OsEntropy, Parameters, PlatformError, PublicUrl, network_of},
     server::{
-        openid::{Callback, OpenIdLogin, OpenIdProvider},
+        openid::{Callback, OnDemandProvider, OpenIdLogin},
         rest::PeerAddress,
     },
 };
@@ -41,13 +41,13 @@ const PENDING_MS: u64 = 10 * 60 * 1000;
 pub struct LogInProvider {
     name: String,
     segment: String,
-    provider: Arc<OpenIdProvider>,
+    provider: Arc<OnDemandProvider>,
 }
 
 impl LogInProvider {
     /// Names a provider for users, and the segment of its path below `/oauth/openid/`: letters, digits, `-` and `_`.
-    pub fn new(name: impl Into<String>, segment: impl Into<String>, provider: OpenIdProvider) -> Self {
-        Self { name: name.into(), segment: segment.into(), provider: Arc::new(provider) }
+    pub fn new(name: impl Into<String>, segment: impl Into<String>, provider: impl Into<OnDemandProvider>) -> Self {
+        Self { name: name.into(), segment: segment.into(), provider: Arc::new(provider.into()) }
     }
 
     /// Returns the redirect URI with which this service is to be registered at a provider with this segment.
@@ -177,7 +177,8 @@ pub(super) async fn begin(
     let browser = Browser::of(&server, &headers)?.with_client(client.map(|Extension(client)| client));
     let failed = |cause| Failure::Provider { name: provider.name.clone(), cause };
     let login = OpenIdLogin::draw(&OsEntropy).map_err(failed)?;
-    let location = provider.provider.authorization_url(&login).map_err(failed)?;
+    let location = provider.provider.provider().await.and_then(|found| found.authorization_url(&login));
+    let location = location.map_err(failed)?;
     let parameters = Parameters::read(query.unwrap_or_default().as_bytes());
     let now_ms = server.now_ms();
     let expires_at_ms = now_ms.saturating_add(PENDING_MS);
@@ -201,7 +202,8 @@ pub(super) async fn end(
     let pending = pending.filter(|pending| pending.segment == segment).ok_or(Failure::ForeignForm)?;
     let callback = Callback::from_query(&query.unwrap_or_default());
     let failed = |cause| Failure::Provider { name: provider.name.clone(), cause };
-    let identity = provider.provider.exchange(&pending.login, &callback).await.map_err(failed)?;
+    let found = provider.provider.provider().await.map_err(failed)?;
+    let identity = found.exchange(&pending.login, &callback).await.map_err(failed)?;
     let email = identity.email.as_deref().filter(|_| identity.email_verified);
     let user =
         server.platform.users().of_client(browser.client()).by_identity(&identity.issuer, &identity.subject, email)?;

@@ -59,9 +59,19 @@ struct Document {
 /// # Errors
 /// [`OpenIdError`].
 pub(super) async fn discover(client: &OutboundClient, config: &OpenIdConfig) -> Result<Metadata, OpenIdError> {
-    let url = parsed("issuer", &format!("{}{WELL_KNOWN}", config.issuer.trim_end_matches('/')))?;
+    let url = document_url(client, config)?;
     let document: Document = get(client, DISCOVERY, url, None).await?;
     read(document, client, config)
+}
+
+/// Returns where a provider describes itself.
+///
+/// # Errors
+/// [`OpenIdError::Request`] for an issuer that is no URL, or one that `client` may not ask.
+pub(super) fn document_url(client: &OutboundClient, config: &OpenIdConfig) -> Result<OutboundUrl, OpenIdError> {
+    let url = parsed("issuer", &format!("{}{WELL_KNOWN}", config.issuer.trim_end_matches('/')))?;
+    client.check(&url).map_err(|source| OpenIdError::Request { what: DISCOVERY, source })?;
+    Ok(url)
 }
 
 /// Name of the discovery document in messages.

@@ -13,7 +13,7 @@ use ring::{
 };
 use serde_json::{Value, json};
 
-use super::{OpenIdConfig, OpenIdError, OpenIdProvider};
+use super::{OnDemandProvider, OpenIdConfig, OpenIdError, OpenIdProvider};
 use crate::{
     node::ManualClock,
     primitives::Timestamp,
@@ -184,6 +184,10 @@ impl FakeProvider {
 
     pub(in crate::server) fn config(&self) -> OpenIdConfig {
         OpenIdConfig::new(self.issuer(), "chainbox", "https://chainbox.test/callback")
+    }
+
+    pub(in crate::server) fn on_demand(&self, config: OpenIdConfig) -> Result<OnDemandProvider, OpenIdError> {
+        OnDemandProvider::new(config, loopback_client(), self.clock.clone())
     }
 
     pub(in crate::server) async fn discover(&self, config: OpenIdConfig) -> Result<OpenIdProvider, OpenIdError> {

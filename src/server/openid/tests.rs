@@ -7,7 +7,8 @@ use url::Url;
 use zeroize::Zeroizing;
 
 use super::{
-    Callback, IdTokenError, Identity, KEYS_AGE_MAX, KEYS_AGE_MIN, OpenIdError, OpenIdLogin, OpenIdProvider,
+    Callback, DISCOVERY_AGE_MIN, IdTokenError, Identity, KEYS_AGE_MAX, KEYS_AGE_MIN, OpenIdConfig, OpenIdError,
+    OpenIdLogin, OpenIdProvider,
     id_token::access_token_hash,
     jws::Algorithm,
     testing::{DISCOVERY, FakeProvider, KEYS, NOW, SigningKey, TOKEN, USER_INFO},
@@ -356,4 +357,36 @@ async fn what_the_token_does_not_say_is_asked_for() {
         log_in(&provider, &found, &key, silent()).await.unwrap_err()
     };
     assert!(matches!(error, OpenIdError::Request { what: "user information", .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_provider_that_was_down_is_found_by_a_later_log_in_and_not_asked_by_each() {
+    let provider = FakeProvider::start().await;
+    let description = provider.description();
+    provider.answer(DISCOVERY, 503, &json!({}));
+    let on_demand = provider.on_demand(provider.config()).unwrap();
+    for _ in 0..3 {
+        let error = on_demand.provider().await.map(drop).unwrap_err();
+        assert!(matches!(error, OpenIdError::Request { what: "discovery document", .. }), "{error}");
+    }
+    assert_eq!(provider.requests(DISCOVERY).len(), 1, "its failure is kept for a while");
+    provider.answer(DISCOVERY, 200, &description);
+    provider.clock.advance(DISCOVERY_AGE_MIN - Duration::from_millis(1));
+    assert!(on_demand.provider().await.is_err());
+    provider.clock.advance(Duration::from_millis(1));
+    for _ in 0..3 {
+        assert_eq!(on_demand.provider().await.unwrap().issuer(), provider.issuer());
+    }
+    assert_eq!(provider.requests(DISCOVERY).len(), 2, "and it is read once");
+}
+
+#[tokio::test]
+async fn an_issuer_that_may_not_be_asked_is_refused_before_it_is() {
+    let provider = FakeProvider::start().await;
+    for issuer in ["no url", "ftp://127.0.0.1", "http://192.0.2.1"] {
+        let error =
+            provider.on_demand(OpenIdConfig::new(issuer, "chainbox", "https://chainbox.test/callback")).map(drop);
+        assert!(matches!(error, Err(OpenIdError::Request { .. })), "{issuer}: {error:?}");
+    }
+    assert!(provider.requests(DISCOVERY).is_empty());
 }

@@ -260,10 +260,11 @@ fn responses(
     }
     for (status, codes) in by_status {
         let meanings: Vec<&str> = codes.iter().map(|code| code.meaning()).collect();
-        let mut references: Vec<Value> = codes.iter().map(|code| reference(&error_name(*code))).collect();
-        if let Answer::Foreign { schema, .. } = &endpoint.answer {
-            references.push(schema.clone());
-        }
+        // Who does not speak the envelope does not speak it in errors either.
+        let references: Vec<Value> = match &endpoint.answer {
+            Answer::Foreign { schema, .. } => vec![schema.clone()],
+            _ => codes.iter().map(|code| reference(&error_name(*code))).collect(),
+        };
         let schema = match &references[..] {
             [one] => one.clone(),
             several => json!({ "oneOf": several }),

@@ -9,8 +9,7 @@ use axum::{
     http::{StatusCode, request::Parts},
     response::Response,
 };
-use serde::Deserialize;
-use serde_json::{json, value::RawValue};
+use serde_json::json;
 use tracing::{Instrument as _, Span};
 
 use super::{
@@ -26,12 +25,7 @@ use crate::{
     server::{
         api_error::ApiError,
         eth::rpc::{EthRpc, extensions_of},
-        jsonrpc::{
-            errors::{
-                FORBIDDEN, INVALID_PARAMS, INVALID_REQUEST, LIMIT_EXCEEDED, METHOD_NOT_FOUND, NOT_FOUND, PARSE_ERROR,
-            },
-            framing::Answered,
-        },
+        jsonrpc::{effect::Effect, framing::Answered},
         service_rpc,
     },
 };
@@ -90,7 +84,10 @@ impl Interface {
         match self {
             Self::Service => app.service_rpc.execute(principal.clone(), calls_max, body, seed).await,
             Self::Chain(rpc) => {
-                Answered::ok(rpc.http_service().execute_up_to(calls_max, body, extensions_of(principal)).await)
+                let (effect, mut extensions) = (Effect::default(), extensions_of(principal));
+                extensions.insert(effect.clone());
+                let json = rpc.http_service().execute_up_to(calls_max, body, extensions).await;
+                Answered { status: StatusCode::OK, json, is_begun: effect.is_begun() }
             }
         }
     }
@@ -155,7 +152,7 @@ pub(super) async fn finish(
     id: &RequestId,
 ) -> Result<Rendered, ApiError> {
     let answered = interface.execute(app, principal, body, Some(id_seed(accepted))).await;
-    let has_effect = answered.json.as_deref().is_none_or(has_effect);
+    let is_begun = answered.is_begun;
     let status = if answered.is_empty() { StatusCode::NO_CONTENT } else { answered.status };
     let text = answered.json.map(|json| String::from(Box::<str>::from(json))).unwrap_or_default();
     let rendered = Rendered::foreign(status, text.into_bytes(), id);
@@ -163,7 +160,7 @@ pub(super) async fn finish(
     let (platform, closing) = (app.platform().clone(), accepted.clone());
     let close = move || {
         let requests = platform.idempotency();
-        platform.unit(|unit| match has_effect {
+        platform.unit(|unit| match is_begun {
             true => requests.respond(unit, &closing, &kept.kept()),
             false => requests.withdraw(unit, &closing),
         })
@@ -187,79 +184,70 @@ fn too_long(id: &RequestId) -> Rendered {
     Rendered::foreign(StatusCode::CONFLICT, body.to_string().into_bytes(), id)
 }
 
-/// Returns whether a response shows that a call was begun: it has a result, or an error that is no refusal of the call itself.
-fn has_effect(response: &RawValue) -> bool {
-    #[derive(Deserialize)]
-    struct Part<'a> {
-        #[serde(borrow)]
-        error: Option<&'a RawValue>,
-    }
-    #[derive(Deserialize)]
-    struct Failure {
-        code: i32,
-    }
-    #[derive(Deserialize)]
-    struct Coded {
-        data: Data,
-    }
-    #[derive(Deserialize)]
-    struct Data {
-        code: String,
-    }
-    let is_refused = |part: &Part<'_>| {
-        let Some(error) = part.error.map(RawValue::get) else { return false };
-        if let Ok(Coded { data: Data { code } }) = serde_json::from_str(error) {
-            return !matches!(&*code, "CONFLICT" | "INSUFFICIENT_BALANCE" | "PRUNED" | "INTERNAL_ERROR");
-        }
-        serde_json::from_str(error).is_ok_and(|Failure { code }| {
-            matches!(
-                code,
-                PARSE_ERROR
-                    | INVALID_REQUEST
-                    | METHOD_NOT_FOUND
-                    | INVALID_PARAMS
-                    | NOT_FOUND
-                    | LIMIT_EXCEEDED
-                    | FORBIDDEN
-            )
-        })
-    };
-    if let Ok(parts) = serde_json::from_str::<Vec<Part<'_>>>(response.get()) {
-        return !parts.iter().all(is_refused);
-    }
-    !serde_json::from_str(response.get()).is_ok_and(|part| is_refused(&part))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::sync::Arc;
 
-    #[test]
-    fn refusals_alone_show_that_nothing_was_begun() {
-        let of = |text: &str| has_effect(&RawValue::from_string(text.to_owned()).unwrap());
-        let error = |code: i32, rest: &str| match rest {
-            "" => format!(r#"{{"jsonrpc":"2.0","id":1,"error":{{"code":{code},"message":"m"}}}}"#),
-            rest => format!(
-                r#"{{"jsonrpc":"2.0","id":1,"error":{{"code":{code},"message":"m","data":{{"code":"{rest}","details":{{}}}}}}}}"#
-            ),
-        };
-        let done = r#"{"jsonrpc":"2.0","id":1,"result":null}"#;
-        for (text, expected) in [
-            (done.to_owned(), true),
-            (error(-32_602, ""), false),
-            (error(-32_602, "VALIDATION_ERROR"), false),
-            (error(-32_601, ""), false),
-            (error(-32_006, "FORBIDDEN"), false),
-            (error(-32_000, "FORBIDDEN"), false),
-            (error(-32_050, "UNAVAILABLE"), false),
-            (error(-32_000, ""), true),
-            (error(-32_000, "CONFLICT"), true),
-            (error(3, "CONFLICT"), true),
-            (error(-32_603, ""), true),
-            (format!("[{},{}]", error(-32_602, ""), error(-32_601, "")), false),
-            (format!("[{},{done}]", error(-32_602, "")), true),
+    use serde_json::Value;
+
+    use super::*;
+    use crate::{
+        node::{BlockRef, Node},
+        platform::{Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, Platform},
+        primitives::U256,
+        server::{chains::Chains, clock::WallClock, limits::ServerLimits, rest::Outside},
+    };
+
+    fn app() -> App {
+        let spec = BlockchainSpec::read(json!({ "name": "test" })).unwrap();
+        let chain = Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), spec, Node::new(), 0);
+        let platform = Platform::builder(Arc::new(WallClock)).open(chain).unwrap();
+        App::new(Chains::new(Arc::new(platform)), ServerLimits::default(), Outside::default())
+    }
+
+    /// Sends a body under a key; returns whether an earlier response was repeated.
+    async fn send(app: &App, interface: &Interface, key: &str, body: &Value) -> bool {
+        let (principal, id) = (app.platform().service_principal(), RequestId("req_1".to_owned()));
+        let body = body.to_string().into_bytes();
+        let kept = KeptRequest { method: "POST".to_owned(), target: "/".to_owned(), body: body.clone() };
+        let begin = idempotency::accept(app.platform(), &principal, key, interface.operation(), &kept);
+        match begin.unwrap_or_else(|cause| panic!("{key}: {cause:?}")) {
+            Begin::Run(accepted) | Begin::Again(accepted) => {
+                finish(app, &principal, interface, &body, &accepted, &id).await.unwrap();
+                false
+            }
+            Begin::Replay(_) => true,
+        }
+    }
+
+    /// The refused call has the only response, in which nothing of the payment shows.
+    #[tokio::test]
+    async fn a_notification_beside_a_refused_call_is_executed_once() {
+        let app = app();
+        let node = app.platform().default_blockchain().unwrap().node().clone();
+        let (alice, bob) = (node.accounts()[0], node.accounts()[1]);
+        let balance = || node.view().balance(bob, BlockRef::Latest).unwrap();
+        let principal = app.platform().service_principal();
+        let chain = Interface::Chain(app.chains.readable_rpc(&principal, DEFAULT_BLOCKCHAIN_ID).unwrap());
+        let note = |method: &str, params: Value| json!({ "jsonrpc": "2.0", "method": method, "params": params });
+        let executed = json!({ "contractAddress": bob, "data": "0x", "value": "1", "from": alice });
+        let sent = json!([{ "from": alice, "to": bob, "value": "0x1" }]);
+        let refused = json!({ "jsonrpc": "2.0", "id": 1, "method": "no.such", "params": {} });
+        for (key, interface, payment) in [
+            ("rpc", &Interface::Service, note("contract.execute", executed)),
+            ("eth", &chain, note("eth_sendTransaction", sent)),
         ] {
-            assert_eq!(of(&text), expected, "{text}");
+            let before = balance();
+            let body = json!([payment, refused]);
+            assert!(!send(&app, interface, key, &body).await, "{key}");
+            assert_eq!(balance(), before + U256::from(1), "{key}");
+            assert!(send(&app, interface, key, &body).await, "{key}: its response was kept");
+            assert_eq!(balance(), before + U256::from(1), "{key}");
+            // Where nothing was begun the key can be used again, for something else too.
+            let other = format!("{key}-other");
+            assert!(!send(&app, interface, &other, &json!([refused])).await, "{other}");
+            assert!(!send(&app, interface, &other, &body).await, "{other}");
+            assert_eq!(balance(), before + U256::from(2), "{other}");
         }
     }
 }

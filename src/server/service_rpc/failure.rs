@@ -97,6 +97,7 @@ pub(in crate::server) fn error_object(error: &ApiError) -> ErrorObjectOwned {
         StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => LIMIT_EXCEEDED,
         StatusCode::INTERNAL_SERVER_ERROR => INTERNAL_ERROR,
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => FORBIDDEN,
+        StatusCode::NOT_FOUND => NOT_FOUND,
         StatusCode::CONFLICT => REFUSED,
         _ => INVALID_REQUEST,
     };

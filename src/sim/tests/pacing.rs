@@ -230,6 +230,32 @@ fn a_network_of_yesterday_goes_on_at_the_present() {
     }
 }
 
+/// More slots than blocks of some protocols could once be apart.
+#[test]
+fn a_network_that_nobody_was_there_for_in_weeks_goes_on_in_seconds() {
+    const AWAY: Duration = Duration::from_secs(13 * 86_400);
+    for kind in PROTOCOLS {
+        let consensus = match config(kind, 1) {
+            // Few epochs, for this build's sake, and a leak that lets all validators stay.
+            ConsensusConfig::Pos(pos) => {
+                ConsensusConfig::Pos(pos.with_slots_per_epoch(128).with_leak_quotient(1 << 40))
+            }
+            other => other,
+        };
+        let builder = || builder(kind, 1, 4).with_consensus(consensus.clone()).with_observers(1);
+        let mut paused = Paced::new(builder());
+        paused.run(SECOND * 10);
+        paused.advance(AWAY);
+        for (mut paced, name) in [(paused, "paused"), (Paced::since(builder(), BEGAN + AWAY), "opened")] {
+            let (height, steps) = (paced.height(), paced.network.steps());
+            paced.run(AWAY + SECOND * 40);
+            let times = paced.times(height);
+            assert!(times.len() >= 30 && times[0] >= AWAY.as_secs(), "{kind:?}, {name}: {times:?}");
+            assert!(paced.network.steps() - steps < 20_000, "{kind:?}, {name}: a slot that is over is no step");
+        }
+    }
+}
+
 #[test]
 fn what_has_no_pace_is_refused() {
     let on_demand = Network::builder().with_consensus(ConsensusKind::Poa.on_demand());
@@ -252,10 +278,12 @@ fn a_genesis_to_come_keeps_its_lead() {
 
 #[test]
 fn one_call_processes_a_bounded_number_of_events() {
-    let mut paced = Paced::new(builder(ConsensusKind::Pos, 1, 4));
-    paced.advance(NIGHT);
-    assert_eq!(paced.network.steps(), STEPS_PER_ADVANCE_MAX);
-    assert!(paced.next_wake() <= NIGHT + millis(1), "the rest is due at once");
+    let mut paced = Paced::new(builder(ConsensusKind::Pbft, 1, 100));
+    paced.advance(SECOND);
+    let before = paced.network.steps();
+    paced.advance(SECOND + millis(200));
+    assert_eq!(paced.network.steps() - before, STEPS_PER_ADVANCE_MAX);
+    assert!(paced.next_wake() <= paced.now + millis(1), "the rest is due at once");
 }
 
 /// With a block in ten minutes, so that it takes seconds here; `benches/idle_networks.rs` has one in fifteen seconds.

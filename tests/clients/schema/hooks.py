@@ -309,7 +309,7 @@ KNOWN_NAMES = {
 RULED_FIELDS = {
     "createApiKey": r"expiresIn",
     "rotateApiKey": r"overlap",
-    "createWorkspace": r"settings\.(billingPlan|defaultNetwork)",
+    "createWorkspace": r"settings\.(billingPlan|defaultNetwork)|members\[\d+\]\.email",
     "updateWorkspace": r"settings\.(billingPlan|defaultNetwork)",
     "setWorkspacePlan": r"billingPlan",
     "createBlockchain": r"config\.(blockTime|nativeToken\.premine)|validators(\[\d+\]\.address)?",

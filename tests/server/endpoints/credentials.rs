@@ -15,7 +15,7 @@ use chainbox::{
 };
 use serde_json::json;
 
-use super::{Operation, check, key_with};
+use super::{Operation, check, details, key_with};
 use crate::http::Service;
 
 const REDIRECT: &str = "https://app.example/cb";
@@ -151,7 +151,7 @@ async fn every_endpoint_needs_its_credentials_and_its_scope() {
                     continue;
                 }
                 assert_eq!(reply.status, 403, "{}: {}", operation.name(), reply.body);
-                assert_eq!(reply.json()["error"]["details"]["requiredScope"], scope.name());
+                assert_eq!(details(&reply)["requiredScope"], scope.name());
                 check(&document, operation, &reply);
             }
             for headers in [[bearer(with)], [bearer(token_with)], [in_header(with)]] {
@@ -183,7 +183,7 @@ async fn an_endpoint_of_several_scopes_needs_them_all() {
             for credential in [key_with(&service, [*scope], None), application.token([*scope])] {
                 let reply = send(&credential).await;
                 assert_eq!(reply.status, 403, "{} with {}: {}", operation.name(), scope.name(), reply.body);
-                assert_eq!(reply.json()["error"]["details"]["requiredScope"], missing.name(), "{}", reply.body);
+                assert_eq!(details(&reply)["requiredScope"], missing.name(), "{}", reply.body);
             }
         }
         let all = || needed.iter().copied();

@@ -26,7 +26,7 @@ pub(crate) fn open(options: &DevOptions, started: &Started) -> Result<Platform, 
     let opened = match (&started.store, &options.db_path) {
         (Some(store), Some(folder)) => {
             let given = options.database.master_key_file.as_deref();
-            let (key, former) = master_key::read(given, &options.database.former_master_key_file, folder)?;
+            let (key, former) = master_key::read(given, &options.database.former_master_key_file, folder, &**store)?;
             let builder = match &options.database.backup_path {
                 Some(backups) => builder.with_backups(backups.clone()),
                 None => builder,

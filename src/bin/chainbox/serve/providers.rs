@@ -6,7 +6,7 @@ use chainbox::{
     platform::PublicUrl,
     server::{
         LogInProvider, WallClock,
-        openid::{OpenIdConfig, OpenIdProvider},
+        openid::{OnDemandProvider, OpenIdConfig, OpenIdError},
         outbound::{Allowed, OutboundClient, OutboundPolicy, SystemResolver, TlsRoots},
     },
 };
@@ -18,11 +18,11 @@ use crate::files;
 /// Segment of the provider's path.
 const SEGMENT: &str = "provider";
 
-/// Reads the description of the provider that is given.
+/// Returns the provider that is given, whose description is read now. Where it can't be reached the log says so, and a log-in asks it again.
 ///
 /// # Errors
-/// A file can't be read, or the provider can't be reached or relied on.
-pub(super) async fn discover(options: &ServeOptions, url: &PublicUrl) -> Result<Vec<LogInProvider>, Box<dyn Error>> {
+/// A file can't be read, the issuer is no URL that may be asked, or the provider is another issuer or lacks what this service needs.
+pub(super) async fn read(options: &ServeOptions, url: &PublicUrl) -> Result<Vec<LogInProvider>, Box<dyn Error>> {
     let (Some(issuer), Some(client_id)) = (&options.openid_issuer, &options.openid_client_id) else {
         return Ok(Vec::new());
     };
@@ -36,8 +36,20 @@ pub(super) async fn discover(options: &ServeOptions, url: &PublicUrl) -> Result<
     let roots = TlsRoots::of_system().map_err(|cause| files::with_causes(&cause))?;
     let client = OutboundClient::new(policy, Arc::new(SystemResolver::default()), &roots);
     let client = client.map_err(|cause| files::with_causes(&cause))?;
-    let provider = OpenIdProvider::discover(config, client, Arc::new(WallClock)).await;
-    let provider = provider.map_err(|cause| format!("--openid-issuer {issuer}: {}", files::with_causes(&cause)))?;
+    let wrong = |cause: OpenIdError| format!("--openid-issuer {issuer}: {}", files::with_causes(&cause));
+    let provider = OnDemandProvider::new(config, client, Arc::new(WallClock)).map_err(wrong)?;
+    match provider.provider().await {
+        Ok(_) => {}
+        Err(cause @ (OpenIdError::Issuer { .. } | OpenIdError::Unsupported { .. })) => return Err(wrong(cause).into()),
+        Err(cause) => {
+            let cause = files::with_causes(&cause);
+            tracing::warn!(
+                issuer = issuer.as_str(),
+                cause = cause.as_str(),
+                "the OpenID provider can't be reached: log-ins with it fail until it can"
+            );
+        }
+    }
     Ok(vec![LogInProvider::new(&options.openid_name, SEGMENT, provider)])
 }
 

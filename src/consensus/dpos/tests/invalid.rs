@@ -87,7 +87,7 @@ fn invalid_blocks_leave_the_state_unchanged() {
 }
 
 #[test]
-fn old_far_and_repeated_blocks_leave_the_state_unchanged() {
+fn old_and_repeated_blocks_leave_the_state_unchanged() {
     let mut lab = Lab::with_config(5, 4, DposConfig::default());
     lab.slots(10);
     let head = lab.nodes[0].blocks[&lab.heads()[0].hash].clone();
@@ -95,8 +95,6 @@ fn old_far_and_repeated_blocks_leave_the_state_unchanged() {
     let old = lab.sealed(0, 3);
     let old = Arc::new(Block::new(old.header, Vec::new(), old.payload, Vec::new()).with_seal(old.seal));
     refuse(&lab, message(&old), "below the oldest");
-    let far = (lab.fixture.now + SLOTS_AHEAD_MAX + 1..).find(|slot| lab.owner(0, *slot) == 0).unwrap();
-    refuse(&lab, message(&lab.block(0, far, &Odd::default())), "above");
     let nowhere = |height: u64, author| {
         let parent = BlockId { height: Height::new(height - 1), hash: B256::repeat_byte(9) };
         lab.raw(parent, author, Bytes::new(), 99, &Odd::default())
@@ -104,6 +102,24 @@ fn old_far_and_repeated_blocks_leave_the_state_unchanged() {
     for (height, author) in [(20_000, 0), (20_000, 4), (12, 4), (7, 4)] {
         only_ask(&lab, &nowhere(height, author));
     }
+}
+
+/// A replica that comes back after weeks in which nobody was there takes the first block after them.
+#[test]
+fn a_block_by_the_clock_may_be_any_number_of_slots_after_the_head_and_one_on_demand_may_not() {
+    let mut lab = Lab::with_config(5, 4, DposConfig::default());
+    lab.slots(10);
+    let far = (lab.fixture.now + SLOTS_AHEAD_MAX + 1..).find(|slot| lab.owner(0, *slot) == 1).unwrap();
+    let block = lab.block(0, far, &Odd::default());
+    let (mut replica, mut effects) = (lab.replica(0).clone(), Vec::new());
+    replica.step(message(&block), &mut effects);
+    let [Effect::Validate { block: judged }] = effects.as_slice() else { panic!("{effects:?}") };
+    assert_eq!(judged.hash(), block.hash());
+    let lab = Lab::with_config(5, 4, DposConfig::default().with_period(core::time::Duration::ZERO));
+    let far = (SLOTS_AHEAD_MAX + 1..).find(|slot| lab.owner(0, *slot) == 1).unwrap();
+    let lists_absent = Payload::decode(lab.block(0, far, &Odd::default()).payload()).unwrap();
+    let payload = Payload { absent: Vec::new(), ..lists_absent };
+    refuse(&lab, message(&lab.block(0, far, &Odd { payload: Some(payload), ..Odd::default() })), "above");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::{World, conflict, of_four};
 use crate::{
     chain::CallRequest,
     node::BlockRef,
-    platform::{Blockchain, DeploymentRecord, DeploymentSpec, PlatformError, TransactionState},
+    platform::{Blockchain, DeploymentRecord, DeploymentSpec, PlatformError, TransactionRecord, TransactionState},
     primitives::{Gas, KeyPair, TransactionRequest},
     templates::Erc20Params,
 };
@@ -166,4 +166,34 @@ fn a_paused_chain_takes_no_deployment_and_sends_what_waits_when_it_is_resumed() 
     let chain = world.command(&id, crate::platform::ChainCommand::Resume).unwrap();
     world.run(&chain, 10);
     assert!(chain.node().receipt(deployment.value.transaction_hash).unwrap().unwrap().is_success());
+}
+
+/// As where a stop comes between bringing a chain up and sending what waits on it.
+#[test]
+fn a_chain_that_is_stopped_while_it_sends_what_waits_keeps_all_of_it() {
+    let world = World::new();
+    let chain = world.create(of_four("raft"));
+    let id = chain.id().to_owned();
+    let deployment = world.platform.blockchains().deploy(&world.me(), DeploymentSpec::gold(&id)).unwrap();
+    let payment = world.pay(&chain).unwrap();
+    world.command(&id, crate::platform::ChainCommand::Pause);
+    drop(chain);
+    // The pool, which alone had them, ends with the process.
+    let world = world.restarted(Duration::from_secs(5));
+    let chains = world.platform.blockchains();
+    let chain = chains.readable(&world.me(), &id).unwrap();
+    chain.node().halt("it is stopped");
+    chains.send_unsettled_of::<DeploymentRecord>(&chain).unwrap();
+    chains.send_unsettled_of::<TransactionRecord>(&chain).unwrap();
+    assert!(chains.deployments().get(&world.me().owner(), deployment.id()).unwrap().is_some());
+    assert_eq!(world.platform.records().verify::<TransactionRecord>().unwrap(), 1);
+    let chain = world.command(&id, crate::platform::ChainCommand::Resume).unwrap();
+    world.run(&chain, 10);
+    for hash in [deployment.value.transaction_hash, payment] {
+        assert!(chain.node().receipt(hash).unwrap().unwrap().is_success(), "{hash}");
+    }
+    // A new one is taken back: its caller is told so.
+    chain.node().halt("it is stopped");
+    conflict(chains.deploy(&world.me(), DeploymentSpec::gold(&id)));
+    assert_eq!(world.platform.records().verify::<DeploymentRecord>().unwrap(), 1);
 }

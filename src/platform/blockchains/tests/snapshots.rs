@@ -7,12 +7,13 @@ use serde_json::{Map, Value, json};
 
 use super::World;
 use crate::{
-    chain::{GenesisContract, GenesisSpec},
-    node::{Database, Node, SnapshotId},
+    chain::{ExecutedBlock, GenesisContract, GenesisSpec},
+    node::{BlockRef, Database, Node, SnapshotId},
     platform::{
         Blockchain, DEFAULT_BLOCKCHAIN_ID, HostedModule, Module, ModuleKind, ModuleSpec, Project, ProjectSpec,
         ProjectState, records::Stored,
     },
+    primitives::Height,
     store::{KeyValue, MemoryStore},
     system::modules::ModulesConfig,
     templates::{BATCH_ADDRESS, Batch},
@@ -155,6 +156,52 @@ fn a_revert_of_the_default_chain_takes_its_modules_back() {
     revert(&world, kept);
     assert_eq!(modules(&world), both);
     assert_eq!(world.platform.records().verify::<HostedModule>().unwrap(), 2);
+}
+
+#[test]
+fn a_reset_of_the_default_chain_deletes_what_was_made_on_it() {
+    let world = world();
+    let here = Some(DEFAULT_BLOCKCHAIN_ID);
+    let first = make(&world, "prj_1", here);
+    make(&world, "prj_2", None);
+    enable(&world, ModuleKind::Nft, json!({}));
+    let kept = snapshot(&world);
+
+    default_chain(&world).node().reset().unwrap();
+    world.platform.blockchains().reset_to_genesis().unwrap();
+    assert_eq!((project(&world, "prj_1"), modules(&world)), (None, Vec::new()));
+    assert_eq!(state(&world, "prj_2"), Some(ProjectState::Active), "its chain is another");
+    // The chain begins anew, and no snapshot of before brings anything back.
+    let again = make(&world, "prj_3", here);
+    assert_eq!(again.value.contracts, first.value.contracts);
+    world.platform.blockchains().revert_to_snapshot(kept.get()).unwrap();
+    assert_eq!(state(&world, "prj_3"), Some(ProjectState::Active));
+    assert_eq!(world.platform.records().verify::<Project>().unwrap(), 2);
+}
+
+#[test]
+fn what_was_made_by_a_transaction_that_is_gone_is_deleted() {
+    let world = world();
+    let node = default_chain(&world).node();
+    let here = Some(DEFAULT_BLOCKCHAIN_ID);
+    make(&world, "prj_1", here);
+    enable(&world, ModuleKind::Nft, json!({}));
+    let (before, kept) = (node.view().head().height().get(), modules(&world));
+    let gone = make(&world, "prj_2", here);
+    enable(&world, ModuleKind::Defi, json!({ "features": ["staking"], "rewardRate": "5" }));
+
+    let view = node.view();
+    let heights = before + 1..=view.head().height().get();
+    let depth = heights.clone().count() as u64;
+    let blocks = heights.map(|height| view.block(BlockRef::Number(Height::new(height))).unwrap());
+    let of_block = |block: ExecutedBlock| block.transactions().iter().map(|it| it.hash()).collect::<Vec<_>>();
+    let lost: Vec<_> = blocks.flat_map(of_block).collect();
+    node.rollback(depth).unwrap();
+    world.platform.blockchains().forget_lost(&lost).unwrap();
+    assert_eq!(state(&world, "prj_1"), Some(ProjectState::Active));
+    assert_eq!((project(&world, "prj_2"), modules(&world)), (None, kept));
+    let again = make(&world, "prj_3", here);
+    assert_eq!(again.value.contracts, gone.value.contracts);
 }
 
 #[test]

@@ -102,3 +102,111 @@ fn pages_are_parts_of_the_whole_list(world: &World, key: &str) {
         world.unit(|unit| workspaces.create_by(unit, &caller, Workspace::named("more")).map(drop)).unwrap();
     }
 }
+
+/// The printed key of a process is another one after each start; what it made is the service's.
+#[test]
+fn what_the_services_own_keys_make_is_reached_by_each_of_them_and_by_no_other() {
+    let world = World::new();
+    let workspaces = world.platform.workspaces();
+    let renewed = || {
+        let value = world.platform.renew_api_key("dev", &[Scope::Admin]).unwrap();
+        world.authenticated(value.text()).unwrap()
+    };
+    let first = renewed();
+    let (made, _) = world.unit(|unit| workspaces.create_by(unit, &first, Workspace::named("made"))).unwrap();
+    assert_eq!(made.value.created_by, Subject::Service);
+    let second = renewed();
+    assert_eq!(refused(workspaces.acting_in(&first, made.id())), "not found", "it is gone");
+    let there = workspaces.acting_in(&second, made.id()).unwrap();
+    assert!(there.may(Scope::Admin));
+    let listed = |caller: &Principal| -> Vec<String> {
+        let mut names: Vec<String> =
+            workspaces.of_caller(caller).unwrap().into_iter().map(|found| found.value.name).collect();
+        names.sort_unstable();
+        names
+    };
+    assert_eq!(listed(&second), ["default", "made"]);
+    let reader = world.platform.create_api_key("reader", &[Scope::WorkspaceRead]).unwrap();
+    let reader = workspaces.acting_in(&world.authenticated(reader.text()).unwrap(), made.id()).unwrap();
+    assert!(reader.may(Scope::WorkspaceRead) && !reader.may(Scope::WorkspaceWrite), "no more than its scopes");
+    // The service answers for a key that one of its own makes in another workspace; that is for this workspace, and what it makes itself.
+    let (inner, _) = world.key(&there, &[Scope::Admin]);
+    let inner = world.authenticated(&inner).unwrap();
+    let (own, _) = world.unit(|unit| workspaces.create_by(unit, &inner, Workspace::named("inner"))).unwrap();
+    let (other, _) = world.unit(|unit| workspaces.create_by(unit, &second, Workspace::named("other"))).unwrap();
+    assert!(workspaces.acting_in(&inner, own.id()).unwrap().may(Scope::Admin));
+    for beyond in [DEFAULT_WORKSPACE_ID, other.id()] {
+        assert_eq!(refused(workspaces.acting_in(&inner, beyond)), "not found");
+    }
+    assert_eq!(listed(&inner), ["inner", "made"]);
+}
+
+/// Former versions kept what a key of the service's own made as the key's.
+#[test]
+fn what_the_services_own_keys_made_before_is_theirs_still() {
+    let world = World::new();
+    let (workspaces, user) = (world.platform.workspaces(), world.workspace());
+    let authenticated = |value: &str| world.authenticated(value).unwrap();
+    let printed = authenticated(world.platform.renew_api_key("dev", &[Scope::Admin]).unwrap().text());
+    let other = authenticated(world.platform.create_api_key("other", &[Scope::Admin]).unwrap().text());
+    let (users, _) = world.key(&user, &[Scope::Admin]);
+    let made_by = |creator: &Subject, by: &Principal| {
+        let (mut made, _) = world.unit(|unit| workspaces.create_by(unit, by, Workspace::named("made"))).unwrap();
+        made.value.created_by = creator.clone();
+        world.unit(|unit| Ok(unit.replace(&made)?)).unwrap()
+    };
+    let gone = Subject::ApiKey("key_0123456789abcdef".to_owned());
+    let (lost, kept) = (made_by(&gone, &printed), made_by(printed.subject(), &printed));
+    let has_members = made_by(&gone, &authenticated(&users));
+    for reached in [&lost, &kept] {
+        assert!(workspaces.acting_in(&other, reached.id()).unwrap().may(Scope::Admin));
+        assert_eq!(refused(workspaces.acting_in(&authenticated(&users), reached.id())), "not found");
+    }
+    assert_eq!(refused(workspaces.acting_in(&other, has_members.id())), "not found");
+    let request = PageRequest::first(NonZeroUsize::new(9).unwrap());
+    let names = |caller: &Principal| {
+        let (page, total) = workspaces.page_of_caller(caller, &request).unwrap();
+        assert_eq!((&page, total), (&workspaces.of_caller(caller).unwrap(), page.len() as u64));
+        page.iter().map(|found| found.id().to_owned()).collect::<Vec<_>>()
+    };
+    assert!(names(&printed).contains(&kept.id().to_owned()));
+    // The next start shows another key.
+    let next = authenticated(world.platform.renew_api_key("dev", &[Scope::Admin]).unwrap().text());
+    assert!(names(&next).contains(&kept.id().to_owned()));
+    assert_eq!(
+        workspaces.get(&workspaces.acting_in(&next, kept.id()).unwrap()).unwrap().value.created_by,
+        Subject::Service
+    );
+}
+
+#[test]
+fn a_key_that_rotates_itself_keeps_its_workspaces_and_no_other_credentials_gain_them() {
+    let world = World::new();
+    let (user, workspaces, keys) = (world.workspace(), world.platform.workspaces(), world.platform.api_keys());
+    let (value, first_id) = world.key(&user, &[Scope::Admin]);
+    let first = world.authenticated(&value).unwrap();
+    let (made, _) = world.unit(|unit| workspaces.create_by(unit, &first, Workspace::named("made"))).unwrap();
+    let rotated = |by: &Principal, id: &str| {
+        let (value, next) = world.unit(|unit| keys.rotate(unit, by, id, 60_000)).unwrap();
+        (world.authenticated(value.text()).unwrap(), next.id().to_owned())
+    };
+    let (second, second_id) = rotated(&first, &first_id);
+    let (third, third_id) = rotated(&second, &second_id);
+    let (later, _) = world.unit(|unit| workspaces.create_by(unit, &third, Workspace::named("later"))).unwrap();
+    // By its maker, who is present.
+    let (fourth, fourth_id) = rotated(&user, &third_id);
+    for key in [&first, &second, &third, &fourth] {
+        for reached in [&made, &later] {
+            assert!(workspaces.acting_in(key, reached.id()).unwrap().may(Scope::Admin));
+        }
+        let request = PageRequest::first(NonZeroUsize::new(9).unwrap());
+        assert_eq!(workspaces.page_of_caller(key, &request).unwrap().1, 3);
+    }
+    // Another key of the same user does not reach them, and its successor of the key neither.
+    let (other, _) = world.key(&user, &[Scope::Admin]);
+    let other = world.authenticated(&other).unwrap();
+    let (taken, _) = rotated(&other, &fourth_id);
+    for key in [&other, &taken] {
+        assert_eq!(refused(workspaces.acting_in(key, made.id())), "not found");
+    }
+}

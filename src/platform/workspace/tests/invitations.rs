@@ -101,3 +101,24 @@ fn expired_invitations_make_room_and_are_forgotten() {
     world.platform.forget_expired().unwrap();
     assert_eq!((kept(), secrets()), (4, before - 3), "each with its token");
 }
+
+#[test]
+fn a_member_of_as_many_workspaces_as_the_service_allows_accepts_no_invitation_to_another() {
+    let world = World::new();
+    let (owner, workspaces) = (world.workspace(), world.platform.workspaces());
+    let members = workspaces.members();
+    let guest = world.user("guest");
+    for _ in 0..10 {
+        world.unit(|unit| workspaces.create(unit, &guest, Workspace::named("own"))).unwrap();
+    }
+    let (_, token) = world.unit(|unit| members.invite(unit, &owner, "guest@example.org", Role::Viewer)).unwrap();
+    let accept = || world.unit(|unit| members.accept(unit, &guest, token.text()));
+    let Err(PlatformError::Conflict { message }) = accept() else { panic!("must be refused") };
+    assert!(message.contains("a member of 10 workspaces, and the service allows 10"), "{message}");
+    let group = SortKey::new().text(&guest);
+    let own =
+        members.all().page(&Member::BY_USER, &Owner::Service, &group, &PageRequest::first(NonZeroUsize::MIN)).unwrap();
+    let left = workspaces.principal(&guest, own.items[0].owner().workspace().unwrap()).unwrap().unwrap();
+    world.unit(|unit| workspaces.delete(unit, &left)).unwrap();
+    assert_eq!(accept().unwrap(), *owner.workspace(), "the invitation is still there");
+}

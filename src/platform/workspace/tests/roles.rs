@@ -71,3 +71,63 @@ fn a_workspace_always_has_an_owner() {
     );
     assert_eq!(world.platform.records().verify::<Member>().unwrap(), 2);
 }
+
+/// Credentials for a part of what a user may do neither give a role that permits more than they do, nor take it away.
+#[test]
+fn credentials_give_no_role_that_permits_more_than_they_do() {
+    let world = World::new();
+    let (owner, members) = (world.workspace(), world.platform.workspaces().members());
+    let (viewer, _) = world.member(&owner, "viewer", Role::Viewer);
+    let (admin, _) = world.member(&owner, "admin", Role::Admin);
+    let missing = |result: Result<(), PlatformError>| match result {
+        Err(PlatformError::MissingScope { scope }) => Some(scope),
+        Ok(()) => None,
+        Err(other) => panic!("{other}"),
+    };
+    let own = world.platform.create_api_key("writer", &[Scope::WorkspaceWrite]).unwrap();
+    let users = world.key(&owner, &[Scope::WorkspaceWrite]).0;
+    for writer in [own.text(), &users] {
+        let writer = world.authenticated(writer).unwrap();
+        let invited =
+            |role: Role| missing(world.unit(|unit| members.invite(unit, &writer, "x@example.org", role)).map(drop));
+        assert_eq!(invited(Role::Owner), Some(Scope::Admin));
+        assert_eq!(invited(Role::Admin), Some(Scope::Admin));
+        assert_eq!(invited(Role::Developer), Some(Scope::WorkspaceRead));
+        assert_eq!(invited(Role::Viewer), Some(Scope::WorkspaceRead));
+    }
+    let with = |scopes: &[Scope]| world.authenticated(&world.key(&owner, scopes).0).unwrap();
+    let changed = |by: &Principal, user: &str, role: Role| {
+        missing(world.unit(|unit| members.change_role(unit, by, user, role)).map(drop))
+    };
+    let every_but_admin = with(&Scope::ALL[..9]);
+    assert_eq!(changed(&every_but_admin, &viewer, Role::Owner), Some(Scope::Admin));
+    assert_eq!(changed(&every_but_admin, &admin, Role::Viewer), Some(Scope::Admin), "it is not taken away either");
+    assert_eq!(changed(&every_but_admin, &viewer, Role::Developer), None);
+    let whole = with(&[Scope::Admin]);
+    assert_eq!(changed(&whole, &viewer, Role::Owner), None);
+    assert_eq!(changed(&whole, &admin, Role::Viewer), None);
+}
+
+/// Who makes a workspace invites to it whom it will, but administrators only with the scope admin.
+#[test]
+fn who_makes_a_workspace_invites_administrators_with_the_scope_admin_alone() {
+    let world = World::new();
+    let (workspaces, members) = (world.platform.workspaces(), world.platform.workspaces().members());
+    let owner = world.workspace();
+    for (scope, is_admin) in [(Scope::WorkspaceWrite, false), (Scope::Admin, true)] {
+        let key = world.authenticated(&world.key(&owner, &[scope]).0).unwrap();
+        for (role, is_invited) in
+            [(Role::Viewer, true), (Role::Developer, true), (Role::Admin, is_admin), (Role::Owner, is_admin)]
+        {
+            let invited = world.unit(|unit| {
+                let (_, there) = workspaces.create_by(unit, &key, Workspace::named("new"))?;
+                members.invite_to_new(unit, &there, "x@example.org", role)
+            });
+            match invited {
+                Ok(_) => assert!(is_invited, "{scope:?} {role:?}"),
+                Err(PlatformError::MissingScope { scope: Scope::Admin }) => assert!(!is_invited, "{scope:?} {role:?}"),
+                Err(other) => panic!("{other}"),
+            }
+        }
+    }
+}

@@ -3,6 +3,7 @@
 use alloy_primitives::{Address, B256, Bytes, U64, U256, hex};
 use serde_json::{Value, json};
 
+use super::mining::records_failed;
 use crate::{
     node::{Dump, InterventionError, LoadError, Mining},
     primitives::Gas,
@@ -127,14 +128,17 @@ fn load(eth: &Eth, args: &Args<'_>) -> Result<bool, RpcError> {
     Ok(true)
 }
 
-/// `anvil_reset`: goes back to genesis. Parameters that ask for a fork of another network are refused.
+/// `anvil_reset`: goes back to genesis, with the records beside the chain. Parameters that ask for a fork of another network are refused.
 fn reset(eth: &Eth, args: &Args<'_>) -> Result<(), RpcError> {
     let options: Value = args.optional(0, "options")?.unwrap_or(Value::Null);
     if options.pointer("/forking/jsonRpcUrl").is_some_and(|url| !url.is_null()) {
         return Err(invalid_params("invalid argument 0 (options): forking another network is not supported"));
     }
     eth.node.reset().map_err(|cause| command_failed(&cause, cause.full_disk()))?;
-    Ok(())
+    match &eth.records {
+        Some(records) => records.reset().map_err(|cause| records_failed(&cause)),
+        None => Ok(()),
+    }
 }
 
 fn node_info(eth: &Eth, _: &Args<'_>) -> Result<Value, RpcError> {

@@ -6,12 +6,11 @@ use alloy_primitives::{U64, U256};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::time::time_error;
+use super::time::{check_reach, from_now, set_next_timestamp};
 use crate::{
     chain::ExecutedBlock,
     node::{MINING_INTERVAL_SECS_MAX, MineError, Mining, SnapshotId},
     platform::PlatformError,
-    primitives::Timestamp,
     server::{
         eth::{
             Eth, Methods, convert,
@@ -85,7 +84,7 @@ fn mine_detailed(eth: &Eth, args: &Args<'_>) -> Result<Vec<Value>, RpcError> {
 fn mine_with_options(eth: &Eth, args: &Args<'_>) -> Result<Vec<ExecutedBlock>, RpcError> {
     let options: MineOptions = args.optional(0, "options")?.unwrap_or_default();
     if let Some(timestamp) = options.timestamp {
-        eth.node.set_next_block_timestamp(Timestamp::from_secs(timestamp)).map_err(time_error)?;
+        set_next_timestamp(eth, "0 (options)", timestamp)?;
     }
     let mut blocks = Vec::new();
     mine_cancellable(eth, args, options.blocks.unwrap_or(1), None, |block| blocks.push(block.clone()))?;
@@ -115,8 +114,12 @@ fn mine_cancellable(
 /// `anvil_mine(blocks, seconds between them)`.
 fn mine(eth: &Eth, args: &Args<'_>) -> Result<(), RpcError> {
     let blocks = args.optional(0, "blocks")?.map_or(1, |Quantity(blocks)| blocks);
-    let interval = args.optional(1, "interval")?.map(|Quantity(secs)| Duration::from_secs(secs));
-    mine_cancellable(eth, args, blocks, interval, |_| ())
+    let interval = args.optional(1, "interval")?.map(|Quantity(secs)| secs);
+    if let Some(secs) = interval {
+        // The first block comes at once.
+        check_reach("1 (interval)", secs, from_now(eth, secs.saturating_mul(blocks.saturating_sub(1))))?;
+    }
+    mine_cancellable(eth, args, blocks, interval.map(Duration::from_secs), |_| ())
 }
 
 pub(super) fn mine_error(cause: MineError) -> RpcError {
@@ -175,7 +178,8 @@ fn snapshot(eth: &Eth) -> Result<U64, RpcError> {
     Ok(U64::from(id.get()))
 }
 
-fn records_failed(cause: &PlatformError) -> RpcError {
+/// Returns the error of records that were not kept or taken back.
+pub(super) fn records_failed(cause: &PlatformError) -> RpcError {
     let disk = match cause {
         PlatformError::StorageFull { disk } => Some(*disk),
         _ => None,

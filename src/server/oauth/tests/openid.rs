@@ -12,8 +12,8 @@ use crate::{
     server::{
         LogInProvider,
         openid::{
-            OpenIdConfig,
-            testing::{FakeProvider, NOW, SigningKey, TOKEN},
+            DISCOVERY_AGE_MIN, OpenIdConfig,
+            testing::{DISCOVERY, FakeProvider, NOW, SigningKey, TOKEN},
         },
         rest::PeerAddress,
     },
@@ -68,6 +68,23 @@ async fn a_provider_names_the_user() {
     let page = ann.get(&world.site, "/oauth/account").await;
     assert!(page.body.contains("ann@example.org") && page.body.contains("Change the password"), "{}", page.body);
     assert!(Browser::default().log_in(&world.site, "ann@example.org", PASSWORD).await.location().ends_with("account"));
+}
+
+#[tokio::test]
+async fn a_provider_that_is_down_fails_log_ins_until_it_is_up() {
+    let provider = FakeProvider::start().await;
+    provider.answer(DISCOVERY, 503, &json!({}));
+    let on_demand = provider.on_demand(provider.config()).unwrap();
+    let site = Site::with(URL, true, vec![LogInProvider::new("Corp", "corp", on_demand)]);
+    let mut ann = Browser::default();
+    assert!(ann.get(&site, "/oauth/login").await.body.contains("Log in with Corp"));
+    let failed = ann.get(&site, "/oauth/openid/corp").await;
+    assert_eq!(failed.status, StatusCode::BAD_GATEWAY);
+    assert!(failed.body.contains("Corp did not confirm who you are"), "{}", failed.body);
+    provider.answer(DISCOVERY, 200, &provider.description());
+    provider.clock.advance(DISCOVERY_AGE_MIN);
+    let sent = ann.get(&site, "/oauth/openid/corp").await;
+    assert!(sent.location().starts_with(&format!("{}/auth?", provider.issuer())), "{}", sent.location());
 }
 
 #[tokio::test]

@@ -21,9 +21,15 @@ use crate::{
 
 /// Points of an answer that names no begin.
 const POINTS_DEFAULT: u64 = 100;
+/// Time that a point covers in an answer to a request that names none.
+const STEP_SECS_DEFAULT: u64 = 3_600;
 const STEP_PATTERN: &str = "^[0-9]{1,9}[smhd]$";
 const DATE_PATTERN: &str =
     r"^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2}))?$";
+/// A day, a time of day and the offset of a zone, with zeros for digits.
+const DAY_FORM: &str = "0000-00-00";
+const TIME_FORM: &str = "00:00:00";
+const OFFSET_FORM: &str = "00:00";
 
 /// A figure of a chain over time. Times without a sample have no point.
 #[derive(Debug, Serialize, ToSchema)]
@@ -94,11 +100,9 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             "from",
             "Begin: a date, or date and time with a zone (ISO 8601); 100 points before the end by default.",
             DATE_PATTERN,
-            |text| seconds(text).is_some(),
+            is_like_date,
         ))
-        .parameter(Parameter::text("to", "End, exclusive, likewise; now by default.", DATE_PATTERN, |text| {
-            seconds(text).is_some()
-        }))
+        .parameter(Parameter::text("to", "End, exclusive, likewise; now by default.", DATE_PATTERN, is_like_date))
         .parameter(Parameter::text("granularity", step, STEP_PATTERN, |text| step_of(text).is_some()))
         .parameter(Parameter::text("interval", "Another name of granularity.", STEP_PATTERN, |text| {
             step_of(text).is_some()
@@ -110,22 +114,16 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
 
 fn series(app: &App, request: &Request) -> Result<SeriesView, ApiError> {
     let named = |name: &str| request.query(name);
-    let (granularity, interval) = (named("granularity"), named("interval"));
-    if let (Some(granularity), Some(interval)) = (granularity, interval)
-        && granularity != interval
-    {
-        let message = format!("granularity and interval are one parameter, got {granularity:?} and {interval:?}");
-        return Err(ApiError::bad_request(message));
-    }
-    let step_secs = granularity.or(interval).and_then(step_of).unwrap_or(3_600);
+    let step_secs = step_named(named("granularity"), named("interval"))?;
     let metric = Metric::ALL.into_iter().find(|metric| Some(metric.name()) == named("metric"));
     let metric = metric.ok_or_else(|| ApiError::bad_request("metric is required"))?;
     let blockchain_id = named("blockchainId").unwrap_or_default();
     let now_secs = app.now_ms() / 1_000;
     // The sample of this moment is in an answer that ends now.
-    let to_secs = named("to").and_then(seconds).unwrap_or_else(|| now_secs.saturating_add(SAMPLE_SECS));
+    let given = |name: &str| named(name).map(|text| moment(name, text)).transpose();
+    let to_secs = given("to")?.unwrap_or_else(|| now_secs.saturating_add(SAMPLE_SECS));
     let mut wanted = SeriesRequest { metric, from_secs: to_secs, to_secs, step_secs };
-    wanted.from_secs = named("from").and_then(seconds).unwrap_or_else(|| {
+    wanted.from_secs = given("from")?.unwrap_or_else(|| {
         let (_, end_secs) = wanted.bounds_secs();
         end_secs.saturating_sub(step_secs.saturating_mul(POINTS_DEFAULT))
     });
@@ -148,6 +146,60 @@ fn is_id(text: &str) -> bool {
 
 fn step_of(text: &str) -> Option<u64> {
     parse_duration_secs(text, DurationUnits::INTERVAL).filter(|secs| *secs > 0)
+}
+
+/// The time of a point, by either name: they say the same where both are there, be it in other units.
+fn step_named(granularity: Option<&str>, interval: Option<&str>) -> Result<u64, ApiError> {
+    if let (Some(granularity), Some(interval)) = (granularity, interval)
+        && step_of(granularity) != step_of(interval)
+    {
+        let message = format!("granularity and interval are one parameter, got {granularity:?} and {interval:?}");
+        return Err(ApiError::bad_request(message));
+    }
+    Ok(granularity.or(interval).and_then(step_of).unwrap_or(STEP_SECS_DEFAULT))
+}
+
+/// Returns whether a text has the form of [`DATE_PATTERN`], or is a moment in another one. Whether there is such a moment, [`moment`] says.
+fn is_like_date(text: &str) -> bool {
+    let has_form = match text.split_once('T') {
+        Some((day, time)) => has_digits(day, DAY_FORM) && is_like_time(time),
+        None => has_digits(text, DAY_FORM),
+    };
+    has_form || seconds(text).is_some()
+}
+
+/// Returns whether a text has the form of a time of day with a zone.
+fn is_like_time(text: &str) -> bool {
+    let Some((time, rest)) = text.split_at_checked(TIME_FORM.len()) else { return false };
+    let zone = match rest.strip_prefix('.') {
+        Some(fraction) => {
+            let zone = fraction.trim_start_matches(|digit: char| digit.is_ascii_digit());
+            let digits = fraction.len().saturating_sub(zone.len());
+            if !(1..=9).contains(&digits) {
+                return false;
+            }
+            zone
+        }
+        None => rest,
+    };
+    has_digits(time, TIME_FORM)
+        && (zone == "Z" || zone.strip_prefix(['+', '-']).is_some_and(|offset| has_digits(offset, OFFSET_FORM)))
+}
+
+/// Returns whether a text is a form with any digits for its zeros.
+fn has_digits(text: &str, form: &str) -> bool {
+    let is_like = |(byte, of): (u8, u8)| if of == b'0' { byte.is_ascii_digit() } else { byte == of };
+    text.len() == form.len() && text.bytes().zip(form.bytes()).all(is_like)
+}
+
+/// Reads the moment of a parameter; one that has the form may still be none, or none that is counted in.
+fn moment(name: &str, text: &str) -> Result<u64, ApiError> {
+    seconds(text).ok_or_else(|| {
+        let last = shown(u64::MAX);
+        ApiError::bad_request(format!(
+            "{name} must be a moment of the calendar from 1970-01-01 to {last}, got {text:?}"
+        ))
+    })
 }
 
 /// Reads a date, which begins in UTC, or a date and time with a zone.
@@ -181,6 +233,43 @@ mod tests {
             ("yesterday", None),
         ] {
             assert_eq!(seconds(text), secs, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_moment_that_has_the_form_and_is_none_is_told_the_bounds() {
+        for text in [
+            "9999-12-31",
+            "9999-12-31T00:00:00Z",
+            "1969-12-31",
+            "1969-12-31T23:59:58.123456789+00:00",
+            "2026-02-30",
+            "2026-11-23T25:00:00-01:00",
+        ] {
+            assert!(is_like_date(text), "{text}");
+            let told = moment("from", text).unwrap_err().message().to_owned();
+            assert!(told.contains("from 1970-01-01 to 9999-12-30T22:00:00") && told.contains(text), "{told}");
+        }
+        assert_eq!(moment("to", "9999-12-30").unwrap(), 253_402_128_000);
+        for text in ["yesterday", "", "2026-1-23", "2026-11-23T", "2026-11-23T20:00:00", "2026-11-23Tä0:00:0Z"] {
+            assert!(!is_like_date(text), "{text}");
+        }
+        for text in ["20:00:00.Z", "20:00:00.1234567890Z", "20:00:00+1:00", "20:00:00", "20:00:00z"] {
+            assert!(!is_like_time(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn both_names_of_a_step_say_the_same_in_any_unit() {
+        for (granularity, interval, secs) in [
+            (None, None, Some(3_600)),
+            (Some("1h"), None, Some(3_600)),
+            (None, Some("15s"), Some(15)),
+            (Some("1h"), Some("60m"), Some(3_600)),
+            (Some("86400s"), Some("1d"), Some(86_400)),
+            (Some("1h"), Some("61m"), None),
+        ] {
+            assert_eq!(step_named(granularity, interval).ok(), secs, "{granularity:?} {interval:?}");
         }
     }
 }

@@ -43,8 +43,8 @@ pub(super) struct CreateBlockchain {
     #[schema(max_items = 100)]
     validators: Option<Vec<CreateValidator>>,
     /// `smart-contracts`: contracts may be deployed; `permissions`: lists of accounts and deployers; `privacy`: its participants alone read it.
-    /// Without the field `smart-contracts` alone.
-    #[schema(max_items = 3, example = json!(["smart-contracts"]))]
+    /// Each at most once; without the field `smart-contracts` alone.
+    #[schema(value_type = Option<std::collections::BTreeSet<Feature>>, example = json!(["smart-contracts"]))]
     features: Option<Vec<Feature>>,
     /// Whether it starts as soon as it is made. One that does not is `created`: modules may be added to its genesis until it is started.
     #[schema(default = true)]
@@ -235,7 +235,20 @@ impl CreateValidator {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::rest::body::read_body;
+    use crate::server::rest::body::{BodyType, read_body};
+
+    #[test]
+    fn a_feature_is_named_once() {
+        let body = BodyType::of::<CreateBlockchain>();
+        let of = |features: Value| body.validate(&json!({ "name": "x", "features": features }));
+        for features in [json!([]), json!(["privacy", "permissions", "smart-contracts"]), Value::Null] {
+            assert!(of(features.clone()).is_ok(), "{features}");
+        }
+        let refused = of(json!(["privacy", "privacy"])).unwrap_err();
+        let field = &refused.details()["fields"][0];
+        assert_eq!((refused.status().as_u16(), &field["path"]), (422, &json!("features")));
+        assert_eq!(field["expected"], "items that differ");
+    }
 
     /// A body comes to the specification that the library reads from the same JSON, and is refused with the same words.
     #[test]

@@ -38,7 +38,8 @@ struct DeployContract {
     #[schema(min_length = 1, max_length = 64, example = "erc20-token")]
     template: Option<String>,
     /// Parameters of the template's constructor by name, as GET /v1/templates lists them: integers of 32 bits and fewer are numbers,
-    /// larger ones decimal strings; addresses and bytes are hex strings with 0x; structs are objects.
+    /// larger ones decimal strings; addresses and bytes are hex strings with 0x; structs are objects. erc721-nft takes totalSupply (ids from 1
+    /// on) and decimals (0) too, erc1155-multi also name and symbol, and totalSupply in units of id 1: the supply is the sender's.
     #[schema(value_type = Option<AbiMembers>)]
     params: Option<Map<String, Value>>,
     /// Account that deploys the contract. The service must be able to sign for it. The chain's treasury by default.
@@ -163,7 +164,8 @@ fn deploy(app: &App, request: &Request, body: DeployContract) -> Result<Change<D
     let spec = match body.signed_transaction {
         Some(signed) => DeploymentSpec::of_signed(&body.blockchain_id, signed.0),
         None => {
-            let (template, params) = (body.template.unwrap_or_default(), body.params.unwrap_or_default());
+            let template = body.template.unwrap_or_default();
+            let params = platform.tokens().constructor_params(&template, body.params.unwrap_or_default())?;
             let mut spec = DeploymentSpec::of_template(&body.blockchain_id, &template, params);
             (spec.from, spec.gas_limit) = (body.from.map(|from| from.0), body.gas_limit.map(|limit| limit.0));
             spec

@@ -20,7 +20,11 @@ use crate::{
             scalar::{HexAddress, Interval, Percent},
         },
     },
-    system::{ParameterUpdate, governance::ProposalAction, parameters::Parameter},
+    system::{
+        ParameterUpdate,
+        governance::{DESCRIPTION_BYTES_MAX, NAME_BYTES_MAX, ProposalAction, TITLE_BYTES_MAX},
+        parameters::Parameter,
+    },
 };
 
 /// A proposal to submit.
@@ -105,6 +109,13 @@ impl Body for CreateProposal {
                 refuse(path, "a value, or a signedTransaction that says it all in its place", "nothing".to_owned());
             }
         }
+        let texts =
+            [("title", &self.title, TITLE_BYTES_MAX), ("description", &self.description, DESCRIPTION_BYTES_MAX)];
+        for (path, text, most) in texts {
+            if let Some((expected, got)) = text.as_deref().and_then(|text| too_long(text, most)) {
+                refuse(path, &expected, got);
+            }
+        }
         // The contract counts in seconds and thousandths, and reads 0 as the chain's own value.
         if self.voting_period.is_some_and(|period| period.secs == 0) {
             refuse("votingPeriod", "at least 1s", "0s".to_owned());
@@ -151,6 +162,11 @@ impl CreateProposal {
             signed_transaction: signed(self.signed_transaction.as_deref())?,
         })
     }
+}
+
+/// Returns what is expected, and what a text is that has more bytes than the contract takes: a letter may have four.
+pub(super) fn too_long(text: &str, most: usize) -> Option<(String, String)> {
+    (text.len() > most).then(|| (format!("at most {most} bytes in UTF-8"), format!("{} bytes", text.len())))
 }
 
 /// The configuration of a module among `changes`; empty without one.
@@ -204,6 +220,9 @@ fn action(kind: ProposalType, changes: Map<String, Value>) -> Result<ProposalAct
         }
         ProposalType::Upgrade => {
             let name = fields.text("name").unwrap_or_default();
+            if let Some((expected, got)) = too_long(&name, NAME_BYTES_MAX) {
+                fields.refuse("name", expected, got);
+            }
             let height = fields.integer("height", 1, (1 << 53) - 1);
             let height = fields.require("height", "the number of a block ahead", height).unwrap_or_default();
             let info = fields.optional_text("info", "a non-empty string").unwrap_or_default();
@@ -279,6 +298,7 @@ mod tests {
             (T::ModuleDisable, json!({}), "changes.module"),
             (T::ModuleDisable, json!({ "module": "defi", "config": {} }), "changes.config"),
             (T::Upgrade, json!({ "name": "v2" }), "changes.height"),
+            (T::Upgrade, json!({ "name": "ü".repeat(33), "height": 9 }), "changes.name"),
             (T::Text, json!({ "blockTime": 1 }), "changes.blockTime"),
         ] {
             assert_eq!(read(kind, &changes), Err(vec![path.to_owned()]), "{changes}");
@@ -318,6 +338,20 @@ mod tests {
             let paths: Vec<&str> = is_refused.then_some(field).into_iter().collect();
             assert_eq!(named(&body), paths, "{body}");
         }
+    }
+
+    /// The contract counts bytes, of which the document says nothing.
+    #[test]
+    fn texts_of_more_bytes_than_the_contract_takes_are_named() {
+        for (field, most) in [("title", TITLE_BYTES_MAX), ("description", DESCRIPTION_BYTES_MAX)] {
+            let mut body = json!({ "blockchainId": "bc_x", "title": "x", "type": "text" });
+            body[field] = json!("ü".repeat(most / 2));
+            assert!(named(&body).is_empty(), "{field}");
+            body[field] = json!("ü".repeat(most / 2 + 1));
+            assert_eq!(named(&body), [field]);
+        }
+        let upgrade = json!({ "name": "ü".repeat(NAME_BYTES_MAX / 2), "height": 9, "info": "𝕏".repeat(256) });
+        assert!(read(ProposalType::Upgrade, &upgrade).is_ok(), "256 characters of info are never too many bytes");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use super::{proposals::id_of, validator_body::signed, view::beside_signed};
+use super::{proposal_body::too_long, proposals::id_of, validator_body::signed, view::beside_signed};
 use crate::{
     platform::{FieldError, ProposalId, Scope, Vote, VoteSpec},
     server::{
@@ -20,7 +20,7 @@ use crate::{
             scalar::{Amount, HexAddress},
         },
     },
-    system::governance::VoteOption,
+    system::governance::{REASON_BYTES_MAX, VoteOption},
 };
 
 /// A vote to cast; it replaces the voter's earlier one.
@@ -96,6 +96,9 @@ impl Body for CastVote {
         // The contract reads 0 as all of the voter's weight.
         if self.weight.is_some_and(|weight| weight.0.is_zero()) {
             refuse("weight", "more than 0, or no weight for all of it", "0");
+        }
+        if let Some((expected, got)) = self.reason.as_deref().and_then(|reason| too_long(reason, REASON_BYTES_MAX)) {
+            refuse("reason", &expected, &got);
         }
         wrong
     }
@@ -213,6 +216,8 @@ mod tests {
             (json!({ "vote": "yes", "weight": "0" }), vec!["weight"]),
             (json!({ "vote": "yes", "weight": "00" }), vec!["weight"]),
             (json!({ "weight": "0" }), vec!["vote", "weight"]),
+            (json!({ "vote": "yes", "reason": "ü".repeat(512) }), vec![]),
+            (json!({ "vote": "yes", "reason": "ü".repeat(513) }), vec!["reason"]),
             (json!({ "vote": "yes", "reason": "x", "from": from }), vec![]),
             (json!({ "signedTransaction": "0x02" }), vec![]),
             (

@@ -259,8 +259,13 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     ]
 }
 
-/// Refuses a receiver to which the service does not connect.
+/// Refuses a receiver to which the service does not connect. Of control characters reading the URL would drop some, such as line breaks: it
+/// would be shown otherwise than it is used.
 fn check_url(app: &App, url: &str) -> Result<(), ApiError> {
+    if url.chars().any(char::is_control) {
+        let expected = "a URL without control characters, such as line breaks and tabs";
+        return Err(PlatformError::field("url", expected, url.escape_debug().to_string()).into());
+    }
     let checked = OutboundUrl::parse(url).and_then(|url| app.outbound()?.check(&url));
     checked.map_err(|cause| PlatformError::field("url", cause.to_string(), url).into())
 }

@@ -1,5 +1,7 @@
 //! `/v1/workspaces`, their members and invitations.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
@@ -7,7 +9,7 @@ use utoipa::ToSchema;
 use super::view::Deleted;
 use crate::{
     platform::{
-        Invitation, Member, PlatformError, Principal, Role, Scope, Usage, Workspace,
+        FieldError, Invitation, Member, PlatformError, Principal, Role, Scope, Usage, Workspace,
         records::{AuditLine, Index, SortKey, Stored, Unit},
     },
     primitives::Address,
@@ -24,6 +26,9 @@ use crate::{
         },
     },
 };
+
+/// Characters of an address of e-mail that an error repeats.
+const EMAIL_SHOWN: usize = 80;
 
 /// A workspace to create.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -101,6 +106,19 @@ impl Body for CreateWorkspace {
             "members": [{ "email": "ada@example.org", "role": "developer" }],
         });
         vec![("all fields", all), ("required fields", json!({ "name": "research" }))]
+    }
+
+    /// Nobody is invited twice: addresses are the same in whatever case.
+    fn check(&self) -> Vec<FieldError> {
+        let mut seen = BTreeSet::new();
+        let members = self.members.iter().flatten().enumerate();
+        let repeated = members.filter(|(_, invitee)| !seen.insert(invitee.email.to_lowercase()));
+        let error = |(place, invitee): (usize, &Invitee)| FieldError {
+            path: format!("members[{place}].email"),
+            expected: "an address that no other member of the list has, in whatever case".to_owned(),
+            got: invitee.email.chars().take(EMAIL_SHOWN).collect(),
+        };
+        repeated.map(error).collect()
     }
 }
 
@@ -344,7 +362,10 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         ("/v1/workspaces/{workspaceId}/invitations", "/v1/workspaces/{workspaceId}/invitations/{invitationId}");
     vec![
         Endpoint::post(all, "createWorkspace", tag, write, "Creates a workspace, and invites its members.")
-            .described("Its first owner is the user who sends the request, or who answers for the API key.")
+            .described(
+                "Its first owner is the user who sends the request, or who answers for the API key. Owners and admins are invited with the scope \
+                 `admin` alone: 403 otherwise.",
+            )
             .takes::<CreateWorkspace>()
             .creates(create),
         Endpoint::get(all, "listWorkspaces", tag, read, "Lists the workspaces of which the caller is a member.")
@@ -380,6 +401,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             .answered_past_plan()
             .lists(&["createdAt"], list_members),
         Endpoint::patch(member, "changeMemberRole", tag, write, "Changes the role of a member.")
+            .described("The credentials need all the scopes of the former and the new role: 403 names one that is missing.")
             .takes::<ChangeRole>()
             .acts(change_role),
         Endpoint::delete(member, "removeMember", tag, write, "Removes a member, and revokes the API keys that it made.")
@@ -392,8 +414,9 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             .acts(remove_member),
         Endpoint::post(invitations, "inviteMember", tag, write, "Invites somebody by e-mail.")
             .described(
-                "The invitation can be accepted for seven days. A workspace, and a user in all workspaces, sends a bounded number of invitations \
-                 within any hour, 100 unless the operators say otherwise: 429 past it.",
+                "The credentials need all the scopes of the role: 403 names one that is missing. The invitation can be accepted for seven days. A \
+                 workspace, and a user in all workspaces, sends a bounded number of invitations within any hour, 100 unless the operators say \
+                 otherwise: 429 past it.",
             )
             .takes::<Invitee>()
             .creates(invite),
@@ -424,7 +447,7 @@ fn create(app: &App, request: &Request, body: CreateWorkspace) -> Result<Change<
         let (stored, owner) = workspaces.create_by(unit, &caller, workspace)?;
         for invitee in body.members.unwrap_or_default() {
             let role = invitee.role.map_or(Role::Developer, Role::from);
-            workspaces.members().invite(unit, &owner, &invitee.email, role)?;
+            workspaces.members().invite_to_new(unit, &owner, &invitee.email, role)?;
         }
         let wallet = workspaces.wallet_in(unit, &stored)?;
         Ok(WorkspaceView::new(&stored, wallet))
@@ -570,4 +593,24 @@ fn in_workspace<T: 'static>(
 ) -> Result<Change<T>, ApiError> {
     let (platform, principal) = (app.platform().clone(), request.principal()?.clone());
     Ok(Change::unit(move |unit| change(&platform.workspaces(), unit, &principal)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_that_is_repeated_is_named_by_its_place() {
+        let fields = |emails: &[&str]| {
+            let members: Vec<Value> = emails.iter().map(|email| json!({ "email": email })).collect();
+            let body: CreateWorkspace = serde_json::from_value(json!({ "name": "w", "members": members })).unwrap();
+            body.check().into_iter().map(|field| field.path).collect::<Vec<_>>()
+        };
+        assert_eq!(fields(&["ann@example.org", "Ann@Example.org"]), ["members[1].email"]);
+        assert_eq!(
+            fields(&["a@b", "c@d", "A@b", "C@D", "a@B"]),
+            ["members[2].email", "members[3].email", "members[4].email"]
+        );
+        assert!(fields(&["ann@example.org", "ben@example.org"]).is_empty() && fields(&[]).is_empty());
+    }
 }

@@ -42,7 +42,7 @@ struct OtherChanges {
     version: Option<u32>,
     /// Of module-enable: its configuration.
     config: Option<ModuleConfig>,
-    /// Of upgrade: its name.
+    /// Of upgrade: its name, at most 64 bytes.
     #[schema(min_length = 1, max_length = 256, pattern = r"\S", example = "v2")]
     name: Option<String>,
     /// Of upgrade: height of the block with which it comes.
