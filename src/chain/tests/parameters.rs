@@ -240,7 +240,8 @@ fn a_dump_has_the_parameters_that_wait_and_those_that_were_due() {
 #[test]
 fn a_dump_of_the_state_alone_has_the_gas_limit_and_the_base_fee_in_force() {
     let mut chain = open(governed());
-    let change = [(Parameter::GasLimit, 50_000_000), (Parameter::ElasticityMultiplier, 4), (Parameter::BaseFeeFloor, 7)];
+    let change =
+        [(Parameter::GasLimit, 50_000_000), (Parameter::ElasticityMultiplier, 4), (Parameter::BaseFeeFloor, 7)];
     extend(&mut chain, vec![schedule(0, &change)]);
     (0..4).for_each(|_| drop(extend(&mut chain, vec![])));
     let genesis = chain.dump_state().unwrap().genesis;

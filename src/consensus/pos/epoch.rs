@@ -93,8 +93,9 @@ impl State {
         let is_rear = |validator: &Address| stake.rear.as_ref().is_some_and(|rear| rear.members().contains(validator));
         let is_bonded = |validator: &Address| stake.bonded.iter().any(|member| member.address == *validator);
         stake.inactivity_scores.retain(|validator, _| is_bonded(validator) || is_rear(validator));
+        stake.absent.clear();
         // Genesis has no epoch before it.
-        if self.epoch() > 0 {
+        if self.epoch() > 0 && self.could_have_votes(config) {
             self.apply_absence(config, &mut stake, deltas);
             self.apply_rewards(config, &mut stake, deltas);
         }
@@ -160,6 +161,13 @@ impl State {
         self.stake = Arc::new(stake);
     }
 
+    /// Whether a block could have votes of the previous epoch: there is one in it or since. Without any all validators were away alike, as where
+    /// one process runs them all and did not run itself: it costs nobody more than others, and so nobody anything.
+    fn could_have_votes(&self, config: &PosConfig) -> bool {
+        let latest = config.epoch_of(self.times.slot_begun(self.time));
+        config.period == 0 || latest >= self.previous.number
+    }
+
     /// Whether finality stalls for so long that stake leaks (`is_in_inactivity_leak`).
     fn is_leaking(&self, config: &PosConfig) -> bool {
         self.previous.number.saturating_sub(self.casper.finalized.epoch) > config.leak_after
@@ -167,7 +175,6 @@ impl State {
 
     /// Updates inactivity scores by the previous epoch and applies the inactivity leak (`process_inactivity_updates`, `get_inactivity_penalty_deltas`).
     fn apply_absence(&self, config: &PosConfig, stake: &mut Stake, deltas: &mut EpochDeltas) {
-        stake.absent.clear();
         let is_leaking = self.is_leaking(config);
         for (member, vote) in self.previous.set().members().iter().zip(&self.voted[0]) {
             let validator = member.address;
