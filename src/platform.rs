@@ -492,12 +492,15 @@ impl Platform {
 
 impl Platform {
     /// Creates an API key of the default workspace in place of those that the service has made with this name: for a process that shows
-    /// its key at each start.
+    /// its key at each start. What those made stays the service's.
     ///
     /// # Errors
     /// As [`ApiKeys::create`].
     pub fn renew_api_key(&self, name: &str, scopes: &[Scope]) -> Result<ApiKeyValue, PlatformError> {
-        self.unit(|unit| self.api_keys().forget_own(unit, name))?;
+        self.unit(|unit| {
+            let forgotten = self.api_keys().forget_own(unit, name)?;
+            Ok::<_, PlatformError>(forgotten.iter().try_for_each(|key| workspace::take_over(unit, key))?)
+        })?;
         self.create_api_key(name, scopes)
     }
 }

@@ -95,8 +95,6 @@ pub use state::{Candidates, Pending, State};
 pub const SLOT_TIMER: TimerId = TimerId::new(1);
 /// Fires every two rounds; a replica whose head has not moved since then shows it.
 pub const QUIET_TIMER: TimerId = TimerId::new(2);
-/// Largest distance in slots of a block on demand above the head. A block by the clock waits for its time instead.
-pub const SLOTS_AHEAD_MAX: u64 = 1 << 20;
 /// Most pieces of evidence against one producer that are kept to be reported: as many as a block takes.
 const OFFENCES_OF_ONE_MAX: usize = EVIDENCE_PER_BLOCK_MAX;
 

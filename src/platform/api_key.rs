@@ -24,7 +24,7 @@ use super::{
     principal::{Principal, Subject},
     records::{Collection, Index, Owner, PageRequest, Reach, Record, RecordError, SortKey, Stored, Unit},
     scope::{Scope, ScopeSet},
-    workspace::{Member, take_over},
+    workspace::Member,
 };
 use crate::{
     primitives::{DurationUnits, parse_duration_secs},
@@ -455,19 +455,16 @@ impl<'a> ApiKeys<'a> {
         Ok(stored)
     }
 
-    /// Deletes the keys of this name that the service itself has made. What they created stays the service's.
-    pub(super) fn forget_own(&self, unit: &mut Unit<'_>, name: &str) -> Result<(), PlatformError> {
+    /// Deletes the keys of this name that the service itself has made, and returns their ids.
+    pub(super) fn forget_own(&self, unit: &mut Unit<'_>, name: &str) -> Result<Vec<String>, PlatformError> {
         let (owner, group) = (Owner::Workspace(default_workspace()), ApiKey::made_by(&Subject::Service));
         let mut own = Vec::new();
         unit.of::<ApiKey>().for_each(&ApiKey::BY_CREATOR, &owner, &group, |key| {
             own.extend((key.value.name == name).then_some(key));
             Ok::<_, PlatformError>(())
         })?;
-        for key in &own {
-            take_over(unit, key.id())?;
-            unit.delete(key)?;
-        }
-        Ok(())
+        own.iter().try_for_each(|key| unit.delete(key))?;
+        Ok(own.iter().map(|key| key.id().to_owned()).collect())
     }
 
     /// Returns the principal of an API key; `None` for one that is unknown, revoked or expired, whose maker is no member any more, or that

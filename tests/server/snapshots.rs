@@ -110,7 +110,7 @@ fn a_rollback_a_reorg_and_a_reset_of_the_default_chain_take_its_deployments_back
     let first = deploy("ONE");
     deploy("TWO");
     eth(&dev, &key, "anvil_rollback", json!([1]));
-    assert_eq!(listed(), [first.clone()]);
+    assert_eq!(listed(), core::slice::from_ref(&first));
     deploy("TWO");
     eth(&dev, &key, "anvil_reorg", json!([1, []]));
     assert_eq!(listed(), [first]);

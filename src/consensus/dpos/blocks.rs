@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::{
     ConflictingBlocks, Dpos, EvidenceError, HeaderContext, Infraction, OFFENCES_OF_ONE_MAX, PRODUCERS_MAX, QUIET_TIMER,
-    SLOTS_AHEAD_MAX, check_header,
+    check_header,
     evidence::evidence_age,
     has_room_for, record,
     tree::{Node, SAME_SLOT_BLOCKS_MAX, SIDE_BLOCKS_PER_AUTHOR_MAX},
@@ -83,9 +83,6 @@ impl BlockIntake for Dpos {
         let candidate = block.as_ref().into();
         let context = check_header(&self.config, &self.authenticator, &parent_node.context, &candidate, author, true)
             .map_err(|error| Rejection::Header { block: id, reason: error.to_string() })?;
-        if self.slots_ahead_on_demand(&context) > SLOTS_AHEAD_MAX {
-            return Err(Rejection::TooFarAhead { block: id, limit: SLOTS_AHEAD_MAX });
-        }
         let node = Node { context, parent, author, sealed: Some(Arc::new(SealedHeader::from(block.as_ref()))) };
         if own.is_none() {
             self.check_same_slot(&node, from)?;
@@ -146,15 +143,6 @@ impl Dpos {
             return Err(Rejection::Overloaded { limit: limit as usize });
         }
         Ok(())
-    }
-
-    /// Returns by how many slots a block on demand is after the head. One by the clock is judged when its time has come, however many slots
-    /// nobody was there for: its author has no more room for those that wait than for any others.
-    fn slots_ahead_on_demand(&self, context: &HeaderContext) -> u64 {
-        match self.config.period {
-            0 => context.slot.saturating_sub(self.head_context().slot),
-            _ => 0,
-        }
     }
 
     /// Returns what identifies the slot of a block on every branch.

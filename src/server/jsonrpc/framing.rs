@@ -25,7 +25,6 @@ pub(crate) struct Answered {
 }
 
 impl Answered {
-
     /// Whether it was sent notifications alone: status 204.
     pub(crate) fn is_empty(&self) -> bool {
         self.json.is_none() && self.status == StatusCode::OK
