@@ -249,8 +249,9 @@ fn a_network_that_nobody_was_there_for_in_weeks_goes_on_in_seconds() {
         for (mut paced, name) in [(paused, "paused"), (Paced::since(builder(), BEGAN + AWAY), "opened")] {
             let (height, steps) = (paced.height(), paced.network.steps());
             paced.run(AWAY + SECOND * 40);
-            let times = paced.times(height);
-            assert!(times.len() >= 30 && times[0] >= AWAY.as_secs(), "{kind:?}, {name}: {times:?}");
+            // One block may have been under way.
+            let times: Vec<_> = paced.times(height).into_iter().filter(|secs| *secs >= AWAY.as_secs()).collect();
+            assert!(times.len() >= 30, "{kind:?}, {name}: {times:?}");
             assert!(paced.network.steps() - steps < 20_000, "{kind:?}, {name}: a slot that is over is no step");
         }
     }
