@@ -75,9 +75,7 @@ use crate::{
 #[cfg(feature = "internals")]
 pub use casper::Tally;
 pub use casper::{Casper, Checkpoint, Turnout};
-#[cfg(feature = "internals")]
-pub use config::EMPTY_SLOTS_MAX;
-pub use config::{PosConfig, PosError, Trusted};
+pub use config::{EMPTY_SLOTS_MAX, PosConfig, PosError, Trusted};
 #[cfg(feature = "internals")]
 pub use fork_choice::ForkBlock;
 pub use fork_choice::{ForkChoice, LatestMessage, View};

@@ -273,6 +273,7 @@ impl PbftConfig {
     }
 
     /// Returns the strong quorum of so many validators, as [`Quorums::strong`]; also of fewer than a committee has.
+    #[cfg(any(test, feature = "platform"))]
     pub(crate) fn strong_of(&self, count: usize) -> usize {
         Quorums { validators: count, faulty: self.faulty_of(count) as usize }.strong()
     }
