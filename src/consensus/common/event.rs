@@ -153,7 +153,7 @@ pub enum Admin {
     /// driver says, for its clients, and not an operator (PBFT).
     Overdue,
     /// All replicas stood still until this time, as those of one process do: no other went on without this one, which is therefore no
-    /// newcomer to a chain that others continued (proof of stake).
+    /// newcomer to a chain that others continued, and which counts the slots until then as empty (proof of stake).
     StoodStill {
         /// The time at which they go on.
         until: Timestamp,

@@ -8,7 +8,8 @@ use crate::{
     sim::engine::clock::SimTime,
 };
 
-/// Steps that one replica may take for each skipped second more than usual: a protocol that counts slots counts those it missed.
+/// Steps that one replica may take for each skipped second more than usual: one that was stopped meanwhile counts the slots that it missed, one
+/// by one, when it is started.
 const STEPS_PER_SKIPPED_SECOND: u64 = 2;
 
 impl Network {
@@ -35,7 +36,8 @@ impl Network {
         Ok(self.env.scheduler.skip(until, more))
     }
 
-    /// Tells the replicas that run that no other went on meanwhile. One that is stopped was away before.
+    /// Tells the replicas that run that no other went on meanwhile, so that they count the slots of it at once. One that is stopped was away
+    /// before.
     fn tell_stood_still(&mut self, until: SimTime) -> Result<(), NetworkError> {
         let until = self.env.clock.timestamp(until);
         let processes = self.replicas.iter_mut().chain(&mut self.twins);
