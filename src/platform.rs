@@ -84,7 +84,7 @@ pub use self::{
     mail::{Mail, Mailbox, Mails, ReceivedMail},
     maintenance::{Backup, CheckReport, CheckedChain, Pruned, STATES_KEPT_MIN, check, prune},
     metering::{Metering, OverQuota},
-    modules::{HostedModule, Module, ModuleKind, ModuleSpec, ModuleState, Modules},
+    modules::{EarlierModule, HostedModule, Module, ModuleKind, ModuleSpec, ModuleState, Modules},
     oauth::{
         AccessToken, AuthorizationRefusal, AuthorizationRequest, Authorized, ClientCredentials, ClientRegistration,
         Grant, Introspection, OAuth, OAuthClient, OAuthError, OAuthErrorCode, Parameters, ShownRefusal, TokenResponse,
@@ -245,6 +245,8 @@ impl PlatformBuilder {
             Context { records, entropy, vault, secret, plans, workspaces_max, invitations_max, password_cost };
         unless_full(IdempotentRequests { context: &context }.seal_former())?;
         make_default_workspace(&context)?;
+        let taken_over = context.records.once(ORPHANS_TAKEN_OVER, workspace::take_over_orphans);
+        unless_full(taken_over.map_err(PlatformError::from))?;
         let default_blockchain = default_blockchain.into().map(Arc::new);
         if let Some(default) = &default_blockchain {
             // Without its record the chain runs as it is described.
@@ -520,6 +522,9 @@ fn forget_expired(context: &Context, some: &PageRequest) -> Result<usize, Platfo
 const EXPIRY_INDEXED: &str = "expiry-indexed";
 /// Counter that is 1 once the index by OAuth client has the keys that were in the store before it was.
 const CLIENTS_KEYS_INDEXED: &str = "clients-keys-indexed";
+
+/// Counter that is 1 once the service has what keys of its own, as they were in former versions, left behind.
+const ORPHANS_TAKEN_OVER: &str = "orphans-taken-over";
 
 /// Completes the indices of records that were written before the indices were.
 fn complete_indices(records: &Records) -> Result<(), RecordError> {

@@ -60,7 +60,7 @@ pub use network::{
     stopping::StopError,
     validator_action::{Submitted, ValidatorAction, ValidatorActionError},
 };
-pub use pacing::{LATE_MAX, Pacer, PacerCounters, PacerError, SLOTS_BEHIND_MAX, STEPS_PER_ADVANCE_MAX};
+pub use pacing::{LATE_MAX, Pacer, PacerCounters, PacerError, STEPS_PER_ADVANCE_MAX};
 
 pub(crate) use network::{
     chain_options::{ValidatorKeys, chain_option_setters},

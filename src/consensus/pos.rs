@@ -24,7 +24,6 @@ mod epoch;
 mod family;
 mod fork_choice;
 mod light;
-mod long_gap;
 mod message;
 mod participation;
 mod payload;
@@ -75,7 +74,7 @@ use crate::{
 #[cfg(feature = "internals")]
 pub use casper::Tally;
 pub use casper::{Casper, Checkpoint, Turnout};
-pub use config::{EMPTY_SLOTS_MAX, PosConfig, PosError, Trusted};
+pub use config::{PosConfig, PosError, Trusted};
 #[cfg(feature = "internals")]
 pub use fork_choice::ForkBlock;
 pub use fork_choice::{ForkChoice, LatestMessage, View};
@@ -142,7 +141,7 @@ pub struct Pos {
     /// Ticket of the newest slashing protection record, which has to be durable before votes are rebroadcast.
     protection_ticket: Option<Ticket>,
     production: Production,
-    /// Newest epoch in which a block was taken in its slot: until then this replica was online.
+    /// Newest epoch in which a block was taken in its slot, or up to which nobody went on without this replica: until then it was online.
     active_epoch: u64,
     /// Hash chains of this replica's own reveals.
     own_reveals: OwnReveals,
@@ -343,7 +342,7 @@ impl Pos {
     }
 
     /// Whether slots follow the clock; otherwise blocks are made on demand.
-    const fn has_timers(&self) -> bool {
+    pub(crate) const fn has_timers(&self) -> bool {
         self.config.period > 0
     }
 
@@ -462,8 +461,8 @@ impl Protocol for Pos {
             }
             Event::Persisted(_) => Ok(()),
             Event::Random { .. } => Err(Rejection::Unexpected { what: "random draw" }),
-            Event::Admin(Admin::StoodStill { until }) => {
-                self.stand_still(until);
+            Event::Admin(Admin::Resumed { now, stood_still_secs }) => {
+                self.resume(now, stood_still_secs, effects);
                 Ok(())
             }
             Event::Admin(_) => {

@@ -1,11 +1,50 @@
-//! Assertions for tests over a node: events, reverts, balances. They panic with the expected and the actual value.
+//! Assertions for tests over a node: events, reverts, balances. They panic with the expected and the actual value. Beside them, time that a test
+//! lets pass.
 
-use core::fmt::Debug;
+use core::{fmt::Debug, time::Duration};
 
 use alloy_sol_types::{SolError, SolEvent};
 
-use super::{BlockRef, ContractError, MinedTransaction, Node, NodeView};
+use super::{BlockRef, Clock, ContractError, ManualClock, MinedTransaction, Node, NodeView, PacedNetwork};
 use crate::primitives::{Address, Height, U256};
+
+/// Lets time pass on a clock that a test moves, and a network run in it as a punctual pool would let it: the clock stops whenever the network
+/// wants to be told the time.
+///
+/// # Panics
+/// When the network fails.
+///
+/// ```
+/// use core::time::Duration;
+/// use chainbox::{
+///     consensus::{ConsensusConfig, PbftConfig},
+///     node::{ManualClock, testing::run_for},
+///     primitives::Timestamp,
+///     sim::Network,
+/// };
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let began = Timestamp::from_secs(1_750_000_000);
+/// let network = Network::builder().with_consensus(ConsensusConfig::Pbft(PbftConfig::default())).with_validators(4);
+/// let network = network.with_timestamp(began).build()?.share()?.pace(Duration::from_secs(began.as_secs()))?;
+/// run_for(&network, &ManualClock::new(began), Duration::from_secs(10));
+/// assert!(network.nodes()[0].view().head().height().get() > 5);
+/// # Ok(())
+/// # }
+/// ```
+#[track_caller]
+pub fn run_for(network: &PacedNetwork, clock: &ManualClock, time: Duration) {
+    let now = || Duration::from_millis(clock.now_ms());
+    let end = now().saturating_add(time);
+    loop {
+        let wake = network.next_wake().map(|wake| wake.max(now())).filter(|wake| *wake <= end);
+        let at = wake.unwrap_or(end);
+        clock.advance_to(at);
+        network.advance(at).unwrap_or_else(|cause| panic!("the network failed: {cause}"));
+        if wake.is_none() {
+            return;
+        }
+    }
+}
 
 /// Returns the one event of kind `E` that the transaction emitted.
 ///

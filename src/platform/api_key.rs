@@ -475,15 +475,8 @@ impl<'a> ApiKeys<'a> {
     /// # Errors
     /// [`PlatformError::Internal`] when the store fails.
     pub fn authenticate(&self, value: &str) -> Result<Option<Principal>, PlatformError> {
-        if !value::is_well_formed(value) {
-            return Ok(None);
-        }
-        let hash = self.context.secret.hash(value.as_bytes());
-        let group = SortKey::new().bytes(&hash);
-        let found = self.all().find(&ApiKey::BY_HASH, &Owner::Service, &group)?;
         let now_ms = self.context.records.clock().now_ms();
-        let found = found.filter(|key| bool::from(key.value.hash.ct_eq(&hash)) && key.value.is_live(now_ms));
-        let Some(key) = found else { return Ok(None) };
+        let Some(key) = self.find(value)?.filter(|key| key.value.is_live(now_ms)) else { return Ok(None) };
         let Some(workspace) = key.owner().workspace().cloned() else { return Ok(None) };
         if key.value.has_lost_client(&self.context.records.of())? {
             return Ok(None);
@@ -496,6 +489,26 @@ impl<'a> ApiKeys<'a> {
             Subject::Service | Subject::ApiKey(_) => key.value.scopes.clone(),
         };
         Ok(Some(Principal::new(Subject::ApiKey(key.id().to_owned()), workspace, scopes)))
+    }
+
+    /// Returns whose an API key is, or was before it ended: a principal that may do nothing. `None` for one that is unknown.
+    ///
+    /// # Errors
+    /// [`PlatformError::Internal`] when the store fails.
+    pub fn identify(&self, value: &str) -> Result<Option<Principal>, PlatformError> {
+        let Some(key) = self.find(value)? else { return Ok(None) };
+        let Some(workspace) = key.owner().workspace().cloned() else { return Ok(None) };
+        Ok(Some(Principal::new(Subject::ApiKey(key.id().to_owned()), workspace, ScopeSet::default())))
+    }
+
+    /// Finds a key, live or not, by its value.
+    fn find(&self, value: &str) -> Result<Option<Stored<ApiKey>>, PlatformError> {
+        if !value::is_well_formed(value) {
+            return Ok(None);
+        }
+        let hash = self.context.secret.hash(value.as_bytes());
+        let found = self.all().find(&ApiKey::BY_HASH, &Owner::Service, &SortKey::new().bytes(&hash))?;
+        Ok(found.filter(|key| bool::from(key.value.hash.ct_eq(&hash))))
     }
 }
 

@@ -238,6 +238,7 @@ impl BlockchainSpec {
             refuse("config.membership".to_owned(), expected.to_owned(), shown(&self.membership.name().into()));
         }
         check_validators(&self.validators, &mut refuse);
+        check_features(&self.features, &mut refuse);
         if fields.is_empty() { Ok(()) } else { Err(PlatformError::Validation { fields }) }
     }
 
@@ -329,6 +330,20 @@ fn check_validators(validators: &[ValidatorSpec], refuse: &mut impl FnMut(String
         if validators[..index].iter().any(|other| other.address == address) {
             refuse(path, "an address that no other validator has".to_owned(), address.to_string());
         }
+    }
+}
+
+/// Refuses features that there are not, and one that is named twice.
+fn check_features(features: &[String], refuse: &mut impl FnMut(String, String, String)) {
+    for (index, name) in features.iter().enumerate() {
+        let expected = if !FEATURES.contains(&name.as_str()) {
+            format!("one of {}", FEATURES.join(", "))
+        } else if features[..index].contains(name) {
+            "a feature that is named once".to_owned()
+        } else {
+            continue;
+        };
+        refuse(format!("features[{index}]"), expected, shown(&name.as_str().into()));
     }
 }
 
@@ -572,11 +587,29 @@ mod tests {
             ),
             (json!({ "name": "x", "start": "later" }), "start"),
             (json!({ "name": "x", "validators": [{}] }), "validators[0].address"),
+            (json!({ "name": "x", "features": ["privacy", "permissions", "privacy"] }), "features[2]"),
             (json!({ "name": "x", "colour": 1 }), "colour"),
             (json!({}), "name"),
         ] {
             let Err(PlatformError::Validation { fields }) = BlockchainSpec::read(body) else { panic!("{path}") };
             assert_eq!((fields.len(), fields[0].path.as_str()), (1, path));
         }
+    }
+
+    #[test]
+    fn a_feature_is_one_that_there_is_and_named_once() {
+        let check = |features: &[&str]| {
+            let features = features.iter().map(|name| (*name).to_owned()).collect();
+            BlockchainSpec { features, ..BlockchainSpec::new("x") }.check()
+        };
+        assert_eq!(check(&[]), Ok(()));
+        assert_eq!(check(&FEATURES), Ok(()));
+        let Err(PlatformError::Validation { fields }) = check(&["privacy", "magic", "privacy"]) else {
+            panic!("two of them are wrong")
+        };
+        let said: Vec<(&str, &str)> =
+            fields.iter().map(|field| (field.path.as_str(), field.expected.as_str())).collect();
+        let features = "one of smart-contracts, permissions, privacy";
+        assert_eq!(said, [("features[1]", features), ("features[2]", "a feature that is named once")]);
     }
 }

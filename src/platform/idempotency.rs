@@ -11,7 +11,7 @@ use super::{
     principal::Principal,
     records::{
         Acceptance, Accepted, FormerContent, IdempotencyError, IdempotentRequest, Index, Owner, PageRequest, Records,
-        Response, SortKey, Stored, Unit,
+        Response, SortKey, Stored, Unit, WorkspaceId,
     },
     vault::Purpose,
 };
@@ -76,6 +76,29 @@ impl<'a> IdempotentRequests<'a> {
             }
             Err(cause) => Err(cause.into()),
         }
+    }
+
+    /// Returns the response to the request that `sender` repeats, in the workspace that the request names or in its own. What the sender may
+    /// do is not looked at: it is for a sender whose access the first request has ended, and for responses that nobody needs a scope to see.
+    ///
+    /// # Errors
+    /// [`PlatformError`] of the records and of the vault.
+    pub fn answered(
+        &self,
+        sender: &Principal,
+        workspace: Option<&str>,
+        key: &str,
+        operation: &str,
+        request: &[u8],
+    ) -> Result<Option<Response>, PlatformError> {
+        let owner = match workspace.map(WorkspaceId::new) {
+            None => sender.owner(),
+            Some(Some(id)) => Owner::Workspace(id),
+            Some(None) => return Ok(None),
+        };
+        let fingerprint = self.context.secret.hash(request);
+        let found = self.records().answered_under(&owner, &sender.sender(), key, operation, fingerprint)?;
+        found.map(|accepted| self.response(accepted.request())).transpose()
     }
 
     /// Keeps the response to an accepted request, in the unit of its effect.

@@ -6,6 +6,7 @@ mod backup;
 mod chains;
 mod check;
 mod prune;
+mod service_log;
 #[cfg(test)]
 mod tests;
 

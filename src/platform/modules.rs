@@ -3,13 +3,14 @@
 //! What governs is the registry of modules on the chain (`system::modules`). Its owner, the chain's authority, is the treasury or the
 //! governance. Enabling is one transaction of the treasury: it makes the contracts and, where the treasury is the authority, puts the
 //! module in the registry, all or nothing, in force with its block. Beside that the service keeps a record: configuration, contracts,
-//! transactions.
+//! transactions; and of what it has proposed the configuration, which the vote has the hash of.
 
 mod config;
 mod contracts;
 mod enabling;
 pub(super) mod genesis;
 mod kind;
+pub(super) mod proposed;
 mod proposing;
 pub(super) mod record;
 mod state;
@@ -23,7 +24,7 @@ use serde_json::{Map, Value};
 use self::config::ModuleConfig;
 pub use self::{
     kind::ModuleKind,
-    record::HostedModule,
+    record::{EarlierModule, HostedModule},
     state::{Module, ModuleState},
 };
 pub(super) use self::{proposing::VotedModule, record::VERSION};

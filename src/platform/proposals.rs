@@ -1,7 +1,7 @@
 //! Rules of governance: proposals and votes, in the chain's own governance contract.
 //!
-//! A proposal is what the contract has; the service keeps nothing of it. Its id names the transaction that made it, so that it is known
-//! before a block has it.
+//! A proposal is what the contract has; the service keeps nothing of it but the configuration of a module that it enables. Its id names the
+//! transaction that made it, so that it is known before a block has it.
 
 mod canceling;
 mod id;
@@ -30,8 +30,9 @@ use super::{
     blockchain::Blockchain,
     blockchains::{Blockchains, Outgoing, signed_call},
     context::audit,
-    modules::{ModuleKind, ModuleSpec, Modules, VERSION as MODULES_VERSION},
+    modules::{ModuleKind, ModuleSpec, Modules, VERSION as MODULES_VERSION, proposed::ProposedModule},
     principal::Principal,
+    records::Unit,
     validators::{Validators, quorum},
 };
 use crate::{
@@ -86,6 +87,7 @@ impl Proposals<'_> {
             Ok((outgoing, ()))
         };
         let sent = self.chains.send_made(principal, (&chain, request), make, |unit, ()| {
+            keep_config(unit, &chain, spec)?;
             audit(unit, principal, "governance.propose", format!("blockchain {}", chain.id()))
         })?;
         Ok(ProposalId::new(chain.id(), sent.value.hash))
@@ -182,6 +184,13 @@ impl Proposals<'_> {
         let sender = request.from.map_or_else(|| wallets.default_sender(principal, chain), Ok)?;
         Ok(request.with_from(sender))
     }
+}
+
+/// Keeps the configuration of a module that a proposal of the service enables, of which the chain gets the hash alone.
+fn keep_config(unit: &mut Unit<'_>, chain: &Blockchain, spec: &ProposalSpec) -> Result<(), PlatformError> {
+    let (None, Some(config)) = (&spec.signed_transaction, &spec.module_config) else { return Ok(()) };
+    let ProposalAction::ModuleEnable { name, .. } = &spec.action else { return Ok(()) };
+    ModuleKind::from_name(name).map_or(Ok(()), |kind| ProposedModule::keep(unit, chain, kind, config))
 }
 
 /// Returns the id of a proposal that the chain has, by its number and the height of its block: by the transaction there.

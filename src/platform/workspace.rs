@@ -22,6 +22,7 @@ mod sent_invitations;
 mod tests;
 
 pub(in crate::platform) use self::{
+    behind::take_over_orphans,
     default_network::has_chain,
     members::{INVITATION_MAIL, owners_of},
     records::normalised_email,
@@ -165,8 +166,7 @@ impl Workspaces<'_> {
         Behind::of(&self.context.records.of(), caller)
     }
 
-    /// Returns the workspaces in which a sender may act by [`Workspaces::acting_in`], the oldest first. Of those that keys of the service's own
-    /// created in stores of former versions, the ones of keys that are gone are left out.
+    /// Returns the workspaces in which a sender may act by [`Workspaces::acting_in`], the oldest first.
     ///
     /// # Errors
     /// [`PlatformError::Internal`] when the store fails.
@@ -412,7 +412,12 @@ impl Workspaces<'_> {
             .try_for_each(|invitation| members::delete_invitation(self.context, unit, invitation))?;
         oauth::delete_of_workspace(unit, &owner)?;
         all::<Member>(unit, &owner)?.iter().try_for_each(|member| unit.delete(member))?;
-        all::<ApiKey>(unit, &owner)?.iter().try_for_each(|key| unit.delete(key))?;
+        for key in all::<ApiKey>(unit, &owner)? {
+            unit.delete(&key)?;
+            if key.value.created_by == Subject::Service {
+                take_over(unit, key.id())?;
+            }
+        }
         wallet::delete_all(self.context, unit, &owner)?;
         let workspace = unit.of::<Workspace>().require(&owner, owner.as_str())?;
         unit.delete(&workspace)?;
@@ -425,7 +430,8 @@ fn made_by(creator: &Subject) -> SortKey {
     SortKey::new().text(&creator.to_string())
 }
 
-/// Keeps what a key of the service's own created in a store of a former version as the service's, which other keys of its own reach.
+/// Keeps as the service's what a key for which it answers created, and which is gone with the key: keys of the service's own reach it, and have
+/// it in their lists.
 pub(super) fn take_over(unit: &mut Unit<'_>, key: &str) -> Result<(), RecordError> {
     let group = made_by(&Subject::ApiKey(key.to_owned()));
     let created = unit.of::<Workspace>().all(&Workspace::BY_CREATOR, &Owner::Service, &group)?;

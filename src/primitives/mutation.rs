@@ -174,6 +174,8 @@ pub(crate) enum Mutation {
     DposForgetsEvidence,
     /// Delegated proof of stake: nobody shows its head when no block comes.
     DposElectorsFallSilent,
+    /// Delegated proof of stake: a block 2^20 slots after the head is none to come.
+    DposBoundsGaps,
     /// Proof of stake: what a block that is voted for and waits for an ancestor lacks is not requested from its voters.
     PosAsksNoVoterForAncestors,
     /// Proof of stake: nobody shows its head to those who propose on a branch that has justified less.
@@ -223,6 +225,12 @@ pub(crate) enum Mutation {
     PosTakesEveryTwin,
     /// Proof of stake: early blocks of all validators share one bound.
     PosSharesEarlyBlocks,
+    /// Proof of stake: at most 65,536 slots in a row may be empty.
+    PosBoundsGaps,
+    /// Proof of stake: epochs that no block could have votes of cost stake, too.
+    PosChargesForGaps,
+    /// Proof of stake: who slept as all others did was away from them.
+    PosTakesSleepForAbsence,
     /// Proof of stake: the end of an epoch names those alone who earn or lose, so that who votes in a leak may have its stake.
     PosNamesEarnersOnly,
     /// Staking: by default validators join and leave at once, any number of them.

@@ -1,5 +1,6 @@
 //! Where calls run. No thread that serves connections waits for a chain: a chain's commands wait in its own bounded queue for their
-//! turn, in the order of arrival, and run on threads that all chains share, as long reads do.
+//! turn, in the order of arrival, and run on threads that all chains share, as long reads do. Of the turns for long reads one chain has half at
+//! most: its further ones wait among themselves, so that they are in nobody else's way.
 //!
 //! Short work runs on the connection's own thread while another one is free to serve, which saves a change of thread for each
 //! transaction. What waits for the network has threads of its own ([`outbound_turns`]).
@@ -66,6 +67,8 @@ pub(crate) struct Workers {
     /// Threads that serve connections and may work themselves: all but one.
     serving: Arc<Semaphore>,
     reads: Arc<Waiting>,
+    /// Turns of `reads` that one chain may have.
+    reads_of_chain: usize,
     changes: Changes,
     outbound: OutboundTurns,
 }
@@ -78,6 +81,7 @@ impl Default for Workers {
         Self {
             serving: Arc::new(Semaphore::new(threads.saturating_sub(1))),
             reads: Arc::new(Waiting::new(reads, READS_WAITING_MAX, COMMAND_WAIT_MAX)),
+            reads_of_chain: reads.div_ceil(2),
             changes: Changes::new(reads, COMMANDS_WAITING_MAX),
             outbound: OutboundTurns::new(OUTBOUND_MAX, OUTBOUND_PER_WORKSPACE_MAX),
         }
@@ -99,6 +103,11 @@ impl Workers {
         }
         let turn = self.reads.turn().await?;
         run_blocking(&runtime, turn, read).await
+    }
+
+    /// The turns of one chain's long reads.
+    fn reads_of_one_chain(&self) -> Waiting {
+        Waiting::new(self.reads_of_chain, self.reads.waiting_max, self.reads.wait_max)
     }
 
     /// Makes a brief change of records: alone on the connection's own thread, else after those that wait.
@@ -131,10 +140,12 @@ pub(crate) async fn run_outbound<T: Send + 'static>(
     run_blocking(&runtime, turn, |_| work()).await
 }
 
-/// The commands of one chain. Clones share the queue.
+/// The commands and the long reads of one chain. Clones share the queues.
 #[derive(Clone, Debug)]
 pub(crate) struct CommandQueue {
     turns: Arc<Waiting>,
+    /// The chain's part of the turns for long reads.
+    reads: Arc<Waiting>,
     workers: Workers,
 }
 
@@ -144,12 +155,39 @@ impl CommandQueue {
     }
 
     fn with_bounds(workers: Workers, waiting_max: usize, wait_max: Duration) -> Self {
-        Self { turns: Arc::new(Waiting::new(1, waiting_max, wait_max)), workers }
+        let reads = Arc::new(workers.reads_of_one_chain());
+        Self { turns: Arc::new(Waiting::new(1, waiting_max, wait_max)), reads, workers }
     }
 
-    /// The threads that run the commands.
-    pub(crate) const fn workers(&self) -> &Workers {
-        &self.workers
+    /// Runs a read of the chain. A long one waits for a turn of the chain's own before it waits for one of all chains.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        length: Length,
+        read: impl FnOnce(&Cancellation) -> T + Send + 'static,
+    ) -> Result<T, QueueError> {
+        let Ok(runtime) = Handle::try_current() else { return Ok(read(&Cancellation::default())) };
+        if length == Length::Short
+            && let Ok(_serving) = self.workers.serving.try_acquire()
+        {
+            return Ok(read(&Cancellation::default()));
+        }
+        let turns = self.read_turns().await?;
+        run_blocking(&runtime, turns, read).await
+    }
+
+    /// Takes a turn for long reads of the chain and one of all chains. Waiting for both takes no longer than for one.
+    async fn read_turns(&self) -> Result<[OwnedSemaphorePermit; 2], QueueError> {
+        if let Some(of_chain) = self.reads.free_turn()
+            && let Some(of_all) = self.workers.reads.free_turn()
+        {
+            return Ok([of_chain, of_all]);
+        }
+        let both = async {
+            let of_chain = self.reads.turn().await?;
+            Ok::<_, QueueError>([of_chain, self.workers.reads.turn().await?])
+        };
+        let waited = self.reads.wait_max;
+        tokio::time::timeout(waited, both).await.unwrap_or(Err(QueueError::TimedOut { waited }))
     }
 
     /// Runs a command after those before it. A caller that leaves while it waits takes the command along; one that leaves later
@@ -206,8 +244,13 @@ impl Waiting {
         Self { turns: Arc::new(Semaphore::new(turns)), waiting: AtomicUsize::new(0), waiting_max, wait_max }
     }
 
+    /// Returns a turn, if one is free and nobody waits for it.
+    fn free_turn(&self) -> Option<OwnedSemaphorePermit> {
+        self.turns.clone().try_acquire_owned().ok()
+    }
+
     async fn turn(&self) -> Result<OwnedSemaphorePermit, QueueError> {
-        if let Ok(turn) = self.turns.clone().try_acquire_owned() {
+        if let Some(turn) = self.free_turn() {
             return Ok(turn);
         }
         let _place = Place::take(self)?;
@@ -347,10 +390,70 @@ mod tests {
         assert_eq!(queue.run(Length::Long, |_| 7).await, Ok(7));
     }
 
+    /// Begins a long read that goes on until the returned sender is dropped; returns when it runs.
+    async fn read_on(queue: &CommandQueue) -> mpsc::Sender<()> {
+        let (release, released) = mpsc::channel::<()>();
+        let (started, has_started) = tokio::sync::oneshot::channel();
+        let queue = queue.clone();
+        tokio::spawn(async move {
+            let work = move |_: &Cancellation| {
+                started.send(()).unwrap();
+                let _ = released.recv();
+            };
+            queue.read(Length::Long, work).await.unwrap();
+        });
+        has_started.await.unwrap();
+        release
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn one_chain_has_half_of_the_turns_for_long_reads() {
+        let (wait_max, reads) = (Duration::from_millis(200), 3);
+        let workers =
+            Workers { reads: Arc::new(Waiting::new(reads, 10, wait_max)), reads_of_chain: 2, ..Workers::default() };
+        let [busy, other] = [(); 2].map(|()| CommandQueue::new(workers.clone()));
+        let held = [read_on(&busy).await, read_on(&busy).await];
+        // Its next one waits for its own, with a turn of all chains left; that one is the other chain's.
+        let timed_out = Err(QueueError::TimedOut { waited: wait_max });
+        assert_eq!(busy.read(Length::Long, |_| ()).await, timed_out);
+        assert_eq!(other.read(Length::Long, |_| 7).await, Ok(7));
+        // Those that wait for the chain's own have none of the places to wait for all chains' turns.
+        let mut waiting = Vec::new();
+        for _ in 0..10 {
+            let busy = busy.clone();
+            let mut read = Box::pin(async move { busy.read(Length::Long, |_| ()).await });
+            // Its first poll puts it into the queue.
+            let is_waiting = std::future::poll_fn(|cx| std::task::Poll::Ready(read.as_mut().poll(cx).is_pending()));
+            assert!(is_waiting.await);
+            waiting.push(read);
+        }
+        assert_eq!(busy.read(Length::Long, |_| ()).await, Err(QueueError::Full { max: 10 }));
+        assert_eq!(other.read(Length::Long, |_| 7).await, Ok(7));
+        drop(held);
+        for one in waiting {
+            assert!(matches!(one.await, Ok(()) | Err(QueueError::TimedOut { .. })));
+        }
+        // All turns are given back. Both chains together have no more than there are.
+        let held = [read_on(&busy).await, read_on(&busy).await, read_on(&other).await];
+        assert_eq!(other.read(Length::Long, |_| ()).await, timed_out, "there is none left");
+        drop(held);
+        while other.read(Length::Long, |_| ()).await.is_err() {}
+    }
+
+    /// One of the chains can't have them all, on however many cores.
+    #[test]
+    fn a_turn_for_long_reads_is_left_to_other_chains() {
+        let workers = Workers::default();
+        let reads = workers.reads.turns.available_permits();
+        assert!((1..reads).contains(&workers.reads_of_chain), "{} of {reads}", workers.reads_of_chain);
+    }
+
     #[test]
     fn without_a_runtime_work_runs_at_once() {
         let queue = queue(0, Duration::ZERO);
         let result = futures_util::FutureExt::now_or_never(queue.run(Length::Long, |_| 7));
+        assert_eq!(result, Some(Ok(7)));
+        let result = futures_util::FutureExt::now_or_never(queue.read(Length::Long, |_| 7));
         assert_eq!(result, Some(Ok(7)));
     }
 }

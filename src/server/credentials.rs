@@ -3,7 +3,7 @@
 use hyper::header::{self, HeaderMap};
 
 use super::api_error::ApiError;
-use crate::platform::{ApiKeyValue, Platform, Principal};
+use crate::platform::{ApiKeyValue, Platform, PlatformError, Principal};
 
 /// Header of an API key.
 const API_KEY: &str = "x-api-key";
@@ -31,6 +31,25 @@ pub(crate) fn authenticate(
         (None, None) => Err(ApiError::unauthorized(
             "credentials are missing: send an API key as X-API-Key, or an access token as Authorization: Bearer",
         )),
+    }
+}
+
+/// Returns whose credentials the headers carry, or carried before these ended: a principal that may do nothing. `None` for credentials that
+/// are unknown, and for none.
+///
+/// # Errors
+/// [`PlatformError`] of reading.
+pub(crate) fn identify(platform: &Platform, headers: &HeaderMap) -> Result<Option<Principal>, PlatformError> {
+    let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or_default());
+    let token = match (text(API_KEY), text(header::AUTHORIZATION.as_str())) {
+        (Some(key), None) => return platform.api_keys().identify(key),
+        (None, Some(authorization)) => authorization.split_once(' '),
+        (None, None) | (Some(_), Some(_)) => None,
+    };
+    match token.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, token)| token.trim()) {
+        Some(key) if key.starts_with(ApiKeyValue::PREFIX) => platform.api_keys().identify(key),
+        Some(token) => platform.oauth().identify(token),
+        None => Ok(None),
     }
 }
 

@@ -29,9 +29,10 @@ pub const COMMANDS_WAITING_MAX: usize = 1024;
 /// Time for which a command or a long read waits for its turn; error -32005 after it, or 503 over REST.
 pub const COMMAND_WAIT_MAX: Duration = Duration::from_secs(60);
 /// Long reads of all chains that run at one time, for each core; further ones wait. More of them would take the processors from the
-/// threads that serve connections.
+/// threads that serve connections. One chain has half of them at most.
 pub const READS_PER_CORE: usize = 2;
-/// Long reads of all chains that wait for their turn; a further one is refused as a command is.
+/// Long reads of one chain that wait for a turn of the chain, and of all chains that wait for one of theirs; a further one is refused as a
+/// command is.
 pub const READS_WAITING_MAX: usize = 1024;
 /// REST requests that wait for an answer from the network at one time, such as tests of webhooks; a further one is refused with 503.
 pub(crate) const OUTBOUND_MAX: usize = 64;

@@ -106,7 +106,7 @@ struct ServiceDispatch {
 }
 
 impl ServiceDispatch {
-    /// Returns the Ethereum JSON-RPC of the chain to which a call sends: the one that it names, or the only one that its caller can see. `None`
+    /// Returns the Ethereum JSON-RPC of the chain whose turn a call needs: the one that it names, or the only one that its caller can see. `None`
     /// where the method refuses the call.
     fn rpc_of(&self, params: Option<&str>, extensions: &Extensions) -> Option<EthRpc> {
         #[derive(serde::Deserialize)]
@@ -120,7 +120,7 @@ impl ServiceDispatch {
             Some(id) => id,
             None => blockchains.only_readable(principal).ok()?,
         };
-        // Who may not see a chain takes no turn in its queue. The method looks again when its turn has come: access may have ended.
+        // Who may not see a chain takes no turn of it. The method looks again when its turn has come: access may have ended.
         blockchains.readable_record(principal, &id).ok()?;
         self.chains.rpc(&id)
     }
@@ -143,17 +143,18 @@ impl Dispatch for ServiceDispatch {
             };
             let (id, callback) = (id.into_owned(), callback.clone());
             let params = params.map(|params| params.get().to_owned());
-            let rpc = match &*method {
-                "transaction.send" | "contract.execute" => dispatch.rpc_of(params.as_deref(), &extensions),
-                _ => None,
-            };
             let (refused_id, length) = (id.clone(), read_length(&method, params.as_deref()));
+            let rpc = match length {
+                None | Some(Length::Long) => dispatch.rpc_of(params.as_deref(), &extensions),
+                Some(Length::Short) => None,
+            };
             let call =
                 move |_: &Cancellation| callback(id, Params::new(params.as_deref()), RESPONSE_BYTES_MAX, extensions);
             let done = match (&*method, rpc, length) {
                 // It is tried before it is sent.
                 ("contract.execute", Some(rpc), _) => rpc.commands().run(Length::Long, call).await,
-                (_, Some(rpc), _) => rpc.commands().run(Length::Short, call).await,
+                (_, Some(rpc), None) => rpc.commands().run(Length::Short, call).await,
+                (_, Some(rpc), Some(length)) => rpc.commands().read(length, call).await,
                 (_, None, Some(length)) => dispatch.chains.workers().read(length, call).await,
                 // It is refused for its chain, before anything is read or tried.
                 (_, None, None) => Ok(call(&Cancellation::default())),

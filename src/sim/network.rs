@@ -24,6 +24,7 @@ pub(super) mod rewind;
 pub(super) mod run;
 pub(super) mod scripted;
 mod skipping;
+pub(super) mod sleeps;
 pub(super) mod step;
 pub(super) mod stopping;
 pub(super) mod validator_action;

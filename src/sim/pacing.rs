@@ -18,17 +18,11 @@ use super::{
     engine::clock::SimTime,
     network::{Network, error::NetworkError, production::Production},
 };
-use crate::{
-    consensus::{ConsensusKind, pos::EMPTY_SLOTS_MAX},
-    primitives::Timestamp,
-};
 
 /// Lateness of an event up to which it happens at its own time: 250 ms.
 pub const LATE_MAX: Duration = Duration::from_millis(250);
 /// Events that one call of [`Pacer::advance`] processes at most; the rest is due at once.
 pub const STEPS_PER_ADVANCE_MAX: u64 = 10_000;
-/// Slots by which the time of a network of proof of stake may be behind the clock when it is paced: as many as may be empty in a row.
-pub const SLOTS_BEHIND_MAX: u64 = EMPTY_SLOTS_MAX;
 /// Wakes are rounded up to whole milliseconds, so that events a little apart share one.
 const WAKE_NANOS: u64 = 1_000_000;
 
@@ -92,22 +86,6 @@ pub enum PacerError {
     /// Blocks are made on demand.
     #[error("a network whose blocks are made on demand has no pace: build it with Production::Automatic")]
     OnDemand,
-    /// The network's time is too many slots behind the clock.
-    #[error(
-        "the network's time is {} and the clock's {}: {slots} slots lie between, and proof of stake accounts for every epoch of them, at most {max}; \
-         give genesis the present time (`with_timestamp`)",
-        network.as_secs(), clock.as_secs()
-    )]
-    SlotsBehind {
-        /// Time of the network's head.
-        network: Timestamp,
-        /// Time of the clock.
-        clock: Timestamp,
-        /// Slots between them.
-        slots: u64,
-        /// [`SLOTS_BEHIND_MAX`].
-        max: u64,
-    },
 }
 
 impl Pacer {
@@ -121,13 +99,6 @@ impl Pacer {
             return Err(PacerError::OnDemand);
         }
         let origin = network.time_at(now).max(network.now());
-        let period = network.config().period().as_nanos().max(1);
-        let behind = u128::from(origin.as_nanos().saturating_sub(network.now().as_nanos()));
-        let slots = u64::try_from(behind / period).unwrap_or(u64::MAX);
-        if network.config().kind() == Some(ConsensusKind::Pos) && slots > SLOTS_BEHIND_MAX {
-            let clock = Timestamp::from_secs(now.as_secs());
-            return Err(PacerError::SlotsBehind { network: network.timestamp(), clock, slots, max: SLOTS_BEHIND_MAX });
-        }
         Ok(Self { origin: (now, origin), now, counters: PacerCounters::default() })
     }
 

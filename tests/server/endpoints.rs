@@ -365,6 +365,48 @@ async fn a_conflict_is_kept_for_repetitions() {
     assert_eq!((again.status, &again.body, again.header("idempotent-replayed")), (409, &first.body, Some("true")));
 }
 
+/// Who deletes the workspace that its request names, or revokes the key that it sends, is refused from then on, and gets the response to that
+/// very request again.
+#[tokio::test]
+async fn a_request_that_ends_the_access_of_its_sender_is_repeated_like_any_other() {
+    let service = Service::start().await;
+    let (document, operations) = Operation::all();
+    let own = key_with(&service, [Scope::WorkspaceWrite], None);
+    let id = service.platform.api_keys().authenticate(&own).unwrap().unwrap().subject().to_string();
+    let made = service.rest("POST", "/v1/workspaces", json!({ "name": "short" })).await.json();
+    let workspace = format!("/v1/workspaces/{}", made["data"]["id"].as_str().unwrap());
+    let key = format!("/v1/auth/api-keys/{}", id.strip_prefix("key:").unwrap());
+    for (name, api_key, path, refusal) in
+        [("deleteWorkspace", &service.api_key, &workspace, 404), ("revokeApiKey", &own, &key, 401)]
+    {
+        let operation = operations.iter().find(|operation| operation.name() == name).unwrap();
+        let send = async |key: &str, target: &str| {
+            let headers = [("x-api-key", api_key.as_str()), ("idempotency-key", key)];
+            let reply = service.send("DELETE", target, &headers, "").await;
+            check(&document, operation, &reply);
+            reply
+        };
+        let first = send("last", path).await;
+        assert_eq!((first.status, first.header("idempotent-replayed")), (200, None), "{name}: {}", first.body);
+        let again = send("last", path).await;
+        assert_eq!((again.status, &again.body), (200, &first.body), "{name}: {}", again.body);
+        assert_eq!(again.header("idempotent-replayed"), Some("true"), "{name}");
+        assert!(again.header("ratelimit").is_some(), "{name}: it is counted");
+        // Under another key, for something else and by somebody else it is refused as everything is.
+        assert_eq!(send("another", path).await.status, refusal, "{name}");
+        assert_eq!(send("last", &format!("{path}0")).await.status, refusal, "{name}");
+        let bare = service.send("DELETE", path, &[("x-api-key", api_key.as_str())], "").await;
+        assert_eq!(bare.status, refusal, "{name}: {}", bare.body);
+        let theirs = key_with(&service, [Scope::Admin], None);
+        let headers = [("x-api-key", theirs.as_str()), ("idempotency-key", "last")];
+        let theirs = service.send("DELETE", path, &headers, "").await;
+        assert_eq!(theirs.header("idempotent-replayed"), None, "{name}: keys of two callers never meet");
+    }
+    // What the key did not end its access by, it can't have told again.
+    let headers = [("x-api-key", own.as_str()), JSON, ("idempotency-key", "last")];
+    assert_eq!(service.send("POST", "/v1/workspaces", &headers, r#"{"name":"x"}"#).await.status, 401);
+}
+
 #[tokio::test]
 async fn the_request_past_the_quota_is_told_when_to_come_back() {
     let service = Service::limited(Node::new(), |limits| {

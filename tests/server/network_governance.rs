@@ -427,3 +427,59 @@ async fn voted_parameters_are_seen_in_blocks_and_in_the_set() {
     // Two vote now.
     assert_eq!(world.call("POST", "/v1/governance/proposals", more).await.status, 201);
 }
+
+/// Parameters that an export covers: the gas limit of a block, and the rules of the base fee.
+const OF_AN_EXPORT: [&str; 4] = ["gasLimit", "baseFeeFloor", "baseFeeChangeDenominator", "elasticityMultiplier"];
+
+/// The value of a parameter in force.
+async fn in_force(world: &World, name: &str) -> Value {
+    let listed = world.ok("GET", &world.path("/parameters?limit=100"), Value::Null).await;
+    let found = listed.as_array().unwrap().iter().find(|one| one["name"] == name);
+    found.unwrap_or_else(|| panic!("{name} is not in {listed}"))["value"].clone()
+}
+
+/// What votes have made of the rules that an export covers is where its import begins, and votes change them on; of the others the new chain has
+/// its own.
+#[tokio::test]
+async fn an_import_goes_on_with_the_voted_gas_limit_and_base_fee() {
+    const FLOOR: u64 = 2_000_000_000;
+    let world = World::with("proof-of-authority", Vec::new()).await;
+    world.run(5);
+    let changes = json!({
+        "gasLimit": "12345678", "baseFeeFloor": FLOOR.to_string(), "baseFeeChangeDenominator": 4, "elasticityMultiplier": 5,
+        "blockTime": "3s", "validatorsMax": 9,
+    });
+    let ended = world.voted_through("parameter-change", changes).await;
+    assert_eq!(ended["status"], "executed", "{ended}");
+    world.run(20);
+    for (name, value) in OF_AN_EXPORT.into_iter().zip(["12345678", "2000000000", "4", "5"]) {
+        assert_eq!(in_force(&world, name).await, value, "{name}");
+    }
+    for (name, value) in [("blockTime", "3"), ("validatorsMax", "9")] {
+        assert_eq!(in_force(&world, name).await, value, "{name}");
+    }
+    let exported = world.call("GET", &world.path("/export"), Value::Null).await;
+    assert_eq!(exported.status, 200, "{}", exported.body);
+
+    let blockchain = json!({ "name": "copy", "consensus": "proof-of-authority", "config": { "blockTime": "1s" } });
+    let body = json!({ "blockchain": blockchain, "state": exported.body });
+    let made = world.ok("POST", "/v1/blockchains/import", body).await;
+    let chain = world.service.platform.running_blockchain(made["id"].as_str().unwrap()).unwrap();
+    let copy = World { chain, ..world };
+    copy.run(5);
+    for (name, value) in OF_AN_EXPORT.into_iter().zip(["12345678", "2000000000", "4", "5"]) {
+        assert_eq!(in_force(&copy, name).await, value, "{name} of the import");
+    }
+    assert_eq!(in_force(&copy, "blockTime").await, "1", "an export has no time between blocks");
+    assert_ne!(in_force(&copy, "validatorsMax").await, "9", "an export has no validators");
+    let head = copy.height();
+    assert!(head >= 3, "{head}");
+    for height in 0..=head {
+        let block = copy.block(height);
+        assert_eq!((block.header().gas_limit, block.base_fee()), (12_345_678, Some(FLOOR)), "block {height}");
+    }
+    let ended = copy.voted_through("parameter-change", json!({ "gasLimit": "23456789" })).await;
+    assert_eq!(ended["status"], "executed", "{ended}");
+    copy.run(3);
+    assert_eq!(copy.block(copy.height()).header().gas_limit, 23_456_789);
+}

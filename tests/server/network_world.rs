@@ -6,7 +6,7 @@ use std::sync::Arc;
 use alloy_sol_types::SolCall;
 use chainbox::{
     chain::{Block, CallRequest},
-    node::{Clock, ManualClock},
+    node::{ManualClock, testing::run_for},
     platform::Blockchain,
     primitives::{KeyPair, Timestamp, U256},
     system::governance::{GOVERNANCE_ADDRESS, interface as governance},
@@ -69,18 +69,7 @@ impl World {
 
     /// Lets time pass, and the network run in it as a punctual pool would let it.
     pub(crate) fn run(&self, secs: u64) {
-        let network = self.chain.network().unwrap();
-        let end = self.clock.now_ms() + secs * 1000;
-        while let Some(wake) = network.next_wake().map(|at| u64::try_from(at.as_millis()).unwrap()) {
-            let wake = wake.max(self.clock.now_ms());
-            if wake > end {
-                break;
-            }
-            self.clock.advance_to(Duration::from_millis(wake));
-            network.advance(Duration::from_millis(wake)).unwrap();
-        }
-        self.clock.advance_to(Duration::from_millis(end));
-        network.advance(Duration::from_millis(end)).unwrap();
+        run_for(self.chain.network().unwrap(), &self.clock, Duration::from_secs(secs));
     }
 
     pub(crate) async fn call(&self, method: &str, path: &str, body: Value) -> Reply {

@@ -2,7 +2,7 @@
 
 use chainbox::{
     node::Node,
-    platform::{ApiKeySpec, ClientRegistration, INVITATIONS_MAX, Plan, PlatformError, Principal, Role, Scope},
+    platform::{ApiKeySpec, ClientRegistration, INVITATIONS_MAX, Plan, PlatformError, Principal, Role, Scope, Subject},
 };
 use serde_json::{Value, json};
 
@@ -310,6 +310,32 @@ async fn operators_give_a_plan_to_a_workspace_that_a_user_made() {
             (&json!("workspace.plan"), &json!(target), &client)
         );
     }
+}
+
+#[tokio::test]
+async fn operators_alone_read_the_audit_log_of_the_service() {
+    let service = Service::start().await;
+    let (ann, key) = ann(&service);
+    let Subject::User(user) = ann.subject() else { panic!("ann is a user") };
+    service.platform.users().start_session(user).unwrap();
+    let read = async |key: &str, query: &str| {
+        let reply = with_key(&service, key, ("GET", &format!("/v1/admin/audit{query}")), Value::Null).await;
+        check_answer("listServiceAuditLines", &reply);
+        reply
+    };
+    let first = read(&service.api_key, "?limit=1").await;
+    let (last, page) =
+        (read(&service.api_key, "?limit=1&sort=createdAt:desc").await, first.json()["pagination"].clone());
+    assert_eq!((first.status, &page["total"], &page["hasNext"]), (200, &json!(2), &json!(true)), "{}", first.body);
+    let line = last.json()["data"][0].clone();
+    assert_eq!((&line["action"], &line["subject"]), (&json!("user.log-in"), &json!(format!("user:{user}"))), "{line}");
+    // Neither who administers another workspace nor who has less in the operators' own.
+    let theirs = read(&key, "").await;
+    assert_eq!((theirs.status, &theirs.json()["error"]["code"]), (403, &json!("FORBIDDEN")), "{}", theirs.body);
+    assert!(theirs.body.contains("credentials of the default workspace"), "{}", theirs.body);
+    let reader = service.platform.create_api_key("reader", &[Scope::WorkspaceRead]).unwrap();
+    let refused = read(reader.text(), "").await;
+    assert_eq!((refused.status, &refused.json()["error"]["details"]["requiredScope"]), (403, &json!("admin")));
 }
 
 #[tokio::test]

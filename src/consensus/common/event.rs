@@ -152,11 +152,14 @@ pub enum Admin {
     /// Blocks with room for it have omitted a transaction of this replica's pool for longer than the inclusion timeout: what the
     /// driver says, for its clients, and not an operator (PBFT).
     Overdue,
-    /// All replicas stood still until this time, as those of one process do: no other went on without this one, which is therefore no
-    /// newcomer to a chain that others continued, and which counts the slots until then as empty (proof of stake).
-    StoodStill {
-        /// The time at which they go on.
-        until: Timestamp,
+    /// This replica did not run until now: it was stopped or paused, or its machine slept. The slots that are over it counts as missed,
+    /// all at once (proof of stake).
+    Resumed {
+        /// The time at which it goes on.
+        now: Timestamp,
+        /// Seconds since its newest block in which all replicas stood still, as those of one process do: no other went on without
+        /// it then, so that it was not away from a chain that others continued.
+        stood_still_secs: u64,
     },
     /// Confirm that this replica still leads, then return [`ChainEvent::ReadReady`](super::effect::ChainEvent::ReadReady) (Raft).
     Read {
@@ -284,9 +287,10 @@ impl Event {
                 out.bytes(&raft::Payload::of_change(change.clone()).encoded());
             }
             Self::Admin(Admin::Overdue) => out.u8(6),
-            Self::Admin(Admin::StoodStill { until }) => {
+            Self::Admin(Admin::Resumed { now, stood_still_secs }) => {
                 out.u8(7);
-                out.timestamp(*until);
+                out.timestamp(*now);
+                out.u64(*stood_still_secs);
             }
             Self::Admin(Admin::Offence(proof)) => {
                 out.u8(8);

@@ -83,6 +83,10 @@ impl BlockIntake for Dpos {
         let candidate = block.as_ref().into();
         let context = check_header(&self.config, &self.authenticator, &parent_node.context, &candidate, author, true)
             .map_err(|error| Rejection::Header { block: id, reason: error.to_string() })?;
+        if mutation::active(Mutation::DposBoundsGaps) && context.slot.saturating_sub(self.head_context().slot) > 1 << 20
+        {
+            return Err(Rejection::TooFarAhead { block: id, limit: 1 << 20 });
+        }
         let node = Node { context, parent, author, sealed: Some(Arc::new(SealedHeader::from(block.as_ref()))) };
         if own.is_none() {
             self.check_same_slot(&node, from)?;

@@ -126,8 +126,8 @@ const LN_4_HALF_PER_MILLE: u128 = 693;
 /// Largest number of slots of an epoch.
 const SLOTS_PER_EPOCH_MAX: u64 = 256;
 
-/// Largest number of consecutive empty slots, with a period: three years of slots of a second.
-pub const EMPTY_SLOTS_MAX: u64 = 100_000_000;
+/// Latest slot of a block: sums of slots and epochs stay far below 2^64.
+const SLOT_MAX: u64 = 1 << 62;
 /// Largest distance of a block from its parent on demand, in epochs: a proposer takes its next slot, and validators with most of
 /// the stake may not run.
 const EPOCHS_AHEAD_MAX: u64 = 64;
@@ -290,9 +290,15 @@ impl PosConfig {
         epoch.saturating_mul(self.slots_per_epoch)
     }
 
-    /// Returns the largest distance of a block from its parent, in slots.
-    pub const fn reach(&self) -> u64 {
-        if self.period == 0 { EPOCHS_AHEAD_MAX * self.slots_per_epoch } else { EMPTY_SLOTS_MAX }
+    /// Returns the latest slot of a child of a block in `slot`. Where slots follow the clock, any number of them may be empty.
+    pub fn last_slot_after(&self, slot: u64) -> u64 {
+        let reach = match self.period {
+            0 => EPOCHS_AHEAD_MAX * self.slots_per_epoch,
+            _ if mutation::active(Mutation::PosBoundsGaps) => 65_536,
+            _ => SLOT_MAX,
+        };
+        let last = slot.saturating_add(reach);
+        if last < SLOT_MAX { last } else { SLOT_MAX }
     }
 
     /// Returns the proposer boost, in gwei, when all validators together have the weight `total`.

@@ -75,19 +75,28 @@ impl Pos {
         self.retry_fetches(effects);
     }
 
-    /// Counts the slots that have passed while all replicas stood still as empty ones, at once: the slot that has begun is the next one to
-    /// start. No other replica went on meanwhile, so that this one was not away.
-    pub(super) fn stand_still(&mut self, until: Timestamp) {
-        let mut last = self.times.slot_begun(until).saturating_sub(1);
-        while self.has_timers() && last > self.slot {
+    /// Counts the slots that are over while this replica did not run as missed, at once: the slot that has begun is the next one to start.
+    /// While all stood still it was not away from the others.
+    pub(super) fn resume(&mut self, now: Timestamp, stood_still_secs: u64, effects: &mut Vec<Effect>) {
+        if !self.has_timers() {
+            return;
+        }
+        let before = (self.tree.root(), self.tree.justified, self.tree.finalized);
+        let mut last = self.times.slot_begun(now).saturating_sub(1);
+        while last > self.slot {
             self.advance_to_slot(last);
             if !self.follow_clock() {
                 break;
             }
-            last = self.times.slot_begun(until).saturating_sub(1);
+            last = self.times.slot_begun(now).saturating_sub(1);
         }
-        let epoch = self.config.epoch_of(self.times.slot_begun(until));
+        let Some(head) = self.head_context() else { return };
+        let stood_still_secs = if mutation::active(Mutation::PosTakesSleepForAbsence) { 0 } else { stood_still_secs };
+        let together = Timestamp::from_secs(head.timestamp.as_secs().saturating_add(stood_still_secs)).min(now);
+        let epoch = self.config.epoch_of(self.times.slot_begun(together));
         self.active_epoch = self.active_epoch.max(epoch);
+        let moved = self.tree.choose(&self.config, self.slot);
+        self.publish_changes(before, moved, Vec::new(), effects);
     }
 
     /// Counts slots as the head's branch does, from the time of the current slot on. Returns whether the slot, or the time of the next
@@ -238,10 +247,10 @@ impl Pos {
         self.request_block(&signer, slot, effects);
     }
 
-    /// Returns the first slot after the head's with `signer` as proposer, within [`PosConfig::reach`](super::PosConfig::reach).
+    /// Returns the first slot after the head's with `signer` as proposer, up to [`PosConfig::last_slot_after`](super::PosConfig::last_slot_after).
     fn next_own_slot(&self, signer: &Signer) -> Option<u64> {
         let mut state = self.head_context()?.state.clone();
-        let (first, last) = (state.slot + 1, state.slot.saturating_add(self.config.reach()));
+        let (first, last) = (state.slot + 1, self.config.last_slot_after(state.slot));
         let mut epoch = state.epoch();
         loop {
             let (start, end) = (self.config.start_of(epoch), self.config.start_of(epoch + 1));

@@ -7,15 +7,17 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    Checkpoint, Epoch, EpochAccounting, PosConfig,
-    long_gap::{REMEMBERED_AFTER_EPOCHS, long_after},
+    Checkpoint, Electorate, Epoch, EpochAccounting, PosConfig,
     participation::Participation,
     rewards::{Delta, EpochVotes},
     set_change::Rear,
     state::{EpochDeltas, Stake, State, epoch_seed},
 };
 use crate::{
-    consensus::{Validator, ValidatorSet},
+    consensus::{
+        Validator, ValidatorSet,
+        mutation::{self, Mutation},
+    },
     primitives::{Address, Timestamp},
 };
 
@@ -28,7 +30,6 @@ impl State {
     /// Returns the state at a later slot without blocks in between (`process_slots`), unchanged for an earlier one.
     pub(super) fn advanced(&self, config: &PosConfig, slot: u64) -> (Self, EpochDeltas) {
         let (mut state, deltas) = match config.epoch_of(slot) {
-            epoch if epoch > self.epoch().saturating_add(REMEMBERED_AFTER_EPOCHS) => long_after(config, self, epoch),
             epoch if epoch > self.epoch() => self.at_epoch(config, epoch),
             _ => (self.clone(), EpochDeltas::default()),
         };
@@ -36,13 +37,51 @@ impl State {
         (state, deltas)
     }
 
-    /// Returns the state at the start of a later epoch, and the deltas of those that ended before it.
-    pub(super) fn at_epoch(&self, config: &PosConfig, epoch: u64) -> (Self, EpochDeltas) {
+    /// Returns the state at the start of a later epoch, and the deltas of those that ended before it. Its cost does not depend on the number of
+    /// epochs: after a few without a block, one is as the one before.
+    fn at_epoch(&self, config: &PosConfig, epoch: u64) -> (Self, EpochDeltas) {
         let (mut state, mut deltas) = self.next_epoch_cache.get_or_init(|| self.at_next_epoch(config));
         while epoch > state.epoch() {
+            let before = state.clone();
             state.end_epoch(config, &mut deltas);
+            if state.is_at_rest_since(config, &before) {
+                state.pass_to(config, state.rests_until(config).min(epoch).saturating_sub(1));
+            }
         }
         (state, deltas)
+    }
+
+    /// Whether an epoch changed nothing but its number, so that the next ones will do so, too, up to [`State::rests_until`].
+    fn is_at_rest_since(&self, config: &PosConfig, before: &Self) -> bool {
+        !before.could_have_votes(config)
+            && self.electorates() == before.electorates()
+            && (self.casper, self.pending_length) == (before.casper, before.pending_length)
+            && (&self.voted, &self.times, &self.stake) == (&before.voted, &before.times, &before.stake)
+            && self.reveals.len() == before.reveals.len()
+    }
+
+    /// Returns those of the previous, the current and the next epoch.
+    fn electorates(&self) -> [&Electorate; 3] {
+        [&self.previous.electorate, &self.current.electorate, &self.next.0]
+    }
+
+    /// Returns the next epoch whose end has something to account for without any block: the correlation penalty of an offence.
+    fn rests_until(&self, config: &PosConfig) -> u64 {
+        let due = self.stake.slashed.values().map(|(at, _)| at.saturating_add(config.correlation_delay));
+        due.filter(|epoch| *epoch >= self.epoch()).min().unwrap_or(u64::MAX)
+    }
+
+    /// Passes to the start of a later epoch, up to which nothing happens; does nothing for an earlier one.
+    fn pass_to(&mut self, config: &PosConfig, number: u64) {
+        if number <= self.epoch() {
+            return;
+        }
+        let drawn =
+            |number| Epoch::drawn(config, number, self.current.electorate.clone(), epoch_seed(number, self.mix));
+        (self.previous, self.current) = (drawn(number - 1), drawn(number));
+        self.next.1 = epoch_seed(number + 1, self.mix);
+        self.checkpoints = [number - 1, number].map(|epoch| Checkpoint { epoch, block: self.latest });
+        self.slot = config.start_of(number);
     }
 
     fn at_next_epoch(&self, config: &PosConfig) -> (Self, EpochDeltas) {
@@ -165,7 +204,7 @@ impl State {
     /// one process runs them all and did not run itself: it costs nobody more than others, and so nobody anything.
     fn could_have_votes(&self, config: &PosConfig) -> bool {
         let latest = config.epoch_of(self.times.slot_begun(self.time));
-        config.period == 0 || latest >= self.previous.number
+        config.period == 0 || latest >= self.previous.number || mutation::active(Mutation::PosChargesForGaps)
     }
 
     /// Whether finality stalls for so long that stake leaks (`is_in_inactivity_leak`).

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::{
     Checkpoint, Payload, PayloadError, Pos, PosConfig, RevealChain, RevealError, SlashingEvidence,
     SlashingEvidenceError, State, Vote,
-    long_gap::REMEMBERED_AFTER_EPOCHS,
     participation::Participation,
     payload::{OFFENCES_MAX, VOTES_MAX},
     proposal::proposer_of,
@@ -70,14 +69,6 @@ pub enum HeaderError {
         slot: u64,
         /// Proposer by the epoch's duties.
         want: Address,
-    },
-    /// The author of a block after many empty epochs is no validator, nor one of the next ones.
-    #[error("{got} made the block of slot {slot}; expected a validator of the branch, which has no other")]
-    UnknownProposer {
-        /// Author of the block.
-        got: Address,
-        /// Slot of the block.
-        slot: u64,
     },
     /// The randomness reveal is not the next element of the proposer's hash chain, or the next chain is announced too early.
     #[error("randomness reveal: {0}")]
@@ -235,7 +226,6 @@ pub fn check_header(
 
     candidate.check_boundary(config.epoch_of(slot) > parent.state.epoch())?;
     let author = proposer_of(authenticator, slot, &block, candidate.seal)?;
-    check_known(config, &parent.state, slot, author)?;
     let (mut state, deltas) = parent.state.advanced(config, slot);
     let want = state.current.proposer(config, slot).unwrap_or_default();
     for got in [author, header.beneficiary] {
@@ -284,14 +274,8 @@ pub fn check_header(
 
 fn check_slot(config: &PosConfig, parent: &State, got: u64) -> Result<(), HeaderError> {
     let parent = parent.slot;
-    let max = parent.saturating_add(config.reach());
+    let max = config.last_slot_after(parent);
     if got > parent && got <= max { Ok(()) } else { Err(HeaderError::Slot { got, parent, max }) }
-}
-
-/// Checks that a block after many empty epochs, which take time to account for, is one of a validator.
-fn check_known(config: &PosConfig, parent: &State, slot: u64, got: Address) -> Result<(), HeaderError> {
-    let is_long = config.epoch_of(slot) > parent.epoch().saturating_add(REMEMBERED_AFTER_EPOCHS);
-    if is_long && !parent.may_validate(&got) { Err(HeaderError::UnknownProposer { got, slot }) } else { Ok(()) }
 }
 
 fn check_time(config: &PosConfig, parent: &HeaderContext, slot: u64, got: Timestamp) -> Result<Timestamp, HeaderError> {

@@ -340,13 +340,6 @@ impl State {
             || (self.stake.former.get(validator).is_some() && !mutation::active(Mutation::PosForgetsLeavers))
     }
 
-    /// Whether `validator` has duties, or will have by what the branch has committed to.
-    pub(super) fn may_validate(&self, validator: &Address) -> bool {
-        let elected = self.stake.elected.iter().flat_map(|(_, members)| members);
-        self.is_validator_soon(validator)
-            || self.stake.bonded.iter().chain(elected).any(|member| member.address == *validator)
-    }
-
     /// Returns the weight of an offender for the correlation penalty, in gwei.
     pub(super) fn weight_of(&self, validator: &Address) -> u64 {
         let sets = [self.current.set(), &self.next.0.set, self.previous.set()];

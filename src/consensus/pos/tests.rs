@@ -4,6 +4,7 @@ mod attacks;
 mod away;
 mod dynasties;
 mod formats;
+mod gaps;
 mod invalid;
 mod lab;
 mod life;

@@ -57,7 +57,8 @@ impl Pos {
             return Err(MessageError::Known.into());
         }
         // On demand a vote may arrive before its block.
-        let latest = self.slot.saturating_add(if self.has_timers() { 1 } else { self.config.reach() });
+        let latest =
+            if self.has_timers() { self.slot.saturating_add(1) } else { self.config.last_slot_after(self.slot) };
         if data.slot > latest && !self.has_begun(vote) {
             return Err(MessageError::FutureSlot { slot: data.slot, now: self.slot }.into());
         }

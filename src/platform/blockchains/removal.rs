@@ -15,7 +15,7 @@ use crate::{
         dapps::record::DappRecord,
         deployment::DeploymentRecord,
         evidence::GivenEvidence,
-        modules::record::HostedModule,
+        modules::{proposed::ProposedModule, record::HostedModule},
         records::{Index, PageRequest, Record, SortKey, Stored, Unit},
         sent::TransactionRecord,
         validator::HostedValidator,
@@ -120,6 +120,9 @@ pub(super) fn forget(
     }
     for module in HostedModule::of_unit(unit, owner, id)? {
         unit.delete(&module)?;
+    }
+    for proposed in ProposedModule::of_unit(unit, owner, id)? {
+        unit.delete(&proposed)?;
     }
     wallet::delete_of_chain(context, unit, owner, (id, stored.value.spec.validators.len()))?;
     ChainKeys::discard(&context.vault, unit, owner, id)?;

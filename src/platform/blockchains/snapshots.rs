@@ -8,7 +8,7 @@
 //! Snapshots end with the process, as those of the node do.
 //!
 //! A reset of the chain to its genesis is a revert to a snapshot without records. Where blocks were taken back otherwise, what was made by
-//! a transaction that is gone is deleted; nobody knows what a changed or deleted module was before.
+//! a transaction that is gone is deleted, and a module that one changed is as it was before.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -89,7 +89,7 @@ impl Blockchains<'_> {
         Ok(())
     }
 
-    /// Deletes the records of the default chain that these transactions made, which have left it with their blocks and are not in its pool.
+    /// Takes back what these transactions made of the records of the default chain, which have left it with their blocks and are not in its pool.
     ///
     /// # Errors
     /// [`PlatformError`] when the store fails; the records are then as they were.
@@ -99,8 +99,8 @@ impl Blockchains<'_> {
         let is_lost = |hash: Option<&B256>| hash.is_some_and(|hash| lost.contains(hash));
         self.context.records.unit(|unit| {
             delete_where(unit, &DeploymentRecord::BY_BLOCKCHAIN, |made| is_lost(Some(&made.transaction_hash)))?;
-            // The first transaction is the one that enabled it.
-            delete_where(unit, &HostedModule::BY_BLOCKCHAIN, |module| is_lost(module.transactions.first()))?;
+            let owner = Owner::Workspace(default_workspace());
+            HostedModule::forget_transactions(unit, &owner, DEFAULT_BLOCKCHAIN_ID, &lost)?;
             delete_where(unit, &DappRecord::BY_BLOCKCHAIN, |dapp| {
                 is_lost(dapp.deployment.as_ref().map(|deployment| &deployment.transaction_hash))
             })?;

@@ -22,7 +22,7 @@ use serde_json::json;
 
 use crate::{
     chain::CallRequest,
-    node::{Clock, Database, ManualClock, Node},
+    node::{Database, ManualClock, Node, testing::run_for},
     platform::{
         Blockchain, BlockchainSpec, ChainCommand, ChainState, DEFAULT_BLOCKCHAIN_ID, Plan, Plans, Platform,
         PlatformError, Principal, Role, Subject, Workspace, entropy::testing::SeededEntropy, vault::MasterKey,
@@ -80,18 +80,7 @@ impl World {
 
     /// Lets the time pass, and a chain run in it as a punctual pool would let it.
     fn run(&self, chain: &Blockchain, secs: u64) {
-        let network = chain.network().expect("it has a block time");
-        let end = self.clock.now_ms() + secs * 1000;
-        while let Some(wake) = network.next_wake().map(|at| u64::try_from(at.as_millis()).unwrap()) {
-            let wake = wake.max(self.clock.now_ms());
-            if wake > end {
-                break;
-            }
-            self.clock.advance_to(Duration::from_millis(wake));
-            network.advance(Duration::from_millis(wake)).unwrap();
-        }
-        self.clock.advance_to(Duration::from_millis(end));
-        network.advance(Duration::from_millis(end)).unwrap();
+        run_for(chain.network().expect("it has a block time"), &self.clock, Duration::from_secs(secs));
     }
 
     /// Pays somebody from a chain's treasury.

@@ -8,7 +8,7 @@ use alloy_primitives::hex;
 use super::*;
 use crate::{
     node::ManualClock,
-    platform::{Platform, Scope, records::IdempotencyError, vault::SealedSecret},
+    platform::{Platform, Scope, Subject, records::IdempotencyError, vault::SealedSecret},
     primitives::Timestamp,
     store::{Batch, KeyValue, MemoryStore, Table, suite, testing::MemoryDisk},
 };
@@ -240,4 +240,44 @@ fn a_key_has_a_length() {
             assert_eq!(refused, IdempotencyError::KeyLength { characters }.into());
         }
     }
+}
+
+/// The sender of a request that ends its own access is still known by what it sends, and gets the response to that request alone.
+#[test]
+fn who_has_ended_its_own_access_gets_the_response_again() {
+    let clock = clock();
+    let platform = open(Arc::new(MemoryStore::new()), clock.clone());
+    let requests = platform.idempotency();
+    let (value, other) = (platform.create_api_key("a", &[Scope::Admin]), platform.create_api_key("b", &[Scope::Admin]));
+    let (value, other) = (value.unwrap(), other.unwrap());
+    let keys = platform.api_keys();
+    let key = keys.authenticate(value.text()).unwrap().unwrap();
+    let Ok(Begun::Run(accepted)) = accept_of(&platform, &key, "k", b"1") else { panic!("it is the first") };
+    let known = || keys.identify(value.text()).unwrap().unwrap();
+    let answered = |sender: &Principal, key: &str, operation: &str, request: &[u8]| {
+        requests.answered(sender, None, key, operation, request).unwrap()
+    };
+    assert_eq!(answered(&known(), "k", "op", b"1"), None, "it still runs");
+    let Subject::ApiKey(id) = key.subject() else { panic!("it is a key") };
+    platform
+        .unit(|unit| {
+            keys.revoke(unit, &key, id)?;
+            requests.respond(unit, &accepted, &response())
+        })
+        .unwrap();
+    assert_eq!(keys.authenticate(value.text()).unwrap(), None);
+    assert!(known().scopes().is_empty(), "it may do nothing");
+    assert_eq!(answered(&known(), "k", "op", b"1"), Some(response()));
+    for (key, operation, request) in [("other", "op", b"1"), ("k", "other", b"1"), ("k", "op", b"2")] {
+        assert_eq!(answered(&known(), key, operation, request), None, "{key} {operation}");
+    }
+    let stranger = keys.identify(other.text()).unwrap().unwrap();
+    assert_eq!(answered(&stranger, "k", "op", b"1"), None, "keys of two callers never meet");
+    for (workspace, is_found) in [("ws_default", true), ("ws_other", false), ("no id", false)] {
+        let found = requests.answered(&known(), Some(workspace), "k", "op", b"1").unwrap();
+        assert_eq!(found.is_some(), is_found, "{workspace}");
+    }
+    assert!(keys.identify("cbx_wrong").unwrap().is_none());
+    clock.advance(Duration::from_secs(24 * 60 * 60));
+    assert_eq!(answered(&known(), "k", "op", b"1"), None, "it is kept for a day");
 }

@@ -13,6 +13,7 @@ use crate::{
         attempts::Attempts,
         complete_indices,
         evidence::GivenEvidence,
+        modules::proposed::ProposedModule,
         oauth::{AccessToken, DeletedClient, Grant, OAuthClient},
         records::{AuditLine, IdempotentRequest, OutboxEntry, Record, RecordError, Records},
         users::{Bootstrap, Identity, MailedToken},
@@ -95,7 +96,7 @@ const fn kind<T: Record>() -> Kind {
 }
 
 /// Every kind of record.
-pub(super) const KINDS: [Kind; 29] = [
+pub(super) const KINDS: [Kind; 30] = [
     kind::<AccessToken>(),
     kind::<ApiKey>(),
     kind::<Attempts>(),
@@ -118,6 +119,7 @@ pub(super) const KINDS: [Kind; 29] = [
     kind::<OutboxEntry>(),
     kind::<SealedSecret>(),
     kind::<Project>(),
+    kind::<ProposedModule>(),
     kind::<SentInvitations>(),
     kind::<Session>(),
     kind::<TransactionRecord>(),

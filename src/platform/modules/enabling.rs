@@ -439,6 +439,7 @@ fn record_of(spec: &ModuleSpec, contracts: Vec<PlacedContract>, transactions: Ve
         config: serde_json::Value::Object(spec.config.clone()).to_string(),
         contracts,
         transactions,
+        earlier: Vec::new(),
     }
 }
 
@@ -455,9 +456,7 @@ fn keep(
     match unit.of::<HostedModule>().get(&owner, id)? {
         None => drop(unit.insert(&owner, id, record_of(spec, contracts, vec![hash]))?),
         Some(mut present) => {
-            let mut transactions = core::mem::take(&mut present.value.transactions);
-            transactions.push(hash);
-            present.value = record_of(spec, contracts, transactions);
+            present.value.change_to(record_of(spec, contracts, Vec::new()), hash);
             unit.replace(&present)?;
         }
     }

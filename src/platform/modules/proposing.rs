@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::{
     ModuleKind, ModuleSpec, Modules, config::ModuleConfig, contracts::contracts, enabling::known_contracts,
-    genesis::token_of, record::HostedModule, state::registry,
+    genesis::token_of, proposed::ProposedModule, record::HostedModule, state::registry,
 };
 use crate::platform::{
     Blockchain, PlatformError,
@@ -76,8 +76,8 @@ impl Modules<'_> {
         self.check_nobody_on_needs(principal, chain.id(), ModuleKind::from_name(name))
     }
 
-    /// Returns whether a module to vote for works with the token of another one. Of a configuration that its hash alone tells, which is not that
-    /// of the module's contracts, nobody knows: it may be any that has a token.
+    /// Returns whether a module to vote for works with the token of another one. Of a configuration that its hash alone tells, which is neither
+    /// that of the module's contracts nor what the service has proposed, nobody knows: it may be any that has a token.
     ///
     /// # Errors
     /// Those of reading.
@@ -93,10 +93,16 @@ impl Modules<'_> {
         if kind == needed || !kind.is_in_this_build() {
             return Ok(false);
         }
-        let records = HostedModule::of_chain(&self.blockchains.context.records, chain.owner(), chain.id())?;
-        let of_kind = |kind: ModuleKind| records.iter().map(|stored| &stored.value).find(move |it| it.kind == kind);
-        let kept = of_kind(kind).filter(|it| it.config_hash() == voted.config_hash).map(HostedModule::config);
-        Ok(match voted.config.cloned().or(kept) {
+        let records = &self.blockchains.context.records;
+        let modules = HostedModule::of_chain(records, chain.owner(), chain.id())?;
+        let of_kind = |kind: ModuleKind| modules.iter().map(|stored| &stored.value).find(move |it| it.kind == kind);
+        let made = of_kind(kind).filter(|it| it.config_hash() == voted.config_hash);
+        let config = match (voted.config, made) {
+            (Some(config), _) => Some(config.clone()),
+            (None, Some(made)) => Some(made.config()),
+            (None, None) => ProposedModule::config_of(records, chain, kind, voted.config_hash)?,
+        };
+        Ok(match config {
             Some(config) => ModuleConfig::read(kind, &config).is_ok_and(|config| config.depends_on() == Some(needed)),
             None => of_kind(needed).is_some_and(|it| token_of(&it.contracts).is_some()),
         })

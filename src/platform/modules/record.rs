@@ -1,5 +1,8 @@
 //! What the service keeps of a module of a chain, beside what the chain's registry has.
 
+use core::mem;
+use std::collections::BTreeSet;
+
 use alloy_primitives::{B256, keccak256};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -9,7 +12,7 @@ use crate::platform::records::Owner;
 use crate::platform::{
     PlatformError,
     contract_plan::PlacedContract,
-    records::{Index, Reach, Record, Records, SortKey, Stored, Unit},
+    records::{Index, Reach, Record, RecordError, Records, SortKey, Stored, Unit},
 };
 
 /// Version of the modules of this build.
@@ -30,6 +33,31 @@ pub struct HostedModule {
     pub contracts: Vec<PlacedContract>,
     /// Hashes of the transactions that enabled, changed and disabled it, the oldest first; none for one that is in genesis.
     pub transactions: Vec<B256>,
+    /// What it was before, the oldest first: a transaction that changed it may be taken back.
+    pub earlier: Vec<EarlierModule>,
+}
+
+/// What a module was until a transaction changed it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EarlierModule {
+    /// Its configuration.
+    pub config: String,
+    /// Its contracts.
+    pub contracts: Vec<PlacedContract>,
+    /// Hash of the transaction that changed it.
+    pub changed_by: B256,
+}
+
+/// The record before it had what the module was.
+#[derive(Deserialize)]
+#[cfg_attr(test, derive(Serialize))]
+struct HostedModuleV1 {
+    blockchain_id: String,
+    kind: ModuleKind,
+    version: u32,
+    config: String,
+    contracts: Vec<PlacedContract>,
+    transactions: Vec<B256>,
 }
 
 impl HostedModule {
@@ -64,6 +92,50 @@ impl HostedModule {
         serde_json::from_str(&self.config).unwrap_or_default()
     }
 
+    /// Makes it what a transaction makes of it.
+    pub(super) fn change_to(&mut self, new: Self, by: B256) {
+        let (mut transactions, mut earlier) = (mem::take(&mut self.transactions), mem::take(&mut self.earlier));
+        transactions.push(by);
+        if (&self.config, &self.contracts) != (&new.config, &new.contracts) {
+            let (config, contracts) = (mem::take(&mut self.config), mem::take(&mut self.contracts));
+            earlier.push(EarlierModule { config, contracts, changed_by: by });
+        }
+        *self = Self { transactions, earlier, ..new };
+    }
+
+    /// Takes back what transactions made of it that are gone.
+    fn without(mut self, gone: &BTreeSet<B256>) -> Self {
+        while let Some(place) = self.earlier.iter().position(|one| gone.contains(&one.changed_by)) {
+            let EarlierModule { config, contracts, .. } = self.earlier.remove(place);
+            // What the transaction made of it is the next state: it was as before then.
+            match self.earlier.get_mut(place) {
+                Some(next) => (next.config, next.contracts) = (config, contracts),
+                None => (self.config, self.contracts) = (config, contracts),
+            }
+        }
+        self.transactions.retain(|hash| !gone.contains(hash));
+        self
+    }
+
+    /// Takes back what transactions that are gone made of a chain's modules. One that they enabled is deleted.
+    pub(in crate::platform) fn forget_transactions(
+        unit: &mut Unit<'_>,
+        owner: &Owner,
+        chain: &str,
+        gone: &BTreeSet<B256>,
+    ) -> Result<(), RecordError> {
+        for mut module in unit.of().all(&Self::BY_BLOCKCHAIN, owner, &SortKey::new().text(chain))? {
+            let enabled_by = module.value.transactions.first();
+            if enabled_by.is_some_and(|hash| gone.contains(hash)) {
+                unit.delete(&module)?;
+            } else if module.value.transactions.iter().any(|hash| gone.contains(hash)) {
+                module.value = module.value.without(gone);
+                unit.replace(&module)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the modules of a chain by name.
     pub(in crate::platform) fn of_chain(
         records: &Records,
@@ -85,6 +157,63 @@ impl HostedModule {
 
 impl Record for HostedModule {
     const KIND: &'static str = "module";
-    const VERSION: u16 = 1;
+    const VERSION: u16 = 2;
     const INDICES: &'static [Index<Self>] = &[Self::BY_BLOCKCHAIN, Self::BY_NAME, Index::UPDATED];
+
+    fn upgrade(version: u16, bytes: &[u8]) -> Option<Self> {
+        let HostedModuleV1 { blockchain_id, kind, version, config, contracts, transactions } =
+            (version == 1).then(|| postcard::from_bytes(bytes).ok())??;
+        Some(Self { blockchain_id, kind, version, config, contracts, transactions, earlier: Vec::new() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn module(config: &str, transactions: &[u8]) -> HostedModule {
+        HostedModule {
+            blockchain_id: "bc_1".to_owned(),
+            kind: ModuleKind::Nft,
+            version: VERSION,
+            config: config.to_owned(),
+            contracts: Vec::new(),
+            transactions: transactions.iter().map(|byte| B256::repeat_byte(*byte)).collect(),
+            earlier: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_a_transaction_made_goes_with_it() {
+        let mut changed = module("a", &[1]);
+        for (config, by) in [("b", 2), ("b", 3), ("c", 4)] {
+            changed.change_to(module(config, &[]), B256::repeat_byte(by));
+        }
+        let transactions = |of: &HostedModule| of.transactions.iter().map(|hash| hash[0]).collect::<Vec<_>>();
+        assert_eq!((transactions(&changed), changed.earlier.len()), (vec![1, 2, 3, 4], 2));
+        for (gone, config, left) in [
+            (vec![9], "c", vec![1, 2, 3, 4]),
+            (vec![4], "b", vec![1, 2, 3]),
+            (vec![3], "c", vec![1, 2, 4]),
+            (vec![2], "c", vec![1, 3, 4]),
+            (vec![3, 4], "b", vec![1, 2]),
+            (vec![2, 3, 4], "a", vec![1]),
+        ] {
+            let gone: BTreeSet<B256> = gone.into_iter().map(B256::repeat_byte).collect();
+            let is_left = changed.clone().without(&gone);
+            assert_eq!((is_left.config.as_str(), transactions(&is_left)), (config, left));
+        }
+        // Once the first change is gone, the second one's is from what was before both.
+        let second = changed.without(&[B256::repeat_byte(2)].into()).without(&[B256::repeat_byte(4)].into());
+        assert_eq!(second, module("a", &[1, 3]));
+    }
+
+    #[test]
+    fn a_module_of_the_first_version_is_read() {
+        let HostedModule { blockchain_id, kind, version, config, contracts, transactions, .. } = module("{}", &[1]);
+        let old = HostedModuleV1 { blockchain_id, kind, version, config, contracts, transactions };
+        let old = postcard::to_allocvec(&old).unwrap();
+        assert_eq!(<HostedModule as Record>::upgrade(1, &old), Some(module("{}", &[1])));
+        assert_eq!(<HostedModule as Record>::upgrade(0, &old), None);
+    }
 }

@@ -157,19 +157,21 @@ pub(super) fn registry(chain: &Blockchain) -> Result<Vec<ModuleRecord>, Platform
 
 /// Returns who enables and disables the modules of a chain; `None` of a chain without a registry.
 pub(super) fn authority(chain: &Blockchain) -> Result<Option<Address>, PlatformError> {
-    let request = CallRequest::call(MODULES_ADDRESS, sol::ownerCall {}.abi_encode());
-    let outcome = chain.node().view().call(&request, BlockRef::Latest, &StateOverrides::default(), None);
-    let outcome = outcome.map_err(PlatformError::from_query)?;
-    Ok(outcome.success_output().and_then(|output| sol::ownerCall::abi_decode_returns(output).ok()))
+    read_registry(chain, &sol::ownerCall {}, BlockRef::Latest)
 }
 
 /// Returns whether the transactions that wait for a block disable a module.
 pub(super) fn is_about_to_end(chain: &Blockchain, name: &str) -> Result<bool, PlatformError> {
-    let request = CallRequest::call(MODULES_ADDRESS, sol::moduleCall { name: name.to_owned() }.abi_encode());
-    let outcome = chain.node().view().call(&request, BlockRef::Pending, &StateOverrides::default(), None);
-    let outcome = outcome.map_err(PlatformError::from_query)?;
-    let entry = outcome.success_output().and_then(|output| sol::moduleCall::abi_decode_returns(output).ok());
+    let entry = read_registry(chain, &sol::moduleCall { name: name.to_owned() }, BlockRef::Pending)?;
     Ok(entry.is_some_and(|entry| !entry.enabled))
+}
+
+/// Calls a view function of the registry at a block; `None` of a chain without one, and where it refuses the call.
+fn read_registry<C: SolCall>(chain: &Blockchain, call: &C, at: BlockRef) -> Result<Option<C::Return>, PlatformError> {
+    let request = CallRequest::call(MODULES_ADDRESS, call.abi_encode());
+    let outcome = chain.node().view().call(&request, at, &StateOverrides::default(), None);
+    let outcome = outcome.map_err(PlatformError::from_query)?;
+    Ok(outcome.success_output().and_then(|output| C::abi_decode_returns(output).ok()))
 }
 
 /// Returns whether a contract is there at the newest block.
@@ -221,9 +223,9 @@ mod tests {
     };
 
     fn stored(kind: ModuleKind) -> Stored<HostedModule> {
-        let (contracts, transactions) = (Vec::new(), Vec::new());
+        let (contracts, transactions, earlier) = (Vec::new(), Vec::new(), Vec::new());
         let (blockchain_id, config) = ("bc_1".to_owned(), "{}".to_owned());
-        let module = HostedModule { blockchain_id, kind, version: 1, config, contracts, transactions };
+        let module = HostedModule { blockchain_id, kind, version: 1, config, contracts, transactions, earlier };
         let store = std::sync::Arc::new(MemoryStore::new());
         let records = Records::open(store, std::sync::Arc::<ManualClock>::default()).unwrap();
         records.unit(|unit| unit.insert(&Owner::Service, &HostedModule::id("bc_1", kind), module)).unwrap()

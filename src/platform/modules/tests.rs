@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{super::*, *};
 use crate::{
     chain::{CallRequest, StateOverrides},
-    node::{BlockRef, Clock, Database, ManualClock, Node},
+    node::{BlockRef, Database, ManualClock, Node, testing::run_for},
     platform::entropy::testing::SeededEntropy,
     primitives::{Address, Height, Timestamp, U256},
     store::testing::MemoryDisk,
@@ -171,18 +171,7 @@ impl World {
     }
 
     fn run(&self, chain: &Blockchain, secs: u64) {
-        let end = self.clock.now_ms() + secs * 1000;
-        let network = chain.network().unwrap();
-        while let Some(wake) = network.next_wake().map(|at| u64::try_from(at.as_millis()).unwrap()) {
-            let wake = wake.max(self.clock.now_ms());
-            if wake > end {
-                break;
-            }
-            self.clock.advance_to(Duration::from_millis(wake));
-            network.advance(Duration::from_millis(wake)).unwrap();
-        }
-        self.clock.advance_to(Duration::from_millis(end));
-        network.advance(Duration::from_millis(end)).unwrap();
+        run_for(chain.network().unwrap(), &self.clock, Duration::from_secs(secs));
     }
 }
 
@@ -195,6 +184,7 @@ fn unchecked(chain: &str, config: &Value) -> HostedModule {
         config: config.to_string(),
         contracts: Vec::new(),
         transactions: Vec::new(),
+        earlier: Vec::new(),
     }
 }
 
@@ -582,6 +572,30 @@ fn no_two_votes_at_once_take_a_token_from_a_module_that_needs_it() {
     };
     assert!(conflict(world.submit(&id, action(&market), None, None)).contains(&ends.text()));
     world.propose(&id, "nft", json!({})).unwrap();
+}
+
+/// What the service has proposed is judged by its configuration, also after a restart; of what comes from elsewhere there is the hash alone.
+#[test]
+fn a_vote_needs_what_its_configuration_needs() {
+    let world = World::new();
+    let id = world.make(json!({ "name": "x", "start": false, "config": { "upgrades": "governance" } }));
+    world.enable(&id, "defi", json!({}));
+    world.platform.blockchains().carry_out(&world.me(), &id, ChainCommand::Start).unwrap();
+    let open = world.propose_for(&id, "nft", json!({}), Some(600)).unwrap();
+    let world = world.restarted();
+    let ending = ProposalAction::ModuleDisable { name: "defi".to_owned() };
+    let ends = world.submit(&id, ending, None, Some(600)).unwrap();
+    assert_eq!(world.platform.proposals().get(&world.me(), &open).unwrap().1.status.name(), "active");
+
+    let (name, version, config_hash) = ("dao".to_owned(), super::record::VERSION, keccak256("unknown"));
+    let unknown = ProposalAction::ModuleEnable { name, version, config_hash };
+    let refused = conflict(world.submit(&id, unknown, None, None));
+    assert!(refused.contains(&ends.text()) && refused.contains("dao may work with the token of defi"), "{refused}");
+
+    let kept = || world.platform.records().verify::<super::proposed::ProposedModule>().unwrap();
+    assert_eq!(kept(), 1);
+    world.platform.blockchains().carry_out(&world.me(), &id, ChainCommand::Delete).unwrap();
+    assert_eq!(kept(), 0);
 }
 
 /// Before the block nothing is sent twice, also for a module that the registry alone knows.

@@ -67,6 +67,19 @@ impl OAuth<'_> {
         Ok(scopes.map(|scopes| Principal::new(Subject::User(grant.value.user), workspace, scopes).under_grant(id)))
     }
 
+    /// Returns whose an access token is, or was before its client was deleted or its user left: a principal that may do nothing. `None` for
+    /// one that is unknown or expired, or whose grant is gone.
+    ///
+    /// # Errors
+    /// [`PlatformError::Internal`] when the store fails.
+    pub fn identify(&self, token: &str) -> Result<Option<Principal>, PlatformError> {
+        let Some((_, grant)) = self.find_access(token)? else { return Ok(None) };
+        let Some(workspace) = grant.owner().workspace().cloned() else { return Ok(None) };
+        let id = grant.id().to_owned();
+        let principal = Principal::new(Subject::User(grant.value.user), workspace, ScopeSet::default());
+        Ok(Some(principal.under_grant(id)))
+    }
+
     /// Returns what a client may know of a token: `None` for one that is not valid, and for every token of another client.
     ///
     /// # Errors

@@ -34,23 +34,15 @@ impl Proposals<'_> {
         config: Option<&Map<String, Value>>,
     ) -> Result<(), PlatformError> {
         let modules = Modules { blockchains: self.chains };
-        let found = self.open_of(chain, |open| match (action, open) {
-            (
-                ProposalAction::ModuleDisable { name: needed },
-                ProposalAction::ModuleEnable { name, config_hash, .. },
-            ) => modules.may_need(chain, VotedModule { name, config_hash: *config_hash, config: None }, needed),
-            (
-                ProposalAction::ModuleEnable { name, config_hash, .. },
-                ProposalAction::ModuleDisable { name: needed },
-            ) => modules.may_need(chain, VotedModule { name, config_hash: *config_hash, config }, needed),
-            _ => Ok(false),
+        let found = self.open_of(chain, |open| match opposites(action, config, open) {
+            Some((enabled, disabled)) => modules.may_need(chain, enabled, disabled),
+            None => Ok(false),
         })?;
         let Some((other, open)) = found else { return Ok(()) };
-        let (own, module) = (module_of(action).unwrap_or_default(), module_of(&open).unwrap_or_default());
-        let (does, needing, needed) = match &open {
-            ProposalAction::ModuleEnable { .. } => ("enable", module, own),
-            _ => ("disable", own, module),
-        };
+        let module = module_of(&open).unwrap_or_default();
+        let named = opposites(action, config, &open).map(|(enabled, disabled)| (enabled.name, disabled));
+        let (needing, needed) = named.unwrap_or_default();
+        let does = if module == needing { "enable" } else { "disable" };
         let message = format!(
             "{other} is open and would {does} the module {module}, and {needing} may work with the token of {needed}: propose again when it \
              has ended, or vote on that one"
@@ -124,6 +116,22 @@ pub(in crate::platform) fn open_proposals(chain: &Blockchain) -> Result<Vec<Open
         Some(OpenProposal { action: proposal.action, place: Place::Pooled(proposal.id) })
     }));
     Ok(found)
+}
+
+/// Of two actions one of which enables a module and the other disables one: the module that is enabled, and the name of the other. `config`
+/// is the configuration where the first of them enables.
+fn opposites<'a>(
+    own: &'a ProposalAction,
+    config: Option<&'a Map<String, Value>>,
+    open: &'a ProposalAction,
+) -> Option<(VotedModule<'a>, &'a str)> {
+    let (enables, config, disables) = match own {
+        ProposalAction::ModuleDisable { .. } => (open, None, own),
+        _ => (own, config, open),
+    };
+    let ProposalAction::ModuleEnable { name, config_hash, .. } = enables else { return None };
+    let ProposalAction::ModuleDisable { name: disabled } = disables else { return None };
+    Some((VotedModule { name, config_hash: *config_hash, config }, disabled))
 }
 
 /// Name of the module that an action is about.

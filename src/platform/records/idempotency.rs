@@ -119,6 +119,11 @@ impl IdempotentRequest {
         |stored| stored.value.is_answered.then(SortKey::new),
         |stored| SortKey::new().number(stored.value.expires_at_ms),
     );
+
+    /// Returns whether it is this very request.
+    fn is_of(&self, operation: &str, fingerprint: [u8; 32]) -> bool {
+        self.operation == operation && self.fingerprint == fingerprint
+    }
 }
 
 impl Record for IdempotentRequest {
@@ -373,6 +378,23 @@ impl Records {
         Ok(unfinished.filter(|known| self.left_open.take(&place_of(known))).map(Accepted))
     }
 
+    /// Returns the request of `sender` under a key that has its response, if it is the very one that is repeated.
+    ///
+    /// # Errors
+    /// [`RecordError`] of reading.
+    pub fn answered_under(
+        &self,
+        owner: &Owner,
+        sender: &Sender,
+        key: &str,
+        operation: &str,
+        fingerprint: [u8; 32],
+    ) -> Result<Option<Accepted>, RecordError> {
+        let (known, now_ms) = (known_under(&self.of(), owner, sender, key)?, self.clock().now_ms());
+        let answered = known.filter(|known| known.value.is_answered && now_ms < known.value.expires_at_ms);
+        Ok(answered.filter(|known| known.value.is_of(operation, fingerprint)).map(Accepted))
+    }
+
     /// Returns a request that was left open, unless it has its response since or is forgotten.
     fn unfinished_at(&self, place: &Place) -> Result<Option<Accepted>, RecordError> {
         let (_, owner, id) = place;
@@ -398,7 +420,7 @@ fn repeated(
     operation: &str,
     fingerprint: [u8; 32],
 ) -> Result<Acceptance, IdempotencyError> {
-    if known.value.operation != operation || known.value.fingerprint != fingerprint {
+    if !known.value.is_of(operation, fingerprint) {
         return Err(IdempotencyError::OtherRequest);
     }
     if known.value.is_answered { Ok(Acceptance::Repeated(Accepted(known))) } else { Err(IdempotencyError::Running) }

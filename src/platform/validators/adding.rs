@@ -364,9 +364,16 @@ impl Validators<'_> {
         if wallets.can_sign(principal, chain, owner)? {
             return Ok(owner);
         }
-        let message = format!(
-            "{owner} administers the validators, and the service can't sign for it; where it is the governance contract, make a proposal"
-        );
+        let message = match owner {
+            GOVERNANCE_ADDRESS => format!(
+                "governance administers the validators of blockchain {}, and nobody signs for it: make a proposal of type validator-remove, \
+                 which takes a validator out",
+                chain.id()
+            ),
+            _ => format!(
+                "{owner} administers the validators, and the service can't sign for it: send its signedTransaction"
+            ),
+        };
         Err(PlatformError::Conflict { message })
     }
 }

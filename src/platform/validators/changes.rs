@@ -25,7 +25,7 @@ use crate::{
     primitives::Transaction,
     system::{
         governance::VALIDATORS_ADDRESS,
-        staking::{STAKING_ADDRESS, StakeRecord, ValidatorRecord, interface as stake},
+        staking::{STAKING_ADDRESS, StakeRecord, ValidatorRecord, ValidatorStatus, interface as stake},
         validators::{PART_PPM_MAX, interface as registry},
     },
 };
@@ -463,15 +463,18 @@ fn check_left(chain: &Blockchain, validator: &Validator, part_ppm: u32) -> Resul
     quorum::check_without(chain, validator.operator)
 }
 
-/// Refuses to let the only validator leave.
+/// Refuses to let the only validator leave. Who waits to leave is no other that stays.
 fn check_others(chain: &Blockchain, validator: &Validator) -> Result<(), PlatformError> {
     let known = chain.node().validators().map_err(PlatformError::from_query)?;
-    let is_other = |other: &ValidatorRecord| other.address != validator.operator && other.weight > 0;
+    let stays = |other: &ValidatorRecord| other.weight > 0 && other.status != ValidatorStatus::Exiting;
+    let is_other = |other: &ValidatorRecord| other.address != validator.operator && stays(other);
     if validator.weight == 0 || known.iter().any(is_other) {
         return Ok(());
     }
-    let message =
-        format!("validator {} is the last one of its chain: add another before it leaves", validator.id.text());
+    let message = format!(
+        "validator {} is the last one of its chain that stays: add another before it leaves",
+        validator.id.text()
+    );
     Err(PlatformError::Conflict { message })
 }
 

@@ -3,7 +3,11 @@
 //! What counts is the set that is coming: what the contract says after the transactions that wait, so that two that are added before one
 //! boundary count both. A validator that is up and waits or leaves is in no sum, for nobody knows which change comes first. Of open
 //! proposals about validators nobody knows which are executed: a change must be borne by those that are up also with what they take.
+//!
+//! With proof of stake a validator counts by its stake. Delegated proof of stake elects the candidates of greatest stake, and counts each
+//! producer once: what a change of stake alters is who is elected.
 
+use core::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use alloy_primitives::{Address, U256};
@@ -11,8 +15,8 @@ use alloy_sol_types::SolCall;
 
 use super::{shape::ValidatorProcess, unreadable};
 use crate::{
-    chain::{CallRequest, StateOverrides},
-    consensus::{ConsensusKind, PbftConfig},
+    chain::{CallRequest, StateOverrides, SystemViewError},
+    consensus::{ConsensusKind, PbftConfig, dpos::DposConfig},
     node::{BlockRef, NodeView},
     platform::{
         PlatformError,
@@ -21,6 +25,7 @@ use crate::{
     },
     system::{
         governance::{ProposalAction, VALIDATORS_ADDRESS},
+        parameters::Parameter,
         staking::{self, STAKING_ADDRESS, ValidatorRecord, ValidatorStatus, WEIGHT_UNIT, interface as stake},
         validators::{self, interface as registry},
     },
@@ -35,9 +40,28 @@ struct Coming {
     stake: U256,
     /// Whether it waits to leave.
     is_leaving: bool,
+    /// Whether its replica runs here.
+    is_up: bool,
 }
 
 impl Coming {
+    /// Returns what counts of it after changes; `None` as [`Coming::weight_after`].
+    fn after(&self, changes: &[Change]) -> Option<Member> {
+        let weight = self.weight_after(changes)?;
+        Some(Member { weight, sealing_key: self.sealing_key, is_up: self.is_up })
+    }
+
+    /// Whether it is known what it will be: not where it is up and waits or leaves, for nobody knows which change comes first. An election
+    /// counts all candidates of the newest block at once, also those that produce no blocks yet.
+    fn is_settled(&self, protocol: ConsensusKind, present: &[ValidatorRecord]) -> bool {
+        let is_in = |record: &ValidatorRecord| match protocol {
+            ConsensusKind::Dpos => record.weight > 0,
+            _ => record.validates,
+        };
+        let found = present.iter().find(|record| record.address == self.operator);
+        !self.is_up || (!self.is_leaving && found.is_some_and(is_in))
+    }
+
     /// Returns what it weighs after changes; `None` where one takes it out, or has it join anew.
     fn weight_after(&self, changes: &[Change]) -> Option<u64> {
         let mut stake = self.stake;
@@ -66,10 +90,22 @@ enum Change {
     HasMore(Address, U256),
 }
 
-/// The validators that the protocol counts, and those that the contract has after the transactions that wait.
+/// One that counts, or is a candidate, after changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Member {
+    weight: u64,
+    sealing_key: Address,
+    is_up: bool,
+}
+
+/// The validators that the contract has after the transactions that wait, and those that the protocol counts until its boundary.
 struct Sets {
-    present: Vec<ValidatorRecord>,
+    protocol: ConsensusKind,
+    /// How many are elected; `None` where all count.
+    producers: Option<usize>,
     coming: Vec<Coming>,
+    /// Those that are counted until the boundary alone, and are not up.
+    parting: Vec<Member>,
     /// What open proposals take from those that are up once they are executed, in their order.
     open: Vec<(Change, OpenProposal)>,
 }
@@ -84,10 +120,12 @@ struct Sums {
 
 impl Sets {
     fn of(chain: &Blockchain) -> Result<Self, PlatformError> {
-        let view = chain.node().view();
-        let coming = coming(&view)?;
+        let (view, protocol) = (chain.node().view(), chain.node().consensus());
+        let mut coming = coming(chain, &view)?;
         let present = view.validators().map_err(PlatformError::from_query)?;
-        let mut sets = Self { present, coming, open: Vec::new() };
+        let parting = parting(chain, &present, &coming);
+        coming.retain(|one| one.is_settled(protocol, &present));
+        let mut sets = Self { protocol, producers: producers(&view, protocol)?, coming, parting, open: Vec::new() };
         for proposal in open_proposals(chain)? {
             if let Some(change) = sets.taken_by(chain, &proposal.action)? {
                 sets.open.push((change, proposal));
@@ -99,46 +137,35 @@ impl Sets {
     /// Returns what a proposal takes from those that are up. One that adds a validator that is up or removes one that is not takes nothing:
     /// the worst is that it is not executed.
     fn taken_by(&self, chain: &Blockchain, action: &ProposalAction) -> Result<Option<Change>, PlatformError> {
-        let is_up = |key| ValidatorProcess::of(chain, key) == ValidatorProcess::Up;
         Ok(match action {
             // With stake nobody is added by a vote.
             ProposalAction::ValidatorAdd { validator, weight } => match registered_key(chain, *validator)? {
-                Some(key) if !is_up(key) => Some(Change::Joins(*validator, *weight)),
+                Some(key) if !is_up(chain, key) => Some(Change::Joins(*validator, *weight)),
                 _ => None,
             },
             ProposalAction::ValidatorRemove { validator } => {
                 let found = self.coming.iter().find(|one| one.operator == *validator);
-                found.filter(|one| is_up(one.sealing_key)).map(|one| Change::Leaves(one.operator))
+                found.filter(|one| one.is_up).map(|one| Change::Leaves(one.operator))
             }
             _ => None,
         })
     }
 
-    /// Sums the weights after changes of the set that is coming.
-    fn sums_after(&self, chain: &Blockchain, changes: &[Change]) -> Sums {
-        let protocol = chain.node().consensus();
-        let validates = |operator: Address| self.present.iter().any(|one| one.address == operator && one.validates);
+    /// Sums what counts after changes of the set that is coming.
+    fn sums_after(&self, changes: &[Change]) -> Sums {
+        let mut members: Vec<Member> = self.coming.iter().filter_map(|one| one.after(changes)).collect();
+        // Of who is added by a vote nobody asks for the key: it is taken to be elected before others of its weight.
+        let joining = joining(changes).into_values();
+        members.extend(joining.map(|weight| Member { weight, sealing_key: Address::ZERO, is_up: false }));
+        if let Some(count) = self.producers {
+            elect(&mut members, count);
+        }
         let mut sums = Sums { all: 0, reached: 0 };
-        for one in &self.coming {
-            let Some(weight) = one.weight_after(changes).map(|weight| counted(protocol, weight)) else { continue };
-            match ValidatorProcess::of(chain, one.sealing_key) {
-                ValidatorProcess::Up if one.is_leaving || !validates(one.operator) => {}
-                ValidatorProcess::Up => {
-                    sums.all += weight;
-                    sums.reached += weight;
-                }
-                ValidatorProcess::Down | ValidatorProcess::Elsewhere => sums.all += weight,
-            }
+        for member in members.iter().chain(&self.parting) {
+            let weight = counted(self.protocol, member.weight);
+            sums.all += weight;
+            sums.reached += if member.is_up { weight } else { 0 };
         }
-        // Who is counted until the boundary alone, and is not up.
-        let is_coming = |operator: Address| self.coming.iter().any(|coming| coming.operator == operator);
-        for one in self.present.iter().filter(|one| one.validates && !is_coming(one.address)) {
-            if ValidatorProcess::of(chain, one.sealing_key) != ValidatorProcess::Up {
-                let staked = one.stake.as_ref().map_or(1, |stake| weight_of(stake.tokens));
-                sums.all += counted(protocol, one.weight.max(staked));
-            }
-        }
-        sums.all += joining(changes).values().map(|weight| counted(protocol, *weight)).sum::<u128>();
         sums
     }
 
@@ -146,16 +173,15 @@ impl Sets {
     /// that it takes for that. `None` where they bear it. Each more of the proposals leaves less to bear it.
     ///
     /// Where they are too few before the change it is refused for none, unless one joins that is not up.
-    fn unbearable(&self, chain: &Blockchain, change: Change) -> Option<(Sums, Option<&OpenProposal>)> {
-        let protocol = chain.node().consensus();
+    fn unbearable(&self, change: Change) -> Option<(Sums, Option<&OpenProposal>)> {
+        let is_enough = |sums: Sums| sums.is_enough(self.protocol);
         let mut changes: Vec<Change> = Vec::new();
         let mut last = None;
         let mut proposals = self.open.iter();
         loop {
-            let before = self.sums_after(chain, &changes);
-            let after = self.sums_after(chain, &[changes.as_slice(), &[change]].concat());
-            let is_judged = before.is_enough(protocol) || matches!(change, Change::Joins(..));
-            if is_judged && !after.is_enough(protocol) {
+            let after = self.sums_after(&[changes.as_slice(), &[change]].concat());
+            let is_judged = || matches!(change, Change::Joins(..)) || is_enough(self.sums_after(&changes));
+            if !is_enough(after) && is_judged() {
                 return Some((after, last));
             }
             let (next, proposal) = proposals.next()?;
@@ -163,6 +189,46 @@ impl Sets {
             last = Some(proposal);
         }
     }
+}
+
+/// Returns whether the replica with a key runs here.
+fn is_up(chain: &Blockchain, key: Address) -> bool {
+    ValidatorProcess::of(chain, key) == ValidatorProcess::Up
+}
+
+/// Returns how many candidates are elected: by delegated proof of stake as many as chains of the service have, within the parameter
+/// `validatorsMax`; by the other protocols all count.
+fn producers(view: &NodeView, protocol: ConsensusKind) -> Result<Option<usize>, PlatformError> {
+    if protocol != ConsensusKind::Dpos {
+        return Ok(None);
+    }
+    let parameters = match view.chain().parameters(view.head()) {
+        Ok(parameters) => parameters,
+        Err(SystemViewError::Absent { .. }) => Vec::new(),
+        Err(cause) => return Err(unreadable(cause)),
+    };
+    let most = parameters.iter().find(|record| record.parameter == Parameter::ValidatorsMax);
+    let most = most.map_or(usize::MAX, |record| usize::try_from(record.scheduled).unwrap_or(usize::MAX));
+    Ok(Some(most.min(DposConfig::default().producers as usize)))
+}
+
+/// Keeps the candidates that are elected: those of greatest weight; ties go to the lower key.
+fn elect(candidates: &mut Vec<Member>, count: usize) {
+    candidates.retain(|candidate| candidate.weight > 0);
+    candidates.sort_by_key(|candidate| (Reverse(candidate.weight), candidate.sealing_key));
+    candidates.truncate(count);
+}
+
+/// Returns those that are counted until the boundary alone, and are not up.
+fn parting(chain: &Blockchain, present: &[ValidatorRecord], coming: &[Coming]) -> Vec<Member> {
+    let is_coming = |operator: Address| coming.iter().any(|one| one.operator == operator);
+    let parting = present.iter().filter(|one| one.validates && !is_coming(one.address));
+    let down = parting.filter(|one| !is_up(chain, one.sealing_key));
+    let member = |one: &ValidatorRecord| {
+        let staked = one.stake.as_ref().map_or(1, |stake| weight_of(stake.tokens));
+        Member { weight: one.weight.max(staked).max(1), sealing_key: one.sealing_key, is_up: false }
+    };
+    down.map(member).collect()
 }
 
 /// Returns the weights of those that join, each once.
@@ -177,11 +243,11 @@ fn joining(changes: &[Change]) -> BTreeMap<Address, u64> {
     joining
 }
 
-/// Returns what a validator counts by its weight: without stake each counts once.
+/// Returns what a validator counts by its weight: its stake with proof of stake, else once.
 fn counted(protocol: ConsensusKind, weight: u64) -> u128 {
     match protocol {
-        ConsensusKind::Poa | ConsensusKind::Raft | ConsensusKind::Pbft => weight.min(1).into(),
-        ConsensusKind::Pos | ConsensusKind::Dpos => weight.into(),
+        ConsensusKind::Poa | ConsensusKind::Raft | ConsensusKind::Pbft | ConsensusKind::Dpos => weight.min(1).into(),
+        ConsensusKind::Pos => weight.into(),
     }
 }
 
@@ -205,7 +271,8 @@ impl Sums {
     fn rule(self, protocol: ConsensusKind) -> String {
         match protocol {
             ConsensusKind::Poa | ConsensusKind::Raft => "more than half".to_owned(),
-            ConsensusKind::Pos | ConsensusKind::Dpos => "more than two thirds".to_owned(),
+            ConsensusKind::Pos => "more than two thirds".to_owned(),
+            ConsensusKind::Dpos => "more than two thirds of the producers that are elected".to_owned(),
             ConsensusKind::Pbft => format!("a quorum of {}", self.pbft_quorum()),
         }
     }
@@ -262,7 +329,7 @@ fn check_joins(chain: &Blockchain, (operator, key): (Address, Address), added: u
         return Ok(());
     }
     let sets = Sets::of(chain)?;
-    let Some((sums, proposal)) = sets.unbearable(chain, Change::Joins(operator, added)) else { return Ok(()) };
+    let Some((sums, proposal)) = sets.unbearable(Change::Joins(operator, added)) else { return Ok(()) };
     let described = match ValidatorProcess::of(chain, key) {
         ValidatorProcess::Down => format!("the replica with the key {key} is stopped: with it and"),
         ValidatorProcess::Up | ValidatorProcess::Elsewhere => {
@@ -298,9 +365,6 @@ pub(in crate::platform) fn check_without(chain: &Blockchain, operator: Address) 
 /// Refuses to take stake back from a validator where those that are up are enough with it, and would be too few without it. `amount` is in
 /// the smallest unit; above what the delegator has it is all of that.
 ///
-/// It is proof of stake whose votes weigh stake. Delegated proof of stake counts each producer once: less stake alters who is elected, where
-/// there are more candidates than producers, and is not judged here.
-///
 /// # Errors
 /// [`PlatformError::Conflict`]; those of reading.
 pub(super) fn check_less_stake(
@@ -308,9 +372,6 @@ pub(super) fn check_less_stake(
     operator: Address,
     (delegator, amount): (Address, U256),
 ) -> Result<(), PlatformError> {
-    if chain.node().consensus() != ConsensusKind::Pos {
-        return Ok(());
-    }
     let call = stake::delegationCall { delegator, validator: operator };
     let taken = pending(&chain.node().view(), STAKING_ADDRESS, &call)?.amount.min(amount);
     check_change(chain, Change::HasLess(operator, taken), || format!("with {taken} less staked on {operator}, with"))
@@ -318,14 +379,9 @@ pub(super) fn check_less_stake(
 
 /// Refuses more stake for a validator that is not up where those that are would be too few with it. `amount` is in the smallest unit.
 ///
-/// It is proof of stake whose votes weigh stake, as for [`check_less_stake`].
-///
 /// # Errors
 /// [`PlatformError::Conflict`]; those of reading.
 pub(super) fn check_more_stake(chain: &Blockchain, operator: Address, amount: U256) -> Result<(), PlatformError> {
-    if chain.node().consensus() != ConsensusKind::Pos {
-        return Ok(());
-    }
     check_change(chain, Change::HasMore(operator, amount), || format!("with {amount} more staked on {operator}, with"))
 }
 
@@ -336,7 +392,7 @@ fn check_change(chain: &Blockchain, change: Change, described: impl FnOnce() -> 
         return Ok(());
     }
     let sets = Sets::of(chain)?;
-    let Some((sums, proposal)) = sets.unbearable(chain, change) else { return Ok(()) };
+    let Some((sums, proposal)) = sets.unbearable(change) else { return Ok(()) };
     let message = format!(
         "{}; or start or remove validators that are down, or add one whose key the service holds, and wait until the protocol has taken \
          that over",
@@ -346,14 +402,14 @@ fn check_change(chain: &Blockchain, change: Change, described: impl FnOnce() -> 
 }
 
 /// Returns the validators with weight that the contract has after the transactions that wait.
-fn coming(view: &NodeView) -> Result<Vec<Coming>, PlatformError> {
+fn coming(chain: &Blockchain, view: &NodeView) -> Result<Vec<Coming>, PlatformError> {
     let mut found = Vec::new();
     let mut from = 0;
     if view.chain().has_stake() {
         loop {
             let call = stake::validatorsCall { from: U256::from(from), count: U256::from(staking::PAGE_MAX) };
             let page = pending(view, STAKING_ADDRESS, &call)?;
-            found.extend(page.iter().filter_map(of_stake));
+            found.extend(page.iter().filter_map(|info| of_stake(chain, info)));
             from += page.len() as u64;
             if (page.len() as u64) < staking::PAGE_MAX {
                 return Ok(found);
@@ -369,6 +425,7 @@ fn coming(view: &NodeView) -> Result<Vec<Coming>, PlatformError> {
             weight: info.weight,
             stake: U256::ZERO,
             is_leaving: false,
+            is_up: is_up(chain, info.sealingKey),
         }));
         from += page.len() as u64;
         if (page.len() as u64) < validators::PAGE_MAX {
@@ -379,7 +436,7 @@ fn coming(view: &NodeView) -> Result<Vec<Coming>, PlatformError> {
 }
 
 /// Returns a validator with stake that is in consensus, or waits for it.
-fn of_stake(info: &stake::ValidatorInfo) -> Option<Coming> {
+fn of_stake(chain: &Blockchain, info: &stake::ValidatorInfo) -> Option<Coming> {
     let status = ValidatorStatus::from_code(info.status);
     matches!(status, ValidatorStatus::Bonded | ValidatorStatus::Exiting | ValidatorStatus::Pending).then(|| Coming {
         operator: info.validator,
@@ -387,6 +444,7 @@ fn of_stake(info: &stake::ValidatorInfo) -> Option<Coming> {
         weight: weight_of(info.tokens),
         stake: info.tokens,
         is_leaving: status == ValidatorStatus::Exiting,
+        is_up: is_up(chain, info.sealingKey),
     })
 }
 
@@ -414,7 +472,8 @@ mod tests {
             (Kind::Poa, 4, 3, "more than half"),
             (Kind::Raft, 5, 3, "more than half"),
             (Kind::Pos, 6, 5, "more than two thirds"),
-            (Kind::Dpos, 7, 5, "more than two thirds"),
+            (Kind::Dpos, 7, 5, "more than two thirds of the producers that are elected"),
+            (Kind::Dpos, 21, 15, "more than two thirds of the producers that are elected"),
             (Kind::Pbft, 1, 1, "a quorum of 1"),
             (Kind::Pbft, 3, 3, "a quorum of 3"),
             (Kind::Pbft, 4, 3, "a quorum of 3"),
@@ -432,17 +491,56 @@ mod tests {
     }
 
     #[test]
-    fn without_stake_each_counts_once() {
-        for (protocol, counts) in [(ConsensusKind::Poa, 1), (ConsensusKind::Pbft, 1), (ConsensusKind::Pos, 7)] {
+    fn stake_counts_with_proof_of_stake_alone() {
+        use ConsensusKind as Kind;
+        for (protocol, counts) in [(Kind::Poa, 1), (Kind::Pbft, 1), (Kind::Raft, 1), (Kind::Dpos, 1), (Kind::Pos, 7)] {
             assert_eq!((counted(protocol, 7), counted(protocol, 0)), (counts, 0), "{protocol:?}");
+        }
+    }
+
+    fn units(count: u64) -> U256 {
+        U256::from(count) * WEIGHT_UNIT
+    }
+
+    /// A validator whose addresses are this byte.
+    fn coming(byte: u8, weight: u64, is_up: bool) -> Coming {
+        let address = Address::repeat_byte(byte);
+        Coming { operator: address, sealing_key: address, weight, stake: units(weight), is_leaving: false, is_up }
+    }
+
+    /// Three of four candidates are elected: the greatest stake, and of equal ones the lower key.
+    #[test]
+    fn a_change_of_stake_alters_who_is_elected() {
+        let sets = Sets {
+            protocol: ConsensusKind::Dpos,
+            producers: Some(3),
+            coming: vec![coming(1, 9, true), coming(2, 7, true), coming(3, 5, true), coming(4, 5, false)],
+            parting: Vec::new(),
+            open: Vec::new(),
+        };
+        let [second, third, fourth, nobody] = [2, 3, 4, 9].map(Address::repeat_byte);
+        for (changes, reached) in [
+            (vec![], 3),
+            (vec![Change::HasMore(fourth, units(1))], 2),
+            (vec![Change::HasMore(fourth, units(1)), Change::HasMore(third, units(1))], 3),
+            (vec![Change::HasLess(third, units(1))], 2),
+            (vec![Change::HasLess(second, units(2))], 3),
+            (vec![Change::HasLess(second, units(3))], 2),
+            (vec![Change::Leaves(third)], 2),
+            (vec![Change::Joins(nobody, 4)], 3),
+            (vec![Change::Joins(nobody, 5)], 2),
+        ] {
+            let sums = sets.sums_after(&changes);
+            assert_eq!((sums.all, sums.reached), (3, reached), "{changes:?}");
+            let [only] = changes[..] else { continue };
+            assert_eq!(sets.unbearable(only).is_some(), reached < 3, "{changes:?}");
         }
     }
 
     #[test]
     fn changes_of_one_validator_add_up() {
         let [one, other] = [1, 2].map(Address::repeat_byte);
-        let units = |count: u64| U256::from(count) * WEIGHT_UNIT;
-        let coming = Coming { operator: one, sealing_key: one, weight: 10, stake: units(10), is_leaving: false };
+        let coming = coming(1, 10, true);
         for (changes, weight) in [
             (vec![], Some(10)),
             (vec![Change::HasMore(one, units(3)), Change::HasLess(one, units(1))], Some(12)),

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::{super::*, *};
 use crate::{
     chain::CallRequest,
-    node::{BlockRef, Clock, Database, ManualClock, Node},
+    node::{BlockRef, Database, ManualClock, Node, testing::run_for},
     platform::entropy::testing::SeededEntropy,
     primitives::{Bytes, KeyPair, Timestamp},
     store::{KeyValue, testing::MemoryDisk},
@@ -80,18 +80,7 @@ impl World {
     }
 
     fn run(&self, secs: u64) {
-        let network = self.chain.network().unwrap();
-        let end = self.clock.now_ms() + secs * 1000;
-        while let Some(wake) = network.next_wake().map(|at| u64::try_from(at.as_millis()).unwrap()) {
-            let wake = wake.max(self.clock.now_ms());
-            if wake > end {
-                break;
-            }
-            self.clock.advance_to(Duration::from_millis(wake));
-            network.advance(Duration::from_millis(wake)).unwrap();
-        }
-        self.clock.advance_to(Duration::from_millis(end));
-        network.advance(Duration::from_millis(end)).unwrap();
+        run_for(self.chain.network().unwrap(), &self.clock, Duration::from_secs(secs));
     }
 
     /// Own stake of the first validator, as of each other.
@@ -280,6 +269,39 @@ fn stake_of_a_validator_that_is_down_takes_no_quorum() {
     set("tx_8", whole(stake + tokens(2))).unwrap();
 }
 
+/// Of 22 candidates 21 are elected: the one with a delegation, and of those with the same stake all but the one with the highest key. Fifteen of
+/// them are up, which are enough.
+#[test]
+fn no_stake_has_a_producer_elected_that_is_down_in_place_of_one_that_is_needed() {
+    let world = World::with("delegated-proof-of-stake", &(1..=22).collect::<Vec<u8>>(), Plan::UNLIMITED);
+    world.run(3);
+    let (me, validators) = (world.me(), world.platform.validators());
+    let mut candidates = validators.list(&me, world.chain.id()).unwrap();
+    candidates.sort_by_key(|one| one.sealing_key);
+    assert_eq!(candidates.iter().position(|one| !one.validates), Some(21), "the highest key stands by");
+    let ids: Vec<ValidatorId> = candidates.into_iter().map(|one| one.id).collect();
+    let (loses, last, highest) = (&ids[19], &ids[20], &ids[21]);
+    let delegate = |request, id, takes_back| {
+        let order = DelegationOrder::Amount { amount: tokens(1), from: None };
+        validators.delegate(&me, id, request, &DelegationSpec { order, takes_back })
+    };
+    delegate("tx_1", highest, false).unwrap();
+    world.run(3);
+    for down in ids[..6].iter().chain([last]) {
+        validators.stop(&me, down).unwrap();
+    }
+    let sums = "14 of a weight of 21 would be up, and the protocol needs more than two thirds of the producers";
+    let less = conflict(delegate("tx_2", highest, true));
+    assert!(less.contains("less staked on") && less.contains(sums), "{less}");
+    let more = conflict(delegate("tx_3", last, false));
+    assert!(more.contains("more staked on") && more.contains(sums), "{more}");
+    // It is elected already, and up.
+    delegate("tx_4", loses, false).unwrap();
+    conflict(delegate("tx_5", last, false));
+    validators.start(&me, &ids[0]).unwrap();
+    delegate("tx_6", last, false).unwrap();
+}
+
 /// A producer counts once, whatever its votes.
 #[test]
 fn less_stake_takes_no_producer_out() {
@@ -311,6 +333,35 @@ fn an_operator_keeps_own_stake_that_the_quorum_needs() {
     let refused = conflict(set("tx_2", twice - tokens(4)));
     assert!(refused.contains("less staked on") && refused.contains("would be up"), "{refused}");
     set("tx_3", twice + tokens(3)).unwrap();
+}
+
+/// Who waits to leave is no other that stays, also where blocks are made on demand.
+#[test]
+fn the_last_validator_that_stays_does_not_leave() {
+    let operators = operators();
+    let addresses: Vec<Address> = operators[..2].iter().map(KeyPair::address).collect();
+    let world = World::configured("proof-of-stake", &addresses, json!({}), Plan::UNLIMITED);
+    let leave = |request, key: &KeyPair| {
+        let id = ValidatorId::new(world.chain.id(), key.address());
+        let raw = world.signed(key, STAKING_ADDRESS, U256::ZERO, stake::exitCall {}.abi_encode());
+        world.platform.validators().remove(&world.me(), &id, request, Some(&raw))
+    };
+    leave("tx_1", &operators[0]).unwrap();
+    assert!(conflict(leave("tx_2", &operators[1])).contains("last one of its chain that stays"));
+}
+
+/// Where governance administers the validators, nobody else slashes: what is left to do is said.
+#[test]
+fn governance_slashes_nobody_and_removes_by_a_proposal() {
+    let operators = operators();
+    let world = World::governed("proof-of-authority", &operators);
+    world.run(3);
+    let id = ValidatorId::new(world.chain.id(), operators[3].address());
+    let order = SlashOrder::Part(SlashPart::Ppm(100_000));
+    let spec = SlashSpec { reason: "downtime".to_owned(), order };
+    let refused = conflict(world.platform.validators().slash(&world.me(), &id, "tx_1", &spec));
+    assert!(refused.contains("governance administers the validators"), "{refused}");
+    assert!(refused.contains("make a proposal of type validator-remove"), "{refused}");
 }
 
 #[test]

@@ -59,6 +59,22 @@ impl Behind {
     }
 }
 
+/// Keeps as the service's what keys of its own created in stores of former versions, so that each of its present keys has it in its list. The
+/// keys may be gone since.
+pub(in crate::platform) fn take_over_orphans(records: &Records) -> Result<(), RecordError> {
+    let mut orphans = Vec::new();
+    records.for_every::<Workspace, RecordError>(|workspace| {
+        if is_by_services_key(records, &workspace)? {
+            orphans.push(workspace);
+        }
+        Ok(())
+    })?;
+    orphans.into_iter().try_for_each(|mut workspace| {
+        workspace.value.created_by = Subject::Service;
+        records.unit(|unit| unit.replace(&workspace).map(drop))
+    })
+}
+
 /// Returns whether an API key is the service's own: one of the operators' workspace for which no user answers. The service answers for keys of
 /// other workspaces too, which such a key made there: each of these reaches what it created itself.
 fn is_services_own(key: &Stored<ApiKey>) -> bool {

@@ -244,7 +244,7 @@ impl EthDispatch {
         };
         let done = match work {
             Work::Command(length) => commands.run(length, call).await,
-            Work::Read(length) => commands.workers().read(length, call).await,
+            Work::Read(length) => commands.read(length, call).await,
             Work::Lookup => Ok(call(&Cancellation::default())),
         };
         done.unwrap_or_else(|cause| MethodResponse::error(refused_id, queue_error(cause)))
@@ -297,7 +297,7 @@ impl EthDispatch {
             Submission::Request(_) => None,
         };
         let (node, raws) = (self.rpc.node().clone(), submissions.iter().filter_map(raw).collect::<Vec<_>>());
-        self.rpc.commands.workers().read(Length::Long, move |_| node.recover_senders(&raws)).await?;
+        self.rpc.commands.read(Length::Long, move |_| node.recover_senders(&raws)).await?;
         let node = self.rpc.node().clone();
         self.rpc.commands.run(Length::Long, move |_| node.send_together(submissions)).await
     }

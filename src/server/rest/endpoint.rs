@@ -209,6 +209,9 @@ pub(in crate::server) struct About {
     pub(super) is_answered_past_plan: bool,
     /// Whether operators call it from their own workspace, whatever workspace its path names.
     pub(super) is_of_operators: bool,
+    /// Whether its caller may end its own access by it: by the same request again, which is refused then, it gets the first response. That
+    /// has no secret in it.
+    pub(super) may_end_access: bool,
     pub(super) errors: Vec<ErrorCode>,
     pub(super) runs: Runs,
     /// Bytes of its body.
@@ -315,6 +318,7 @@ impl Draft {
             simulates: false,
             is_answered_past_plan: false,
             is_of_operators: false,
+            may_end_access: false,
             errors,
             runs,
             body_bytes_max,
@@ -356,6 +360,13 @@ impl Draft {
     /// Is called by operators from their own workspace, whatever workspace its path names. To others it is as if it were in that one.
     pub(super) fn of_operators(mut self) -> Self {
         self.0.is_of_operators = true;
+        self
+    }
+
+    /// May end the access of who calls it: a repetition under its idempotency key gets the first response, though it is refused otherwise.
+    /// Only for answers without secrets.
+    pub(super) fn may_end_access(mut self) -> Self {
+        self.0.may_end_access = true;
         self
     }
 

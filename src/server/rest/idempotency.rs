@@ -4,7 +4,7 @@
 //! when the process died is run to its end at the next start; what could not be written to its end, as on a full disk, by the next request with
 //! its key, or from time to time. See the IETF draft "The Idempotency-Key HTTP Header Field".
 
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, request::Parts};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
@@ -27,6 +27,19 @@ pub(in crate::server) struct KeptRequest {
     /// Path and query.
     pub(in crate::server) target: String,
     pub(in crate::server) body: Vec<u8>,
+}
+
+impl KeptRequest {
+    /// A request with this body.
+    pub(super) fn of(parts: &Parts, body: &[u8]) -> Self {
+        let target = parts.uri.path_and_query().map_or("", |target| target.as_str()).to_owned();
+        Self { method: parts.method.to_string(), target, body: body.to_vec() }
+    }
+
+    /// Returns what the platform keeps of it.
+    fn encoded(&self) -> Result<Zeroizing<Vec<u8>>, ApiError> {
+        postcard::to_allocvec(self).map(Zeroizing::new).map_err(|cause| ApiError::internal(&cause))
+    }
 }
 
 /// Reads the key of a request: a string of structured fields (RFC 9651, 3.3.3), or a bare token.
@@ -90,13 +103,28 @@ pub(in crate::server) fn accept(
     operation: &str,
     kept: &KeptRequest,
 ) -> Result<Begin, ApiError> {
-    let request = Zeroizing::new(postcard::to_allocvec(kept).map_err(|cause| ApiError::internal(&cause))?);
+    let request = kept.encoded()?;
     let requests = platform.idempotency();
     Ok(match platform.unit(|unit| requests.accept(unit, principal, key, operation, &request))? {
         Begun::Run(accepted) => Begin::Run(accepted),
         Begun::Again(accepted) => Begin::Again(accepted),
         Begun::Replay(response) => Begin::Replay(Rendered::replayed(response)),
     })
+}
+
+/// Returns the response to the request that a sender repeats under its key, whatever the sender may do by now.
+///
+/// # Errors
+/// 500.
+pub(super) fn answered(
+    platform: &Platform,
+    sender: &Principal,
+    workspace: Option<&str>,
+    (key, operation): (&str, &str),
+    kept: &KeptRequest,
+) -> Result<Option<Rendered>, ApiError> {
+    let answered = platform.idempotency().answered(sender, workspace, key, operation, &kept.encoded()?)?;
+    Ok(answered.map(Rendered::replayed))
 }
 
 /// Keeps the response to a request that failed, or forgets the request where nothing was begun, so that its key can be used again. Where that

@@ -25,7 +25,8 @@ use crate::{
 
 const DESCRIPTION: &str = "Workspaces, blockchains, contracts and queries. Responses under /v1 have an envelope (`success`, `data`, `meta`; lists: \
 `pagination`), except /v1/rpc, /v1/blockchains/{blockchainId}/eth, /v1/oauth/... and this document. What is at /v1/oauth/... (RFC 6749) is at \
-/oauth/... too, one and the same. Amounts are decimal integer strings of the smallest unit. \
+/oauth/... too, one and the same; its metadata, /.well-known/oauth-authorization-server (RFC 8414), names its endpoints. \
+Amounts are decimal integer strings of the smallest unit. \
 Unknown fields and query parameters are refused by name. Requests that change something take an `Idempotency-Key`: a repetition within 24 hours \
 gets the first response. The rate limit is told by `RateLimit-Policy` and `RateLimit`. When requests or bytes of a workspace's plan are used up, \
 its requests are 429 until the period ends, but for the operations that say so and for all of the service's operators.";

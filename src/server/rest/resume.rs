@@ -70,22 +70,26 @@ fn id() -> RequestId {
     RequestId("req_resumed".to_owned())
 }
 
-fn failure(app: &App, error: ApiError) -> Rendered {
-    Rendered::of(Err(error), &id(), app.now_ms())
+/// Returns the response to a request that can't be run again, in the form that its operation speaks.
+fn failure(app: &App, accepted: &Accepted, error: ApiError) -> Rendered {
+    match rpc_request::is_operation(&accepted.request().value.operation) {
+        true => rpc_request::refused(&error, &id()),
+        false => Rendered::of(Err(error), &id(), app.now_ms()),
+    }
 }
 
 /// Runs an accepted request again, and keeps its response.
 async fn rerun(app: &App, accepted: Accepted) -> Result<(), PlatformError> {
     let gone = || ApiError::internal(&"the request was interrupted and this version has no such operation");
     let Some((principal, method, kept)) = read(app, &accepted) else {
-        return close(app.platform(), &accepted, &failure(app, gone()));
+        return close(app.platform(), &accepted, &failure(app, &accepted, gone()));
     };
     let path = kept.target.split_once('?').map_or(&*kept.target, |(path, _)| path);
     if oauth::is_registration(path) {
         return oauth::resume_registration(app.platform(), &principal, &accepted, &kept.body, &id());
     }
     let Some((endpoint, variables)) = app.endpoints().find(&method, path) else {
-        return close(app.platform(), &accepted, &failure(app, gone()));
+        return close(app.platform(), &accepted, &failure(app, &accepted, gone()));
     };
     let chain = variables.get("blockchainId").map(String::as_str);
     match Interface::again(app, &principal, endpoint, chain) {
@@ -93,12 +97,12 @@ async fn rerun(app: &App, accepted: Accepted) -> Result<(), PlatformError> {
             let done = rpc_request::finish(app, &principal, &interface, &kept.body, &accepted, &id()).await;
             done.map(drop).map_err(|cause| PlatformError::internal(cause.message()))
         }
-        Some(Err(cause)) => close(app.platform(), &accepted, &failure(app, cause.into())),
+        Some(Err(cause)) => close(app.platform(), &accepted, &failure(app, &accepted, cause.into())),
         None => {
             let (rest, stored) = (app.clone(), accepted.clone());
             let run = move || rerun_rest(&rest, &stored, principal, &method, &kept);
             let rendered = tokio::task::spawn_blocking(run).await;
-            let rendered = rendered.unwrap_or_else(|cause| Some(failure(app, ApiError::internal(&cause))));
+            let rendered = rendered.unwrap_or_else(|cause| Some(failure(app, &accepted, ApiError::internal(&cause))));
             rendered.map_or(Ok(()), |failed| close(app.platform(), &accepted, &failed))
         }
     }
@@ -141,8 +145,8 @@ mod tests {
     use crate::{
         node::{BlockRef, Node},
         platform::{
-            ApiKeySpec, Blockchain, BlockchainSpec, ClientRegistration, DEFAULT_BLOCKCHAIN_ID, Parameters, Platform,
-            PublicUrl, Scope, Subject, Workspace,
+            ApiKeySpec, Blockchain, BlockchainSpec, ChainCommand, ClientRegistration, DEFAULT_BLOCKCHAIN_ID,
+            Parameters, Platform, PublicUrl, Scope, Subject, Workspace,
         },
         primitives::{Gas, TransactionRequest, U256},
         server::{
@@ -291,7 +295,7 @@ mod tests {
                 panic!("it has no response yet")
             };
             store.fail(WriteFault::after(0).disk_full());
-            let full = failure(&app, ApiError::internal(&"the disk is full"));
+            let full = failure(&app, &begun, ApiError::internal(&"the disk is full"));
             assert!(close(app.platform(), &begun, &full).is_err());
         };
         let is_running = |request| accepted(request).is_err_and(|refused| refused.status() == 409);
@@ -382,6 +386,43 @@ mod tests {
                 assert!(responses[0]["result"].is_string(), "{responses:?}");
                 let message = responses[1]["error"]["message"].as_str().unwrap();
                 assert!(message.contains("eth_sendTransaction can't be told from its repetition"), "{message}");
+            }
+        }
+    }
+
+    /// What can't be run again is answered to a repetition in the form that its endpoint speaks: JSON-RPC has no envelope.
+    #[tokio::test]
+    async fn a_kept_failure_has_the_form_of_its_endpoint() {
+        let disk = Arc::new(MemoryDisk::new());
+        let platform = Platform::builder(Arc::new(WallClock)).with_store(disk).open(None).unwrap();
+        let app = App::new(Chains::new(Arc::new(platform)), ServerLimits::default(), Outside::default());
+        let (platform, principal) = (app.platform(), app.platform().service_principal());
+        let chains = platform.blockchains();
+        let chain = chains.create(&principal, BlockchainSpec::new("stopped")).unwrap().id().to_owned();
+        platform.unit(|unit| chains.command(unit, &principal, &chain, ChainCommand::Stop)).unwrap();
+        chains.bring_up(&principal, &chain).unwrap();
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "eth_blockNumber", "params": [] });
+        let stopped = kept("POST", &format!("/v1/blockchains/{chain}/eth"), call.clone());
+        let gone = kept("POST", "/v0/gone", call);
+        for (key, operation, kept, status, code) in [
+            ("stopped", "ethereumRpc", &stopped, 409, Some("CONFLICT")),
+            ("gone", "rpc", &gone, 500, Some("INTERNAL_ERROR")),
+            ("rest", "createWorkspace", &gone, 500, None),
+        ] {
+            assert!(matches!(accept(platform, &principal, key, operation, kept), Ok(Begin::Run(_))), "{key}");
+            assert_eq!(resume(&app).await.unwrap(), 1, "{key}");
+            let Ok(Begin::Replay(rendered)) = accept(platform, &principal, key, operation, kept) else {
+                panic!("{key} has a response")
+            };
+            let body: Value = serde_json::from_slice(&rendered.kept().body).unwrap();
+            assert_eq!(rendered.status().as_u16(), status, "{key}: {body}");
+            match code {
+                Some(code) => {
+                    assert_eq!((&body["jsonrpc"], &body["id"]), (&json!("2.0"), &Value::Null), "{key}: {body}");
+                    assert!(body["error"]["code"].is_i64(), "{key}: {body}");
+                    assert_eq!(body["error"]["data"]["code"], code, "{key}: {body}");
+                }
+                None => assert_eq!(body["success"], false, "{key}: {body}"),
             }
         }
     }

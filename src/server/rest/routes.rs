@@ -4,6 +4,7 @@ mod accounts;
 mod admin;
 mod analytics;
 mod api_keys;
+mod audit_lines;
 mod blockchain_body;
 mod blockchains;
 mod blocks;

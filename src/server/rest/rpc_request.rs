@@ -46,6 +46,17 @@ pub(super) enum Interface {
     Chain(EthRpc),
 }
 
+/// Returns whether an operation of this name speaks JSON-RPC.
+pub(super) fn is_operation(name: &str) -> bool {
+    matches!(name, RPC_OPERATION | ETHEREUM_OPERATION)
+}
+
+/// Returns the response to a request none of whose calls is executed.
+pub(super) fn refused(error: &ApiError, id: &RequestId) -> Rendered {
+    let body = json!({ "jsonrpc": "2.0", "error": service_rpc::error_object(error), "id": null });
+    Rendered::foreign(error.status(), body.to_string().into_bytes(), id)
+}
+
 impl Interface {
     /// Returns the interface of an endpoint for a request that is run again; `None` for an endpoint of REST.
     pub(super) fn again(
@@ -109,8 +120,7 @@ pub(super) async fn execute(
         Ok(None) => return interface.execute(app, &principal, &body, None).await.into_response().map(Body::new),
         Err(refused) => return service_rpc::refused(&refused),
     };
-    let target = parts.uri.path_and_query().map_or("", |target| target.as_str()).to_owned();
-    let kept = KeptRequest { method: parts.method.to_string(), target, body: body.to_vec() };
+    let kept = KeptRequest::of(parts, &body);
     let given = parts.extensions.get::<RequestId>().cloned();
     let id = given.unwrap_or_else(|| app.request_ids.of(&parts.headers));
     let app = app.clone();
@@ -179,9 +189,7 @@ fn too_long(id: &RequestId) -> Rendered {
         "the request was executed once, and its response, of more than {KEPT_BYTES_MAX} bytes, was not kept: read what you need without an \
          Idempotency-Key"
     );
-    let error = service_rpc::error_object(&ApiError::new(StatusCode::CONFLICT, "CONFLICT", message));
-    let body = json!({ "jsonrpc": "2.0", "error": error, "id": null });
-    Rendered::foreign(StatusCode::CONFLICT, body.to_string().into_bytes(), id)
+    refused(&ApiError::new(StatusCode::CONFLICT, "CONFLICT", message), id)
 }
 
 #[cfg(test)]

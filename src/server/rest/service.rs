@@ -9,7 +9,7 @@ use std::{
 
 use axum::{
     body::Bytes,
-    http::{HeaderMap, Method, request::Parts},
+    http::{HeaderMap, Method, StatusCode, request::Parts},
     response::Response,
 };
 use hyper::body::Body as _;
@@ -143,6 +143,35 @@ impl Refused {
         }
     }
 
+    /// Returns the response to the request that this one repeats under its key, where that one succeeded and may have ended the access for
+    /// lack of which this one is refused. It is shown to the credentials that the first one had, though they are worth nothing any more.
+    fn first_response(
+        &self,
+        app: &App,
+        endpoint: &Endpoint,
+        workspace: Option<&str>,
+        (parts, body): (&Parts, &[u8]),
+    ) -> Option<Rendered> {
+        let lacks_access =
+            matches!(self.error.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::NOT_FOUND);
+        if !lacks_access || !endpoint.about.may_end_access {
+            return None;
+        }
+        // What can't be read leaves the refusal as it is.
+        let key = idempotency::key_of(&parts.headers).ok().flatten()?;
+        let sender = credentials::identify(app.platform(), &parts.headers).ok().flatten()?;
+        let (named, kept) = ((&*key, endpoint.about.operation), KeptRequest::of(parts, body));
+        let first = idempotency::answered(app.platform(), &sender, workspace, named, &kept).ok().flatten()?;
+        Some(first).filter(|first| first.status().is_success())
+    }
+
+    /// Answers with the response to the request that this one repeats.
+    fn replay(&self, first: Rendered) -> Response {
+        let mut response = first.into_response();
+        self.tell(response.headers_mut());
+        response
+    }
+
     /// Returns the response of JSON-RPC.
     pub(super) fn into_json_rpc(self) -> Response {
         let mut response = service_rpc::refused(&self.error);
@@ -232,7 +261,10 @@ pub(super) async fn serve(
     let asked = Asked { workspace, is_answered_past_plan, is_of_operators };
     let mut response = match admit(&app, access, &parts.headers, peer, Some(asked)) {
         Ok(admitted) => serve_admitted(app, endpoint, path, parts, body, (id, admitted)).await,
-        Err(refused) => refused.into_response(&id, app.now_ms()),
+        Err(refused) => match refused.first_response(&app, &endpoint, workspace, (&parts, &body[..])) {
+            Some(first) => refused.replay(first),
+            None => refused.into_response(&id, app.now_ms()),
+        },
     };
     if let Some(deprecation) = deprecation {
         deprecation.tell(response.headers_mut());
@@ -308,6 +340,9 @@ async fn run(
 ) -> Result<Rendered, ApiError> {
     let chain = match endpoint.about.runs {
         Runs::InTurnOf(chain_of) => chain_of(&request, &body).filter(|id| app.may_see(&request, id)),
+        Runs::Long if endpoint.about.method == Method::GET => {
+            request.path.get("blockchainId").cloned().filter(|id| app.may_see(&request, id))
+        }
         Runs::Briefly if endpoint.about.method == Method::GET => {
             return begin_and_execute(&app, &endpoint, request, &parts, &raw, body);
         }
@@ -318,6 +353,7 @@ async fn run(
     let workspace = request.principal.as_ref().map(Principal::owner);
     let work = move || begin_and_execute(&app, &endpoint, request, &parts, &raw, body);
     match (rpc, runs) {
+        (Some(rpc), Runs::Long) => rpc.commands().read(Length::Long, |_| work()).await?,
         (Some(rpc), _) => rpc.commands().run(Length::Short, |_| work()).await?,
         (None, Runs::Long) => workers.read(Length::Long, |_| work()).await?,
         (None, Runs::Outbound) => {
@@ -341,8 +377,7 @@ fn begin_and_execute(
     let key = if endpoint.is_idempotent() { idempotency::key_of(&parts.headers)? } else { None };
     let accepted = match (key, &request.principal) {
         (Some(key), Some(principal)) => {
-            let target = parts.uri.path_and_query().map_or("", |target| target.as_str()).to_owned();
-            let kept = KeptRequest { method: parts.method.to_string(), target, body: raw.to_vec() };
+            let kept = KeptRequest::of(parts, raw);
             match idempotency::accept(app.platform(), principal, &key, endpoint.about.operation, &kept)? {
                 Begin::Run(accepted) | Begin::Again(accepted) => Some(accepted),
                 Begin::Replay(rendered) => return Ok(rendered),

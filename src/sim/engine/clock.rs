@@ -22,11 +22,6 @@ impl SimTime {
         Self(nanos)
     }
 
-    /// Returns the time `secs` seconds after the start.
-    pub(in crate::sim) const fn from_secs(secs: u64) -> Self {
-        Self(secs.saturating_mul(NANOS_PER_SECOND))
-    }
-
     /// Returns the nanoseconds since the start.
     pub const fn as_nanos(self) -> u64 {
         self.0

@@ -29,8 +29,6 @@ pub struct Scheduler<E> {
     tie_seed: u64,
     at_instant: u64,
     at_instant_max: u64,
-    /// More events at each instant up to this time, while a network catches up with time that it skipped.
-    catching_up: (SimTime, u64),
 }
 
 /// Failure to take the next event.
@@ -65,7 +63,6 @@ impl<E> Scheduler<E> {
             tie_seed,
             at_instant: 0,
             at_instant_max: EVENTS_AT_INSTANT_MAX,
-            catching_up: (SimTime::ZERO, 0),
         }
     }
 
@@ -109,11 +106,6 @@ impl<E> Scheduler<E> {
             self.at_instant = 0;
         }
     }
-
-    fn at_instant_max(&self) -> u64 {
-        let (until, more) = self.catching_up;
-        if self.now <= until { self.at_instant_max.saturating_add(more) } else { self.at_instant_max }
-    }
 }
 
 impl<E: Clone> Scheduler<E> {
@@ -138,8 +130,8 @@ impl<E: Clone> Scheduler<E> {
     }
 
     /// Advances time to `until`. Events that were due before happen then, in their order and a nanosecond apart; returns the time of
-    /// the last of them. Up to it, an instant may have `more` events than usual.
-    pub(in crate::sim) fn skip(&mut self, until: SimTime, more: u64) -> SimTime {
+    /// the last of them.
+    pub(in crate::sim) fn skip(&mut self, until: SimTime) -> SimTime {
         let mut missed = Vec::new();
         while self.next_at().is_some_and(|next| next < until) {
             missed.extend(Arc::make_mut(&mut self.queue).pop());
@@ -150,7 +142,6 @@ impl<E: Clone> Scheduler<E> {
             last = until.plus_nanos(place);
             self.at(last, entry.event);
         }
-        self.catching_up = (last, more);
         last
     }
 
@@ -165,7 +156,7 @@ impl<E: Clone> Scheduler<E> {
             self.now = at;
             self.at_instant = 0;
         }
-        let max = self.at_instant_max();
+        let max = self.at_instant_max;
         if self.at_instant >= max {
             return Err(SchedulerError::Spinning { at, max });
         }
@@ -264,25 +255,12 @@ mod tests {
         for (at, event) in [(30, 3), (10, 1), (20, 2), (100, 4), (150, 5)] {
             scheduler.at(SimTime::from_nanos(at), event);
         }
-        assert_eq!(scheduler.skip(SimTime::from_nanos(90), 0), SimTime::from_nanos(92));
+        assert_eq!(scheduler.skip(SimTime::from_nanos(90)), SimTime::from_nanos(92));
         let mut left = Vec::new();
         while let Some(event) = scheduler.next().unwrap() {
             left.push((event, scheduler.now().as_nanos()));
         }
         assert_eq!(left, [(1, 90), (2, 91), (3, 92), (4, 100), (5, 150)]);
-    }
-
-    #[test]
-    fn a_skip_allows_more_events_at_its_instants_alone() {
-        let mut scheduler = Scheduler::new(1).with_events_at_instant_max(1);
-        scheduler.skip(SimTime::from_nanos(5), 2);
-        (0..5).for_each(|event| scheduler.at(SimTime::ZERO, event));
-        (0..3).for_each(|_| assert!(scheduler.next().unwrap().is_some()));
-        assert_eq!(scheduler.next(), Err(SchedulerError::Spinning { at: SimTime::from_nanos(5), max: 3 }));
-        scheduler.clear();
-        (0..2).for_each(|event| scheduler.at(SimTime::from_nanos(6), event));
-        assert!(scheduler.next().unwrap().is_some());
-        assert_eq!(scheduler.next(), Err(SchedulerError::Spinning { at: SimTime::from_nanos(6), max: 1 }));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Faults in force in a network, and their state: link faults, clock errors, twins, random streams.
 
+use core::time::Duration;
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -74,6 +75,11 @@ impl ActiveFaults {
     /// Returns the clock error of the replica or twin at `slot`.
     pub(crate) fn skew(&self, slot: ReplicaId) -> Option<&ClockSkew> {
         self.skews.get(&self.identity(slot)).map(|(_, skew)| skew)
+    }
+
+    /// Lets clocks drift in the time in which the network runs alone.
+    pub(crate) fn sleep(&mut self, duration: Duration) {
+        self.skews.values_mut().for_each(|(_, skew)| skew.sleep(duration));
     }
 
     pub(super) fn set_skew(&mut self, fault: FaultId, replica: ReplicaId, skew: ClockSkew) {

@@ -59,10 +59,7 @@ impl Network {
         }
         match kind {
             FaultKind::Crash { replica } | FaultKind::Wipe { replica } => self.start_again(replica),
-            FaultKind::Pause { replica } => {
-                self.unpause(replica);
-                Ok(())
-            }
+            FaultKind::Pause { replica } => self.unpause(replica),
             FaultKind::Disk { replica, .. } => {
                 self.replica_mut(replica)?.disk_mut().end(fault);
                 Ok(())
@@ -214,10 +211,53 @@ impl Network {
         let Some(faults) = self.env.faults.as_ref().filter(|faults| !faults.is_healed) else { return Ok(()) };
         let Some(fault) = faults.plan.faults.get(index).cloned() else { return Ok(()) };
         let id = FaultId::new(index as u64);
+        if self.is_put_off(fault.at, SimEvent::FaultBegins { index }) {
+            return Ok(());
+        }
+        if let (FaultKind::Sleep, Some(duration)) = (&fault.kind, fault.duration) {
+            return self.sleep_by_plan(id, duration);
+        }
         if let Some(duration) = fault.duration {
             self.env.scheduler.at(self.now().plus(duration), SimEvent::FaultEnds { fault: id });
         }
         self.begin(id, fault.kind)
+    }
+
+    /// Ends a fault of the plan.
+    pub(in crate::sim) fn on_fault_ends(&mut self, fault: FaultId) -> Result<(), NetworkError> {
+        let planned = self.env.faults.as_ref().and_then(|faults| faults.plan.faults.get(fault.get() as usize));
+        let end = planned.and_then(|planned| Some(planned.at.saturating_add(planned.duration?)));
+        if end.is_some_and(|end| self.is_put_off(end, SimEvent::FaultEnds { fault })) {
+            return Ok(());
+        }
+        self.end_fault(fault)
+    }
+
+    /// Queues an event of the plan again if the network slept, so that its time, of those in which it ran, has not come.
+    fn is_put_off(&mut self, time: Duration, event: SimEvent) -> bool {
+        let due = SimTime::ZERO.plus(time).plus(self.slept());
+        let is_early = due > self.now();
+        if is_early {
+            self.env.scheduler.at(due, event);
+        }
+        is_early
+    }
+
+    fn sleep_by_plan(&mut self, id: FaultId, duration: Duration) -> Result<(), NetworkError> {
+        let kind = FaultKind::Sleep;
+        self.env.record("fault-begins", |out| {
+            out.u64(id.get());
+            out.bytes(kind.label().as_bytes());
+        });
+        self.note(Incident::Began {
+            fault: id.get(),
+            kind: kind.label().to_owned(),
+            replicas: Vec::new(),
+            text: serde_json::to_string(&kind).unwrap_or_default(),
+        });
+        self.sleep(duration)?;
+        self.note(Incident::Ended { fault: id.get() });
+        Ok(())
     }
 
     fn active_faults(&mut self) -> &mut ActiveFaults {
@@ -280,6 +320,8 @@ impl Network {
             FaultKind::Amnesia { replica } => self.replica_mut(replica)?.disk_mut().save(),
             FaultKind::Corrupt { replica } => self.replica_mut(replica)?.disk_mut().decay(),
             FaultKind::Twins { replica, group } => self.split_key(id, replica, group),
+            // It is over when it has begun.
+            FaultKind::Sleep => {}
         }
         Ok(())
     }
@@ -323,20 +365,22 @@ impl Network {
     }
 
     /// Resumes a paused replica, unless another fault pauses it; deferred events happen now.
-    fn unpause(&mut self, replica: ReplicaId) {
+    fn unpause(&mut self, replica: ReplicaId) -> Result<(), NetworkError> {
         let is_pause = |kind: &FaultKind| matches!(kind, FaultKind::Pause { .. });
         if self.env.faults.as_ref().is_some_and(|faults| faults.holds(is_pause, replica)) {
-            return;
+            return Ok(());
         }
-        let Some(paused) = self.replicas.get_mut(replica.index()) else { return };
+        let Some(paused) = self.replicas.get_mut(replica.index()) else { return Ok(()) };
         if paused.process() == ProcessState::Paused {
             paused.set_process(ProcessState::Running);
+            paused.tell_resumed(&mut self.env)?;
             let now = self.env.scheduler.now();
             for (place, sim_event) in (0..).zip(paused.take_deferred()) {
                 // In the order of their arrival.
                 self.env.scheduler.at(now.plus_nanos(place), sim_event);
             }
         }
+        Ok(())
     }
 
     /// Restarts a replica with the records that its disk had when its amnesia began.

@@ -135,6 +135,9 @@ pub enum FaultKind {
         /// Replica.
         replica: ReplicaId,
     },
+    /// All processes stand still together, as on one machine that sleeps: nothing of the time is made up for. The other times of the plan
+    /// count time in which they run.
+    Sleep,
     /// A pause: events for the replica wait until the fault ends.
     Pause {
         /// Replica.
@@ -320,6 +323,10 @@ impl Fault {
                 return Err(PlanError::Fraction { index, field, got: duration });
             }
         }
+        if self.kind == FaultKind::Sleep && self.duration.is_none() {
+            let reason = "everybody sleeps, so that nobody could end it: give for_ms".to_owned();
+            return Err(PlanError::Fault { index, kind: self.kind.label(), reason });
+        }
         self.kind.check(replicas).map_err(|reason| PlanError::Fault { index, kind: self.kind.label(), reason })
     }
 }
@@ -335,6 +342,7 @@ impl FaultKind {
             Self::Split { .. } => "split",
             Self::Crash { .. } => "crash",
             Self::Wipe { .. } => "wipe",
+            Self::Sleep => "sleep",
             Self::Pause { .. } => "pause",
             Self::Clock { .. } => "clock",
             Self::Disk { .. } => "disk",
@@ -360,7 +368,7 @@ impl FaultKind {
             | Self::Amnesia { replica }
             | Self::Corrupt { replica }
             | Self::Twins { replica, .. } => Some(*replica),
-            Self::Link(_) | Self::Partition { .. } | Self::OneWay { .. } | Self::Split { .. } => None,
+            Self::Link(_) | Self::Partition { .. } | Self::OneWay { .. } | Self::Split { .. } | Self::Sleep => None,
         }
     }
 

@@ -49,6 +49,9 @@ pub struct Profile {
     /// Share of crashes that last until the network is healed, in thousandths.
     #[serde(default)]
     pub outage_per_mille: u16,
+    /// Share of plans in which all processes sleep at some time, in thousandths.
+    #[serde(default)]
+    pub sleep_per_mille: u16,
     /// Relative frequency of each kind.
     pub weights: Weights,
 }
@@ -144,6 +147,7 @@ impl Profile {
             heights_max: Height::new(20),
             rounds_max: 0,
             outage_per_mille: 100,
+            sleep_per_mille: 60,
             weights: Weights::default(),
         }
     }

@@ -8,6 +8,7 @@ use super::{
     error::NetworkError,
     links::{Latency, Links},
     production::Production,
+    sleeps::Sleeps,
     step::SimStep,
 };
 use crate::{
@@ -44,6 +45,8 @@ pub(crate) struct Environment {
     pub(crate) production: Production,
     pub(crate) replica_count: u32,
     pub(crate) steps: u64,
+    /// Times in which nothing ran.
+    pub(crate) sleeps: Sleeps,
     /// Transactions on links.
     pub(super) transactions_travelling: u64,
     /// Latest time at which one of those that were put on links arrives.

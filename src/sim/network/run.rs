@@ -227,7 +227,7 @@ impl Network {
         // Every slot in the queue was given out before.
         match sim_event {
             SimEvent::FaultBegins { index } => self.on_fault_begins(index),
-            SimEvent::FaultEnds { fault } => self.end_fault(fault),
+            SimEvent::FaultEnds { fault } => self.on_fault_ends(fault),
             SimEvent::Departure { from, to, envelope } => {
                 self.env.send(from, to, envelope);
                 Ok(())

@@ -3,19 +3,27 @@
 use core::time::Duration;
 
 use super::{Network, error::NetworkError, replica::process::ProcessState};
-use crate::{
-    consensus::{Admin, ConsensusKind, Event},
-    sim::engine::clock::SimTime,
-};
-
-/// Steps that one replica may take for each skipped second more than usual: one that was stopped meanwhile counts the slots that it missed, one
-/// by one, when it is started.
-const STEPS_PER_SKIPPED_SECOND: u64 = 2;
+use crate::sim::engine::clock::SimTime;
 
 impl Network {
     /// Returns the virtual time at a time since 1970; the start for one before the block clock's.
     pub(in crate::sim) fn time_at(&self, since_1970: Duration) -> SimTime {
         self.env.clock.time_at(since_1970)
+    }
+
+    /// Returns how long all processes stood still together since the network began.
+    pub(in crate::sim) const fn slept(&self) -> Duration {
+        self.env.sleeps.total()
+    }
+
+    /// Lets all processes stand still for `duration` of virtual time from now on, as on one machine that sleeps. A fault plan's other times
+    /// count time in which they run.
+    ///
+    /// # Errors
+    /// As [`Network::step`].
+    pub fn sleep(&mut self, duration: Duration) -> Result<(), NetworkError> {
+        let now = self.now();
+        self.skip(now, now.plus(duration)).map(|_| ())
     }
 
     /// Advances time to `until` without running: what was due since `from`, the time of the next event, is late and happens then, once,
@@ -27,24 +35,16 @@ impl Network {
     pub(in crate::sim) fn skip(&mut self, from: SimTime, until: SimTime) -> Result<SimTime, NetworkError> {
         self.env.record("skip", |out| out.u64(until.as_nanos()));
         self.replicas.iter_mut().chain(&mut self.twins).for_each(|replica| replica.skip(from, until));
-        if self.config().kind() == Some(ConsensusKind::Pos) {
-            self.tell_stood_still(until)?;
+        self.env.sleeps.add(from, until);
+        if let Some(faults) = &mut self.env.faults {
+            faults.sleep(Duration::from_nanos(until.as_nanos().saturating_sub(from.as_nanos())));
         }
-        let secs = until.as_nanos().saturating_sub(from.as_nanos()) / SimTime::from_secs(1).as_nanos();
-        let processes = (self.replicas.len() + self.twins.len()) as u64;
-        let more = secs.saturating_mul(processes).saturating_mul(STEPS_PER_SKIPPED_SECOND);
-        Ok(self.env.scheduler.skip(until, more))
-    }
-
-    /// Tells the replicas that run that no other went on meanwhile, so that they count the slots of it at once. One that is stopped was away
-    /// before.
-    fn tell_stood_still(&mut self, until: SimTime) -> Result<(), NetworkError> {
-        let until = self.env.clock.timestamp(until);
+        let last = self.env.scheduler.skip(until);
         let processes = self.replicas.iter_mut().chain(&mut self.twins);
         for replica in processes.filter(|replica| replica.process() == ProcessState::Running) {
-            replica.handle(Event::Admin(Admin::StoodStill { until }), &mut self.env)?;
+            replica.tell_resumed(&mut self.env)?;
         }
-        Ok(())
+        Ok(last)
     }
 
     /// As [`Network::run_to`], of at most `steps_max` events; returns how many were processed. Time has advanced to `until` only if no

@@ -239,7 +239,7 @@ fn long_runs_of_delegated_proof_of_stake_meet_lies_elections_and_late_evidence()
 #[test]
 fn long_runs_of_proof_of_stake_meet_lies_leavers_and_evidence() {
     let wanted = Wanted {
-        seeds: &[3, 19],
+        seeds: &[3, 7, 19],
         marks: &[
             "pos/finalized",
             "pos/late-build",

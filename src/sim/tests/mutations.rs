@@ -55,6 +55,9 @@ fn quick_setup(mutation: Mutation) -> CampaignSetup {
         };
         setup.profile = profile;
     }
+    if matches!(mutation, Mutation::DposBoundsGaps | Mutation::PosBoundsGaps | Mutation::PosTakesSleepForAbsence) {
+        setup.profile.sleep_per_mille = 1_000;
+    }
     setup
 }
 

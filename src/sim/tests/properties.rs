@@ -60,7 +60,8 @@ proptest! {
 #[test]
 fn a_failing_plan_is_shrunk_as_far_as_by_the_campaign() {
     let (kind, seed) = (ConsensusKind::Raft, 3);
-    let setup = setup(kind);
+    let mut setup = setup(kind);
+    setup.profile.sleep_per_mille = 0;
     mutation::with(Mutation::RaftKeepsConflicts, || {
         let config = Config { cases: 200, max_shrink_iters: 300, failure_persistence: None, ..Config::default() };
         let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));

@@ -169,7 +169,7 @@ fn admin_in_words(admin: &Admin) -> String {
         Admin::TransferLeader { to } => format!("transfer its leadership to {to}"),
         Admin::ChangeMembers(_) => "change the members".to_owned(),
         Admin::Overdue => "see that a transaction is overdue".to_owned(),
-        Admin::StoodStill { until } => format!("know that all stood still until {}", until.as_secs()),
+        Admin::Resumed { now, .. } => format!("go on at {}", now.as_secs()),
         Admin::Offence(_) => "judge an offence that was reported to it".to_owned(),
         Admin::Read { request } => format!("confirm that it leads, for read {request}"),
         _ => "do something that this version has no words for".to_owned(),

@@ -13,17 +13,17 @@ use super::lab::{Lab, WEIGHT, config};
 use crate::{
     chain::Block,
     consensus::{
-        BlockId, UnverifiedHeader, Validator, ValidatorSet,
+        UnverifiedHeader, Validator, ValidatorSet,
         mutation::{self, Mutation},
         pos::{
-            Electorate, Epoch, EpochAccounting, HeaderError, LightVerifier, Payload, PosConfig, StakeSource, State,
+            Electorate, Epoch, EpochAccounting, HeaderError, LightVerifier, Payload, PosConfig, StakeSource,
             calls::system_calls,
             check_header,
             participation::Participation,
             rewards::{Delta, EpochVotes},
         },
     },
-    primitives::{Address, B256, Bytes, Height, Timestamp},
+    primitives::{Address, B256, Bytes},
     system::{
         SystemCall, SystemContext,
         staking::{WEIGHT_UNIT, interface::endEpochCall},
@@ -388,24 +388,4 @@ fn an_epoch_is_accounted_for_by_one_call_and_other_blocks_pay_nothing() {
         accounted.insert(call.epoch, account.rewards.len());
     }
     assert!(accounted.len() >= 8 && accounted.values().skip(2).all(|rewards| *rewards == 3), "{accounted:?}");
-}
-
-/// Nobody could have voted: validators whose one process was off for a night lose what one epoch costs, and not what thousands do.
-#[test]
-fn epochs_that_no_block_could_have_votes_of_cost_nothing() {
-    let config = config();
-    let members = (1..5).map(|byte| Validator { address: Address::with_last_byte(byte), weight: WEIGHT });
-    let set = ValidatorSet::new(members).unwrap();
-    let block = BlockId { height: Height::GENESIS, hash: B256::repeat_byte(1) };
-    let state = State::genesis(&config, block, Timestamp::from_secs(0), &set);
-    let (second, once) = state.advanced(&config, config.start_of(2));
-    assert!(once.penalties.len() == 4 && once.penalties.values().all(|gwei| *gwei > 0), "{once:?}");
-    assert_eq!(second.stake.absent.len(), 4);
-    for epoch in [1_000, 1_003, 1_001] {
-        let (later, deltas) = state.advanced(&config, config.start_of(epoch));
-        assert_eq!((later.epoch(), &deltas), (epoch, &once));
-        assert_eq!((&later.stake.debts, later.stake.absent.len()), (&second.stake.debts, 0));
-        assert!(later.stake.inactivity_scores.values().eq(second.stake.inactivity_scores.values()));
-        assert_eq!((later, deltas), state.at_epoch(&config, epoch), "as remembered, so anew");
-    }
 }

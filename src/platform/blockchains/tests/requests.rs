@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    node::{BlockRef, Located},
+    node::{BlockRef, Clock, Located},
     platform::{
         DelegationOrder, DelegationSpec, NewValidator, ProposalId, ProposalSpec, SlashOrder, SlashPart, SlashSpec,
         StakeSpec, TransactionRecord, ValidatorId, VoteSpec,

@@ -179,25 +179,54 @@ fn a_reset_of_the_default_chain_deletes_what_was_made_on_it() {
     assert_eq!(world.platform.records().verify::<Project>().unwrap(), 2);
 }
 
-#[test]
-fn what_was_made_by_a_transaction_that_is_gone_is_deleted() {
-    let world = world();
-    let node = default_chain(&world).node();
-    let here = Some(DEFAULT_BLOCKCHAIN_ID);
-    make(&world, "prj_1", here);
-    enable(&world, ModuleKind::Nft, json!({}));
-    let (before, kept) = (node.view().head().height().get(), modules(&world));
-    let gone = make(&world, "prj_2", here);
-    enable(&world, ModuleKind::Defi, json!({ "features": ["staking"], "rewardRate": "5" }));
-
+/// Takes the newest blocks back, as `anvil_rollback` does, and the records with them.
+fn roll_back_to(world: &World, height: u64) {
+    let node = default_chain(world).node();
     let view = node.view();
-    let heights = before + 1..=view.head().height().get();
+    let heights = height + 1..=view.head().height().get();
     let depth = heights.clone().count() as u64;
     let blocks = heights.map(|height| view.block(BlockRef::Number(Height::new(height))).unwrap());
     let of_block = |block: ExecutedBlock| block.transactions().iter().map(|it| it.hash()).collect::<Vec<_>>();
     let lost: Vec<_> = blocks.flat_map(of_block).collect();
     node.rollback(depth).unwrap();
     world.platform.blockchains().forget_lost(&lost).unwrap();
+}
+
+/// A module that a transaction changed or disabled is as before it, and may be changed again.
+#[test]
+fn a_module_follows_the_blocks_that_are_taken_back() {
+    let world = world();
+    let head = || super::height(default_chain(&world));
+    let staking = json!({ "features": ["staking"], "rewardRate": "5" });
+    let both = json!({ "features": ["dex", "staking"], "rewardRate": "5" });
+    enable(&world, ModuleKind::Defi, staking);
+    let first = (head(), modules(&world));
+    let changed = enable(&world, ModuleKind::Defi, both.clone());
+    let second = (head(), modules(&world));
+    let id = world.platform.new_id("tx").unwrap();
+    world.platform.modules().disable(&world.me(), &id, DEFAULT_BLOCKCHAIN_ID, "defi").unwrap();
+    for (height, kept) in [second, first] {
+        assert_ne!(modules(&world), kept);
+        roll_back_to(&world, height);
+        assert_eq!(modules(&world), kept);
+    }
+    let again = enable(&world, ModuleKind::Defi, both);
+    assert_eq!((again.state, &again.contracts), (changed.state, &changed.contracts));
+    assert_eq!(again.transactions.len(), 2);
+    assert_eq!(world.platform.records().verify::<HostedModule>().unwrap(), 1);
+}
+
+#[test]
+fn what_was_made_by_a_transaction_that_is_gone_is_deleted() {
+    let world = world();
+    let here = Some(DEFAULT_BLOCKCHAIN_ID);
+    make(&world, "prj_1", here);
+    enable(&world, ModuleKind::Nft, json!({}));
+    let (before, kept) = (super::height(default_chain(&world)), modules(&world));
+    let gone = make(&world, "prj_2", here);
+    enable(&world, ModuleKind::Defi, json!({ "features": ["staking"], "rewardRate": "5" }));
+
+    roll_back_to(&world, before);
     assert_eq!(state(&world, "prj_1"), Some(ProjectState::Active));
     assert_eq!((project(&world, "prj_2"), modules(&world)), (None, kept));
     let again = make(&world, "prj_3", here);

@@ -58,3 +58,18 @@ fn clients_show_their_secret_if_they_have_one() {
         }
     }
 }
+
+/// A token that deletes its own client is worth nothing, and still known as its sender's: what it did can be told to it again.
+#[test]
+fn whose_a_token_was_is_known_when_its_client_is_gone() {
+    let server = Server::new();
+    let (tokens, oauth) = (server.tokens(), server.world.platform.oauth());
+    let token = tokens.access_token.text();
+    let before = server.principal(token).unwrap();
+    server.world.platform.unit(|unit| oauth.delete_client(unit, &server.owner, server.public.id())).unwrap();
+    assert!(server.principal(token).is_none());
+    let known = oauth.identify(token).unwrap().unwrap();
+    assert_eq!((known.subject(), known.owner(), known.grant()), (before.subject(), before.owner(), before.grant()));
+    assert!(known.scopes().is_empty(), "it may do nothing");
+    assert!(oauth.identify("cbt_wrong").unwrap().is_none());
+}

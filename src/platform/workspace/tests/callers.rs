@@ -1,6 +1,7 @@
 //! The workspaces that a caller makes and reaches.
 
 use super::*;
+use crate::platform::workspace::take_over_orphans;
 
 #[test]
 fn a_user_makes_workspaces_up_to_the_bound_and_not_one_more() {
@@ -177,6 +178,61 @@ fn what_the_services_own_keys_made_before_is_theirs_still() {
         workspaces.get(&workspaces.acting_in(&next, kept.id()).unwrap()).unwrap().value.created_by,
         Subject::Service
     );
+}
+
+/// Of keys that are gone for longer than since the last start, nobody's renewal tells any more.
+#[test]
+fn what_keys_of_the_services_own_left_behind_is_in_the_lists_of_its_present_ones() {
+    let world = World::new();
+    let (workspaces, user) = (world.platform.workspaces(), world.workspace());
+    let key = world.platform.create_api_key("dev", &[Scope::Admin]).unwrap();
+    let (key, (users, _)) = (world.authenticated(key.text()).unwrap(), world.key(&user, &[Scope::Admin]));
+    let users = world.authenticated(&users).unwrap();
+    let gone = Subject::ApiKey("key_0123456789abcdef".to_owned());
+    let left_by = |by: &Principal, name: &str| {
+        let (mut made, _) = world.unit(|unit| workspaces.create_by(unit, by, Workspace::named(name))).unwrap();
+        made.value.created_by = gone.clone();
+        world.unit(|unit| Ok(unit.replace(&made)?)).unwrap()
+    };
+    left_by(&key, "orphan");
+    let has_members = left_by(&users, "with a member");
+    let names = || {
+        let found = workspaces.of_caller(&key).unwrap();
+        let mut names: Vec<String> = found.into_iter().map(|found| found.value.name).collect();
+        names.sort_unstable();
+        names
+    };
+    assert_eq!(names(), ["default"]);
+    take_over_orphans(world.platform.records()).unwrap();
+    assert_eq!(names(), ["default", "orphan"]);
+    let page = PageRequest::first(NonZeroUsize::new(9).unwrap());
+    assert_eq!(workspaces.page_of_caller(&key, &page).unwrap().1, 2);
+    let kept = world.platform.records().of::<Workspace>().require(has_members.owner(), has_members.id()).unwrap();
+    assert_eq!(kept, has_members, "it is its members'");
+    world.platform.records().verify::<Workspace>().unwrap();
+    take_over_orphans(world.platform.records()).unwrap();
+    assert_eq!(names(), ["default", "orphan"]);
+}
+
+/// A key of another workspace for which the service answers goes with that workspace, and not what it made elsewhere.
+#[test]
+fn what_a_key_made_that_goes_with_its_workspace_is_the_services() {
+    let world = World::new();
+    let workspaces = world.platform.workspaces();
+    let own = world.platform.create_api_key("own", &[Scope::Admin]).unwrap();
+    let own = world.authenticated(own.text()).unwrap();
+    let (_, there) = world.unit(|unit| workspaces.create_by(unit, &own, Workspace::named("outer"))).unwrap();
+    let (inner, inner_id) = world.key(&there, &[Scope::Admin]);
+    let inner = world.authenticated(&inner).unwrap();
+    let (made, _) = world.unit(|unit| workspaces.create_by(unit, &inner, Workspace::named("inner"))).unwrap();
+    world
+        .unit(|unit| {
+            world.platform.api_keys().revoke(unit, &there, &inner_id)?;
+            workspaces.delete(unit, &there)
+        })
+        .unwrap();
+    let found = workspaces.of_caller(&own).unwrap();
+    assert!(found.iter().any(|found| found.id() == made.id() && found.value.created_by == Subject::Service));
 }
 
 #[test]

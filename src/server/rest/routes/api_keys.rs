@@ -250,6 +250,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         .creates(rotate),
         Endpoint::delete(one, "revokeApiKey", Tag::ApiKeys, write, "Revokes an API key, at once.")
             .answered_past_plan()
+            .may_end_access()
             .acts(revoke),
     ]
 }

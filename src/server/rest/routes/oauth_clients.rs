@@ -73,6 +73,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         Endpoint::delete(one, "deleteOAuthClient", tag, write, "Deletes an OAuth client.")
             .described("Its codes and tokens end at once, whichever workspace a user gave them for.")
             .answered_past_plan()
+            .may_end_access()
             .acts(delete),
     ]
 }

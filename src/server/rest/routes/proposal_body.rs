@@ -174,6 +174,13 @@ fn module_config(changes: &Map<String, Value>) -> Map<String, Value> {
     changes.get("config").and_then(Value::as_object).cloned().unwrap_or_default()
 }
 
+/// Reads the weight of a validator: an integer above 0, or its digits without leading zeros.
+fn read_weight(value: &Value) -> Option<u64> {
+    let weight = value.as_str().map_or_else(|| value.as_u64(), |digits| digits.parse().ok())?;
+    let is_plain = value.as_str().is_none_or(|digits| digits == weight.to_string());
+    (weight > 0 && is_plain).then_some(weight)
+}
+
 /// Reads `changes` by the type.
 fn action(kind: ProposalType, changes: Map<String, Value>) -> Result<ProposalAction, PlatformError> {
     let (is_empty, config) = (changes.is_empty(), module_config(&changes));
@@ -197,7 +204,9 @@ fn action(kind: ProposalType, changes: Map<String, Value>) -> Result<ProposalAct
         ProposalType::ValidatorAdd => {
             let found = fields.address("address");
             let validator = fields.require("address", address, found).unwrap_or_default();
-            ProposalAction::ValidatorAdd { validator, weight: fields.integer("weight", 1, u64::MAX).unwrap_or(1) }
+            let expected = format!("an integer between 1 and {}, or its decimal digits in a string", u64::MAX);
+            let weight = fields.read_with("weight", &expected, read_weight).unwrap_or(1);
+            ProposalAction::ValidatorAdd { validator, weight }
         }
         ProposalType::ValidatorRemove => {
             let found = fields.address("address");
@@ -280,6 +289,23 @@ mod tests {
             update(Parameter::ValidatorsMax, 7),
         ];
         assert_eq!(read(ProposalType::ParameterChange, &changes), Ok(ProposalAction::ParameterChange(want)));
+    }
+
+    /// As weights are shown, or as an integer.
+    #[test]
+    fn a_weight_is_read_in_digits_too() {
+        let validator = alloy_primitives::Address::repeat_byte(0x11);
+        let add = |weight: Value| {
+            let changes = json!({ "address": validator.to_string(), "weight": weight });
+            read(ProposalType::ValidatorAdd, &changes)
+        };
+        let most = u64::MAX.to_string();
+        for (given, weight) in [(json!(7), 7), (json!("7"), 7), (json!(most), u64::MAX), (Value::Null, 1)] {
+            assert_eq!(add(given), Ok(ProposalAction::ValidatorAdd { validator, weight }));
+        }
+        for wrong in [json!(0), json!("0"), json!("07"), json!("+7"), json!("7.0"), json!(-7), json!(true)] {
+            assert_eq!(add(wrong.clone()), Err(vec!["changes.weight".to_owned()]), "{wrong}");
+        }
     }
 
     #[test]

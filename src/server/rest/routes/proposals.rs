@@ -169,7 +169,7 @@ fn changes(action: &ProposalAction) -> Value {
             Value::Object(updates.iter().map(member).collect::<Map<_, _>>())
         }
         ProposalAction::ValidatorAdd { validator, weight } => {
-            json!({ "address": validator.to_string(), "weight": weight })
+            json!({ "address": validator.to_string(), "weight": weight.to_string() })
         }
         ProposalAction::ValidatorRemove { validator } => json!({ "address": validator.to_string() }),
         ProposalAction::ModuleEnable { name, version, config_hash } => {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 
-use super::view::Deleted;
+use super::{audit_lines::AuditView, view::Deleted};
 use crate::{
     platform::{
         FieldError, Invitation, Member, PlatformError, Principal, Role, Scope, Usage, Workspace,
@@ -332,27 +332,6 @@ struct UsageView {
     limit: Option<u64>,
 }
 
-/// A line of the audit log.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-struct AuditView {
-    /// Id of the line.
-    id: String,
-    /// Who acted.
-    #[schema(example = "user:usr_0123456789abcdef")]
-    subject: String,
-    /// What was done.
-    #[schema(example = "workspace.create")]
-    action: String,
-    /// What it was done to; transactions are named to those who may read their blockchain.
-    target: String,
-    /// Address of the client that asked for it; null of what the service did by itself.
-    #[schema(example = "203.0.113.7")]
-    client: Option<String>,
-    /// Time: ISO 8601, UTC.
-    created_at: String,
-}
-
 pub(super) fn endpoints() -> Vec<Endpoint> {
     let tag = Tag::Workspaces;
     let (read, write) = (Access::Scope(Scope::WorkspaceRead), Access::Scope(Scope::WorkspaceWrite));
@@ -382,6 +361,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
                  409. The key of the wallet is destroyed: what others paid it on blockchains of other workspaces, where the service never signs \
                  for it, stays there.",
             )
+            .may_end_access()
             .acts(delete),
         Endpoint::put("/v1/workspaces/{workspaceId}/plan", "setWorkspacePlan", tag, Access::Scope(Scope::Admin), "Gives a workspace a plan.")
             .described(
@@ -402,6 +382,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             .lists(&["createdAt"], list_members),
         Endpoint::patch(member, "changeMemberRole", tag, write, "Changes the role of a member.")
             .described("The credentials need all the scopes of the former and the new role: 403 names one that is missing.")
+            .may_end_access()
             .takes::<ChangeRole>()
             .acts(change_role),
         Endpoint::delete(member, "removeMember", tag, write, "Removes a member, and revokes the API keys that it made.")
@@ -411,6 +392,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
                  it takes its place; a member who leaves by itself is refused with 409, which names the blockchains.",
             )
             .answered_past_plan()
+            .may_end_access()
             .acts(remove_member),
         Endpoint::post(invitations, "inviteMember", tag, write, "Invites somebody by e-mail.")
             .described(
@@ -514,20 +496,9 @@ fn usage(app: &App, request: &Request, page: &Page) -> Result<(Vec<UsageView>, u
 }
 
 fn audit(app: &App, request: &Request, page: &Page) -> Result<(Vec<AuditView>, u64), ApiError> {
-    let (blockchains, principal) = (app.platform().blockchains(), request.principal()?);
-    let (lines, owner) = (app.platform().records().of::<AuditLine>(), principal.owner());
-    let found = lines.page(&Index::CREATED, &owner, &SortKey::new(), &page.request())?;
-    let view = |stored: &Stored<AuditLine>| {
-        Ok(AuditView {
-            id: stored.id().to_owned(),
-            subject: stored.value.subject.clone(),
-            action: stored.value.action.clone(),
-            target: blockchains.shown_target(principal, &stored.value)?,
-            client: stored.value.client.map(|address| address.to_string()),
-            created_at: clock::iso_8601(stored.created_at_ms()),
-        })
-    };
-    Ok((found.items.iter().map(view).collect::<Result<_, ApiError>>()?, found.total))
+    let (principal, lines) = (request.principal()?, app.platform().records().of::<AuditLine>());
+    let found = lines.page(&Index::CREATED, &principal.owner(), &SortKey::new(), &page.request())?;
+    AuditView::page(app, principal, &found)
 }
 
 fn list_members(app: &App, request: &Request, page: &Page) -> Result<(Vec<MemberView>, u64), ApiError> {

@@ -91,11 +91,13 @@ impl<'a> Run<'a> {
         self.require_life()
     }
 
-    fn run_to(&mut self, until: SimTime) -> Result<(), NetworkError> {
-        while self.network.next_at().is_some_and(|next| next <= until) {
+    /// Runs until the network has run for `running`, times in which it slept not counted.
+    fn run_to(&mut self, running: SimTime) -> Result<(), NetworkError> {
+        let until = |network: &Network| running.plus(network.slept());
+        while self.network.next_at().is_some_and(|next| next <= until(&self.network)) {
             self.step()?;
         }
-        self.network.run_to(until)
+        self.network.run_to(until(&self.network))
     }
 
     fn step(&mut self) -> Result<bool, NetworkError> {

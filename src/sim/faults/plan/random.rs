@@ -19,6 +19,8 @@ const COMPANION_MAX_MS: u64 = 2_500;
 const EXECUTION_MAX_MS: u64 = 1_500;
 /// Longest delay of its beginning after the end of the other fault.
 const COMPANION_LATE_MS: u64 = 1_000;
+/// A sleep takes less than 2^22 seconds, seven weeks; each power of two of seconds is as likely.
+const SLEEP_SECS_LOG2_MAX: u64 = 22;
 
 /// Random generator of one plan.
 struct Draw<'a> {
@@ -52,6 +54,8 @@ impl FaultPlan {
             plan.faults.push(fault);
             plan.faults.extend(companion);
         }
+        draw.rng = Streams::new(seed).stream("sleep");
+        plan.faults.extend(draw.sleep());
         plan.faults.sort_by_key(|fault| fault.at);
         plan
     }
@@ -106,6 +110,17 @@ impl Draw<'_> {
             _ => false,
         };
         Some(Fault { at: Duration::from_millis(at), duration: (!is_lasting).then_some(duration), kind })
+    }
+
+    /// Draws a sleep of all processes, from a second to weeks.
+    fn sleep(&mut self) -> Option<Fault> {
+        if !self.rng.chance(self.profile.sleep_per_mille) {
+            return None;
+        }
+        let at = Duration::from_millis(self.below(whole_millis(self.profile.span).max(1)));
+        let secs = 1 << self.below(SLEEP_SECS_LOG2_MAX);
+        let duration = Duration::from_millis(self.between(1_000 * secs, 2_000 * secs));
+        Some(Fault { at, duration: Some(duration), kind: FaultKind::Sleep })
     }
 
     /// Draws a short crash or cut during or right after another fault, for one fault in three.
@@ -340,7 +355,10 @@ mod tests {
             plan.check(n as usize).unwrap();
             assert_eq!(plan, FaultPlan::random(seed, n, &profile));
             assert!(plan.byzantine().len() as u32 <= (n - 1) / 3 && !plan.is_empty());
-            assert!(plan.faults.iter().all(|fault| fault.at + fault.duration.unwrap_or_default() <= profile.span));
+            let ends = |fault: &Fault| {
+                fault.at + fault.duration.filter(|_| fault.kind != FaultKind::Sleep).unwrap_or_default()
+            };
+            assert!(plan.faults.iter().all(|fault| ends(fault) <= profile.span));
             plan.faults.iter().for_each(|fault| found.extend(forms_of(fault)));
             assert!(FaultPlan::random(seed, n, &Profile::crash_only()).byzantine().is_empty());
             assert_eq!(FaultPlan::from_toml(&plan.to_toml()).unwrap(), plan);
@@ -371,7 +389,7 @@ mod tests {
         ] {
             wanted.insert(format!("/link/effect/{effect}"));
         }
-        wanted.insert("/link/effect clog".to_owned());
+        wanted.extend(["/link/effect clog", " sleep", "sleep for"].map(str::to_owned));
         wanted.extend(
             ["silent", "equivocate", "invalid", "replay", "future_spam", "lying_answers", "altered_relays"]
                 .map(|how| byzantine(&format!("behaviour {how}"))),

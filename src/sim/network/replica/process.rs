@@ -5,7 +5,7 @@ use imbl::Vector;
 use super::{Replica, disk::Disk, inclusion_timeout::InclusionWatch};
 use crate::{
     chain::{Chain, ChainError, HeadError, ReadError, RestoreError},
-    consensus::{AnyProtocol, Event, Protocol, Records, ReplicaId, effect_handler::Outbox},
+    consensus::{Admin, AnyProtocol, Event, Protocol, Records, ReplicaId, effect_handler::Outbox},
     sim::{
         check::violation::Violation,
         faults::{byzantine::Misbehaviour, plan::FaultKind},
@@ -151,7 +151,8 @@ impl Replica {
             recorder.incident(now, Incident::Restarted { replica: id.get(), records });
             recorder.record_status(now, id, &self.protocol);
         }
-        self.handle(Event::Start, env)
+        self.handle(Event::Start, env)?;
+        self.tell_resumed(env)
     }
 
     /// Starts the stopped process anew, on a chain with a protocol at its head and the records of that.
@@ -172,7 +173,19 @@ impl Replica {
         self.head_log.add(&self.chain);
         self.process.state = ProcessState::Running;
         self.observations.counters.restarts += 1;
-        self.handle(Event::Start, env)
+        self.handle(Event::Start, env)?;
+        self.tell_resumed(env)
+    }
+
+    /// Tells a protocol that counts the slots of its clock that its process goes on after a time in which it did not run.
+    pub(in crate::sim) fn tell_resumed(&mut self, env: &mut Environment) -> Result<(), NetworkError> {
+        let AnyProtocol::Pos(pos) = &self.protocol else { return Ok(()) };
+        if !pos.has_timers() {
+            return Ok(());
+        }
+        let head = env.clock.moment(self.chain.head().timestamp());
+        let stood_still_secs = env.sleeps.since(head).as_secs();
+        self.handle(Event::Admin(Admin::Resumed { now: env.timestamp_of(self.slot), stood_still_secs }), env)
     }
 
     /// Reads a decayed disk: if any record fails its checksum, the whole disk is discarded.

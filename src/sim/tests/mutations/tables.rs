@@ -46,6 +46,9 @@ pub(super) const TABLE: &[(Mutation, u64)] = &[
     (Mutation::PosVotesEachSlot, 10),
     (Mutation::PosForgetsVote, 10),
     (Mutation::PosRewardsInLeak, 0),
+    (Mutation::DposBoundsGaps, 40),
+    (Mutation::PosBoundsGaps, 40),
+    (Mutation::PosTakesSleepForAbsence, 40),
     (Mutation::PosSkipsPenalties, 10),
 ];
 
@@ -200,6 +203,11 @@ pub(super) const BY_TEST: &[(Mutation, &str, &str)] = &[
         Mutation::PosUnfinalSlotLength,
         "sim::tests::slot_lengths::slots_of_proof_of_stake_keep_their_length_until_the_change_is_final",
         "violates nothing alone: it takes a partition until the new length counts on one of two branches for long",
+    ),
+    (
+        Mutation::PosChargesForGaps,
+        "consensus::pos::tests::gaps::epochs_that_no_block_could_have_votes_of_cost_nothing",
+        "violates nothing: a night costs most of the stake, alike of all",
     ),
     (
         Mutation::PosKeepsMessages,

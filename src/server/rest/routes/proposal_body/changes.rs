@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use utoipa::{
     PartialSchema, ToSchema,
-    openapi::{ObjectBuilder, RefOr, Schema, Type},
+    openapi::{ObjectBuilder, RefOr, Schema, Type, schema::SchemaType},
 };
 
 use super::expected;
@@ -32,8 +32,8 @@ struct OtherChanges {
     /// Of validator-add and validator-remove: address of the validator.
     address: Option<HexAddress>,
     /// Of validator-add: its weight; 1 by default.
-    #[schema(minimum = 1)]
-    weight: Option<u64>,
+    #[schema(schema_with = weight)]
+    weight: Option<String>,
     /// Of module-enable and module-disable: name of the module.
     #[schema(min_length = 1, max_length = 256, pattern = r"\S", example = "defi")]
     module: Option<String>,
@@ -60,8 +60,9 @@ struct OtherChanges {
 struct OtherChangesView {
     /// Of validator-add and validator-remove: address of the validator.
     address: Option<String>,
-    /// Of validator-add: its weight.
-    weight: Option<u64>,
+    /// Of validator-add: its weight, in decimal digits.
+    #[schema(pattern = "^[0-9]+$")]
+    weight: Option<String>,
     /// Of module-enable and module-disable: name of the module.
     module: Option<String>,
     /// Of module-enable: version of the module.
@@ -74,6 +75,14 @@ struct OtherChangesView {
     height: Option<u64>,
     /// Of upgrade: more about it.
     info: Option<String>,
+}
+
+/// Schema of a weight: in decimal digits, as weights are shown, or an integer.
+fn weight() -> Schema {
+    let types = SchemaType::from_iter([Type::String, Type::Integer, Type::Null]);
+    let schema = ObjectBuilder::new().schema_type(types).minimum(Some(1)).pattern(Some("^[1-9][0-9]{0,18}$"));
+    let description = "Of validator-add: its weight, in decimal digits or an integer; 1 by default.";
+    schema.description(Some(description)).build().into()
 }
 
 /// Adds a member for each parameter to an object's schema.
@@ -146,6 +155,7 @@ mod tests {
         for changes in [
             json!({}),
             json!({ "address": address, "weight": u64::MAX }),
+            json!({ "address": address, "weight": "9999999999999999999" }),
             json!({ "address": address, "weight": null }),
             json!({ "module": "defi", "version": u32::MAX, "config": { "features": ["dex"] } }),
             json!({ "module": "none" }),
@@ -156,7 +166,7 @@ mod tests {
         let digest = format!("0x{}", "11".repeat(32));
         for shown in [
             json!({}),
-            json!({ "address": address, "weight": u64::MAX }),
+            json!({ "address": address, "weight": u64::MAX.to_string() }),
             json!({ "module": "defi", "version": 1, "configHash": digest }),
             json!({ "name": "v2", "height": 5, "info": "" }),
         ] {
@@ -174,9 +184,12 @@ mod tests {
                 assert_eq!(errors::<ProposalChanges>(&json!({ name: wrong })).len(), 1, "{name}: {wrong}");
             }
         }
-        for wrong in [json!({ "colour": 1 }), json!({ "weight": 0 }), json!({ "config": { "colour": 1 } })] {
+        let weights = [json!(0), json!("0"), json!("05"), json!("many")].map(|weight| json!({ "weight": weight }));
+        for wrong in [json!({ "colour": 1 }), json!({ "config": { "colour": 1 } })].into_iter().chain(weights) {
             assert!(!errors::<ProposalChanges>(&wrong).is_empty(), "{wrong}");
         }
-        assert!(!errors::<ChangesView>(&json!({ "config": {} })).is_empty());
+        for wrong in [json!({ "config": {} }), json!({ "address": address, "weight": 1 })] {
+            assert!(!errors::<ChangesView>(&wrong).is_empty(), "{wrong}");
+        }
     }
 }
