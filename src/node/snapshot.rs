@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::{EngineError, Node, clock::BlockTime, view::Settings};
+use super::{EngineError, Node, ancestors::Ancestors, clock::BlockTime, view::Settings};
 use crate::{primitives::Height, sim::Network};
 
 /// Identifies a snapshot. A node uses no id twice.
@@ -27,11 +27,12 @@ impl fmt::Display for SnapshotId {
     }
 }
 
-/// Blocks, state, pool, protocol and random generators; time, and the timestamp set for the next block.
+/// Blocks, state, pool, protocol and random generators; time, and the timestamp set for the next block; the heads to which a reorg may go back.
 #[derive(Clone, Debug)]
 pub(super) struct Snapshot {
     network: Network,
     time: BlockTime,
+    ancestors: Ancestors,
 }
 
 impl Node {
@@ -41,7 +42,8 @@ impl Node {
         // A node takes fewer than 2^64 snapshots.
         writer.snapshots_taken = writer.snapshots_taken.saturating_add(1);
         let id = SnapshotId(writer.snapshots_taken);
-        let snapshot = Snapshot { network: writer.network.clone(), time: writer.settings.time };
+        let (network, ancestors) = (writer.network.clone(), writer.ancestors.clone());
+        let snapshot = Snapshot { network, time: writer.settings.time, ancestors };
         writer.snapshots.insert(id, snapshot);
         id
     }
@@ -57,6 +59,7 @@ impl Node {
         let mut writer = self.write();
         let Some(snapshot) = writer.snapshots.get(&id).cloned() else { return Ok(false) };
         writer.command(&self.inner, |writer| writer.switch_to(&self.inner, &snapshot.network, snapshot.time))?;
+        writer.ancestors = snapshot.ancestors;
         writer.snapshots.split_off(&id);
         Ok(true)
     }

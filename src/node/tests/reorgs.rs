@@ -104,6 +104,23 @@ fn a_reorg_that_fails_changes_nothing() {
     node.reorg(3, []).unwrap();
 }
 
+/// The heads of a branch that a reorg left are those of the snapshot that was taken on it.
+#[test]
+fn a_reorg_goes_back_from_a_snapshot_as_if_none_had_been_made_since() {
+    let node = Node::new();
+    node.mine(6).unwrap();
+    let (taken, old) = (node.snapshot(), hashes(&node));
+    node.reorg(4, [(payment(&node, 1), 0)]).unwrap();
+    node.mine(1).unwrap();
+    assert!(node.revert(taken).unwrap());
+    assert_eq!(hashes(&node), old);
+    node.mine(1).unwrap();
+    for (depth, kept) in [(3, 5), (4, 4), (7, 1)] {
+        node.reorg(depth, [(payment(&node, depth), 0)]).unwrap();
+        assert_eq!((hashes(&node).len(), &hashes(&node)[..kept]), (8, &old[..kept]), "{depth}");
+    }
+}
+
 #[test]
 fn a_reorg_goes_back_as_far_as_the_bound() {
     let node = Node::new();
