@@ -134,9 +134,12 @@ impl State {
         stake.inactivity_scores.retain(|validator, _| is_bonded(validator) || is_rear(validator));
         stake.absent.clear();
         // Genesis has no epoch before it.
-        if self.epoch() > 0 && self.could_have_votes(config) {
+        let has_previous = self.epoch() > 0;
+        if has_previous && self.could_have_votes(config) {
             self.apply_absence(config, &mut stake, deltas);
             self.apply_rewards(config, &mut stake, deltas);
+        } else if has_previous {
+            self.name_members(deltas);
         }
         apply_correlation(config, self.epoch(), self.current.set(), &mut stake, deltas);
         self.change_set(&mut stake, now);
@@ -252,6 +255,14 @@ impl State {
             if penalty == 0 {
                 add_gwei(&mut deltas.rewards, validator, reward);
             }
+        }
+    }
+
+    /// Names who had duties in the previous epoch, as [`State::apply_rewards`] does: whoever left and has duties still has its stake locked, however
+    /// long nobody was there.
+    fn name_members(&self, deltas: &mut EpochDeltas) {
+        if !mutation::active(Mutation::PosNamesEarnersOnly) {
+            self.previous.set().addresses().for_each(|member| add_gwei(&mut deltas.rewards, member, 0));
         }
     }
 }

@@ -454,4 +454,5 @@ pub(super) const BY_PROFILE: &[(Mutation, &str, u64)] = &[
 pub(super) const BY_PLAN: &[(Mutation, &str, &str)] = &[
     (Mutation::PbftForgetsLeavers, "pbft-double-voter-leaves", "punishment"),
     (Mutation::PosForgetsLeavers, "pos-double-voter-leaves", "punishment"),
+    (Mutation::PosNamesEarnersOnly, "pos-910009-members-are-locked", "members-are-locked"),
 ];
