@@ -229,6 +229,8 @@ pub(crate) enum Mutation {
     PosBoundsGaps,
     /// Proof of stake: epochs that no block could have votes of cost stake, too.
     PosChargesForGaps,
+    /// Proof of stake: who is elected, or has duties in epochs that no block could have votes of, may have its stake when it has left.
+    PosForgetsElected,
     /// Proof of stake: who slept as all others did was away from them.
     PosTakesSleepForAbsence,
     /// Proof of stake: the end of an epoch names those alone who earn or lose, so that who votes in a leak may have its stake.

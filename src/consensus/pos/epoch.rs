@@ -134,12 +134,13 @@ impl State {
         stake.inactivity_scores.retain(|validator, _| is_bonded(validator) || is_rear(validator));
         stake.absent.clear();
         // Genesis has no epoch before it.
-        let has_previous = self.epoch() > 0;
-        if has_previous && self.could_have_votes(config) {
+        let accounts_for_votes = self.epoch() > 0 && self.could_have_votes(config);
+        if accounts_for_votes {
             self.apply_absence(config, &mut stake, deltas);
             self.apply_rewards(config, &mut stake, deltas);
-        } else if has_previous {
-            self.name_members(deltas);
+        }
+        if self.epoch() > 0 {
+            self.name_members(&stake, accounts_for_votes, deltas);
         }
         apply_correlation(config, self.epoch(), self.current.set(), &mut stake, deltas);
         self.change_set(&mut stake, now);
@@ -258,11 +259,17 @@ impl State {
         }
     }
 
-    /// Names who had duties in the previous epoch, as [`State::apply_rewards`] does: whoever left and has duties still has its stake locked, however
-    /// long nobody was there.
-    fn name_members(&self, deltas: &mut EpochDeltas) {
-        if !mutation::active(Mutation::PosNamesEarnersOnly) {
-            self.previous.set().addresses().for_each(|member| add_gwei(&mut deltas.rewards, member, 0));
+    /// Names who has duties, or is elected to have them, and is not accounted for otherwise: whoever left meanwhile has its stake locked until it had
+    /// its last one, however long nobody was there or nothing became final.
+    fn name_members(&self, stake: &Stake, accounts_for_votes: bool, deltas: &mut EpochDeltas) {
+        if mutation::active(Mutation::PosForgetsElected) {
+            return;
+        }
+        let previous = self.previous.set();
+        let elected = stake.elected.iter().flat_map(|(_, members)| members.iter().map(|member| member.address));
+        let on_duty = previous.addresses().chain(self.current.set().addresses()).chain(self.next.0.set.addresses());
+        for member in on_duty.chain(elected).filter(|member| !accounts_for_votes || !previous.contains(member)) {
+            add_gwei(&mut deltas.rewards, member, 0);
         }
     }
 }

@@ -102,6 +102,25 @@ fn state(config: &PosConfig, before: &Before) -> State {
     state
 }
 
+/// Whoever is named has its stake locked, though it left: elected, in the next set, or on duty in epochs that no block could have votes of.
+#[test]
+fn who_is_elected_and_who_has_duties_is_named_in_a_gap() {
+    let config = short_memory();
+    let before = Before {
+        voted: vec![[false; 2]; 4],
+        slashed: Vec::new(),
+        justified: vec![false; 4],
+        commitments: [Some(7), None],
+        latest: 1,
+    };
+    let mut state = state(&config, &before);
+    // Nothing becomes final, so that the set that was elected waits.
+    state.casper.finalized.epoch = 0;
+    let named = || state.advanced(&config, config.start_of(1_000)).1.rewards.into_keys().collect::<Vec<_>>();
+    assert_eq!(named(), [0, 1, 2, 3, 4].map(validator), "the four of the set, and the one that was elected");
+    assert!(!mutation::with(Mutation::PosForgetsElected, named).contains(&validator(4)));
+}
+
 fn add(sums: &mut BTreeMap<Address, u64>, more: &BTreeMap<Address, u64>) {
     more.iter().for_each(|(who, gwei)| *sums.entry(*who).or_default() += gwei);
 }

@@ -210,6 +210,11 @@ pub(super) const BY_TEST: &[(Mutation, &str, &str)] = &[
         "violates nothing: a night costs most of the stake, alike of all",
     ),
     (
+        Mutation::PosForgetsElected,
+        "consensus::pos::tests::gaps::who_is_elected_and_who_has_duties_is_named_in_a_gap",
+        "needs a leaver, and a sleep longer than its stake is locked: a kept plan of a long run does",
+    ),
+    (
         Mutation::PosKeepsMessages,
         "sim::tests::pos::votes_that_one_side_alone_has_leave_two_heads",
         "a campaign does, once in some 4,500 seeds",
@@ -439,7 +444,6 @@ pub(super) const BY_TEST: &[(Mutation, &str, &str)] = &[
 /// Bugs of [`BY_TEST`] that a campaign of another profile, or of more seeds than a table can run, finds as well, with a seed at which it does.
 pub(super) const BY_PROFILE: &[(Mutation, &str, u64)] = &[
     (Mutation::PbftLeaverFallsSilent, "turnover", 946),
-    (Mutation::PbftAsksOnceInPatience, "turnover", 1_674),
     (Mutation::PbftAsksNoStranger, "turnover", 1_522),
     (Mutation::DposCatchUpStartsAnew, "turnover", 4),
     (Mutation::DposAsksFirstSenderAlone, "short", 70_442_981_518_291_977),
@@ -453,6 +457,7 @@ pub(super) const BY_PROFILE: &[(Mutation, &str, u64)] = &[
 /// Bugs of [`BY_TEST`] that a kept plan finds, in `tests/regressions`, with the invariant. The plan passes without them.
 pub(super) const BY_PLAN: &[(Mutation, &str, &str)] = &[
     (Mutation::PbftForgetsLeavers, "pbft-double-voter-leaves", "punishment"),
+    (Mutation::PbftAsksOnceInPatience, "pbft-1674-replaced-committee", "liveness"),
     (Mutation::PosForgetsLeavers, "pos-double-voter-leaves", "punishment"),
-    (Mutation::PosNamesEarnersOnly, "pos-910009-members-are-locked", "members-are-locked"),
+    (Mutation::PosForgetsElected, "pos-910009-members-are-locked", "members-are-locked"),
 ];
