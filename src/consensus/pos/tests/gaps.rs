@@ -116,7 +116,7 @@ fn who_is_elected_and_who_has_duties_is_named_in_a_gap() {
     let mut state = state(&config, &before);
     // Nothing becomes final, so that the set that was elected waits.
     state.casper.finalized.epoch = 0;
-    let named = || state.advanced(&config, config.start_of(1_000)).1.rewards.into_keys().collect::<Vec<_>>();
+    let named = || state.clone().advanced(&config, config.start_of(1_000)).1.rewards.into_keys().collect::<Vec<_>>();
     assert_eq!(named(), [0, 1, 2, 3, 4].map(validator), "the four of the set, and the one that was elected");
     assert!(!mutation::with(Mutation::PosForgetsElected, named).contains(&validator(4)));
 }
