@@ -134,12 +134,12 @@ impl State {
         stake.inactivity_scores.retain(|validator, _| is_bonded(validator) || is_rear(validator));
         stake.absent.clear();
         // Genesis has no epoch before it.
-        let accounts_for_votes = self.epoch() > 0 && self.could_have_votes(config);
-        if accounts_for_votes {
-            self.apply_absence(config, &mut stake, deltas);
-            self.apply_rewards(config, &mut stake, deltas);
-        }
         if self.epoch() > 0 {
+            let accounts_for_votes = self.could_have_votes(config);
+            if accounts_for_votes {
+                self.apply_absence(config, &mut stake, deltas);
+                self.apply_rewards(config, &mut stake, deltas);
+            }
             self.name_members(&stake, accounts_for_votes, deltas);
         }
         apply_correlation(config, self.epoch(), self.current.set(), &mut stake, deltas);
