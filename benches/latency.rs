@@ -203,6 +203,7 @@ impl Dev {
         let slots: Vec<String> = (0..256).map(|slot| format!("{slot:#x}")).collect();
         let words = "0x".to_owned() + &"00".repeat(2_400_000);
         let padding = " ".repeat(10 << 20);
+        let (numbers, nested) = ("1,".repeat(2_500_000), "[".repeat(2_500_000) + &"]".repeat(2_500_000));
         let kinds = [
             ("nothing", ("/", String::new())),
             (
@@ -228,6 +229,8 @@ impl Dev {
             ("1,000 balances set", many("anvil_setBalance", json!([Address::repeat_byte(9), "0x5"]))),
             ("a hash of 2.4 MB", eth("web3_sha3", json!([words]))),
             ("a body of 10 MB", ("/", format!("[{padding}]"))),
+            ("a batch of 5 MB of numbers", ("/", format!("[{numbers}1]"))),
+            ("a batch of 5 MB of nested arrays", ("/", format!("[{nested}]"))),
             ("deployments by REST", ("/v1/contracts/deploy", deployment.to_string())),
             // What comes before is pruned by them.
             ("mine a million blocks", eth("anvil_mine", json!(["0xf4240"]))),
@@ -238,7 +241,8 @@ impl Dev {
 
     /// Asks once, so that no kind measures errors; returns the beginning of an error.
     fn error(&self, name: &str, path: &str, body: &str) -> Option<String> {
-        if ["nothing", "mine a million blocks", "a body of 10 MB"].contains(&name) {
+        let is_refused = name.starts_with("a body of") || name.starts_with("a batch of");
+        if is_refused || ["nothing", "mine a million blocks"].contains(&name) {
             return None;
         }
         let answered = Http::connect(self.port).and_then(|mut http| http.post(path, &self.api_key, body));

@@ -28,6 +28,7 @@ mod idempotency;
 mod mail;
 mod maintenance;
 mod metering;
+mod migrations;
 mod modules;
 mod oauth;
 mod plan;

@@ -15,9 +15,9 @@
 //!
 //! | bound | value |
 //! |---|---|
-//! | JSON-RPC body or WebSocket message | [`RPC_BODY_BYTES_MAX`] |
+//! | body of Ethereum JSON-RPC, or WebSocket message | [`RPC_BODY_BYTES_MAX`] |
 //! | body of `anvil_loadState` over HTTP | [`LOAD_BODY_BYTES_MAX`] |
-//! | REST body; that of an import | [`REST_BODY_BYTES_MAX`]; [`IMPORT_BODY_BYTES_MAX`] |
+//! | body of REST or `/v1/rpc`; that of an import | [`REST_BODY_BYTES_MAX`]; [`IMPORT_BODY_BYTES_MAX`] |
 //! | calls in a batch; bytes of their responses | [`BATCH_CALLS_MAX`]; [`BATCH_RESPONSE_BYTES_MAX`] |
 //! | items of a page | [`PAGE_LIMIT_MAX`] |
 //! | connections, WebSocket sessions, subscriptions of one, bytes being received, times | [`ServerLimits`] |

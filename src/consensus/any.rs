@@ -443,6 +443,12 @@ impl AnyProtocol {
         with_content!(Self, self, protocol => protocol.turns_skipped())
     }
 
+    /// Returns whether the replica is to be notified of a time in which its process did not run; see
+    /// [`ProtocolFamily::counts_slots`].
+    pub(crate) fn counts_slots(&self) -> bool {
+        with_content!(Self, self, protocol => protocol.counts_slots())
+    }
+
     /// Returns the number of the period that has one leader or plan: the view of PBFT, the term of Raft, the slot of proof of
     /// stake; of delegated proof of stake the round of the slot after the head's, of proof of authority the epoch of the
     /// next block.

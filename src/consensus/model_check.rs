@@ -11,8 +11,8 @@
 
 use core::convert::Infallible;
 use std::{
-    collections::{BTreeSet, HashMap, VecDeque},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    collections::{BTreeSet, VecDeque},
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
 };
 
 use super::{
@@ -22,7 +22,10 @@ use super::{
     mutation::{self, Mutation},
     testing::{Content, Envelope, build, receivers},
 };
-use crate::{chain::Block, primitives::B256};
+use crate::{
+    chain::Block,
+    primitives::{B256, maps::LookupMap},
+};
 
 /// The parts of a model that depend on the protocol.
 pub(super) trait Setup: Send + Sync + 'static {
@@ -119,7 +122,7 @@ pub(super) struct TransitionTable<S: Setup> {
     setup: S,
     /// A deliberate bug in every replica.
     mutation: Option<Mutation>,
-    tables: Mutex<Tables<S>>,
+    tables: RwLock<Tables<S>>,
 }
 
 /// A replica's state and the part of it that properties read.
@@ -130,25 +133,25 @@ struct Known<S: Setup> {
 
 struct Tables<S: Setup> {
     replicas: Vec<Known<S>>,
-    replica_keys: HashMap<B256, ReplicaKey>,
+    replica_keys: LookupMap<B256, ReplicaKey>,
     envelopes: Vec<Arc<Envelope>>,
-    envelope_keys: HashMap<B256, EnvelopeKey>,
+    envelope_keys: LookupMap<B256, EnvelopeKey>,
     /// Every block that was executed.
-    blocks: HashMap<B256, Arc<Block>>,
-    outcomes: HashMap<(ReplicaKey, Input, Option<u8>), Option<Outcome>>,
+    blocks: LookupMap<B256, Arc<Block>>,
+    outcomes: LookupMap<(ReplicaKey, Input, Option<u8>), Option<Outcome>>,
 }
 
 impl<S: Setup> TransitionTable<S> {
     pub(super) fn new(setup: S, mutation: Option<Mutation>) -> Self {
         let tables = Tables {
             replicas: Vec::new(),
-            replica_keys: HashMap::new(),
+            replica_keys: LookupMap::default(),
             envelopes: Vec::new(),
-            envelope_keys: HashMap::new(),
-            blocks: HashMap::new(),
-            outcomes: HashMap::new(),
+            envelope_keys: LookupMap::default(),
+            blocks: LookupMap::default(),
+            outcomes: LookupMap::default(),
         };
-        Self { setup, mutation, tables: Mutex::new(tables) }
+        Self { setup, mutation, tables: RwLock::new(tables) }
     }
 
     pub(super) const fn setup(&self) -> &S {
@@ -160,7 +163,7 @@ impl<S: Setup> TransitionTable<S> {
         let records = Records::new();
         let mut replica = self.started(number, &records);
         self.setup.normalize(&mut replica);
-        self.tables().replica_key(&self.setup, replica)
+        self.tables_mut().replica_key(&self.setup, replica)
     }
 
     pub(super) fn replica(&self, key: ReplicaKey) -> Arc<Replica<S::Protocol>> {
@@ -171,9 +174,14 @@ impl<S: Setup> TransitionTable<S> {
         self.tables().replicas[key.0 as usize].view.clone()
     }
 
+    pub(super) fn views<const N: usize>(&self, keys: [ReplicaKey; N]) -> [Arc<S::View>; N] {
+        let tables = self.tables();
+        keys.map(|key| tables.replicas[key.0 as usize].view.clone())
+    }
+
     /// Returns the number of an envelope that the model itself sends.
     pub(super) fn envelope_key(&self, envelope: Envelope) -> EnvelopeKey {
-        self.tables().envelope_key(envelope)
+        self.tables_mut().envelope_key(envelope)
     }
 
     pub(super) fn envelope(&self, key: EnvelopeKey) -> Arc<Envelope> {
@@ -205,26 +213,32 @@ impl<S: Setup> TransitionTable<S> {
             None => self.compute(&before, input, cut),
         };
         let outcome = computed.map(|(replica, sent)| {
-            let mut tables = self.tables();
+            let mut tables = self.tables_mut();
             let sent = sent.into_iter().map(|envelope| tables.envelope_key(envelope)).collect();
             Outcome { replica: tables.replica_key(&self.setup, replica), sent }
         });
-        self.tables().outcomes.insert((key, input, cut), outcome.clone());
+        self.tables_mut().outcomes.insert((key, input, cut), outcome.clone());
         outcome
     }
 
-    /// Removes the envelopes to the replica of `key` that can no longer change it.
-    pub(super) fn forget_dead(&self, key: ReplicaKey, wire: &mut Vec<EnvelopeKey>) {
+    /// Removes the envelopes that can no longer change the replica that they are sent to.
+    pub(super) fn forget_dead(&self, replicas: &[ReplicaKey], wire: &mut Vec<EnvelopeKey>) {
         let tables = self.tables();
-        let Known { replica, view } = &tables.replicas[key.0 as usize];
         wire.retain(|envelope| {
             let Envelope { to, content, .. } = tables.envelopes[envelope.0 as usize].as_ref();
-            to.get() != replica.number || !self.setup.is_dead(view, content)
+            let mut known = replicas.iter().map(|key| &tables.replicas[key.0 as usize]);
+            let receiver = known.find(|known| known.replica.number == to.get());
+            receiver.is_none_or(|receiver| !self.setup.is_dead(&receiver.view, content))
         });
     }
 
-    fn tables(&self) -> MutexGuard<'_, Tables<S>> {
-        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    fn tables(&self) -> RwLockReadGuard<'_, Tables<S>> {
+        self.tables.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is known is read by all threads beside each other.
+    fn tables_mut(&self) -> RwLockWriteGuard<'_, Tables<S>> {
+        self.tables.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn started(&self, number: u32, records: &Records) -> Replica<S::Protocol> {
@@ -373,7 +387,7 @@ impl<S: Setup> EffectHandler for Driver<'_, S> {
     fn validate(&mut self, block: Arc<Block>) -> Result<Option<Verdict>, Infallible> {
         let verdict = self.table.setup.judge(&block);
         if matches!(verdict, Verdict::Valid { .. }) {
-            self.table.tables().blocks.insert(block.hash(), block);
+            self.table.tables_mut().blocks.insert(block.hash(), block);
         }
         Ok(Some(verdict))
     }

@@ -342,7 +342,7 @@ impl Pos {
     }
 
     /// Whether slots follow the clock; otherwise blocks are made on demand.
-    pub(crate) const fn has_timers(&self) -> bool {
+    pub(super) const fn has_timers(&self) -> bool {
         self.config.period > 0
     }
 

@@ -39,7 +39,7 @@ use super::{
     records::{Owner, Stored},
 };
 use crate::{
-    chain::{ChainError, OpenError as GenesisError},
+    chain::{ChainError, OpenError as GenesisError, is_of_system},
     consensus::ConsensusKind,
     node::{BuildError, MINING_INTERVAL_SECS_MAX, Node, PacedNetwork, QueryError},
     primitives::Gas,
@@ -312,7 +312,7 @@ fn refused_block_time(time: Duration) -> Option<(&'static str, String)> {
     }
 }
 
-/// Refuses operators that can't be: nobody's, the same one twice, nameless by blanks, too many.
+/// Refuses operators that can't be: nobody's or a system contract's, the same one twice, nameless by blanks, too many.
 fn check_validators(validators: &[ValidatorSpec], refuse: &mut impl FnMut(String, String, String)) {
     if validators.len() > VALIDATORS_MAX {
         let expected = format!("an array of at most {VALIDATORS_MAX} objects");
@@ -324,8 +324,9 @@ fn check_validators(validators: &[ValidatorSpec], refuse: &mut impl FnMut(String
             let got = shown(&validator.name.as_str().into());
             refuse(format!("validators[{index}].name"), "a non-empty string".to_owned(), got);
         }
-        if address.is_zero() {
-            refuse(path.clone(), "an address whose key somebody has".to_owned(), address.to_string());
+        if address.is_zero() || is_of_system(&address) {
+            let expected = "an address whose key somebody has, and no system contract's";
+            refuse(path.clone(), expected.to_owned(), address.to_string());
         }
         if validators[..index].iter().any(|other| other.address == address) {
             refuse(path, "an address that no other validator has".to_owned(), address.to_string());
@@ -543,6 +544,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::system::staking::STAKING_ADDRESS;
 
     #[test]
     fn the_longest_and_the_shortest_body_are_read() {
@@ -587,6 +589,8 @@ mod tests {
             ),
             (json!({ "name": "x", "start": "later" }), "start"),
             (json!({ "name": "x", "validators": [{}] }), "validators[0].address"),
+            (json!({ "name": "x", "validators": [{ "address": Address::ZERO }] }), "validators[0].address"),
+            (json!({ "name": "x", "validators": [{ "address": STAKING_ADDRESS }] }), "validators[0].address"),
             (json!({ "name": "x", "features": ["privacy", "permissions", "privacy"] }), "features[2]"),
             (json!({ "name": "x", "colour": 1 }), "colour"),
             (json!({}), "name"),

@@ -11,6 +11,7 @@ use super::{
 use crate::{
     chain::{InvalidTransaction, PoolError},
     node::{EngineError, FullDisk, MineError, PacedError, QueryError, SendError},
+    primitives::Height,
     store::StoreError,
 };
 
@@ -138,6 +139,16 @@ impl PlatformError {
         Self::Conflict { message: format!("the chain takes no transactions: {reason}") }
     }
 
+    /// Returns the error for a chain on demand without a validator that could make its next block: too many of those that count are elsewhere.
+    fn no_proposer(height: Height) -> Self {
+        let message = format!(
+            "block {height} can't be made: too many of the validators that the chain counts are sealed for elsewhere, so that those here are no \
+             quorum, and no transaction gets into a block any more; make another chain, from GET /v1/blockchains/{{blockchainId}}/export where \
+             it is to go on"
+        );
+        Self::Conflict { message }
+    }
+
     /// Converts a failed query.
     pub fn from_query(cause: QueryError) -> Self {
         match cause {
@@ -185,6 +196,7 @@ impl PlatformError {
             ),
             SendError::Query(cause) => Self::from_query(cause),
             SendError::Mine(MineError::Engine(EngineError::Halted { reason })) => Self::halted(&reason),
+            SendError::Mine(MineError::NoProposer { height }) => Self::no_proposer(height),
             SendError::Mine(cause) => match cause.full_disk() {
                 Some(disk) => Self::StorageFull { disk },
                 None => Self::internal(cause),
@@ -270,6 +282,16 @@ fn summary(fields: &[FieldError]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_chain_without_a_quorum_here_is_a_conflict_that_says_what_to_do() {
+        let error = PlatformError::from_send(SendError::Mine(MineError::NoProposer { height: Height::new(7) }));
+        let PlatformError::Conflict { message } = &error else { panic!("{error:?}") };
+        assert!(
+            ["block 7", "no quorum", "{blockchainId}/export"].iter().all(|said| message.contains(said)),
+            "{message}"
+        );
+    }
 
     #[test]
     fn too_much_to_read_is_a_conflict_that_says_the_bound() {

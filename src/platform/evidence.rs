@@ -44,7 +44,8 @@ impl Record for GivenEvidence {
 }
 
 impl GivenEvidence {
-    const BY_BLOCKCHAIN: Index<Self> = Index::ordered(
+    /// What was given to a chain, the oldest first.
+    pub(super) const BY_BLOCKCHAIN: Index<Self> = Index::ordered(
         "blockchain",
         Reach::Owner,
         |evidence| Some(SortKey::new().text(&evidence.value.blockchain_id)),
@@ -72,11 +73,6 @@ impl GivenEvidence {
         }
         Ok(())
     }
-
-    /// Returns what was given to a chain, the oldest first.
-    pub(super) fn of_unit(unit: &Unit<'_>, owner: &Owner, chain: &str) -> Result<Vec<Stored<Self>>, PlatformError> {
-        Ok(unit.of().all(&Self::BY_BLOCKCHAIN, owner, &SortKey::new().text(chain))?)
-    }
 }
 
 /// Reports an offence to a chain's replicas; the protocol's own rule says what is taken.
@@ -95,8 +91,7 @@ pub(super) fn report(chain: &Blockchain, offender: Address, proof: &OffenceProof
 pub(super) fn report_again(context: &Context, chain: &Blockchain) -> Result<(), PlatformError> {
     let Some(network) = chain.network() else { return Ok(()) };
     let (records, kind) = (&context.records, chain.node().consensus());
-    let given: Vec<Stored<GivenEvidence>> =
-        records.of().all(&GivenEvidence::BY_BLOCKCHAIN, chain.owner(), &SortKey::new().text(chain.id()))?;
+    let given = records.of().of_chain(&GivenEvidence::BY_BLOCKCHAIN, chain.owner(), chain.id())?;
     for evidence in given {
         let Some(proof) = serde_json::from_str(&evidence.value.proof).ok().and_then(|proof| read(kind, &proof).ok())
         else {

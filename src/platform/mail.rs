@@ -2,6 +2,8 @@
 
 mod mailbox;
 
+use core::num::NonZeroUsize;
+
 use zeroize::Zeroizing;
 
 pub use self::mailbox::{Mailbox, ReceivedMail};
@@ -55,7 +57,8 @@ impl Mails<'_> {
         }
     }
 
-    /// Delivers the mails that are due into a mailbox of the process; returns them. Other entries of the outbox stay.
+    /// Delivers mails that are due into a mailbox of the process, the longest due first and at most as many as `request` takes; returns them.
+    /// Other entries of the outbox stay.
     ///
     /// # Errors
     /// [`PlatformError::Internal`] when store or vault fail; what was delivered before stays so.
@@ -66,7 +69,7 @@ impl Mails<'_> {
         request: &PageRequest,
     ) -> Result<Vec<Mail>, PlatformError> {
         let (records, mut delivered) = (&self.context.records, Vec::new());
-        for entry in records.due_messages(request)?.into_iter().filter(|entry| Self::is_mail(&entry.value)) {
+        for entry in self.due(request)? {
             let mail = self.render(&entry, url)?;
             // Deleted first: a mailbox in memory loses nothing that it would keep over a crash.
             match records.unit(|unit| unit.delete(&entry)) {
@@ -81,6 +84,22 @@ impl Mails<'_> {
             }
         }
         Ok(delivered)
+    }
+
+    /// Returns the mails that are due. Entries of other topics may lie between them.
+    fn due(&self, request: &PageRequest) -> Result<Vec<Stored<OutboxEntry>>, PlatformError> {
+        let (mut mails, mut number) = (Vec::new(), NonZeroUsize::MIN);
+        let mails_max = request.limit.get();
+        loop {
+            let due = self.context.records.due_messages(&request.clone().with_number(number))?;
+            let is_last = due.len() < mails_max;
+            mails.extend(due.into_iter().filter(|entry| Self::is_mail(&entry.value)));
+            if is_last || mails.len() >= mails_max {
+                mails.truncate(mails_max);
+                return Ok(mails);
+            }
+            number = number.saturating_add(1);
+        }
     }
 
     fn invitation(&self, owner: &Owner, id: &str, url: &PublicUrl) -> Result<Option<Mail>, PlatformError> {
@@ -171,7 +190,32 @@ fn shown(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::shown;
+    use super::*;
+    use crate::platform::users::tests::{PASSWORD, World, url};
+
+    #[test]
+    fn entries_of_other_topics_do_not_hide_mails() {
+        let world = World::new();
+        let records = world.platform.records();
+        let publish = || records.unit(|unit| unit.publish(&Owner::Service, "other.topic", Vec::new())).unwrap();
+        (0..5).for_each(|_| drop(publish()));
+        let password = crate::platform::Password::new(PASSWORD);
+        let addresses = ["ann@example.org", "bob@example.org", "eve@example.org"];
+        for address in addresses {
+            world.platform.users().sign_up(address, &password).unwrap();
+            publish();
+        }
+        let (mailbox, request) = (Mailbox::default(), PageRequest::first(NonZeroUsize::new(2).unwrap()));
+        let deliver = || -> Vec<String> {
+            let mails = world.platform.mails().deliver_to(&mailbox, &url(), &request).unwrap();
+            mails.into_iter().map(|mail| mail.to).collect()
+        };
+        assert_eq!(deliver(), addresses[..2], "as many as are asked for, in their order");
+        assert_eq!(deliver(), addresses[2..]);
+        assert!(deliver().is_empty());
+        let left = records.due_messages(&PageRequest::first(NonZeroUsize::new(100).unwrap())).unwrap();
+        assert_eq!(left.len(), 8, "what is no mail stays");
+    }
 
     #[test]
     fn a_name_stays_in_its_line() {

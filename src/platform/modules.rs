@@ -72,7 +72,8 @@ impl Modules<'_> {
     /// As [`Blockchains::readable`]; those of reading.
     pub fn list(&self, principal: &Principal, chain: &str) -> Result<Vec<Module>, PlatformError> {
         let stored = self.blockchains.readable_record(principal, chain)?;
-        let records = HostedModule::of_chain(&self.blockchains.context.records, stored.owner(), stored.id())?;
+        let records = self.blockchains.context.records.of();
+        let records = records.of_chain(&HostedModule::BY_BLOCKCHAIN, stored.owner(), stored.id())?;
         if stored.value.state == ChainState::Created {
             return Ok(records.iter().map(|it| Module::of_record(&it.value, ModuleState::Pending, None)).collect());
         }

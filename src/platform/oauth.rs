@@ -17,6 +17,7 @@
 mod authorization;
 mod client;
 mod deleted_client;
+mod ended_token;
 mod ending;
 mod error;
 mod exchange;
@@ -41,6 +42,7 @@ pub use self::{
 };
 pub(super) use self::{
     deleted_client::DeletedClient,
+    ended_token::{EndedToken, keep_own as keep_own_tokens},
     ending::end_all_of_user,
     grant::{delete_of_user, delete_of_workspace},
 };
@@ -64,15 +66,16 @@ impl OAuth<'_> {
         Self { client_address, ..self }
     }
 
-    /// Deletes grants and access tokens that have expired, and revokes API keys of clients that are deleted, at most as many of each as
-    /// `request` takes; returns how many. None of them has an effect before either.
+    /// Deletes grants and access tokens, ended ones too, that have expired, and revokes API keys of clients that are deleted, at most as many of
+    /// each as `request` takes; returns how many. None of them has an effect before either.
     ///
     /// # Errors
     /// [`PlatformError::Internal`] when the store fails.
     pub fn forget_expired(&self, request: &PageRequest) -> Result<usize, PlatformError> {
         self.context.records.unit(|unit| {
             let expired = grant::forget_expired(unit, request)?;
-            Ok(expired.saturating_add(deleted_client::go_on(unit, request)?))
+            let ended = ended_token::forget_expired(unit, request)?;
+            Ok(expired.saturating_add(ended).saturating_add(deleted_client::go_on(unit, request)?))
         })
     }
 }

@@ -25,6 +25,7 @@ mod merged;
 mod outbox;
 mod page;
 mod record;
+mod rewriting;
 mod stored;
 #[cfg(test)]
 mod tests;
@@ -46,5 +47,6 @@ pub use merged::{Entries, chained_page, merged_page};
 pub use outbox::OutboxEntry;
 pub use page::{Cursor, Page, PageRequest, PageStart};
 pub use record::Record;
+pub(in crate::platform) use rewriting::rewritten;
 pub use stored::Stored;
 pub use unit::Unit;

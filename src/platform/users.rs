@@ -78,25 +78,27 @@ impl Users<'_> {
         Ok(self.context.records.of::<User>().require(&Owner::Service, id)?)
     }
 
-    /// Returns the workspaces of a user, the one that was made for it first; at most 100.
+    /// Returns the workspaces of a user, the one that was made for it first, then the oldest first; at most 100.
     ///
     /// # Errors
     /// [`PlatformError::Internal`] when the store fails.
     pub fn memberships(&self, user: &Stored<User>) -> Result<Vec<Membership>, PlatformError> {
         let records = &self.context.records;
-        let (group, request) = (SortKey::new().text(user.id()), PageRequest::first(MEMBERSHIPS_LISTED_MAX));
-        let page = records.of::<Member>().page(&Member::BY_USER, &Owner::Service, &group, &request)?;
+        let members = records.of::<Member>();
+        let home = user.value.home.as_ref().map(Owner::from);
+        let own = home.as_ref().map_or(Ok(None), |home| members.get(home, user.id()))?;
+        let (group, request) = (Member::of_user(user.id()), PageRequest::first(MEMBERSHIPS_LISTED_MAX));
+        let page = members.page(&Member::BY_USER, &Owner::Service, &group, &request)?;
+        let others = page.items.into_iter().filter(|member| home.as_ref() != Some(member.owner()));
         let mut memberships = Vec::new();
-        for member in page.items {
+        for member in own.into_iter().chain(others).take(MEMBERSHIPS_LISTED_MAX.get()) {
             let Some(workspace) = member.owner().workspace() else { continue };
             let Some(stored) = records.of::<Workspace>().get(member.owner(), workspace.as_str())? else { continue };
-            let membership =
-                Membership { workspace: workspace.clone(), name: stored.value.name, role: member.value.role };
-            if user.value.home.as_ref() == Some(workspace) {
-                memberships.insert(0, membership);
-            } else {
-                memberships.push(membership);
-            }
+            memberships.push(Membership {
+                workspace: workspace.clone(),
+                name: stored.value.name,
+                role: member.value.role,
+            });
         }
         Ok(memberships)
     }

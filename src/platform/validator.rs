@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     PlatformError,
-    records::{Index, Owner, Reach, Record, Records, SortKey, Stored, Unit},
+    records::{Index, Reach, Record, SortKey},
 };
 
 /// What ids of validators begin with.
@@ -36,22 +36,13 @@ pub struct HostedValidator {
 }
 
 impl HostedValidator {
-    const BY_BLOCKCHAIN: Index<Self> = Index::ordered(
+    /// Validators of a chain, the oldest first.
+    pub(super) const BY_BLOCKCHAIN: Index<Self> = Index::ordered(
         "blockchain",
         Reach::Owner,
         |validator| Some(SortKey::new().text(&validator.value.blockchain_id)),
         |validator| SortKey::new().number(validator.created_at_ms()),
     );
-
-    /// Returns the records of a chain's validators.
-    pub(super) fn of_chain(records: &Records, owner: &Owner, chain: &str) -> Result<Vec<Stored<Self>>, PlatformError> {
-        Ok(records.of().all(&Self::BY_BLOCKCHAIN, owner, &SortKey::new().text(chain))?)
-    }
-
-    /// As [`HostedValidator::of_chain`], as a unit of work sees them.
-    pub(super) fn of_unit(unit: &Unit<'_>, owner: &Owner, chain: &str) -> Result<Vec<Stored<Self>>, PlatformError> {
-        Ok(unit.of().all(&Self::BY_BLOCKCHAIN, owner, &SortKey::new().text(chain))?)
-    }
 }
 
 impl Record for HostedValidator {

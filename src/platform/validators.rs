@@ -162,7 +162,8 @@ impl Validators<'_> {
     }
 
     fn records(&self, chain: &Blockchain) -> Result<Vec<Stored<HostedValidator>>, PlatformError> {
-        HostedValidator::of_chain(&self.chains.context.records, chain.owner(), chain.id())
+        let records = self.chains.context.records.of();
+        Ok(records.of_chain(&HostedValidator::BY_BLOCKCHAIN, chain.owner(), chain.id())?)
     }
 }
 

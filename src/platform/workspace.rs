@@ -15,7 +15,9 @@
 
 mod behind;
 mod default_network;
+mod former;
 mod members;
+mod reach;
 mod records;
 mod sent_invitations;
 #[cfg(test)]
@@ -24,6 +26,7 @@ mod tests;
 pub(in crate::platform) use self::{
     behind::take_over_orphans,
     default_network::has_chain,
+    former::members_with_origins,
     members::{INVITATION_MAIL, owners_of},
     records::normalised_email,
     sent_invitations::SentInvitations,
@@ -33,11 +36,9 @@ pub use self::{
     records::{Invitation, Member, User, Workspace},
 };
 
-use core::num::NonZeroUsize;
-
 use alloy_primitives::Address;
 
-use self::behind::Behind;
+use self::behind::{Behind, give_to_service};
 use super::{
     DEFAULT_WORKSPACE_ID, PlatformError,
     api_key::{ApiKey, count_live},
@@ -49,12 +50,11 @@ use super::{
     plan::Plans,
     principal::{Principal, Subject},
     projects::record::Project,
-    records::{Index, Owner, PageRequest, Record, RecordError, SortKey, Stored, Unit, WorkspaceId},
+    records::{Index, Owner, Record, RecordError, SortKey, Stored, Unit, WorkspaceId},
     scope::Role,
     wallet,
     webhooks::Webhook,
 };
-use crate::store::Order;
 
 /// Rules of users and workspaces.
 #[derive(Clone, Copy, Debug)]
@@ -94,7 +94,7 @@ impl Workspaces<'_> {
         unit.of::<User>().require(&Owner::Service, user)?;
         self.check_workspaces_of(unit, user)?;
         let stored = unit.insert(&owner, owner.as_str(), workspace)?;
-        unit.insert(&owner, user, Member { role: Role::Owner })?;
+        unit.insert(&owner, user, Member::of(&stored, Role::Owner))?;
         wallet::create_managed(self.context, unit, &owner)?;
         audit(unit, &principal, "workspace.create", format!("workspace {}", owner.as_str()))?;
         Ok(stored)
@@ -124,7 +124,7 @@ impl Workspaces<'_> {
         let stored = unit.insert(&owner, owner.as_str(), Workspace { created_by, created_under, ..workspace })?;
         if let Subject::User(user) = answering {
             self.check_workspaces_of(unit, &user)?;
-            unit.insert(&owner, &user, Member { role: Role::Owner })?;
+            unit.insert(&owner, &user, Member::of(&stored, Role::Owner))?;
         }
         wallet::create_managed(self.context, unit, &owner)?;
         audit(unit, &principal, "workspace.create", format!("workspace {}", owner.as_str()))?;
@@ -164,105 +164,6 @@ impl Workspaces<'_> {
     /// Returns who is behind the credentials of a caller; `None` for a key that is gone.
     fn behind(&self, caller: &Principal) -> Result<Option<Behind>, RecordError> {
         Behind::of(&self.context.records.of(), caller)
-    }
-
-    /// Returns the workspaces in which a sender may act by [`Workspaces::acting_in`], the oldest first.
-    ///
-    /// # Errors
-    /// [`PlatformError::Internal`] when the store fails.
-    pub fn of_caller(&self, caller: &Principal) -> Result<Vec<Stored<Workspace>>, PlatformError> {
-        let Some(behind) = self.behind(caller)? else { return Ok(Vec::new()) };
-        let (records, home) = (&self.context.records, caller.home());
-        let workspaces = records.of::<Workspace>();
-        let mut found = Vec::new();
-        match &behind.answering {
-            Subject::User(user) => {
-                let group = SortKey::new().text(user);
-                records.of::<Member>().for_each(&Member::BY_USER, &Owner::Service, &group, |member| {
-                    let workspace = workspaces.require(member.owner(), member.owner().as_str())?;
-                    found.extend(behind.reaches(records, caller, &workspace)?.then_some(workspace));
-                    Ok::<_, PlatformError>(())
-                })?;
-            }
-            Subject::Service => {
-                found.push(workspaces.require(&home, home.as_str())?);
-                for creator in behind.creators(caller) {
-                    workspaces.for_each(&Workspace::BY_CREATOR, &Owner::Service, &made_by(creator), |created| {
-                        found.extend((created.owner() != &home).then_some(created));
-                        Ok::<_, PlatformError>(())
-                    })?;
-                }
-            }
-            Subject::ApiKey(_) => {}
-        }
-        found.sort_by(|a, b| (a.created_at_ms(), a.id()).cmp(&(b.created_at_ms(), b.id())));
-        Ok(found)
-    }
-
-    /// Returns a page of [`Workspaces::of_caller`], by time of creation, and the length of the whole list.
-    ///
-    /// # Errors
-    /// As [`Workspaces::of_caller`].
-    pub fn page_of_caller(
-        &self,
-        caller: &Principal,
-        request: &PageRequest,
-    ) -> Result<(Vec<Stored<Workspace>>, u64), PlatformError> {
-        match self.behind(caller)? {
-            Some(behind) if behind.answering == Subject::Service && self.is_one_group(&behind, caller)? => {
-                self.page_of_service(&behind.creator, &caller.home(), request)
-            }
-            // A user has a bounded number of them, and a key of a former version's store few.
-            _ => {
-                let mut all = self.of_caller(caller)?;
-                let total = all.len() as u64;
-                if request.order == Order::Descending {
-                    all.reverse();
-                }
-                Ok((all.into_iter().skip(request.skipped()).take(request.limit.get()).collect(), total))
-            }
-        }
-    }
-
-    /// Returns whether all that a caller created is kept under one creator.
-    fn is_one_group(&self, behind: &Behind, caller: &Principal) -> Result<bool, RecordError> {
-        let records = self.context.records.of::<Workspace>();
-        let others = behind.creators(caller).filter(|creator| **creator != behind.creator);
-        let mut counts = others.map(|other| records.count(&Workspace::BY_CREATOR, &Owner::Service, &made_by(other)));
-        counts.try_fold(true, |is_one, count| Ok(count? == 0 && is_one))
-    }
-
-    /// Returns a page of what a creator made for whom the service answers, and of its home. That is the service's too where the creator is, and
-    /// among them; the home of another key is older than all that the key has made, which the index has in order.
-    fn page_of_service(
-        &self,
-        creator: &Subject,
-        home: &Owner,
-        request: &PageRequest,
-    ) -> Result<(Vec<Stored<Workspace>>, u64), PlatformError> {
-        let (records, group) = (self.context.records.of::<Workspace>(), made_by(creator));
-        if *creator == Subject::Service {
-            let page = records.page(&Workspace::BY_CREATOR, &Owner::Service, &group, request)?;
-            return Ok((page.items, page.total));
-        }
-        let made = records.count(&Workspace::BY_CREATOR, &Owner::Service, &group)?;
-        let (total, skipped) = (made.saturating_add(1), request.skipped());
-        let own_place = match request.order {
-            Order::Ascending => 0,
-            Order::Descending => usize::try_from(made).unwrap_or(usize::MAX),
-        };
-        let has_own = (skipped..skipped.saturating_add(request.limit.get())).contains(&own_place);
-        let skipped = skipped.saturating_sub(usize::from(skipped > own_place));
-        let mut found = Vec::new();
-        if let Some(limit) = NonZeroUsize::new(request.limit.get().saturating_sub(usize::from(has_own))) {
-            let request = PageRequest::first(limit).skipping(skipped).in_order(request.order);
-            found = records.page(&Workspace::BY_CREATOR, &Owner::Service, &group, &request)?.items;
-        }
-        if has_own {
-            let place = if own_place == 0 { 0 } else { found.len() };
-            found.insert(place, records.require(home, home.as_str())?);
-        }
-        Ok((found, total))
     }
 
     /// Returns the address of e-mail of a user; empty for one that is gone.
@@ -376,7 +277,7 @@ impl Workspaces<'_> {
 
     /// Refuses one more workspace of a user.
     fn check_workspaces_of(&self, unit: &Unit<'_>, user: &str) -> Result<(), PlatformError> {
-        let has = unit.of::<Member>().count(&Member::BY_USER, &Owner::Service, &SortKey::new().text(user))?;
+        let has = unit.of::<Member>().count(&Member::BY_USER, &Owner::Service, &Member::of_user(user))?;
         let max = self.context.workspaces_max;
         if has < max {
             return Ok(());
@@ -410,6 +311,7 @@ impl Workspaces<'_> {
         all::<Invitation>(unit, &owner)?
             .iter()
             .try_for_each(|invitation| members::delete_invitation(self.context, unit, invitation))?;
+        oauth::keep_own_tokens(unit, principal)?;
         oauth::delete_of_workspace(unit, &owner)?;
         all::<Member>(unit, &owner)?.iter().try_for_each(|member| unit.delete(member))?;
         for key in all::<ApiKey>(unit, &owner)? {
@@ -435,11 +337,7 @@ fn made_by(creator: &Subject) -> SortKey {
 pub(super) fn take_over(unit: &mut Unit<'_>, key: &str) -> Result<(), RecordError> {
     let group = made_by(&Subject::ApiKey(key.to_owned()));
     let created = unit.of::<Workspace>().all(&Workspace::BY_CREATOR, &Owner::Service, &group)?;
-    for mut workspace in created {
-        workspace.value.created_by = Subject::Service;
-        unit.replace(&workspace)?;
-    }
-    Ok(())
+    created.into_iter().try_for_each(|workspace| give_to_service(unit, workspace))
 }
 
 /// Refuses to lose what a workspace still has.

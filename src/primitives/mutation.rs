@@ -174,6 +174,8 @@ pub(crate) enum Mutation {
     DposForgetsEvidence,
     /// Delegated proof of stake: nobody shows its head when no block comes.
     DposElectorsFallSilent,
+    /// Delegated proof of stake: turns of others count as a producer's own, in which it was not absent.
+    DposCountsOthersTurns,
     /// Delegated proof of stake: a block 2^20 slots after the head is none to come.
     DposBoundsGaps,
     /// Proof of stake: what a block that is voted for and waits for an ancestor lacks is not requested from its voters.

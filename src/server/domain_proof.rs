@@ -269,5 +269,10 @@ mod tests {
         by_file(&client, &host, "t0ken").await.unwrap();
         let other = by_file(&client, &host, "other").await.unwrap_err();
         assert!(other.contains("is not the token"), "{other}");
+        // Without a record the file is enough; without either both are named.
+        let no_record = Texts(Vec::new());
+        prove(&no_record, &client, &host, "t0ken").await.unwrap();
+        let neither = prove(&no_record, &client, &host, "other").await.unwrap_err();
+        assert!(neither.contains("has no TXT record; ") && neither.ends_with("is not the token"), "{neither}");
     }
 }

@@ -27,7 +27,7 @@ impl InProcess {
 
 impl From<EthRpc> for InProcess {
     fn from(rpc: EthRpc) -> Self {
-        Self { service: rpc.http_service() }
+        Self { service: rpc.http_service().in_process() }
     }
 }
 

@@ -107,7 +107,7 @@ pub struct ServerLimits {
     pub buffered_body_bytes_max: usize,
     /// REST requests that are worked on at one time; further ones are answered with 503.
     pub rest_requests_max: usize,
-    /// Bytes of one request body under `/v1` and `/oauth`; 413 past it.
+    /// Bytes of one request body under `/v1` and `/oauth`, that of `/v1/rpc` included; 413 past it.
     pub rest_body_bytes_max: usize,
     /// Bytes of one body of Ethereum JSON-RPC or message of a WebSocket; past it 413, or the session is closed. Methods that load a whole
     /// chain take [`LOAD_BODY_BYTES_MAX`].

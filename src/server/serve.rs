@@ -6,6 +6,7 @@ use std::{
     net::SocketAddr,
     sync::{Arc, mpsc},
     thread::{self, JoinHandle},
+    time::Duration,
 };
 
 use tokio::sync::oneshot;
@@ -25,6 +26,9 @@ use crate::{
 const SERVING_THREADS: usize = 2;
 /// Threads that let the service's chains run.
 const NETWORK_THREADS: NonZeroUsize = NonZeroUsize::MIN;
+
+/// Time for which commands on blocking threads are waited for at the end.
+const RELEASE_WAIT: Duration = Duration::from_secs(2);
 
 /// Serves a node on a free port of 127.0.0.1, from threads of its own: in a plain `#[test]` and in an asynchronous one alike. The
 /// node stays usable beside it; with interval mining its blocks are made by the wall clock.
@@ -91,7 +95,8 @@ pub fn serve_with(node: &Node, config: ServerConfig) -> Result<RunningServer, Se
     Ok(RunningServer { address, stop: Some(stop), thread: Some(thread) })
 }
 
-/// A server that runs on threads of its own; made by [`serve`]. Dropping it ends it at once, with its connections.
+/// A server that runs on threads of its own; made by [`serve`]. Dropping it ends it at once, with its connections; calls under way are waited
+/// for, for at most two seconds, so that none of them has the node any more when a test ends.
 #[derive(Debug)]
 pub struct RunningServer {
     address: SocketAddr,
@@ -159,8 +164,9 @@ fn run(
             Err(cause) => drop(report.send(Err(cause))),
         }
     });
-    // Connections end here; commands under way on blocking threads are finished without being waited for.
-    runtime.shutdown_background();
+    // Connections end here, and what they hold of the node, so that its database is closed by who made it. Commands that go on for longer are
+    // finished without being waited for.
+    runtime.shutdown_timeout(RELEASE_WAIT);
 }
 
 async fn bind(node: Node, config: ServerConfig) -> Result<Server, ServeError> {

@@ -30,6 +30,7 @@ use super::{
     commands::{Cancellation, Length},
     eth::rpc::EthRpc,
     jsonrpc::{
+        aside::read_aside,
         effect::Effect,
         errors,
         framing::Answered,
@@ -57,7 +58,8 @@ impl ServiceRpc {
         body: &[u8],
         seed: Option<String>,
     ) -> Answered {
-        let is_forbidden = scope_of_single(body).is_some_and(|scope| !principal.may(scope));
+        let scope = read_aside(body.len(), || scope_of_single(body));
+        let is_forbidden = scope.is_some_and(|scope| !principal.may(scope));
         let (effect, mut extensions) = (Effect::default(), Extensions::new());
         extensions.insert(principal);
         extensions.insert(effect.clone());

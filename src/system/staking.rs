@@ -2,7 +2,7 @@
 //! [`STAKING_ADDRESS`].
 //!
 //! Deployed in genesis where the specification has `staking`. Operators and delegators change it by transactions, the
-//! protocol by system calls at the start of a block: [`begin_block`], [`slash`], [`penalize`], [`elect_set`], [`begin_set`],
+//! protocol by system calls at the start of a block: [`begin_block`] or [`begin_turn`], [`slash`], [`penalize`], [`elect_set`], [`begin_set`],
 //! [`end_epoch`]. Every change of a validator's consensus weight emits the event `WeightChanged`, from which [`weight_changes`]
 //! collects a block's [`ValidatorUpdates`](super::ValidatorUpdates) (as EIP-6110 does for deposits).
 //!
@@ -61,7 +61,9 @@ use crate::vm::{
 };
 
 pub use super::address::STAKING_ADDRESS;
-pub use calls::{EpochDeltas, Offence, begin_block, begin_set, elect_set, end_epoch, penalize, slash, weight_changes};
+pub use calls::{
+    EpochDeltas, Offence, begin_block, begin_set, begin_turn, elect_set, end_epoch, penalize, slash, weight_changes,
+};
 pub use consent::{JoinConsent, consent_digest};
 pub use delegations::UNBONDINGS_MAX;
 pub use keys::{operator_in, prove_sealing_key};
@@ -172,6 +174,7 @@ fn dispatch(staking: &mut Staking<'_, '_>, call: Calls) -> Result<Bytes, Stop> {
         Calls::unjail(call) => call.returns(staking.unjail()?),
         Calls::exit(call) => call.returns(staking.exit()?),
         Calls::beginBlock(call) => call.returns(staking.begin_block(call.proposer, &call.absent)?),
+        Calls::beginTurn(call) => call.returns(staking.begin_turn(call.proposer, &call.absent)?),
         Calls::slash(call) => call.returns(staking.slash(call.validator, call.offence, call.infractionHeight, call.infractionTime)?),
         Calls::penalize(call) => call.returns(staking.penalize(&call.validators, &call.amounts)?),
         Calls::removeValidator(call) => call.returns(staking.remove_validator(call.validator)?),
@@ -210,6 +213,7 @@ const fn is_system(call: &Calls) -> bool {
     matches!(
         call,
         Calls::beginBlock(_)
+            | Calls::beginTurn(_)
             | Calls::slash(_)
             | Calls::penalize(_)
             | Calls::electSet(_)

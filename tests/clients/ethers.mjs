@@ -4,7 +4,7 @@ import {
   Contract, ContractFactory, JsonRpcProvider, Signature, Transaction, Wallet, WebSocketProvider, getCreateAddress, keccak256,
   parseEther, toBeHex,
 } from 'ethers';
-import { config, failure, http, post, run, shuffled, step, ws } from './harness.mjs';
+import { answers, config, failure, http, post, run, shuffled, step, ws } from './harness.mjs';
 import { SUPPLY, UNIT, abi, bytecode, parameters } from './token.mjs';
 
 const provider = new JsonRpcProvider(http, undefined, { cacheTimeout: -1, pollingInterval: 50 });
@@ -117,12 +117,12 @@ step('permit: an EIP-2612 signature gives an allowance', async () => {
 
 step('subscribe: blocks, logs and pending transactions over WebSocket', async () => {
   const live = new Contract(await token.getAddress(), abi, socket);
+  // Subscribing is asynchronous in ethers.
+  const subscribed = answers(socket, 'send', 3, (method) => method === 'eth_subscribe');
   const block = new Promise((resolve) => socket.once('block', resolve));
   const pending = new Promise((resolve) => socket.once('pending', resolve));
   const transfer = new Promise((resolve) => live.once('Transfer', (from, to, value, event) => resolve({ from, to, value, event })));
-  // Subscribing is asynchronous in ethers: a request afterwards is answered after it.
-  await new Promise((resolve) => setTimeout(resolve, 300));
-  await socket.getBlockNumber();
+  await subscribed;
   const sent = await token.transfer(bob.address, 1n);
   const receipt = await sent.wait();
   assert.equal(await block, receipt.blockNumber);

@@ -60,6 +60,22 @@ export async function failure(attempt) {
   throw new Error(`expected a failure, got ${String(value)}`);
 }
 
+// Waits until so many calls of a client's method have been answered, of those from now on that count.
+export function answers(client, name, count, counts = () => true) {
+  const method = client[name];
+  let left = count;
+  return new Promise((resolve) => {
+    client[name] = async (...args) => {
+      const answer = await method.apply(client, args);
+      if (counts(...args) && (left -= 1) === 0) {
+        client[name] = method;
+        resolve();
+      }
+      return answer;
+    };
+  });
+}
+
 // A small generator, so that a shuffled order is the same in every run.
 export function shuffled(list, seed = 7) {
   const out = [...list];

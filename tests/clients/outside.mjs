@@ -35,14 +35,14 @@ export function drive(args, env = {}) {
 }
 
 const steps = [];
-export const step = (name, body) => steps.push([name, body]);
+export const step = (name, body, limitMs = LIMIT_MS) => steps.push([name, body, limitMs]);
 
 export async function run(client, close = () => {}) {
   let code = 0;
-  for (const [name, body] of steps) {
+  for (const [name, body, limitMs] of steps) {
     let timer;
     const late = new Promise((_, reject) => {
-      timer = setTimeout(() => reject(new Error(`step took more than ${LIMIT_MS} ms`)), LIMIT_MS);
+      timer = setTimeout(() => reject(new Error(`step took more than ${limitMs} ms`)), limitMs);
     });
     try {
       await Promise.race([late, body()]);

@@ -8,6 +8,10 @@ if (!binary) throw new Error('CHAINBOX_BIN must name the binary of chainbox');
 
 const START_MS = 30_000;
 const STOP_MS = 10_000;
+// Time for what follows the address on the console.
+const SAID_MS = 10_000;
+// Time for a mail: the service looks for mails once a second.
+const MAIL_MS = 10_000;
 
 // Starts `chainbox ARGS --port PORT` (0: a free one) and waits for its address. `secret` finds a secret that the console shows.
 export async function start(args, { port = 0 } = {}) {
@@ -52,7 +56,7 @@ export async function start(args, { port = 0 } = {}) {
       // The first secret with this prefix; what is printed after the address is waited for.
       async secret(prefix) {
         const pattern = new RegExp(`\\b${prefix}_[0-9a-f]+`);
-        for (let tries = 0; tries < 50; tries += 1) {
+        for (let waited = 0; waited < SAID_MS; waited += 20) {
           const found = pattern.exec(said);
           if (found) return found[0];
           await new Promise((resolve) => setTimeout(resolve, 20));
@@ -75,8 +79,9 @@ export async function freePort() {
   return port;
 }
 
-// A mail server in clear on this machine that keeps what it takes. `link` waits for the link in the mail to an address.
-export async function mailServer() {
+// A mail server in clear on this machine that keeps what it takes. `link` waits for the link in the mail to an address. `answer` answers
+// to the text of a mail; `options` are smtp-server's.
+export async function mailServer({ answer = (done) => done(), ...options } = {}) {
   const taken = [];
   const server = new SMTPServer({
     disabledCommands: ['STARTTLS', 'AUTH'],
@@ -86,23 +91,26 @@ export async function mailServer() {
       const chunks = [];
       stream.on('data', (chunk) => chunks.push(chunk));
       stream.on('end', () => {
-        taken.push({ to: session.envelope.rcptTo.map(({ address }) => address), text: decoded(Buffer.concat(chunks).toString('latin1')) });
-        done();
+        const mail = Buffer.concat(chunks).toString('latin1');
+        const [, id] = /^message-id: (\S+)/im.exec(mail) ?? [];
+        taken.push({ id, to: session.envelope.rcptTo.map(({ address }) => address), text: decoded(mail) });
+        answer(done);
       });
     },
+    ...options,
   });
   server.on('error', () => {});
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     url: `smtp://127.0.0.1:${server.server.address().port}?tls=none`,
     taken,
-    async link(to) {
-      for (let tries = 0; tries < 200; tries += 1) {
+    async link(to, limitMs = MAIL_MS) {
+      for (let waited = 0; waited < limitMs; waited += 50) {
         const mail = taken.findLast((mail) => mail.to.includes(to));
         if (mail) return linkIn(mail.text);
         await new Promise((resolve) => setTimeout(resolve, 50));
       }
-      throw new Error(`no mail to ${to} within 10 s`);
+      throw new Error(`no mail to ${to} within ${limitMs / 1000} s`);
     },
     close: () => new Promise((resolve) => server.close(resolve)),
   };

@@ -5,7 +5,7 @@ import {
   http as httpTransport, keccak256, pad, parseEther, parseEventLogs, parseSignature, webSocket,
 } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
-import { config, failure, http, run, step, ws } from './harness.mjs';
+import { answers, config, failure, http, run, step, ws } from './harness.mjs';
 import { SUPPLY, UNIT, abi, bytecode, parameters } from './token.mjs';
 
 const chain = defineChain({
@@ -105,13 +105,13 @@ step('permit: an EIP-2612 signature gives an allowance', async () => {
 
 step('subscribe: heads and logs over WebSocket', async () => {
   const stops = [];
+  const subscribed = answers(live.transport, 'subscribe', 2);
   try {
     const head = new Promise((resolve, reject) => stops.push(live.watchBlocks({ onBlock: resolve, onError: reject })));
     const transfer = new Promise((resolve, reject) => {
       stops.push(live.watchContractEvent({ abi, address: token, eventName: 'Transfer', onLogs: resolve, onError: reject }));
     });
-    await new Promise((resolve) => setTimeout(resolve, 300));
-    await live.getBlockNumber();
+    await subscribed;
     const receipt = await mined(await write(alice, 'transfer', bob.account.address, 1n));
     assert.equal((await head).number, receipt.blockNumber);
     const [log] = await transfer;

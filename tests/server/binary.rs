@@ -10,6 +10,8 @@ use std::{
 
 use serde_json::{Value, json};
 
+use crate::{person::Person, printed::Printed};
+
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
 pub(crate) fn chainbox(args: &[&str]) -> Command {
@@ -22,6 +24,8 @@ pub(crate) fn chainbox(args: &[&str]) -> Command {
 pub(crate) struct Dev {
     child: Child,
     pub(crate) config: Value,
+    /// Its console, where somebody has waited for a text of it; see [`Dev::wait_for_text`].
+    printed: Option<Printed>,
 }
 
 impl Dev {
@@ -34,7 +38,7 @@ impl Dev {
         loop {
             if let Ok(text) = std::fs::read_to_string(config_out) {
                 let config = serde_json::from_str(&text).expect("the file is written atomically");
-                return Self { child, config };
+                return Self { child, config, printed: None };
             }
             if let Some(status) = child.try_wait().unwrap() {
                 panic!("chainbox ended early: {status}: {:?}", child.wait_with_output());
@@ -52,6 +56,12 @@ impl Dev {
         call(&self.address(), method, params)
     }
 
+    /// Waits until the console has a text. From then on it is read as it comes.
+    pub(crate) fn wait_for_text(&mut self, part: &str) {
+        let stdout = &mut self.child.stdout;
+        self.printed.get_or_insert_with(|| Printed::of(stdout.take().unwrap())).wait_for(part);
+    }
+
     /// Sends a signal and waits for the exit.
     pub(crate) fn stop(mut self, signal: &str) -> Output {
         let pid = self.child.id().to_string();
@@ -62,7 +72,8 @@ impl Dev {
             std::thread::sleep(Duration::from_millis(5));
         }
         let mut output = Output { status: self.child.wait().unwrap(), stdout: Vec::new(), stderr: Vec::new() };
-        self.child.stdout.take().unwrap().read_to_end(&mut output.stdout).unwrap();
+        let printed = self.printed.take().unwrap_or_else(|| Printed::of(self.child.stdout.take().unwrap()));
+        output.stdout = printed.into_bytes();
         self.child.stderr.take().unwrap().read_to_end(&mut output.stderr).unwrap();
         output
     }
@@ -117,13 +128,29 @@ fn the_config_file_is_complete() {
     assert_eq!((output.stdout.len(), output.stderr.len()), (0, 0), "quiet: {output:?}");
 }
 
+/// Its page delivers it, and the console shows it all the same.
+#[test]
+fn the_console_shows_a_mail_that_was_read_in_the_mailbox_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut dev = Dev::start(folder.path(), &[]);
+    // The console looks at the mailbox again for the second one.
+    for email in ["ann@example.org", "bob@example.org"] {
+        Person::at(&dev.address()).signs_up(email);
+        dev.wait_for_text(&format!("mail to {email}: "));
+    }
+    let text = String::from_utf8(dev.stop("-INT").stdout).unwrap();
+    let shown = "mail to ann@example.org: Confirm your address of e-mail";
+    assert_eq!(text.matches(shown).count(), 1, "{text}");
+    assert!(text.contains("/oauth/confirm?token="), "{text}");
+}
+
 #[test]
 fn the_console_shows_accounts_and_decoded_transactions() {
     let folder = tempfile::tempdir().unwrap();
-    let dev = Dev::start(folder.path(), &[]);
+    let mut dev = Dev::start(folder.path(), &[]);
     let (from, to) = (dev.config["accounts"][0].clone(), dev.config["accounts"][1].clone());
     let hash = dev.rpc("eth_sendTransaction", json!([{ "from": from, "to": to, "value": "0x7" }]));
-    std::thread::sleep(Duration::from_millis(200));
+    dev.wait_for_text("\nblock 1: ");
     let text = String::from_utf8(dev.stop("-INT").stdout).unwrap();
     for part in [
         "Available Accounts",
@@ -180,14 +207,14 @@ fn a_server_for_other_machines_warns_of_what_is_open() {
         (&["--rpc-token", "open-sesame"], &["Listening on 0.0.0.0:"], Some("Warning:")),
     ] {
         let folder = tempfile::tempdir().unwrap();
-        let dev = Dev::start(folder.path(), &[&["--host", "0.0.0.0"], flags].concat());
+        let mut dev = Dev::start(folder.path(), &[&["--host", "0.0.0.0"], flags].concat());
         assert!(dev.address().starts_with("127.0.0.1:"), "{}", dev.address());
         let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "anvil_getAutomine", "params": [] });
         let (open, with_token) =
             (post(&dev.address(), "", &call), post(&dev.address(), "authorization: Bearer open-sesame\r\n", &call));
         assert_eq!(open["result"] == true, flags.is_empty(), "{flags:?}: {open}");
         assert_eq!(with_token["result"] == true, !flags.contains(&"--no-dev-rpc"), "{flags:?}: {with_token}");
-        std::thread::sleep(Duration::from_millis(200));
+        dev.wait_for_text("Listening on ");
         let text = String::from_utf8(dev.stop("-TERM").stdout).unwrap();
         for part in parts {
             assert!(text.contains(part), "{flags:?}: {part} is not in {text}");
@@ -229,12 +256,12 @@ fn the_impersonated_transactions_of_a_loaded_dump_are_counted() {
     assert!(dev.stop("-TERM").status.success());
     std::fs::remove_file(folder.path().join("config.json")).unwrap();
 
-    let dev = Dev::start(folder.path(), &["--load-state", file]);
+    let mut dev = Dev::start(folder.path(), &["--load-state", file]);
     let dump = dev.rpc("anvil_dumpState", json!([]));
     for loaded in [signed_alone, dump] {
         assert_eq!(dev.rpc("anvil_loadState", json!([loaded])), true, "as anvil returns");
     }
-    std::thread::sleep(Duration::from_millis(200));
+    dev.wait_for_text("\nloaded a dump: 2 blocks, 2 transactions, 1 of them");
     let text = String::from_utf8(dev.stop("-TERM").stdout).unwrap();
     let told = |text: &str| text.matches("2 blocks, 2 transactions, 1 of them").count();
     assert!(text.contains("loaded a dump: 1 block, 1 transaction\n"), "{text}");

@@ -9,6 +9,7 @@ use chainbox::{
     node::Node,
     platform::{ApiKeySpec, Scope},
     server::{ResolveTxt, ResolvingTxt},
+    store::testing::MemoryDisk,
 };
 use serde_json::{Value, json};
 
@@ -256,6 +257,29 @@ async fn a_proved_domain_serves_the_page_and_nothing_else() {
     assert_eq!(at("shop.example", "/").await.status, 403);
     let again = service.rest("PATCH", &path, json!({ "frontend": { "customDomain": null } })).await.json();
     assert_eq!((&again["data"]["domain"], &again["data"]["frontend"]["customDomain"]), (&Value::Null, &Value::Null));
+}
+
+/// What is served where is in the store: nobody proves a domain again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_proved_domain_survives_a_restart() {
+    let (zone, disk) = (Arc::new(Zone::default()), Arc::new(MemoryDisk::new()));
+    let resolver = zone.clone();
+    let service = Service::stored_with(disk.clone(), |config| config.with_txt_resolver(resolver)).await;
+    let frontend = json!({ "customDomain": "shop.example", "public": true });
+    let dapp = made(&service, json!({ "name": "Shop", "frontend": frontend })).await;
+    let text = |name: &str| dapp["domain"][name].as_str().unwrap().to_owned();
+    zone.0.lock().unwrap().insert(text("recordName"), text("token"));
+    let path = format!("/v1/dapps/{}", dapp["id"].as_str().unwrap());
+    let proved = service.rest("POST", &format!("{path}/domain/verify"), Value::Null).await;
+    assert_eq!(proved.status, 200, "{}", proved.body);
+    let before = service.rest("GET", &path, Value::Null).await.json()["data"].clone();
+    drop(service);
+
+    let service = Service::stored(disk.crashed()).await;
+    let after = service.rest("GET", &path, Value::Null).await.json()["data"].clone();
+    assert_eq!((&after["domain"]["status"], &after), (&json!("verified"), &before));
+    let page = service.send("GET", "/", &[("host", "shop.example")], "").await;
+    assert!(page.status == 200 && page.body.contains("<h1>Shop</h1>"), "{}", page.body);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

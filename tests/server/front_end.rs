@@ -25,8 +25,8 @@ fn refused(flags: &[&str]) -> String {
 }
 
 /// Stops a node and returns what it printed.
-fn printed(dev: Dev) -> String {
-    std::thread::sleep(Duration::from_millis(200));
+fn printed(mut dev: Dev) -> String {
+    dev.wait_for_text("Listening on ");
     let output = dev.stop("-TERM");
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stdout).unwrap()

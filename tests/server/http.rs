@@ -81,11 +81,19 @@ impl Service {
 
     /// Starts a server over a store, under a master key that is the same each time.
     pub(crate) async fn stored(store: Arc<dyn KeyValue>) -> Self {
+        Self::stored_with(store, |config| config).await
+    }
+
+    /// Starts a server over a store with another configuration.
+    pub(crate) async fn stored_with(
+        store: Arc<dyn KeyValue>,
+        config: impl FnOnce(ServerConfig) -> ServerConfig,
+    ) -> Self {
         let spec = BlockchainSpec::read(json!({ "name": "test" })).unwrap();
         let chain = Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), spec, Node::new(), 0);
         let builder = Platform::builder(Arc::new(WallClock)).with_store(store);
         let platform = builder.open_with(chain, MasterKey::new([7; 32].into()), Vec::new()).unwrap();
-        Self::serve(Arc::new(platform), |config| config).await
+        Self::serve(Arc::new(platform), config).await
     }
 
     async fn with_platform(

@@ -50,6 +50,7 @@ mod pending;
 mod person;
 mod plans;
 mod pool_and_mining;
+mod printed;
 #[cfg(feature = "rocksdb")]
 mod privacy;
 mod projects;

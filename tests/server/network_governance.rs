@@ -405,6 +405,37 @@ async fn a_proposal_that_would_cost_the_quorum_is_refused() {
     let refused = world.conflict("POST", "/v1/governance/proposals", add).await;
     assert!(refused.contains("held elsewhere") && refused.contains("more than half"), "{refused}");
 }
+
+/// On demand, too, the keys of the validators of genesis alone are held here.
+#[tokio::test]
+async fn a_chain_on_demand_keeps_its_quorum_in_votes() {
+    let config = || json!({ "membership": "governance" });
+    let elsewhere = Address::repeat_byte(0x55);
+    for consensus in ["proof-of-authority", "raft"] {
+        let world = World::configured(consensus, Vec::new(), config()).await;
+        let add = json!({
+            "blockchainId": world.chain.id(), "title": "One more", "type": "validator-add", "changes": { "address": elsewhere },
+        });
+        let refused = world.conflict("POST", "/v1/governance/proposals", add).await;
+        for said in ["held elsewhere", "1 of a weight of 2 would be up", "more than half", "blockTime"] {
+            assert!(refused.contains(said), "{consensus}: {said}: {refused}");
+        }
+    }
+    // Two of three are more than half, one of two is not.
+    let mut operators = World::four();
+    operators.truncate(2);
+    let world = World::configured("proof-of-authority", operators, config()).await;
+    let add = governance::proposeValidatorAddCall { terms: terms("One more"), validator: elsewhere, weight: 1 };
+    let body = |raw: String| json!({ "blockchainId": world.chain.id(), "signedTransaction": raw });
+    let open = world.ok("POST", "/v1/governance/proposals", body(world.signed(0, &add))).await;
+    let validator = world.operators[1].address();
+    let less = governance::proposeValidatorRemoveCall { terms: terms("One less"), validator };
+    let refused = world.conflict("POST", "/v1/governance/proposals", body(world.signed(0, &less))).await;
+    for said in ["1 of a weight of 2 would be up", open["id"].as_str().unwrap(), "held elsewhere first"] {
+        assert!(refused.contains(said), "{said}: {refused}");
+    }
+}
+
 /// Parameters of fees are in the next blocks, the bound of the set in who is taken into it.
 #[tokio::test]
 async fn voted_parameters_are_seen_in_blocks_and_in_the_set() {

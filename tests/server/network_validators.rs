@@ -105,6 +105,14 @@ impl World {
         panic!("the unbonding period never changed");
     }
 
+    /// What a validator's list of delegations has of an account; null without.
+    async fn delegation(&self, id: &str, delegator: Address) -> Value {
+        let listed = self.ok("GET", &format!("/v1/validators/{id}/delegations?limit=100"), Value::Null).await;
+        let name = delegator.to_string();
+        let found = listed.as_array().unwrap().iter().find(|one| one["delegator"] == name.as_str());
+        found.cloned().unwrap_or_default()
+    }
+
     /// The id of an operator's validator.
     async fn id_of(&self, operator: usize) -> String {
         let address = self.operators[operator].address().to_string();
@@ -370,6 +378,9 @@ async fn a_signed_transaction_adds_and_slashes_a_validator_without_stake() {
     world.until(id, &["active"]).await;
 
     let slash = format!("/v1/validators/{id}/slash");
+    let unsigned = world.conflict("POST", &slash, json!({ "percentage": 10, "reason": "it was away" })).await;
+    let who = format!("{} administers the validators", administrator.address());
+    assert!(unsigned.contains(&who) && unsigned.contains("send its signedTransaction"), "{unsigned}");
     let (validator, reason) = (operator.address(), "it was away".to_owned());
     let call = registry::slashCall { validator, partPpm: 1_000_000, reason: reason.clone() };
     let raw = world.call_of(&administrator, VALIDATORS_ADDRESS, U256::ZERO, &call);
@@ -612,6 +623,19 @@ async fn stake_that_was_taken_back_is_listed_and_withdrawn() {
         assert!(is_near(&sent["amount"], 1), "{sent}");
         world.run(10);
         assert!(world.balance(key.address()).await > before, "{consensus}");
+
+        // Rewards outlive the stake that earned them, until they are claimed.
+        let undelegate = stake::undelegateCall { validator, amount: U256::MAX };
+        let raw = world.call_of(&key, STAKING_ADDRESS, U256::ZERO, &undelegate);
+        world.ok("POST", &path("/undelegations"), json!({ "signedTransaction": raw })).await;
+        world.run(10);
+        let left = world.delegation(&id, key.address()).await;
+        assert_eq!((&left["shares"], &left["amount"]), (&json!("0"), &json!("0")), "{consensus}: {left}");
+        assert_ne!(left["rewards"], "0", "{consensus}: {left}");
+        let raw = world.call_of(&key, STAKING_ADDRESS, U256::ZERO, &stake::claimRewardsCall { validator });
+        world.ok("POST", &path("/rewards/claim"), json!({ "signedTransaction": raw })).await;
+        world.run(10);
+        assert_eq!(world.delegation(&id, key.address()).await, Value::Null, "{consensus}");
     }
 }
 
@@ -753,7 +777,13 @@ async fn until_jailed(world: &World, id: &str, validator: Address) -> Value {
 
 #[tokio::test]
 async fn a_jailed_validator_returns_by_its_operators_transaction() {
-    let world = World::new("proof-of-stake").await;
+    for consensus in ["proof-of-stake", "delegated-proof-of-stake"] {
+        jailed_and_back(consensus).await;
+    }
+}
+
+async fn jailed_and_back(consensus: &str) {
+    let world = World::new(consensus).await;
     world.run(5);
     let operator = world.operators[3].clone();
     let listed = world.ok("GET", &world.path("/validators"), Value::Null).await;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use chainbox::{
     node::Node,
     platform::{
-        ApiKeySpec, ClientRegistration, Mailbox, OAuthClient, Parameters, PublicUrl, Scope, TokenResponse, User,
+        ApiKeySpec, ClientRegistration, Mailbox, OAuthClient, Parameters, PublicUrl, Role, Scope, TokenResponse, User,
         Workspace, records::Stored,
     },
 };
@@ -172,6 +172,43 @@ async fn a_repetition_shows_nothing_to_another_client_of_the_user() {
     let narrowed = create(&refresh(&refreshed, "&scope=workspace:write")).await;
     assert_eq!((narrowed.status, narrowed.json()["error"]["code"].as_str()), (403, Some("FORBIDDEN")));
     assert!(narrowed.body.contains("was permitted") && !narrowed.body.contains(&key), "{}", narrowed.body);
+}
+
+/// A token that is gone with its grant by what it asked for is told so again, and is refused in all else.
+#[tokio::test]
+async fn a_token_that_ends_its_own_grant_has_its_request_repeated_like_any_other() {
+    let service = Service::start().await;
+    let (platform, client) = (&service.platform, strangers_client(&service));
+    let [ann, bob] = ["ann", "bob"].map(|name| {
+        let email = format!("{name}@example.org");
+        platform.users().by_identity("https://id.example", name, Some(&email)).unwrap()
+    });
+    let home = |user: &Stored<User>| user.value.home.clone().unwrap();
+    let owner = platform.workspaces().principal(ann.id(), &home(&ann)).unwrap().unwrap();
+    let members = platform.workspaces().members();
+    let (_, invitation) = platform.unit(|unit| members.invite(unit, &owner, "bob@example.org", Role::Owner)).unwrap();
+    platform.unit(|unit| members.accept(unit, bob.id(), invitation.text())).unwrap();
+    let leaving = format!("/v1/workspaces/{}/members/{}", home(&ann).as_str(), ann.id());
+    let deletion = format!("/v1/workspaces/{}", home(&bob).as_str());
+    for (operation, user, path) in [("removeMember", &ann, leaving), ("deleteWorkspace", &bob, deletion)] {
+        let tokens = granted(&service, &client, user);
+        let bearer = format!("Bearer {}", tokens.access_token.text());
+        let send = async |key: &str, path: &str| {
+            let headers = [("authorization", bearer.as_str()), ("idempotency-key", key)];
+            let reply = service.send("DELETE", path, &headers, "").await;
+            check_answer(operation, &reply);
+            reply
+        };
+        let first = send("last", &path).await;
+        assert_eq!((first.status, first.header("idempotent-replayed")), (200, None), "{operation}: {}", first.body);
+        let again = send("last", &path).await;
+        assert_eq!((again.status, &again.body), (200, &first.body), "{operation}: {}", again.body);
+        assert_eq!(again.header("idempotent-replayed"), Some("true"), "{operation}");
+        assert_eq!(send("another", &path).await.status, 401, "{operation}");
+        assert_eq!(send("last", &format!("{path}0")).await.status, 401, "{operation}");
+        let listed = service.send("GET", "/v1/workspaces", &[("authorization", bearer.as_str())], "").await;
+        assert_eq!(listed.status, 401, "{operation}: {}", listed.body);
+    }
 }
 
 /// A client that is to have lost its access has no key left, either.

@@ -201,6 +201,38 @@ async fn a_person_logs_in_with_an_outside_provider() {
     assert!(eve.get("/oauth/account").await.header("location").unwrap().starts_with("/oauth/login"));
 }
 
+/// What the person or the browser did is 403; what the provider did is 502.
+#[tokio::test]
+async fn a_log_in_that_was_refused_or_came_back_with_another_answer_is_403() {
+    let provider = Provider::start();
+    let corp = provider.discovered().await;
+    let service = Service::with(Node::new(), |config| config.with_providers(vec![corp])).await;
+    let mut ann = Browser::at(&service);
+    for (query, status, words) in [
+        ("error=access_denied&state=STATE", 403, "refused: access_denied"),
+        ("error=access_denied&error_description=not+now&state=STATE", 403, "refused: access_denied (not now)"),
+        ("code=c0de&state=x", 403, "belongs to another login"),
+        ("code=c0de", 403, "belongs to another login"),
+        ("state=STATE", 403, "has no code"),
+        ("code=c0de&iss=http%3A%2F%2Fop.example&state=STATE", 403, "the answer came from"),
+        ("error=server_error&state=STATE", 502, "refused: server_error"),
+        ("error=temporarily_unavailable&state=STATE", 502, "refused: temporarily_unavailable"),
+    ] {
+        let (state, _) = ann.begin(&provider).await;
+        let reply = ann.get(&format!("/oauth/openid/corp/callback?{}", query.replace("STATE", &state))).await;
+        assert_eq!(reply.status, status, "{query}: {}", reply.body);
+        assert!(reply.body.contains("Corp did not confirm") && reply.body.contains(words), "{query}: {}", reply.body);
+    }
+    // A token for several others beside this service, which does not say to whom it was given.
+    let (state, nonce) = ann.begin(&provider).await;
+    provider.vouch("1", true, &nonce);
+    provider.claims.lock().unwrap()["aud"] = json!([CLIENT_ID, "other"]);
+    let reply = ann.come_back(&state).await;
+    assert_eq!(reply.status, 502, "{}", reply.body);
+    assert!(reply.body.contains("it does not say to whom it was given"), "{}", reply.body);
+    assert!(!reply.body.contains("None") && !reply.body.contains("Some("), "{}", reply.body);
+}
+
 /// By the real binary: a provider that is down ends neither its start nor other log-ins.
 #[test]
 fn the_service_starts_while_the_provider_is_down() {

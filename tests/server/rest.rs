@@ -47,7 +47,8 @@ async fn credentials_and_scopes_are_required() {
     for headers in
         [[("x-api-key", key.as_str())], [("authorization", bearer.as_str())], [("x-api-key", reader.as_str())]]
     {
-        assert_eq!(service.send("GET", "/v1/blockchains", &headers, "").await.status, 200);
+        let reply = service.send("GET", "/v1/blockchains", &headers, "").await;
+        assert_eq!((reply.status, reply.header("cache-control")), (200, Some("no-store")), "for its caller alone");
     }
     let reply = service.send("POST", "/v1/blockchains", &[("x-api-key", &reader), json_type], "{\"name\":\"x\"}").await;
     assert_eq!((reply.status, reply.json()["error"]["code"].as_str()), (403, Some("FORBIDDEN")));

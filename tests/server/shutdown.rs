@@ -7,7 +7,10 @@ use std::time::Duration;
 use chainbox::{chain::CallRequest, platform::BlockchainSpec, primitives::U256};
 use serde_json::{Value, json};
 
-use crate::serving::{Serving, database};
+use crate::{
+    binary::{LIMIT, now},
+    serving::{Serving, database},
+};
 
 /// A state of thousands of accounts is imported, which takes longer than the signal to arrive: its answer comes, and the chain is there at the next
 /// start. A connection after the signal is refused.
@@ -29,8 +32,12 @@ fn what_was_accepted_is_answered_after_sigterm() {
     let body = json!({ "blockchain": { "name": "large" }, "state": state });
     let imported = std::thread::scope(|scope| {
         let request = scope.spawn(|| service.request(&key, "POST", "/v1/blockchains/import", &body));
-        // It is being worked on: the import is on the list, or its answer will say that it was too fast.
-        std::thread::sleep(Duration::from_millis(400));
+        // It is being worked on once the chain is on the list.
+        let deadline = now() + LIMIT;
+        while !service.all(&key, "/v1/blockchains").iter().any(|chain| chain["name"] == "large") {
+            assert!(!request.is_finished() && now() < deadline, "the import has not begun within {LIMIT:?}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
         assert!(!request.is_finished(), "the request must be longer than that to show anything");
         service.terminate();
         request.join().unwrap()

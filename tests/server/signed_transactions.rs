@@ -6,6 +6,7 @@ use std::time::Duration;
 use alloy_sol_types::{SolCall, SolEvent};
 use chainbox::{
     primitives::{Address, Bytes, Gas, KeyPair, TransactionRequest, U256, ether},
+    server::openapi_json,
     system::{
         governance::{GOVERNANCE_ADDRESS, VALIDATORS_ADDRESS, interface as governance},
         staking::{self, STAKING_ADDRESS, interface as stake},
@@ -596,6 +597,36 @@ fn administrator_adds_slashes_and_removes(chain: &Chain<'_>, operators: &[KeyPai
     let sent = world.ok("DELETE", &leaving(0), &Value::Null);
     chain.done(key.address(), &sent["transactionHash"]);
     chain.until_status(&validator, &["removed"]);
+}
+
+/// Operations with a sender that send nothing.
+const READ_ONLY: [&str; 3] = ["callContract", "planDapp", "planProject"];
+
+/// By the document: who may say that the service signs for an account may sign himself.
+#[test]
+fn every_operation_with_a_sender_takes_a_signed_transaction() {
+    let document: Value = serde_json::from_str(&openapi_json()).unwrap();
+    let items = document["paths"].as_object().unwrap().values();
+    let (mut sending, mut reading) = (0, Vec::new());
+    for operation in items.flat_map(|item| item.as_object().unwrap().values()) {
+        let schema = &operation["requestBody"]["content"]["application/json"]["schema"];
+        let named = schema["$ref"].as_str().and_then(|name| document.pointer(name.trim_start_matches('#')));
+        let fields = &named.unwrap_or(schema)["properties"];
+        let (name, is_signed) = (text(&operation["operationId"]), fields["signedTransaction"].is_object());
+        if fields["from"].is_null() {
+            continue;
+        }
+        if READ_ONLY.contains(&name) {
+            reading.push(name);
+            assert!(!is_signed, "{name} sends");
+        } else {
+            sending += 1;
+            assert!(is_signed, "{name} has a sender and takes no signedTransaction");
+        }
+    }
+    reading.sort_unstable();
+    assert_eq!(reading, READ_ONLY);
+    assert!(sending >= 12, "{sending}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use core::ops::ControlFlow;
 use std::{
+    net::SocketAddr,
     sync::{Arc, Condvar, Mutex},
     time::Duration,
 };
@@ -10,13 +11,13 @@ use chainbox::{
     node::{BlockRef, Node},
     platform::{ApiKeySpec, Scope, Workspace},
     primitives::{Address, Bytes},
-    server::outbound::OutboundPolicy,
+    server::{RPC_BODY_BYTES_MAX, outbound::OutboundPolicy},
     store::{Batch, KeyValue, Order, StoreError, Table, testing::MemoryDisk},
     templates::Erc721Params,
 };
 use serde_json::{Map, Value, json};
 use tokio::{
-    io::AsyncWriteExt,
+    io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
     task::JoinHandle,
     time::Instant,
@@ -407,4 +408,51 @@ async fn webhook_tests_hold_up_nobody() {
     };
     let again = tokio::time::timeout(LIMIT, freed).await.unwrap();
     assert_eq!((again.status, &again.json()["data"]["delivered"]), (200, &json!(false)), "{}", again.body);
+}
+
+/// Bodies of JSON-RPC that are as long as they may be, and one that is longer, as far as its beginning tells.
+fn long_bodies() -> [String; 4] {
+    let len = RPC_BODY_BYTES_MAX - 100;
+    let nested = format!("{}{}", "[".repeat(len / 2), "]".repeat(len / 2));
+    [
+        format!("[{}1]", "1,".repeat(len / 2)),
+        format!("[{nested}]"),
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":{nested}}}"#),
+        format!(r#"{{"params":[{nested},{nested}],"jsonrpc":"2.0","id":1,"method":"eth_chainId"}}"#),
+    ]
+}
+
+/// Sends a body again and again, each time over a connection of its own.
+async fn send_without_pause(address: SocketAddr, body: String) {
+    let length = body.len();
+    let head = format!("POST / HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\nconnection: close\r\n");
+    let text = format!("{head}content-length: {length}\r\n\r\n{body}");
+    loop {
+        let Ok(mut stream) = TcpStream::connect(address).await else { continue };
+        if stream.write_all(text.as_bytes()).await.is_ok() {
+            let _ = stream.read_to_end(&mut Vec::new()).await;
+        }
+    }
+}
+
+/// More senders than threads that serve, each of which has a body read from its beginning to its end.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn reads_pass_while_long_bodies_are_read() {
+    let service = Service::start().await;
+    for body in long_bodies() {
+        let senders: Vec<_> =
+            (0..4).map(|_| tokio::spawn(send_without_pause(service.address, body.clone())).abort_handle()).collect();
+        let mut times = Vec::new();
+        for _ in 0..100 {
+            let start = Instant::now();
+            let reply = service.send("GET", "/v1/health", &[], "").await;
+            assert_eq!(reply.status, 200, "{}", reply.body);
+            times.push(start.elapsed());
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        senders.iter().for_each(tokio::task::AbortHandle::abort);
+        times.sort_unstable();
+        let p99 = times[times.len() * 99 / 100 - 1];
+        assert!(p99 < SLOWEST, "p99 of {} reads beside {:?}: {p99:?}", times.len(), &body[..20]);
+    }
 }

@@ -387,7 +387,7 @@ fn a_newer_format_is_refused_with_both_numbers_and_nothing_is_restored_of_it() {
         store.write(batch).unwrap();
     };
     for (number, (spoil, numbers)) in
-        [(&newer_database as &dyn Fn(&PathBuf), ["format 4", "format 3"]), (&newer_records, ["7", "1"])]
+        [(&newer_database as &dyn Fn(&PathBuf), ["format 4", "format 3"]), (&newer_records, ["format 7", "up to 2"])]
             .into_iter()
             .enumerate()
     {

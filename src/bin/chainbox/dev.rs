@@ -31,7 +31,7 @@ use self::{
     start::Started,
     state_lock::StateLock,
 };
-use crate::{files, log, stop};
+use crate::{database::LastHold, files, log, stop};
 
 type Failure = Box<dyn Error>;
 
@@ -51,6 +51,7 @@ pub(crate) fn run(options: &DevOptions) -> Result<(), Failure> {
     // Held until everything is written.
     let _lock = options.state.as_deref().map(StateLock::take).transpose()?;
     let started = start::start(options)?;
+    let _hold = started.store.clone().map(LastHold::new);
     let node = started.node.clone();
     // Half of the cores serve requests: fewer threads exchange less work, and the other cores recover signers, execute blocks and
     // run clients. At least two, so that one is free while the other executes a transaction.
@@ -113,21 +114,24 @@ async fn serve(options: &DevOptions, started: Started) -> Result<Option<RunningC
     Ok(console)
 }
 
-/// Delivers mails into the mailbox as they come, and has the console show them.
+/// Delivers mails into the mailbox as they come, and has the console show what is in it, whoever delivered it.
 async fn show_mails(platform: Arc<Platform>, mailbox: Arc<Mailbox>, url: PublicUrl, console: mpsc::Sender<ShownMail>) {
     let mut ticks = tokio::time::interval(MAIL_INTERVAL);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut last_shown = 0;
     while !console.is_closed() {
         ticks.tick().await;
-        let (platform, mailbox, url) = (platform.clone(), mailbox.clone(), url.clone());
-        let request = PageRequest::first(MAILS_AT_ONCE);
+        let (platform, delivered_to, service_url) = (platform.clone(), mailbox.clone(), url.clone());
         let delivering = tokio::task::spawn_blocking(move || {
-            // Where the store fails, the next tick tries again.
-            let mails = platform.mails().deliver_to(&mailbox, &url, &request).unwrap_or_default();
-            mails.iter().map(|mail| ShownMail::of(mail, &url)).collect::<Vec<_>>()
+            platform.mails().deliver_to(&delivered_to, &service_url, &PageRequest::first(MAILS_AT_ONCE)).map(drop)
         });
-        // What a slow terminal has no place for is in the mailbox.
-        delivering.await.unwrap_or_default().into_iter().for_each(|mail| drop(console.try_send(mail)));
+        // Where the store fails, the next tick tries again.
+        let _ = delivering.await;
+        for received in mailbox.newer_than(last_shown) {
+            last_shown = received.number;
+            // What a slow terminal has no place for is in the mailbox.
+            drop(console.try_send(ShownMail::of(&received.mail, &url)));
+        }
     }
 }
 

@@ -18,33 +18,48 @@ use chainbox::{
 use tokio::sync::watch;
 
 use self::args::ServeOptions;
-use crate::{database, files, log, master_key, stop};
+use crate::{
+    database::{self, LastHold},
+    files, log, master_key, stop,
+};
 
 type Failure = Box<dyn Error>;
 
 /// Time for which work on other threads is waited for at the end.
 const SHUTDOWN: Duration = Duration::from_secs(10);
 
+/// Requests that a busy thread goes on with before it looks for new ones, in place of tokio's 61: those that came together are answered before
+/// later ones, so that with two hundred clients the slowest response takes twice the time of the middle one and not two and a half times.
+const EVENT_INTERVAL: u32 = 200;
+
 /// Runs until SIGINT or SIGTERM.
 pub(crate) fn run(options: &ServeOptions) -> Result<(), Failure> {
     let _log = log::start(&options.log);
     let limits = limits::read(options)?;
-    let platform = Arc::new(open(options, &limits)?);
+    let store = open_store(options)?;
+    let _hold = store.clone().map(LastHold::new);
+    let platform = Arc::new(open(options, &limits, store)?);
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(cores.max(2)).enable_all().build()?;
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(cores.max(2)).event_interval(EVENT_INTERVAL).enable_all().build()?;
     let served = runtime.block_on(serve(options, platform, limits.server));
     runtime.shutdown_timeout(SHUTDOWN);
     served
 }
 
+/// Opens the database, where there is to be one.
+fn open_store(options: &ServeOptions) -> Result<Option<Arc<dyn KeyValue>>, Failure> {
+    let folder = options.db_path.as_deref();
+    folder.map(|folder| database::open(folder, options.database.min_free_space)).transpose()
+}
+
 /// Opens the platform with its chains.
-fn open(options: &ServeOptions, limits: &Limits) -> Result<Platform, Failure> {
+fn open(options: &ServeOptions, limits: &Limits, store: Option<Arc<dyn KeyValue>>) -> Result<Platform, Failure> {
     let builder = Platform::builder(Arc::new(WallClock))
         .with_plans(limits.plans.clone())
         .with_workspaces_max(limits.workspaces_max)
         .with_invitations_max(limits.invitations_max);
-    let Some(folder) = &options.db_path else { return Ok(builder.open(None)?) };
-    let store: Arc<dyn KeyValue> = database::open(folder, options.database.min_free_space)?;
+    let (Some(folder), Some(store)) = (&options.db_path, store) else { return Ok(builder.open(None)?) };
     let kept = &options.database;
     let given = kept.master_key_file.as_deref();
     let (key, former) = master_key::read(given, &kept.former_master_key_file, folder, &*store)?;

@@ -51,6 +51,8 @@ const POS: &[&str] = &[
     "pos/other-clock",
     "pos/reorg",
     "pos/resend",
+    "pos/reveals-renewed",
+    "pos/reveals-used-up",
     "pos/show-head",
     "pos/stale-answer",
     "pos/stale-build",

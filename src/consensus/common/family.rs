@@ -188,6 +188,12 @@ pub(crate) trait ProtocolFamily:
         Ok(Arc::new(rules))
     }
 
+    /// Returns whether the replica counts the slots of its clock by itself, so that it is to be notified of a time in which its process
+    /// did not run ([`Admin::Resumed`](super::event::Admin::Resumed)).
+    fn counts_slots(&self) -> bool {
+        false
+    }
+
     /// Returns the bounds on blocks whose time has not come.
     fn future_blocks(&self) -> FutureBlocks {
         FutureBlocks::LENIENT

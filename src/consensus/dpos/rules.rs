@@ -10,7 +10,11 @@ use crate::{
     chain::{Block, RuleError},
     consensus::{
         Authenticator, BlockId, HeaderChainRules, HeaderFieldError, ParentContext, Purpose, SealError,
-        UnverifiedHeader, ValidatorSet, header::UnusedField, in_force::InForce, slot_clock::SlotClock,
+        UnverifiedHeader, ValidatorSet,
+        header::UnusedField,
+        in_force::InForce,
+        mutation::{self, Mutation},
+        slot_clock::SlotClock,
     },
     primitives::{Address, B64, B256, Bytes, Header, Height, Timestamp},
     system::{SystemCall, SystemContext, ValidatorUpdates, staking},
@@ -254,7 +258,7 @@ impl HeaderChainRules for Dpos {
         context.with_updates(updates)
     }
 
-    /// Returns `begin_block` with the producer and the absent producers, `elect_set` where the block proposes producers and `begin_set` where it
+    /// Returns `begin_turn` with the producer and the absent producers, `elect_set` where the block proposes producers and `begin_set` where it
     /// activates a schedule, both in block 1 for that of genesis, then a `slash` for each infraction that the payload proves.
     fn system_calls(
         config: &DposConfig,
@@ -263,7 +267,11 @@ impl HeaderChainRules for Dpos {
         context: &SystemContext<'_>,
     ) -> Result<Vec<SystemCall>, HeaderError> {
         let payload = Payload::decode(context.payload)?;
-        let mut calls = vec![staking::begin_block(context.header.beneficiary, &payload.absent)];
+        let begin = match mutation::active(Mutation::DposCountsOthersTurns) {
+            true => staking::begin_block,
+            false => staking::begin_turn,
+        };
+        let mut calls = vec![begin(context.header.beneficiary, &payload.absent)];
         let elect_set = |producers: &ValidatorSet| staking::elect_set(&producers.addresses().collect::<Vec<_>>());
         if context.header.number == 1 {
             calls.extend([elect_set(&first_producers(config, genesis)), staking::begin_set()]);

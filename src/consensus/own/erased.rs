@@ -81,6 +81,10 @@ impl OwnReplica {
         self.state.as_any().downcast_ref()
     }
 
+    pub(in crate::consensus) const fn counts_slots(&self) -> bool {
+        false
+    }
+
     pub(in crate::consensus) const fn turns_skipped(&self) -> u64 {
         0
     }

@@ -211,6 +211,11 @@ impl PosConfig {
         self
     }
 
+    /// Returns the configuration with hash chains of so many elements at most.
+    pub(crate) fn with_reveals_at_most(self, elements: u64) -> Self {
+        self.with_reveal_chain_length(self.reveal_chain_length.min(elements))
+    }
+
     /// Returns the configuration of a chain with these parameters of stake, which decide how long evidence counts and how fast
     /// the validators change. A network takes them from its genesis.
     #[must_use]

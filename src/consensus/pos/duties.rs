@@ -270,7 +270,9 @@ impl Pos {
         }
         let Some(node) = self.tree.head_node().cloned() else { return };
         let (mut state, deltas) = node.context.state.advanced(&self.config, slot);
-        let reveal = self.own_reveals.reveal(&self.config, signer, &state.reveal_chain(&signer.address()), slot);
+        let chain = state.reveal_chain(&signer.address());
+        let reveal = self.own_reveals.reveal(&self.config, signer, &chain, slot);
+        effects.extend(chain.mark_of(&reveal).map(Effect::Mark));
         let mix_hash = mixed(&self.authenticator, state.mix, reveal.element);
         let accounting = state.apply_epoch(deltas, None);
         let payload = Payload {

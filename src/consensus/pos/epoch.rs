@@ -53,11 +53,31 @@ impl State {
 
     /// Whether an epoch changed nothing but its number, so that the next ones will do so, too, up to [`State::rests_until`].
     fn is_at_rest_since(&self, config: &PosConfig, before: &Self) -> bool {
+        // The epochs are compared by who has duties in them; the others are of blocks, or follow from the epoch's number.
+        let Self {
+            genesis_time: _,
+            slot: _,
+            latest: _,
+            time: _,
+            mix: _,
+            reveals,
+            previous: _,
+            current: _,
+            next: _,
+            checkpoints: _,
+            voted,
+            casper,
+            stake,
+            parameters,
+            times,
+            pending_length,
+            next_epoch_cache: _,
+        } = before;
         !before.could_have_votes(config)
             && self.electorates() == before.electorates()
-            && (self.casper, self.pending_length) == (before.casper, before.pending_length)
-            && (&self.voted, &self.times, &self.stake) == (&before.voted, &before.times, &before.stake)
-            && self.reveals.len() == before.reveals.len()
+            && (&self.casper, &self.pending_length, &self.parameters) == (casper, pending_length, parameters)
+            && (&self.voted, &self.times, &self.stake) == (voted, times, stake)
+            && self.reveals.len() == reveals.len()
     }
 
     /// Returns those of the previous, the current and the next epoch.

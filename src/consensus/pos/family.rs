@@ -84,6 +84,10 @@ impl ProtocolFamily for Pos {
         self.slot()
     }
 
+    fn counts_slots(&self) -> bool {
+        self.has_timers()
+    }
+
     fn turns_skipped(&self) -> u64 {
         self.slots_skipped()
     }

@@ -137,6 +137,16 @@ impl RevealChain {
         Ok(chain)
     }
 
+    /// Returns the coverage point of a block with this reveal: that the chain is followed by another, or is used up before that counts.
+    pub(super) fn mark_of(&self, reveal: &Reveal) -> Option<&'static str> {
+        let is_first = self.announced == 0;
+        match reveal {
+            _ if is_first => None,
+            Reveal { element: None, .. } => Some("pos/reveals-used-up"),
+            Reveal { next_chain, .. } => next_chain.map(|_| "pos/reveals-renewed"),
+        }
+    }
+
     pub(super) fn encode(&self, out: &mut Encoder) {
         let Self { announced, last, left, next } = self;
         out.u64(*announced);

@@ -397,7 +397,7 @@ fn down(
     standby: &[KeyPair],
 ) -> Result<BTreeSet<Address>, PlatformError> {
     let mut down: BTreeSet<Address> = standby.iter().map(KeyPair::address).collect();
-    for validator in HostedValidator::of_chain(&context.records, stored.owner(), stored.id())? {
+    for validator in context.records.of().of_chain(&HostedValidator::BY_BLOCKCHAIN, stored.owner(), stored.id())? {
         let HostedValidator { sealing_key, is_stopped, .. } = validator.value;
         if is_stopped {
             down.insert(sealing_key)

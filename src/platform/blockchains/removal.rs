@@ -112,16 +112,16 @@ pub(super) fn forget(
     stored: &Stored<BlockchainRecord>,
 ) -> Result<(), PlatformError> {
     let (owner, id) = (stored.owner(), stored.id());
-    for validator in HostedValidator::of_unit(unit, owner, id)? {
+    for validator in unit.of().of_chain(&HostedValidator::BY_BLOCKCHAIN, owner, id)? {
         unit.delete(&validator)?;
     }
-    for evidence in GivenEvidence::of_unit(unit, owner, id)? {
+    for evidence in unit.of().of_chain(&GivenEvidence::BY_BLOCKCHAIN, owner, id)? {
         unit.delete(&evidence)?;
     }
-    for module in HostedModule::of_unit(unit, owner, id)? {
+    for module in unit.of().of_chain(&HostedModule::BY_BLOCKCHAIN, owner, id)? {
         unit.delete(&module)?;
     }
-    for proposed in ProposedModule::of_unit(unit, owner, id)? {
+    for proposed in unit.of().of_chain(&ProposedModule::BY_BLOCKCHAIN, owner, id)? {
         unit.delete(&proposed)?;
     }
     wallet::delete_of_chain(context, unit, owner, (id, stored.value.spec.validators.len()))?;

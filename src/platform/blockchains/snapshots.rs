@@ -25,7 +25,7 @@ use crate::platform::{
     deployment::DeploymentRecord,
     modules::record::HostedModule,
     projects::record::Project,
-    records::{Collection, Index, Owner, Record, RecordError, SortKey, Stored, Unit},
+    records::{Collection, Index, Owner, Record, RecordError, Stored, Unit},
     sent::TransactionRecord,
 };
 
@@ -195,11 +195,5 @@ fn delete_where<T: Record>(
 
 /// Returns the records on the default chain, by an index of an owner's records by chain.
 fn on_default<T: Record>(records: Collection<'_, T>, by_chain: &Index<T>) -> Result<Vec<Stored<T>>, RecordError> {
-    let (owner, group) = (Owner::Workspace(default_workspace()), SortKey::new().text(DEFAULT_BLOCKCHAIN_ID));
-    let mut found = Vec::new();
-    records.for_each(by_chain, &owner, &group, |record| {
-        found.push(record);
-        Ok::<_, RecordError>(())
-    })?;
-    Ok(found)
+    records.of_chain(by_chain, &Owner::Workspace(default_workspace()), DEFAULT_BLOCKCHAIN_ID)
 }

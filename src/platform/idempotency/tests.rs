@@ -4,11 +4,15 @@ use core::{num::NonZeroUsize, time::Duration};
 use std::sync::Arc;
 
 use alloy_primitives::hex;
+use serde_json::json;
 
 use super::*;
 use crate::{
     node::ManualClock,
-    platform::{Platform, Scope, Subject, records::IdempotencyError, vault::SealedSecret},
+    platform::{
+        ClientRegistration, Parameters, Platform, PublicUrl, Scope, Subject, User, oauth::EndedToken,
+        records::IdempotencyError, vault::SealedSecret,
+    },
     primitives::Timestamp,
     store::{Batch, KeyValue, MemoryStore, Table, suite, testing::MemoryDisk},
 };
@@ -280,4 +284,64 @@ fn who_has_ended_its_own_access_gets_the_response_again() {
     assert!(keys.identify("cbx_wrong").unwrap().is_none());
     clock.advance(Duration::from_secs(24 * 60 * 60));
     assert_eq!(answered(&known(), "k", "op", b"1"), None, "it is kept for a day");
+}
+
+/// An access token of a user who has consented in its first workspace, for a client of the service's own.
+fn access_token(platform: &Platform, user: &Stored<User>) -> String {
+    let (oauth, service) = (platform.oauth(), platform.service_principal());
+    let metadata =
+        json!({ "client_name": "App", "redirect_uris": ["https://app.example/cb"], "scope": "workspace:write" });
+    let registration = ClientRegistration::read(&metadata).unwrap();
+    let (client, _) = platform.unit(|unit| oauth.register(unit, &service, registration)).unwrap();
+    let url = PublicUrl::new("https://chain.example").unwrap();
+    let query = format!("client_id={}&response_type=code&state=s", client.id());
+    let request = oauth.read_authorization(&Parameters::read(query.as_bytes()), &url).unwrap();
+    let home = user.value.home.as_ref().unwrap();
+    let location = oauth.authorize(&request, user.id(), home, &url).ok().unwrap().location;
+    let code = location.split("code=").nth(1).unwrap().split('&').next().unwrap();
+    let form = format!("grant_type=authorization_code&code={code}");
+    oauth.token(&client, &Parameters::read(form.as_bytes())).unwrap().access_token.text().to_owned()
+}
+
+/// A token that is gone with its grant is known by the one request that ended it, until it would have expired, and by nothing else.
+#[test]
+fn who_has_ended_its_own_grant_gets_the_response_again() {
+    let (clock, store) = (clock(), Arc::new(MemoryStore::new()));
+    let platform = open(store.clone(), clock.clone());
+    let [ann, bob] = ["ann", "bob"].map(|name| {
+        let email = format!("{name}@example.org");
+        platform.users().by_identity("https://id.example", name, Some(&email)).unwrap()
+    });
+    let (token, others) = (access_token(&platform, &ann), access_token(&platform, &bob));
+    let sender = platform.oauth().authenticate(&token).unwrap().unwrap();
+    let Ok(Begun::Run(accepted)) = accept_of(&platform, &sender, "k", b"1") else { panic!("it is the first") };
+    let deleted = platform.unit(|unit| {
+        platform.workspaces().delete(unit, &sender)?;
+        platform.idempotency().respond(unit, &accepted, &response())
+    });
+    deleted.unwrap();
+    drop(platform);
+
+    let platform = open(store, clock.clone());
+    let (oauth, home) = (platform.oauth(), ann.value.home.unwrap());
+    let answered = |sender: &Principal, key: &str, request: &[u8]| {
+        platform.idempotency().answered(sender, Some(home.as_str()), key, "op", request).unwrap()
+    };
+    assert_eq!(oauth.authenticate(&token).unwrap(), None);
+    let known = oauth.identify(&token).unwrap().unwrap();
+    assert!(known.scopes().is_empty(), "it may do nothing");
+    assert_eq!(answered(&known, "k", b"1"), Some(response()));
+    for (key, request) in [("other", b"1"), ("k", b"2")] {
+        assert_eq!(answered(&known, key, request), None, "{key}");
+    }
+    let stranger = oauth.identify(&others).unwrap().unwrap();
+    assert_eq!(answered(&stranger, "k", b"1"), None, "keys of two callers never meet");
+
+    clock.advance(Duration::from_secs(3_599));
+    assert_eq!(oauth.forget_expired(&limit(9)).unwrap(), 0);
+    assert_eq!(oauth.identify(&token).unwrap(), Some(known));
+    clock.advance(Duration::from_secs(1));
+    assert_eq!(oauth.identify(&token).unwrap(), None);
+    assert_eq!(oauth.forget_expired(&limit(9)).unwrap(), 2, "it, and the other's access token");
+    assert_eq!(platform.records().verify::<EndedToken>().unwrap(), 0);
 }

@@ -14,7 +14,7 @@ use crate::{
         complete_indices,
         evidence::GivenEvidence,
         modules::proposed::ProposedModule,
-        oauth::{AccessToken, DeletedClient, Grant, OAuthClient},
+        oauth::{AccessToken, DeletedClient, EndedToken, Grant, OAuthClient},
         records::{AuditLine, IdempotentRequest, OutboxEntry, Record, RecordError, Records},
         users::{Bootstrap, Identity, MailedToken},
         vault::{MasterKey, SealedSecret, Vault},
@@ -96,7 +96,7 @@ const fn kind<T: Record>() -> Kind {
 }
 
 /// Every kind of record.
-pub(super) const KINDS: [Kind; 30] = [
+pub(super) const KINDS: [Kind; 31] = [
     kind::<AccessToken>(),
     kind::<ApiKey>(),
     kind::<Attempts>(),
@@ -106,6 +106,7 @@ pub(super) const KINDS: [Kind; 30] = [
     kind::<DappRecord>(),
     kind::<DeletedClient>(),
     kind::<DeploymentRecord>(),
+    kind::<EndedToken>(),
     kind::<GivenEvidence>(),
     kind::<Grant>(),
     kind::<HostedModule>(),

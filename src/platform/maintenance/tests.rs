@@ -55,7 +55,7 @@ fn a_whole_store_has_no_faults_and_stays_as_it_is() {
     let before = suite::dump(&*store);
     let report = report(&store, Some(key(1)));
     assert_eq!(report.faults, [""; 0]);
-    assert_eq!(report.format, Some(1));
+    assert_eq!(report.format, Some(2));
     assert!(report.secrets.unwrap() >= 5, "{report:?}");
     let heights: Vec<_> = report.chains.iter().map(|chain| (chain.state, chain.height)).collect();
     assert!(heights.contains(&("running", Some(0))) && heights.contains(&("running", Some(1))), "{heights:?}");

@@ -9,7 +9,7 @@ use super::{
     contracts::{Surroundings, contracts},
     genesis::{check_in_genesis, placed, token_of},
     record::{HostedModule, VERSION},
-    state::{authority, is_about_to_end, is_there, registry},
+    state::{authority, is_about_to_end, is_there, registry, stays},
 };
 use crate::{
     chain::CallRequest,
@@ -75,13 +75,13 @@ impl Modules<'_> {
         }
         let records = &self.blockchains.context.records;
         let chain = self.blockchains.record(principal, &spec.blockchain_id)?;
-        let others = HostedModule::of_chain(records, chain.owner(), chain.id())?;
+        let others = records.of().of_chain(&HostedModule::BY_BLOCKCHAIN, chain.owner(), chain.id())?;
         let record = record_in_genesis(&chain.value, spec, config, &others)?;
         let kept = others.iter().map(|other| &other.value).filter(|other| other.kind != spec.kind);
         check_in_genesis(&chain.value, &kept.chain([&record]).collect::<Vec<_>>())?;
         records.unit(|unit| {
             let chain = in_unit(unit, principal, &spec.blockchain_id)?;
-            let others = HostedModule::of_unit(unit, chain.owner(), chain.id())?;
+            let others = unit.of().of_chain(&HostedModule::BY_BLOCKCHAIN, chain.owner(), chain.id())?;
             let record = record_in_genesis(&chain.value, spec, config, &others)?;
             let id = HostedModule::id(chain.id(), spec.kind);
             match unit.of::<HostedModule>().get(chain.owner(), &id)? {
@@ -126,7 +126,7 @@ impl Modules<'_> {
             };
             let sent =
                 self.blockchains.send_planned(principal, (chain.id(), id), sender, plan, |unit, hash, placed| {
-                    keep(unit, principal, &module_id, spec, placed, hash)
+                    keep(unit, principal, (&chain, &module_id), spec, placed, hash)
                 });
             if let Err(cause) = sent {
                 self.take_back(principal, &module_id, former.as_ref())?;
@@ -182,6 +182,7 @@ impl Modules<'_> {
                     && let Some(mut stored) =
                         unit.of::<HostedModule>().get(chain.owner(), &HostedModule::id(chain.id(), kind))?
                 {
+                    stored.value.forget_settled(|earlier| stays(&chain, earlier))?;
                     stored.value.transactions.push(hash);
                     unit.replace(&stored)?;
                 }
@@ -263,7 +264,8 @@ impl Modules<'_> {
                     .filter(|module| module.state == ModuleState::Enabled)
                     .map(|module| module.name)
                     .collect();
-                let records = HostedModule::of_chain(&self.blockchains.context.records, chain.owner(), chain.id())?;
+                let records = &self.blockchains.context.records;
+                let records = records.of().of_chain(&HostedModule::BY_BLOCKCHAIN, chain.owner(), chain.id())?;
                 Some(token_of_other(kind, &records, |name| on.iter().any(|one| one == name))?)
             }
         };
@@ -284,7 +286,7 @@ impl Modules<'_> {
         let on = found.iter().filter(|it| is_on(it.state));
         let names: Vec<&str> = on.map(|module| module.name.as_str()).collect();
         let owner = principal.owner();
-        let records = HostedModule::of_chain(&self.blockchains.context.records, &owner, chain)?;
+        let records = self.blockchains.context.records.of().of_chain(&HostedModule::BY_BLOCKCHAIN, &owner, chain)?;
         let on = records.iter().map(|stored| &stored.value).filter(|module| names.contains(&module.kind.name()));
         check_nobody_needs(kind, on)
     }
@@ -447,7 +449,7 @@ fn record_of(spec: &ModuleSpec, contracts: Vec<PlacedContract>, transactions: Ve
 fn keep(
     unit: &mut Unit<'_>,
     principal: &Principal,
-    id: &str,
+    (chain, id): (&Blockchain, &str),
     spec: &ModuleSpec,
     contracts: Vec<PlacedContract>,
     hash: B256,
@@ -456,6 +458,7 @@ fn keep(
     match unit.of::<HostedModule>().get(&owner, id)? {
         None => drop(unit.insert(&owner, id, record_of(spec, contracts, vec![hash]))?),
         Some(mut present) => {
+            present.value.forget_settled(|earlier| stays(chain, earlier))?;
             present.value.change_to(record_of(spec, contracts, Vec::new()), hash);
             unit.replace(&present)?;
         }

@@ -33,7 +33,7 @@ pub(in crate::platform) fn modules_of_genesis(
     records: &Records,
     chain: &Stored<BlockchainRecord>,
 ) -> Result<OfGenesis, PlatformError> {
-    let all = HostedModule::of_chain(records, chain.owner(), chain.id())?;
+    let all = records.of().of_chain(&HostedModule::BY_BLOCKCHAIN, chain.owner(), chain.id())?;
     let modules: Vec<&HostedModule> = all.iter().map(|stored| &stored.value).collect();
     planned(&chain.value, &modules)
 }

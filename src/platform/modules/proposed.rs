@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::{kind::ModuleKind, record::HostedModule};
 use crate::platform::{
     Blockchain, PlatformError,
-    records::{Index, Owner, Reach, Record, Records, SortKey, Stored, Unit},
+    records::{Index, Reach, Record, Records, SortKey, Unit},
 };
 
 /// The configuration with which the service has last proposed to enable a module of a chain: about one module it has one open proposal at a
@@ -25,7 +25,8 @@ pub(in crate::platform) struct ProposedModule {
 }
 
 impl ProposedModule {
-    const BY_BLOCKCHAIN: Index<Self> = Index::ordered(
+    /// Modules of a chain by name.
+    pub(in crate::platform) const BY_BLOCKCHAIN: Index<Self> = Index::ordered(
         "blockchain",
         Reach::Owner,
         |module| Some(SortKey::new().text(&module.value.blockchain_id)),
@@ -68,18 +69,6 @@ impl ProposedModule {
         let proposed = records.of::<Self>().get(chain.owner(), &HostedModule::id(chain.id(), kind))?;
         let config = proposed.map(|stored| stored.value.config).filter(|config| keccak256(config) == config_hash);
         Ok(config.and_then(|config| serde_json::from_str(&config).ok()))
-    }
-
-    /// Returns what was proposed last for each module of a chain, as a unit of work sees it.
-    ///
-    /// # Errors
-    /// Those of the records.
-    pub(in crate::platform) fn of_unit(
-        unit: &Unit<'_>,
-        owner: &Owner,
-        chain: &str,
-    ) -> Result<Vec<Stored<Self>>, PlatformError> {
-        Ok(unit.of().all(&Self::BY_BLOCKCHAIN, owner, &SortKey::new().text(chain))?)
     }
 }
 

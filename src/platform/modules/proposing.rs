@@ -94,7 +94,7 @@ impl Modules<'_> {
             return Ok(false);
         }
         let records = &self.blockchains.context.records;
-        let modules = HostedModule::of_chain(records, chain.owner(), chain.id())?;
+        let modules = records.of().of_chain(&HostedModule::BY_BLOCKCHAIN, chain.owner(), chain.id())?;
         let of_kind = |kind: ModuleKind| modules.iter().map(|stored| &stored.value).find(move |it| it.kind == kind);
         let made = of_kind(kind).filter(|it| it.config_hash() == voted.config_hash);
         let config = match (voted.config, made) {

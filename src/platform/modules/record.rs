@@ -12,11 +12,13 @@ use crate::platform::records::Owner;
 use crate::platform::{
     PlatformError,
     contract_plan::PlacedContract,
-    records::{Index, Reach, Record, RecordError, Records, SortKey, Stored, Unit},
+    records::{Index, Reach, Record, RecordError, SortKey, Unit},
 };
 
 /// Version of the modules of this build.
 pub(in crate::platform) const VERSION: u32 = 1;
+/// Transactions of a module that are kept; of the older ones those alone that may still leave the chain.
+const TRANSACTIONS_KEPT: usize = 100;
 
 /// A module that was enabled on a chain of a workspace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,9 +33,10 @@ pub struct HostedModule {
     pub config: String,
     /// Its contracts.
     pub contracts: Vec<PlacedContract>,
-    /// Hashes of the transactions that enabled, changed and disabled it, the oldest first; none for one that is in genesis.
+    /// Hashes of the transactions that enabled, changed and disabled it, the oldest first, the newest hundred of many; none for one that is in
+    /// genesis.
     pub transactions: Vec<B256>,
-    /// What it was before, the oldest first: a transaction that changed it may be taken back.
+    /// What it was before, the oldest first, as far back as transactions that changed it may be taken back.
     pub earlier: Vec<EarlierModule>,
 }
 
@@ -61,7 +64,7 @@ struct HostedModuleV1 {
 }
 
 impl HostedModule {
-    /// Modules of a workspace by chain.
+    /// Modules of a chain by name.
     pub(in crate::platform) const BY_BLOCKCHAIN: Index<Self> = Index::ordered(
         "blockchain",
         Reach::Owner,
@@ -103,6 +106,33 @@ impl HostedModule {
         *self = Self { transactions, earlier, ..new };
     }
 
+    /// Forgets what it was before changes that stay, and the oldest transactions where there are many: for whoever adds one. `stays` tells whether
+    /// a transaction will not leave the chain.
+    ///
+    /// # Errors
+    /// Those of `stays`.
+    pub(super) fn forget_settled(
+        &mut self,
+        stays: impl Fn(B256) -> Result<bool, PlatformError>,
+    ) -> Result<(), PlatformError> {
+        let mut may_return = Vec::new();
+        for earlier in &self.earlier {
+            if !stays(earlier.changed_by)? {
+                may_return.push(earlier.clone());
+            }
+        }
+        self.earlier = may_return;
+        // With the first one the module goes: where older ones are forgotten, the first one stays.
+        while let [first, second, ..] = self.transactions[..]
+            && self.transactions.len() >= TRANSACTIONS_KEPT
+            && stays(first)?
+            && stays(second)?
+        {
+            self.transactions.remove(0);
+        }
+        Ok(())
+    }
+
     /// Takes back what transactions made of it that are gone.
     fn without(mut self, gone: &BTreeSet<B256>) -> Self {
         while let Some(place) = self.earlier.iter().position(|one| gone.contains(&one.changed_by)) {
@@ -124,7 +154,7 @@ impl HostedModule {
         chain: &str,
         gone: &BTreeSet<B256>,
     ) -> Result<(), RecordError> {
-        for mut module in unit.of().all(&Self::BY_BLOCKCHAIN, owner, &SortKey::new().text(chain))? {
+        for mut module in unit.of().of_chain(&Self::BY_BLOCKCHAIN, owner, chain)? {
             let enabled_by = module.value.transactions.first();
             if enabled_by.is_some_and(|hash| gone.contains(hash)) {
                 unit.delete(&module)?;
@@ -134,24 +164,6 @@ impl HostedModule {
             }
         }
         Ok(())
-    }
-
-    /// Returns the modules of a chain by name.
-    pub(in crate::platform) fn of_chain(
-        records: &Records,
-        owner: &Owner,
-        chain: &str,
-    ) -> Result<Vec<Stored<Self>>, PlatformError> {
-        Ok(records.of().all(&Self::BY_BLOCKCHAIN, owner, &SortKey::new().text(chain))?)
-    }
-
-    /// As [`HostedModule::of_chain`], as a unit of work sees them.
-    pub(in crate::platform) fn of_unit(
-        unit: &Unit<'_>,
-        owner: &Owner,
-        chain: &str,
-    ) -> Result<Vec<Stored<Self>>, PlatformError> {
-        Ok(unit.of().all(&Self::BY_BLOCKCHAIN, owner, &SortKey::new().text(chain))?)
     }
 }
 
@@ -169,6 +181,8 @@ impl Record for HostedModule {
 
 #[cfg(test)]
 mod tests {
+    use alloy_primitives::U256;
+
     use super::*;
 
     fn module(config: &str, transactions: &[u8]) -> HostedModule {
@@ -206,6 +220,38 @@ mod tests {
         // Once the first change is gone, the second one's is from what was before both.
         let second = changed.without(&[B256::repeat_byte(2)].into()).without(&[B256::repeat_byte(4)].into());
         assert_eq!(second, module("a", &[1, 3]));
+    }
+
+    fn hash(number: u64) -> B256 {
+        B256::from(U256::from(number))
+    }
+
+    /// However often it is changed, it has what can be taken back alone.
+    #[test]
+    fn what_stays_is_forgotten() {
+        let mut changed = module("0", &[]);
+        changed.transactions.push(hash(0));
+        for number in 1..=1_000_u64 {
+            // The newest 64 may leave the chain.
+            changed.forget_settled(|one| Ok(one <= hash(number.saturating_sub(65)))).unwrap();
+            changed.change_to(module(&number.to_string(), &[]), hash(number));
+            assert!(changed.earlier.len() <= 65 && changed.transactions.len() <= TRANSACTIONS_KEPT, "{number}");
+        }
+        let gone = (937..=1_000).map(hash).collect();
+        let left = changed.clone().without(&gone);
+        assert_eq!((left.config.as_str(), left.transactions.last()), ("936", Some(&hash(936))));
+        assert_eq!((changed.transactions.len(), changed.transactions[0]), (TRANSACTIONS_KEPT, hash(901)));
+        // While nothing stays, nothing is forgotten.
+        let mut open = module("0", &[]);
+        for number in 0..=200 {
+            open.forget_settled(|_| Ok(false)).unwrap();
+            open.change_to(module(&format!("from {number}"), &[]), hash(number));
+        }
+        assert_eq!((open.earlier.len(), open.transactions.len()), (201, 201));
+        // What is not known is not forgotten.
+        let before = open.clone();
+        assert!(open.forget_settled(|_| Err(PlatformError::internal("unread"))).is_err());
+        assert_eq!(open, before);
     }
 
     #[test]

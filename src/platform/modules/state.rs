@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::{kind::ModuleKind, record::HostedModule};
 use crate::{
     chain::{CallRequest, StateOverrides, SystemViewError},
-    node::{BlockRef, Located, QueryError},
+    node::{BlockRef, Located, QueryError, REORG_DEPTH_MAX},
     platform::{Blockchain, PlatformError, contract_plan::PlacedContract, records::Stored},
     system::{
         governance::GOVERNANCE_ADDRESS,
@@ -172,6 +172,19 @@ fn read_registry<C: SolCall>(chain: &Blockchain, call: &C, at: BlockRef) -> Resu
     let outcome = chain.node().view().call(&request, at, &StateOverrides::default(), None);
     let outcome = outcome.map_err(PlatformError::from_query)?;
     Ok(outcome.success_output().and_then(|output| C::abi_decode_returns(output).ok()))
+}
+
+/// Returns whether a transaction that was sent before will not leave the chain any more: as many blocks are upon its own as are taken back at most,
+/// or the chain has it no longer, neither in a block nor in the pool.
+pub(super) fn stays(chain: &Blockchain, hash: B256) -> Result<bool, PlatformError> {
+    let view = chain.node().view();
+    Ok(match view.transaction(hash).map_err(PlatformError::from_query)? {
+        Some(Located::Mined { block, .. }) => {
+            view.head().height().get().saturating_sub(block.height().get()) >= REORG_DEPTH_MAX
+        }
+        Some(Located::Pooled(_)) => false,
+        None => true,
+    })
 }
 
 /// Returns whether a contract is there at the newest block.

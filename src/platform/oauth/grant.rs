@@ -187,7 +187,8 @@ pub(super) fn present_scopes(
     Ok(member.map(|member| scopes.capped_by(&member.value.role.cap())))
 }
 
-fn tokens_of(unit: &Unit<'_>, grant: &Stored<Grant>) -> Result<Vec<Stored<AccessToken>>, RecordError> {
+/// Returns the access tokens of a grant, the oldest first.
+pub(super) fn tokens_of(unit: &Unit<'_>, grant: &Stored<Grant>) -> Result<Vec<Stored<AccessToken>>, RecordError> {
     let group = SortKey::new().text(grant.id());
     let request = PageRequest::first(READ_AT_ONCE);
     Ok(unit.of::<AccessToken>().page(&AccessToken::BY_GRANT, grant.owner(), &group, &request)?.items)

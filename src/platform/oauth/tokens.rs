@@ -68,16 +68,20 @@ impl OAuth<'_> {
     }
 
     /// Returns whose an access token is, or was before its client was deleted or its user left: a principal that may do nothing. `None` for
-    /// one that is unknown or expired, or whose grant is gone.
+    /// one that is unknown or expired, or whose grant is gone, unless its own sender has ended that by leaving or deleting the workspace.
     ///
     /// # Errors
     /// [`PlatformError::Internal`] when the store fails.
     pub fn identify(&self, token: &str) -> Result<Option<Principal>, PlatformError> {
-        let Some((_, grant)) = self.find_access(token)? else { return Ok(None) };
-        let Some(workspace) = grant.owner().workspace().cloned() else { return Ok(None) };
-        let id = grant.id().to_owned();
-        let principal = Principal::new(Subject::User(grant.value.user), workspace, ScopeSet::default());
-        Ok(Some(principal.under_grant(id)))
+        let (owner, user, grant) = match self.find_access(token)? {
+            Some((_, grant)) => (grant.owner().clone(), grant.value.user.clone(), grant.id().to_owned()),
+            None => match self.find_ended(token)? {
+                Some(ended) => (ended.owner().clone(), ended.value.user.clone(), ended.value.grant.clone()),
+                None => return Ok(None),
+            },
+        };
+        let Some(workspace) = owner.workspace().cloned() else { return Ok(None) };
+        Ok(Some(Principal::new(Subject::User(user), workspace, ScopeSet::default()).under_grant(grant)))
     }
 
     /// Returns what a client may know of a token: `None` for one that is not valid, and for every token of another client.

@@ -1,12 +1,13 @@
 //! Reading the records of one type.
 
-use core::{marker::PhantomData, ops::ControlFlow};
+use core::{marker::PhantomData, num::NonZeroUsize, ops::ControlFlow};
 
 use super::{
     Cursor, Index, Page, PageRequest, PageStart, Record, RecordError, SortKey, Stored,
     key::{self, Owner},
     view::View,
 };
+use crate::store::{KeyValue, Order};
 
 /// The records of one type, for reading: as they are stored, or with the changes of a unit of work.
 #[derive(Clone, Copy, Debug)]
@@ -18,6 +19,11 @@ pub struct Collection<'a, T> {
 impl<'a, T: Record> Collection<'a, T> {
     pub(super) const fn over(view: View<'a>) -> Self {
         Self { view, of: PhantomData }
+    }
+
+    /// Returns the records of a type in a store that is not opened yet, for a migration.
+    pub(in crate::platform) fn stored_in(store: &'a dyn KeyValue) -> Self {
+        Self::over(View::stored(store))
     }
 
     pub(super) const fn view(&self) -> View<'a> {
@@ -129,6 +135,65 @@ impl<'a, T: Record> Collection<'a, T> {
         Ok((Page { items, total, next: has_more.then(|| Cursor::after(last)) }, first))
     }
 
+    /// Returns a page of the records of a group of an ordered index and of one record more, which has the place among them that the index's
+    /// order gives it, and the length of that list. A group that has the record itself has it once. Beside the page, the entries of the index
+    /// before the page and before that record are walked over.
+    ///
+    /// # Errors
+    /// As [`Collection::get`].
+    pub fn page_with(
+        &self,
+        index: &Index<T>,
+        owner: &Owner,
+        group: &SortKey,
+        more: Option<Stored<T>>,
+        request: &PageRequest,
+    ) -> Result<(Vec<Stored<T>>, u64), RecordError> {
+        let Some(more) = more.filter(|more| index.group_of(more).as_ref() != Some(group)) else {
+            let page = self.page(index, owner, group, request)?;
+            return Ok((page.items, page.total));
+        };
+        let (others, before) = (self.count(index, owner, group)?, self.count_before(index, owner, group, &more)?);
+        let place = match request.order {
+            Order::Ascending => before,
+            Order::Descending => others.saturating_sub(before),
+        };
+        let place = usize::try_from(place).unwrap_or(usize::MAX);
+        let (skipped, limit) = (request.skipped(), request.limit.get());
+        let is_on_page = (skipped..skipped.saturating_add(limit)).contains(&place);
+        let mut items = Vec::new();
+        if let Some(limit) = NonZeroUsize::new(limit.saturating_sub(usize::from(is_on_page))) {
+            let skipped = skipped.saturating_sub(usize::from(skipped > place));
+            let request = PageRequest::first(limit).skipping(skipped).in_order(request.order);
+            items = self.page(index, owner, group, &request)?.items;
+        }
+        if is_on_page {
+            items.insert(place.saturating_sub(skipped).min(items.len()), more);
+        }
+        Ok((items, others.saturating_add(1)))
+    }
+
+    /// Returns how many records of a group of an ordered index come before the place that the order gives another one.
+    fn count_before(
+        &self,
+        index: &Index<T>,
+        owner: &Owner,
+        group: &SortKey,
+        other: &Stored<T>,
+    ) -> Result<u64, RecordError> {
+        let prefix = key::group(T::KIND, index.name(), index.reach_of(owner), group.as_bytes());
+        let place = [&prefix[..], index.order_of(other).as_bytes(), &encode_place(other)[..]].concat();
+        let mut before = 0_u64;
+        self.view.scan_from(&prefix, None, Order::Ascending, &mut |key, _| {
+            if key >= place.as_slice() {
+                return ControlFlow::Break(());
+            }
+            before = before.saturating_add(1);
+            ControlFlow::Continue(())
+        })?;
+        Ok(before)
+    }
+
     /// Returns all records of a group of an index in its order; for groups that are known to be small.
     ///
     /// # Errors
@@ -140,6 +205,19 @@ impl<'a, T: Record> Collection<'a, T> {
             Ok::<_, RecordError>(())
         })?;
         Ok(found)
+    }
+
+    /// Returns all records of a chain, by an index whose groups are the ids of chains.
+    ///
+    /// # Errors
+    /// As [`Collection::get`].
+    pub(in crate::platform) fn of_chain(
+        &self,
+        index: &Index<T>,
+        owner: &Owner,
+        chain: &str,
+    ) -> Result<Vec<Stored<T>>, RecordError> {
+        self.all(index, owner, &SortKey::new().text(chain))
     }
 
     /// Calls `visit` with every record of a group of an index in its order, until it breaks; for rules and for work at boot, over groups
@@ -165,7 +243,7 @@ impl<'a, T: Record> Collection<'a, T> {
 }
 
 /// Records that [`Collection::for_each`] reads at once.
-const WALKED_AT_ONCE: core::num::NonZeroUsize = core::num::NonZeroUsize::new(256).expect("not zero");
+const WALKED_AT_ONCE: NonZeroUsize = NonZeroUsize::new(256).expect("not zero");
 
 /// Encodes owner and id of a record, the value of its index entries.
 pub(super) fn encode_place<T: Record>(stored: &Stored<T>) -> Vec<u8> {

@@ -13,12 +13,6 @@ use crate::{
     store::{Batch, CachedStore, KeyValue, Table},
 };
 
-/// Format that this build writes.
-pub(super) const FORMAT: u32 = 1;
-
-/// Migrations to [`FORMAT`], one for each older format. Format 1 is the first.
-const MIGRATIONS: &[Migration] = &[];
-
 /// Bytes of records that are kept in memory after they were read: those of some ten thousand callers.
 const KEPT_BYTES_MAX: u64 = 16 << 20;
 
@@ -45,15 +39,11 @@ pub struct Records {
 }
 
 impl Records {
-    /// Opens the records in a store, and migrates those of an older format.
+    /// Opens the records in a store, and migrates those of an older format to this one.
     ///
     /// # Errors
     /// [`RecordError::NewerFormat`], [`RecordError::NoMigration`], [`RecordError::Corrupt`], [`RecordError::Store`].
-    pub fn open(store: Arc<dyn KeyValue>, clock: Arc<dyn Clock>) -> Result<Self, RecordError> {
-        Self::open_with(store, clock, FORMAT, MIGRATIONS)
-    }
-
-    pub(super) fn open_with(
+    pub(in crate::platform) fn open_with(
         store: Arc<dyn KeyValue>,
         clock: Arc<dyn Clock>,
         format: u32,
@@ -73,17 +63,21 @@ impl Records {
         stored_format(store)
     }
 
-    /// Checks that this build reads the records of a store: they have its format, or one that it migrates.
+    /// Checks that the records of a store have a format, or one that migrations lead to it from.
     ///
     /// # Errors
     /// [`RecordError::NewerFormat`], [`RecordError::NoMigration`], and as [`Records::format_of`].
-    pub fn check_format(store: &dyn KeyValue) -> Result<(), RecordError> {
+    pub(in crate::platform) fn check_format_with(
+        store: &dyn KeyValue,
+        format: u32,
+        migrations: &[Migration],
+    ) -> Result<(), RecordError> {
         let Some(found) = stored_format(store)? else { return Ok(()) };
-        if found > FORMAT {
-            return Err(RecordError::NewerFormat { found, supported: FORMAT });
+        if found > format {
+            return Err(RecordError::NewerFormat { found, supported: format });
         }
-        match (found..FORMAT).find(|older| !MIGRATIONS.iter().any(|migration| migration.from == *older)) {
-            Some(found) => Err(RecordError::NoMigration { found, supported: FORMAT }),
+        match (found..format).find(|older| !migrations.iter().any(|migration| migration.from == *older)) {
+            Some(found) => Err(RecordError::NoMigration { found, supported: format }),
             None => Ok(()),
         }
     }

@@ -28,6 +28,25 @@ pub trait Record: Clone + Debug + Send + Sync + Serialize + DeserializeOwned + '
 /// Bytes before the serialised record: version, revision, times.
 const HEADER_BYTES: usize = 2 + 8 + 8 + 8;
 
+/// What is before the serialised record.
+struct Header {
+    version: u16,
+    revision: u64,
+    created_at_ms: u64,
+    updated_at_ms: u64,
+}
+
+impl Header {
+    /// Reads the header of a stored record; returns it and the serialised record, or what is missing.
+    fn read(bytes: &[u8]) -> Result<(Self, &[u8]), &'static str> {
+        let (version, rest) = bytes.split_first_chunk().ok_or("it has no version")?;
+        let (revision, rest) = number(rest).ok_or("it has no revision")?;
+        let (created_at_ms, rest) = number(rest).ok_or("it has no time of creation")?;
+        let (updated_at_ms, payload) = number(rest).ok_or("it has no time of change")?;
+        Ok((Self { version: u16::from_be_bytes(*version), revision, created_at_ms, updated_at_ms }, payload))
+    }
+}
+
 impl<T: Record> Stored<T> {
     pub(super) fn encode(&self) -> Result<Vec<u8>, RecordError> {
         let mut bytes = Vec::with_capacity(HEADER_BYTES + 64);
@@ -41,11 +60,8 @@ impl<T: Record> Stored<T> {
 
     pub(super) fn decode(owner: Owner, id: &str, bytes: &[u8]) -> Result<Self, RecordError> {
         let corrupt = |reason: &str| RecordError::corrupt(T::KIND, id, reason.to_owned());
-        let (version, rest) = bytes.split_first_chunk().ok_or_else(|| corrupt("it has no version"))?;
-        let (revision, rest) = number(rest).ok_or_else(|| corrupt("it has no revision"))?;
-        let (created_at_ms, rest) = number(rest).ok_or_else(|| corrupt("it has no time of creation"))?;
-        let (updated_at_ms, payload) = number(rest).ok_or_else(|| corrupt("it has no time of change"))?;
-        let version = u16::from_be_bytes(*version);
+        let (Header { version, revision, created_at_ms, updated_at_ms }, payload) =
+            Header::read(bytes).map_err(corrupt)?;
         let value = match version {
             own if own == T::VERSION => match postcard::take_from_bytes(payload) {
                 Ok((value, [])) => value,
@@ -59,6 +75,20 @@ impl<T: Record> Stored<T> {
                 .ok_or_else(|| corrupt(&format!("version {older} of it can't be converted")))?,
         };
         Ok(Self { owner, id: id.to_owned(), revision, created_at_ms, updated_at_ms, value })
+    }
+
+    /// Reads a record whose value is made of the version and the serialised form that the store has; `None` where none is made. Revision and
+    /// times stay.
+    pub(super) fn converted(
+        owner: Owner,
+        id: &str,
+        bytes: &[u8],
+        convert: impl FnOnce(&Owner, u16, &[u8]) -> Result<Option<T>, RecordError>,
+    ) -> Result<Option<Self>, RecordError> {
+        let (Header { version, revision, created_at_ms, updated_at_ms }, payload) =
+            Header::read(bytes).map_err(|reason| RecordError::corrupt(T::KIND, id, reason.to_owned()))?;
+        let value = convert(&owner, version, payload)?;
+        Ok(value.map(|value| Self { owner, id: id.to_owned(), revision, created_at_ms, updated_at_ms, value }))
     }
 }
 

@@ -9,7 +9,7 @@ use super::{
     Record, RecordError, Records, Stored,
     collection::encode_place,
     entries::{entries, indices},
-    key,
+    key::{self, Owner},
     view::View,
 };
 use crate::store::{Batch, Order, Table};
@@ -93,54 +93,84 @@ impl Records {
     /// # Errors
     /// Those of `work`, and [`RecordError`] of the counter.
     pub fn once(&self, counter: &str, work: impl FnOnce(&Self) -> Result<(), RecordError>) -> Result<(), RecordError> {
-        if self.counter(&key::Owner::Service, counter)? > 0 {
+        if self.counter(&Owner::Service, counter)? > 0 {
             return Ok(());
         }
         work(self)?;
-        self.unit(|unit| unit.add(&key::Owner::Service, counter, 1).map(drop))
+        self.unit(|unit| unit.add(&Owner::Service, counter, 1).map(drop))
     }
 }
 
 /// Returns the number of records of a type, and what its indices must hold.
 pub(super) fn wanted_pairs<T: Record>(view: &View<'_>) -> Result<(u64, IndexPairs), RecordError> {
-    let (mut wanted, mut counts, mut count) = (IndexPairs::new(), BTreeMap::<Vec<u8>, u64>::new(), 0_u64);
+    let (mut wanted, mut count) = (WantedPairs::default(), 0_u64);
     for (rest, bytes) in pairs(view, &key::records_of(T::KIND))? {
-        let stored = stored::<T>(&rest, &bytes)?;
         count = count.saturating_add(1);
-        for entry in entries(&stored) {
-            if wanted.insert(entry.key, encode_place(&stored)).is_some() {
+        wanted.add(&stored::<T>(&rest, &bytes)?)?;
+    }
+    Ok((count, wanted.into_pairs()))
+}
+
+/// What the indices of a type must hold of the records that were added.
+#[derive(Default)]
+pub(super) struct WantedPairs {
+    entries: IndexPairs,
+    counts: BTreeMap<Vec<u8>, u64>,
+}
+
+impl WantedPairs {
+    pub(super) fn add<T: Record>(&mut self, stored: &Stored<T>) -> Result<(), RecordError> {
+        for entry in entries(stored) {
+            if self.entries.insert(entry.key, encode_place(stored)).is_some() {
                 return Err(RecordError::Taken { kind: T::KIND, index: entry.index });
             }
             if let Some(key) = entry.count {
-                let sum = counts.entry(key).or_default();
+                let sum = self.counts.entry(key).or_default();
                 *sum = sum.saturating_add(1);
             }
         }
+        Ok(())
     }
-    wanted.extend(counts.into_iter().map(|(key, sum)| (key, sum.to_be_bytes().to_vec())));
-    Ok((count, wanted))
+
+    pub(super) fn into_pairs(self) -> IndexPairs {
+        let mut pairs = self.entries;
+        pairs.extend(self.counts.into_iter().map(|(key, sum)| (key, sum.to_be_bytes().to_vec())));
+        pairs
+    }
 }
 
 /// Reads a record from its key, without the prefix, and its bytes.
 fn stored<T: Record>(rest: &[u8], bytes: &[u8]) -> Result<Stored<T>, RecordError> {
-    let (owner, id) = key::owner_and_id(rest)
-        .ok_or_else(|| RecordError::corrupt(T::KIND, &hex::encode(rest), "its key has no owner".to_owned()))?;
+    let (owner, id) = place::<T>(rest)?;
     Stored::<T>::decode(owner, id, bytes)
+}
+
+/// Reads owner and id of a record from its key, without the prefix.
+pub(super) fn place<T: Record>(rest: &[u8]) -> Result<(Owner, &str), RecordError> {
+    key::owner_and_id(rest)
+        .ok_or_else(|| RecordError::corrupt(T::KIND, &hex::encode(rest), "its key has no owner".to_owned()))
 }
 
 /// Returns what the indices of a type hold.
 pub(super) fn found_pairs<T: Record>(view: &View<'_>) -> Result<IndexPairs, RecordError> {
     let mut found = IndexPairs::new();
     for index in indices::<T>() {
-        for prefix in [key::entries_of(T::KIND, index.name()), key::counts_of(T::KIND, index.name())] {
-            found.extend(pairs(view, &prefix)?.into_iter().map(|(rest, value)| ([&prefix[..], &rest].concat(), value)));
-        }
+        found.extend(pairs_of_index(view, T::KIND, index.name())?);
+    }
+    Ok(found)
+}
+
+/// Returns what an index holds, by its name.
+pub(super) fn pairs_of_index(view: &View<'_>, kind: &str, index: &str) -> Result<IndexPairs, RecordError> {
+    let mut found = IndexPairs::new();
+    for prefix in [key::entries_of(kind, index), key::counts_of(kind, index)] {
+        found.extend(pairs(view, &prefix)?.into_iter().map(|(rest, value)| ([&prefix[..], &rest].concat(), value)));
     }
     Ok(found)
 }
 
 /// Pairs under a prefix, which is left out of their keys.
-fn pairs(view: &View<'_>, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>, RecordError> {
+pub(super) fn pairs(view: &View<'_>, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>, RecordError> {
     let mut pairs = Vec::new();
     view.scan_from(prefix, None, Order::Ascending, &mut |key, value| {
         pairs.push((key[prefix.len()..].to_vec(), value.to_vec()));

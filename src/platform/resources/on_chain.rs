@@ -75,7 +75,8 @@ impl OnChain<'_> {
         chain: &Blockchain,
         record: &Stored<BlockchainRecord>,
     ) -> Result<Vec<ResourceSummary>, PlatformError> {
-        let kept = HostedValidator::of_chain(&self.blockchains.context.records, chain.owner(), chain.id())?;
+        let kept = self.blockchains.context.records.of();
+        let kept = kept.of_chain(&HostedValidator::BY_BLOCKCHAIN, chain.owner(), chain.id())?;
         let times = kept.iter().map(|kept| (kept.value.operator, (kept.created_at_ms(), kept.updated_at_ms())));
         let times: BTreeMap<_, _> = times.collect();
         let of_chain = (record.created_at_ms(), record.created_at_ms());

@@ -53,7 +53,8 @@ fn filled() -> (Arc<MemoryStore>, Arc<ManualClock>, Platform) {
         platform.unit(|unit| platform.workspaces().members().invite(unit, &me, &invited, Role::Viewer)).unwrap();
     }
     let user = platform.unit(|unit| platform.workspaces().add_user(unit, "ann@example.org")).unwrap();
-    let member = |unit: &mut Unit<'_>| Ok(unit.insert(&me.owner(), user.id(), Member { role: Role::Viewer })?);
+    let here = platform.workspaces().get(&me).unwrap();
+    let member = |unit: &mut Unit<'_>| Ok(unit.insert(&me.owner(), user.id(), Member::of(&here, Role::Viewer))?);
     platform.unit(member).unwrap();
     for id in [&keys[90], &keys[10], &keys[50]] {
         clock.advance(Duration::from_secs(1));

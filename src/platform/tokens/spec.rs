@@ -144,6 +144,12 @@ impl TokenSpec {
             let path = format!("distribution[{index}].vesting.cliff");
             let expected = format!("at most the duration, {duration_secs} s");
             errors.refuse_if(cliff_secs > duration_secs, &path, &expected, &format!("{cliff_secs} s"));
+            let path = format!("distribution[{index}].amount");
+            let expected = format!(
+                "less: times the duration, {duration_secs} s, below 2^256, as the vesting wallet multiplies them and would release nothing"
+            );
+            let is_too_much = part.amount.checked_mul(U256::from(duration_secs)).is_none();
+            errors.refuse_if(is_too_much, &path, &expected, &part.amount.to_string());
         }
     }
 

@@ -84,6 +84,21 @@ fn each_standard_refuses_by_name_what_it_can_t_have() {
     assert_eq!(paths(&late), ["distribution[0].address", "distribution[0].vesting.cliff"]);
 }
 
+/// The vesting wallet multiplies the amount by the time that has passed.
+#[test]
+fn an_amount_that_a_wallet_could_never_release_is_refused() {
+    for standard in [TokenStandard::Erc20, TokenStandard::Erc1155] {
+        for (duration_secs, past, is_refused) in [(MONTH_SECS, 0, false), (MONTH_SECS, 1, true), (0, 1, false)] {
+            let amount = U256::MAX / U256::from(MONTH_SECS) + U256::from(past);
+            let vesting = Some(Vesting { duration_secs, cliff_secs: 0 });
+            let distribution = vec![part(CAROL, 1), Allotment { vesting, amount, ..part(BOB, 0) }];
+            let wanted = TokenSpec { total_supply: U256::MAX, distribution, ..spec(standard) };
+            let expected: &[&str] = if is_refused { &["distribution[1].amount"] } else { &[] };
+            assert_eq!(paths(&wanted), expected, "{standard:?}: {duration_secs} s, {past} more");
+        }
+    }
+}
+
 #[test]
 fn a_fungible_token_is_distributed_and_vests() {
     let platform = platform();

@@ -15,7 +15,7 @@ use crate::platform::{
     records::{Collection, Owner, Record, RecordError, Stored, Unit},
     scope::Role,
     token::{Token, TokenKind},
-    workspace::{Member, User, normalised_email, owners_of},
+    workspace::{Member, User, Workspace, normalised_email, owners_of},
 };
 
 /// The token with which the administrator signs up; there is at most one.
@@ -129,7 +129,10 @@ impl Users<'_> {
                 member.value.role = Role::Owner;
                 unit.replace(&member)?
             }
-            None => unit.insert(&owner, user, Member { role: Role::Owner })?,
+            None => {
+                let workspace = unit.of::<Workspace>().require(&owner, owner.as_str())?;
+                unit.insert(&owner, user, Member::of(&workspace, Role::Owner))?
+            }
         };
         self.audit(unit, user, "user.bootstrap")
     }

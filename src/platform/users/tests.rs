@@ -8,10 +8,10 @@ use serde_json::json;
 use crate::{
     node::{ManualClock, Node},
     platform::{
-        Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, DEFAULT_WORKSPACE_ID, Identity, Mailbox, Password,
+        Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, DEFAULT_WORKSPACE_ID, Identity, Mailbox, Member, Password,
         PasswordCost, Platform, PlatformError, PublicUrl, Role, Session, User, Workspace,
         attempts::{Attempts, Bounded},
-        records::{AuditLine, Index, Owner, PageRequest, SortKey, Stored, WorkspaceId},
+        records::{AuditLine, Index, Owner, PageRequest, RecordError, SortKey, Stored, Unit, WorkspaceId},
         users::MailedToken,
         vault::SealedSecret,
     },
@@ -482,6 +482,27 @@ fn an_invitation_is_for_the_invited_address() {
     let (withdrawn, _) = invite("carol@example.org").unwrap();
     world.platform.unit(|unit| members.withdraw(unit, &owner, withdrawn.id())).unwrap();
     assert!(world.mails().is_empty(), "what was withdrawn is not sent");
+}
+
+/// The list has 100 of a user's workspaces, and its own among them also where it has joined as many that are older.
+#[test]
+fn a_users_own_workspace_is_the_first_of_its_list_however_many_older_ones_it_has_joined() {
+    let world = World::new();
+    let old = |number: usize| Owner::from(&WorkspaceId::new(format!("ws_old_{number:03}")).unwrap());
+    let insert = |unit: &mut Unit<'_>, owner: &Owner| unit.insert(owner, owner.as_str(), Workspace::named("old"));
+    let made: Result<Vec<_>, RecordError> =
+        world.platform.records().unit(|unit| (0..100).map(|number| insert(unit, &old(number))).collect());
+    world.clock.advance(Duration::from_secs(1));
+    let ann = world.user("ann@example.org");
+    let join = |unit: &mut Unit<'_>| -> Result<(), RecordError> {
+        made.unwrap().iter().try_for_each(|workspace| {
+            unit.insert(workspace.owner(), ann.id(), Member::of(workspace, Role::Viewer)).map(drop)
+        })
+    };
+    world.platform.records().unit(join).unwrap();
+    let memberships = world.platform.users().memberships(&ann).unwrap();
+    let ids: Vec<&str> = memberships.iter().map(|place| place.workspace.as_str()).collect();
+    assert_eq!((ids.len(), ids[0], ids[1], ids[99]), (100, home(&ann).as_str(), "ws_old_000", "ws_old_098"));
 }
 
 #[test]

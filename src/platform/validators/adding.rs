@@ -303,8 +303,8 @@ impl Validators<'_> {
         operator: Address,
         weight: u64,
     ) -> Result<(), PlatformError> {
-        if chain.network().is_none() || !is_governed(chain)? {
-            // Nobody stops a chain on demand; what others administer the contract refuses.
+        if !is_governed(chain)? {
+            // What others administer the contract refuses.
             return Ok(());
         }
         if self.find(chain, operator)?.is_some_and(|known| known.state == ValidatorState::Active) {
@@ -456,7 +456,7 @@ fn keep(
     kept: HostedValidator,
 ) -> Result<(), PlatformError> {
     let id = ValidatorId::new(chain.id(), kept.operator).text();
-    let others = HostedValidator::of_unit(unit, chain.owner(), chain.id())?;
+    let others = unit.of().of_chain(&HostedValidator::BY_BLOCKCHAIN, chain.owner(), chain.id())?;
     if others.iter().any(|other| other.value.sealing_key == kept.sealing_key && other.id() != id) {
         let message =
             format!("the sealing key {} was given to another validator meanwhile: try again", kept.sealing_key);

@@ -40,7 +40,8 @@ pub struct Delegation {
 }
 
 impl Validators<'_> {
-    /// Returns the delegations to a validator, its own stake among them, in ascending order of the delegators.
+    /// Returns the delegations to a validator, its own stake among them, in ascending order of the delegators. One whose stake was all taken
+    /// back is among them while it has rewards to claim.
     ///
     /// # Errors
     /// [`PlatformError::UnsupportedByConsensus`] on a chain without stake; [`PlatformError::Pruned`] where the chain has forgotten blocks that no
@@ -53,7 +54,7 @@ impl Validators<'_> {
         for delegator in delegators {
             let call = stake::delegationCall { delegator, validator: validator.operator };
             let held = view.chain().staking_view(view.head(), &call).map_err(unreadable)?;
-            if !held.shares.is_zero() {
+            if !held.shares.is_zero() || !held.rewards.is_zero() {
                 let stake::delegationReturn { shares, amount, rewards } = held;
                 found.push(Delegation { delegator, shares, amount, rewards });
             }

@@ -4,6 +4,8 @@
 //! boundary count both. A validator that is up and waits or leaves is in no sum, for nobody knows which change comes first. Of open
 //! proposals about validators nobody knows which are executed: a change must be borne by those that are up also with what they take.
 //!
+//! A chain on demand has no replicas that could be stopped, and the same quorum: up are the validators of genesis.
+//!
 //! With proof of stake a validator counts by its stake. Delegated proof of stake elects the candidates of greatest stake, and counts each
 //! producer once: what a change of stake alters is who is elected.
 
@@ -336,10 +338,13 @@ fn check_joins(chain: &Blockchain, (operator, key): (Address, Address), added: u
             format!("the key {key} is held elsewhere, so that its validator is down here: with it and")
         }
     };
-    let message = format!(
-        "{}; or add a validator whose key the service holds first, and wait until it is active",
-        sums.told(chain, (described, proposal))?
-    );
+    let remedy = match chain.network() {
+        Some(_) => "add a validator whose key the service holds first, and wait until it is active",
+        None => {
+            "make a chain with a blockTime, for which the service holds keys of more validators than those of genesis"
+        }
+    };
+    let message = format!("{}; or {remedy}", sums.told(chain, (described, proposal))?);
     Err(PlatformError::Conflict { message })
 }
 
@@ -387,17 +392,16 @@ pub(super) fn check_more_stake(chain: &Blockchain, operator: Address, amount: U2
 
 /// Refuses a change where those that are up are enough before it, and would be too few after it. `described` says what the change is.
 fn check_change(chain: &Blockchain, change: Change, described: impl FnOnce() -> String) -> Result<(), PlatformError> {
-    if chain.network().is_none() {
-        // Nobody stops a chain on demand.
-        return Ok(());
-    }
     let sets = Sets::of(chain)?;
     let Some((sums, proposal)) = sets.unbearable(change) else { return Ok(()) };
-    let message = format!(
-        "{}; or start or remove validators that are down, or add one whose key the service holds, and wait until the protocol has taken \
-         that over",
-        sums.told(chain, (described(), proposal))?
-    );
+    let remedy = match chain.network() {
+        Some(_) => {
+            "start or remove validators that are down, or add one whose key the service holds, and wait until the protocol has \
+             taken that over"
+        }
+        None => "remove validators whose keys are held elsewhere first",
+    };
+    let message = format!("{}; or {remedy}", sums.told(chain, (described(), proposal))?);
     Err(PlatformError::Conflict { message })
 }
 

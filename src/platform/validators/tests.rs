@@ -364,6 +364,18 @@ fn governance_slashes_nobody_and_removes_by_a_proposal() {
     assert!(refused.contains("make a proposal of type validator-remove"), "{refused}");
 }
 
+/// A chain without a contract of its validators has nobody who slashes, and says so.
+#[test]
+fn nobody_slashes_on_a_chain_without_an_authority_for_it() {
+    let world = World::new("proof-of-authority");
+    let (me, validators) = (world.me(), world.platform.validators());
+    let of_default = validators.list(&me, DEFAULT_BLOCKCHAIN_ID).unwrap()[0].id.clone();
+    let order = SlashOrder::Part(SlashPart::Ppm(100_000));
+    let spec = SlashSpec { reason: "downtime".to_owned(), order };
+    let refused = conflict(validators.slash(&me, &of_default, "tx_1", &spec));
+    assert!(refused.contains("was made without a contract of its validators"), "{refused}");
+}
+
 #[test]
 fn a_stake_that_waits_for_a_block_is_not_paid_again() {
     for consensus in ["proof-of-stake", "delegated-proof-of-stake"] {

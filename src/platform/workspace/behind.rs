@@ -1,11 +1,11 @@
 //! Who is behind the credentials of a caller, and which workspaces these are for.
 
-use super::{Member, Workspace};
+use super::{Member, Workspace, records::WorkspaceOrigin};
 use crate::platform::{
     api_key::ApiKey,
     default_workspace,
     principal::{Principal, Subject},
-    records::{Collection, Index, Owner, RecordError, Records, SortKey, Stored},
+    records::{Collection, Index, Owner, RecordError, Records, SortKey, Stored, Unit},
 };
 
 /// Who is behind the credentials of a caller.
@@ -38,6 +38,21 @@ impl Behind {
         core::iter::once(&self.creator).chain(own)
     }
 
+    /// Returns whom all that the caller created is kept as created by, by how many each has that it may be; `None` where two of them have some.
+    pub(super) fn only_creator<'a>(
+        &'a self,
+        caller: &'a Principal,
+        count: impl Fn(&Subject) -> Result<u64, RecordError>,
+    ) -> Result<Option<&'a Subject>, RecordError> {
+        let mut only = None;
+        for creator in self.creators(caller) {
+            if count(creator)? > 0 && only.replace(creator).is_some() {
+                return Ok(None);
+            }
+        }
+        Ok(Some(only.unwrap_or(&self.creator)))
+    }
+
     /// Returns whether the credentials of the caller are for a workspace: their own, one that was created by them or under their grant, or, for a
     /// user who is present, any. What the caller may do there is its role's matter.
     pub(super) fn reaches(
@@ -47,8 +62,7 @@ impl Behind {
         workspace: &Stored<Workspace>,
     ) -> Result<bool, RecordError> {
         let (created, grant) = (&workspace.value, caller.grant());
-        let is_present = matches!(caller.subject(), Subject::User(_)) && grant.is_none();
-        if is_present || *workspace.owner() == caller.home() {
+        if is_present(caller) || *workspace.owner() == caller.home() {
             return Ok(true);
         }
         if created.created_under.as_deref() != grant {
@@ -57,6 +71,23 @@ impl Behind {
         let is_created = self.creators(caller).any(|creator| *creator == created.created_by);
         Ok(is_created || (self.creator == Subject::Service && is_by_services_key(records, workspace)?))
     }
+}
+
+/// Returns whether a caller is a user who is present: no API key, and no token under a grant.
+pub(super) fn is_present(caller: &Principal) -> bool {
+    matches!(caller.subject(), Subject::User(_)) && caller.grant().is_none()
+}
+
+/// Keeps a workspace as created by the service, also in its members.
+pub(super) fn give_to_service(unit: &mut Unit<'_>, mut workspace: Stored<Workspace>) -> Result<(), RecordError> {
+    workspace.value.created_by = Subject::Service;
+    let workspace = unit.replace(&workspace)?;
+    let members = unit.of::<Member>().all(&Index::CREATED, workspace.owner(), &SortKey::new())?;
+    for mut member in members {
+        member.value.origin = WorkspaceOrigin::of(&workspace);
+        unit.replace(&member)?;
+    }
+    Ok(())
 }
 
 /// Keeps as the service's what keys of its own created in stores of former versions, so that each of its present keys has it in its list. The
@@ -69,10 +100,7 @@ pub(in crate::platform) fn take_over_orphans(records: &Records) -> Result<(), Re
         }
         Ok(())
     })?;
-    orphans.into_iter().try_for_each(|mut workspace| {
-        workspace.value.created_by = Subject::Service;
-        records.unit(|unit| unit.replace(&workspace).map(drop))
-    })
+    orphans.into_iter().try_for_each(|workspace| records.unit(|unit| give_to_service(unit, workspace)))
 }
 
 /// Returns whether an API key is the service's own: one of the operators' workspace for which no user answers. The service answers for keys of

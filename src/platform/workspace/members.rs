@@ -7,7 +7,9 @@ use std::net::IpAddr;
 use alloy_primitives::hex;
 use zeroize::Zeroizing;
 
-use super::{Invitation, Member, User, Workspaces, records::normalised_email, require_role, sent_invitations, user_of};
+use super::{
+    Invitation, Member, User, Workspace, Workspaces, records::normalised_email, require_role, sent_invitations, user_of,
+};
 use crate::platform::{
     PlatformError,
     api_key::ApiKey,
@@ -165,8 +167,9 @@ impl<'a> Members<'a> {
         let invitation = invitation.ok_or_else(unknown)?;
         let owner = invitation.owner().clone();
         let workspace = owner.workspace().ok_or_else(unknown)?.clone();
+        let inviting = unit.of::<Workspace>().get(&owner, owner.as_str())?.ok_or_else(unknown)?;
         self.workspaces.check_workspaces_of(unit, user)?;
-        unit.insert(&owner, user, Member { role: invitation.value.role })?;
+        unit.insert(&owner, user, Member::of(&inviting, invitation.value.role))?;
         delete_invitation(context, unit, &invitation)?;
         let principal = Principal::new(Subject::User(user.to_owned()), workspace.clone(), invitation.value.role.cap());
         let principal = principal.with_client(self.client);
@@ -217,7 +220,9 @@ impl<'a> Members<'a> {
     pub fn remove(&self, unit: &mut Unit<'_>, principal: &Principal, user: &str) -> Result<(), PlatformError> {
         let owner = principal.owner();
         let member = unit.of::<Member>().require(&owner, user)?;
-        if *principal.subject() != Subject::User(user.to_owned()) {
+        if *principal.subject() == Subject::User(user.to_owned()) {
+            oauth::keep_own_tokens(unit, principal)?;
+        } else {
             require_role(unit, principal, member.value.role.max(Role::Admin))?;
             require_scopes_of(principal, member.value.role)?;
         }

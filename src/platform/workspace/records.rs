@@ -8,7 +8,7 @@ use crate::platform::{
     PlatformError,
     plan::Plans,
     principal::Subject,
-    records::{Index, Reach, Record, SortKey, WorkspaceId},
+    records::{Index, Reach, Record, SortKey, Stored, WorkspaceId},
     scope::Role,
     users::PasswordHash,
 };
@@ -151,11 +151,31 @@ impl Record for Workspace {
     }
 }
 
+/// When a workspace was created, by whom and under which grant. Its members keep it, so that lists of memberships are lists of workspaces.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::platform) struct WorkspaceOrigin {
+    created_at_ms: u64,
+    created_by: Subject,
+    created_under: Option<String>,
+}
+
+impl WorkspaceOrigin {
+    pub(super) fn of(workspace: &Stored<Workspace>) -> Self {
+        Self {
+            created_at_ms: workspace.created_at_ms(),
+            created_by: workspace.value.created_by.clone(),
+            created_under: workspace.value.created_under.clone(),
+        }
+    }
+}
+
 /// A member of a workspace; its id is the user's.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
     /// Role in the workspace.
     pub role: Role,
+    /// The origin of the workspace.
+    pub(in crate::platform) origin: WorkspaceOrigin,
 }
 
 impl Member {
@@ -166,26 +186,55 @@ impl Member {
         |member| Some(Self::with_role(member.value.role)),
         |member| SortKey::new().number(member.created_at_ms()),
     );
-    /// A user's memberships in all workspaces.
-    pub const BY_USER: Index<Self> = Index::ordered(
-        "user",
+    /// A user's memberships in all workspaces, by when the workspaces were created.
+    pub const BY_USER: Index<Self> =
+        Index::ordered("user-origin", Reach::Service, |member| Some(Self::of_user(member.id())), by_origin);
+    /// A user's memberships in the workspaces that one created under one grant or under none, by when it did.
+    pub(super) const BY_CREATOR: Index<Self> = Index::ordered(
+        "user-creator",
         Reach::Service,
-        |member| Some(SortKey::new().text(member.id())),
-        |member| SortKey::new().number(member.created_at_ms()),
+        |member| {
+            let WorkspaceOrigin { created_by, created_under, .. } = &member.value.origin;
+            Some(Self::in_created_by(member.id(), created_by, created_under.as_deref()))
+        },
+        by_origin,
     );
 
     /// Members of a workspace by name: they have none of their own, their users have addresses of e-mail.
     pub(in crate::platform) const BY_NAME: Index<Self> =
         Index::ordered("name", Reach::Owner, |_| Some(SortKey::new()), |_| SortKey::new().text(""));
 
+    /// Creates a member of a workspace.
+    pub(in crate::platform) fn of(workspace: &Stored<Workspace>, role: Role) -> Self {
+        Self { role, origin: WorkspaceOrigin::of(workspace) }
+    }
+
     pub(super) fn with_role(role: Role) -> SortKey {
         SortKey::new().text(role.name())
     }
+
+    /// Group of [`Self::BY_USER`].
+    pub(in crate::platform) fn of_user(user: &str) -> SortKey {
+        SortKey::new().text(user)
+    }
+
+    /// Group of [`Self::BY_CREATOR`].
+    pub(super) fn in_created_by(user: &str, creator: &Subject, grant: Option<&str>) -> SortKey {
+        let created = SortKey::new().text(user).text(&creator.to_string());
+        created.flag(grant.is_some()).text(grant.unwrap_or_default())
+    }
 }
 
+fn by_origin(member: &Stored<Member>) -> SortKey {
+    SortKey::new().number(member.value.origin.created_at_ms)
+}
+
+/// The first version lacks the origin, which is another record's: a migration of the whole store writes all members anew.
 impl Record for Member {
     const KIND: &'static str = "member";
-    const INDICES: &'static [Index<Self>] = &[Self::BY_ROLE, Self::BY_USER, Self::BY_NAME, Index::UPDATED];
+    const VERSION: u16 = 2;
+    const INDICES: &'static [Index<Self>] =
+        &[Self::BY_ROLE, Self::BY_USER, Self::BY_CREATOR, Self::BY_NAME, Index::UPDATED];
 }
 
 /// An invitation to a workspace that was neither accepted nor withdrawn.

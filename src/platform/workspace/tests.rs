@@ -7,6 +7,7 @@ mod deletion;
 mod formats;
 mod invitations;
 mod plans;
+mod reach;
 mod roles;
 mod sent_invitations;
 
@@ -21,7 +22,7 @@ use crate::{
         ApiKey, ApiKeySpec, Blockchain, BlockchainSpec, ClientRegistration, DEFAULT_BLOCKCHAIN_ID,
         DEFAULT_WORKSPACE_ID, INVITATIONS_MAX, Invitation, Member, Plans, Platform, PlatformError, Principal, Role,
         Scope, Subject, User, Webhook, Workspace,
-        records::{AuditLine, Index, OutboxEntry, Owner, PageRequest, Record, SortKey, Unit},
+        records::{AuditLine, Index, OutboxEntry, Owner, PageRequest, Record, SortKey, Unit, WorkspaceId},
         vault::SealedSecret,
         workspace::SentInvitations,
     },

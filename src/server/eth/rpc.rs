@@ -204,8 +204,8 @@ impl Dispatch for EthDispatch {
     /// Sends of a batch are one command: signers are recovered on all cores, and automining puts the transactions into one block.
     /// What other clients send is mined as without the batch.
     fn call_group<'a>(&self, requests: Vec<Request<'a>>) -> impl Future<Output = Vec<MethodResponse>> + Send + 'a {
-        let dispatch = self.clone();
-        async move { dispatch.send_together(requests).await }
+        let (dispatch, submissions) = (self.clone(), self.submissions(&requests));
+        async move { dispatch.send_together(requests, submissions).await }
     }
 }
 
@@ -229,25 +229,33 @@ impl EthDispatch {
         Ok(known.map(|_| hash))
     }
 
-    /// Runs a call where its work belongs.
-    async fn run(self, work: Work, callback: SyncMethod, request: Request<'_>) -> MethodResponse {
+    /// Runs a call where its work belongs. A raw transaction is read, and its sender recovered, before the future is returned.
+    fn run(
+        self,
+        work: Work,
+        callback: SyncMethod,
+        request: Request<'_>,
+    ) -> impl Future<Output = MethodResponse> + Send {
         let Request { id, method, params, mut extensions, .. } = request;
         let params = params.map(|params| params.get().to_owned());
         if method == SEND_RAW {
             self.recover(Params::new(params.as_deref()));
         }
-        let (id, commands) = (id.into_owned(), &self.rpc.commands);
+        let id = id.into_owned();
         let refused_id = id.clone();
         let call = move |cancellation: &Cancellation| {
             extensions.insert(cancellation.clone());
             callback(id, Params::new(params.as_deref()), RESPONSE_BYTES_MAX, extensions)
         };
-        let done = match work {
-            Work::Command(length) => commands.run(length, call).await,
-            Work::Read(length) => commands.read(length, call).await,
-            Work::Lookup => Ok(call(&Cancellation::default())),
-        };
-        done.unwrap_or_else(|cause| MethodResponse::error(refused_id, queue_error(cause)))
+        async move {
+            let commands = &self.rpc.commands;
+            let done = match work {
+                Work::Command(length) => commands.run(length, call).await,
+                Work::Read(length) => commands.read(length, call).await,
+                Work::Lookup => Ok(call(&Cancellation::default())),
+            };
+            done.unwrap_or_else(|cause| MethodResponse::error(refused_id, queue_error(cause)))
+        }
     }
 
     /// Recovers the sender of a raw transaction ahead of its turn, beside the command under way.
@@ -257,12 +265,21 @@ impl EthDispatch {
         }
     }
 
-    async fn send_together(&self, requests: Vec<Request<'_>>) -> Vec<MethodResponse> {
+    /// Reads what calls send: one submission for each, or why it is none.
+    fn submissions(&self, requests: &[Request<'_>]) -> Vec<Result<Submission, RpcError>> {
         let read = |request: &Request<'_>| {
             let params = Params::new(request.params.as_ref().map(|params| params.get()));
             transactions::submission(self.rpc.node(), &request.method, &Args::read(&params, 1)?)
         };
-        let submissions: Vec<Result<Submission, _>> = requests.iter().map(read).collect();
+        requests.iter().map(read).collect()
+    }
+
+    /// Sends what was read of the calls as one command; one response for each call, in the same order.
+    async fn send_together(
+        &self,
+        requests: Vec<Request<'_>>,
+        submissions: Vec<Result<Submission, RpcError>>,
+    ) -> Vec<MethodResponse> {
         let mut results = match self.send_all(submissions.iter().flatten().cloned().collect()).await {
             Ok(results) => results.into_iter(),
             Err(cause) => {
@@ -308,5 +325,44 @@ fn queue_error(cause: QueueError) -> RpcError {
     match cause {
         QueueError::Full { .. } | QueueError::TimedOut { .. } => error(LIMIT_EXCEEDED, cause.to_string()),
         QueueError::Stopping => error(INTERNAL_ERROR, cause.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::{
+        pin::pin,
+        task::{Context, Waker},
+    };
+
+    use tokio::time::Instant;
+
+    use super::*;
+
+    /// Whether making a future took longer than its first poll, as it does where what is long is read before.
+    fn is_made_longer_than_polled<F: Future>(make: impl FnOnce() -> F) -> bool {
+        let begun = Instant::now();
+        let mut future = pin!(make());
+        let made = begun.elapsed();
+        let begun = Instant::now();
+        let _ = future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        begun.elapsed() < made
+    }
+
+    #[tokio::test]
+    async fn long_transactions_are_read_before_anything_is_waited_for() {
+        let dispatch = EthRpc::new(Node::new()).dispatch();
+        let digits = "00".repeat(2 << 20);
+        let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{SEND_RAW}","params":["0x{digits}"]}}"#);
+        let request = || serde_json::from_str::<Request<'_>>(&text).unwrap();
+        // The thread may be suspended while it polls, but not each time.
+        assert!((0..10).any(|_| {
+            let request = request();
+            is_made_longer_than_polled(|| dispatch.call(request))
+        }));
+        assert!((0..10).any(|_| {
+            let requests = vec![request(), request()];
+            is_made_longer_than_polled(|| dispatch.call_group(requests))
+        }));
     }
 }

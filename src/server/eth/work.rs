@@ -2,7 +2,7 @@
 
 use crate::server::commands::Length;
 
-/// Bytes of the parameters of a read that may run on a thread that serves connections.
+/// Bytes of the parameters of a read or a command that may run on a thread that serves connections.
 const SHORT_PARAMS_BYTES_MAX: usize = 64 << 10;
 
 /// The kind of a method's work.
@@ -28,6 +28,7 @@ impl Work {
                 Self::Read(Length::Long)
             }
             Self::Read(_) if params_len > SHORT_PARAMS_BYTES_MAX => Self::Read(Length::Long),
+            Self::Command(_) if params_len > SHORT_PARAMS_BYTES_MAX => Self::Command(Length::Long),
             // The pending block is executed when somebody first asks for it.
             Self::Lookup if params.is_some_and(|params| params.contains("\"pending\"")) => Self::Read(Length::Short),
             work => work,
@@ -113,6 +114,9 @@ mod tests {
             ("anvil_dumpState", None, Work::Command(Length::Long)),
             ("debug_traceTransaction", None, Work::Read(Length::Long)),
             ("eth_sendRawTransaction", None, Work::Command(Length::Short)),
+            ("eth_sendRawTransaction", Some(&"0".repeat(SHORT_PARAMS_BYTES_MAX)), Work::Command(Length::Short)),
+            ("eth_sendRawTransaction", Some(&"0".repeat(SHORT_PARAMS_BYTES_MAX + 1)), Work::Command(Length::Long)),
+            ("anvil_setCode", Some(&"0".repeat(SHORT_PARAMS_BYTES_MAX + 1)), Work::Command(Length::Long)),
             ("anvil_mine", Some("[\"0x1\"]"), Work::Command(Length::Long)),
             ("anvil_setBalance", None, Work::Command(Length::Short)),
             ("anvil_getAutomine", None, Work::Lookup),

@@ -13,7 +13,10 @@ use super::{
     budget::{BodyBudget, Reservation},
     request_body::RequestBody,
 };
-use crate::server::{jsonrpc::framing::RefusedBody, limits::ServerLimits};
+use crate::server::{
+    jsonrpc::{aside::read_aside, framing::RefusedBody},
+    limits::ServerLimits,
+};
 
 /// A body, with its share of the bytes that all clients may send at one time.
 pub(super) type Received = (Bytes, Reservation);
@@ -47,7 +50,7 @@ impl BodyReader {
             let is_long = declared > bytes_max as u64 && received.len() / 2 >= looked_at;
             if bytes_max == most && (is_long || received.len() > bytes_max) {
                 looked_at = received.len();
-                let method = method_of(received);
+                let method = read_aside(received.len(), || method_of(received));
                 bytes_max = self.limits.body_bytes_max(method.as_deref());
                 if method.is_some() && declared > bytes_max as u64 {
                     return Err(too_long(bytes_max));

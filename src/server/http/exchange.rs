@@ -1,5 +1,5 @@
 //! What every request goes through, once: its id, the figures of HTTP, a span of tracing, the checks of host and origin, the deadline, the
-//! answer to a panic, and the rest of a body that nobody has read.
+//! answer to a panic, the rest of a body that nobody has read, and that no cache keeps the answer.
 //!
 //! A span has the request's id, method, route, status and time, and nothing that a client may hold secret: no credentials, body, path or
 //! query. Ethereum JSON-RPC on `/` is counted and has neither id nor span, which would cost it more than the rest of its way.
@@ -85,6 +85,7 @@ impl Exchange {
         if context.is_https() {
             response.headers_mut().insert(header::STRICT_TRANSPORT_SECURITY, HSTS);
         }
+        self.format.keep_out_of_caches(response.headers_mut());
         if self.id.0.is_empty() {
             return response;
         }

@@ -2,7 +2,7 @@
 //! a panic.
 
 use hyper::{
-    Response, StatusCode,
+    HeaderMap, Response, StatusCode,
     header::{self, HeaderValue},
 };
 use serde_json::json;
@@ -40,6 +40,14 @@ impl Format {
             _ if paths::is_authorization(path) => Self::OAuth,
             _ if path == "/v1" || path.starts_with("/v1/") => Self::Envelope,
             _ => Self::Text,
+        }
+    }
+
+    /// Says that no cache keeps an answer of REST or JSON-RPC, unless it says itself who may. Shared caches know that an answer is of one
+    /// caller by `Authorization` alone (RFC 9111, 3.5), and there are other credentials.
+    pub(super) fn keep_out_of_caches(self, headers: &mut HeaderMap) {
+        if matches!(self, Self::Envelope | Self::Ethereum | Self::ServiceRpc) {
+            headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
         }
     }
 
@@ -97,6 +105,24 @@ mod tests {
         let body = response.into_body().collect().await.unwrap().to_bytes();
         let body = serde_json::from_slice(&body).unwrap_or_else(|_| String::from_utf8_lossy(&body).into());
         (status, of_id.map(|id| id.to_str().unwrap().to_owned()), body)
+    }
+
+    #[test]
+    fn no_cache_keeps_what_does_not_say_that_it_may() {
+        for (path, own, wanted) in [
+            ("/v1/workspaces", None, Some("no-store")),
+            ("/v1/rpc", None, Some("no-store")),
+            ("/v1/blockchains/bc_1/eth", None, Some("no-store")),
+            ("/", None, Some("no-store")),
+            ("/v1/workspaces", Some("max-age=60"), Some("max-age=60")),
+            ("/oauth/authorize", None, None),
+        ] {
+            let own = own.map(|value| (header::CACHE_CONTROL, HeaderValue::from_static(value)));
+            let mut headers: HeaderMap = own.into_iter().collect();
+            Format::of(path).keep_out_of_caches(&mut headers);
+            let got = headers.get(header::CACHE_CONTROL).map(|value| value.to_str().unwrap());
+            assert_eq!(got, wanted, "{path}");
+        }
     }
 
     #[tokio::test]

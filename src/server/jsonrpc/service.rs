@@ -11,8 +11,10 @@ use jsonrpsee::{
 use serde_json::value::RawValue;
 
 use super::{
+    aside::read_aside,
+    batch::{BatchError, entries, is_batch},
     effect::Effect,
-    errors::{INTERNAL_ERROR, INVALID_REQUEST, LIMIT_EXCEEDED, PARSE_ERROR, error},
+    errors::{INTERNAL_ERROR, INVALID_REQUEST, LIMIT_EXCEEDED, PARSE_ERROR, RpcError, error},
     message::{Message, error_response, with_id},
 };
 use crate::server::{
@@ -25,7 +27,8 @@ pub(crate) trait Dispatch: Clone + Send + Sync + 'static {
     /// Bound of one response, single or batch, in bytes.
     fn response_bytes_max(&self) -> usize;
 
-    /// Executes one call.
+    /// Executes one call. Parameters that may be long are read before the future is returned: other connections go on meanwhile, and may have to
+    /// wait for a poll.
     fn call<'a>(&self, request: Request<'a>) -> impl Future<Output = MethodResponse> + Send + 'a;
 
     /// Whether consecutive calls of a batch for which this holds go to [`Dispatch::call_group`] together.
@@ -33,7 +36,7 @@ pub(crate) trait Dispatch: Clone + Send + Sync + 'static {
         false
     }
 
-    /// Executes consecutive calls of a batch; one response for each, in the same order.
+    /// Executes consecutive calls of a batch; one response for each, in the same order. Parameters are read as in [`Dispatch::call`].
     fn call_group<'a>(&self, requests: Vec<Request<'a>>) -> impl Future<Output = Vec<MethodResponse>> + Send + 'a {
         let dispatch = self.clone();
         async move {
@@ -51,6 +54,8 @@ pub(crate) trait Dispatch: Clone + Send + Sync + 'static {
 pub(crate) struct JsonRpcService<D> {
     dispatch: D,
     counters: Arc<Counters>,
+    /// Whether its callers are in this process: texts are read on their own thread, whatever its runtime is.
+    is_in_process: bool,
 }
 
 /// The part of a response by which the id is matched to a call.
@@ -59,7 +64,17 @@ type CallId<'a> = (Id<'a>, Option<&'a RawValue>);
 impl<D: Dispatch> JsonRpcService<D> {
     /// Creates a service that counts panics in `counters`.
     pub(crate) const fn new(dispatch: D, counters: Arc<Counters>) -> Self {
-        Self { dispatch, counters }
+        Self { dispatch, counters, is_in_process: false }
+    }
+
+    /// The same for callers in this process.
+    pub(crate) fn in_process(self) -> Self {
+        Self { is_in_process: true, ..self }
+    }
+
+    /// Runs `read`, whose work grows with so many bytes of JSON, and holds up no other connection.
+    fn read<T>(&self, bytes: usize, read: impl FnOnce() -> T) -> T {
+        if self.is_in_process { read() } else { read_aside(bytes, read) }
     }
 
     /// Executes the call, notification or batch in a body and returns the response; `None` for notifications (JSON-RPC 2.0, 4.1).
@@ -75,10 +90,10 @@ impl<D: Dispatch> JsonRpcService<D> {
         body: &[u8],
         extensions: Extensions,
     ) -> Option<Box<RawValue>> {
-        if body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
+        if is_batch(body) {
             return self.execute_batch(calls_max, body, &extensions).await;
         }
-        match Message::read(body, &extensions) {
+        match self.read(body.len(), || Message::read(body, &extensions)) {
             Message::Call(request, raw_id) => Some(self.call(request, raw_id).await),
             Message::Notification(request) => {
                 self.call(request, None).await;
@@ -89,22 +104,11 @@ impl<D: Dispatch> JsonRpcService<D> {
     }
 
     async fn execute_batch(&self, calls_max: u32, body: &[u8], extensions: &Extensions) -> Option<Box<RawValue>> {
-        let entries: Vec<&RawValue> = match serde_json::from_slice(body) {
-            Ok(entries) => entries,
-            Err(cause) => {
-                return Some(error_response(Id::Null, error(PARSE_ERROR, format!("parse error: {cause}"))));
-            }
+        let messages = match self.read(body.len(), || read_batch(body, calls_max, extensions)) {
+            Ok(messages) => messages,
+            Err(refused) => return Some(error_response(Id::Null, refused)),
         };
-        if entries.is_empty() {
-            return Some(error_response(Id::Null, error(INVALID_REQUEST, "empty batch")));
-        }
-        if entries.len() > calls_max as usize {
-            let message = format!("batch too large: {} calls of at most {calls_max}", entries.len());
-            return Some(error_response(Id::Null, error(LIMIT_EXCEEDED, message)));
-        }
         let mut responses = BatchResponses::new(self.dispatch.response_bytes_max().min(BATCH_RESPONSE_BYTES_MAX));
-        let messages: Vec<Message<'_>> =
-            entries.into_iter().map(|entry| Message::read(entry.get().as_bytes(), extensions)).collect();
         let mut messages = messages.into_iter().peekable();
         while let Some(message) = messages.next() {
             // Other connections of the same thread are served between two calls.
@@ -135,7 +139,10 @@ impl<D: Dispatch> JsonRpcService<D> {
 
     async fn call(&self, request: Request<'_>, raw_id: Option<&RawValue>) -> Box<RawValue> {
         let (id, effect) = (request.id.clone(), Effect::of(&request.extensions));
-        let response = match self.caught(async { self.dispatch.call(request).await }).await {
+        let params_bytes = params_bytes(&request);
+        // What is answered at once reads its parameters before there is anything to wait for.
+        let called = async { self.read(params_bytes, || self.dispatch.call(request)).await };
+        let response = match self.caught(called).await {
             Ok(response) => finished(response, raw_id),
             Err(message) => self.panicked((id, raw_id), &message),
         };
@@ -148,7 +155,9 @@ impl<D: Dispatch> JsonRpcService<D> {
     async fn call_group(&self, group: Vec<Request<'_>>, raw_ids: &[Option<&RawValue>]) -> Vec<Box<RawValue>> {
         let ids: Vec<Id<'_>> = group.iter().map(|request| request.id.clone()).collect();
         let effect = group.first().and_then(|request| Effect::of(&request.extensions));
-        let responses: Vec<Box<RawValue>> = match self.caught(async { self.dispatch.call_group(group).await }).await {
+        let params_bytes = group.iter().map(params_bytes).sum::<usize>();
+        let called = async { self.read(params_bytes, || self.dispatch.call_group(group)).await };
+        let responses: Vec<Box<RawValue>> = match self.caught(called).await {
             Ok(responses) => {
                 responses.into_iter().zip(raw_ids).map(|(response, raw_id)| finished(response, *raw_id)).collect()
             }
@@ -175,6 +184,23 @@ impl<D: Dispatch> JsonRpcService<D> {
         let error = error(INTERNAL_ERROR, format!("internal error: the method panicked: {message}"));
         with_id(&error_response(id, error), raw_id)
     }
+}
+
+/// Bytes of a call's parameters.
+fn params_bytes(request: &Request<'_>) -> usize {
+    request.params.as_ref().map_or(0, |params| params.get().len())
+}
+
+/// Reads the messages of a batch with at most so many.
+fn read_batch<'a>(body: &'a [u8], calls_max: u32, extensions: &Extensions) -> Result<Vec<Message<'a>>, RpcError> {
+    let entries = entries(body, calls_max).map_err(|cause| match cause {
+        BatchError::TooMany => error(LIMIT_EXCEEDED, format!("batch too large: more than {calls_max} calls")),
+        BatchError::NoJson(cause) => error(PARSE_ERROR, format!("parse error: {cause}")),
+    })?;
+    if entries.is_empty() {
+        return Err(error(INVALID_REQUEST, "empty batch"));
+    }
+    Ok(entries.into_iter().map(|entry| Message::read(entry.get().as_bytes(), extensions)).collect())
 }
 
 /// Returns the JSON of a response, with the id that came where jsonrpsee has no type for it.
@@ -222,13 +248,14 @@ impl BatchResponses {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
+    use core::time::Duration;
+    use std::sync::{Mutex, mpsc};
 
     use jsonrpsee::types::ResponsePayload;
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::server::jsonrpc::errors::method_not_found;
+    use crate::server::jsonrpc::{aside::INLINE_BYTES_MAX, errors::method_not_found};
 
     /// Records the methods of each dispatch; `group` is grouped, `unknown` is refused.
     #[derive(Clone, Default)]
@@ -311,6 +338,91 @@ mod tests {
         assert_eq!(response.as_array().map(Vec::len), Some(5));
         let (_, response) = run(&["read"; 20]).await;
         assert!(response["error"]["code"].is_i64(), "{response}");
+    }
+
+    #[tokio::test]
+    async fn a_batch_with_too_many_calls_is_one_error_whatever_comes_behind_them() {
+        let service = JsonRpcService::new(Recorder::default(), Arc::default());
+        let call = r#"{"jsonrpc":"2.0","id":1,"method":"read"}"#;
+        let too_large = json!({ "code": LIMIT_EXCEEDED, "message": "batch too large: more than 2 calls" });
+        for (body, refusal) in [
+            (format!("[{call},{call}]"), None),
+            (format!("[{call},{call},1]"), Some(&too_large)),
+            (format!("[{call},{call},1,no JSON"), Some(&too_large)),
+        ] {
+            let response = service.execute_up_to(2, body.as_bytes(), Extensions::new()).await.unwrap();
+            let response: Value = serde_json::from_str(response.get()).unwrap();
+            assert_eq!(response.get("error"), refusal, "{body}: {response}");
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn long_bodies_are_answered_as_short_ones() {
+        let service = JsonRpcService::new(Recorder::default(), Arc::default());
+        let padding = " ".repeat(2 * INLINE_BYTES_MAX);
+        for service in [service.clone(), service.in_process()] {
+            for (body, want) in [
+                (
+                    r#"{"jsonrpc":"2.0","id":1,"method":"read","params":[PADDING1]}"#,
+                    r#"{"jsonrpc":"2.0","id":1,"result":"ok"}"#,
+                ),
+                (r#"[PADDING{"jsonrpc":"2.0","id":1,"method":"read"}]"#, r#"[{"jsonrpc":"2.0","id":1,"result":"ok"}]"#),
+            ] {
+                let body = body.replace("PADDING", &padding);
+                let response = service.execute(body.as_bytes(), Extensions::new()).await.unwrap();
+                assert_eq!(response.get(), want);
+            }
+        }
+    }
+
+    /// Answers whether another task of the same thread goes on while parameters are read. `group` is grouped.
+    #[derive(Clone)]
+    struct SlowReader;
+
+    impl SlowReader {
+        fn others_go_on() -> bool {
+            let (sender, receiver) = mpsc::channel();
+            tokio::spawn(async move { sender.send(()) });
+            receiver.recv_timeout(Duration::from_secs(10)).is_ok()
+        }
+
+        fn respond(request: Request<'_>, others_go_on: bool) -> MethodResponse {
+            MethodResponse::response(request.id, ResponsePayload::success(others_go_on).into(), 1024)
+        }
+    }
+
+    impl Dispatch for SlowReader {
+        fn response_bytes_max(&self) -> usize {
+            256
+        }
+
+        fn call<'a>(&self, request: Request<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
+            std::future::ready(Self::respond(request, Self::others_go_on()))
+        }
+
+        fn is_grouped(&self, request: &Request<'_>) -> bool {
+            request.method == "group"
+        }
+
+        fn call_group<'a>(&self, requests: Vec<Request<'a>>) -> impl Future<Output = Vec<MethodResponse>> + Send + 'a {
+            let others_go_on = Self::others_go_on();
+            std::future::ready(requests.into_iter().map(|request| Self::respond(request, others_go_on)).collect())
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn other_tasks_go_on_while_long_parameters_are_read() {
+        // Two calls that are long together, and one that is long alone.
+        for (method, calls, bytes) in [("group", 2, INLINE_BYTES_MAX * 2 / 3), ("read", 1, INLINE_BYTES_MAX + 1)] {
+            let padding = "0".repeat(bytes);
+            let call = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":["{padding}"]}}"#);
+            let body = format!("[{}]", vec![call; calls].join(","));
+            let service = JsonRpcService::new(SlowReader, Arc::default());
+            let executed = tokio::spawn(async move { service.execute(body.as_bytes(), Extensions::new()).await });
+            let response = executed.await.unwrap().unwrap();
+            let want = format!("[{}]", vec![r#"{"jsonrpc":"2.0","id":1,"result":true}"#; calls].join(","));
+            assert_eq!(response.get(), want, "{method}");
+        }
     }
 
     #[tokio::test]

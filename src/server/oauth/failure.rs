@@ -83,7 +83,8 @@ fn shown(failure: &Failure) -> (StatusCode, &'static str, String) {
         Failure::NoPage => of(StatusCode::NOT_FOUND, "Not found", "There is no page here."),
         Failure::Provider { name, cause } => {
             let text = format!("{name} did not confirm who you are: {cause}. Start the log-in again.");
-            (StatusCode::BAD_GATEWAY, "Not logged in", text)
+            let status = if cause.is_of_the_browser() { StatusCode::FORBIDDEN } else { StatusCode::BAD_GATEWAY };
+            (status, "Not logged in", text)
         }
         Failure::Platform(cause) => shown_error(cause),
     }

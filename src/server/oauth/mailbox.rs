@@ -31,7 +31,7 @@ pub(super) async fn show(State(server): State<AuthorizationServer>, headers: Hea
 fn as_json(mails: &[ReceivedMail]) -> Response {
     let mails: Vec<_> = mails
         .iter()
-        .map(|ReceivedMail { received_at_ms, mail }| {
+        .map(|ReceivedMail { received_at_ms, mail, .. }| {
             json!({ "receivedAtMs": received_at_ms, "to": mail.to, "subject": mail.subject, "body": *mail.body })
         })
         .collect();

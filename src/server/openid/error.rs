@@ -42,10 +42,10 @@ pub enum OpenIdError {
         offered: String,
     },
     /// The browser came back with another `state` than it was sent with: the answer belongs to another login, or is forged.
-    #[error("the answer of the OpenID provider belongs to another login (state); start again")]
+    #[error("the answer of the OpenID provider belongs to another login (state)")]
     State,
     /// The browser came back from another issuer (RFC 9207), or from one that does not say so though it promised to.
-    #[error("the answer came from {got:?}, not from the OpenID provider {want:?} (iss); start again")]
+    #[error("the answer {}; expected one from the OpenID provider {want:?} (iss)", came_from(got))]
     CallbackIssuer {
         /// Issuer that was asked.
         want: String,
@@ -61,7 +61,7 @@ pub enum OpenIdError {
         description: Option<String>,
     },
     /// The browser came back with neither code nor error.
-    #[error("the OpenID provider's answer has no code; start again")]
+    #[error("the OpenID provider's answer has no code")]
     NoCode,
     /// The token endpoint refused the code (RFC 6749, 5.2).
     #[error("the OpenID provider refused the code: {error}{}", of(description))]
@@ -80,6 +80,47 @@ pub enum OpenIdError {
     /// No random bytes for a login.
     #[error(transparent)]
     Entropy(#[from] EntropyError),
+}
+
+impl OpenIdError {
+    /// Whether it is of the person or the browser, who refused the login or came back with something else than the provider's answer to it;
+    /// otherwise the provider or the way to it failed.
+    pub(in crate::server) fn is_of_the_browser(&self) -> bool {
+        match self {
+            Self::State | Self::CallbackIssuer { .. } | Self::NoCode => true,
+            Self::Refused { error, .. } => error == "access_denied",
+            _ => false,
+        }
+    }
+}
+
+/// Returns where an answer came from.
+fn came_from(issuer: &str) -> String {
+    if issuer.is_empty() { "names no issuer".to_owned() } else { format!("came from {issuer:?}") }
+}
+
+/// Returns the key of a token whose key is not published.
+fn unknown_key(key_id: &Option<String>) -> String {
+    match key_id {
+        Some(id) => format!("the key {id:?}, which the provider does not publish"),
+        None => "a key without an id, and the provider publishes none of its kind".to_owned(),
+    }
+}
+
+/// Returns whom a token was given to.
+fn given_to(party: &Option<String>) -> String {
+    match party {
+        Some(party) => format!("was given to {party:?}"),
+        None => "does not say to whom it was given".to_owned(),
+    }
+}
+
+/// Returns whom a token is for.
+fn audience(receivers: &[String]) -> String {
+    if receivers.is_empty() {
+        return "nobody".to_owned();
+    }
+    receivers.iter().map(|receiver| format!("{receiver:?}")).collect::<Vec<_>>().join(", ")
 }
 
 fn of(description: &Option<String>) -> String {
@@ -106,7 +147,7 @@ pub enum IdTokenError {
     #[error("its header demands extensions (crit) that this service does not know")]
     Critical,
     /// The provider publishes no key for it.
-    #[error("it is signed by the key {key_id:?}, which the provider does not publish")]
+    #[error("it is signed by {}", unknown_key(key_id))]
     UnknownKey {
         /// Key id of its header.
         key_id: Option<String>,
@@ -123,7 +164,7 @@ pub enum IdTokenError {
         got: String,
     },
     /// It is for others.
-    #[error("it is for {got:?}; expected {want:?} (aud)")]
+    #[error("it is for {}; expected {want:?} (aud)", audience(got))]
     Audience {
         /// Client id of this service.
         want: String,
@@ -131,7 +172,7 @@ pub enum IdTokenError {
         got: Vec<String>,
     },
     /// It was given to another client.
-    #[error("it was given to {got:?}; expected {want:?} (azp)")]
+    #[error("it {}; expected {want:?} (azp)", given_to(got))]
     AuthorizedParty {
         /// Client id of this service.
         want: String,
@@ -171,4 +212,47 @@ pub enum IdTokenError {
     /// Its subject is empty or too long.
     #[error("its subject has not 1 to 255 characters (sub)")]
     Subject,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_said_in_words() {
+        let text = |text: &str| text.to_owned();
+        let key = |key_id: Option<&str>| IdTokenError::UnknownKey { key_id: key_id.map(text) };
+        let party = |got: Option<&str>| IdTokenError::AuthorizedParty { want: text("us"), got: got.map(text) };
+        let audience = |got: &[&str]| IdTokenError::Audience {
+            want: text("us"),
+            got: got.iter().map(|each| text(each)).collect(),
+        };
+        for (error, expected) in [
+            (key(Some("k1")), r#"it is signed by the key "k1", which the provider does not publish"#),
+            (key(None), "it is signed by a key without an id, and the provider publishes none of its kind"),
+            (party(Some("other")), r#"it was given to "other"; expected "us" (azp)"#),
+            (party(None), r#"it does not say to whom it was given; expected "us" (azp)"#),
+            (audience(&["a", "b"]), r#"it is for "a", "b"; expected "us" (aud)"#),
+            (audience(&[]), r#"it is for nobody; expected "us" (aud)"#),
+        ] {
+            assert_eq!(error.to_string(), expected);
+        }
+        let callback = |got: &str| OpenIdError::CallbackIssuer { want: text("op"), got: text(got) };
+        assert_eq!(
+            callback("other").to_string(),
+            r#"the answer came from "other"; expected one from the OpenID provider "op" (iss)"#
+        );
+        assert_eq!(
+            callback("").to_string(),
+            r#"the answer names no issuer; expected one from the OpenID provider "op" (iss)"#
+        );
+    }
+
+    #[test]
+    fn who_has_failed_is_told_apart() {
+        let refused = |error: &str| OpenIdError::Refused { error: error.to_owned(), description: None };
+        assert!(refused("access_denied").is_of_the_browser() && OpenIdError::State.is_of_the_browser());
+        assert!(!refused("server_error").is_of_the_browser());
+        assert!(!OpenIdError::IdToken(IdTokenError::Signature).is_of_the_browser());
+    }
 }

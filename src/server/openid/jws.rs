@@ -33,6 +33,15 @@ impl Algorithm {
             _ => None,
         }
     }
+
+    /// Name of the algorithm.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Rs256 => "RS256",
+            Self::Es256 => "ES256",
+            Self::EdDsa => "EdDSA",
+        }
+    }
 }
 
 /// A key as it is published (RFC 7517, 4), of a kind that is accepted.

@@ -16,7 +16,7 @@ use crate::server::outbound::{OutboundClient, OutboundUrl};
 pub const KEYS_MAX: usize = 32;
 /// Time for which keys are kept: a key that the provider has withdrawn is used no longer than this.
 pub const KEYS_AGE_MAX: Duration = Duration::from_secs(60 * 60);
-/// Time for which keys are kept at least, so that tokens with made-up key ids cause no flood of requests.
+/// Time for which keys are kept at least, so that tokens with made-up key ids or signatures cause no flood of requests.
 pub const KEYS_AGE_MIN: Duration = Duration::from_secs(60);
 
 /// A set of keys as it is published (RFC 7517, 5).
@@ -48,8 +48,8 @@ pub(super) struct KeySet {
 
 impl KeySet {
     /// Returns the payload of a token whose signature is the provider's. Keys are asked for when none are kept or they are old, and once more
-    /// when the token names one that is not among them: the provider may have changed its keys. Tokens that come meanwhile wait for the
-    /// answer, so that many logins at once ask once. Dropping the future leaves what was kept.
+    /// when none of them has signed the token: the provider may have changed its keys, under other ids, the same, or none. Tokens that come
+    /// meanwhile wait for the answer, so that many logins at once ask once. Dropping the future leaves what was kept.
     ///
     /// # Errors
     /// [`OpenIdError::IdToken`], and those of asking for the keys.
@@ -64,7 +64,8 @@ impl KeySet {
         if let Some(kept) = fetched.as_ref().filter(|kept| !kept.is_older_than(KEYS_AGE_MAX, now_ms)) {
             let known = token.verify(&kept.keys);
             let may_ask = kept.is_older_than(KEYS_AGE_MIN, now_ms);
-            if !(may_ask && matches!(known, Err(IdTokenError::UnknownKey { .. }))) {
+            let may_be_changed = matches!(known, Err(IdTokenError::UnknownKey { .. } | IdTokenError::Signature));
+            if !(may_ask && may_be_changed) {
                 return Ok(known?);
             }
         }

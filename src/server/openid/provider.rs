@@ -185,7 +185,7 @@ impl OpenIdProvider {
         let token = SignedToken::read(&tokens.id_token)?;
         let algorithm = token.algorithm;
         if !self.metadata.algorithms.contains(&algorithm) {
-            return Err(IdTokenError::Algorithm { algorithm: format!("{algorithm:?}") }.into());
+            return Err(IdTokenError::Algorithm { algorithm: algorithm.name().to_owned() }.into());
         }
         let now_ms = self.clock.now_ms();
         let payload = self.keys.verify(&token, &self.client, &self.metadata.keys, now_ms).await?;

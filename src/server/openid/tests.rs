@@ -322,9 +322,19 @@ async fn keys_are_kept_and_asked_for_anew_when_they_change() {
     let fresh = json!({ "iat": NOW + 3_600, "exp": NOW + 7_200 });
     log_in(&provider, &found, &second, fresh.clone()).await.unwrap();
     provider.clock.advance(Duration::from_secs(1));
-    let error = log_in(&provider, &found, &second, fresh).await.unwrap_err();
+    let error = log_in(&provider, &found, &second, fresh.clone()).await.unwrap_err();
     assert_eq!(error, OpenIdError::IdToken(IdTokenError::UnknownKey { key_id: Some("k2".to_owned()) }));
     assert_eq!(asked(), 3);
+    // Another key under the same id, and one without an id: wrong signatures cause no more requests than unknown ids.
+    for (key, number) in [(SigningKey::p256(Some("k3")), 4), (SigningKey::p256(None), 5)] {
+        provider.publish(&[&key]);
+        let error = log_in(&provider, &found, &key, fresh.clone()).await.unwrap_err();
+        assert_eq!(error, OpenIdError::IdToken(IdTokenError::Signature));
+        assert_eq!(asked(), number - 1, "too early to ask again");
+        provider.clock.advance(KEYS_AGE_MIN);
+        log_in(&provider, &found, &key, fresh.clone()).await.unwrap();
+        assert_eq!(asked(), number, "changed");
+    }
 }
 
 #[tokio::test]

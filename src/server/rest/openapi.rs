@@ -358,6 +358,7 @@ fn headers(more: &[(&str, &str)]) -> Value {
         "X-Request-Id": text("Id of the request, as in the body."),
         "RateLimit-Policy": text("Quota of the caller: q requests in w seconds."),
         "RateLimit": text("What is left of it: r requests for t seconds."),
+        "Cache-Control": text("no-store: no cache keeps the answer."),
     });
     for (name, description) in more {
         headers[*name] = text(description);

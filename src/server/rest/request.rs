@@ -1,7 +1,7 @@
 //! What handlers get of a request: its id, its principal, the variables of its path, its query.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{
         Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
@@ -139,9 +139,20 @@ pub(super) fn simulate() -> Parameter {
     Parameter::one_of(SIMULATE, "With true nothing is done: the answer tells what would be.", choices, Some("false"))
 }
 
-/// Splits a query into its parameters; of one that is repeated the last counts.
+/// Splits a query into its parameters; of one that is repeated, which [`refuse_repeated`] finds, the last counts.
 pub(super) fn parse_query(query: &str) -> BTreeMap<String, String> {
     url::form_urlencoded::parse(query.as_bytes()).into_owned().collect()
+}
+
+/// Refuses a query with a parameter that is there more than once: no parameter takes several values, and which of them is meant nobody knows.
+pub(super) fn refuse_repeated(query: &str) -> Result<(), ApiError> {
+    let mut names = BTreeSet::new();
+    let mut parameters = url::form_urlencoded::parse(query.as_bytes());
+    let repeated = parameters.find_map(|(name, _)| (!names.insert(name.clone())).then_some(name));
+    repeated.map_or(Ok(()), |name| {
+        let message = format!("query parameter {name:?} is there more than once: give it one value");
+        Err(ApiError::bad_request(message))
+    })
 }
 
 fn unknown(name: &str, parameters: &[Parameter]) -> ApiError {
@@ -196,6 +207,8 @@ mod tests {
             (true, "/v1/one?simulate=true", 200, "true"),
             (true, "/v1/one?simulate=yes", 400, "simulate must be one of true, false"),
             (true, "/v1/one?other=1", 400, "unknown query parameter"),
+            (true, "/v1/one?simulate=true&simulate=true", 400, "\"simulate\" is there more than once"),
+            (true, "/v1/one?simulate=true&simulat%65=false", 400, "\"simulate\" is there more than once"),
         ] {
             let (parts, ()) = HttpRequest::get(target).body(()).unwrap().into_parts();
             let endpoint = Arc::new(endpoint(simulates));

@@ -13,7 +13,6 @@ use axum::{
     response::Response,
 };
 use hyper::body::Body as _;
-use serde::de::IgnoredAny;
 use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -25,7 +24,7 @@ use super::{
     envelope::Rendered,
     idempotency::{self, Begin, KeptRequest},
     rate::Quota,
-    request::{Request, RequestId, parse_query},
+    request::{Request, RequestId, parse_query, refuse_repeated},
 };
 use crate::{
     platform::{
@@ -37,6 +36,10 @@ use crate::{
         commands::{self, Length},
         counters::panic_text,
         credentials,
+        jsonrpc::{
+            aside::read_aside,
+            batch::{entries, is_batch},
+        },
         limits::REST_BODY_BYTES_MAX,
         service_rpc,
     },
@@ -70,10 +73,11 @@ impl Admitted {
     /// # Errors
     /// 429.
     pub(in crate::server) fn count_batch(&mut self, app: &App, body: &[u8]) -> Result<(), ApiError> {
-        let (calls, calls_max) = (calls_of(body), u64::from(app.limits.batch_calls_max));
-        let Some(principal) = self.principal.as_ref().filter(|_| (2..=calls_max).contains(&calls)) else {
+        let Some(principal) = &self.principal else { return Ok(()) };
+        let calls = calls_of(body, app.limits.batch_calls_max);
+        if calls < 2 {
             return Ok(());
-        };
+        }
         let more = calls.saturating_sub(1);
         let quota = app.rates.count_more(&caller(principal), more);
         self.quota = Some(quota);
@@ -101,13 +105,14 @@ impl Admitted {
     }
 }
 
-/// Calls in a body of JSON-RPC: those of a batch, else one.
-fn calls_of(body: &[u8]) -> u64 {
-    if body.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'[') {
+/// Calls in a body of JSON-RPC: those of a batch, else one. What is no JSON, or has more calls than a batch may, is refused as a whole by whoever
+/// executes it, and is one.
+fn calls_of(body: &[u8], calls_max: u32) -> u64 {
+    if !is_batch(body) {
         return 1;
     }
-    // What is not JSON is refused by whoever executes it.
-    serde_json::from_slice::<Vec<IgnoredAny>>(body).map_or(1, |calls| u64::try_from(calls.len()).unwrap_or(u64::MAX))
+    let calls = read_aside(body.len(), || entries(body, calls_max).map(|calls| calls.len()));
+    calls.map_or(1, |calls| u64::try_from(calls).unwrap_or(u64::MAX))
 }
 
 /// The name by which the requests of a caller are counted.
@@ -281,10 +286,15 @@ async fn serve_admitted(
     body: Bytes,
     (id, admitted): (RequestId, Admitted),
 ) -> Response {
-    let query = parse_query(parts.uri.query().unwrap_or_default());
+    let text = parts.uri.query().unwrap_or_default();
+    let (query, is_once) = (parse_query(text), refuse_repeated(text));
     let request = Request { id: id.clone(), principal: admitted.principal.clone(), path, query, id_seed: None };
     let (received, bytes_max) = (body.len(), app.bytes_max(&endpoint));
-    let rendered = match prepare_anywhere(&endpoint, &request, &parts.headers, &body, bytes_max).await {
+    let prepared = match is_once {
+        Ok(()) => prepare_anywhere(&endpoint, &request, &parts.headers, &body, bytes_max).await,
+        Err(repeated) => Err(repeated),
+    };
+    let rendered = match prepared {
         Ok(value) => run(app.clone(), Arc::clone(&endpoint), request, parts, body, value).await,
         Err(error) => Err(error),
     };
@@ -436,17 +446,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_batch_has_as_many_calls_as_entries_and_all_else_one() {
+    fn a_batch_within_the_bound_has_as_many_calls_as_entries_and_all_else_one() {
         for (body, calls) in [
             ("{}", 1),
             ("  [{}]", 1),
             ("\n[{}, {\"id\":1,\"params\":[1,[2]]}]", 2),
             ("[1,null,\"a\",[]]", 4),
             ("[]", 0),
+            ("[1,2,3,4,5]", 1),
             ("[{}", 1),
             ("", 1),
         ] {
-            assert_eq!(calls_of(body.as_bytes()), calls, "{body}");
+            assert_eq!(calls_of(body.as_bytes(), 4), calls, "{body}");
         }
     }
 }

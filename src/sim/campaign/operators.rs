@@ -4,7 +4,7 @@
 //! |---|---|
 //! | proof of authority | signers vote about the last of them, the candidate and a stranger |
 //! | Raft | leadership is handed on; the candidate and the last voter become voters, learners, or nothing, alone or together |
-//! | with stake | candidates join with stake and exit again, by transactions; where keys rotate, validators hand sealing on to replicas that never joined |
+//! | with stake | candidates join with stake and exit again, by transactions; where everybody moves, who is in jail returns when its time is over; where keys rotate, validators hand sealing on to replicas that never joined |
 //!
 //! No command removes what a protocol needs to tolerate the faults of its campaign: of the first validators none exits where some
 //! may misbehave, and of Raft's voters only the last one does. Where everybody moves, nobody misbehaves: any replica is chosen, and
@@ -69,7 +69,11 @@ impl Operators {
 
     /// Issues a random command, or none.
     pub(crate) fn act(&mut self, network: &mut Network, oracle: &mut Oracle) -> Result<(), NetworkError> {
-        match network.config().info().membership_change {
+        let change = network.config().info().membership_change;
+        if self.all_move && change == MembershipChange::Stake {
+            self.unjail(network, oracle)?;
+        }
+        match change {
             MembershipChange::SignerVotes => self.vote(network),
             _ if self.candidates == 0 || self.rng.below(2) == 0 => Ok(()),
             MembershipChange::LeaderProposal => self.change_members(network),
@@ -174,6 +178,22 @@ impl Operators {
         let join = ValidatorAction::Join { stake: ether(32).saturating_sub(own), commission_bps: 500 };
         let action = if is_in { ValidatorAction::Exit } else { join };
         submit(network, oracle, key, &action, id).map(drop)
+    }
+
+    /// Lets validators whose time in jail is over return.
+    fn unjail(&mut self, network: &mut Network, oracle: &mut Oracle) -> Result<(), NetworkError> {
+        for number in 0..self.validators + self.candidates {
+            let key = &*self.keys.entry(number).or_insert_with(|| NetworkBuilder::validator_key(self.seed, number));
+            let Some(replica) = network.replicas().get(number as usize) else { return Ok(()) };
+            let (id, chain) = (replica.id(), replica.chain());
+            let Ok(record) = chain.staked_validator(chain.head(), key.address()) else { continue };
+            let until = record.stake.and_then(|stake| stake.jailed_until);
+            if record.status == ValidatorStatus::Jailed && until.is_some_and(|until| until <= chain.head().timestamp())
+            {
+                submit(network, oracle, key, &ValidatorAction::Unjail, id)?;
+            }
+        }
+        Ok(())
     }
 
     /// Hands the sealing of a validator on to another replica, whose key becomes the validator's. The contract refuses it where that

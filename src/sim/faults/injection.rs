@@ -59,7 +59,7 @@ impl Network {
         }
         match kind {
             FaultKind::Crash { replica } | FaultKind::Wipe { replica } => self.start_again(replica),
-            FaultKind::Pause { replica } => self.unpause(replica),
+            FaultKind::Pause { replica } => self.release(replica),
             FaultKind::Disk { replica, .. } => {
                 self.replica_mut(replica)?.disk_mut().end(fault);
                 Ok(())
@@ -244,7 +244,14 @@ impl Network {
     }
 
     fn sleep_by_plan(&mut self, id: FaultId, duration: Duration) -> Result<(), NetworkError> {
-        let kind = FaultKind::Sleep;
+        self.announce(id, &FaultKind::Sleep);
+        self.sleep(duration)?;
+        self.note(Incident::Ended { fault: id.get() });
+        Ok(())
+    }
+
+    /// Records that a fault begins.
+    fn announce(&mut self, id: FaultId, kind: &FaultKind) {
         self.env.record("fault-begins", |out| {
             out.u64(id.get());
             out.bytes(kind.label().as_bytes());
@@ -252,12 +259,9 @@ impl Network {
         self.note(Incident::Began {
             fault: id.get(),
             kind: kind.label().to_owned(),
-            replicas: Vec::new(),
-            text: serde_json::to_string(&kind).unwrap_or_default(),
+            replicas: kind.replica().map(ReplicaId::get).into_iter().collect(),
+            text: serde_json::to_string(kind).unwrap_or_default(),
         });
-        self.sleep(duration)?;
-        self.note(Incident::Ended { fault: id.get() });
-        Ok(())
     }
 
     fn active_faults(&mut self) -> &mut ActiveFaults {
@@ -267,16 +271,7 @@ impl Network {
 
     fn begin(&mut self, id: FaultId, kind: FaultKind) -> Result<(), NetworkError> {
         let (now, count) = (self.now(), self.env.replica_count);
-        self.env.record("fault-begins", |out| {
-            out.u64(id.get());
-            out.bytes(kind.label().as_bytes());
-        });
-        self.note(Incident::Began {
-            fault: id.get(),
-            kind: kind.label().to_owned(),
-            replicas: kind.replica().map(ReplicaId::get).into_iter().collect(),
-            text: serde_json::to_string(&kind).unwrap_or_default(),
-        });
+        self.announce(id, &kind);
         let faults = self.active_faults();
         faults.active.insert(id, kind.clone());
         faults.dishonest.extend(kind.byzantine());
@@ -297,12 +292,7 @@ impl Network {
                 self.stop(replica);
                 self.replica_mut(replica)?.wipe();
             }
-            FaultKind::Pause { replica } => {
-                let paused = self.replica_mut(replica)?;
-                if paused.process() == ProcessState::Running {
-                    paused.set_process(ProcessState::Paused);
-                }
-            }
+            FaultKind::Pause { replica } => self.hold(replica),
             FaultKind::Disk { replica, delay } => {
                 self.replica_mut(replica)?.disk_mut().slow_down(id, delay.into());
             }
@@ -336,10 +326,22 @@ impl Network {
         self.note(Incident::Altered { replica: replica.get(), how: "its key runs on two machines".to_owned() });
     }
 
+    /// Stops a replica and its twin.
     fn stop(&mut self, replica: ReplicaId) {
         for slot in self.slots_of(replica) {
             if let Some((process, env)) = self.slot_mut(slot) {
                 process.crash(env);
+            }
+        }
+    }
+
+    /// Holds a running replica and its twin.
+    fn hold(&mut self, replica: ReplicaId) {
+        for slot in self.slots_of(replica) {
+            if let Some((process, _)) = self.slot_mut(slot)
+                && process.process() == ProcessState::Running
+            {
+                process.set_process(ProcessState::Paused);
             }
         }
     }
@@ -364,20 +366,23 @@ impl Network {
         Ok(())
     }
 
-    /// Resumes a paused replica, unless another fault pauses it; deferred events happen now.
-    fn unpause(&mut self, replica: ReplicaId) -> Result<(), NetworkError> {
+    /// Resumes a paused replica and its twin, unless another fault pauses them; deferred events happen now.
+    fn release(&mut self, replica: ReplicaId) -> Result<(), NetworkError> {
         let is_pause = |kind: &FaultKind| matches!(kind, FaultKind::Pause { .. });
         if self.env.faults.as_ref().is_some_and(|faults| faults.holds(is_pause, replica)) {
             return Ok(());
         }
-        let Some(paused) = self.replicas.get_mut(replica.index()) else { return Ok(()) };
-        if paused.process() == ProcessState::Paused {
-            paused.set_process(ProcessState::Running);
-            paused.tell_resumed(&mut self.env)?;
-            let now = self.env.scheduler.now();
-            for (place, sim_event) in (0..).zip(paused.take_deferred()) {
+        for slot in self.slots_of(replica) {
+            let Some((process, env)) = self.slot_mut(slot) else { continue };
+            if process.process() != ProcessState::Paused {
+                continue;
+            }
+            process.set_process(ProcessState::Running);
+            process.tell_resumed(env)?;
+            let now = env.scheduler.now();
+            for (place, sim_event) in (0..).zip(process.take_deferred()) {
                 // In the order of their arrival.
-                self.env.scheduler.at(now.plus_nanos(place), sim_event);
+                env.scheduler.at(now.plus_nanos(place), sim_event);
             }
         }
         Ok(())

@@ -172,6 +172,8 @@ const POS: Marks = &[
     ("pos/refuse-surround", Guard("the justified checkpoint of a head goes back only where epochs are lost")),
     ("pos/reorg", Campaign),
     ("pos/resend", Campaign),
+    ("pos/reveals-renewed", Campaign),
+    ("pos/reveals-used-up", Campaign),
     ("pos/show-head", Test("consensus/pos/tests/withheld.rs", "whoever_alone_has_what_justifies_shows_it")),
     ("pos/stale-answer", Test("consensus/pos/tests/invalid.rs", "unrequested_responses_change_nothing")),
     ("pos/stale-build", Test("consensus/pos/tests/invalid.rs", "unrequested_responses_change_nothing")),

@@ -11,7 +11,10 @@ use std::{
 use super::*;
 use crate::{
     consensus::{BlockId, ConsensusKind},
-    primitives::B256,
+    primitives::{
+        B256,
+        mutation::{self, Mutation},
+    },
     sim::check::invariant::{honest, promised},
     system::staking::{ValidatorRecord, ValidatorStatus},
 };
@@ -24,6 +27,10 @@ const LOOK_EVERY: u64 = 2;
 enum Event {
     /// Another set of validators is in force.
     SetChanged,
+    /// A validator is in jail.
+    Jailed,
+    /// A validator is back from jail.
+    Unjailed,
     /// A validator left, and its stake is unbonding.
     Left,
     /// The stake of one that left is withdrawable.
@@ -32,7 +39,7 @@ enum Event {
     SlashedLate,
 }
 
-use Event::{Left, SetChanged, SlashedLate, StakeFree};
+use Event::{Jailed, Left, SetChanged, SlashedLate, StakeFree, Unjailed};
 
 /// What the chosen seeds of a protocol have to reach together.
 struct Wanted {
@@ -103,10 +110,13 @@ impl Seen {
 
     /// Compares a validator's record with the one at the last look.
     fn look(&mut self, record: &ValidatorRecord) {
-        if self.status.insert(record.address, record.status) == Some(record.status) {
+        let before = self.status.insert(record.address, record.status);
+        if before == Some(record.status) {
             return;
         }
         match record.status {
+            ValidatorStatus::Jailed => self.events.extend([Jailed]),
+            ValidatorStatus::Bonded if before == Some(ValidatorStatus::Jailed) => self.events.extend([Unjailed]),
             ValidatorStatus::Unbonding => self.events.extend([Left]),
             ValidatorStatus::Unbonded => self.events.extend([Left, StakeFree]),
             ValidatorStatus::Tombstoned => {
@@ -120,11 +130,11 @@ impl Seen {
     }
 }
 
-/// Runs a seed of the long profile, and returns what it reached.
-fn reached_by(kind: ConsensusKind, seed: u64) -> Reached {
+/// Runs a seed of a profile, and returns what it reached.
+fn reached_by(kind: ConsensusKind, profile: fn(ConsensusConfig) -> CampaignSetup, seed: u64) -> Reached {
     let watch = Watch::default();
     let invariants: [Box<dyn Invariant>; 1] = [Box::new(watch.clone())];
-    let setup = CampaignSetup::long(default_sim_config(kind)).with_invariants(invariants);
+    let setup = profile(default_sim_config(kind)).with_invariants(invariants);
     let report = run_seed(&setup, seed);
     assert_eq!(report.outcome, RunOutcome::Passed, "{kind:?}, seed {seed}");
     let faults = report.plan.faults.iter().map(|fault| fault.kind.label()).collect();
@@ -136,7 +146,7 @@ fn reached_by(kind: ConsensusKind, seed: u64) -> Reached {
 fn assert_reached(kind: ConsensusKind, wanted: &Wanted) {
     let mut all = Reached::default();
     for seed in wanted.seeds {
-        let Reached { marks, faults, events } = reached_by(kind, *seed);
+        let Reached { marks, faults, events } = reached_by(kind, CampaignSetup::long, *seed);
         for (mark, count) in marks {
             *all.marks.entry(mark).or_default() += count;
         }
@@ -239,13 +249,15 @@ fn long_runs_of_delegated_proof_of_stake_meet_lies_elections_and_late_evidence()
 #[test]
 fn long_runs_of_proof_of_stake_meet_lies_leavers_and_evidence() {
     let wanted = Wanted {
-        seeds: &[3, 7, 19],
+        seeds: &[0, 22],
         marks: &[
             "pos/finalized",
             "pos/late-build",
             "pos/offence",
             "pos/reorg",
             "pos/resend",
+            "pos/reveals-renewed",
+            "pos/reveals-used-up",
             "pos/show-head",
             "pos/sync",
         ],
@@ -255,20 +267,36 @@ fn long_runs_of_proof_of_stake_meet_lies_leavers_and_evidence() {
     assert_reached(ConsensusKind::Pos, &wanted);
 }
 
-/// Prints what each seed reaches. `PROTOCOL` in the environment is a protocol's short name (all without it), `FROM` the first seed and `SEEDS` the number
-/// of seeds.
+/// Where everybody moves, who is away is jailed, and returns.
+#[test]
+fn turnovers_jail_who_is_away_and_let_it_return() {
+    let events = |kind, seed| reached_by(kind, CampaignSetup::turnover, seed).events;
+    for (kind, seed) in [(ConsensusKind::Pos, 0), (ConsensusKind::Dpos, 9)] {
+        let events = events(kind, seed);
+        assert!(events.is_superset(&[Jailed, Unjailed].into()), "{kind:?}: {events:?}");
+    }
+    let by_blocks = mutation::with(Mutation::DposCountsOthersTurns, || events(ConsensusKind::Dpos, 9));
+    assert!(!by_blocks.contains(&Jailed), "{by_blocks:?}");
+}
+
+/// Prints what each seed reaches. `PROTOCOL` in the environment is a protocol's short name (all without it), `FROM` the first seed, `SEEDS` the number
+/// of seeds and `PROFILE` `turnover`, or the long one.
 #[test]
 #[ignore = "prints what seeds of the long profile reach"]
 fn print_what_long_runs_reach() {
     let env = |name: &str| std::env::var(name).ok();
     let number = |name: &str, default: u64| env(name).and_then(|value| value.parse().ok()).unwrap_or(default);
     let (from, seeds) = (number("FROM", 0), number("SEEDS", 20));
+    let profile = match env("PROFILE").as_deref() {
+        Some("turnover") => CampaignSetup::turnover,
+        _ => CampaignSetup::long,
+    };
     for kind in ConsensusKind::ALL {
         if env("PROTOCOL").is_some_and(|wanted| wanted != kind.short_name()) {
             continue;
         }
         for seed in from..from + seeds {
-            let Reached { marks, faults, events } = reached_by(kind, seed);
+            let Reached { marks, faults, events } = reached_by(kind, profile, seed);
             println!("{kind:?} {seed}: {events:?} {marks:?} {faults:?}");
         }
     }

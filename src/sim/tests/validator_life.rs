@@ -63,8 +63,6 @@ fn network(kind: ConsensusKind) -> Network {
         unbonding_secs: unbonding_secs(kind),
         commission_change_secs: 0,
         downtime_window: 20,
-        // A validator has one slot in four and one vote an epoch: three of twenty missed are too many.
-        downtime_min_signed_ppm: 900_000,
         downtime_jail_secs: 10,
         ..StakingParams::default()
     };

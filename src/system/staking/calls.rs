@@ -44,12 +44,20 @@ impl Offence {
 }
 
 /// Starts a block: `proposer` made it, and `absent` (in any order, at most once each) are the validators missing since
-/// the block before, for example in the signatures of the parent's certificate or in skipped slots.
+/// the block before, for example in the signatures of the parent's certificate.
 ///
-/// The contract mints the block reward and counts the absences. Addresses that are no validators are ignored. Must be
-/// the first call of every block.
+/// The contract mints the block reward and counts the absences, in a window of the chain's blocks. Addresses that are no validators are
+/// ignored. This, or [`begin_turn`], must be the first call of every block.
 pub fn begin_block(proposer: Address, absent: &[Address]) -> SystemCall {
     call(&sol::beginBlockCall { proposer, absent: absent.to_vec() })
+}
+
+/// Starts a block of a protocol whose validators take turns: it was `proposer`'s, and `absent` did not take theirs since the block before.
+///
+/// As [`begin_block`], but that the window of each validator is one of its own turns: of many, each has few among the chain's blocks. A chain
+/// uses one of the two.
+pub fn begin_turn(proposer: Address, absent: &[Address]) -> SystemCall {
+    call(&sol::beginTurnCall { proposer, absent: absent.to_vec() })
 }
 
 /// Punishes `offender` for a proven `offence` at this height and time.

@@ -201,6 +201,7 @@ alloy_sol_types::sol! {
         function exit() external;
 
         function beginBlock(address proposer, address[] absent) external;
+        function beginTurn(address proposer, address[] absent) external;
         function slash(address validator, uint8 offence, uint64 infractionHeight, uint64 infractionTime) external;
         function penalize(address[] validators, uint256[] amounts) external;
         function setParameter(uint8 parameter, uint256 value) external;

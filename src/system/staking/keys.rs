@@ -63,8 +63,8 @@ impl Staking<'_, '_> {
         self.0.emit(&sol::SealingKeyRequested { operator, key })
     }
 
-    /// Registers a key of a validator and puts it in the place of the present one. Once in a downtime window: so the absences in a window
-    /// are of two keys at most, and what the contract keeps for ever grows no faster.
+    /// Registers a key of a validator and puts it in the place of the present one. Once in so many blocks as a downtime window
+    /// has: so the absences in a window of blocks are of two keys at most, and what the contract keeps for ever grows no faster.
     pub(super) fn register_key(
         &mut self,
         params: &StoredParams,

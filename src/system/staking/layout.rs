@@ -76,7 +76,8 @@ storage! {
         /// Rewards per share since it joined first, times 2^128.
         pub(super) ratio: Slot<U256>,
         pub(super) commission: Slot<U256>,
-        /// One bit per block of the downtime window, set for an absence; the lowest is for the block in `absent_at`.
+        /// One bit per block of the downtime window, set for an absence; the lowest is for the block in `absent_at`. One per turn of the
+        /// validator where that is 0.
         pub(super) absences: Slot<U256>,
         pub(super) absent_at: Slot<U256>,
         slashes: Mapping<u64, Slash>,

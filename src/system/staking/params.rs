@@ -59,7 +59,8 @@ pub struct StakingParams {
     pub double_sign_slash_ppm: u32,
     /// Part slashed for downtime, in millionths; default 1 %.
     pub downtime_slash_ppm: u32,
-    /// Length of the downtime window, in blocks; default 100, from 1 to [`DOWNTIME_WINDOW_MAX`].
+    /// Length of the downtime window, in blocks, or in the validator's own turns where the protocol has turns; default 100, from 1 to
+    /// [`DOWNTIME_WINDOW_MAX`].
     pub downtime_window: u32,
     /// Part of the window in which a validator must be present, in millionths; default 50 %.
     pub downtime_min_signed_ppm: u32,

@@ -12,30 +12,65 @@ use crate::{
     vm::{Stop, abi::empty_revert, math::CheckedMath},
 };
 
+/// What the places of a downtime window stand for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Places {
+    /// The last blocks of the chain: whoever is not absent from one has been there.
+    Blocks,
+    /// The validator's own last turns.
+    Turns,
+}
+
 impl Staking<'_, '_> {
     /// Starts a block: distributes its reward, counts the absences since the block before, and keeps the stake locked of those whom the
     /// protocol counts on though they are out of consensus here.
     pub(super) fn begin_block(&mut self, proposer: Address, absent: &[Address]) -> Result<(), Stop> {
         let params = self.load_params()?;
-        let proposer = self.operator_of(proposer)?;
-        let validator = self.find(proposer)?;
-        self.reward_proposer(&params, &validator)?;
+        self.start(&params, proposer)?;
+        self.note_absences(&params, absent, Places::Blocks)
+    }
+
+    /// Starts a block that the proposer made in its turn, as [`Staking::begin_block`], where `absent` did not take theirs.
+    pub(super) fn begin_turn(&mut self, proposer: Address, absent: &[Address]) -> Result<(), Stop> {
+        let params = self.load_params()?;
+        let operator = self.start(&params, proposer)?;
+        let absences = self.find(operator)?.stored.absences;
+        let noted = absences.get(self.0)?;
+        if !noted.is_zero() {
+            absences.set(self.0, within_window(&params, noted << 1))?;
+        }
+        self.note_absences(&params, absent, Places::Turns)
+    }
+
+    /// Distributes the reward of a block, and returns its proposer's operator.
+    fn start(&mut self, params: &StakingParams, proposer: Address) -> Result<Address, Stop> {
+        let operator = self.operator_of(proposer)?;
+        let validator = self.find(operator)?;
+        self.reward_proposer(params, &validator)?;
         self.note_duty(validator)?;
+        Ok(operator)
+    }
+
+    fn note_absences(&mut self, params: &StakingParams, absent: &[Address], places: Places) -> Result<(), Stop> {
         for key in absent {
             let validator = self.operator_of(*key)?;
-            self.note_absence(&params, validator)?;
+            self.note_absence(params, validator, places)?;
         }
         Ok(())
     }
 
     /// Counts an absence in the window and punishes when there are too many. As in the Cosmos SDK, a validator is not
-    /// punished within a window after it joined or left jail, and jail clears the count.
-    fn note_absence(&mut self, params: &StakingParams, address: Address) -> Result<(), Stop> {
+    /// punished within a window, in blocks, after it joined or left jail, and jail clears the count.
+    fn note_absence(&mut self, params: &StakingParams, address: Address, places: Places) -> Result<(), Stop> {
         let mut validator = self.find(address)?;
         if !validator.is_bonded() {
             return self.note_duty(validator);
         }
-        let absences = self.absences(params, &validator)? | U256::from(1);
+        let before = self.absences(params, &validator)?;
+        let absences = match places {
+            Places::Blocks => before,
+            Places::Turns => within_window(params, before << 1),
+        } | U256::from(1);
         let missed = absences.count_ones() as u64;
         let window = u64::from(params.downtime_window);
         let counts = self.height() > validator.start_height.saturating_add(window);
@@ -45,17 +80,23 @@ impl Staking<'_, '_> {
             return self.jail(&mut validator, self.now().saturating_add(params.downtime_jail_secs));
         }
         validator.stored.absences.set(self.0, absences)?;
-        validator.stored.absent_at.set(self.0, U256::from(self.height()))
+        match places {
+            Places::Blocks => validator.stored.absent_at.set(self.0, U256::from(self.height())),
+            Places::Turns => Ok(()),
+        }
     }
 
-    /// Returns the window shifted to this block: the lowest bit is this block's.
+    /// Returns the window: shifted to this block, whose bit is the lowest, or as the validator's last turn left it.
     pub(super) fn absences(&mut self, params: &StakingParams, validator: &ValidatorEntry) -> Result<U256, Stop> {
         let absences = validator.stored.absences.get(self.0)?;
         let noted_at: u64 = validator.stored.absent_at.get(self.0)?.saturating_to();
+        if noted_at == 0 {
+            return Ok(absences);
+        }
         let passed = self.height().saturating_sub(noted_at).min(256) as usize;
         // A shift by the full width clears the window.
         let shifted = if passed == 256 { U256::ZERO } else { absences << passed };
-        Ok(shifted & (U256::MAX >> (256 - params.downtime_window.clamp(1, 256) as usize)))
+        Ok(within_window(params, shifted))
     }
 
     /// Punishes for evidence, unless it is too old. Whose stake is free is not slashed, but never validates again: protocols take evidence once,
@@ -149,4 +190,9 @@ impl Staking<'_, '_> {
         self.destroy(amount)?;
         self.announce(validator, validator.weight(tokens), validator.weight(rest))
     }
+}
+
+/// Returns the places that the window has.
+fn within_window(params: &StakingParams, absences: U256) -> U256 {
+    absences & (U256::MAX >> (256 - params.downtime_window.clamp(1, 256) as usize))
 }

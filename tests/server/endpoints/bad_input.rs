@@ -345,7 +345,7 @@ fn encoded(text: &str) -> String {
     text.bytes().map(|byte| format!("%{byte:02X}")).collect()
 }
 
-/// Each query parameter: out of each bound, of no pattern, not in the list; each required one left out.
+/// Each query parameter: out of each bound, of no pattern, not in the list, twice; each required one left out.
 #[tokio::test]
 async fn every_wrong_query_parameter_is_named() {
     let service = roomy().await;
@@ -371,6 +371,8 @@ async fn every_wrong_query_parameter_is_named() {
                 named(operation, &service.send(&operation.method, &target, &key, "").await, name, &text);
                 wrong += 1;
             }
+            let target = format!("{path}?{others}&{name}=1&{name}=1");
+            named(operation, &service.send(&operation.method, &target, &key, "").await, name, "1 twice");
             if parameter["required"] == true {
                 let target = format!("{path}?{others}");
                 named(operation, &service.send(&operation.method, &target, &key, "").await, name, "nothing");

@@ -221,7 +221,7 @@ fn two_blocks_of_one_producer_in_one_slot_are_evidence_and_are_reported() {
     let time = crate::primitives::Timestamp::from_secs(9);
     let slash =
         crate::system::staking::slash(offender, crate::system::staking::Offence::DoubleSign, Height::new(9), time);
-    assert_eq!(calls, [crate::system::staking::begin_block(sealed.header.beneficiary, &[]), slash]);
+    assert_eq!(calls, [crate::system::staking::begin_turn(sealed.header.beneficiary, &[]), slash]);
 }
 
 /// A producer confirms the same heights on two branches. Returns a lab in which `honest` has heard of both.

@@ -338,7 +338,7 @@ impl PbftModel {
     }
 
     fn seen(&self, state: &State) -> [Arc<ReplicaView>; HONEST.len()] {
-        state.replicas.map(|key| self.table.view(key))
+        self.table.views(state.replicas)
     }
 }
 
@@ -415,9 +415,7 @@ impl Model for PbftModel {
         let outcome = self.table.step(before, input, false)?;
         next.replicas[replica] = outcome.replica;
         post(&mut next.wire, &outcome.sent);
-        for key in next.replicas {
-            self.table.forget_dead(key, &mut next.wire);
-        }
+        self.table.forget_dead(&next.replicas, &mut next.wire);
         if let Some((view, hash)) = self.table.view(outcome.replica).prepared {
             let view = view.get() as usize;
             if next.prepared.len() <= view {

@@ -369,7 +369,7 @@ impl ChangeModel {
     }
 
     fn seen(&self, state: &State) -> Vec<(usize, Arc<ReplicaView>)> {
-        HONEST.iter().zip(state.replicas).map(|(number, key)| (*number, self.table.view(key))).collect()
+        HONEST.into_iter().zip(self.table.views(state.replicas)).collect()
     }
 }
 
@@ -452,9 +452,7 @@ impl Model for ChangeModel {
         let outcome = self.table.step(state.replicas[replica], input, false)?;
         next.replicas[replica] = outcome.replica;
         post(&mut next.wire, &outcome.sent);
-        for key in next.replicas {
-            self.table.forget_dead(key, &mut next.wire);
-        }
+        self.table.forget_dead(&next.replicas, &mut next.wire);
         let seen = self.table.view(outcome.replica);
         next.is_refused |= seen.is_refused;
         if seen.head != before.head {

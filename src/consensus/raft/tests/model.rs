@@ -7,7 +7,11 @@
 //! an election) and heartbeats are lost (any message may be).
 
 use core::time::Duration;
-use std::{collections::BTreeSet, thread};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    thread,
+};
 
 use stateright::{Checker, HasDiscoveries, Model, Property};
 
@@ -24,7 +28,7 @@ use crate::{
         mutation::Mutation,
         testing::Content,
     },
-    primitives::{B256, Bytes, Header},
+    primitives::{B256, Bytes, Header, maps::LookupMap},
 };
 
 const REPLICAS: usize = 3;
@@ -237,7 +241,9 @@ struct State {
     /// Envelopes in flight, in order.
     wire: Vec<EnvelopeKey>,
     spent: Spent,
-    past: Past,
+    past: PastKey,
+    /// Of the replicas and the past.
+    findings: Findings,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -245,6 +251,15 @@ struct Spent {
     campaigns: u8,
     blocks: u8,
     crashes: u8,
+}
+
+/// A history, by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct PastKey(u32);
+
+impl PastKey {
+    /// Nobody led, and nothing is committed.
+    const FIRST: Self = Self(0);
 }
 
 /// The history that the properties read.
@@ -256,6 +271,142 @@ struct Past {
     committed: Vec<(Slot, u64)>,
     two_leaders: bool,
     two_commits: bool,
+}
+
+impl Past {
+    /// Records a leader and the committed entries.
+    fn remember(&mut self, replica: usize, view: &View) {
+        if view.is_leader {
+            let term = view.term as usize;
+            if self.leaders.len() <= term {
+                self.leaders.resize(term + 1, None);
+            }
+            let first = *self.leaders[term].get_or_insert(replica as u8);
+            self.two_leaders |= first != replica as u8;
+        }
+        for (place, slot) in view.log.iter().take(view.committed).enumerate() {
+            let Some(slot) = slot else { continue };
+            match self.committed.get(place) {
+                Some((first, _)) => self.two_commits |= first != slot,
+                None => self.committed.push((*slot, view.term)),
+            }
+        }
+    }
+
+    /// Whether a leader has what was committed in earlier terms.
+    fn is_complete_at(&self, leader: &View) -> bool {
+        let earlier = self.committed.iter().enumerate().filter(|(_, (_, by))| *by < leader.term);
+        earlier.into_iter().all(|(place, (slot, _))| has(&leader.log, place, slot))
+    }
+
+    /// Whether a majority of the disks have what is committed.
+    fn is_durable_in(&self, views: &[Arc<View>]) -> bool {
+        self.committed.iter().enumerate().all(|(place, (slot, _))| {
+            views.iter().filter(|view| has(&view.durable, place, slot)).count() * 2 > REPLICAS
+        })
+    }
+
+    /// The committed blocks' terms.
+    fn blocks(&self) -> impl Iterator<Item = u64> {
+        self.committed.iter().filter(|((_, block), _)| block.is_some()).map(|((term, _), _)| *term)
+    }
+}
+
+/// What the properties ask of the replicas and their history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Findings {
+    highest_term: u64,
+    is_election_safe: bool,
+    is_state_machine_safe: bool,
+    are_logs_matching: bool,
+    are_leaders_complete: bool,
+    is_committed_durable: bool,
+    /// Entries of two terms are committed.
+    terms_commit: bool,
+    /// Blocks of two terms are committed.
+    blocks_of_terms_commit: bool,
+    two_blocks_commit: bool,
+    is_tail_replaced: bool,
+}
+
+impl Findings {
+    fn of(views: &[Arc<View>; REPLICAS], past: &Past) -> Self {
+        let [first, second, third] = views;
+        let pairs = [(first, second), (first, third), (second, third)];
+        let are_two = |terms: BTreeSet<_>| terms.len() >= 2;
+        Self {
+            highest_term: first.term.max(second.term).max(third.term),
+            is_election_safe: !past.two_leaders,
+            is_state_machine_safe: !past.two_commits,
+            are_logs_matching: pairs.iter().all(|(one, other)| is_matching(&one.log, &other.log)),
+            are_leaders_complete: views.iter().filter(|view| view.is_leader).all(|leader| past.is_complete_at(leader)),
+            is_committed_durable: past.is_durable_in(views),
+            terms_commit: are_two(past.committed.iter().map(|((term, _), _)| *term).collect()),
+            blocks_of_terms_commit: are_two(past.blocks().collect()),
+            two_blocks_commit: past.blocks().count() >= 2,
+            is_tail_replaced: pairs
+                .iter()
+                .any(|(one, other)| known_of_both(&one.log, &other.log).any(|(one, other)| one != other)),
+        }
+    }
+}
+
+/// The places that are known of two logs.
+fn known_of_both(one: &[Option<Slot>], other: &[Option<Slot>]) -> impl Iterator<Item = (Slot, Slot)> {
+    one.iter().zip(other).filter_map(|(one, other)| Some(((*one)?, (*other)?)))
+}
+
+/// Whether two logs are equal up to the last entry of an equal term.
+fn is_matching(one: &[Option<Slot>], other: &[Option<Slot>]) -> bool {
+    let common: Vec<_> = known_of_both(one, other).collect();
+    let agreed = common.iter().rposition(|(one, other)| one.0 == other.0);
+    agreed.is_none_or(|place| common[..=place].iter().all(|(one, other)| one == other))
+}
+
+type Table = TransitionTable<ThreeReplicas>;
+
+/// All histories of the exploration so far, and what was found of them: states with other messages in flight have it in common.
+struct Histories {
+    all: Vec<Past>,
+    keys: LookupMap<Past, PastKey>,
+    /// The history after a replica came into a state.
+    later: LookupMap<(PastKey, ReplicaKey), PastKey>,
+    findings: LookupMap<([ReplicaKey; REPLICAS], PastKey), Findings>,
+}
+
+impl Histories {
+    fn new() -> Self {
+        let first = Past::default();
+        let keys = LookupMap::from_iter([(first.clone(), PastKey::FIRST)]);
+        Self { all: vec![first], keys, later: LookupMap::default(), findings: LookupMap::default() }
+    }
+
+    /// The history after a replica came into the state of `key`.
+    fn later(&mut self, table: &Table, past: PastKey, replica: usize, key: ReplicaKey) -> PastKey {
+        if let Some(known) = self.later.get(&(past, key)) {
+            return *known;
+        }
+        let mut next = self.all[past.0 as usize].clone();
+        next.remember(replica, &table.view(key));
+        let next = self.key(next);
+        self.later.insert((past, key), next);
+        next
+    }
+
+    fn findings(&mut self, table: &Table, replicas: [ReplicaKey; REPLICAS], past: PastKey) -> Findings {
+        let Self { all, findings, .. } = self;
+        let find = || Findings::of(&table.views(replicas), &all[past.0 as usize]);
+        *findings.entry((replicas, past)).or_insert_with(find)
+    }
+
+    fn key(&mut self, past: Past) -> PastKey {
+        let next = PastKey(self.all.len() as u32);
+        let key = *self.keys.entry(past.clone()).or_insert(next);
+        if key == next {
+            self.all.push(past);
+        }
+        key
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -271,36 +422,23 @@ enum Action {
 }
 
 struct RaftModel {
-    table: TransitionTable<ThreeReplicas>,
+    table: Table,
     bounds: Bounds,
+    histories: Mutex<Histories>,
 }
 
 impl RaftModel {
     fn new(bounds: Bounds, mutation: Option<Mutation>) -> Self {
-        Self { table: TransitionTable::new(ThreeReplicas::new(bounds), mutation), bounds }
+        let table = TransitionTable::new(ThreeReplicas::new(bounds), mutation);
+        Self { table, bounds, histories: Mutex::new(Histories::new()) }
     }
 
-    fn views(&self, state: &State) -> Vec<std::sync::Arc<View>> {
-        state.replicas.iter().map(|key| self.table.view(*key)).collect()
+    fn histories(&self) -> MutexGuard<'_, Histories> {
+        self.histories.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records a leader and the committed entries in the history.
-    fn remember(&self, past: &mut Past, replica: usize, view: &View) {
-        if view.is_leader {
-            let term = view.term as usize;
-            if past.leaders.len() <= term {
-                past.leaders.resize(term + 1, None);
-            }
-            let first = *past.leaders[term].get_or_insert(replica as u8);
-            past.two_leaders |= first != replica as u8;
-        }
-        for (place, slot) in view.log.iter().take(view.committed).enumerate() {
-            let Some(slot) = slot else { continue };
-            match past.committed.get(place) {
-                Some((first, _)) => past.two_commits |= first != slot,
-                None => past.committed.push((*slot, view.term)),
-            }
-        }
+    fn findings(&self, replicas: [ReplicaKey; REPLICAS], past: PastKey) -> Findings {
+        self.histories().findings(&self.table, replicas, past)
     }
 }
 
@@ -310,7 +448,8 @@ impl Model for RaftModel {
 
     fn init_states(&self) -> Vec<State> {
         let replicas = [0, 1, 2].map(|number| self.table.first(number));
-        vec![State { replicas, wire: Vec::new(), spent: Spent::default(), past: Past::default() }]
+        let (past, findings) = (PastKey::FIRST, self.findings(replicas, PastKey::FIRST));
+        vec![State { replicas, wire: Vec::new(), spent: Spent::default(), past, findings }]
     }
 
     fn actions(&self, state: &State, actions: &mut Vec<Action>) {
@@ -334,8 +473,7 @@ impl Model for RaftModel {
                 add(self.table.envelope(*envelope).to.index(), Input::Deliver(*envelope));
             }
         }
-        for (replica, key) in state.replicas.iter().enumerate() {
-            let view = self.table.view(*key);
+        for (replica, view) in self.table.views(state.replicas).iter().enumerate() {
             // The replicas are symmetric: the first candidate is taken as replica 0.
             let is_first = spent.campaigns > 0 || replica == 0;
             if is_first && !view.is_leader && view.term < bounds.terms && spent.campaigns < bounds.campaigns {
@@ -372,15 +510,12 @@ impl Model for RaftModel {
         next.spent.crashes += u8::from(cut.is_some());
         next.replicas[replica] = outcome.replica;
         post(&mut next.wire, &outcome.sent);
-        for key in next.replicas {
-            self.table.forget_dead(key, &mut next.wire);
-        }
-        self.remember(&mut next.past, replica, &self.table.view(outcome.replica));
-        (next != *state).then_some(next)
-    }
-
-    fn within_boundary(&self, state: &State) -> bool {
-        self.views(state).iter().all(|view| view.term <= self.bounds.terms)
+        self.table.forget_dead(&next.replicas, &mut next.wire);
+        let mut histories = self.histories();
+        next.past = histories.later(&self.table, state.past, replica, outcome.replica);
+        next.findings = histories.findings(&self.table, next.replicas, next.past);
+        drop(histories);
+        (next.findings.highest_term <= self.bounds.terms && next != *state).then_some(next)
     }
 
     fn format_action(&self, action: &Action) -> String {
@@ -398,55 +533,27 @@ impl Model for RaftModel {
 
     fn properties(&self) -> Vec<Property<Self>> {
         vec![
-            Property::always("election safety", |_, state: &State| !state.past.two_leaders),
-            Property::always("state-machine safety", |_, state: &State| !state.past.two_commits),
-            Property::always("log matching", |model: &Self, state| {
-                let views = model.views(state);
-                views.iter().flat_map(|one| views.iter().map(move |other| (one, other))).all(|(one, other)| {
-                    let known = |(one, other): (&Option<Slot>, &Option<Slot>)| Some((*one.as_ref()?, *other.as_ref()?));
-                    let common: Vec<_> = one.log.iter().zip(&other.log).filter_map(known).collect();
-                    let agreed = common.iter().rposition(|(one, other)| one.0 == other.0);
-                    agreed.is_none_or(|place| common[..=place].iter().all(|(one, other)| one == other))
-                })
-            }),
-            Property::always("leader completeness", |model, state| {
-                model.views(state).iter().filter(|view| view.is_leader).all(|leader| {
-                    let earlier = state.past.committed.iter().enumerate().filter(|(_, (_, by))| *by < leader.term);
-                    earlier.into_iter().all(|(place, (slot, _))| has(&leader.log, place, slot))
-                })
-            }),
-            Property::always("committed is durable", |model, state| {
+            Property::always("election safety", |_, state: &State| state.findings.is_election_safe),
+            Property::always("state-machine safety", |_, state: &State| state.findings.is_state_machine_safe),
+            Property::always("log matching", |_, state: &State| state.findings.are_logs_matching),
+            Property::always("leader completeness", |_, state: &State| state.findings.are_leaders_complete),
+            Property::always("committed is durable", |model: &Self, state: &State| {
                 // With other members, what is a majority depends on the configuration: leader completeness has it then.
-                if model.bounds.plan != Plan::SameMembers {
-                    return true;
-                }
-                let views = model.views(state);
-                state.past.committed.iter().enumerate().all(|(place, (slot, _))| {
-                    views.iter().filter(|view| has(&view.durable, place, slot)).count() * 2 > REPLICAS
-                })
+                model.bounds.plan != Plan::SameMembers || state.findings.is_committed_durable
             }),
-            Property::sometimes("two terms commit", |_, state: &State| {
-                let terms = state.past.committed.iter().map(|((term, _), _)| *term);
-                terms.collect::<BTreeSet<_>>().len() >= 2
-            }),
+            Property::sometimes("two terms commit", |_, state: &State| state.findings.terms_commit),
             Property::sometimes("a crash, and blocks of two terms in the chain", |_, state: &State| {
-                let blocks = state.past.committed.iter().filter(|((_, block), _)| block.is_some());
-                state.spent.crashes > 0 && blocks.map(|((term, _), _)| *term).collect::<BTreeSet<_>>().len() >= 2
+                state.spent.crashes > 0 && state.findings.blocks_of_terms_commit
             }),
             Property::sometimes(
                 "a crash, and two changes of the members are committed",
                 |model: &Self, state: &State| {
-                    let changes = state.past.committed.iter().filter(|((_, block), _)| block.is_some()).count();
-                    model.bounds.plan != Plan::SameMembers && state.spent.crashes > 0 && changes >= 2
+                    model.bounds.plan != Plan::SameMembers
+                        && state.spent.crashes > 0
+                        && state.findings.two_blocks_commit
                 },
             ),
-            Property::sometimes("a log's tail is replaced", |model, state| {
-                let views = model.views(state);
-                let differs = |one: &View, other: &View| {
-                    one.log.iter().zip(&other.log).any(|(one, other)| one.is_some() && other.is_some() && one != other)
-                };
-                views.iter().any(|one| views.iter().any(|other| differs(one, other)))
-            }),
+            Property::sometimes("a log's tail is replaced", |_, state: &State| state.findings.is_tail_replaced),
         ]
     }
 }

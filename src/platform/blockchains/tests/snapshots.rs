@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::World;
 use crate::{
     chain::{ExecutedBlock, GenesisContract, GenesisSpec},
-    node::{BlockRef, Database, Node, SnapshotId},
+    node::{BlockRef, Database, Node, REORG_DEPTH_MAX, SnapshotId},
     platform::{
         Blockchain, DEFAULT_BLOCKCHAIN_ID, HostedModule, Module, ModuleKind, ModuleSpec, Project, ProjectSpec,
         ProjectState, records::Stored,
@@ -147,7 +147,7 @@ fn a_revert_of_the_default_chain_takes_its_modules_back() {
     let (kept, both) = (snapshot(&world), modules(&world));
     let owner = world.me().owner();
     let forgotten = world.platform.unit(|unit| {
-        for module in HostedModule::of_unit(unit, &owner, DEFAULT_BLOCKCHAIN_ID)? {
+        for module in unit.of().of_chain(&HostedModule::BY_BLOCKCHAIN, &owner, DEFAULT_BLOCKCHAIN_ID)? {
             unit.delete(&module)?;
         }
         Ok(())
@@ -214,6 +214,27 @@ fn a_module_follows_the_blocks_that_are_taken_back() {
     assert_eq!((again.state, &again.contracts), (changed.state, &changed.contracts));
     assert_eq!(again.transactions.len(), 2);
     assert_eq!(world.platform.records().verify::<HostedModule>().unwrap(), 1);
+}
+
+/// However often a module is changed, its record has what the deepest rollback goes back to, and nothing older.
+#[test]
+fn a_module_that_was_changed_often_is_taken_back_as_far_as_blocks_are() {
+    let world = world();
+    let head = || super::height(default_chain(&world));
+    let change = |number: u64| {
+        let features = if number.is_multiple_of(2) { ["dex", "staking"] } else { ["staking", "dex"] };
+        enable(&world, ModuleKind::Defi, json!({ "features": features, "rewardRate": "5" }));
+    };
+    (0..6).for_each(change);
+    let (height, kept) = (head(), modules(&world));
+    (6..6 + REORG_DEPTH_MAX).for_each(change);
+    assert_eq!(head(), height + REORG_DEPTH_MAX);
+    let owner = world.me().owner();
+    let records = world.platform.records().of();
+    let records = records.of_chain(&HostedModule::BY_BLOCKCHAIN, &owner, DEFAULT_BLOCKCHAIN_ID).unwrap();
+    assert_eq!(records[0].value.earlier.len() as u64, REORG_DEPTH_MAX + 1);
+    roll_back_to(&world, height);
+    assert_eq!(modules(&world), kept);
 }
 
 #[test]

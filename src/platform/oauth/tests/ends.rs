@@ -1,6 +1,7 @@
 //! What ends tokens, and who looks into them.
 
 use super::*;
+use crate::platform::oauth::EndedToken;
 
 #[test]
 fn a_reset_password_and_a_deleted_client_end_all_tokens() {
@@ -60,4 +61,44 @@ fn a_client_looks_into_and_revokes_its_own_tokens_alone() {
     oauth.revoke(&server.public, &refresh_text(&next)).unwrap();
     assert_eq!(server.principal(next.access_token.text()), None, "the refresh token's whole grant ends");
     assert_eq!(server.kept(), (0, 0));
+}
+
+/// Tokens of a grant that one of them has ended stay known for a while, and are good for nothing, also when the user comes back.
+#[test]
+fn tokens_of_who_left_by_one_of_them_are_known_and_worth_nothing() {
+    let server = Server::new();
+    let (platform, owner) = (&server.world.platform, &server.owner);
+    let (oauth, members) = (platform.oauth(), platform.workspaces().members());
+    let bob = server.world.user("bob@example.org");
+    let join = || {
+        let (_, token) = platform.unit(|unit| members.invite(unit, owner, "bob@example.org", Role::Developer)).unwrap();
+        platform.unit(|unit| members.accept(unit, bob.id(), token.text())).unwrap();
+    };
+    let consent = || {
+        let query = server.public_query();
+        let request = oauth.read_authorization(&Parameters::read(query.as_bytes()), &url()).unwrap();
+        let location = oauth.authorize(&request, bob.id(), owner.workspace(), &url()).ok().unwrap().location;
+        server.exchange(&parameter(&location, "code").unwrap()).unwrap()
+    };
+    let kept = || platform.records().verify::<EndedToken>().unwrap();
+    join();
+    let tokens = consent();
+    let access = tokens.access_token.text();
+    let own = server.principal(access).unwrap();
+    platform.unit(|unit| members.remove(unit, &own, bob.id())).unwrap();
+    join();
+    assert_eq!((server.principal(access), oauth.introspect(&server.public, access).unwrap()), (None, None));
+    assert_eq!(code_of(server.refresh(&refresh_text(&tokens))), OAuthErrorCode::InvalidGrant);
+    assert_eq!((server.kept(), kept()), ((0, 0), 1));
+    let known = oauth.identify(access).unwrap().unwrap();
+    assert_eq!((known.subject(), known.workspace()), (own.subject(), own.workspace()));
+    assert!(known.scopes().is_empty());
+
+    // Whom another one removes ends nothing by itself.
+    let other = consent();
+    platform.unit(|unit| members.remove(unit, owner, bob.id())).unwrap();
+    assert_eq!((oauth.identify(other.access_token.text()).unwrap(), kept()), (None, 1));
+    server.world.clock.advance(Duration::from_secs(3_600));
+    assert_eq!(oauth.identify(access).unwrap(), None);
+    assert_eq!((oauth.forget_expired(&many()).unwrap(), kept()), (1, 0));
 }

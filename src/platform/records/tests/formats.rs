@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::notes::{Note, clock, limit, open, sender, workspace};
 use crate::{
     platform::records::{
-        AuditLine, Index, Migration, Owner, Reach, Record, RecordError, Records, SortKey,
-        database::FORMAT,
+        AuditLine, Index, Migration, Owner, Reach, Record, RecordError, Records, SortKey, rewritten,
         verify::{found_pairs, wanted_pairs},
         view::View,
     },
@@ -60,7 +59,7 @@ fn fill(records: &Records) {
 #[test]
 fn the_format_is_that_of_the_fixture() {
     let store = Arc::new(MemoryStore::new());
-    fill(&open(store.clone()));
+    fill(&open_as(store.clone(), 1, &[]).unwrap());
     let lines: Vec<String> = suite::dump(&*store)
         .iter()
         .map(|(_, key, value)| format!("{} {}\n", hex::encode(key), hex::encode(value)))
@@ -73,7 +72,24 @@ fn the_format_is_that_of_the_fixture() {
         fs::read_to_string(fixture()).unwrap(),
         "a changed format needs a number and a migration"
     );
-    assert_eq!(FORMAT, 1);
+}
+
+/// What format 2 changed is in members of workspaces alone.
+#[test]
+fn a_store_is_opened_in_the_present_format_and_stays_in_it() {
+    for store in [format_1(), Arc::new(MemoryStore::new())] {
+        drop(open(store.clone()));
+        let opened = suite::dump(&*store);
+        assert_eq!(Records::format_of(&*store).unwrap(), Some(2));
+        drop(open(store.clone()));
+        assert_eq!(suite::dump(&*store), opened);
+        Records::check_format(&*store).unwrap();
+        let older = Records::check_format_with(&*store, 1, &[]).unwrap_err();
+        assert!(matches!(older, RecordError::NewerFormat { found: 2, supported: 1 }), "{older}");
+    }
+    Records::check_format(&*format_1()).unwrap();
+    let unmigrated = Records::check_format_with(&*format_1(), 2, &[]).unwrap_err();
+    assert!(matches!(unmigrated, RecordError::NoMigration { found: 1, supported: 2 }), "{unmigrated}");
 }
 
 /// The second version of a note: it has a colour, its shelf is gone, and so is the index by shelf.
@@ -126,7 +142,7 @@ fn open_as(store: Arc<dyn KeyValue>, format: u32, migrations: &[Migration]) -> R
 #[test]
 fn an_old_store_is_migrated_and_its_records_converted() {
     let store = format_1();
-    assert_eq!(open(store.clone()).verify::<Note>().unwrap(), 2, "this build reads it");
+    assert_eq!(open_as(store.clone(), 1, &[]).unwrap().verify::<Note>().unwrap(), 2, "this build reads it");
     let records = open_as(store.clone(), 2, &[TO_2]).unwrap();
     assert_eq!(records.verify::<ColouredNote>().unwrap(), 2);
     let page = records
@@ -148,6 +164,37 @@ fn an_old_store_is_migrated_and_its_records_converted() {
     );
     let newer = open_as(store, 2, &[]).unwrap().of::<Note>().get(&workspace("ws_b"), "n1").unwrap_err();
     assert!(matches!(newer, RecordError::NewerRecord { found: 2, supported: 1, .. }), "{newer}");
+}
+
+/// The notes of format 1 with colours, all but that of one owner.
+fn recoloured(store: &dyn KeyValue) -> Result<Batch, RecordError> {
+    rewritten::<ColouredNote>(store, &["shelf", "title", "unique-title", "number", "all"], |former| {
+        let Note { title, number, shelf } = former.read(1)?;
+        let is_kept = *former.owner == workspace("ws_b");
+        Ok(is_kept.then(|| ColouredNote { title, number, colour: format!("shelf {shelf}") }))
+    })
+}
+
+#[test]
+fn rewritten_records_keep_their_times_and_no_dropped_index_is_left() {
+    let store = format_1();
+    let before = open_as(store.clone(), 1, &[]).unwrap().of::<Note>().require(&workspace("ws_b"), "n1").unwrap();
+    let records = open_as(store.clone(), 2, &[Migration { from: 1, changes: recoloured }]).unwrap();
+    assert_eq!(records.verify::<ColouredNote>().unwrap(), 1);
+    let after = records.of::<ColouredNote>().require(&workspace("ws_b"), "n1").unwrap();
+    let told = |note: &ColouredNote| (note.title.clone(), note.colour.clone());
+    assert_eq!(told(&after.value), (before.value.title.clone(), "shelf 3".to_owned()));
+    assert_eq!(
+        (after.revision(), after.created_at_ms(), after.updated_at_ms()),
+        (before.revision(), before.created_at_ms(), before.updated_at_ms())
+    );
+    assert_eq!(records.of::<ColouredNote>().get(&workspace("ws_a"), "n1").unwrap(), None);
+    let is_of_notes = |key: &[u8]| key.windows(5).any(|part| part == b"note\0");
+    let left = suite::dump(&*store).into_iter().filter(|(_, key, _)| is_of_notes(key)).count();
+    assert_eq!(left, 1 + 2 * 2, "the record, and an entry and a count in each of two indices");
+    // What is not of the former version stops it.
+    let again = recoloured(&*store).unwrap_err();
+    assert!(matches!(&again, RecordError::Corrupt { id, .. } if id == "n1"), "{again}");
 }
 
 #[test]

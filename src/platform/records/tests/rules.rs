@@ -112,6 +112,43 @@ fn pages_are_counted_sorted_and_continued() {
     assert_eq!((titles(&shelf).as_str(), shelf.total), ("ace", 3));
 }
 
+/// The place of one more record among those of a group is found in every order and on every page, also before the first and after the last.
+#[test]
+fn a_page_with_one_more_is_the_part_of_the_list_that_has_it() {
+    let records = in_memory();
+    let owner = workspace("ws_a");
+    for (id, title) in [("n1", "b"), ("n2", "d"), ("n3", "f"), ("n5", "h")] {
+        insert(&records, &owner, id, Note { shelf: 1, ..Note::titled(title) }).unwrap();
+    }
+    for (id, title) in [("n0", "a"), ("n4", "e"), ("n6", "g"), ("n7", "i")] {
+        insert(&records, &owner, id, Note { shelf: 2, ..Note::titled(title) }).unwrap();
+    }
+    let (notes, group) = (records.of::<Note>(), SortKey::new().number(1));
+    let page = |more: Option<&str>, request: &PageRequest| {
+        let more = more.map(|id| notes.require(&owner, id).unwrap());
+        let (items, total) = notes.page_with(&Note::BY_SHELF, &owner, &group, more, request).unwrap();
+        (items.iter().map(|note| note.id().to_owned()).collect::<Vec<_>>(), total)
+    };
+    for (more, mut whole) in [
+        (Some("n0"), vec!["n0", "n1", "n2", "n3", "n5"]),
+        (Some("n4"), vec!["n1", "n2", "n4", "n3", "n5"]),
+        (Some("n6"), vec!["n1", "n2", "n3", "n6", "n5"]),
+        (Some("n7"), vec!["n1", "n2", "n3", "n5", "n7"]),
+        (Some("n2"), vec!["n1", "n2", "n3", "n5"]),
+        (None, vec!["n1", "n2", "n3", "n5"]),
+    ] {
+        for order in [Order::Ascending, Order::Descending] {
+            for (size, number) in (1..=6).flat_map(|size| (1..=7).map(move |number| (size, number))) {
+                let request = limit(size).with_number(NonZeroUsize::new(number).unwrap()).in_order(order);
+                let part: Vec<String> =
+                    whole.iter().skip((number - 1) * size).take(size).map(|&id| id.to_owned()).collect();
+                assert_eq!(page(more, &request), (part, whole.len() as u64), "{more:?} {order:?} {size} {number}");
+            }
+            whole.reverse();
+        }
+    }
+}
+
 #[test]
 fn a_counted_page_is_the_same_page() {
     let records = in_memory();

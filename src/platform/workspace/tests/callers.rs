@@ -214,6 +214,37 @@ fn what_keys_of_the_services_own_left_behind_is_in_the_lists_of_its_present_ones
     assert_eq!(names(), ["default", "orphan"]);
 }
 
+/// What becomes the service's is so in the records of its members too.
+#[test]
+fn members_of_what_is_taken_over_keep_its_present_origin() {
+    let world = World::new();
+    let (workspaces, user) = (world.platform.workspaces(), world.user("ann"));
+    let printed = world.platform.renew_api_key("dev", &[Scope::Admin]).unwrap();
+    let printed = world.authenticated(printed.text()).unwrap();
+    let former = |name: &str| {
+        let (mut made, _) = world.unit(|unit| workspaces.create_by(unit, &printed, Workspace::named(name))).unwrap();
+        made.value.created_by = printed.subject().clone();
+        let made = world.unit(|unit| Ok(unit.replace(&made)?)).unwrap();
+        let member = Member::of(&made, Role::Developer);
+        world.unit(|unit| Ok(unit.insert(made.owner(), &user, member)?)).unwrap();
+        made.owner().clone()
+    };
+    let is_in_step = |owner: &Owner| {
+        let records = world.platform.records();
+        let workspace = records.of::<Workspace>().require(owner, owner.as_str()).unwrap();
+        let member = records.of::<Member>().require(owner, &user).unwrap();
+        assert_eq!(workspace.value.created_by, Subject::Service);
+        assert_eq!(member.value, Member::of(&workspace, Role::Developer));
+        records.verify::<Member>().unwrap();
+    };
+    let at_a_start = former("one");
+    take_over_orphans(world.platform.records()).unwrap();
+    is_in_step(&at_a_start);
+    let with_the_key = former("two");
+    world.platform.renew_api_key("dev", &[Scope::Admin]).unwrap();
+    is_in_step(&with_the_key);
+}
+
 /// A key of another workspace for which the service answers goes with that workspace, and not what it made elsewhere.
 #[test]
 fn what_a_key_made_that_goes_with_its_workspace_is_the_services() {

@@ -111,7 +111,8 @@ struct ModuleView {
     config_hash: String,
     /// Its contracts.
     contracts: Vec<ContractOfModule>,
-    /// Hashes of the transactions that enabled, changed and disabled it, the oldest first; none of one that is in genesis.
+    /// Hashes of the transactions that enabled, changed and disabled it, the oldest first, the newest hundred of many; none of one that is in
+    /// genesis.
     transactions: Vec<String>,
     /// Height of the block that changed it last in the registry; null before.
     since_block: Option<u64>,

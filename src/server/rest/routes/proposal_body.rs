@@ -2,6 +2,8 @@
 
 mod changes;
 
+use core::ops::RangeInclusive;
+
 use alloy_primitives::{B256, keccak256};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -9,7 +11,10 @@ use utoipa::ToSchema;
 
 pub(super) use self::changes::ChangesView;
 use self::changes::ProposalChanges;
-use super::{validator_body::signed, view::beside_signed};
+use super::{
+    validator_body::{SOMEBODYS, is_nobodys, signed},
+    view::beside_signed,
+};
 use crate::{
     platform::{FieldError, Fields, ModuleKind, ModuleSpec, PlatformError, ProposalSpec},
     primitives::{DurationUnits, parse_amount, parse_duration_secs},
@@ -22,10 +27,15 @@ use crate::{
     },
     system::{
         ParameterUpdate,
-        governance::{DESCRIPTION_BYTES_MAX, NAME_BYTES_MAX, ProposalAction, TITLE_BYTES_MAX},
+        governance::{DESCRIPTION_BYTES_MAX, NAME_BYTES_MAX, PERIOD_SECS_MAX, ProposalAction, TITLE_BYTES_MAX},
         parameters::Parameter,
     },
 };
+
+/// Voting periods of the contract's own bounds, in seconds; a chain's least one is its own.
+const PERIOD_SECS: RangeInclusive<u64> = 1..=PERIOD_SECS_MAX as u64;
+/// The whole, in millionths.
+const WHOLE_PPM: u32 = 1_000_000;
 
 /// A proposal to submit.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -48,12 +58,12 @@ pub(super) struct CreateProposal {
     /// `version`, `config`. `module-disable`: `module`. `upgrade`: `name`, `height`, `info`. `text`: nothing.
     #[schema(value_type = Option<ProposalChanges>)]
     changes: Option<Map<String, Value>>,
-    /// Time in which votes are taken, of the chain's own time; at least 10s, two days by default.
+    /// Time in which votes are taken, of the chain's own time; at least 10s, at most 365d, two days by default.
     voting_period: Option<Interval>,
     /// Part of all weight that must vote, with at most one decimal; the chain's 33.4 % by default, which is the least.
     quorum: Option<Percent>,
-    /// Part of the votes without abstentions above which those in favour must be, with at most one decimal; the chain's 50 % by default, which
-    /// is the least.
+    /// Part of the votes without abstentions above which those in favour must be, with at most one decimal and below 100 %, above which is
+    /// nothing; the chain's 50 % by default, which is the least.
     threshold: Option<Percent>,
     /// Wallet of the workspace that proposes; the default one by default. It must be the operator of a validator.
     from: Option<HexAddress>,
@@ -117,15 +127,19 @@ impl Body for CreateProposal {
             }
         }
         // The contract counts in seconds and thousandths, and reads 0 as the chain's own value.
-        if self.voting_period.is_some_and(|period| period.secs == 0) {
-            refuse("votingPeriod", "at least 1s", "0s".to_owned());
+        if let Some(Interval { secs }) = self.voting_period.filter(|period| !PERIOD_SECS.contains(&period.secs)) {
+            let expected = format!("between {}s and {}s, a year", PERIOD_SECS.start(), PERIOD_SECS.end());
+            refuse("votingPeriod", &expected, format!("{secs}s"));
         }
-        for (path, part) in [("quorum", self.quorum), ("threshold", self.threshold)] {
+        // All may have to vote, but no part of the votes is above all of them.
+        for (path, part, most, expected) in [
+            ("quorum", self.quorum, WHOLE_PPM, "a percentage above 0 with at most one decimal"),
+            ("threshold", self.threshold, WHOLE_PPM - 1, "a percentage above 0 and below 100 with at most one decimal"),
+        ] {
             if let Some(Percent { ppm }) = part
-                && (ppm == 0 || ppm % 1_000 != 0)
+                && (ppm == 0 || ppm > most || ppm % 1_000 != 0)
             {
-                let got = (f64::from(ppm) / 10_000.0).to_string();
-                refuse(path, "a percentage above 0 with at most one decimal", got);
+                refuse(path, expected, (f64::from(ppm) / 10_000.0).to_string());
             }
         }
         wrong
@@ -203,6 +217,9 @@ fn action(kind: ProposalType, changes: Map<String, Value>) -> Result<ProposalAct
         }
         ProposalType::ValidatorAdd => {
             let found = fields.address("address");
+            if let Some(nobodys) = found.filter(|found| is_nobodys(*found)) {
+                fields.refuse("address", SOMEBODYS, nobodys.to_string());
+            }
             let validator = fields.require("address", address, found).unwrap_or_default();
             let expected = format!("an integer between 1 and {}, or its decimal digits in a string", u64::MAX);
             let weight = fields.read_with("weight", &expected, read_weight).unwrap_or(1);
@@ -317,6 +334,8 @@ mod tests {
             (T::ParameterChange, json!({ "gasLimit": "5s" }), "changes.gasLimit"),
             (T::ParameterChange, json!({ "blockTime": 0 }), "changes.blockTime"),
             (T::ValidatorAdd, json!({}), "changes.address"),
+            (T::ValidatorAdd, json!({ "address": format!("0x{:040x}", 0) }), "changes.address"),
+            (T::ValidatorAdd, json!({ "address": format!("0x{:040x}", 0x1005) }), "changes.address"),
             (T::ValidatorRemove, json!({ "address": "0x12" }), "changes.address"),
             (T::ModuleEnable, json!({ "module": "defi", "config": 1 }), "changes.config"),
             (T::ModuleEnable, json!({ "module": "defi", "config": { "colour": 1 } }), "changes.config.colour"),
@@ -337,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn terms_that_would_become_the_chains_own_or_others_are_named() {
+    fn terms_that_would_become_the_chains_own_or_that_no_chain_has_are_named() {
         for (_, body) in CreateProposal::examples() {
             assert!(named(&body).is_empty(), "{body}");
         }
@@ -355,9 +374,15 @@ mod tests {
             ("threshold", json!("0"), true),
             ("threshold", json!(66.67), true),
             ("threshold", json!("66.7%"), false),
+            ("threshold", json!(99.9), false),
+            ("threshold", json!(100), true),
+            ("threshold", json!("100.0%"), true),
             ("votingPeriod", json!("0s"), true),
             ("votingPeriod", json!("0d"), true),
             ("votingPeriod", json!("1s"), false),
+            ("votingPeriod", json!("365d"), false),
+            ("votingPeriod", json!("31536001s"), true),
+            ("votingPeriod", json!("366d"), true),
         ] {
             let mut body = json!({ "blockchainId": "bc_x", "title": "x", "type": "text" });
             body[field] = value;

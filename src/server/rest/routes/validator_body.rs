@@ -1,12 +1,13 @@
 //! What the routes of validators take and answer.
 
-use alloy_primitives::Bytes;
+use alloy_primitives::{Address, Bytes};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use super::view::beside_signed;
 use crate::{
+    chain::is_of_system,
     consensus::RoundRole,
     platform::{FieldError, NewValidator, PlatformError, Validator, ValidatorRound},
     primitives::Timestamp,
@@ -27,6 +28,8 @@ const METADATA_BYTES_MAX: usize = 4_096;
 const METADATA_DEPTH_MAX: usize = 5;
 /// Characters of a validator's name.
 const NAME_LENGTH_MAX: usize = 256;
+/// What the address of an operator is expected to be.
+pub(super) const SOMEBODYS: &str = "an address whose key somebody has, and no system contract's";
 
 /// A validator to add, in either of the two shapes: with its name at the top, or in `metadata`.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -96,8 +99,8 @@ impl Body for AddValidator {
             ]),
             false => Vec::new(),
         };
-        if self.address.0.is_zero() {
-            wrong.push(refusal("address", "an address whose key somebody has", self.address.0.to_string()));
+        if is_nobodys(self.address.0) {
+            wrong.push(refusal("address", SOMEBODYS, self.address.0.to_string()));
         }
         if !is_signed {
             wrong.extend(self.commission.and_then(wrong_commission));
@@ -114,6 +117,11 @@ impl Body for AddValidator {
         }
         wrong
     }
+}
+
+/// Returns whether nobody can have the key of an address: the zero address, and those that are kept for system contracts.
+pub(super) fn is_nobodys(address: Address) -> bool {
+    address.is_zero() || is_of_system(&address)
 }
 
 fn refusal(path: &str, expected: &str, got: String) -> FieldError {
@@ -413,6 +421,21 @@ mod tests {
     fn named(body: &Value) -> Vec<String> {
         let fields = serde_json::from_value::<AddValidator>(body.clone()).unwrap().check();
         fields.into_iter().map(|field| field.path).collect()
+    }
+
+    #[test]
+    fn an_operator_is_neither_nobody_nor_a_system_contract() {
+        for (address, is_refused) in [
+            ("0x0000000000000000000000000000000000000000", true),
+            ("0x0000000000000000000000000000000000001000", true),
+            ("0x0000000000000000000000000000000000001005", true),
+            ("0x00000000000000000000000000000000000010ff", true),
+            ("0x0000000000000000000000000000000000001100", false),
+            ("0x1000000000000000000000000000000000001000", false),
+        ] {
+            let paths: Vec<&str> = is_refused.then_some("address").into_iter().collect();
+            assert_eq!(named(&json!({ "address": address })), paths, "{address}");
+        }
     }
 
     #[test]

@@ -136,7 +136,7 @@ struct SlashView {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct Delegate {
-    /// Amount in the smallest unit.
+    /// Amount in the smallest unit, more than 0.
     amount: Option<AmountOrInteger>,
     /// Wallet of the workspace whose stake it is; the default one by default.
     from: Option<HexAddress>,
@@ -153,12 +153,15 @@ impl Body for Delegate {
     fn check(&self) -> Vec<FieldError> {
         match self.signed_transaction {
             Some(_) => beside_signed(&[("amount", self.amount.is_some()), ("from", self.from.is_some())]),
+            None if self.amount.is_some_and(|amount| amount.0.is_zero()) => {
+                vec![FieldError { path: "amount".to_owned(), expected: "more than 0".to_owned(), got: "0".to_owned() }]
+            }
             None => required("amount", self.amount.is_some()),
         }
     }
 }
 
-/// A delegation. Amounts are decimal integers of the smallest unit.
+/// A delegation, also one without stake whose rewards are left to claim. Amounts are decimal integers of the smallest unit.
 #[derive(Debug, Serialize, ToSchema)]
 struct DelegationView {
     /// The account whose stake it is; the operator's is its own stake.
@@ -553,6 +556,12 @@ mod tests {
         }
         for (body, paths) in cases("amount") {
             assert_eq!(named::<Delegate>(&body), paths, "{body}");
+        }
+        // None of it is no delegation; of a stake it is that nothing is left.
+        for none in [json!("0"), json!("000"), json!(0)] {
+            let named_of = |field: &str| json!({ field: none, "from": null });
+            assert_eq!(named::<Delegate>(&named_of("amount")), ["amount"], "{none}");
+            assert!(named::<SetStake>(&named_of("stake")).is_empty(), "{none}");
         }
         for (_, body) in SetStake::examples() {
             assert!(named::<SetStake>(&body).is_empty(), "{body}");

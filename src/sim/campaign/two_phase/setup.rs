@@ -29,6 +29,12 @@ const LONG: Duration = Duration::from_secs(300);
 const LONG_LEAK_QUOTIENT: u64 = 1 << 15;
 /// Phase with faults of a run in which everybody moves.
 const TURNOVER: Duration = Duration::from_secs(120);
+/// Most reveals of a hash chain of proof of stake: so few that a validator uses up several in a run.
+const REVEALS_MAX: u64 = 6;
+/// Downtime window of a run in which everybody moves, in blocks: who is away for more than eight is jailed.
+const TURNOVER_BLOCKS: u32 = 16;
+/// The same where the window is one of a validator's own turns: who misses more than four, in some twenty blocks.
+const TURNOVER_TURNS: u32 = 8;
 /// Committed entries that Raft keeps in a long run, so that followers fall behind the log.
 const LONG_LOG_KEEP: u64 = 32;
 
@@ -110,8 +116,12 @@ impl Eq for OwnInvariants {}
 
 impl CampaignSetup {
     /// Returns the default setup of a protocol: four to seven validators, an observer and a candidate, twenty seconds of faults, and
-    /// the faults that the protocol promises to tolerate.
+    /// the faults that the protocol promises to tolerate. Hash chains of proof of stake have six reveals at most.
     pub fn of(consensus: ConsensusConfig) -> Self {
+        let consensus = match consensus {
+            ConsensusConfig::Pos(config) => ConsensusConfig::Pos(config.with_reveals_at_most(REVEALS_MAX)),
+            other => other,
+        };
         let validators = match &consensus {
             ConsensusConfig::Raft(_) => vec![3, 5],
             ConsensusConfig::Pbft(_) => vec![4, 4, 7],
@@ -176,11 +186,13 @@ impl CampaignSetup {
     }
 
     /// Returns the setup of two minutes of faults in which everybody leaves and joins: five candidates beside the validators, and operators
-    /// that move any of them, so that a set is replaced as a whole, more than once, while replicas are down or cut off. Nobody misbehaves, as
-    /// any set may be in force.
+    /// that move any of them, so that a set is replaced as a whole, more than once, while replicas are down or cut off. Who is away is soon
+    /// jailed, for half a minute. Nobody misbehaves, as any set may be in force.
     pub fn turnover(consensus: ConsensusConfig) -> Self {
         let long = Self::long(consensus);
         let profile = Profile::crash_only().long(TURNOVER);
+        let has_turns = matches!(long.consensus, ConsensusConfig::Dpos(_));
+        let downtime_window = if has_turns { TURNOVER_TURNS } else { TURNOVER_BLOCKS };
         Self {
             fault_phase: TURNOVER,
             transactions: 90,
@@ -188,6 +200,7 @@ impl CampaignSetup {
             candidates_lie: false,
             all_move: true,
             reports_absences: false,
+            staking: long.staking.map(|params| StakingParams { downtime_window, ..params }),
             profile: Profile { labels: long.profile.labels.clone(), rounds_max: 0, ..profile },
             ..long
         }

@@ -179,8 +179,7 @@ impl Replica {
 
     /// Tells a protocol that counts the slots of its clock that its process goes on after a time in which it did not run.
     pub(in crate::sim) fn tell_resumed(&mut self, env: &mut Environment) -> Result<(), NetworkError> {
-        let AnyProtocol::Pos(pos) = &self.protocol else { return Ok(()) };
-        if !pos.has_timers() {
+        if !self.protocol.counts_slots() {
             return Ok(());
         }
         let head = env.clock.moment(self.chain.head().timestamp());

@@ -103,6 +103,27 @@ fn a_crash_during_a_pause_and_two_crashes_at_once_end_with_the_last() {
 }
 
 #[test]
+fn a_pause_and_its_end_are_of_the_twin_too() {
+    let mut network = network(pbft(), 4);
+    network.begin_fault(FaultKind::Twins { replica: id(1), group: vec![id(2)] }).unwrap();
+    run_ms(&mut network, 1_500);
+    let both = |network: &mut Network| -> Vec<ProcessState> {
+        network.slots_of(id(1)).map(|slot| network.slot_mut(slot).unwrap().0.process()).collect()
+    };
+    network.pause(id(1)).unwrap();
+    assert_eq!(both(&mut network), [ProcessState::Paused; 2]);
+    network.resume(id(1)).unwrap();
+    assert_eq!(both(&mut network), [ProcessState::Running; 2]);
+
+    let crash = network.crash(id(1)).unwrap();
+    network.pause(id(1)).unwrap();
+    network.end_fault(crash).unwrap();
+    assert_eq!(both(&mut network), [ProcessState::Paused; 2], "it restarted within the pause");
+    network.resume(id(1)).unwrap();
+    assert_eq!(both(&mut network), [ProcessState::Running; 2]);
+}
+
+#[test]
 fn a_wiped_replica_starts_at_genesis_and_catches_up() {
     let mut network = network(pbft(), 4);
     run_ms(&mut network, 10_000);

@@ -205,6 +205,11 @@ pub(super) const BY_TEST: &[(Mutation, &str, &str)] = &[
         "violates nothing alone: it takes a partition until the new length counts on one of two branches for long",
     ),
     (
+        Mutation::DposCountsOthersTurns,
+        "sim::tests::long_profile::turnovers_jail_who_is_away_and_let_it_return",
+        "violates nothing: who is away keeps its place among the producers",
+    ),
+    (
         Mutation::PosChargesForGaps,
         "consensus::pos::tests::gaps::epochs_that_no_block_could_have_votes_of_cost_nothing",
         "violates nothing: a night costs most of the stake, alike of all",
@@ -447,7 +452,7 @@ pub(super) const BY_PROFILE: &[(Mutation, &str, u64)] = &[
     (Mutation::PbftAsksNoStranger, "turnover", 1_522),
     (Mutation::DposCatchUpStartsAnew, "turnover", 4),
     (Mutation::DposAsksFirstSenderAlone, "short", 70_442_981_518_291_977),
-    (Mutation::PosForgetsRearSet, "turnover", 1),
+    (Mutation::PosForgetsRearSet, "turnover", 0),
     (Mutation::GovernanceEndsEarly, "governance", 0),
     (Mutation::GovernanceSkipsExecution, "governance", 1),
     (Mutation::GovernanceKeepsFormerVotes, "governance", 1),

@@ -362,6 +362,30 @@ fn absences_expire_and_duplicates_count_once() {
     assert_eq!(lab.validator(V1).missedBlocks, 1);
 }
 
+/// However many blocks others make between them.
+#[test]
+fn where_validators_have_turns_the_window_is_of_their_own() {
+    let mut lab = Lab::new(StakingParams { downtime_window: 4, ..at_once() });
+    let turn = |lab: &mut Lab, proposer, absent: &[Address]| {
+        lab.pass(1);
+        lab.system(&begin_turn(proposer, absent)).as_slice().len()
+    };
+    let misses_one_of_ten = |lab: &mut Lab| (0..9).map(|_| turn(lab, V2, &[])).sum::<usize>() + turn(lab, V2, &[V1]);
+    assert_eq!((misses_one_of_ten(&mut lab), misses_one_of_ten(&mut lab)), (0, 0));
+    assert_eq!(lab.validator(V1).missedBlocks, 2);
+    // Its own turns push them out of the window.
+    for missed in [2, 2, 1, 0] {
+        turn(&mut lab, V1, &[]);
+        assert_eq!(lab.validator(V1).missedBlocks, missed);
+    }
+    assert_eq!((0..2).map(|_| misses_one_of_ten(&mut lab)).sum::<usize>(), 0);
+    turn(&mut lab, V1, &[]);
+    assert_eq!((lab.validator(V1).missedBlocks, misses_one_of_ten(&mut lab)), (2, 1));
+    let info = lab.validator(V1);
+    assert_eq!((info.status, info.tokens, info.missedBlocks), (3, eth(99), 0));
+    lab.check_supply();
+}
+
 #[test]
 fn penalties_reach_tombstoned_validators_and_are_capped_by_the_pool() {
     let mut lab = Lab::new(at_once());
