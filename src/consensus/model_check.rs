@@ -9,7 +9,7 @@
 //! at most once, at any time or never: that covers loss, delay and reordering. A disk write is done at once, or, where
 //! [`TransitionTable::step_cut`] is asked to, a crash comes before it: after any number of the input's earlier writes.
 
-use core::convert::Infallible;
+use core::{convert::Infallible, hash};
 use std::{
     collections::{BTreeSet, VecDeque},
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
@@ -131,11 +131,36 @@ struct Known<S: Setup> {
     view: Arc<S::View>,
 }
 
+/// Values by numbers, in the order in which they were first seen; equal ones have one number.
+pub(super) struct Interned<K, T> {
+    all: Vec<T>,
+    numbers: LookupMap<K, u32>,
+}
+
+impl<K: Eq + hash::Hash, T> Interned<K, T> {
+    pub(super) fn new() -> Self {
+        Self { all: Vec::new(), numbers: LookupMap::default() }
+    }
+
+    /// The number of the value with this key, which is made when it is new.
+    pub(super) fn number(&mut self, key: K, make: impl FnOnce() -> T) -> u32 {
+        let next = self.all.len() as u32;
+        let number = *self.numbers.entry(key).or_insert(next);
+        if number == next {
+            self.all.push(make());
+        }
+        number
+    }
+
+    pub(super) fn get(&self, number: u32) -> &T {
+        &self.all[number as usize]
+    }
+}
+
 struct Tables<S: Setup> {
-    replicas: Vec<Known<S>>,
-    replica_keys: LookupMap<B256, ReplicaKey>,
-    envelopes: Vec<Arc<Envelope>>,
-    envelope_keys: LookupMap<B256, EnvelopeKey>,
+    /// By their digests, as the envelopes.
+    replicas: Interned<B256, Known<S>>,
+    envelopes: Interned<B256, Arc<Envelope>>,
     /// Every block that was executed.
     blocks: LookupMap<B256, Arc<Block>>,
     outcomes: LookupMap<(ReplicaKey, Input, Option<u8>), Option<Outcome>>,
@@ -144,10 +169,8 @@ struct Tables<S: Setup> {
 impl<S: Setup> TransitionTable<S> {
     pub(super) fn new(setup: S, mutation: Option<Mutation>) -> Self {
         let tables = Tables {
-            replicas: Vec::new(),
-            replica_keys: LookupMap::default(),
-            envelopes: Vec::new(),
-            envelope_keys: LookupMap::default(),
+            replicas: Interned::new(),
+            envelopes: Interned::new(),
             blocks: LookupMap::default(),
             outcomes: LookupMap::default(),
         };
@@ -167,16 +190,16 @@ impl<S: Setup> TransitionTable<S> {
     }
 
     pub(super) fn replica(&self, key: ReplicaKey) -> Arc<Replica<S::Protocol>> {
-        self.tables().replicas[key.0 as usize].replica.clone()
+        self.tables().replicas.get(key.0).replica.clone()
     }
 
     pub(super) fn view(&self, key: ReplicaKey) -> Arc<S::View> {
-        self.tables().replicas[key.0 as usize].view.clone()
+        self.tables().replicas.get(key.0).view.clone()
     }
 
     pub(super) fn views<const N: usize>(&self, keys: [ReplicaKey; N]) -> [Arc<S::View>; N] {
         let tables = self.tables();
-        keys.map(|key| tables.replicas[key.0 as usize].view.clone())
+        keys.map(|key| tables.replicas.get(key.0).view.clone())
     }
 
     /// Returns the number of an envelope that the model itself sends.
@@ -185,13 +208,13 @@ impl<S: Setup> TransitionTable<S> {
     }
 
     pub(super) fn envelope(&self, key: EnvelopeKey) -> Arc<Envelope> {
-        self.tables().envelopes[key.0 as usize].clone()
+        self.tables().envelopes.get(key.0).clone()
     }
 
     /// Returns the number of states of single replicas, and of protocol steps.
     pub(super) fn sizes(&self) -> (usize, usize) {
         let tables = self.tables();
-        (tables.replicas.len(), tables.outcomes.len())
+        (tables.replicas.all.len(), tables.outcomes.len())
     }
 
     /// Steps a replica by an input. `torn`: it crashes before the first write that follows is durable, and restarts; `None`
@@ -225,8 +248,8 @@ impl<S: Setup> TransitionTable<S> {
     pub(super) fn forget_dead(&self, replicas: &[ReplicaKey], wire: &mut Vec<EnvelopeKey>) {
         let tables = self.tables();
         wire.retain(|envelope| {
-            let Envelope { to, content, .. } = tables.envelopes[envelope.0 as usize].as_ref();
-            let mut known = replicas.iter().map(|key| &tables.replicas[key.0 as usize]);
+            let Envelope { to, content, .. } = tables.envelopes.get(envelope.0).as_ref();
+            let mut known = replicas.iter().map(|key| tables.replicas.get(key.0));
             let receiver = known.find(|known| known.replica.number == to.get());
             receiver.is_none_or(|receiver| !self.setup.is_dead(&receiver.view, content))
         });
@@ -427,22 +450,12 @@ impl<S: Setup> EffectHandler for Driver<'_, S> {
 
 impl<S: Setup> Tables<S> {
     fn replica_key(&mut self, setup: &S, replica: Replica<S::Protocol>) -> ReplicaKey {
-        let next = ReplicaKey(self.replicas.len() as u32);
-        let key = *self.replica_keys.entry(replica.digest()).or_insert(next);
-        if key == next {
-            let view = Arc::new(setup.view(&replica));
-            self.replicas.push(Known { replica: Arc::new(replica), view });
-        }
-        key
+        let known = |replica| Known { view: Arc::new(setup.view(&replica)), replica: Arc::new(replica) };
+        ReplicaKey(self.replicas.number(replica.digest(), || known(replica)))
     }
 
     fn envelope_key(&mut self, envelope: Envelope) -> EnvelopeKey {
-        let next = EnvelopeKey(self.envelopes.len() as u32);
-        let key = *self.envelope_keys.entry(digest(&envelope)).or_insert(next);
-        if key == next {
-            self.envelopes.push(Arc::new(envelope));
-        }
-        key
+        EnvelopeKey(self.envelopes.number(digest(&envelope), || Arc::new(envelope)))
     }
 }
 
@@ -522,6 +535,6 @@ fn grouped(number: usize) -> String {
 
 #[test]
 fn numbers_are_grouped_as_in_the_documents() {
-    let written = [7, 999, 1_000, 24_420, 1_780_667].map(grouped);
-    assert_eq!(written, ["7", "999", "1,000", "24,420", "1,780,667"]);
+    let written = [7, 999, 1_000, 24_420, 1_433_113].map(grouped);
+    assert_eq!(written, ["7", "999", "1,000", "24,420", "1,433,113"]);
 }

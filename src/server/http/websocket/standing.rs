@@ -2,7 +2,7 @@
 
 use std::{
     fmt,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -31,8 +31,7 @@ pub(in crate::server::http) struct Standing {
     rpc: EthRpc,
     workspace: Option<WorkspaceId>,
     clock: MonotonicClock,
-    /// Time of the last look, in milliseconds of `clock`.
-    looked_at_ms: AtomicU64,
+    looks: Looks,
 }
 
 /// Leaves the credentials out.
@@ -68,7 +67,7 @@ impl Standing {
             rpc,
             workspace: admitted.principal.as_ref().map(|principal| principal.workspace().clone()),
             clock: MonotonicClock::default(),
-            looked_at_ms: AtomicU64::new(0),
+            looks: Looks::default(),
         }
     }
 
@@ -77,7 +76,7 @@ impl Standing {
         let admitted = self.app.admit_message(&self.headers, self.peer, (self.chain.as_str(), message));
         let (admitted, rpc) = admitted.map_err(|cause| refusal(&cause))?;
         self.is_of(&rpc).map_err(Refusal::Session)?;
-        self.looked_at_ms.store(self.now_ms(), Ordering::Relaxed);
+        self.looks.note(self.clock.elapsed());
         Ok((admitted, rpc))
     }
 
@@ -99,19 +98,14 @@ impl Standing {
     /// # Errors
     /// Why the session ends.
     pub(super) fn look(&self) -> Result<(), String> {
-        let (now, last) = (self.now_ms(), self.looked_at_ms.load(Ordering::Relaxed));
-        if u128::from(now.saturating_sub(last)) < LOOK_INTERVAL.as_millis() {
-            return Ok(());
-        }
-        self.looked_at_ms.store(now, Ordering::Relaxed);
-        match self.app.look_at_session(&self.headers, &self.chain) {
+        self.looks.unless_recent(self.clock.elapsed(), || match self.app.look_at_session(&self.headers, &self.chain) {
             Ok(rpc) => self.is_of(&rpc),
             Err(cause) => match refusal(&cause) {
                 Refusal::Session(reason) => Err(reason),
                 // The store fails; the next look says.
                 Refusal::Message(_) => Ok(()),
             },
-        }
+        })
     }
 
     fn is_of(&self, rpc: &EthRpc) -> Result<(), String> {
@@ -120,9 +114,31 @@ impl Standing {
         }
         Err(format!("blockchain {} was started anew: connect again", self.chain))
     }
+}
 
-    fn now_ms(&self) -> u64 {
-        u64::try_from(self.clock.elapsed().as_millis()).unwrap_or(u64::MAX)
+/// When the credentials were last found to be good, since the session began. Its tasks share it.
+#[derive(Debug, Default)]
+struct Looks(Mutex<Duration>);
+
+impl Looks {
+    fn last(&self) -> MutexGuard<'_, Duration> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes a look that found them good.
+    fn note(&self, now: Duration) {
+        *self.last() = now;
+    }
+
+    /// Looks, unless that was done less than [`LOOK_INTERVAL`] ago. Who asks while another task looks waits for what it finds: until
+    /// then nobody knows whether the last look still holds.
+    fn unless_recent(&self, now: Duration, look: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
+        let mut last = self.last();
+        if now.saturating_sub(*last) >= LOOK_INTERVAL {
+            look()?;
+            *last = now;
+        }
+        Ok(())
     }
 }
 
@@ -132,5 +148,49 @@ fn refusal(cause: &ApiError) -> Refusal {
             Refusal::Session(cause.message().to_owned())
         }
         _ => Refusal::Message(cause.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::mpsc, thread};
+
+    use super::*;
+
+    fn refused() -> Result<(), String> {
+        Err("gone".to_owned())
+    }
+
+    #[test]
+    fn a_look_holds_for_a_second() {
+        let looks = Looks::default();
+        assert_eq!(looks.unless_recent(LOOK_INTERVAL - Duration::from_millis(1), refused), Ok(()));
+        assert_eq!(looks.unless_recent(LOOK_INTERVAL, refused), refused());
+        assert_eq!(looks.unless_recent(LOOK_INTERVAL, refused), refused(), "what was refused does not hold");
+        looks.note(LOOK_INTERVAL);
+        assert_eq!(looks.unless_recent(LOOK_INTERVAL, refused), Ok(()));
+    }
+
+    #[test]
+    fn who_asks_while_another_looks_waits_for_what_it_finds() {
+        let looks = &Looks::default();
+        let (looking, is_looking) = mpsc::channel();
+        let (answer, answered) = mpsc::channel();
+        thread::scope(|scope| {
+            let first = move || {
+                looks.unless_recent(LOOK_INTERVAL, || {
+                    looking.send(()).unwrap();
+                    answered.recv().unwrap();
+                    refused()
+                })
+            };
+            let first = scope.spawn(first);
+            is_looking.recv().unwrap();
+            let second = scope.spawn(|| looks.unless_recent(LOOK_INTERVAL, refused));
+            thread::sleep(Duration::from_millis(50));
+            assert!(!second.is_finished(), "it was told that the last look still holds");
+            answer.send(()).unwrap();
+            assert_eq!((first.join().unwrap(), second.join().unwrap()), (refused(), refused()));
+        });
     }
 }
