@@ -43,7 +43,8 @@ impl<'a> IdempotentRequests<'a> {
         &self.context.records
     }
 
-    /// Accepts a principal's request under its key, or returns the response to the one that it repeats.
+    /// Accepts a principal's request under its key, or returns the response to the one that it repeats. The key is the sender's in whatever
+    /// workspace it acts.
     ///
     /// # Errors
     /// Those of [`IdempotencyError`](super::records::IdempotencyError) and of the vault; [`PlatformError::Forbidden`] when the first request was
@@ -56,7 +57,7 @@ impl<'a> IdempotentRequests<'a> {
         operation: &str,
         request: &[u8],
     ) -> Result<Begun, PlatformError> {
-        let (owner, sender) = (principal.owner(), principal.sender());
+        let (owner, sender) = (principal.home(), principal.sender());
         let fingerprint = self.context.secret.hash(request);
         match unit.accept(&owner, &sender, key, operation, fingerprint) {
             Ok(Acceptance::Run(accepted)) => {
@@ -78,8 +79,9 @@ impl<'a> IdempotentRequests<'a> {
         }
     }
 
-    /// Returns the response to the request that `sender` repeats, in the workspace that the request names or in its own. What the sender may
-    /// do is not looked at: it is for a sender whose access the first request has ended, and for responses that nobody needs a scope to see.
+    /// Returns the response to the request that `sender` repeats. `workspace` is the one that the request names, in which former versions kept
+    /// it. What the sender may do is not looked at: it is for a sender whose access the first request has ended, and for responses that nobody
+    /// needs a scope to see.
     ///
     /// # Errors
     /// [`PlatformError`] of the records and of the vault.
@@ -91,13 +93,10 @@ impl<'a> IdempotentRequests<'a> {
         operation: &str,
         request: &[u8],
     ) -> Result<Option<Response>, PlatformError> {
-        let owner = match workspace.map(WorkspaceId::new) {
-            None => sender.owner(),
-            Some(Some(id)) => Owner::Workspace(id),
-            Some(None) => return Ok(None),
-        };
+        let (owner, mut known) = (sender.home(), sender.sender());
+        known.workspace = workspace.and_then(WorkspaceId::new).or(known.workspace);
         let fingerprint = self.context.secret.hash(request);
-        let found = self.records().answered_under(&owner, &sender.sender(), key, operation, fingerprint)?;
+        let found = self.records().answered_under(&owner, &known, key, operation, fingerprint)?;
         found.map(|accepted| self.response(accepted.request())).transpose()
     }
 

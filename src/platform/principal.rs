@@ -67,8 +67,9 @@ impl Principal {
     pub fn of_accepted(accepted: &Accepted) -> Option<Self> {
         let stored = accepted.request();
         let subject = Subject::from_text(&stored.value.subject)?;
-        let workspace = stored.owner().workspace()?.clone();
-        let home = stored.value.home.clone().unwrap_or_else(|| workspace.clone());
+        let owner = stored.owner().workspace()?;
+        let workspace = stored.value.workspace.as_ref().unwrap_or(owner).clone();
+        let home = stored.value.home.as_ref().unwrap_or(owner).clone();
         let (scopes, grant) = (stored.value.scopes.clone(), stored.value.grant.clone());
         Some(Self { subject, home, workspace, scopes, grant, client: None })
     }
@@ -80,6 +81,7 @@ impl Principal {
             scopes: self.scopes.clone(),
             home: Some(self.home.clone()),
             grant: self.grant.clone(),
+            workspace: Some(self.workspace.clone()),
         }
     }
 
@@ -110,7 +112,7 @@ impl Principal {
         Self { workspace, scopes, ..self.clone() }
     }
 
-    /// The workspace of its credentials as the owner of records: where its API key is.
+    /// The workspace of its credentials as the owner of records: where its API key is, and what it sends under idempotency keys.
     pub(super) fn home(&self) -> Owner {
         Owner::from(&self.home)
     }

@@ -69,6 +69,15 @@ impl ChainRecords for Platform {
         self.blockchains().forget_lost(lost)?;
         sampled_from_here(self)
     }
+
+    fn transactions(&self) -> Result<Vec<B256>, PlatformError> {
+        self.blockchains().recorded_transactions()
+    }
+
+    fn replace(&self, lost: &[B256]) -> Result<(), PlatformError> {
+        self.blockchains().forget_replaced(lost)?;
+        sampled_from_here(self)
+    }
 }
 
 /// Lets figures over time go on from where the default chain and its time have gone back to.

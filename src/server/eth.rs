@@ -71,6 +71,13 @@ pub(crate) trait ChainRecords: core::fmt::Debug + Send + Sync {
 
     /// Takes them back after blocks left the chain, with these transactions that are neither in another block nor in the pool.
     fn rewind(&self, lost: &[B256]) -> Result<(), PlatformError>;
+
+    /// Returns the hashes of the transactions that made them.
+    fn transactions(&self) -> Result<Vec<B256>, PlatformError>;
+
+    /// Takes them back after a loaded chain took the place of the chain, and ended its snapshots, with these transactions that are neither in
+    /// a block nor in the pool of the loaded one.
+    fn replace(&self, lost: &[B256]) -> Result<(), PlatformError>;
 }
 
 /// Whether the methods of a development node are there: `anvil_*`, `evm_*`, `hardhat_*`, and the accounts that the node signs for.

@@ -25,6 +25,7 @@ mod scalar;
 mod service;
 mod table;
 mod type_schema;
+mod unique_members;
 
 use core::ops::Deref;
 use std::{
@@ -37,7 +38,7 @@ use axum::{
     Router,
     body::Bytes,
     extract::{RawPathParams, Request, State, rejection::RawPathParamsRejection},
-    http::{HeaderMap, Method, header, request::Parts},
+    http::{Extensions, HeaderMap, Method, header, request::Parts},
     response::{IntoResponse, Response},
     routing::{MethodFilter, get, on, post},
 };
@@ -226,6 +227,20 @@ impl App {
         Ok(self.chains.readable_rpc(&principal, chain)?)
     }
 
+    /// Answers a request that no endpoint serves and whose credentials nobody looks at: it is counted by its client's address. `answer` gets the
+    /// error of status 429 where the quota of that is used up.
+    pub(super) fn answer_stranger<B>(
+        &self,
+        extensions: &Extensions,
+        answer: impl FnOnce(Result<(), ApiError>) -> Response<B>,
+    ) -> Response<B> {
+        let peer = extensions.get::<PeerAddress>().map(|PeerAddress(address)| *address);
+        let quota = self.rates.count_stranger(peer);
+        let mut response = answer(service::check_rate(&quota));
+        quota.tell(response.headers_mut());
+        response
+    }
+
     /// Bytes of a body of an endpoint.
     fn bytes_max(&self, endpoint: &Endpoint) -> usize {
         endpoint.about.body_bytes_max.unwrap_or(self.limits.rest_body_bytes_max)
@@ -266,6 +281,9 @@ const RPC_PATH: &str = "/v1/rpc";
 /// Bytes that come in one part at most, so that a body past its bound is received up to the part that shows it.
 const RECEIVED_BYTES: usize = 1 << 20;
 
+/// Headers of an answer outside the endpoints that stay when it gets its body. `Retry-After` is made with that.
+const KEPT_HEADERS: [&str; 3] = ["allow", "ratelimit-policy", "ratelimit"];
+
 /// All routes under `/v1`.
 #[derive(Clone, Debug)]
 pub(super) struct Routes {
@@ -304,8 +322,10 @@ impl Routes {
         } else {
             Rendered::of(Err(failure), &id, self.app.now_ms()).into_response()
         };
-        if let Some(allow) = response.headers_mut().remove(header::ALLOW) {
-            answered.headers_mut().insert(header::ALLOW, allow);
+        for name in KEPT_HEADERS {
+            if let Some(value) = response.headers_mut().remove(name) {
+                answered.headers_mut().insert(name, value);
+            }
         }
         answered
     }
@@ -325,13 +345,30 @@ fn router(app: App) -> Router {
     }
     router
         .route(RPC_PATH, post(routes::post_rpc))
-        .route("/v1/docs", get(async move || docs::serve(&page)))
-        .route("/v1/openapi.json", get(move || openapi::serve(document.clone())))
-        .fallback(|request: Request| async move { ApiError::no_route(request.uri().path()) })
-        .method_not_allowed_fallback(|request: Request| async move {
-            ApiError::method_not_allowed(request.method(), request.uri().path())
+        .route(
+            "/v1/docs",
+            get(async move |State(app): State<App>, request: Request| {
+                serve_stranger(&app, &request, || docs::serve(&page))
+            }),
+        )
+        .route(
+            "/v1/openapi.json",
+            get(async move |State(app): State<App>, request: Request| {
+                serve_stranger(&app, &request, || openapi::serve(&document))
+            }),
+        )
+        .fallback(|State(app): State<App>, request: Request| async move {
+            serve_stranger(&app, &request, || ApiError::no_route(request.uri().path()))
+        })
+        .method_not_allowed_fallback(|State(app): State<App>, request: Request| async move {
+            serve_stranger(&app, &request, || ApiError::method_not_allowed(request.method(), request.uri().path()))
         })
         .with_state(app)
+}
+
+/// Answers a request outside the endpoints, unless its client's address has sent too many: 429.
+fn serve_stranger<R: IntoResponse>(app: &App, request: &Request, answer: impl FnOnce() -> R) -> Response {
+    app.answer_stranger(request.extensions(), |counted| counted.map(|()| answer()).into_response())
 }
 
 async fn serve(
@@ -342,7 +379,10 @@ async fn serve(
 ) -> Response {
     let path: BTreeMap<String, String> = match path {
         Ok(path) => path.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
-        Err(_) => return ApiError::bad_request("the path is not UTF-8 when it is decoded").into_response(),
+        Err(_) => {
+            let refused = || ApiError::bad_request("the path is not UTF-8 when it is decoded");
+            return serve_stranger(&app, &request, refused);
+        }
     };
     let (parts, body) = request.into_parts();
     if let Some(route) = parts.extensions.get::<RouteName>() {

@@ -244,6 +244,43 @@ async fn a_repeated_request_gets_the_first_response() {
     assert_eq!(theirs.status, 201, "keys of two callers never meet: {}", theirs.body);
 }
 
+/// A key is its caller's, whatever workspace the path names; a repetition is answered also when that workspace is gone.
+#[tokio::test]
+async fn a_key_stands_for_one_request_in_all_workspaces() {
+    let service = Service::start().await;
+    let send = async |method: &str, path: &str, key: &str, body: &str| {
+        let headers = [("x-api-key", service.api_key.as_str()), JSON, ("idempotency-key", key)];
+        service.send(method, path, &headers, body).await
+    };
+    let made = send("POST", "/v1/workspaces", "make", r#"{"name":"one"}"#).await;
+    let other = send("POST", "/v1/workspaces", "make-another", r#"{"name":"two"}"#).await;
+    assert_eq!((made.status, other.status), (201, 201), "{} {}", made.body, other.body);
+    let path = |reply: &Reply| format!("/v1/workspaces/{}", reply.json()["data"]["id"].as_str().unwrap());
+    let (one, two, home) = (path(&made), path(&other), format!("/v1/workspaces/{DEFAULT_WORKSPACE_ID}"));
+    let renamed = r#"{"name":"renamed"}"#;
+    let check_refused = async |method: &str, path: &str, key: &str, body: &str| {
+        let refused = send(method, path, key, body).await;
+        let code = refused.json()["error"]["code"].clone();
+        assert_eq!((refused.status, &code), (422, &json!("VALIDATION_ERROR")), "{method} {path}: {}", refused.body);
+    };
+    for target in [&one, &two, &home] {
+        check_refused("PATCH", target, "make", renamed).await;
+    }
+    for (method, body) in [("PATCH", renamed), ("DELETE", "")] {
+        let first = send(method, &one, method, body).await;
+        assert_eq!((first.status, first.header("idempotent-replayed")), (200, None), "{method}: {}", first.body);
+        for target in [&two, &home] {
+            check_refused(method, target, method, body).await;
+        }
+        check_refused("POST", "/v1/workspaces", method, renamed).await;
+        let again = send(method, &one, method, body).await;
+        assert_eq!((again.status, &again.body), (200, &first.body), "{method}: {}", again.body);
+        assert_eq!(again.header("idempotent-replayed"), Some("true"), "{method}");
+    }
+    let kept = service.rest("GET", &two, Value::Null).await;
+    assert_eq!((kept.status, &kept.json()["data"]["name"]), (200, &json!("two")), "{}", kept.body);
+}
+
 /// Every operation that changes something takes a key, and refuses one that is none before it does anything.
 #[tokio::test]
 async fn every_change_takes_an_idempotency_key() {

@@ -242,3 +242,47 @@ async fn a_refusal_of_a_body_that_does_not_come_says_that_the_connection_ends() 
         assert_eq!(stream.read(&mut [0; 1]).await.unwrap(), 0, "{name}: it is closed");
     }
 }
+
+/// A connection that sends a call, and what comes after it, at once.
+async fn call_followed_by(service: &Service, tail: &str) -> TcpStream {
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}"#;
+    let headers = format!("host: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n", call.len());
+    let mut stream = TcpStream::connect(service.address).await.unwrap();
+    stream.write_all(format!("POST / HTTP/1.1\r\n{headers}\r\n{call}{tail}").as_bytes()).await.unwrap();
+    stream
+}
+
+#[tokio::test]
+async fn what_follows_a_request_does_not_hold_back_its_response() {
+    let service = Service::start().await;
+    let limit = std::time::Duration::from_secs(20);
+    for tail in ["\r\n", "GET /v1/hea", "GARBAGE\r\n\r\n"] {
+        let mut stream = call_followed_by(&service, tail).await;
+        let response = tokio::time::timeout(limit, read_response(&mut stream)).await;
+        let response = response.unwrap_or_else(|_| panic!("{tail:?}: no response"));
+        assert!(response.starts_with("http/1.1 200 "), "{tail:?}: {response}");
+    }
+    let mut stream = call_followed_by(&service, "GET /v1/health HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
+    for turn in ["first", "second"] {
+        let response = tokio::time::timeout(limit, read_response(&mut stream)).await.expect(turn);
+        assert!(response.starts_with("http/1.1 200 "), "{turn}: {response}");
+    }
+}
+
+#[tokio::test]
+async fn a_head_that_is_not_http_has_a_status() {
+    let service = Service::start().await;
+    let fields: String = (0..150).map(|number| format!("x-{number}: 1\r\n")).collect();
+    for (name, head, status) in [
+        ("no head", "GARBAGE\r\n\r\n".to_owned(), 400),
+        ("no field", "GET /v1/health HTTP/1.1\r\nBad Header: x\r\n\r\n".to_owned(), 400),
+        ("many fields", format!("GET /v1/health HTTP/1.1\r\nhost: localhost\r\n{fields}\r\n"), 431),
+        ("a long path", format!("GET /{} HTTP/1.1\r\nhost: localhost\r\n\r\n", "a".repeat(66_000)), 414),
+        ("two hosts", "GET /v1/health HTTP/1.1\r\nhost: localhost\r\nhost: localhost\r\n\r\n".to_owned(), 400),
+    ] {
+        let mut stream = TcpStream::connect(service.address).await.unwrap();
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let response = read_response(&mut stream).await;
+        assert!(response.starts_with(&format!("http/1.1 {status} ")), "{name}: {response}");
+    }
+}

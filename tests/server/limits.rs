@@ -19,7 +19,10 @@ use tokio::{
     time::timeout,
 };
 
-use crate::{http::Service, websocket::Socket};
+use crate::{
+    http::Service,
+    websocket::{Socket, upgrade},
+};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -109,8 +112,15 @@ async fn connections_past_the_bound_are_told_so() {
 async fn sessions_past_the_bound_are_refused() {
     let service = Service::limited(Node::new(), |limits| limits.websockets_max = 1).await;
     let socket = Socket::connect(&service, "/").await;
-    let upgrade = Socket::handshake(&service, "/").await.1;
-    assert!(upgrade.starts_with("HTTP/1.1 503"), "{upgrade}");
+    for path in ["/", "/v1/blockchains/bc_default/eth"] {
+        let refused = upgrade(&service, path, "13").await;
+        assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")), "{path}: {}", refused.body);
+        assert_eq!(refused.header("content-type"), Some("application/json"), "{path}");
+        let body = refused.json();
+        assert_eq!((&body["jsonrpc"], &body["error"]["code"]), (&json!("2.0"), &json!(-32005)), "{path}: {body}");
+        assert!(body["error"]["message"].as_str().unwrap().starts_with("1 WebSocket sessions are open"), "{body}");
+        assert_eq!(refused.header("ratelimit").is_some(), path != "/", "{path}");
+    }
     drop(socket);
     let again = async {
         while !Socket::handshake(&service, "/").await.1.starts_with("HTTP/1.1 101") {
@@ -333,6 +343,41 @@ fn is_a_minute(secs: u64) -> bool {
 fn left_in_a_minute(ratelimit: Option<&str>) -> Option<u64> {
     let (left, secs) = ratelimit?.strip_prefix("\"default\";r=")?.split_once(";t=")?;
     is_a_minute(secs.parse().ok()?).then(|| left.parse().ok()).flatten()
+}
+
+/// What no endpoint serves counts for the address, whatever credentials come with it.
+#[tokio::test]
+async fn what_no_endpoint_serves_has_the_quota_of_an_address() {
+    for (method, path, status) in [
+        ("GET", "/v1/openapi.json", 200),
+        ("GET", "/v1/docs", 200),
+        ("GET", "/v1/docs?simulate=true", 400),
+        ("GET", "/v1/nope", 404),
+        ("GET", "/v1/blockchains/%FF", 400),
+        ("PUT", "/v1/health", 405),
+        ("PUT", "/v1/rpc", 405),
+        ("PUT", "/v1/blockchains/bc_default/eth", 405),
+    ] {
+        let service = Service::limited(Node::new(), |limits| limits.rate.requests = 2).await;
+        let key = ("x-api-key", service.api_key.as_str());
+        for (left, headers) in [(1, vec![]), (0, vec![key])] {
+            let reply = service.send(method, path, &headers, "").await;
+            assert_eq!(reply.status, status, "{method} {path}: {}", reply.body);
+            assert_eq!(reply.header("ratelimit-policy"), Some("\"default\";q=2;w=60"), "{method} {path}");
+            assert_eq!(left_in_a_minute(reply.header("ratelimit")), Some(left), "{method} {path}");
+            assert_eq!(reply.header("allow").is_some(), status == 405, "{method} {path}");
+        }
+        let past = service.send(method, path, &[], "").await;
+        assert_eq!(past.status, 429, "{method} {path}: {}", past.body);
+        assert_eq!(left_in_a_minute(past.header("ratelimit")), Some(0), "{method} {path}");
+        let after = past.header("retry-after").and_then(|after| after.parse::<u64>().ok());
+        assert!(after.is_some_and(is_a_minute), "{method} {path}: {after:?}");
+        let (error, speaks_json_rpc) = (past.json()["error"].clone(), path.ends_with("/rpc") || path.ends_with("/eth"));
+        let code = if speaks_json_rpc { &error["data"]["code"] } else { &error["code"] };
+        assert_eq!(code, "RATE_LIMITED", "{method} {path}: {}", past.body);
+        assert_eq!(service.send("GET", "/v1/health", &[], "").await.status, 429, "{method} {path}: one quota");
+        assert_eq!(service.rest("GET", "/v1/workspaces", Value::Null).await.status, 200, "{method} {path}");
+    }
 }
 
 /// Forms and what programs send are counted apart, each by the address that a trusted proxy names.

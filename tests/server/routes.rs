@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use chainbox::{
-    platform::Role,
+    platform::{ApiKeySpec, PlatformError, Role, Scope},
     primitives::{Address, Gas, KeyPair, TransactionRequest, U256},
     store::testing::MemoryDisk,
 };
@@ -80,6 +80,45 @@ async fn a_workspace_has_members_and_invitations_until_it_is_deleted() {
     let path = format!("/v1/workspaces/{}", id(&made));
     assert_eq!(ok(&service, "DELETE", &path, Value::Null).await["deleted"], true);
     assert_eq!(send(&service, "GET", &path, Value::Null).await.status, 404);
+}
+
+/// Neither role has a credential with `workspace:write`.
+#[tokio::test]
+async fn a_developer_and_a_viewer_leave_a_workspace_by_their_own_keys() {
+    let service = Service::start().await;
+    let platform = &service.platform;
+    let (workspaces, me) = (platform.workspaces(), platform.service_principal());
+    let members = workspaces.members();
+    let join = |email: &str, role| {
+        let user = platform.users().by_identity("https://id.example", email, Some(email)).unwrap();
+        let (_, token) = platform.unit(|unit| members.invite(unit, &me, email, role)).unwrap();
+        platform.unit(|unit| members.accept(unit, user.id(), token.text())).unwrap();
+        let principal = workspaces.principal(user.id(), me.workspace()).unwrap().unwrap();
+        let scopes = [Scope::WorkspaceRead].into_iter().collect();
+        let spec = ApiKeySpec { name: email.to_owned(), scopes, lifetime_ms: None };
+        let made = platform.unit(|unit| Ok::<_, PlatformError>(platform.api_keys().create(unit, &principal, spec)?.0));
+        (user.id().to_owned(), made.unwrap().text().to_owned())
+    };
+    let stays = join("owner@example.org", Role::Owner);
+    for (email, role) in [("developer@example.org", Role::Developer), ("viewer@example.org", Role::Viewer)] {
+        let (id, key) = join(email, role);
+        let member = |id: &str| format!("/v1/workspaces/ws_default/members/{id}");
+        let headers = [("x-api-key", key.as_str()), ("idempotency-key", "leave")];
+        for other in [stays.0.as_str(), "user_0000000000000000"] {
+            let refused = service.send("DELETE", &member(other), &headers[..1], "").await;
+            assert_eq!(refused.status, 403, "{email}: {}", refused.body);
+            assert_eq!(refused.json()["error"]["details"]["requiredScope"], "workspace:write", "{}", refused.body);
+        }
+        for turn in ["left", "repeated"] {
+            let left = service.send("DELETE", &member(&id), &headers, "").await;
+            assert_eq!(left.status, 200, "{email}, {turn}: {}", left.body);
+        }
+        assert_eq!(service.send("GET", "/v1/workspaces", &headers[..1], "").await.status, 401, "its key is revoked");
+    }
+    // Whose role may change the workspace leaves by a credential that may.
+    let headers = [("x-api-key", stays.1.as_str())];
+    let path = format!("/v1/workspaces/ws_default/members/{}", stays.0);
+    assert_eq!(service.send("DELETE", &path, &headers, "").await.status, 403);
 }
 
 #[tokio::test]

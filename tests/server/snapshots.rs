@@ -121,6 +121,65 @@ fn a_rollback_a_reorg_and_a_reset_of_the_default_chain_take_its_deployments_back
     assert!(dev.stop("-TERM").status.success());
 }
 
+/// A loaded dump takes back what was made since it, and leaves what the loaded chain has, also over a restart. One that is refused takes
+/// nothing back.
+#[test]
+fn a_load_takes_back_what_the_loaded_chain_has_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = folder.path().join("db");
+    // Without a database the next process begins anew.
+    let options = match cfg!(feature = "rocksdb") {
+        true => vec!["--quiet", "--db-path", database.to_str().unwrap()],
+        false => vec!["--quiet"],
+    };
+    let dev = Dev::start(folder.path(), &options);
+    let key_of = |dev: &Dev| dev.config["apiKey"].as_str().unwrap().to_owned();
+    let key = key_of(&dev);
+    let made = |path: &str, body: Value| {
+        let answer = rest(&dev, &key, "POST", path, &body);
+        assert!(answer.is_success(), "{path}: {}", answer.body);
+        answer.data()
+    };
+    let make_each = |name: &str| {
+        let token = json!({ "name": name, "symbol": "GLD", "totalSupply": "1" });
+        let deployment = json!({ "blockchainId": "bc_default", "template": "erc20-token", "params": token });
+        made("/v1/contracts/deploy", deployment);
+        let components = json!([{ "type": "token", "config": token }]);
+        made("/v1/dapps", json!({ "name": name, "blockchainId": "bc_default", "components": components }));
+        let project = json!({ "name": name, "template": "erc20-token", "config": { "blockchain": "bc_default" } });
+        made("/v1/workspaces/ws_default/projects", project);
+    };
+    // Everything on the chain, with its state.
+    let listed = |dev: &Dev| {
+        let all = rest(dev, &key_of(dev), "GET", "/v1/resources?limit=100", &Value::Null).data();
+        let here = all.as_array().unwrap().iter().filter(|one| one["blockchainId"] == "bc_default");
+        here.map(|one| ["type", "id", "status"].map(|field| one[field].as_str().unwrap().to_owned()))
+            .collect::<Vec<_>>()
+    };
+    let none = listed(&dev);
+    let empty = eth(&dev, &key, "anvil_dumpState", json!([]));
+    make_each("kept");
+    let (with_kept, dump) = (listed(&dev), eth(&dev, &key, "anvil_dumpState", json!([])));
+    assert_eq!(with_kept.len(), none.len() + 3, "{with_kept:?}");
+    make_each("gone");
+    let all = listed(&dev);
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "anvil_loadState", "params": ["0x7b7d"] });
+    let refused = rest(&dev, &key, "POST", "/v1/blockchains/bc_default/eth", &call).json();
+    assert!(refused["error"].is_object(), "{refused}");
+    assert_eq!(listed(&dev), all);
+    assert_eq!(eth(&dev, &key, "anvil_loadState", json!([dump])), true);
+    assert_eq!(listed(&dev), with_kept);
+
+    assert_eq!(eth(&dev, &key, "anvil_loadState", json!([empty])), true);
+    assert_eq!((listed(&dev), eth(&dev, &key, "eth_blockNumber", json!([]))), (none.clone(), json!("0x0")));
+    assert!(dev.stop("-TERM").status.success());
+    std::fs::remove_file(folder.path().join("config.json")).unwrap();
+    let dev = Dev::start(folder.path(), &options);
+    let nothing = json!({ "pending": "0x0", "queued": "0x0" });
+    assert_eq!((listed(&dev), eth(&dev, &key_of(&dev), "txpool_status", json!([]))), (none, nothing));
+    assert!(dev.stop("-TERM").status.success());
+}
+
 /// A development node whose genesis has governance, the first account's registry of modules, and the contract that makes others.
 fn governed(folder: &Path) -> Dev {
     let dev = Dev::start(folder, &["--quiet"]);

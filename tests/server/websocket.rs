@@ -10,7 +10,7 @@ use tokio::{
     time::timeout,
 };
 
-use crate::http::Service;
+use crate::http::{Reply, Service};
 
 pub(crate) struct Socket {
     stream: TcpStream,
@@ -155,6 +155,18 @@ impl Socket {
             self.notifications.push(message);
         }
     }
+}
+
+/// Asks for an upgrade with this version of the protocol and returns the whole response, which refuses it.
+pub(crate) async fn upgrade(service: &Service, path: &str, version: &str) -> Reply {
+    let headers = [
+        ("connection", "Upgrade"),
+        ("upgrade", "websocket"),
+        ("sec-websocket-version", version),
+        ("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ=="),
+        ("x-api-key", service.api_key.as_str()),
+    ];
+    service.send("GET", path, &headers, "").await
 }
 
 #[tokio::test]
@@ -358,9 +370,15 @@ async fn long_messages_and_breaches_of_the_protocol_are_closed_with_a_reason() {
 #[tokio::test]
 async fn a_handshake_without_its_headers_is_refused() {
     let service = Service::start().await;
-    let headers = [("connection", "Upgrade"), ("upgrade", "websocket"), ("sec-websocket-version", "12")];
-    let head = service.head("GET", "/", &headers).await;
-    assert!(head.starts_with("HTTP/1.1 400") && head.contains("sec-websocket-version: 13"), "{head}");
+    for path in ["/", "/v1/blockchains/bc_default/eth"] {
+        let refused = upgrade(&service, path, "12").await;
+        let version = refused.header("sec-websocket-version");
+        assert_eq!((refused.status, version), (400, Some("13")), "{path}: {}", refused.body);
+        assert_eq!(refused.header("content-type"), Some("application/json"), "{path}");
+        let body = refused.json();
+        assert_eq!((&body["jsonrpc"], &body["error"]["code"]), (&json!("2.0"), &json!(-32600)), "{path}: {body}");
+        assert!(body["error"]["message"].as_str().unwrap().contains("Sec-WebSocket-Key"), "{path}: {body}");
+    }
 }
 
 #[tokio::test]

@@ -8,7 +8,8 @@
 //! Snapshots end with the process, as those of the node do.
 //!
 //! A reset of the chain to its genesis is a revert to a snapshot without records. Where blocks were taken back otherwise, what was made by
-//! a transaction that is gone is deleted, and a module that one changed is as it was before.
+//! a transaction that is gone is deleted, and a module that one changed is as it was before. So it is where a dump was loaded in place of the
+//! chain.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -108,6 +109,38 @@ impl Blockchains<'_> {
             delete_where(unit, &TransactionRecord::BY_BLOCKCHAIN, |sent| is_lost(Some(&sent.hash)))
         })?;
         self.hosted.delegators.forget(DEFAULT_BLOCKCHAIN_ID);
+        Ok(())
+    }
+
+    /// Returns the hashes of the transactions that made records of the default chain or changed its modules, in ascending order.
+    ///
+    /// # Errors
+    /// [`PlatformError::Internal`] when the store fails.
+    pub fn recorded_transactions(&self) -> Result<Vec<B256>, PlatformError> {
+        let records = &self.context.records;
+        Project::complete_indices(records)?;
+        let deployments = on_default(records.of(), &DeploymentRecord::BY_BLOCKCHAIN)?;
+        let modules = on_default(records.of(), &HostedModule::BY_BLOCKCHAIN)?;
+        let dapps = on_default(records.of(), &DappRecord::BY_BLOCKCHAIN)?;
+        let projects = on_default(records.of(), &Project::BY_BLOCKCHAIN)?;
+        let sent = on_default(records.of(), &TransactionRecord::BY_BLOCKCHAIN)?;
+        let mut hashes: BTreeSet<B256> = deployments.iter().map(|made| made.value.transaction_hash).collect();
+        hashes.extend(modules.iter().flat_map(|module| module.value.transactions.iter().copied()));
+        let of_dapps = dapps.iter().filter_map(|dapp| dapp.value.deployment.as_ref());
+        hashes.extend(of_dapps.map(|deployment| deployment.transaction_hash));
+        hashes.extend(projects.iter().filter_map(|project| project.value.transaction));
+        hashes.extend(sent.iter().map(|sent| sent.value.hash));
+        Ok(hashes.into_iter().collect())
+    }
+
+    /// As [`Blockchains::forget_lost`] after a loaded chain took the place of the default chain; forgets all snapshots, which ended with it.
+    ///
+    /// # Errors
+    /// [`PlatformError`] when the store fails; the records are then as they were.
+    pub fn forget_replaced(&self, transactions: &[B256]) -> Result<(), PlatformError> {
+        let mut snapshots = self.hosted.snapshots.lock().unwrap_or_else(PoisonError::into_inner);
+        self.forget_lost(transactions)?;
+        snapshots.clear();
         Ok(())
     }
 

@@ -209,12 +209,77 @@ fn a_key_of_a_former_version_is_found_by_its_grant() {
     platform.unit(|unit| requests.respond(unit, &accepted, &response())).unwrap();
     let kept = accepted.request();
     let mut former = platform.records().of::<IdempotentRequest>().require(kept.owner(), kept.id()).unwrap();
-    former.value.grant = Some("gnt_a".to_owned());
+    (former.value.grant, former.value.workspace) = (Some("gnt_a".to_owned()), None);
     platform.unit(|unit| Ok(unit.replace(&former)?)).unwrap();
     let of = |grant: &str| accept_of(&platform, &user.clone().under_grant(grant.to_owned()), "k", b"1").unwrap();
     assert!(matches!(of("gnt_b"), Begun::Run(_)), "another grant's key is another");
     let Begun::Replay(replayed) = of("gnt_a") else { panic!("it has a response") };
     assert_eq!(replayed, response());
+}
+
+/// A sender in other workspaces than its own.
+fn in_workspaces<const N: usize>(sender: &Principal, ids: [&str; N]) -> [Principal; N] {
+    ids.map(|id| sender.in_workspace(WorkspaceId::new(id).unwrap(), sender.scopes().clone()))
+}
+
+/// Another request is refused in whatever workspace it is sent. The first one is run again in the workspace that it was sent in.
+#[test]
+fn a_key_stands_for_one_request_in_all_workspaces() {
+    let platform = open(Arc::new(MemoryStore::new()), clock());
+    let (at_home, requests) = (platform.service_principal(), platform.idempotency());
+    let [one, two] = in_workspaces(&at_home, ["ws_one", "ws_two"]);
+    let check_others = || {
+        for sender in [&at_home, &one, &two] {
+            let other = accept_of(&platform, sender, "k", b"2");
+            let id = sender.workspace().as_str();
+            assert!(matches!(other, Err(PlatformError::Validation { .. })), "another request in {id}");
+        }
+    };
+    let Begun::Run(accepted) = accept_of(&platform, &one, "k", b"1").unwrap() else { panic!("it is the first") };
+    check_others();
+    assert_eq!(Principal::of_accepted(&accepted), Some(one.clone()));
+    requests.leave_open(&accepted);
+    check_others();
+    assert!(matches!(accept_of(&platform, &one, "k", b"1"), Ok(Begun::Again(again)) if again == accepted));
+    platform.unit(|unit| requests.respond(unit, &accepted, &response())).unwrap();
+    check_others();
+    let Ok(Begun::Replay(kept)) = accept_of(&platform, &one, "k", b"1") else { panic!("it has a response") };
+    assert_eq!(kept, response());
+    assert_eq!(platform.records().verify::<IdempotentRequest>().unwrap(), 1);
+}
+
+/// Former versions kept a key in the workspace that the request's path named.
+#[test]
+fn a_key_of_a_former_version_is_found_in_the_workspace_of_its_path() {
+    let clock = clock();
+    let platform = open(Arc::new(MemoryStore::new()), clock.clone());
+    let (user, requests) = (platform.service_principal(), platform.idempotency());
+    let secrets = || platform.records().verify::<SealedSecret>().unwrap();
+    let before = secrets();
+    let [one, two] = in_workspaces(&user, ["ws_one", "ws_two"]);
+    let former = Principal::new(user.subject().clone(), one.workspace().clone(), user.scopes().clone());
+    let Begun::Run(accepted) = accept_of(&platform, &former, "k", b"1").unwrap() else { panic!("it is the first") };
+    let mut stored = accepted.request().clone();
+    (stored.value.home, stored.value.workspace) = (Some(user.workspace().clone()), None);
+    platform.unit(|unit| Ok(unit.replace(&stored)?)).unwrap();
+
+    requests.leave_open(&accepted);
+    let Ok(Begun::Again(open)) = accept_of(&platform, &one, "k", b"1") else { panic!("it is left open") };
+    assert_eq!(Principal::of_accepted(&open), Some(one.clone()));
+    assert!(matches!(accept_of(&platform, &one, "k", b"2"), Err(PlatformError::Validation { .. })), "another request");
+    platform.unit(|unit| requests.respond(unit, &open, &response())).unwrap();
+    let Ok(Begun::Replay(kept)) = accept_of(&platform, &one, "k", b"1") else { panic!("it has a response") };
+    assert_eq!(kept, response());
+    for (sender, is_found) in [(&one, true), (&two, false)] {
+        let id = sender.workspace().as_str();
+        let found = requests.answered(&user, Some(id), "k", "op", b"1").unwrap();
+        assert_eq!(found.is_some(), is_found, "{id}");
+    }
+
+    clock.advance(Duration::from_secs(24 * 60 * 60));
+    assert!(matches!(accept_of(&platform, &one, "k", b"2"), Ok(Begun::Run(_))), "a day later the key is free");
+    assert_eq!(requests.forget_expired(&limit(9)).unwrap(), 1);
+    assert_eq!(secrets(), before + 1, "the sealed response goes with its record");
 }
 
 /// What a response shows may need what its request was permitted.
@@ -277,9 +342,9 @@ fn who_has_ended_its_own_access_gets_the_response_again() {
     }
     let stranger = keys.identify(other.text()).unwrap().unwrap();
     assert_eq!(answered(&stranger, "k", "op", b"1"), None, "keys of two callers never meet");
-    for (workspace, is_found) in [("ws_default", true), ("ws_other", false), ("no id", false)] {
+    for workspace in ["ws_default", "ws_other", "no id"] {
         let found = requests.answered(&known(), Some(workspace), "k", "op", b"1").unwrap();
-        assert_eq!(found.is_some(), is_found, "{workspace}");
+        assert_eq!(found, Some(response()), "a key is its sender's, whatever workspace is named: {workspace}");
     }
     assert!(keys.identify("cbx_wrong").unwrap().is_none());
     clock.advance(Duration::from_secs(24 * 60 * 60));

@@ -56,6 +56,8 @@ pub struct Sender {
     pub home: Option<WorkspaceId>,
     /// Id of the OAuth grant that its credentials are of, if they are of one.
     pub grant: Option<String>,
+    /// Workspace that it acts in: its home, or the one that the request's path names.
+    pub workspace: Option<WorkspaceId>,
 }
 
 impl Sender {
@@ -85,6 +87,8 @@ pub struct IdempotentRequest {
     pub home: Option<WorkspaceId>,
     /// Id of the OAuth grant that the sender's credentials are of, if they are of one.
     pub grant: Option<String>,
+    /// Workspace that the sender acts in; former versions did not keep it: there it is the record's owner.
+    pub workspace: Option<WorkspaceId>,
     /// What a record of a former version held in clear, until it is sealed. It is never written.
     #[serde(skip)]
     pub(in crate::platform) former: Option<FormerContent>,
@@ -124,11 +128,21 @@ impl IdempotentRequest {
     fn is_of(&self, operation: &str, fingerprint: [u8; 32]) -> bool {
         self.operation == operation && self.fingerprint == fingerprint
     }
+
+    /// Returns whether a former version accepted it, by the same sender's credentials.
+    fn is_former_of(&self, sender: &Sender) -> bool {
+        self.workspace.is_none() && self.grant == sender.grant
+    }
+
+    /// Returns whether its key may be used anew.
+    fn is_expired(&self, now_ms: u64) -> bool {
+        self.is_answered && self.expires_at_ms <= now_ms
+    }
 }
 
 impl Record for IdempotentRequest {
     const KIND: &'static str = "idempotency";
-    const VERSION: u16 = 4;
+    const VERSION: u16 = 5;
     const INDICES: &'static [Index<Self>] = &[Self::UNFINISHED, Self::EXPIRY];
 
     fn upgrade(version: u16, bytes: &[u8]) -> Option<Self> {
@@ -136,6 +150,7 @@ impl Record for IdempotentRequest {
             1 => postcard::from_bytes::<FirstVersion>(bytes).ok()?.into(),
             2 => postcard::from_bytes::<SecondVersion>(bytes).ok()?,
             3 => return postcard::from_bytes::<ThirdVersion>(bytes).ok().map(Self::from),
+            4 => return postcard::from_bytes::<FourthVersion>(bytes).ok().map(Self::from),
             _ => return None,
         };
         let response = second.response.map(|former| Response {
@@ -153,6 +168,7 @@ impl Record for IdempotentRequest {
             expires_at_ms: second.expires_at_ms,
             home: None,
             grant: None,
+            workspace: None,
             former: Some(FormerContent { request: second.request, response }),
         })
     }
@@ -213,8 +229,29 @@ struct ThirdVersion {
 impl From<ThirdVersion> for IdempotentRequest {
     fn from(third: ThirdVersion) -> Self {
         let ThirdVersion { subject, scopes, operation, fingerprint, is_answered, expires_at_ms } = third;
-        let (home, grant, former) = (None, None, None);
-        Self { subject, scopes, operation, fingerprint, is_answered, expires_at_ms, home, grant, former }
+        let (home, grant) = (None, None);
+        FourthVersion { subject, scopes, operation, fingerprint, is_answered, expires_at_ms, home, grant }.into()
+    }
+}
+
+/// Version 4 of the record: without the workspace that its sender acts in, which was the record's owner.
+#[derive(Deserialize)]
+struct FourthVersion {
+    subject: String,
+    scopes: ScopeSet,
+    operation: String,
+    fingerprint: [u8; 32],
+    is_answered: bool,
+    expires_at_ms: u64,
+    home: Option<WorkspaceId>,
+    grant: Option<String>,
+}
+
+impl From<FourthVersion> for IdempotentRequest {
+    fn from(fourth: FourthVersion) -> Self {
+        let FourthVersion { subject, scopes, operation, fingerprint, is_answered, expires_at_ms, home, grant } = fourth;
+        let (workspace, former) = (None, None);
+        Self { subject, scopes, operation, fingerprint, is_answered, expires_at_ms, home, grant, workspace, former }
     }
 }
 
@@ -253,7 +290,8 @@ pub enum IdempotencyError {
 }
 
 impl Unit<'_> {
-    /// Accepts a request of `sender` under its key, or finds the one that it repeats. `fingerprint` is that of the whole request.
+    /// Accepts a request of `sender` under its key, or finds the one that it repeats. `owner` is that of the sender's keys: its home, whatever
+    /// workspace it acts in. `fingerprint` is that of the whole request.
     ///
     /// # Errors
     /// [`IdempotencyError`].
@@ -269,15 +307,14 @@ impl Unit<'_> {
         if !(1..=IDEMPOTENCY_KEY_LEN_MAX).contains(&characters) {
             return Err(IdempotencyError::KeyLength { characters });
         }
-        if let Some(known) = known_under(&self.of(), owner, sender, key)? {
-            let is_expired = known.value.is_answered && known.value.expires_at_ms <= self.now_ms();
-            if !is_expired {
+        if let Some(known) = known_under(&self.of(), owner, sender, key, self.now_ms())? {
+            if !known.value.is_expired(self.now_ms()) {
                 return repeated(known, operation, fingerprint);
             }
             self.delete(&known)?;
         }
         let id = id_of(&sender.credential(), key);
-        let Sender { subject, scopes, home, grant } = sender.clone();
+        let Sender { subject, scopes, home, grant, workspace } = sender.clone();
         let accepted = IdempotentRequest {
             subject,
             scopes,
@@ -287,6 +324,7 @@ impl Unit<'_> {
             expires_at_ms: self.now_ms().saturating_add(KEPT_MS),
             home,
             grant,
+            workspace,
             former: None,
         };
         Ok(Acceptance::Run(Accepted(self.insert(owner, &id, accepted)?)))
@@ -373,7 +411,7 @@ impl Records {
     /// # Errors
     /// [`RecordError`] of reading.
     pub fn take_open_under(&self, owner: &Owner, sender: &Sender, key: &str) -> Result<Option<Accepted>, RecordError> {
-        let known = known_under(&self.of(), owner, sender, key)?;
+        let known = known_under(&self.of(), owner, sender, key, self.clock().now_ms())?;
         let unfinished = known.filter(|known| !known.value.is_answered);
         Ok(unfinished.filter(|known| self.left_open.take(&place_of(known))).map(Accepted))
     }
@@ -390,8 +428,9 @@ impl Records {
         operation: &str,
         fingerprint: [u8; 32],
     ) -> Result<Option<Accepted>, RecordError> {
-        let (known, now_ms) = (known_under(&self.of(), owner, sender, key)?, self.clock().now_ms());
-        let answered = known.filter(|known| known.value.is_answered && now_ms < known.value.expires_at_ms);
+        let now_ms = self.clock().now_ms();
+        let known = known_under(&self.of(), owner, sender, key, now_ms)?;
+        let answered = known.filter(|known| known.value.is_answered && !known.value.is_expired(now_ms));
         Ok(answered.filter(|known| known.value.is_of(operation, fingerprint)).map(Accepted))
     }
 
@@ -426,19 +465,39 @@ fn repeated(
     if known.value.is_answered { Ok(Acceptance::Repeated(Accepted(known))) } else { Err(IdempotencyError::Running) }
 }
 
-/// Returns the record of a sender's key. Former versions kept it under the subject alone, with the grant in it.
+/// Returns the record of a sender's key.
 fn known_under(
     requests: &Collection<'_, IdempotentRequest>,
     owner: &Owner,
     sender: &Sender,
     key: &str,
+    now_ms: u64,
 ) -> Result<Option<Stored<IdempotentRequest>>, RecordError> {
     let known = requests.get(owner, &id_of(&sender.credential(), key))?;
-    if known.is_some() || sender.grant.is_none() {
-        return Ok(known);
+    if known.is_some() { Ok(known) } else { former_under(requests, owner, sender, key, now_ms) }
+}
+
+/// Returns the record of a sender's key that a former version kept: in the workspace that the sender acts in, or under the subject alone, with
+/// the grant in it. One that has expired is left to [`Unit::expired_requests`], so that what is sealed of it is deleted with it.
+fn former_under(
+    requests: &Collection<'_, IdempotentRequest>,
+    owner: &Owner,
+    sender: &Sender,
+    key: &str,
+    now_ms: u64,
+) -> Result<Option<Stored<IdempotentRequest>>, RecordError> {
+    let acted_in = sender.workspace.as_ref().map(Owner::from).filter(|acted_in| acted_in != owner);
+    let ids = [id_of(&sender.subject, key), id_of(&sender.credential(), key)];
+    for kept_by in core::iter::once(owner).chain(&acted_in) {
+        for id in &ids {
+            let found = requests.get(kept_by, id)?;
+            let former = found.filter(|found| found.value.is_former_of(sender) && !found.value.is_expired(now_ms));
+            if former.is_some() {
+                return Ok(former);
+            }
+        }
     }
-    let former = requests.get(owner, &id_of(&sender.subject, key))?;
-    Ok(former.filter(|former| former.value.grant == sender.grant))
+    Ok(None)
 }
 
 /// Id of the record of a key: any characters may be in a key, not in an id.

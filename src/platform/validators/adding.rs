@@ -19,13 +19,15 @@ use crate::{
     primitives::{KeyPair, Transaction},
     system::{
         governance::{GOVERNANCE_ADDRESS, VALIDATORS_ADDRESS},
-        staking::{self, STAKING_ADDRESS, WEIGHT_UNIT, interface as stake},
+        staking::{self, JoinConsent, STAKING_ADDRESS, WEIGHT_UNIT, interface as stake},
         validators::{self, interface as registry},
     },
 };
 
 /// The whole, in ten-thousandths.
 const WHOLE_BPS: u16 = 10_000;
+/// How long a consent is good that the service signs for an operator, in seconds: a day, for a transaction that waits in the pool.
+const CONSENT_SECS: u64 = 86_400;
 
 /// The sealing key of a validator that joins.
 struct Sealing {
@@ -40,8 +42,8 @@ impl Validators<'_> {
     /// ([`Blockchains::send_as`](crate::platform::Blockchains::send_as)), and starts its replica. Returns the hash of the transaction.
     ///
     /// On a chain without stake the administrator of the validators' contract adds it; where that is governance, the operator registers its
-    /// sealing key, and a proposal adds it then. With stake the operator joins: by a wallet of the workspace, by its consent to another's
-    /// paying, or by a transaction that it signed.
+    /// sealing key, and a proposal adds it then. With stake the operator joins: as a wallet of the workspace, which pays itself or consents
+    /// to another's paying, by its own consent to that, or by a transaction that it signed.
     ///
     /// # Errors
     /// [`PlatformError::Conflict`] for an operator that validates already, for one more validator than the plan has, without a free sealing key, for one held elsewhere that would
@@ -327,17 +329,16 @@ impl Validators<'_> {
         let amount = own_stake_of(chain, new)?;
         let commission = new.commission_bps.unwrap_or_default();
         let wallets = Wallets { context: self.chains.context };
-        if wallets.can_sign(principal, chain, new.operator)? {
+        let can_sign = wallets.can_sign(principal, chain, new.operator)?;
+        let pays_itself = new.consent.is_none() && new.from.is_none_or(|from| from == new.operator);
+        if can_sign && pays_itself {
             let input = join_call(commission, sealing);
             return Ok(CallRequest::call(STAKING_ADDRESS, input).with_from(new.operator).with_value(amount));
         }
         let payer = new.from.map_or_else(|| wallets.default_sender(principal, chain), Ok)?;
         let nonce =
             contract.staking_view(view.head(), &stake::noncesCall { operator: new.operator }).map_err(unreadable)?;
-        let Some((deadline, consent)) = new.consent.clone() else {
-            return Err(no_consent(new.operator, payer, sealing.key, nonce));
-        };
-        let terms = stake::JoinTerms {
+        let terms = |deadline: u64| stake::JoinTerms {
             operator: new.operator,
             sealingKey: if sealing.is_registered { Address::ZERO } else { sealing.key },
             commissionBps: commission,
@@ -345,8 +346,44 @@ impl Validators<'_> {
             maxCommissionChangeBps: WHOLE_BPS,
             deadline: U256::from(deadline),
         };
+        let (terms, consent) = match new.consent.clone() {
+            Some((deadline, consent)) => (terms(deadline), consent),
+            None if can_sign => {
+                let now_secs = self.chains.context.records.clock().now_ms() / 1_000;
+                let terms = terms(now_secs.saturating_add(CONSENT_SECS));
+                let consent =
+                    self.sign_consent(principal, chain, &JoinConsent { terms: terms.clone(), payer, nonce })?;
+                (terms, consent)
+            }
+            None => return Err(no_consent(new.operator, payer, sealing.key, nonce)),
+        };
         let input = stake::joinForCall { terms, consent, proof: sealing.proof.clone() }.abi_encode();
         Ok(CallRequest::call(STAKING_ADDRESS, input).with_from(payer).with_value(amount))
+    }
+
+    /// Lets an operator, which is a wallet of the workspace, consent to another wallet's paying its stake. Returns its signature.
+    ///
+    /// # Errors
+    /// [`PlatformError::Validation`] of `from` for a payer or an operator that is no such wallet; those of signing.
+    fn sign_consent(
+        &self,
+        principal: &Principal,
+        chain: &Blockchain,
+        consent: &JoinConsent,
+    ) -> Result<Bytes, PlatformError> {
+        let (operator, payer) = (consent.terms.operator, consent.payer);
+        let wallets = Wallets { context: self.chains.context };
+        if !wallets.can_sign(principal, chain, payer)? {
+            let expected = "a wallet of the workspace, for which this service can sign";
+            return Err(PlatformError::field("from", expected, payer.to_string()));
+        }
+        let digest = staking::consent_digest(chain.chain_id(), consent);
+        let signed = wallets.sign_hash(principal, chain, operator, (digest, "consent to a payer of its stake"))?;
+        signed.ok_or_else(|| {
+            let expected =
+                format!("{operator}, whose consent to another's paying the service can't sign: leave it out");
+            PlatformError::field("from", expected, payer.to_string())
+        })
     }
 
     /// Returns the administrator of the validators' contract, for whom the service signs.

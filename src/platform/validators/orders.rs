@@ -18,7 +18,8 @@ pub struct NewValidator {
     pub commission_bps: Option<u16>,
     /// A sealing key that is held elsewhere, with its proof of possession; a standby key of the service by default.
     pub sealing: Option<(Address, Bytes)>,
-    /// Who pays the stake of an operator that consents; the default sender by default.
+    /// Who pays the stake of an operator that consents, or that is a wallet of the workspace itself: then the service signs its consent. The
+    /// default sender by default, and such an operator itself.
     pub from: Option<Address>,
     /// Until when the operator consents to that, in seconds since 1970, and its signature.
     pub consent: Option<(u64, Bytes)>,

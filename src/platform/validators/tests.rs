@@ -422,6 +422,48 @@ fn rewards_and_commission_are_claimed_both_or_not_at_all() {
     }
 }
 
+/// A wallet of the workspace without funds joins at another wallet's expense, to which the service lets it consent.
+#[test]
+fn a_wallet_joins_at_the_expense_of_another() {
+    for consensus in ["proof-of-stake", "delegated-proof-of-stake"] {
+        let world = World::new(consensus);
+        world.run(3);
+        let (me, validators) = (world.me(), world.platform.validators());
+        let operator = world.platform.wallets().managed(&me.owner()).unwrap().unwrap().value.address;
+        let (treasury, stranger) = (world.chain.treasury().unwrap(), Address::repeat_byte(9));
+        let add = |request, from, consent| {
+            let (stake, metadata) = (Some(tokens(40)), "{}".to_owned());
+            let new = NewValidator { operator, metadata, stake, from, consent, ..NewValidator::default() };
+            validators.add(&me, world.chain.id(), request, &new).map(|(id, _)| id)
+        };
+        // By itself it has nothing to pay with.
+        for (request, from) in [("tx_1", None), ("tx_2", Some(operator))] {
+            let refused = add(request, from, None);
+            assert!(matches!(refused, Err(PlatformError::InsufficientBalance { .. })), "{consensus}: {refused:?}");
+        }
+        match add("tx_3", Some(stranger), None) {
+            Err(PlatformError::Validation { fields }) => assert_eq!(fields[0].path, "from", "{consensus}"),
+            other => panic!("{consensus}: {other:?}"),
+        }
+        // A consent that comes with the request is checked, and is not replaced by one of the service.
+        let another = KeyPair::from_seed(9, "somebody else").sign_hash(B256::ZERO);
+        let consent = Some((2_000_000_000, Bytes::from(another.as_bytes())));
+        conflict(add("tx_4", Some(treasury), consent));
+
+        let balance = |account| world.chain.node().view().balance(account, BlockRef::Latest).unwrap();
+        let before = balance(treasury);
+        let id = add("tx_5", Some(treasury), None).unwrap();
+        let own = || validators.get(&me, &id).unwrap().1.stake.map(|stake| stake.self_stake);
+        let has_joined = (0..10).any(|_| {
+            world.run(1);
+            own() == Some(tokens(40))
+        });
+        assert!(has_joined, "{consensus}: {:?}", own());
+        assert!(before - balance(treasury) >= tokens(40), "{consensus}: the treasury paid");
+        assert_eq!(balance(operator), U256::ZERO, "{consensus}");
+    }
+}
+
 /// What the service keeps of a validator changes alone where the chain has nothing to say.
 #[test]
 fn a_name_is_kept_of_every_validator_but_those_of_the_default_chain() {

@@ -1,6 +1,6 @@
 //! Signing with a wallet's key.
 
-use alloy_primitives::{Address, B256};
+use alloy_primitives::{Address, B256, Bytes};
 
 use super::Wallets;
 use crate::{
@@ -77,15 +77,40 @@ impl Wallets<'_> {
             Unsigned::ByNode(signed) => return Ok(*signed),
             Unsigned::ByWallet(wallet, unsigned) => (wallet, unsigned),
         };
-        let owner = principal.owner();
-        let opened = self.context.vault.open(&self.context.records, &owner, &wallet, Purpose::WalletKey)?;
-        let wrong = || PlatformError::internal(format!("the key of {wallet} has another length"));
-        let secret = opened.bytes().first_chunk::<32>().filter(|_| opened.bytes().len() == 32).ok_or_else(wrong)?;
-        let key = KeyPair::from_bytes(&B256::from(*secret)).map_err(PlatformError::internal)?;
+        let key = self.key(&principal.owner(), &wallet)?;
         let signed = unsigned.sign(&key).map_err(PlatformError::internal)?;
         let target = format!("wallet {wallet}: transaction {} on {}", signed.hash(), chain.id());
         audit(unit, principal, SIGN, target)?;
         Ok(signed)
+    }
+
+    /// Signs a hash by which a wallet of the principal's workspace agrees to something on a chain, and returns the signature's 65 bytes;
+    /// `None` for an address that is no such wallet. The audit log says what it `agrees` to.
+    ///
+    /// # Errors
+    /// [`PlatformError::Internal`] when the store or the vault fails.
+    pub(in crate::platform) fn sign_hash(
+        &self,
+        principal: &Principal,
+        chain: &Blockchain,
+        address: Address,
+        (hash, agrees): (B256, &str),
+    ) -> Result<Option<Bytes>, PlatformError> {
+        let owner = principal.owner();
+        let Some(wallet) = self.with_address(&owner, address)? else { return Ok(None) };
+        let signature = self.key(&owner, wallet.id())?.sign_hash(hash);
+        self.context
+            .records
+            .unit(|unit| audit(unit, principal, SIGN, format!("wallet {}: {agrees} on {}", wallet.id(), chain.id())))?;
+        Ok(Some(Bytes::from(signature.as_bytes())))
+    }
+
+    /// Returns the key of the wallet with this id.
+    fn key(&self, owner: &Owner, wallet: &str) -> Result<KeyPair, PlatformError> {
+        let opened = self.context.vault.open(&self.context.records, owner, wallet, Purpose::WalletKey)?;
+        let wrong = || PlatformError::internal(format!("the key of {wallet} has another length"));
+        let secret = opened.bytes().first_chunk::<32>().filter(|_| opened.bytes().len() == 32).ok_or_else(wrong)?;
+        KeyPair::from_bytes(&B256::from(*secret)).map_err(PlatformError::internal)
     }
 }
 

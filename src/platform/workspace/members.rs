@@ -213,14 +213,24 @@ impl<'a> Members<'a> {
     }
 
     /// Removes a member, and revokes the API keys that it made. It takes no part in the workspace's private chains any more, nor do its keys; of
-    /// those that it alone took part in, who removes it becomes the participant. A member may remove itself.
+    /// those that it alone took part in, who removes it becomes the participant. A member may remove itself: one whose role permits no changes of
+    /// the workspace needs no scope for them.
     ///
     /// # Errors
-    /// As [`Members::change_role`]; [`PlatformError::Conflict`] for a member who removes itself while it is the last participant of a chain.
+    /// As [`Members::change_role`]; [`PlatformError::MissingScope`]; [`PlatformError::Conflict`] for a member who removes itself while it is the
+    /// last participant of a chain.
     pub fn remove(&self, unit: &mut Unit<'_>, principal: &Principal, user: &str) -> Result<(), PlatformError> {
         let owner = principal.owner();
+        let is_itself = user_of(unit, principal)?.as_deref() == Some(user);
+        if !is_itself {
+            principal.require(Scope::WorkspaceWrite)?;
+        }
         let member = unit.of::<Member>().require(&owner, user)?;
-        if *principal.subject() == Subject::User(user.to_owned()) {
+        let may_write = member.value.role.cap().allows(Scope::WorkspaceWrite);
+        if is_itself && may_write {
+            principal.require(Scope::WorkspaceWrite)?;
+        }
+        if is_itself && (!may_write || matches!(principal.subject(), Subject::User(_))) {
             oauth::keep_own_tokens(unit, principal)?;
         } else {
             require_role(unit, principal, member.value.role.max(Role::Admin))?;

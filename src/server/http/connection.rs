@@ -41,7 +41,6 @@ async fn run(
         async move { Ok::<_, Infallible>(exchange::respond(context, request).await) }
     });
     let connection = http1::Builder::new()
-        .pipeline_flush(true)
         .timer(TokioTimer::new())
         .header_read_timeout(head_timeout)
         .serve_connection(TokioIo::new(stream), service)

@@ -114,7 +114,7 @@ async fn checked(context: &Arc<ServerContext>, exchange: &Exchange, request: Req
             exchange.route.set("/v1/dapps/{dappId}/site");
             return response;
         }
-        let (status, message) = (StatusCode::FORBIDDEN, refusal.message());
+        let (status, message) = (refusal.status(), refusal.message());
         // A page of another site learns as little as it can.
         return if exchange.id.0.is_empty() {
             plain(status, message)

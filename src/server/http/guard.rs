@@ -7,15 +7,17 @@
 use std::net::IpAddr;
 
 use hyper::{
-    HeaderMap,
+    HeaderMap, StatusCode,
     header::{self, HeaderValue},
 };
 
 use super::ServerConfig;
 
-/// Reason for which a request is refused with 403.
+/// Reason for which a request is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
+    /// There are so many `Host`, which another server may read otherwise than this one (RFC 9112, 3.2).
+    Hosts(usize),
     /// `Host` is none of the accepted names.
     Host(String),
     /// `Origin` is not accepted.
@@ -23,9 +25,17 @@ pub(super) enum Refusal {
 }
 
 impl Refusal {
+    pub(super) const fn status(&self) -> StatusCode {
+        match self {
+            Self::Hosts(_) => StatusCode::BAD_REQUEST,
+            Self::Host(_) | Self::Origin(_) => StatusCode::FORBIDDEN,
+        }
+    }
+
     /// Returns the message for the client, with the option that accepts the name.
     pub(super) fn message(&self) -> String {
         match self {
+            Self::Hosts(count) => format!("a request has one host, and this one has {count}"),
             Self::Host(host) => format!(
                 "host {host:?} is not served here (protection against DNS rebinding): use localhost, an IP address, or start with --allow-host {host}"
             ),
@@ -38,6 +48,10 @@ impl Refusal {
 
 /// Checks `Host` and `Origin`.
 pub(super) fn check(headers: &HeaderMap, config: &ServerConfig, on_loopback: bool) -> Result<(), Refusal> {
+    let hosts_sent = headers.get_all(header::HOST).iter().count();
+    if hosts_sent > 1 {
+        return Err(Refusal::Hosts(hosts_sent));
+    }
     if let Some(host) = headers.get(header::HOST) {
         let host = host.to_str().map_err(|_| Refusal::Host("not text".to_owned()))?;
         let name = without_port(host);
@@ -167,6 +181,15 @@ mod tests {
             "localhost:80:81",
         ] {
             assert!(matches!(check(&headers(host, None), &config(), true), Err(Refusal::Host(_))), "{host}");
+        }
+    }
+
+    #[test]
+    fn a_second_host_is_refused_whatever_it_is() {
+        for second in ["localhost", "evil.example"] {
+            let mut headers = headers("localhost", None);
+            headers.append(header::HOST, second.parse().unwrap());
+            assert_eq!(check(&headers, &config(), true), Err(Refusal::Hosts(2)), "{second}");
         }
     }
 

@@ -34,7 +34,7 @@ use crate::server::{
     jsonrpc::framing,
     limits::ServerLimits,
     oauth::{AuthorizationServer, too_many_forms},
-    rest,
+    rest, service_rpc,
 };
 
 /// Methods of `/`, where a browser gets a page.
@@ -232,9 +232,7 @@ pub(super) async fn dispatch(context: &Arc<ServerContext>, request: Request<Requ
         return ethereum_of(context, &id, request).await;
     }
     if (is_authorization(path) || ["/v1/openapi.json", "/v1/docs"].contains(&path)) && asks_to_simulate(request.uri()) {
-        let message = "simulate: this can't be simulated; nothing was done".to_owned();
-        let id = context.request_id(request.headers());
-        return Format::of(path).refusal(StatusCode::BAD_REQUEST, message, &id, context.now_ms());
+        return refuse_to_simulate(context, &request);
     }
     if is_authorization(path) {
         name_route(&request, authorization_route(path));
@@ -255,6 +253,23 @@ pub(super) async fn dispatch(context: &Arc<ServerContext>, request: Request<Requ
 fn asks_to_simulate(uri: &Uri) -> bool {
     let query = uri.query().unwrap_or_default();
     url::form_urlencoded::parse(query.as_bytes()).any(|(name, _)| name == "simulate")
+}
+
+/// Refuses to simulate what is no endpoint. For the document and its page the request is counted, as each to them is.
+fn refuse_to_simulate(context: &ServerContext, request: &Request<RequestBody>) -> Response<Body> {
+    let path = request.uri().path();
+    let (id, now_ms) = (context.request_id(request.headers()), context.now_ms());
+    let refuse = || {
+        let message = "simulate: this can't be simulated; nothing was done".to_owned();
+        Format::of(path).refusal(StatusCode::BAD_REQUEST, message, &id, now_ms)
+    };
+    if is_authorization(path) {
+        return refuse();
+    }
+    context.app().answer_stranger(request.extensions(), |counted| match counted {
+        Ok(()) => refuse(),
+        Err(too_many) => rest::refused(too_many, &id, now_ms).map(Body::new),
+    })
 }
 
 fn name_route(request: &Request<RequestBody>, name: &'static str) {
@@ -293,8 +308,11 @@ async fn authorization(context: &Arc<ServerContext>, request: Request<RequestBod
 async fn ethereum_of(context: &ServerContext, id: &str, request: Request<RequestBody>) -> Response<Body> {
     let is_websocket = ws::is_upgrade_request(&request);
     if *request.method() != Method::POST && !is_websocket {
-        // A page for browsers is at `/` alone: it shows the default chain, to everybody.
-        return wrong_method("Ethereum JSON-RPC accepts POST and WebSocket upgrades", CHAIN_METHODS);
+        return context.app().answer_stranger(request.extensions(), |counted| match counted {
+            // A page for browsers is at `/` alone: it shows the default chain, to everybody.
+            Ok(()) => wrong_method("Ethereum JSON-RPC accepts POST and WebSocket upgrades", CHAIN_METHODS),
+            Err(too_many) => service_rpc::refused(&too_many).map(Body::new),
+        });
     }
     let (parts, body) = request.into_parts();
     let app = context.app();
@@ -305,7 +323,10 @@ async fn ethereum_of(context: &ServerContext, id: &str, request: Request<Request
     if is_websocket {
         let peer = parts.extensions.get::<rest::PeerAddress>().copied();
         let standing = Standing::new(app, &admitted, &parts.headers, peer, (id, rpc.clone()));
-        return context.sessions.upgrade(rpc, Request::from_parts(parts, body), None, Some(standing)).await;
+        let request = Request::from_parts(parts, body);
+        let mut response = context.sessions.upgrade(rpc, request, None, Some(standing)).await;
+        admitted.tell(response.headers_mut());
+        return response;
     }
     let (received, mut response) = match context.bodies.read_rpc(&parts.headers, body).await {
         Ok((body, _reservation)) => {

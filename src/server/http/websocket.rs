@@ -18,8 +18,11 @@ use jsonrpsee::server::{
 use tokio::sync::{Semaphore, watch};
 
 pub(super) use self::standing::Standing;
-use super::{Body, budget::BodyBudget, plain, request_body::RequestBody};
-use crate::server::{eth::rpc::EthRpc, limits::ServerLimits};
+use super::{Body, budget::BodyBudget, request_body::RequestBody};
+use crate::server::{eth::rpc::EthRpc, jsonrpc::framing, limits::ServerLimits};
+
+/// Seconds after which a client past the bound of sessions may ask again.
+const RETRY_AFTER_SECS: u64 = 1;
 
 /// The WebSocket sessions of a server.
 #[derive(Debug)]
@@ -44,7 +47,7 @@ impl Sessions {
     }
 
     /// Answers an upgrade request and starts the session. `protocol` is the subprotocol to agree on; a session without `standing` is
-    /// everybody's as long as it lasts.
+    /// everybody's as long as it lasts. A refusal is an error of JSON-RPC, as all that is answered at its path.
     pub(super) async fn upgrade(
         &self,
         rpc: EthRpc,
@@ -56,7 +59,9 @@ impl Sessions {
             rpc.counters().count_refused_connection();
             let max = self.limits.websockets_max;
             let message = format!("{max} WebSocket sessions are open, which is the maximum: close one first");
-            return plain(StatusCode::SERVICE_UNAVAILABLE, message);
+            let mut refused = framing::refusal((StatusCode::SERVICE_UNAVAILABLE, message));
+            refused.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECS));
+            return refused;
         };
         let mut response = match handshake(&request).await {
             Ok(response) => response,
@@ -85,7 +90,8 @@ async fn handshake(request: &Request<RequestBody>) -> Result<Response<Body>, Res
     // An extension would change the frames.
     copy.headers_mut().remove(header::SEC_WEBSOCKET_EXTENSIONS);
     let Ok(permit) = Arc::new(Semaphore::new(1)).try_acquire_owned() else {
-        return Err(plain(StatusCode::INTERNAL_SERVER_ERROR, "the handshake could not be made".to_owned()));
+        let message = "the handshake could not be made".to_owned();
+        return Err(framing::refusal((StatusCode::INTERNAL_SERVER_ERROR, message)));
     };
     let (stop_handle, _stop) = stop_channel();
     let state = ConnectionState::new(stop_handle, 0, permit);
@@ -95,7 +101,7 @@ async fn handshake(request: &Request<RequestBody>) -> Result<Response<Body>, Res
         Err(_) => {
             let message =
                 "the WebSocket handshake needs Sec-WebSocket-Key and Sec-WebSocket-Version: 13 (RFC 6455, 4.1)";
-            let mut refused = plain(StatusCode::BAD_REQUEST, message.to_owned());
+            let mut refused = framing::refusal((StatusCode::BAD_REQUEST, message.to_owned()));
             refused.headers_mut().insert(header::SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
             Err(refused)
         }

@@ -11,7 +11,7 @@ use serde::{Deserialize as _, Deserializer, de::DeserializeOwned};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::type_schema::TypeSchema;
+use super::{type_schema::TypeSchema, unique_members::UniqueMembers};
 use crate::{
     platform::{FieldError, PlatformError},
     server::api_error::ApiError,
@@ -80,14 +80,16 @@ pub(super) struct ForeignBody {
     pub(super) components: Vec<(&'static str, Value)>,
 }
 
-/// Parses a JSON body: 415 for another content type, 400 for invalid JSON.
+/// Parses a JSON body: 415 for another content type, 400 for invalid JSON and for an object that has a member twice.
 pub(super) fn parse_json(headers: &HeaderMap, body: &[u8]) -> Result<Value, ApiError> {
     let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("nothing");
     let essence = content_type.split(';').next().unwrap_or_default().trim();
     if !essence.eq_ignore_ascii_case("application/json") {
         return Err(ApiError::unsupported_media_type(content_type));
     }
-    serde_json::from_slice(body).map_err(|cause| ApiError::bad_request(format!("the body is not JSON: {cause}")))
+    let refused = |cause| ApiError::bad_request(format!("the body is not JSON: {cause}"));
+    serde_json::from_slice::<UniqueMembers>(body).map_err(refused)?;
+    serde_json::from_slice(body).map_err(refused)
 }
 
 /// Reads a body that its schema allows, and checks its own rules.

@@ -65,7 +65,7 @@ pub(super) fn render(catalogue: &Catalogue) -> Arc<str> {
 }
 
 /// `GET /v1/openapi.json`. Without the envelope, because tools read it, and without credentials.
-pub(super) async fn serve(document: Arc<str>) -> Response {
+pub(super) fn serve(document: &str) -> Response {
     let json = HeaderValue::from_static("application/json");
     ([(header::CONTENT_TYPE, json)], document.to_string()).into_response()
 }

@@ -121,7 +121,7 @@ fn caller(principal: &Principal) -> String {
 }
 
 /// Refuses what is more than the rate allows: 429.
-fn check_rate(quota: &Quota) -> Result<(), ApiError> {
+pub(super) fn check_rate(quota: &Quota) -> Result<(), ApiError> {
     if !quota.is_exceeded() {
         return Ok(());
     }

@@ -2,6 +2,7 @@
 
 use super::{
     Network,
+    envelope::Envelope,
     error::{NetworkError, UnknownReplica},
     replica::process::ProcessState,
 };
@@ -67,7 +68,8 @@ impl Network {
         Ok(())
     }
 
-    /// Starts a stopped replica from its durable records; it then catches up from the others.
+    /// Starts a stopped replica from its durable records; it then catches up from the others, and the primary sends it the transactions of its
+    /// pool.
     ///
     /// # Errors
     /// [`StopError::UnknownReplica`], [`StopError::NotStopped`], and as [`Network::step`].
@@ -76,6 +78,7 @@ impl Network {
             return Err(StopError::NotStopped { replica });
         }
         self.restart(replica)?;
+        self.show_pool_to(replica);
         Ok(())
     }
 
@@ -94,16 +97,36 @@ impl Network {
         let (protocol, kept) = self.setup.recovered_at(&chain, head, replica, (&Records::new(), &records))?;
         let Some((process, env)) = self.slot_mut(replica) else { return Ok(()) };
         process.start_at(chain, protocol, &kept, env)?;
+        self.show_pool_to(replica);
         Ok(())
+    }
+
+    /// Sends the transactions of the primary's pool to a replica that was started, in the order of their arrival. Its own pool is empty, and who
+    /// gives a transaction to the network sends it once: what came while nobody else ran would be in no pool of a validator.
+    fn show_pool_to(&mut self, replica: ReplicaId) {
+        let primary = self.primary();
+        let from = primary.id();
+        if from == replica || primary.process() != ProcessState::Running {
+            return;
+        }
+        let mut pooled = primary.pool().content();
+        pooled.sort_by_key(|pooled| pooled.arrival);
+        for pooled in pooled {
+            self.env.send(from, replica, Envelope::Transaction(pooled.transaction));
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use core::time::Duration;
+    use std::sync::Arc;
+
     use super::*;
     use crate::{
+        chain::GenesisSpec,
         consensus::{ConsensusConfig, ConsensusKind, poa::PoaConfig, raft::RaftConfig},
-        primitives::{Height, KeyPair},
+        primitives::{Address, Gas, Height, KeyPair, TransactionRequest, U256, ether},
         sim::network::builder::NetworkBuilder,
     };
 
@@ -129,17 +152,57 @@ mod tests {
             let is_at = |replica: ReplicaId, height| {
                 move |network: &Network| network.replicas()[replica.index()].head().height >= Height::new(height)
             };
-            network.run_until(core::time::Duration::from_secs(3_600), is_at(observer, 20)).unwrap();
+            network.run_until(Duration::from_secs(3_600), is_at(observer, 20)).unwrap();
             assert_eq!(network.replicas()[4].head().height, Height::GENESIS, "{kind:?}");
             network.start_replica_at_primary(candidate).unwrap();
             assert_eq!(network.replicas()[4].head(), network.primary().head(), "{kind:?}");
-            network.run_until(core::time::Duration::from_secs(3_600), is_at(candidate, 30)).unwrap();
+            network.run_until(Duration::from_secs(3_600), is_at(candidate, 30)).unwrap();
             assert!(matches!(network.start_replica_at_primary(candidate), Err(StopError::NotStopped { .. })));
             // It goes on from its own records then, as any other.
             network.stop_replica(candidate).unwrap();
-            network.run_until(core::time::Duration::from_secs(3_600), is_at(observer, 35)).unwrap();
+            network.run_until(Duration::from_secs(3_600), is_at(observer, 35)).unwrap();
             network.start_replica(candidate).unwrap();
-            network.run_until(core::time::Duration::from_secs(3_600), is_at(candidate, 40)).unwrap();
+            network.run_until(Duration::from_secs(3_600), is_at(candidate, 40)).unwrap();
+        }
+    }
+
+    /// The observer, which takes transactions, has them alone while all validators are stopped.
+    #[test]
+    fn what_was_submitted_while_all_were_stopped_is_included_once_they_run() {
+        let (alice, minute) = (KeyPair::from_seed(9, "alice"), Duration::from_secs(60));
+        let transfer = |nonce| {
+            let request = TransactionRequest {
+                chain_id: Some(1_337),
+                nonce,
+                to: Some(Address::repeat_byte(0xbb)),
+                value: U256::from(1),
+                gas_limit: Gas::new(21_000),
+                max_fee_per_gas: 100_000_000_000,
+                ..TransactionRequest::default()
+            };
+            Arc::new(request.sign(&alice).unwrap())
+        };
+        for kind in ConsensusKind::ALL {
+            for validators in [1, 4] {
+                let genesis = GenesisSpec::new(1_337).with_balance(alice.address(), ether(1));
+                let builder = NetworkBuilder::default().with_genesis(genesis).with_consensus(config(kind));
+                let observer = ReplicaId::new(validators);
+                let builder = builder.with_validators(validators).with_observers(1).with_primary(observer);
+                let mut network = builder.build().unwrap();
+                network.run_to_height_within(minute * 60, Height::new(2)).unwrap();
+                let all = (0..validators).map(ReplicaId::new);
+                all.clone().for_each(|validator| network.stop_replica(validator).unwrap());
+                for nonce in [1, 0] {
+                    network.submit(transfer(nonce), observer).unwrap();
+                }
+                network.run_for(minute).unwrap();
+                all.clone().for_each(|validator| network.start_replica(validator).unwrap());
+                network.submit(transfer(2), observer).unwrap();
+                let includes = |network: &Network| network.primary().pool().is_empty();
+                network
+                    .run_until(minute * 60, includes)
+                    .unwrap_or_else(|error| panic!("{kind:?}, {validators}: {error}"));
+            }
         }
     }
 }

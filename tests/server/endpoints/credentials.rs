@@ -156,7 +156,9 @@ async fn every_endpoint_needs_its_credentials_and_its_scope() {
             }
             for headers in [[bearer(with)], [bearer(token_with)], [in_header(with)]] {
                 let reply = send(operation, &headers, "").await;
-                let is_refused = headers[0].0 == "x-api-key" && !takes_key;
+                // The member of its path is another than who asks, for which it may need more.
+                let needs_more = operation.name() == "removeMember";
+                let is_refused = needs_more || headers[0].0 == "x-api-key" && !takes_key;
                 assert_eq!(matches!(reply.status, 401 | 403), is_refused, "{}: {}", operation.name(), reply.body);
             }
         }

@@ -9,7 +9,7 @@ use crate::{
         Scope, ScopeSet,
         records::{
             Acceptance, AuditLine, IdempotencyError, IdempotentRequest, Index, OutboxEntry, Owner, PageRequest, Record,
-            Records, SortKey,
+            Records, SortKey, WorkspaceId,
         },
     },
     store::MemoryStore,
@@ -133,5 +133,16 @@ fn a_request_of_the_third_version_is_read_without_home_and_grant() {
     let read = <IdempotentRequest as Record>::upgrade(3, &postcard::to_allocvec(&old).unwrap()).unwrap();
     assert_eq!((read.subject.as_str(), &read.scopes, read.operation.as_str()), ("key:k", &scopes, "note.create"));
     assert_eq!((read.fingerprint, read.is_answered, read.expires_at_ms), ([7; 32], false, 5));
-    assert_eq!((read.home, read.grant, read.former), (None, None, None));
+    assert_eq!((read.home, read.grant, read.workspace, read.former), (None, None, None, None));
+}
+
+#[test]
+fn a_request_of_the_fourth_version_is_read_without_the_workspace_that_its_sender_acts_in() {
+    let (scopes, home) = ([Scope::BlockchainRead].into_iter().collect::<ScopeSet>(), WorkspaceId::new("ws_a"));
+    let old = ("user:u", &scopes, "note.create", [7_u8; 32], true, 5_u64, &home, Some("gnt_a"));
+    let read = <IdempotentRequest as Record>::upgrade(4, &postcard::to_allocvec(&old).unwrap()).unwrap();
+    assert_eq!((read.subject.as_str(), &read.scopes, read.operation.as_str()), ("user:u", &scopes, "note.create"));
+    assert_eq!((read.fingerprint, read.is_answered, read.expires_at_ms), ([7; 32], true, 5));
+    assert_eq!((read.home, read.grant.as_deref()), (home, Some("gnt_a")));
+    assert_eq!((read.workspace, read.former), (None, None));
 }

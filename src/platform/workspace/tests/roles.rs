@@ -51,8 +51,20 @@ fn a_role_permits_what_it_says() {
         "it was read before"
     );
     // A member may leave by itself.
+    assert!(!developer.may(Scope::WorkspaceWrite));
     world.unit(|unit| members.remove(unit, &developer, &developer_id)).unwrap();
     assert!(world.platform.workspaces().principal(&developer_id, owner.workspace()).unwrap().is_none());
+}
+
+#[test]
+fn who_may_change_the_workspace_does_not_leave_it_by_credentials_that_may_not() {
+    let world = World::new();
+    let (owner, members) = (world.workspace(), world.platform.workspaces().members());
+    let (id, admin) = world.member(&owner, "admin", Role::Admin);
+    let reader = Principal::new(admin.subject().clone(), admin.workspace().clone(), Role::Viewer.cap());
+    let lacking = world.unit(|unit| members.remove(unit, &reader, &id)).unwrap_err();
+    assert!(matches!(lacking, PlatformError::MissingScope { scope: Scope::WorkspaceWrite }), "{lacking}");
+    world.unit(|unit| members.remove(unit, &admin, &id)).unwrap();
 }
 
 #[test]

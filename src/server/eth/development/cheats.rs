@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 
 use super::mining::records_failed;
 use crate::{
-    node::{Dump, InterventionError, LoadError, Mining},
-    primitives::Gas,
+    chain::LoadSummary,
+    node::{Dump, InterventionError, LoadError, Mining, NodeView, QueryError},
+    primitives::{Gas, Height},
     server::{
         eth::{
             Eth, Methods, meta,
@@ -115,17 +116,51 @@ fn dump(eth: &Eth, _: &Args<'_>) -> Result<Bytes, RpcError> {
     Ok(Bytes::copy_from_slice(eth.node.dump().map_err(|cause| internal(&cause))?.as_bytes()))
 }
 
+/// `anvil_loadState`: puts a dumped chain in the place of the chain, and takes the records beside it back to what the loaded one has.
 fn load(eth: &Eth, args: &Args<'_>) -> Result<bool, RpcError> {
     let bytes: Bytes = args.required(0, "dump")?;
-    eth.node.load(&Dump::from_bytes(bytes.to_vec())).map_err(|cause| match cause {
+    let dump = Dump::from_bytes(bytes.to_vec());
+    let Some(records) = &eth.records else { return load_dump(eth, &dump).map(|_| true) };
+    let recorded = records.transactions().map_err(|cause| records_failed(&cause))?;
+    // Looked for before: the blocks of the replaced chain may be gone after.
+    let recorded = located(&eth.view(), recorded).map_err(|cause| internal(&cause))?;
+    let summary = load_dump(eth, &dump)?;
+    if summary == LoadSummary::default() && dump.origin().is_ok_and(|origin| origin.is_state_alone) {
+        // It has changed nothing.
+        return Ok(true);
+    }
+    let lost = lost(&eth.view(), recorded).map_err(|cause| internal(&cause))?;
+    records.replace(&lost).map_err(|cause| records_failed(&cause))?;
+    Ok(true)
+}
+
+fn load_dump(eth: &Eth, dump: &Dump) -> Result<LoadSummary, RpcError> {
+    eth.node.load(dump).map_err(|cause| match cause {
         LoadError::Dump(_)
         | LoadError::Malformed { .. }
         | LoadError::PooledTransaction { .. }
         | LoadError::OtherHead { .. }
         | LoadError::Consensus(_) => invalid_params(format!("invalid argument 0 (dump): {}", with_causes(&cause))),
         other => command_failed(&other, other.full_disk()),
-    })?;
-    Ok(true)
+    })
+}
+
+/// Returns each of the transactions, and whether a block or the pool has it.
+fn located(view: &NodeView, hashes: Vec<B256>) -> Result<Vec<(B256, bool)>, QueryError> {
+    hashes.into_iter().map(|hash| Ok((hash, view.transaction(hash)?.is_some()))).collect()
+}
+
+/// Returns those of the transactions, each with whether the replaced chain had it, that the loaded chain lacks. One that neither has may be in
+/// a block that was pruned, and is not lost, where the loaded chain has no longer all of its blocks.
+fn lost(loaded: &NodeView, recorded: Vec<(B256, bool)>) -> Result<Vec<B256>, QueryError> {
+    let is_whole = loaded.chain().oldest_block() <= Height::new(1);
+    let mut lost = Vec::new();
+    for (hash, was_known) in recorded {
+        if (is_whole || was_known) && loaded.transaction(hash)?.is_none() {
+            lost.push(hash);
+        }
+    }
+    Ok(lost)
 }
 
 /// `anvil_reset`: goes back to genesis, with the records beside the chain. Parameters that ask for a fork of another network are refused.

@@ -53,7 +53,8 @@ pub(super) struct AddValidator {
     /// The key's signature of the operator's address (EIP-712), as the contract of validators asks for it.
     #[schema(pattern = "^0x([0-9a-fA-F]{2})+$", max_length = 1024)]
     sealing_proof: Option<String>,
-    /// Wallet of the workspace that pays the stake of an operator that consents; the default one by default.
+    /// Wallet of the workspace that pays the stake of an operator that consents, or that is a wallet of the workspace itself: then the service
+    /// signs its consent. The default one by default, and such an operator itself.
     from: Option<HexAddress>,
     /// The operator's consent to that.
     consent: Option<JoinConsent>,

@@ -385,7 +385,8 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             .may_end_access()
             .takes::<ChangeRole>()
             .acts(change_role),
-        Endpoint::delete(member, "removeMember", tag, write, "Removes a member, and revokes the API keys that it made.")
+        Endpoint::delete(member, "removeMember", tag, read, "Removes a member, and revokes the API keys that it made.")
+            .may_need(&[(Scope::WorkspaceWrite, "to remove another, and of an owner or admin who leaves")])
             .described(
                 "The member and its keys take no part in the workspace's blockchains with the feature `privacy` any more: they are off the lists \
                  of participants, and a participant may put the member back as one from outside. Where it is the last participant, who removes \
