@@ -30,6 +30,7 @@ mod raft;
 mod registry;
 mod rotation;
 mod slot_lengths;
+mod stopped;
 mod two_chains;
 mod validator_life;
 mod validators;

@@ -120,13 +120,11 @@ impl Network {
 #[cfg(test)]
 mod tests {
     use core::time::Duration;
-    use std::sync::Arc;
 
     use super::*;
     use crate::{
-        chain::GenesisSpec,
         consensus::{ConsensusConfig, ConsensusKind, poa::PoaConfig, raft::RaftConfig},
-        primitives::{Address, Gas, Height, KeyPair, TransactionRequest, U256, ether},
+        primitives::{Height, KeyPair},
         sim::network::builder::NetworkBuilder,
     };
 
@@ -163,46 +161,6 @@ mod tests {
             network.run_until(Duration::from_secs(3_600), is_at(observer, 35)).unwrap();
             network.start_replica(candidate).unwrap();
             network.run_until(Duration::from_secs(3_600), is_at(candidate, 40)).unwrap();
-        }
-    }
-
-    /// The observer, which takes transactions, has them alone while all validators are stopped.
-    #[test]
-    fn what_was_submitted_while_all_were_stopped_is_included_once_they_run() {
-        let (alice, minute) = (KeyPair::from_seed(9, "alice"), Duration::from_secs(60));
-        let transfer = |nonce| {
-            let request = TransactionRequest {
-                chain_id: Some(1_337),
-                nonce,
-                to: Some(Address::repeat_byte(0xbb)),
-                value: U256::from(1),
-                gas_limit: Gas::new(21_000),
-                max_fee_per_gas: 100_000_000_000,
-                ..TransactionRequest::default()
-            };
-            Arc::new(request.sign(&alice).unwrap())
-        };
-        for kind in ConsensusKind::ALL {
-            for validators in [1, 4] {
-                let genesis = GenesisSpec::new(1_337).with_balance(alice.address(), ether(1));
-                let builder = NetworkBuilder::default().with_genesis(genesis).with_consensus(config(kind));
-                let observer = ReplicaId::new(validators);
-                let builder = builder.with_validators(validators).with_observers(1).with_primary(observer);
-                let mut network = builder.build().unwrap();
-                network.run_to_height_within(minute * 60, Height::new(2)).unwrap();
-                let all = (0..validators).map(ReplicaId::new);
-                all.clone().for_each(|validator| network.stop_replica(validator).unwrap());
-                for nonce in [1, 0] {
-                    network.submit(transfer(nonce), observer).unwrap();
-                }
-                network.run_for(minute).unwrap();
-                all.clone().for_each(|validator| network.start_replica(validator).unwrap());
-                network.submit(transfer(2), observer).unwrap();
-                let includes = |network: &Network| network.primary().pool().is_empty();
-                network
-                    .run_until(minute * 60, includes)
-                    .unwrap_or_else(|error| panic!("{kind:?}, {validators}: {error}"));
-            }
         }
     }
 }
