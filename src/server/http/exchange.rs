@@ -107,7 +107,10 @@ impl Exchange {
 
 /// Checks host and origin, and answers within the deadline.
 async fn checked(context: &Arc<ServerContext>, exchange: &Exchange, request: Request<RequestBody>) -> Response<Body> {
-    if let Err(refusal) = guard::check(request.headers(), context.config(), context.is_on_loopback()) {
+    let (version, headers) = (request.version(), request.headers());
+    let checked = guard::check_count(version, headers)
+        .and_then(|()| guard::check(headers, context.config(), context.is_on_loopback()));
+    if let Err(refusal) = checked {
         if let guard::Refusal::Host(host) = &refusal
             && let Some(response) = domains::serve(context, host, request).await
         {

@@ -7,7 +7,7 @@
 use std::net::IpAddr;
 
 use hyper::{
-    HeaderMap, StatusCode,
+    HeaderMap, StatusCode, Version,
     header::{self, HeaderValue},
 };
 
@@ -16,7 +16,7 @@ use super::ServerConfig;
 /// Reason for which a request is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// There are so many `Host`, which another server may read otherwise than this one (RFC 9112, 3.2).
+    /// There are so many `Host`: two, which another server may read otherwise than this one, or none in HTTP/1.1 (RFC 9112, 3.2).
     Hosts(usize),
     /// `Host` is none of the accepted names.
     Host(String),
@@ -35,7 +35,7 @@ impl Refusal {
     /// Returns the message for the client, with the option that accepts the name.
     pub(super) fn message(&self) -> String {
         match self {
-            Self::Hosts(count) => format!("a request has one host, and this one has {count}"),
+            Self::Hosts(count) => format!("a request has one header `Host`, and this one has {count}"),
             Self::Host(host) => format!(
                 "host {host:?} is not served here (protection against DNS rebinding): use localhost, an IP address, or start with --allow-host {host}"
             ),
@@ -46,12 +46,17 @@ impl Refusal {
     }
 }
 
-/// Checks `Host` and `Origin`.
-pub(super) fn check(headers: &HeaderMap, config: &ServerConfig, on_loopback: bool) -> Result<(), Refusal> {
-    let hosts_sent = headers.get_all(header::HOST).iter().count();
-    if hosts_sent > 1 {
-        return Err(Refusal::Hosts(hosts_sent));
+/// Checks that there is one `Host`, or in HTTP/1.0 one at most.
+pub(super) fn check_count(version: Version, headers: &HeaderMap) -> Result<(), Refusal> {
+    match headers.get_all(header::HOST).iter().count() {
+        1 => Ok(()),
+        0 if version < Version::HTTP_11 => Ok(()),
+        count => Err(Refusal::Hosts(count)),
     }
+}
+
+/// Checks the names in `Host` and `Origin`.
+pub(super) fn check(headers: &HeaderMap, config: &ServerConfig, on_loopback: bool) -> Result<(), Refusal> {
     if let Some(host) = headers.get(header::HOST) {
         let host = host.to_str().map_err(|_| Refusal::Host("not text".to_owned()))?;
         let name = without_port(host);
@@ -189,8 +194,18 @@ mod tests {
         for second in ["localhost", "evil.example"] {
             let mut headers = headers("localhost", None);
             headers.append(header::HOST, second.parse().unwrap());
-            assert_eq!(check(&headers, &config(), true), Err(Refusal::Hosts(2)), "{second}");
+            assert_eq!(check_count(Version::HTTP_11, &headers), Err(Refusal::Hosts(2)), "{second}");
+            assert_eq!(check_count(Version::HTTP_10, &headers), Err(Refusal::Hosts(2)), "{second}");
         }
+    }
+
+    #[test]
+    fn http_1_1_has_a_host_and_http_1_0_may_have_none() {
+        for version in [Version::HTTP_10, Version::HTTP_11] {
+            assert_eq!(check_count(version, &headers("localhost", None)), Ok(()));
+        }
+        assert_eq!(check_count(Version::HTTP_11, &HeaderMap::new()), Err(Refusal::Hosts(0)));
+        assert_eq!(check_count(Version::HTTP_10, &HeaderMap::new()), Ok(()));
     }
 
     #[test]
