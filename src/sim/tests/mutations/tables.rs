@@ -275,7 +275,7 @@ pub(super) const BY_TEST: &[(Mutation, &str, &str)] = &[
     (
         Mutation::PosShutsOutStrangers,
         "consensus::pos::tests::away::whoever_missed_the_replacement_of_all_validators_follows_the_new_ones",
-        "the campaign replaces two candidates, not all validators",
+        "costs time, which a campaign has enough of; it replaces two candidates, not all validators",
     ),
     (
         Mutation::PosTakesAnyBody,
@@ -470,6 +470,7 @@ pub(super) const BY_PLAN: &[(Mutation, &str, &str)] = &[
     (Mutation::DposRefusesStrangers, "dpos-replaced-producers", "liveness"),
     (Mutation::PosForgetsLeavers, "pos-double-voter-leaves", "punishment"),
     (Mutation::PosForgetsElected, "pos-910009-members-are-locked", "members-are-locked"),
+    (Mutation::PosShutsOutStrangers, "pos-replaced-validators", "liveness"),
     (Mutation::PosShowsNoHead, "pos-70442981587632283-convergence", "convergence"),
     (Mutation::StakingWastesEvidence, "dpos-70442981567625257-punishment", "punishment"),
 ];
