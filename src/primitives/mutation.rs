@@ -180,6 +180,8 @@ pub(crate) enum Mutation {
     DposBoundsGaps,
     /// Proof of stake: what a block that is voted for and waits for an ancestor lacks is not requested from its voters.
     PosAsksNoVoterForAncestors,
+    /// Proof of stake: who announces a block far above the head is not asked for the blocks below it, which whoever announced the first one is asked for alone.
+    PosForgetsAnnouncers,
     /// Proof of stake: nobody shows its head to those who propose on a branch that has justified less.
     PosShowsNoHead,
     /// Proof of stake: a block is taken whatever its body, and counts as its author's.

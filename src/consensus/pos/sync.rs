@@ -21,8 +21,13 @@ impl Pos {
         self.intake.is_far(height, self.tree.head().height)
     }
 
-    /// Requests a peer's chain up to `target`, from the block after the head on.
+    /// Requests the chain of a peer that announced a block far above the head, up to that `target`, from the block after the head on. While
+    /// another one's is requested, the peer is remembered: in each slot another one is asked to go on, so that who answers slowly holds up
+    /// nobody for long.
     pub(super) fn start_sync(&mut self, from: ReplicaId, target: Height, effects: &mut Vec<Effect>) {
+        if !mutation::active(Mutation::PosForgetsAnnouncers) {
+            self.remember_peer(from);
+        }
         let start = self.tree.head().height.next();
         if let Some(request) = self.intake.start_catch_up(from, start, target, self.slot) {
             effects.push(Effect::Mark("pos/sync"));
@@ -30,7 +35,8 @@ impl Pos {
         }
     }
 
-    /// Requests missing blocks again, each time from another peer, and abandons a peer's chain without progress.
+    /// Requests missing blocks again, each time from another peer, also where one has come since the last slot, and abandons a peer's chain
+    /// without progress.
     pub(super) fn retry_fetches(&mut self, effects: &mut Vec<Effect>) {
         if let Some(catch_up) = self.intake.catch_up {
             if self.slot > catch_up.progress_slot + CATCH_UP_TIMEOUT_SLOTS {

@@ -3,7 +3,7 @@
 use super::lab::{Lab, WEIGHT, config};
 use crate::{
     consensus::{
-        Protocol,
+        ConsensusMessage, Event, Protocol, ReplicaId,
         mutation::{self, Mutation},
     },
     primitives::Height,
@@ -38,6 +38,37 @@ fn follows_strangers() -> bool {
 fn whoever_missed_the_replacement_of_all_validators_follows_the_new_ones() {
     assert!(follows_strangers());
     assert!(!mutation::with(Mutation::PosShutsOutStrangers, follows_strangers));
+}
+
+/// Whether a replica that knows nobody yet catches up with a chain of forty blocks, one more in each slot, where the first that announces
+/// a block to it answers one request in a slot.
+fn catches_up_beside_a_slow_peer() -> bool {
+    const SLOW: usize = 0;
+    const NEWCOMER: usize = 4;
+    let mut lab = Lab::with_extra(4, 1, config());
+    lab.isolate(NEWCOMER);
+    lab.run(40);
+    lab.reconnect(NEWCOMER);
+    lab.cut.insert((SLOW, NEWCOMER));
+    let from = ReplicaId::new(SLOW as u32);
+    let announced = lab.canonical(SLOW, 40);
+    lab.deliver(NEWCOMER, Event::Message { from, message: ConsensusMessage::Block(announced) });
+    for _ in 0..30 {
+        lab.pass();
+        let next = lab.replica(NEWCOMER).head().height.next();
+        if next <= lab.replica(SLOW).head().height {
+            let block = lab.canonical(SLOW, next.get());
+            lab.deliver(NEWCOMER, Event::BlockSynced { from, block });
+            lab.settle();
+        }
+    }
+    lab.heads()[NEWCOMER] == lab.heads()[1]
+}
+
+#[test]
+fn who_answers_slowly_holds_up_nobody_that_knows_others() {
+    assert!(catches_up_beside_a_slow_peer());
+    assert!(!mutation::with(Mutation::PosForgetsAnnouncers, catches_up_beside_a_slow_peer));
 }
 
 /// Replica 4 has two blocks of what becomes the chain, and its head on another branch below the second. Without votes the branch with the

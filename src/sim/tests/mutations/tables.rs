@@ -293,6 +293,11 @@ pub(super) const BY_TEST: &[(Mutation, &str, &str)] = &[
         "no Byzantine replica of a campaign fills the bound of requests",
     ),
     (
+        Mutation::PosForgetsAnnouncers,
+        "consensus::pos::tests::away::who_answers_slowly_holds_up_nobody_that_knows_others",
+        "needs a liar that withholds its answers, and is the first to announce a block to who lost its disk: once in 12,000 long seeds",
+    ),
+    (
         Mutation::PosShowsNoHead,
         "consensus::pos::tests::withheld::whoever_alone_has_what_justifies_shows_it",
         "a liar has to justify for one replica alone that does not vote, while the others can't: once in some 20,000 long seeds",
@@ -471,6 +476,7 @@ pub(super) const BY_PLAN: &[(Mutation, &str, &str)] = &[
     (Mutation::PosForgetsLeavers, "pos-double-voter-leaves", "punishment"),
     (Mutation::PosForgetsElected, "pos-910009-members-are-locked", "members-are-locked"),
     (Mutation::PosShutsOutStrangers, "pos-replaced-validators", "liveness"),
+    (Mutation::PosForgetsAnnouncers, "pos-87743270005212916-liveness", "liveness"),
     (Mutation::PosShowsNoHead, "pos-70442981587632283-convergence", "convergence"),
     (Mutation::StakingWastesEvidence, "dpos-70442981567625257-punishment", "punishment"),
 ];
