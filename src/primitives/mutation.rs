@@ -180,7 +180,7 @@ pub(crate) enum Mutation {
     DposBoundsGaps,
     /// Proof of stake: what a block that is voted for and waits for an ancestor lacks is not requested from its voters.
     PosAsksNoVoterForAncestors,
-    /// Proof of stake: who announces a block far above the head is not asked for the blocks below it, which whoever announced the first one is asked for alone.
+    /// Proof of stake: who announces a block far above the head is not asked for what is below it while another one is.
     PosForgetsAnnouncers,
     /// Proof of stake: nobody shows its head to those who propose on a branch that has justified less.
     PosShowsNoHead,
