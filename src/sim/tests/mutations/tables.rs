@@ -52,7 +52,7 @@ pub(super) const TABLE: &[(Mutation, u64)] = &[
     (Mutation::PosSkipsPenalties, 10),
     (Mutation::DposLengthAlone, 0),
     (Mutation::PosChargesForGaps, 0),
-    (Mutation::PosNamesEarnersOnly, 0),
+    (Mutation::PosNamesEarnersOnly, 20),
 ];
 
 /// Bugs that no campaign finds: the test that finds them, and why random faults do not.
